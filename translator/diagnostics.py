@@ -1,0 +1,52 @@
+"""Diagnostics: every refusal names the place, the construct, why, and what to do."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One refusal or error, located in the user's file.
+
+    `code` is a short stable identifier such as `spec-missing` or `offset-range`; `line` and `column` count from 1
+    (0 when the whole file is meant).
+    """
+
+    code: str
+    message: str
+    file: str = ""
+    line: int = 0
+    column: int = 0
+    why: str = ""
+    help: str = ""
+
+    def render(self, source: str | None = None) -> str:
+        """`file:line:col: message [code]`, the source line with a caret, then `why:` and `do:`."""
+        place = ":".join(str(part) for part in (self.file, self.line, self.column) if part)
+        out = [f"{place + ': ' if place else ''}{self.message} [{self.code}]"]
+        lines = source.splitlines() if source else []
+        if 0 < self.line <= len(lines):
+            out.append(f"{self.line:5d} | {lines[self.line - 1]}")
+            if self.column:
+                out.append(" " * 5 + " | " + " " * (self.column - 1) + "^")
+        if self.why:
+            out.append(f"  why: {self.why}")
+        if self.help:
+            out.append(f"  do:  {self.help}")
+        return "\n".join(out)
+
+    def as_json(self) -> dict:
+        return asdict(self)
+
+
+class TranslationError(Exception):
+    """What cannot be translated correctly; carries all diagnostics that were found."""
+
+    def __init__(self, *diagnostics: Diagnostic):
+        super().__init__("\n".join(d.render() for d in diagnostics))
+        self.diagnostics = tuple(diagnostics)
+
+
+class InternalError(Exception):
+    """A bug in gluonize itself; the CLI asks the user to report it (exit status 3)."""
