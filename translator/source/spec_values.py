@@ -1,0 +1,122 @@
+"""Values that JSON lacks, as launch specs write them, to and from Python.
+
+| JSON | Python |
+|---|---|
+| `{"$dtype": "fp16"}` | `tl.float16` (Triton's names `int32`, `fp16`, and the signature's short ones, `i32`, `u1`) |
+| `{"$float": "inf"}` | `float("inf")`; also `-inf`, `nan`, and any finite float written as text |
+| `{"$tuple": [1, 2]}` | `(1, 2)` |
+| `{"$jit": "module:function"}` | the jit function of that name, loaded like a kernel |
+| `{"$constexpr": 4}` | `tl.constexpr(4)` |
+
+A list stays a list; every element is decoded.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from translator.diagnostics import Diagnostic, TranslationError
+
+MARKERS = ("$dtype", "$float", "$tuple", "$jit", "$constexpr")
+
+# The short names of signatures beside the names that `tl.dtype` takes (`triton.language.str_to_ty`).
+_DTYPE_ALIASES = {
+    "i1": "int1",
+    "u1": "int1",
+    "bool": "int1",
+    **{f"i{bits}": f"int{bits}" for bits in (8, 16, 32, 64)},
+    **{f"u{bits}": f"uint{bits}" for bits in (8, 16, 32, 64)},
+    "float16": "fp16",
+    "bfloat16": "bf16",
+    "float32": "fp32",
+    "float64": "fp64",
+}
+_DTYPES = (
+    [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
+    + ["int1", "fp8e4b15", "fp8e4nv", "fp8e4b8", "fp8e5", "fp8e5b16", "fp16", "bf16", "fp32", "fp64", "void"]
+)  # fmt: skip
+
+
+def value_problem(value: Any) -> str | None:
+    """What is wrong with an encoded value, or None. Needs no Triton."""
+    if isinstance(value, list):
+        return next((problem for item in value if (problem := value_problem(item))), None)
+    if not isinstance(value, dict):
+        return None
+    if len(value) != 1 or next(iter(value)) not in MARKERS:
+        return f"an object must have exactly one of the keys {', '.join(MARKERS)}, not {sorted(value)}"
+    ((marker, payload),) = value.items()
+    if marker == "$constexpr":
+        return value_problem(payload)
+    if marker == "$tuple":
+        return value_problem(payload) if isinstance(payload, list) else "$tuple takes a list"
+    if not isinstance(payload, str):
+        return f"{marker} takes a string, not {payload!r}"
+    if marker == "$dtype" and _DTYPE_ALIASES.get(payload, payload) not in _DTYPES:
+        return f"unknown dtype {payload!r} (known: {', '.join(_DTYPES)})"
+    if marker == "$jit" and (payload.count(":") != 1 or not all(payload.split(":"))):
+        return f'$jit takes "module:function", not {payload!r}'
+    if marker == "$float":
+        try:
+            float(payload)
+        except ValueError:
+            return f"$float takes a number as text, such as inf, not {payload!r}"
+    return None
+
+
+def decode_value(value: Any, load_jit: Callable[[str], Any] | None = None) -> Any:
+    """The Python value behind an encoded one; `load_jit("module:function")` loads what `$jit` names.
+
+    Raises: TranslationError `spec-value` for an encoding that does not exist, or `$jit` without `load_jit`.
+    """
+    if problem := value_problem(value):
+        raise TranslationError(Diagnostic("spec-value", f"cannot decode {value!r}: {problem}"))
+    return _decode(value, load_jit)
+
+
+def _decode(value: Any, load_jit: Callable[[str], Any] | None) -> Any:
+    if isinstance(value, list):
+        return [_decode(item, load_jit) for item in value]
+    if not isinstance(value, dict):
+        return value
+    ((marker, payload),) = value.items()
+    if marker == "$float":
+        return float(payload)
+    if marker == "$tuple":
+        return tuple(_decode(item, load_jit) for item in payload)
+    if marker == "$jit":
+        if load_jit is None:
+            raise TranslationError(Diagnostic("spec-value", f"a jit function is not possible here: {payload}"))
+        return load_jit(payload)
+    import triton.language as tl
+
+    if marker == "$dtype":
+        return tl.dtype(_DTYPE_ALIASES.get(payload, payload))
+    return tl.constexpr(_decode(payload, load_jit))
+
+
+def encode_value(value: Any) -> Any:
+    """The JSON form of a Python value; undoes `decode_value`.
+
+    Raises: TranslationError `spec-value` for a value with no JSON form.
+    """
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else {"$float": str(value)}
+    if isinstance(value, tuple):
+        return {"$tuple": [encode_value(item) for item in value]}
+    if isinstance(value, list):
+        return [encode_value(item) for item in value]
+    import triton.language as tl
+    from triton.runtime.jit import JITCallable
+
+    if isinstance(value, tl.dtype):
+        return {"$dtype": value.name}
+    if isinstance(value, tl.constexpr):
+        return {"$constexpr": encode_value(value.value)}
+    if isinstance(value, JITCallable):
+        return {"$jit": f"{value.__module__}:{value.__qualname__}"}
+    raise TranslationError(Diagnostic("spec-value", f"a {type(value).__name__} has no form in a launch spec: {value!r}"))
