@@ -1,0 +1,74 @@
+"""Reading AMDGCN assembly text: instructions, labels, loops and the metadata block."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_LABEL = re.compile(r"([.\w$@]+):")
+_INSTRUCTION = re.compile(r"\s+([a-z][a-z0-9_]+)\b(.*)")
+_BRANCH = re.compile(r"s_c?branch")
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """One line of code: `label` for a label, else `op` (mnemonic) and `operands` (text)."""
+
+    op: str = ""
+    operands: str = ""
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A range of instruction indices, header first and backward branch last; `depth` counts from 1."""
+
+    first: int
+    last: int
+    depth: int
+    innermost: bool
+
+
+def parse_instructions(text: str) -> tuple[Instruction, ...]:
+    """The code part of an assembly text, labels included; directives, comments and padding are left out."""
+    out = []
+    for line in text.splitlines():
+        if ".amdgpu_metadata" in line:
+            break
+        line = line.partition(";")[0].rstrip()
+        if found := _LABEL.match(line):
+            out.append(Instruction(label=found.group(1)))
+        elif (found := _INSTRUCTION.match(line)) and found.group(1) != "s_code_end":
+            out.append(Instruction(op=found.group(1), operands=found.group(2)))
+    return tuple(out)
+
+
+def find_loops(code: tuple[Instruction, ...]) -> tuple[Loop, ...]:
+    """Loops closed by a backward branch, one per header, in program order."""
+    position: dict[str, int] = {}
+    ends: dict[int, int] = {}
+    for index, line in enumerate(code):
+        if line.label:
+            position[line.label] = index
+        elif _BRANCH.match(line.op) and (header := position.get(line.operands.strip())) is not None:
+            ends[header] = index
+    spans = sorted(ends.items())
+    return tuple(
+        Loop(
+            first,
+            last,
+            depth=sum(f <= first and last <= e for f, e in spans),
+            innermost=not any(f > first and e <= last for f, e in spans),
+        )
+        for first, last in spans
+    )
+
+
+def metadata_number(text: str, name: str) -> int:
+    """The largest value of an integer metadata field such as `vgpr_count`; 0 when it is absent."""
+    return max((int(x) for x in re.findall(rf"\.{name}:\s+(\d+)", text)), default=0)
+
+
+def comment_number(text: str, name: str) -> int:
+    """The largest value of a number that LLVM prints as `; NAME: 12`; 0 when it is absent."""
+    return max((int(x) for x in re.findall(rf"; {name}: (\d+)", text)), default=0)
