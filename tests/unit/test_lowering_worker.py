@@ -1,0 +1,159 @@
+"""The pool survives what a compiler can do to its process."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+
+from translator.diagnostics import Diagnostic, InternalError, TranslationError
+from translator.lowering.worker import WorkerPool
+
+HERE = __name__
+
+
+def double(x):
+    return 2 * x
+
+
+def refuse():
+    raise TranslationError(Diagnostic("offset-range", "no bound", "a.py", 3, 4, why="w", help="h"))
+
+
+def fail():
+    return {}["missing key"]
+
+
+def abort():
+    os.write(2, b"some IR dump\nLLVM ERROR: Cannot select: intrinsic %llvm.amdgcn.mfma\n")
+    os.abort()
+
+
+def segfault():
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def hang():
+    os.write(2, b"kernel.py:4:2: error: still thinking\n")
+    time.sleep(60)
+
+
+def unpicklable():
+    return lambda: 0
+
+
+def chatter():
+    print("to standard output")
+    os.write(1, b"and to its descriptor\n")
+    return os.getpid()
+
+
+def leave():
+    os._exit(7)
+
+
+@pytest.fixture
+def pool():
+    with WorkerPool(1) as pool:
+        yield pool
+
+
+def test_results_come_in_order():
+    with WorkerPool(2) as pool:
+        assert list(pool.map(f"{HERE}:double", [(x,) for x in range(20)])) == [2 * x for x in range(20)]
+
+
+def test_a_refusal_keeps_its_diagnostics(pool):
+    with pytest.raises(TranslationError) as caught:
+        pool.call(f"{HERE}:refuse")
+    assert caught.value.diagnostics == (Diagnostic("offset-range", "no bound", "a.py", 3, 4, why="w", help="h"),)
+
+
+def test_another_exception_is_a_bug_with_its_traceback(pool):
+    with pytest.raises(InternalError, match="(?s)in fail.*missing key"):
+        pool.call(f"{HERE}:fail", what="matmul on gfx950")
+
+
+def test_an_abort_becomes_a_diagnostic_and_the_next_job_runs(pool):
+    with pytest.raises(TranslationError) as caught:
+        pool.call(f"{HERE}:abort", what="matmul on gfx950")
+    (found,) = caught.value.diagnostics
+    assert found.code == "compiler-abort"
+    assert found.message == "matmul on gfx950 killed the compiler with SIGABRT"
+    assert found.why == "LLVM ERROR: Cannot select: intrinsic %llvm.amdgcn.mfma"
+    assert pool.call(f"{HERE}:double", 4) == 8
+
+
+def test_a_segfault_becomes_a_diagnostic(pool):
+    with pytest.raises(TranslationError, match="SIGSEGV"):
+        pool.call(f"{HERE}:segfault")
+
+
+def test_a_time_limit_ends_the_job_only(pool):
+    pool.call(f"{HERE}:double", 1)  # the child is up before the clock starts
+    started = time.monotonic()
+    with pytest.raises(TranslationError) as caught:
+        pool.call(f"{HERE}:hang", timeout=0.5)
+    assert time.monotonic() - started < 10
+    assert caught.value.diagnostics[0].code == "compiler-timeout"
+    assert "still thinking" in caught.value.diagnostics[0].why
+    assert pool.call(f"{HERE}:double", 4) == 8
+
+
+def test_what_a_job_prints_does_not_damage_its_answer(pool):
+    assert pool.call(f"{HERE}:chatter") > 0
+
+
+def test_an_answer_that_cannot_be_pickled_is_a_bug(pool):
+    with pytest.raises(InternalError, match="pickle"):
+        pool.call(f"{HERE}:unpicklable")
+
+
+def test_a_child_that_leaves_is_a_bug(pool):
+    with pytest.raises(InternalError, match="status 7"):
+        pool.call(f"{HERE}:leave")
+
+
+def test_a_child_is_reused_and_then_replaced():
+    with WorkerPool(1, max_jobs=2) as pool:
+        first, second, third = (pool.call(f"{HERE}:chatter") for _ in range(3))
+    assert first == second != third
+
+
+def test_no_child_outlives_the_pool():
+    with WorkerPool(1) as pool:
+        child = pool.call(f"{HERE}:chatter")
+    with pytest.raises(ProcessLookupError):
+        os.kill(child, 0)
+
+
+def test_ctrl_c_kills_the_children(tmp_path):
+    note = tmp_path / "child"
+    (tmp_path / "jobs.py").write_text(
+        textwrap.dedent(f"""
+            import os, time
+            def hang():
+                with open({str(note)!r} + ".new", "w") as file:
+                    file.write(str(os.getpid()))
+                os.rename({str(note)!r} + ".new", {str(note)!r})
+                time.sleep(60)
+            """)
+    )
+    program = "from translator.lowering.worker import WorkerPool\nwith WorkerPool(1) as p: p.call('jobs:hang')\n"
+    parent = subprocess.Popen(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])},
+        stderr=subprocess.PIPE,
+    )
+    deadline = time.monotonic() + 20
+    while not note.exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    child = int(note.read_text())
+    parent.send_signal(signal.SIGINT)
+    _, errors = parent.communicate(timeout=10)
+    assert b"KeyboardInterrupt" in errors
+    with pytest.raises(ProcessLookupError):
+        os.kill(child, 0)

@@ -1,0 +1,244 @@
+"""A pool of child processes for everything that runs the compiler on generated code.
+
+Some invalid IR aborts the process, some never ends. A job that does either costs its child, not the run: the caller
+gets a Diagnostic with what MLIR or LLVM printed, and the next job gets a fresh child.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import CancelledError, Future
+from dataclasses import dataclass
+from typing import Any
+
+from translator.diagnostics import Diagnostic, InternalError, TranslationError
+from translator.lowering.cache_folder import use_cache_folder
+from translator.lowering.stderr_log import error_lines, read_log
+from translator.lowering.worker_process import HEADER_BYTES, write_frame
+
+JOB_SECONDS = 60.0
+# A child is replaced after this many jobs or above this peak, so that memory does not grow with the number of kernels.
+MAX_JOBS = 200
+MAX_BYTES = 2 << 30
+
+
+@dataclass(frozen=True)
+class _Job:
+    future: Future
+    function: str
+    args: tuple
+    kwargs: dict
+    timeout: float
+    what: str
+
+
+class WorkerPool:
+    """Runs functions by name in at most `jobs` child processes, which start when first needed.
+
+    Use it as a context manager: leaving it normally waits for what was submitted; leaving it by an exception, Ctrl-C
+    included, kills the children at once and cancels the rest.
+    """
+
+    def __init__(self, jobs: int = 1, *, timeout: float = JOB_SECONDS, max_jobs: int = MAX_JOBS):
+        assert jobs >= 1, f"a pool needs at least one job, not {jobs}"
+        self.jobs = jobs
+        self.timeout = timeout
+        self.max_jobs = max_jobs
+        self._queue: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._workers: list[_Worker] = []
+        self._lock = threading.Lock()
+        self._waiting = 0
+        self._closed = False
+
+    def submit(
+        self, function: str, /, *args: Any, timeout: float | None = None, what: str = "", **kwargs: Any
+    ) -> Future:
+        """Call `module:function` with picklable arguments in a child.
+
+        `timeout` in seconds; `what` names the job in diagnostics. The future raises TranslationError for what the
+        function refused and for `compiler-abort` and `compiler-timeout`, InternalError for any other exception.
+        """
+        future: Future = Future()
+        job = _Job(future, function, args, kwargs, timeout or self.timeout, what or function)
+        with self._lock:
+            if self._closed:
+                raise RuntimeError("the pool is closed")
+            self._waiting += 1
+            self._queue.put(job)
+            if len(self._workers) < min(self.jobs, self._waiting):
+                self._workers.append(_Worker(self))
+        return future
+
+    def call(self, function: str, /, *args: Any, timeout: float | None = None, what: str = "", **kwargs: Any) -> Any:
+        """`submit` and wait for the result."""
+        return self.submit(function, *args, timeout=timeout, what=what, **kwargs).result()
+
+    def map(self, function: str, items: Iterable[tuple], timeout: float | None = None) -> Iterator[Any]:
+        """Results of `function(*item)` in the order of the items."""
+        futures = [self.submit(function, *item, timeout=timeout) for item in items]
+        return (future.result() for future in futures)
+
+    def close(self) -> None:
+        """Finish what was submitted, then end the children."""
+        with self._lock:
+            self._closed = True
+        for _ in self._workers:
+            self._queue.put(None)
+        for worker in self._workers:
+            worker.thread.join()
+
+    def kill(self) -> None:
+        """End the children now; unfinished futures are cancelled."""
+        with self._lock:
+            self._closed = True
+        with contextlib.suppress(queue.Empty):
+            while True:
+                if (job := self._queue.get_nowait()) is not None:
+                    job.future.cancel()
+        for worker in self._workers:
+            self._queue.put(None)
+            worker.kill()
+        for worker in self._workers:
+            worker.thread.join(timeout=5)
+
+    def __enter__(self) -> WorkerPool:
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        self.close() if kind is None else self.kill()
+
+    def _finished(self) -> None:
+        with self._lock:
+            self._waiting -= 1
+
+
+class _Worker:
+    """One child process and the thread that feeds it."""
+
+    def __init__(self, pool: WorkerPool):
+        self.pool = pool
+        self.process: subprocess.Popen | None = None
+        self.log = ""
+        self.done = 0
+        self.killed = False
+        self.thread = threading.Thread(target=self._serve, name="gluonize-worker", daemon=True)
+        self.thread.start()
+
+    def kill(self) -> None:
+        self.killed = True
+        if self.process:
+            self.process.kill()
+
+    def _serve(self) -> None:
+        while (job := self.pool._queue.get()) is not None:
+            if job.future.set_running_or_notify_cancel():
+                try:
+                    result = self._run(job)
+                except (TranslationError, InternalError, CancelledError) as error:
+                    job.future.set_exception(error)
+                except OSError as error:
+                    job.future.set_exception(InternalError(f"cannot run a child process: {error}"))
+                else:
+                    job.future.set_result(result)
+            self.pool._finished()
+        self._stop()
+
+    def _run(self, job: _Job) -> Any:
+        if self.process is None:
+            self._start()
+        request = (job.function, job.args, job.kwargs)
+        try:
+            write_frame(self.process.stdin, request)
+            answer = self._answer(time.monotonic() + job.timeout)
+        except (BrokenPipeError, EOFError):
+            raise self._death(job) from None
+        if answer is None:
+            message = f"{job.what} took more than {job.timeout:g} s"
+            found = Diagnostic("compiler-timeout", message, why=self._printed(), help="raise --timeout")
+            self._stop()
+            raise TranslationError(found)
+        kind, payload, peak = answer
+        self.done += 1
+        if self.done >= self.pool.max_jobs or peak > MAX_BYTES:
+            self._stop()
+        if kind == "refused":
+            raise TranslationError(*payload)
+        if kind == "raised":
+            raise InternalError(f"{job.what}:\n{payload}")
+        return payload
+
+    def _answer(self, deadline: float) -> Any:
+        """The next answer of the child, None at the deadline. Raises EOFError when the child dies."""
+        import pickle
+
+        data, stream = b"", self.process.stdout.fileno()
+        wanted = HEADER_BYTES
+        while len(data) < wanted:
+            ready, _, _ = select.select([stream], [], [], max(0.0, deadline - time.monotonic()))
+            if not ready:
+                return None
+            chunk = os.read(stream, 1 << 20)
+            if not chunk:
+                raise EOFError
+            data += chunk
+            if len(data) >= HEADER_BYTES:
+                wanted = HEADER_BYTES + int.from_bytes(data[:HEADER_BYTES], "little")
+        return pickle.loads(data[HEADER_BYTES:])
+
+    def _start(self) -> None:
+        if self.killed:
+            raise CancelledError
+        use_cache_folder()
+        handle, self.log = tempfile.mkstemp(prefix="gluonize-child-")
+        self.done = 0
+        # A session of its own: Ctrl-C reaches the parent only, which then kills its children.
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "translator.lowering.worker_process", self.log],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=handle,
+            bufsize=0,
+            start_new_session=True,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        )
+        os.close(handle)
+        write_frame(self.process.stdin, sys.path)
+
+    def _stop(self) -> None:
+        """End the child; an idle one leaves by itself when its input closes, a busy one is killed."""
+        if self.process is None:
+            return
+        self.process.kill()
+        self.process.wait()
+        for stream in (self.process.stdin, self.process.stdout):
+            with contextlib.suppress(OSError):
+                stream.close()
+        self.process = None
+        with contextlib.suppress(OSError):
+            os.unlink(self.log)
+
+    def _death(self, job: _Job) -> Exception:
+        """What to raise for a job whose child died."""
+        status = self.process.wait()
+        printed = self._printed()
+        self._stop()
+        if self.killed:
+            return CancelledError()
+        if status >= 0:
+            return InternalError(f"{job.what}: the child process left with status {status}\n{printed}")
+        name = signal.Signals(-status).name
+        why = printed or ("perhaps out of memory" if name == "SIGKILL" else "it printed nothing")
+        return TranslationError(Diagnostic("compiler-abort", f"{job.what} killed the compiler with {name}", why=why))
+
+    def _printed(self) -> str:
+        return "\n       ".join(error_lines(read_log(self.log)))

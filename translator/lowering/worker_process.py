@@ -1,0 +1,85 @@
+"""The child side of `worker.py`: runs named functions one after another, in a process that may die of any of them.
+
+Frames on the pipes are an 8-byte little-endian length and a pickle. The first request is the parent's `sys.path`; each
+further one is `(function, args, kwargs)`; the answer is `(kind, payload, peak_bytes)` with kind `value`, `refused`
+(diagnostics) or `raised` (a traceback as text).
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import os
+import pickle
+import resource
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any, BinaryIO
+
+from translator.diagnostics import TranslationError
+from translator.lowering.stderr_log import redirect_stderr
+
+HEADER_BYTES = 8
+
+
+def write_frame(stream: BinaryIO, value: Any) -> None:
+    """Send one value; raises what pickle raises before anything is written."""
+    data = pickle.dumps(value)
+    stream.write(len(data).to_bytes(HEADER_BYTES, "little") + data)
+    stream.flush()
+
+
+def read_frame(stream: BinaryIO) -> Any:
+    """Receive one value. Raises EOFError when the other side is gone."""
+    header = stream.read(HEADER_BYTES)
+    size = int.from_bytes(header, "little")
+    data = stream.read(size) if len(header) == HEADER_BYTES else b""
+    if not header or len(data) < size:
+        raise EOFError
+    return pickle.loads(data)
+
+
+def resolve(name: str) -> Callable[..., Any]:
+    """The function called `module:function`."""
+    module, _, path = name.partition(":")
+    return functools.reduce(getattr, path.split("."), importlib.import_module(module))
+
+
+def run_job(function: str, args: tuple, kwargs: dict) -> tuple[str, Any]:
+    """One answer without its memory figure; never raises an Exception."""
+    try:
+        return "value", resolve(function)(*args, **kwargs)
+    except TranslationError as error:
+        return "refused", error.diagnostics
+    except Exception:  # the parent re-raises it as a bug in gluonize, with this traceback
+        return "raised", traceback.format_exc()
+
+
+def main(log_path: str) -> None:
+    """Serve requests from standard input until it closes; everything printed meanwhile goes into `log_path`."""
+    requests = os.fdopen(os.dup(0), "rb")
+    answers = os.fdopen(os.dup(1), "wb")
+    redirect_stderr(log_path)
+    os.dup2(2, 1)
+    with open(os.devnull, "rb") as nothing:
+        os.dup2(nothing.fileno(), 0)
+    sys.path[:] = read_frame(requests)
+    while True:
+        try:
+            function, args, kwargs = read_frame(requests)
+        except EOFError:
+            return
+        os.truncate(log_path, 0)
+        kind, payload = run_job(function, args, kwargs)
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+        try:
+            write_frame(answers, (kind, payload, peak))
+        except (pickle.PicklingError, TypeError, AttributeError):
+            write_frame(answers, ("raised", traceback.format_exc(), peak))
+        except BrokenPipeError:
+            return
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
