@@ -31,11 +31,11 @@ NARROW_FLOATS = {
 class Fixture:
     """One folder of fixtures/: kernel.py, launches.json, reference.py and golden/."""
 
-    name: str
+    folder: Path
 
     @property
-    def folder(self) -> Path:
-        return ROOT / self.name
+    def name(self) -> str:
+        return self.folder.name
 
     @property
     def kernel_file(self) -> Path:
@@ -65,7 +65,7 @@ class Fixture:
 
 def fixtures() -> list[Fixture]:
     """Every fixture folder, sorted by name."""
-    return [Fixture(path.parent.name) for path in sorted(ROOT.glob("*/kernel.py"))]
+    return [Fixture(path.parent) for path in sorted(ROOT.glob("*/kernel.py"))]
 
 
 @functools.lru_cache(maxsize=None)
@@ -97,8 +97,10 @@ def make_inputs(launch: dict) -> dict:
     representable values.
     """
     rng = np.random.default_rng(zlib.crc32(launch["id"].encode()))
-    return {name: _array(value["tensor"], rng) if isinstance(value, dict) and "tensor" in value else value
-            for name, value in launch["values"].items()}  # fmt: skip
+    return {
+        name: _array(value["tensor"], rng) if isinstance(value, dict) and "tensor" in value else value
+        for name, value in launch["values"].items()
+    }
 
 
 def _array(tensor: dict, rng: np.random.Generator) -> np.ndarray:
