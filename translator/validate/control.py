@@ -1,0 +1,136 @@
+"""Control flow: `scf.for/while/if`, `cf` branches, calls, and regions that ops call.
+
+A handler runs an op's regions through the engine. Blocks end in a terminator, whose name and operand values come back.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from translator.validate.dtypes import unsigned
+from translator.validate.hazards import Hazard, NotRunnable
+from translator.validate.parse import VALUE, VALUES, Op
+
+if TYPE_CHECKING:
+    from translator.validate.engine import Program
+
+TERMINATORS = frozenset(
+    "scf.yield scf.condition tt.return tt.reduce.return tt.scan.return tt.map_elementwise.return ttg.warp_yield "
+    "ttg.warp_return cf.br cf.cond_br llvm.unreachable".split()
+)
+
+FOR = re.compile(rf"(unsigned )?({VALUE}) = ({VALUE}) to ({VALUE}) step ({VALUE})(?: iter_args\((.*?)\) ->)?")
+BINDING = re.compile(rf"({VALUE}) = ({VALUE})")
+CONTROL = {}
+
+
+def handler(name: str):
+    def register(function):
+        CONTROL[name] = function
+        return function
+
+    return register
+
+
+@handler("scf.for")
+def run_for(program: "Program", op: Op, env: dict):
+    if not hasattr(op, "loop"):
+        found = FOR.search(op.text)
+        op.loop = (*found.groups()[:5], BINDING.findall(found.group(6) or ""))
+    is_unsigned, variable, low, high, step, bindings = op.loop
+    low, high, step = env[low], env[high], env[step]
+    if step <= 0:
+        raise Hazard("loop-step", f"a loop with step {int(step)}")
+    convert = type(low)
+    values = [env[init] for _, init in bindings]
+    names = [name for name, _ in bindings]
+    bounds = (int(unsigned(low)), int(unsigned(high)), int(unsigned(step))) if is_unsigned else (int(low), int(high), int(step))
+    block = op.regions[0].blocks[0]
+    trips = program.trips.setdefault(op.line, set())
+    trips.add(min(max(0, -(-(bounds[1] - bounds[0]) // bounds[2])), 4))
+    for i in range(*bounds):
+        env[variable] = convert(i)
+        for name, value in zip(names, values):
+            env[name] = value
+        program.check_steps(op)
+        _, values = program.run_block(block, env)
+    return values
+
+
+@handler("scf.while")
+def run_while(program: "Program", op: Op, env: dict):
+    before, after = op.regions[0].blocks[0], op.regions[1].blocks[0]
+    bindings = BINDING.findall(op.text)
+    values = [env[init] for _, init in bindings]
+    while True:
+        program.check_steps(op)
+        for (name, _), value in zip(bindings, values):
+            env[name] = value
+        for (name, _), value in zip(before.arguments, values):
+            env[name] = value
+        _, (go_on, *values) = program.run_block(before, env)
+        if not go_on:
+            return values
+        for (name, _), value in zip(after.arguments, values):
+            env[name] = value
+        _, values = program.run_block(after, env)
+
+
+@handler("scf.if")
+def run_if(program: "Program", op: Op, env: dict):
+    condition = env[VALUES.search(op.text).group()]
+    if np.ndim(condition):
+        return _run_both(program, op, env, condition)
+    chosen = 0 if condition else 1
+    if chosen >= len(op.regions):
+        return ()
+    _, values = program.run_block(op.regions[chosen].blocks[0], env)
+    return values
+
+
+def _run_both(program: "Program", op: Op, env: dict, condition):
+    """An `if` inside a region that runs on whole tensors: both sides, then a choice per element."""
+    if not op.results:
+        raise NotRunnable("scf.if", "a branch without results on a per-element condition")
+    _, yes = program.run_block(op.regions[0].blocks[0], env)
+    _, no = program.run_block(op.regions[1].blocks[0], env)
+    return [np.where(condition, a, b) for a, b in zip(yes, no)]
+
+
+@handler("scf.index_switch")
+def run_index_switch(program: "Program", op: Op, env: dict):
+    raise NotRunnable("scf.index_switch")
+
+
+@handler("tt.call")
+def run_call(program: "Program", op: Op, env: dict):
+    if not hasattr(op, "callee"):
+        op.callee = re.search(r"@(\"[^\"]*\"|[\w$.\-]+)", op.text).group(1).strip('"')
+    function = program.module.functions.get(op.callee)
+    if function is None or not function.region.blocks:
+        raise NotRunnable(f"tt.call @{op.callee}", "the function has no body")
+    inner = {name: env[value] for (name, _), value in zip(function.arguments, op.operands)}
+    return program.run_region(function.region, inner)[1]
+
+
+@handler("ttg.warp_specialize")
+def run_warp_specialize(program: "Program", op: Op, env: dict):
+    from translator.validate.partitions import run_partitions
+
+    return run_partitions(program, op, env)
+
+
+def branch_target(op: Op, env: dict) -> tuple[str, list]:
+    """Label and arguments of the block that `cf.br` or `cf.cond_br` goes to."""
+    if not hasattr(op, "targets"):
+        op.targets = [
+            (label, VALUES.findall(args or "")) for label, args in re.findall(r"(\^\w+)(?:\(([^)]*)\))?", op.text)
+        ]
+    which = 0
+    if op.name == "cf.cond_br":
+        which = 0 if env[VALUES.search(op.text).group()] else 1
+    label, names = op.targets[which]
+    return label, [env[name] for name in names]

@@ -1,0 +1,178 @@
+"""The interpreter: runs one function for the programs of a grid, one program after another.
+
+    machine = Machine(module, memory, grid)
+    machine.run(arguments, programs)          # arguments: one value per parameter of the entry function
+    machine.findings, machine.racing, ...
+
+Hazards end the run of the program and are raised with op, source line and program id filled in.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from translator.validate import ops_arith, ops_dot, ops_lds, ops_math, ops_memory, ops_reduce, ops_tdm, ops_tensor
+from translator.validate.control import CONTROL, TERMINATORS, branch_target
+from translator.validate.hazards import Finding, Hazard, NotRunnable
+from translator.validate.lds import SharedMemory
+from translator.validate.mbarriers import Barriers
+from translator.validate.memory import Memory
+from translator.validate.ops import TABLE
+from translator.validate.parse import Block, Module, Op, Region
+
+assert all((ops_arith, ops_dot, ops_lds, ops_math, ops_memory, ops_reduce, ops_tdm, ops_tensor))  # rows of the table
+
+STEP_LIMIT = 2_000_000  # ops per program; a kernel that spins on another program never gets there
+
+
+class Program:
+    """One program (workgroup) of the grid, and the services that op rows use.
+
+    `memory` is shared by all programs, `lds` belongs to this one. `printed` collects `tt.print` output.
+    """
+
+    def __init__(self, machine: "Machine", program: tuple[int, int, int]):
+        self.machine = machine
+        self.module = machine.module
+        self.memory = machine.memory
+        self.program = program
+        self.grid = machine.grid
+        self.lds = SharedMemory()
+        self.warps = machine.module.warps
+        self.barriers = Barriers(self.lds, self.warps)
+        self.printed = machine.printed
+        self.trips = machine.trips
+        self.steps = 0
+        self.reduction = 1
+
+    @property
+    def threads(self) -> int:
+        return self.warps * self.module.lanes
+
+    def note_reduction(self, length: int) -> None:
+        """`length` more terms may have been summed into one value; the comparison's tolerance grows with it."""
+        self.reduction += length
+
+    def check_steps(self, op: Op) -> None:
+        """Raises: NotRunnable when the program is so long that it probably waits for another one."""
+        if self.steps > STEP_LIMIT:
+            raise NotRunnable(op.name, f"more than {STEP_LIMIT} ops in one program; it may wait for another program")
+
+    def uses(self, op: Op) -> bool:
+        """Whether anything reads the result of `op`."""
+        if not hasattr(op, "used"):
+            op.used = bool(op.results) and self.machine.mentions(op.results[0]) > 1
+        return op.used
+
+    def call_region(self, region: Region, arguments) -> list:
+        """Run a combine region; its free values are those of the op that is running."""
+        env = self.env
+        block = region.blocks[0]
+        if len(region.blocks) > 1:
+            inner = dict(env)
+            for (name, _), value in zip(block.arguments, arguments):
+                inner[name] = value
+            return self.run_region(region, inner)[1]
+        for (name, _), value in zip(block.arguments, arguments):
+            env[name] = value
+        _, values = self.run_block(block, env)
+        self.env = env
+        return values
+
+    def run_region(self, region: Region, env: dict) -> tuple[str, list]:
+        """Run blocks from the first until one ends in something else than a branch."""
+        block = region.blocks[0]
+        if len(region.blocks) == 1:
+            return self.run_block(block, env)
+        labels = {b.label: b for b in region.blocks}
+        while True:
+            name, values = self.run_block(block, env)
+            if name != "branch":
+                return name, values
+            label, arguments = values
+            block = labels[label]
+            for (argument, _), value in zip(block.arguments, arguments):
+                env[argument] = value
+
+    def run_block(self, block: Block, env: dict) -> tuple[str, list]:
+        """Run the ops of a block; -> the terminator and its operands."""
+        for op in block.ops:
+            name = op.name
+            if name in TERMINATORS:
+                if name in ("cf.br", "cf.cond_br"):
+                    return "branch", branch_target(op, env)
+                return name, [env[o] for o in op.operands]
+            self.steps += 1
+            try:
+                row = TABLE.get(name)
+                if row is not None:
+                    self.env = env
+                    result = row(self, op, *[env[o] for o in op.operands])
+                elif name in CONTROL:
+                    result = CONTROL[name](self, op, env)
+                else:
+                    raise NotRunnable(name)
+            except Hazard as hazard:
+                raise hazard.at(name, op.place, self.program)
+            names = op.results
+            if not names:
+                continue
+            if len(names) == 1:
+                env[names[0]] = result[0] if isinstance(result, (tuple, list)) else result
+            else:
+                for key, value in zip(names, result):
+                    env[key] = value
+        return "", []
+
+
+class Machine:
+    """A module on guarded memory. `work` counts ops, `reduction` is the longest chain of sums in one program."""
+
+    def __init__(self, module: Module, memory: Memory, grid: tuple[int, ...]):
+        self.module = module
+        self.memory = memory
+        self.grid = tuple((*grid, 1, 1, 1)[:3])
+        self.printed: list = []
+        self.trips: dict[int, set[int]] = {}
+        self.waits: dict[int, list] = {}
+        self.findings: list[Finding] = []
+        self.work = 0
+        self.reduction = 1
+        self._counts: dict[str, int] | None = None
+
+    def mentions(self, value: str) -> int:
+        """How often an SSA value is printed, its definition included."""
+        if self._counts is None:
+            from collections import Counter
+
+            from translator.validate.parse import VALUES
+
+            self._counts = Counter(VALUES.findall(self.module.text))
+        return self._counts[value]
+
+    def run(self, arguments: list, programs) -> None:
+        """Run the entry function for each program id in `programs` (linear indices). Raises: Hazard, NotRunnable."""
+        function = self.module.entry
+        x, y, _ = self.grid
+        with np.errstate(all="ignore"):
+            for number in programs:
+                self.memory.program = number
+                program = Program(self, (number % x, number // x % y, number // (x * y)))
+                env = {name: value for (name, _), value in zip(function.arguments, arguments)}
+                program.run_region(function.region, env)
+                self._finish(program, number)
+
+    def _finish(self, program: Program, number: int) -> None:
+        self.findings += program.lds.close()
+        self.work += program.steps
+        self.reduction = max(self.reduction, program.reduction)
+        for key, (place, ran, landed) in program.lds.waits.items():
+            record = self.waits.setdefault(key, [place, 0, 0])
+            record[1] += ran
+            record[2] += landed
+
+    @property
+    def programs(self) -> int:
+        return math.prod(self.grid)

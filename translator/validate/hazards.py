@@ -1,0 +1,56 @@
+"""What the reference machine can find wrong, and how it says so."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+from translator.validate.locations import Place
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One hazard or note: what, at which op and source line, in which program.
+
+    `kind` is a short stable identifier such as `out-of-bounds`, `lds-in-flight` or `store-conflict`.
+    """
+
+    kind: str
+    message: str
+    op: str = ""
+    file: str = ""
+    line: int = 0
+    column: int = 0
+    program: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}:{self.column}: " if self.line else ""
+        where = f" in program {self.program}" if self.program else ""
+        return f"{place}{self.op}: {self.message}{where} [{self.kind}]"
+
+    def as_json(self) -> dict:
+        return asdict(self)
+
+
+class Hazard(Exception):
+    """The kernel did what no correct kernel does. `finding` is completed by the engine with op, place and program."""
+
+    def __init__(self, kind: str, message: str):
+        super().__init__(message)
+        self.kind = kind
+        self.message = message
+        self.finding: Finding | None = None
+
+    def at(self, op_name: str, place: Place, program: tuple[int, ...]) -> "Hazard":
+        """This hazard, located; the innermost op wins."""
+        if self.finding is None:
+            self.finding = Finding(self.kind, self.message, op_name, place.file, place.line, place.column, program)
+        return self
+
+
+class NotRunnable(Exception):
+    """Something that the machine does not model, by name."""
+
+    def __init__(self, op: str, why: str = "the reference machine has no such op"):
+        super().__init__(f"{op}: {why}")
+        self.op = op
+        self.why = why

@@ -1,0 +1,199 @@
+"""Shared memory of one program, with the state of every element.
+
+An element is never written, valid, or in flight: the target of an asynchronous copy that no wait has covered yet. A copy
+lands at the latest legal moment, when a wait covers it, so a missing wait is seen every time and not when a race happens to
+hit. Barriers that the compiler inserts by itself (between plain stores, loads and copies) are taken as given; reads marked
+`ttg.amdg.syncedViaAsyncWait` opt out of them, so refilling what such a read touched needs a wait or barrier in between.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Callable
+
+import numpy as np
+
+from translator.validate.dtypes import held
+from translator.validate.hazards import Finding, Hazard
+from translator.validate.locations import Place
+
+NEVER, VALID, FLYING = 0, 1, 2
+STATES = {NEVER: "never written", FLYING: "in flight"}
+
+
+class Allocation:
+    """One `ttg.local_alloc`. `read_epoch` is the barrier interval of each element's last relaxed read, -1 for none."""
+
+    def __init__(self, name: str, element: str, shape: tuple[int, ...], place: Place):
+        count = int(np.prod(shape))
+        self.name, self.element, self.shape, self.place = name, element, shape, place
+        self.data = np.full(count, np.nan if held(element).kind == "f" else 0, held(element))
+        self.state = np.zeros(count, np.uint8)
+        self.read_epoch = np.full(count, -1, np.int64)
+        self.reading = np.zeros(count, bool)
+
+    def where(self, index: int) -> str:
+        """`a_smem[1, 3, 0]` for a flat index."""
+        position = ", ".join(str(int(i)) for i in np.unravel_index(index, self.shape))
+        return f"{self.name}[{position}]"
+
+
+@dataclass(frozen=True)
+class MemDesc:
+    """A view: `index` holds the flat element of `allocation` behind each element of the view."""
+
+    allocation: Allocation
+    index: np.ndarray
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.index.shape
+
+
+@dataclass
+class Copy:
+    """An asynchronous copy under way. A load sets `values` (and `written`, None for all); a store has `finish`."""
+
+    place: Place
+    op: str
+    target: MemDesc
+    values: np.ndarray | None = None
+    written: np.ndarray | None = None
+    finish: Callable[[], None] | None = None
+    barrier: object = None
+
+
+@dataclass
+class Counter:
+    """Copies that one kind of wait covers, oldest first. `open` are those that no commit has closed into a group."""
+
+    groups: list[list[Copy]] = field(default_factory=list)
+    open: list[Copy] = field(default_factory=list)
+
+
+class SharedMemory:
+    """Allocations and copies of one program. `waits` counts, per wait op, how often it ran and how often it landed one."""
+
+    def __init__(self):
+        self.epoch = 0
+        self.async_copies = Counter()
+        self.tensor_copies = Counter()
+        self.waits: dict[int, list] = {}
+
+    def barrier(self) -> None:
+        self.epoch += 1
+
+    def allocate(self, name: str, element: str, shape, place: Place) -> MemDesc:
+        allocation = Allocation(name, element, shape, place)
+        return MemDesc(allocation, np.arange(allocation.data.size, dtype=np.int64).reshape(shape))
+
+    # Plain accesses.
+
+    def load(self, view: MemDesc, relaxed: bool = False) -> np.ndarray:
+        """Values of a view. Raises: Hazard for elements that are not valid."""
+        a = view.allocation
+        state = a.state[view.index]
+        if (state != VALID).any():
+            self._report_read(view, state)
+        if relaxed:
+            a.read_epoch[view.index] = self.epoch
+        return a.data[view.index]
+
+    def _report_read(self, view: MemDesc, state: np.ndarray) -> None:
+        a = view.allocation
+        bad = state != VALID
+        kind = FLYING if (state == FLYING).any() else NEVER
+        first = int(view.index[state == kind][0])
+        count = f"{int(bad.sum())} of {bad.size} elements"
+        if kind == NEVER:
+            raise Hazard("lds-uninitialised", f"reads {count} of {a.name} that were never written, first {a.where(first)}")
+        copy = self._copy_of(a, first)
+        raise Hazard("lds-in-flight", f"reads {count} of {a.name} still in flight, first {a.where(first)}{_since(copy)}")
+
+    def store(self, view: MemDesc, value: np.ndarray) -> None:
+        self.check_overwrite(view, copying=False)
+        a = view.allocation
+        a.data[view.index] = value
+        a.state[view.index] = VALID
+
+    def check_overwrite(self, view: MemDesc, copying: bool) -> None:
+        """Raises: Hazard when the elements are the target or the source of a copy under way, or still being read."""
+        a = view.allocation
+        flying = a.state[view.index] == FLYING
+        if flying.any():
+            first = int(view.index[flying][0])
+            what = f"overwrites {int(flying.sum())} elements of {a.name} still in flight, first {a.where(first)}"
+            raise Hazard("lds-overwrite-in-flight", what + _since(self._copy_of(a, first)))
+        if a.reading[view.index].any():
+            raise Hazard("lds-overwrite-source", f"overwrites elements of {a.name} that an asynchronous store still reads")
+        if copying and (a.read_epoch[view.index] == self.epoch).any():
+            raise Hazard(
+                "lds-overwrite-read",
+                f"refills elements of {a.name} that were read since the last barrier by a load that takes none",
+            )
+
+    def _copy_of(self, a: Allocation, index: int) -> Copy | None:
+        for copy in self.under_way():
+            if copy.target.allocation is a and (copy.target.index == index).any():
+                return copy
+        return None
+
+    def under_way(self):
+        for counter in (self.async_copies, self.tensor_copies):
+            for group in (*counter.groups, counter.open):
+                yield from group
+
+    # Asynchronous copies.
+
+    def issue(self, copy: Copy, counter: Counter) -> None:
+        """Start a copy; it belongs to the open group of `counter`."""
+        if copy.values is not None:
+            target = copy.target
+            if copy.written is not None and not copy.written.all():
+                target = MemDesc(target.allocation, target.index[copy.written])
+                copy.values = copy.values[copy.written]
+                copy.target = target
+            self.check_overwrite(target, copying=True)
+            target.allocation.state[target.index] = FLYING
+        else:
+            self.load(copy.target)
+            copy.target.allocation.reading[copy.target.index] = True
+        counter.open.append(copy)
+
+    def commit(self, counter: Counter) -> None:
+        counter.groups.append(counter.open)
+        counter.open = []
+
+    def wait(self, counter: Counter, outstanding: int, key, place: Place) -> None:
+        """Land the oldest groups until `outstanding` are left; a barrier follows, as the AMD lowering emits it."""
+        record = self.waits.setdefault(key, [place, 0, 0])
+        record[1] += 1
+        while len(counter.groups) > outstanding:
+            group = counter.groups.pop(0)
+            record[2] += bool(group)
+            for copy in group:
+                self.land(copy)
+        self.barrier()
+
+    def land(self, copy: Copy) -> None:
+        a = copy.target.allocation
+        if copy.values is not None:
+            a.data[copy.target.index] = copy.values
+            a.state[copy.target.index] = VALID
+        else:
+            a.reading[copy.target.index] = False
+            copy.finish()
+
+    def close(self) -> list[Finding]:
+        """The program ends. Stores that nobody waited for are hazards: their shared memory may be gone."""
+        out = []
+        for copy in self.under_way():
+            if copy.finish:
+                what = f"the asynchronous store from {copy.target.allocation.name} is not waited for before the kernel ends"
+                p = copy.place
+                out.append(Finding("lds-store-unwaited", what, copy.op, p.file, p.line, p.column))
+        return out
+
+
+def _since(copy: Copy | None) -> str:
+    return f"; the {copy.op} at {copy.place.file}:{copy.place.line} has not been waited for" if copy else ""

@@ -1,0 +1,74 @@
+"""Hardware barriers in shared memory (gfx1250): a count of pending arrivals and a phase bit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from translator.validate.hazards import Hazard
+from translator.validate.lds import Copy, MemDesc
+
+
+@dataclass
+class Barrier:
+    """`pending` arrivals until the phase flips. Copies that signal it are `ready` then, and land when somebody waits."""
+
+    name: str
+    count: int
+    pending: int
+    phase: int = 0
+    copies: list[Copy] = field(default_factory=list)
+    ready: list[Copy] = field(default_factory=list)
+
+
+class Barriers:
+    """All barriers of one program. `yield_turn()` lets other partitions run; it is false when none can go on."""
+
+    def __init__(self, lds, warps: int):
+        self.lds = lds
+        self.warps = warps
+        self.table: dict[tuple[int, int], Barrier] = {}
+        self.yield_turn = lambda barrier, phase: False
+
+    def _find(self, view: MemDesc) -> Barrier:
+        key = (id(view.allocation), int(view.index.reshape(-1)[0]))
+        if key not in self.table:
+            raise Hazard("mbarrier-uninitialised", f"{view.allocation.name} is used as a barrier before it was initialised")
+        return self.table[key]
+
+    def init(self, view: MemDesc, count: int) -> None:
+        for index in view.index.reshape(-1):
+            self.table[(id(view.allocation), int(index))] = Barrier(view.allocation.where(int(index)), count, count)
+
+    def attach(self, copy: Copy) -> None:
+        """A copy that signals its barrier when it is done: one arrival per warp."""
+        barrier = self._find(copy.barrier)
+        barrier.copies.append(copy)
+        self._arrived(barrier, self.warps)
+
+    def arrive(self, view: MemDesc, count: int) -> int:
+        barrier = self._find(view)
+        before = barrier.phase
+        self._arrived(barrier, count)
+        return before
+
+    def _arrived(self, barrier: Barrier, count: int) -> None:
+        if count > barrier.pending:
+            raise Hazard("mbarrier-underflow", f"{count} arrivals at {barrier.name}, which expects {barrier.pending} more")
+        barrier.pending -= count
+        if barrier.pending == 0:
+            barrier.pending = barrier.count
+            barrier.phase ^= 1
+            barrier.ready += barrier.copies
+            barrier.copies = []
+
+    def wait(self, view: MemDesc, phase: int) -> bool:
+        """Until the barrier's phase differs from `phase`; false on deadlock."""
+        barrier = self._find(view)
+        while barrier.phase == phase & 1:
+            if not self.yield_turn(barrier, phase):
+                return False
+        for copy in barrier.ready:
+            self.lds.land(copy)
+        barrier.ready = []
+        self.lds.barrier()
+        return True

@@ -1,0 +1,249 @@
+"""Guarded global memory: every address belongs to one buffer or to the gap between two.
+
+Pointers are 64-bit integers, so pointer arithmetic, casts and tables of pointers work. Buffer `k` occupies the middle of the
+64 GiB window `k + 1`; an address that leaves its buffer in either direction stays in the window and is reported by name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from translator.validate.dtypes import NARROW, decode, encode, rounded, stored
+from translator.validate.hazards import Hazard
+
+WINDOW = 36  # log2 of the bytes between two buffers
+MIDDLE = 1 << (WINDOW - 1)
+BUFFER_LIMIT = 2**31 - 1  # bytes that a buffer resource of the AMD backend covers
+
+
+@dataclass
+class Buffer:
+    """One allocation. `element` is the type of its items, `data` its bytes, `base` the address of the first.
+
+    `writer` holds for each granule (bytes of the narrowest store so far) 1 + the number of the program that last stored
+    there plainly, 0 where none did; `changed` marks granules that any op wrote, atomics included; `racing` those to which two
+    programs or lanes stored different values.
+    """
+
+    name: str
+    element: str
+    data: np.ndarray
+    base: int
+    granule: int = 0
+    writer: np.ndarray | None = None
+    changed: np.ndarray | None = None
+    racing: np.ndarray | None = None
+
+    def track(self, size: int) -> None:
+        """Make the records as fine as stores of `size` bytes need."""
+        if self.writer is None:
+            self.granule = size
+            count = -(-len(self.data) // size)
+            self.writer = np.zeros(count, np.int32)
+            self.changed = np.zeros(count, bool)
+            self.racing = np.zeros(count, bool)
+        elif size < self.granule:
+            times = self.granule // size
+            self.writer, self.changed, self.racing = (
+                np.repeat(x, times) for x in (self.writer, self.changed, self.racing)
+            )
+            self.granule = size
+
+    def granules(self, offsets: np.ndarray, size: int) -> np.ndarray:
+        """The granules that accesses of `size` bytes at byte `offsets` touch."""
+        if size == self.granule:
+            return offsets // size
+        first = offsets // self.granule
+        return (first[..., None] + np.arange(size // self.granule)).reshape(-1)
+
+    def touched(self, record: np.ndarray | None) -> np.ndarray:
+        """`record` per byte of the buffer."""
+        if record is None:
+            return np.zeros(len(self.data), bool)
+        return np.repeat(record, self.granule)[: len(self.data)]
+
+
+@dataclass
+class Memory:
+    """All buffers of one run. `program` is the number of the program that runs now."""
+
+    buffers: list[Buffer] = field(default_factory=list)
+    program: int = 0
+    crossing: list[str] = field(default_factory=list)
+
+    def add(self, name: str, element: str, data: np.ndarray) -> Buffer:
+        """A buffer with the bytes of `data`."""
+        base = ((len(self.buffers) + 1) << WINDOW) + MIDDLE
+        buffer = Buffer(name, element, np.ascontiguousarray(data).view(np.uint8).reshape(-1).copy(), base)
+        self.buffers.append(buffer)
+        return buffer
+
+    def find(self, address: int) -> Buffer:
+        window = (int(address) >> WINDOW) - 1
+        if not 0 <= window < len(self.buffers):
+            what = "a null pointer" if abs(int(address)) < 1 << 20 else f"an address in no buffer ({int(address):#x})"
+            raise Hazard("wild-pointer", f"access through {what}")
+        return self.buffers[window]
+
+    def resolve(self, address: np.ndarray, size: int) -> tuple[Buffer, np.ndarray]:
+        """The buffer that all of `address` (int64, flat, not empty) lie in, and byte offsets. Raises: Hazard.
+
+        Accesses that reach several buffers are split by the caller (`by_buffer`).
+        """
+        low, high = int(address.min()), int(address.max())
+        buffer = self.find(low)
+        offset = address - buffer.base
+        if low < buffer.base or high + size > buffer.base + len(buffer.data):
+            bad = (offset < 0) | (offset + size > len(buffer.data))
+            at = int(offset[bad][0])
+            items = stored(buffer.element).itemsize
+            raise Hazard(
+                "out-of-bounds",
+                f"{int(bad.sum())} of {address.size} enabled accesses leave {buffer.name} "
+                f"({len(buffer.data) // items} x {buffer.element}); the first at element {at // items}",
+            )
+        if size > 1 and int(np.bitwise_or.reduce(offset)) & (size - 1):
+            raise Hazard("misaligned", f"an access to {buffer.name} is not aligned to its {size} bytes")
+        return buffer, offset
+
+    def by_buffer(self, address: np.ndarray):
+        """Selections of `address` that lie in one buffer each: slices or index arrays."""
+        window = address >> WINDOW
+        first = window[0]
+        if (window == first).all():
+            yield slice(None)
+            return
+        for value in np.unique(window):
+            yield np.flatnonzero(window == value)
+
+    def load(self, address, mask, other, element: str, shape) -> np.ndarray:
+        """Values at `address`; masked-off lanes give `other`, or 0 as the AMD backend does. -> held, of `shape`."""
+        dtype = stored(element)
+        size = dtype.itemsize
+        flat = np.asarray(address).reshape(-1)
+        lanes = None
+        if mask is not None:
+            on = np.broadcast_to(mask, np.shape(address)).reshape(-1)
+            if not on.all():
+                lanes = np.flatnonzero(on)
+                flat = flat[lanes]
+        out = np.zeros(flat.size, dtype)
+        if flat.size:
+            for part in self.by_buffer(flat):
+                buffer, offset = self.resolve(flat[part], size)
+                out[part] = buffer.data[: len(buffer.data) // size * size].view(dtype)[offset // size]
+                if buffer.writer is not None and not self.crossing:
+                    self._check_crossing(buffer, offset, size)
+        values = decode(out, element)
+        if lanes is not None:
+            if other is None:
+                full = np.zeros(on.size, values.dtype)
+            else:
+                full = np.broadcast_to(other, np.shape(address)).reshape(-1).astype(values.dtype, copy=True)
+            full[lanes] = values
+            values = full
+        return values.reshape(shape)[()]
+
+    def _check_crossing(self, buffer: Buffer, offset: np.ndarray, size: int) -> None:
+        if size < buffer.granule:
+            return
+        writer = buffer.writer[buffer.granules(offset, size)]
+        if ((writer != 0) & (writer != self.program + 1)).any():
+            self.crossing.append(buffer.name)
+
+    def store(self, address, value, mask, element: str) -> None:
+        """Plain stores. Two lanes or programs that store different values to one address are recorded and reported."""
+        dtype = stored(element)
+        size = dtype.itemsize
+        flat = np.asarray(address).reshape(-1)
+        bits = np.asarray(encode(np.broadcast_to(value, np.shape(address)).reshape(-1), element)).astype(dtype, copy=False)
+        if mask is not None:
+            on = np.broadcast_to(mask, np.shape(address)).reshape(-1)
+            if not on.all():
+                flat, bits = flat[on], bits[on]
+        if not flat.size:
+            return
+        for part in self.by_buffer(flat):
+            buffer, offset = self.resolve(flat[part], size)
+            self._store(buffer, offset, bits[part], dtype)
+
+    def _store(self, buffer: Buffer, offset: np.ndarray, bits: np.ndarray, dtype: np.dtype) -> None:
+        size = dtype.itemsize
+        buffer.track(size)
+        view = buffer.data[: len(buffer.data) // size * size].view(dtype)
+        index = offset // size
+        kind = f"u{size}"
+        raw = bits.view(kind)
+        before = view[index].view(kind)
+        if size == buffer.granule:
+            writer = buffer.writer[index]
+            other = (writer != 0) & (writer != self.program + 1) & (before != raw)
+        else:
+            other = (buffer.writer[buffer.granules(offset, size)] != 0).reshape(index.size, -1)
+            other = (other & (buffer.writer[buffer.granules(offset, size)] != self.program + 1).reshape(index.size, -1)).any(1)
+            other &= before != raw
+        view[index] = bits
+        lanes = view[index].view(kind) != raw
+        touched = buffer.granules(offset, size)
+        buffer.writer[touched] = self.program + 1
+        buffer.changed[touched] = True
+        bad = other | lanes
+        if bad.any():
+            buffer.racing[buffer.granules(offset[bad], size)] = True
+
+    def racing(self) -> list[str]:
+        """Names of buffers to which different values were stored at one address without atomics."""
+        return [b.name for b in self.buffers if b.racing is not None and b.racing.any()]
+
+    def atomic(self, address, value, mask, element: str, combine, want_old: bool, unsigned: bool = False, held_as=None):
+        """Read-modify-write, lane after lane. `combine(old, value)` works on arrays. -> old values (held) or None.
+
+        Lanes with equal addresses are applied in lane order. `held_as` is the type of the old values where `value` is of
+        another one. A numpy ufunc as `combine` applies them at once when nobody
+        looks at the old values.
+        """
+        dtype = stored(element)
+        size = dtype.itemsize
+        shape = np.shape(address)
+        flat = np.asarray(address).reshape(-1)
+        values = np.broadcast_to(value, shape).reshape(-1)
+        lanes = np.arange(flat.size)
+        if mask is not None:
+            lanes = np.flatnonzero(np.broadcast_to(mask, shape).reshape(-1))
+        if isinstance(combine, np.ufunc) and not want_old and element not in NARROW:
+            self._accumulate(flat[lanes], values[lanes], dtype, combine, unsigned)
+            return None
+        old = np.zeros(flat.size, held_as or values.dtype)
+        remaining = lanes
+        while remaining.size:
+            _, first = np.unique(flat[remaining], return_index=True)
+            first.sort()
+            now = remaining[first]
+            for part in self.by_buffer(flat[now]):
+                chosen = now[part]
+                buffer, offset = self.resolve(flat[chosen], size)
+                view = buffer.data[: len(buffer.data) // size * size].view(dtype)
+                before = decode(view[offset // size], element)
+                old[chosen] = before
+                after = combine(*(x.view(f"u{size}") if unsigned else x for x in (before, values[chosen])))
+                after = np.asarray(encode(rounded(after, element) if element in NARROW else after, element))
+                after = after.astype(dtype, copy=False)
+                view[offset // size] = after
+                buffer.track(size)
+                buffer.changed[buffer.granules(offset, size)] = True
+            remaining = np.delete(remaining, first)
+        return old.reshape(shape)[()] if want_old else None
+
+    def _accumulate(self, flat: np.ndarray, values: np.ndarray, dtype: np.dtype, combine, unsigned: bool) -> None:
+        if not flat.size:
+            return
+        size = dtype.itemsize
+        kind = np.dtype(f"u{size}") if unsigned else dtype
+        for part in self.by_buffer(flat):
+            buffer, offset = self.resolve(flat[part], size)
+            view = buffer.data[: len(buffer.data) // size * size].view(kind)
+            combine.at(view, offset // size, values[part].view(kind))
+            buffer.track(size)
+            buffer.changed[buffer.granules(offset, size)] = True

@@ -1,0 +1,111 @@
+"""Rows for matrix products.
+
+Operands are widened to f32 (f64 for f64, exact integers for int8) and the product is added to the accumulator in the result's
+type. The instruction's own rounding inside a product is not modelled; the comparison's tolerance covers it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from translator.validate.dtypes import decode, unsigned
+from translator.validate.hazards import NotRunnable
+from translator.validate.ops import as_type, row
+from translator.validate.ops_tensor import unpack_fp4
+
+
+@row("tt.dot")
+def dot(machine, op, a, b, c):
+    machine.note_reduction(a.shape[-1])
+    element = op.type.element
+    if element[0] == "i":
+        product = np.matmul(a.astype(np.float64), b.astype(np.float64))
+        return (product.astype(np.int64) + c).astype(c.dtype)
+    wide = np.float64 if element == "f64" else np.float32
+    product = np.matmul(np.asarray(a, wide), np.asarray(b, wide))
+    return as_type(product + np.asarray(c, wide), op.type)
+
+
+SCALE_GROUP = (16, 32)
+
+
+@row("tt.dot_scaled")
+def dot_scaled(machine, op, a, *rest):
+    operands = (a, *rest)
+    scales = [i for i in _keyword_operands(op, "scale")]
+    plain = [i for i in range(len(operands)) if i not in scales]
+    left, right, c = (operands[i] for i in plain)
+    formats = [_after(op.body, "lhs ="), _after(op.body, "rhs =")]
+    a_scale = next((operands[i] for i in scales if i < plain[1]), None)
+    b_scale = next((operands[i] for i in scales if i > plain[1]), None)
+    lhs = _widen(left, formats[0], -1, op.attribute("lhs_k_pack", True))
+    rhs = _widen(right, formats[1], -2, op.attribute("rhs_k_pack", True))
+    kinds = op.operand_types
+    lhs = _scaled(lhs, a_scale, _scale_element(kinds, a_scale), -1)
+    if b_scale is not None:
+        rhs = np.swapaxes(_scaled(np.swapaxes(rhs, -1, -2), b_scale, _scale_element(kinds, b_scale), -1), -1, -2)
+    machine.note_reduction(lhs.shape[-1])
+    return as_type(np.matmul(lhs, rhs) + np.asarray(c, np.float32), op.type)
+
+
+def _keyword_operands(op, word: str):
+    """Operand indices that follow `word`, each time it occurs."""
+    import re
+
+    from translator.validate.parse import VALUE, VALUES
+
+    for found in re.finditer(rf"(?<![\w.%]){word} ({VALUE})", op.body):
+        yield len(VALUES.findall(op.body[: found.start(1)]))
+
+
+def _after(text: str, what: str) -> str:
+    return text[text.index(what) + len(what) :].split()[0]
+
+
+def _scale_element(kinds, scale) -> str:
+    """The printed element type of `scale`: i8 (e8m0) or an f8."""
+    if scale is None:
+        return ""
+    fits = [k.element for k in kinds if k.shape == scale.shape and (k.element == "i8") == (scale.dtype == np.int8)]
+    return fits[-1] if fits else "i8"
+
+
+def _widen(x, form: str, axis: int, packed) -> np.ndarray:
+    """Values of an operand as f32: e2m1 pairs along k unless packed along the other dimension."""
+    if form == "e2m1":
+        rank = x.ndim
+        k = rank + axis
+        return unpack_fp4(x, k if packed else (rank - 1 if k == rank - 2 else rank - 2))
+    if x.dtype == np.int8:
+        return decode(unsigned(x), {"e4m3": "f8E4M3FN", "e5m2": "f8E5M2"}[form])
+    if form not in ("e4m3", "e5m2", "bf16", "fp16"):
+        raise NotRunnable("tt.dot_scaled", f"operand format {form}")
+    return np.asarray(x, np.float32)
+
+
+def _scaled(x, scale, element: str, axis: int) -> np.ndarray:
+    if scale is None:
+        return x
+    return x * np.repeat(scale_values(scale, element), x.shape[axis] // scale.shape[axis], axis)
+
+
+def scale_values(scale, element: str) -> np.ndarray:
+    """E8M0 bytes -> 2^(s - 127), 255 is NaN; other types are their values."""
+    if element != "i8":
+        return np.asarray(scale, np.float32)
+    raw = unsigned(np.asarray(scale)).astype(np.int32)
+    return np.where(raw == 255, np.nan, np.ldexp(np.float32(1), raw - 127)).astype(np.float32)
+
+
+@row("amdg.scaled_upcast_fp8")
+def scaled_upcast_fp8(machine, op, x, scale):
+    return as_type(np.asarray(x, np.float32) * scale_values(scale, _scale_kind(scale)), op.type)
+
+
+@row("amdg.scaled_upcast_fp4")
+def scaled_upcast_fp4(machine, op, x, scale):
+    return as_type(unpack_fp4(x, op.attribute("axis")) * scale_values(scale, _scale_kind(scale)), op.type)
+
+
+def _scale_kind(scale) -> str:
+    return "i8" if scale.dtype == np.int8 else "float"

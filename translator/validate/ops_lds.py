@@ -1,0 +1,155 @@
+"""Rows for shared memory: allocation, views, loads and stores, asynchronous copies and their waits."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from translator.validate.dtypes import held
+from translator.validate.hazards import Hazard, NotRunnable
+from translator.validate.lds import Copy, MemDesc
+from translator.validate.ops import row
+from translator.validate.ops_memory import ATOMIC, buffer_addresses, buffer_operands
+from translator.validate.ops_tensor import _check_indices
+
+
+@row("ttg.local_alloc")
+def local_alloc(machine, op, value=None):
+    kind = op.type
+    name = op.place.name or op.results[0].lstrip("%")
+    view = machine.lds.allocate(name, kind.element, kind.shape, op.place)
+    if value is not None:
+        machine.lds.store(view, np.asarray(value).reshape(kind.shape))
+    return view
+
+
+@row("ttg.local_load")
+def local_load(machine, op, view, token=None):
+    return machine.lds.load(view, "syncedViaAsyncWait = true" in op.text)
+
+
+@row("ttg.local_store")
+def local_store(machine, op, value, view):
+    machine.lds.store(view, value)
+
+
+@row("ttg.memdesc_index")
+def memdesc_index(machine, op, view, index):
+    if not 0 <= index < view.shape[0]:
+        raise Hazard("lds-index", f"index {int(index)} of {view.allocation.name}, which has {view.shape[0]} slots")
+    return MemDesc(view.allocation, view.index[int(index)].reshape(op.type.shape))
+
+
+@row("ttg.memdesc_subslice")
+def memdesc_subslice(machine, op, view):
+    inside = op.body[op.body.index("[") + 1 : op.body.index("]")]
+    starts = [int(x) for x in inside.split(",")]
+    shape = op.type.shape
+    starts = starts[-len(shape) :] if len(starts) > len(view.shape) else starts
+    return MemDesc(view.allocation, view.index[tuple(slice(s, s + n) for s, n in zip(starts, shape))])
+
+
+@row("ttg.memdesc_trans")
+def memdesc_trans(machine, op, view):
+    return MemDesc(view.allocation, np.transpose(view.index, op.integers("order")))
+
+
+@row("ttg.memdesc_reshape")
+def memdesc_reshape(machine, op, view):
+    return MemDesc(view.allocation, view.index.reshape(op.type.shape))
+
+
+@row("ttg.memdesc_reinterpret")
+def memdesc_reinterpret(machine, op, view):
+    """Only the identity is modelled: another type, shape or layout depends on physical addresses."""
+    source, target = op.operand_types[0], op.type
+    if (source.element, source.shape, source.layout) != (target.element, target.shape, target.layout):
+        raise NotRunnable("ttg.memdesc_reinterpret", "to another element type, shape or layout")
+    return view
+
+
+@row("ttg.local_gather")
+def local_gather(machine, op, view, indices, token=None):
+    return machine.lds.load(_along(op, view, indices))
+
+
+@row("ttg.local_scatter")
+def local_scatter(machine, op, view, indices, value, token=None):
+    machine.lds.store(_along(op, view, indices), value)
+
+
+@row("ttg.local_atomic_scatter_rmw")
+def local_atomic_scatter_rmw(machine, op, view, indices, value, mask=None):
+    target = _along(op, view, indices).index.reshape(-1)
+    kind = op.body.split(",")[0].strip()
+    if kind not in ATOMIC:
+        raise NotRunnable(op.name, f"atomic {kind}")
+    machine.lds.load(view)
+    on = np.ones(target.size, bool) if mask is None else np.broadcast_to(mask, value.shape).reshape(-1)
+    data, flat = view.allocation.data, np.asarray(value).reshape(-1)
+    old = np.zeros(flat.size, held(op.type.element))
+    for lane in np.flatnonzero(on):
+        old[lane] = data[target[lane]]
+        data[target[lane]] = ATOMIC[kind](data[target[lane]], flat[lane])
+    return old.reshape(value.shape)
+
+
+def _along(op, view: MemDesc, indices) -> MemDesc:
+    axis = op.attribute("axis")
+    _check_indices(op.name, indices, view.shape[axis])
+    crop = tuple(slice(None) if d == axis else slice(0, n) for d, n in enumerate(indices.shape))
+    return MemDesc(view.allocation, np.take_along_axis(view.index[crop], indices.astype(np.int64), axis))
+
+
+# Asynchronous copies.
+
+
+def _load_into(machine, op, view, address, mask, other, masked_writes: bool):
+    """Issue a copy of global values into `view`. Lanes without mask and `other` are written as zero only when
+    `masked_writes` (the buffer form); the pointer form leaves what it does not load undefined: NaN here."""
+    lds = machine.lds
+    element = view.allocation.element
+    fill = other
+    if mask is not None and other is None and not masked_writes:
+        fill = held(element).type(np.nan) if held(element).kind == "f" else None
+    values = machine.memory.load(address, mask, fill, element, np.shape(address))
+    copy = Copy(op.place, op.name, view, values.reshape(view.shape))
+    lds.issue(copy, lds.async_copies)
+
+
+@row("amdg.buffer_load_to_local")
+def buffer_load_to_local(machine, op, *args):
+    base, offsets, mask, other = (None if i is None else args[i] for i in buffer_operands(op))
+    view = args[op.keyword("into")]
+    address = buffer_addresses(machine, op, base, offsets, mask, view.allocation.element)
+    _load_into(machine, op, view, address, mask, other, True)
+
+
+@row("ttg.async_copy_global_to_local")
+def async_copy_global_to_local(machine, op, pointer, view, *rest):
+    mask, other = op.keyword("mask"), op.keyword("other")
+    operands = (pointer, view, *rest)
+    _load_into(
+        machine, op, view, pointer, None if mask is None else operands[mask], None if other is None else operands[other], False
+    )
+
+
+@row("amdg.async_copy_local_to_global")
+def async_copy_local_to_global(machine, op, view, pointer, *rest):
+    mask = rest[0] if rest else None
+    lds, memory = machine.lds, machine.memory
+    element = view.allocation.element
+    data = view.allocation.data[view.index]
+    lds.issue(
+        Copy(op.place, op.name, view, finish=lambda: memory.store(pointer, data, mask, element)), lds.async_copies
+    )
+
+
+@row("ttg.async_commit_group")
+def async_commit_group(machine, op, *tokens):
+    machine.lds.commit(machine.lds.async_copies)
+
+
+@row("ttg.async_wait", "amdg.async_wait")
+def async_wait(machine, op, *tokens):
+    count = op.attribute("num", op.attribute("num_inst", 0))
+    machine.lds.wait(machine.lds.async_copies, count, op.line, op.place)

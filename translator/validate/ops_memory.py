@@ -1,0 +1,189 @@
+"""Rows for global memory: loads, stores, atomics, buffer accesses with 32-bit offsets, tensor descriptors in TTIR."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from translator.validate.descriptors import Descriptor
+from translator.validate.dtypes import stored
+from translator.validate.hazards import Hazard, NotRunnable
+from translator.validate.memory import BUFFER_LIMIT
+from translator.validate.ops import row
+from translator.validate.types import pointee_of
+
+
+@row("tt.load")
+def load(machine, op, pointer, mask=None, other=None):
+    kind = op.type
+    return machine.memory.load(pointer, mask, other, kind.element, kind.shape or ())
+
+
+@row("tt.store")
+def store(machine, op, pointer, value, mask=None):
+    machine.memory.store(pointer, value, mask, pointee_of(op.operand_types[0]))
+
+
+ATOMIC = {
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+    "add": np.add,
+    "fadd": np.add,
+    "max": np.maximum,
+    "min": np.minimum,
+    "umax": np.maximum,
+    "umin": np.minimum,
+    "fmax": np.fmax,
+    "fmin": np.fmin,
+    "exch": lambda old, new: new,
+}
+
+
+@row("tt.atomic_rmw")
+def atomic_rmw(machine, op, pointer, value, mask=None):
+    kind = op.body.split(",")[0].strip()
+    return rmw(machine, op, kind, pointer, value, mask, op.type.element)
+
+
+def rmw(machine, op, kind: str, address, value, mask, element: str):
+    if kind not in ATOMIC:
+        raise NotRunnable(op.name, f"atomic {kind}")
+    return machine.memory.atomic(
+        address, value, mask, element, ATOMIC[kind], machine.uses(op), unsigned=kind in ("umax", "umin")
+    )
+
+
+@row("tt.atomic_cas")
+def atomic_cas(machine, op, pointer, compare, value):
+    pairs = np.empty(np.shape(pointer), [("compare", compare.dtype), ("value", value.dtype)])
+    pairs["compare"], pairs["value"] = compare, value
+    element = op.type.element
+
+    def swap(old, pair):
+        return np.where(old == pair["compare"], pair["value"], old)
+
+    return machine.memory.atomic(pointer, pairs, None, element, swap, True, held_as=compare.dtype)
+
+
+@row("tt.atomic_load")
+def atomic_load(machine, op, pointer, mask=None):
+    return machine.memory.load(pointer, mask, None, op.type.element, op.type.shape or ())
+
+
+@row("tt.atomic_store")
+def atomic_store(machine, op, pointer, value, mask=None):
+    element = pointee_of(op.operand_types[0])
+    machine.memory.atomic(pointer, value, mask, element, ATOMIC["exch"], False)
+
+
+def buffer_addresses(machine, op, base, offsets, mask, element: str):
+    """Addresses of a buffer access. Raises: Hazard when an enabled offset is negative or beyond the buffer resource.
+
+    The hardware would return zero or drop the store there, silently.
+    """
+    size = stored(element).itemsize
+    wide = offsets.astype(np.int64) * size
+    on = wide if mask is None else wide[np.broadcast_to(mask, wide.shape)]
+    if on.size and (on.min() < 0 or on.max() > BUFFER_LIMIT - size):
+        worst = int(on.min()) if on.min() < 0 else int(on.max())
+        raise Hazard("buffer-offset", f"an enabled buffer offset is {worst} bytes, outside of 0..2^31-1")
+    return base + wide
+
+
+def buffer_operands(op):
+    """Indices of (base, offsets, mask, other) of `%base[%offsets], %mask, %other` or with keywords; None where absent."""
+    if not hasattr(op, "buffer"):
+        offsets = op.bracket()[0]
+        after = op.bracket()[1]
+        mask, other = op.keyword("mask"), op.keyword("other")
+        rest = [i for i in range(after, len(op.operands)) if i != op.keyword("stride") and i != op.keyword("into")]
+        if mask is None and "mask" not in op.body:
+            mask = rest[0] if rest else None
+            other = rest[1] if len(rest) > 1 else None
+        op.buffer = (offsets - 1, offsets, mask, other)
+    return op.buffer
+
+
+def _at(args, index):
+    return None if index is None else args[index]
+
+
+@row("amdg.buffer_load")
+def buffer_load(machine, op, *args):
+    base, offsets, mask, other = (_at(args, i) for i in buffer_operands(op))
+    element = op.type.element
+    address = buffer_addresses(machine, op, base, offsets, mask, element)
+    return machine.memory.load(address, mask, other, element, op.type.shape)
+
+
+@row("amdg.buffer_store")
+def buffer_store(machine, op, value, *args):
+    base, offsets, mask, _ = (None if i is None else (value, *args)[i] for i in buffer_operands(op))
+    element = pointee_of(op.operand_types[0])
+    machine.memory.store(buffer_addresses(machine, op, base, offsets, mask, element), value, mask, element)
+
+
+@row("amdg.buffer_atomic_rmw")
+def buffer_atomic_rmw(machine, op, value, *args):
+    base, offsets, mask, _ = (None if i is None else (value, *args)[i] for i in buffer_operands(op))
+    element = op.type.element
+    address = buffer_addresses(machine, op, base, offsets, mask, element)
+    return rmw(machine, op, op.body.split(",")[0].strip(), address, value, mask, element)
+
+
+@row("amdg.buffer_atomic_cas")
+def buffer_atomic_cas(machine, op, compare, value, base, offsets, *rest):
+    address = buffer_addresses(machine, op, base, offsets, None, op.type.element)
+    return atomic_cas(machine, op, address, compare, value)
+
+
+@row("tt.make_tensor_descriptor")
+def make_tensor_descriptor(machine, op, base, *args):
+    rank = len(op.type.shape)
+    padding = {1: 0.0, 2: np.nan}.get(op.attribute("padding", 1), 0.0)
+    shape = tuple(int(x) for x in args[:rank])
+    return Descriptor(int(base), shape, tuple(int(x) for x in args[rank:]), op.type.shape, op.type.element, padding)
+
+
+@row("tt.descriptor_load")
+def descriptor_load(machine, op, descriptor, *indices):
+    address, mask = descriptor.tile(indices)
+    fill = None if descriptor.padding == 0 else np.float32(descriptor.padding)
+    value = machine.memory.load(address, mask, fill, descriptor.element, address.shape)
+    return value.reshape(op.type.shape)
+
+
+@row("tt.descriptor_store")
+def descriptor_store(machine, op, descriptor, value, *indices):
+    first, last = op.bracket()
+    operands = (descriptor, value, *indices)
+    value = operands[last]
+    address, mask = descriptor.tile(operands[first:last])
+    machine.memory.store(address, value.reshape(address.shape), mask, descriptor.element)
+
+
+@row("tt.descriptor_reduce")
+def descriptor_reduce(machine, op, *operands):
+    first, last = op.bracket()
+    descriptor, value = operands[0], operands[last]
+    address, mask = descriptor.tile(operands[first:last])
+    kind = op.body.split(",")[0].strip()
+    element = descriptor.element
+    combine = {"inc": np.add, "dec": np.subtract}.get(kind, ATOMIC.get(kind))
+    if combine is None:
+        raise NotRunnable(op.name, f"reduction {kind}")
+    if element[0] != "i" and kind in ("max", "min"):
+        combine = ATOMIC["f" + kind]
+    machine.memory.atomic(address, value.reshape(address.shape), mask, element, combine, False)
+
+
+@row("tt.descriptor_gather")
+def descriptor_gather(machine, op, descriptor, rows, column):
+    address, mask = descriptor.rows(rows, int(column), op.type.shape[1])
+    return machine.memory.load(address, mask, None, descriptor.element, op.type.shape)
+
+
+@row("tt.descriptor_scatter")
+def descriptor_scatter(machine, op, descriptor, rows, column, value):
+    address, mask = descriptor.rows(rows, int(column), value.shape[1])
+    machine.memory.store(address, value, mask, descriptor.element)

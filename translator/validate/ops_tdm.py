@@ -1,0 +1,116 @@
+"""Rows for the tensor data mover of gfx1250 and its mbarriers.
+
+Waits count operations, not groups: each copy is a group of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from translator.validate.hazards import Hazard
+from translator.validate.lds import Copy
+from translator.validate.ops import row
+
+
+def _named(op, args, word: str):
+    index = op.keyword(word)
+    return None if index is None else args[index]
+
+
+@row("amdg.update_tensor_descriptor")
+def update_tensor_descriptor(machine, op, descriptor, *args):
+    operands = (descriptor, *args)
+    out = descriptor
+    for word in ("add_offsets", "set_bounds"):
+        position = op.body.find(f"{word} = [")
+        if position < 0:
+            continue
+        which = op.body[:position].count("[")
+        first, last = op.bracket(which)
+        values = operands[first:last]
+        if word == "add_offsets":
+            out = out.moved(values, "clamp_bounds" in op.text)
+        else:
+            out = replace(out, bounds=tuple(int(v) for v in values))
+    predicate = _named(op, operands, "pred")
+    return out if predicate is None else replace(out, enabled=bool(predicate))
+
+
+def _issue(machine, op, copy: Copy) -> None:
+    lds = machine.lds
+    lds.issue(copy, lds.tensor_copies)
+    if copy.barrier is None:
+        lds.commit(lds.tensor_copies)
+    else:
+        lds.tensor_copies.open.pop()
+        machine.barriers.attach(copy)
+
+
+def _nothing(machine, op, view) -> None:
+    """A copy whose predicate is false still counts as an operation."""
+    machine.lds.tensor_copies.groups.append([])
+
+
+@row("amdg.async_tdm_copy_global_to_local")
+def async_tdm_copy_global_to_local(machine, op, descriptor, view, *rest):
+    barrier = _named(op, (descriptor, view, *rest), "barrier")
+    if not descriptor.enabled:
+        return _nothing(machine, op, view)
+    address, inside = descriptor.tile((0,) * len(descriptor.bounds))
+    values = machine.memory.load(address, inside, None, descriptor.element, address.shape).reshape(view.shape)
+    _issue(machine, op, Copy(op.place, op.name, view, values, barrier=barrier))
+
+
+@row("amdg.async_tdm_copy_local_to_global")
+def async_tdm_copy_local_to_global(machine, op, descriptor, view, *rest):
+    operands = (descriptor, view, *rest)
+    barrier = _named(op, operands, "barrier")
+    if not descriptor.enabled:
+        return _nothing(machine, op, view)
+    address, inside = descriptor.tile((0,) * len(descriptor.bounds))
+    _store(machine, op, view, address, inside, descriptor.element, barrier)
+
+
+def _store(machine, op, view, address, inside, element, barrier) -> None:
+    data = np.array(view.allocation.data[view.index]).reshape(address.shape)
+    memory = machine.memory
+    _issue(machine, op, Copy(op.place, op.name, view, finish=lambda: memory.store(address, data, inside, element), barrier=barrier))
+
+
+@row("amdg.async_tdm_gather")
+def async_tdm_gather(machine, op, descriptor, rows, view, *rest):
+    address, inside = descriptor.rows(rows, 0, view.shape[1])
+    values = machine.memory.load(address, inside, None, descriptor.element, address.shape)
+    _issue(machine, op, Copy(op.place, op.name, view, values, barrier=_named(op, (descriptor, rows, view, *rest), "barrier")))
+
+
+@row("amdg.async_tdm_scatter")
+def async_tdm_scatter(machine, op, descriptor, rows, view, *rest):
+    address, inside = descriptor.rows(rows, 0, view.shape[1])
+    barrier = _named(op, (descriptor, rows, view, *rest), "barrier")
+    _store(machine, op, view, address, inside, descriptor.element, barrier)
+
+
+@row("amdg.async_tdm_wait", "amdg.async_tdm_intrinsic_wait")
+def async_tdm_wait(machine, op, *tokens):
+    machine.lds.wait(machine.lds.tensor_copies, op.attribute("num", op.attribute("count", 0)), op.line, op.place)
+
+
+@row("amdg.init_barrier")
+def init_barrier(machine, op, view):
+    machine.barriers.init(view, int(op.body.split(",")[1].strip().split(" ")[0]))
+
+
+@row("amdg.arrive_barrier")
+def arrive_barrier(machine, op, view):
+    """One arrival per thread of the partition; the count on the op multiplies it."""
+    count = int(op.body.split(",")[1].strip().split(" ")[0])
+    return np.int32(machine.barriers.arrive(view, count * machine.threads))
+
+
+@row("amdg.wait_barrier")
+def wait_barrier(machine, op, view, phase):
+    if not machine.barriers.wait(view, int(phase)):
+        raise Hazard("deadlock", f"waits for phase {int(phase)} of {view.allocation.name}, which nobody completes")

@@ -1,0 +1,238 @@
+"""Rows for tensors without memory: shapes, casts, program ids, gather, histogram."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from translator.validate.dtypes import FP4, decode, encode, held, rounded, stored, toward_zero, unsigned
+from translator.validate.hazards import Hazard
+from translator.validate.ops import as_type, row
+from translator.validate.ops_arith import high_product
+
+AXES = {"x": 0, "y": 1, "z": 2}
+
+
+@row("tt.get_program_id")
+def get_program_id(machine, op):
+    return np.int32(machine.program[AXES[op.body.split()[0]]])
+
+
+@row("tt.get_num_programs")
+def get_num_programs(machine, op):
+    return np.int32(machine.grid[AXES[op.body.split()[0]]])
+
+
+@row("tt.make_range")
+def make_range(machine, op):
+    if not hasattr(op, "value"):
+        op.value = np.arange(op.attribute("start"), op.attribute("end"), dtype=np.int32)
+        op.value.flags.writeable = False
+    return op.value
+
+
+@row("tt.splat")
+def splat(machine, op, x):
+    return np.broadcast_to(x, op.type.shape)
+
+
+@row("tt.unsplat")
+def unsplat(machine, op, x):
+    return x.reshape(-1)[0]
+
+
+@row("tt.expand_dims")
+def expand_dims(machine, op, x):
+    return np.expand_dims(x, op.attribute("axis"))
+
+
+@row("tt.broadcast")
+def broadcast(machine, op, x):
+    return np.broadcast_to(x, op.type.shape)
+
+
+@row("tt.reshape")
+def reshape(machine, op, x):
+    return x.reshape(op.type.shape)
+
+
+@row("tt.trans")
+def trans(machine, op, x):
+    return np.transpose(x, op.integers("order"))
+
+
+@row("tt.cat")
+def cat(machine, op, a, b):
+    return np.concatenate([a, b]).reshape(op.type.shape)
+
+
+@row("tt.join")
+def join(machine, op, a, b):
+    return np.stack([a, b], axis=-1)
+
+
+@row("tt.split")
+def split(machine, op, x):
+    return x[..., 0], x[..., 1]
+
+
+@row("ttg.convert_layout", "amdg.in_thread_transpose")
+def convert_layout(machine, op, x):
+    return x
+
+
+@row("amdg.extract_slice", "amdg.view_slice")
+def extract_slice(machine, op, x):
+    inside = op.body[op.body.index("[") + 1 : op.body.index("]")]
+    starts = [int(v) for v in inside.split(",")]
+    return x[tuple(slice(start, start + extent) for start, extent in zip(starts, op.type.shape))]
+
+
+@row("amdg.concat")
+def concat(machine, op, *parts):
+    """Tiles of one shape fill the result in row-major order."""
+    shape, tile = op.type.shape, parts[0].shape
+    out = np.empty(shape, parts[0].dtype)
+    counts = [extent // part for extent, part in zip(shape, tile)]
+    for index, part in zip(np.ndindex(*counts), parts):
+        out[tuple(slice(i * t, (i + 1) * t) for i, t in zip(index, tile))] = part
+    return out
+
+
+@row("tt.bitcast", "arith.bitcast")
+def bitcast(machine, op, x):
+    source, target = op.operand_types[0], op.type
+    if source.kind == "ptr" or target.kind == "ptr":
+        return x
+    if source.element == target.element:
+        return x
+    bits = np.asarray(encode(x, source.element))
+    return decode(bits.view(stored(target.element)), target.element)[()]
+
+
+@row("tt.int_to_ptr", "tt.ptr_to_int")
+def pointer_cast(machine, op, x):
+    return x.astype(held(op.type.element)) if op.name == "tt.ptr_to_int" else x.astype(np.int64)
+
+
+@row("tt.addptr")
+def addptr(machine, op, pointer, offset):
+    return pointer + offset.astype(np.int64) * stored(op.type.element).itemsize
+
+
+@row("tt.fp_to_fp")
+def fp_to_fp(machine, op, x):
+    if "rounding = rtz" in op.body:
+        return toward_zero(np.asarray(x), op.type.element)[()]
+    return rounded(np.asarray(x), op.type.element)[()]
+
+
+@row("ttg.fp4_to_fp", "amdg.fp4_to_fp")
+def fp4_to_fp(machine, op, x):
+    axis = op.attribute("axis")
+    return as_type(unpack_fp4(x, axis), op.type)
+
+
+def unpack_fp4(x: np.ndarray, axis: int) -> np.ndarray:
+    """Two e2m1 values per byte along `axis`, the low half first. -> f32"""
+    raw = unsigned(x)
+    pair = np.stack([raw & 15, raw >> 4], axis=axis + 1)
+    shape = list(x.shape)
+    shape[axis] *= 2
+    return FP4[pair].reshape(shape)
+
+
+@row("tt.clampf")
+def clampf(machine, op, x, low, high):
+    if "propagateNan = all" in op.body:
+        return as_type(np.minimum(np.maximum(x, low), high), op.type)
+    return as_type(np.fmin(np.fmax(x, low), high), op.type)
+
+
+@row("tt.precise_sqrt")
+def precise_sqrt(machine, op, x):
+    return as_type(np.sqrt(x), op.type)
+
+
+@row("tt.precise_divf", "tt.approx_divf")
+def precise_divf(machine, op, a, b):
+    return as_type(np.divide(a, b), op.type)
+
+
+@row("tt.mulhiui")
+def mulhiui(machine, op, a, b):
+    return high_product(a, b, 8 * a.dtype.itemsize, False)
+
+
+@row("tt.gather")
+def gather(machine, op, source, indices):
+    axis = op.attribute("axis")
+    _check_indices("tt.gather", indices, source.shape[axis])
+    crop = tuple(slice(None) if d == axis else slice(0, n) for d, n in enumerate(indices.shape))
+    return np.take_along_axis(source[crop], indices.astype(np.int64), axis)
+
+
+def _check_indices(what: str, indices, extent: int) -> None:
+    bad = (indices < 0) | (indices >= extent)
+    if bad.any():
+        raise Hazard("index-range", f"{what} index {int(indices[bad].flat[0])} is outside of 0..{extent - 1}")
+
+
+@row("tt.histogram")
+def histogram(machine, op, x, mask=None):
+    """Values outside of the bins are undefined; the machine drops them."""
+    bins = op.type.shape[0]
+    chosen = np.broadcast_to(x, x.shape) if mask is None else x[np.broadcast_to(mask, x.shape)]
+    chosen = chosen[(chosen >= 0) & (chosen < bins)]
+    return np.bincount(chosen.reshape(-1), minlength=bins).astype(held(op.type.element))
+
+
+@row("tt.print")
+def device_print(machine, op, *args):
+    prefix = re.search(r'"([^"]*)"', op.text)
+    machine.printed.append((prefix.group(1) if prefix else "", args))
+
+
+@row("tt.assert")
+def device_assert(machine, op, condition):
+    if not np.all(condition):
+        message = re.search(r'"([^"]*)"', op.text)
+        raise Hazard("device-assert", f"device assertion failed: {message.group(1) if message else ''}")
+
+
+@row(
+    "ttg.barrier",
+    "gpu.barrier",
+    "ttg.local_barrier",
+    "amdg.cond_barrier",
+)
+def barrier(machine, op, *args):
+    machine.lds.barrier()
+
+
+@row(
+    "rocdl.sched.barrier",
+    "rocdl.s.setprio",
+    "rocdl.iglp.opt",
+    "rocdl.sched.group.barrier",
+    "amdg.instruction_sched_hint",
+    "amdg.sched_barrier",
+    "amdg.warp_pipeline.border",
+    "llvm.intr.assume",
+    "tt.grid_dependency_wait",
+    "tt.grid_dependency_launch_dependents",
+    "amdg.tdm_prefetch",
+    "ttg.local_dealloc",
+    "gluon.set_auto_layout",
+)
+def no_effect(machine, op, *args):
+    """Hints and prefetches: values pass through."""
+    return args[0] if op.results else None
+
+
+@row("ub.poison", "llvm.mlir.undef", "llvm.mlir.poison")
+def poison(machine, op):
+    dtype = held(op.type.element)
+    fill = np.nan if dtype.kind == "f" else 0
+    return np.full(op.type.shape or (), fill, dtype)[()]
