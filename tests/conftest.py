@@ -6,6 +6,8 @@ import os
 
 import pytest
 
+import fixture_set
+
 # The warning that Triton prints while this is unset would fill the captured output; 1 is the default of Triton 3.9.
 os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
 
@@ -16,3 +18,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "compile: compiles kernels to machine code (about a second each)")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """`fixture, compile_target`: each fixture with one target, in turn, or with --all-targets every fixture with each."""
+    if "compile_target" not in metafunc.fixturenames:
+        return
+    targets, every = fixture_set.TARGETS, metafunc.config.getoption("--all-targets")
+    fixtures = list(enumerate(fixture_set.fixtures()))
+    pairs = [
+        (fixture, target) for i, fixture in fixtures for target in (targets if every else [targets[i % len(targets)]])
+    ]
+    metafunc.parametrize("fixture, compile_target", pairs, ids=[f"{f.name}-{target}" for f, target in pairs])

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import ast
-import json
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import fixture_set
-from fixture_set import TARGETS, Fixture
+from child_process import compile_folder, interpret
+from fixture_set import Fixture
 from translator.source.launch_spec import read_launches
 
-HERE = Path(__file__).resolve().parent
 FIXTURES = fixture_set.fixtures()
 LAUNCHES = [(fixture, launch) for fixture in FIXTURES for launch in fixture.launches()]
 
@@ -33,22 +29,6 @@ SPEC_DTYPES = {
     "int32": "*i32",
     "int64": "*i64",
 }
-
-
-def run_child(script: str, *arguments: str, **environment: str) -> dict:
-    """The JSON line a script of this folder prints; its standard error when it fails."""
-    command = [sys.executable, str(HERE / script), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=os.environ | environment)
-    assert done.returncode == 0, f"{' '.join(command)} ended with {done.returncode}\n{done.stderr}"
-    return json.loads(done.stdout.splitlines()[-1])
-
-
-def interpret(folder: Path) -> dict[str, list[str]]:
-    return run_child("interpreted_fixture.py", str(folder), TRITON_INTERPRET="1")
-
-
-def compile_plain(folder: Path, target: str) -> dict[str, dict]:
-    return run_child("plain_compile.py", str(folder), target)
 
 
 def decorators(function: ast.FunctionDef) -> list[str]:
@@ -128,20 +108,12 @@ def test_planted_mistake_is_found(tmp_path: Path, name: str, right: str, wrong: 
     assert mismatch.startswith(f"{tensor}: ")
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Fixtures x targets: one target per fixture, in turn, unless all are asked for."""
-    if "compile_target" not in metafunc.fixturenames:
-        return
-    every = metafunc.config.getoption("--all-targets")
-    pairs = [(f, t) for i, f in enumerate(FIXTURES) for t in (TARGETS if every else [TARGETS[i % len(TARGETS)]])]
-    metafunc.parametrize("fixture, compile_target", pairs, ids=[f"{f.name}-{t}" for f, t in pairs])
-
-
 @pytest.mark.compile
 def test_compiles_with_plain_triton(fixture: Fixture, compile_target: str):
-    results = compile_plain(fixture.folder, compile_target)
+    results = compile_folder(fixture.folder, compile_target)
     assert set(results) == {launch["id"] for launch in fixture.launches()}
-    assert {i: r for i, r in results.items() if not r.get("hsaco")} == {}
+    wrong = {i: r for i, r in results.items() if r.get("language") != "triton" or not r["hsaco"]}
+    assert wrong == {}
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import fixture_set
-from test_fixtures import compile_plain
+from child_process import compile_folder
 from translator.source.launch_spec import read_launches
 
 FOLDER = fixture_set.ROOT / "refused"
@@ -37,7 +37,7 @@ def test_each_case_has_one_launch():
 
 @pytest.mark.compile
 def test_triton_refuses_all_but_the_silently_wrong():
-    results = compile_plain(FOLDER, "gfx942")
+    results = compile_folder(FOLDER, "gfx942")
     assert {i for i, result in results.items() if "error" not in result} == SILENTLY_WRONG
     for case in CASES:
         error = results[f"refused/{case.stem}"].get("error")

@@ -1,0 +1,69 @@
+# The commands of the project. Needs Python 3.10 to 3.13 and PyPI; no GPU, no torch.
+#
+#   make demo    set up, translate two kernels for gfx950, compile, compare with Triton, validate, show
+#   make test    set up, run the tests (one target per fixture)
+#   make help    the rest
+
+PYTHON ?= python3
+VENV ?= .venv
+TARGET ?= gfx950
+PYTEST_ARGS ?=
+
+BIN := $(VENV)/bin
+# Renewed when the dependencies change.
+STAMP := $(VENV)/.installed
+DEMO := .demo
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+.PHONY: help
+help:
+	@echo 'make demo      set up and do the main job on fixtures/matmul and fixtures/softmax'
+	@echo 'make test      set up and run the tests'
+	@echo 'make test-all  the tests, each fixture compiled for every target'
+	@echo 'make golden    rewrite fixtures/*/golden and show what changed'
+	@echo 'make lint      check formatting'
+	@echo 'make setup     only set up $(VENV)'
+	@echo 'make clean     remove $(VENV) and the demo output'
+	@echo 'PYTHON=... picks the interpreter, TARGET=... the target of the demo, PYTEST_ARGS=... goes to pytest'
+
+.PHONY: setup
+setup: $(STAMP)
+
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 10) <= sys.version_info < (3, 14))' || \
+	  { echo '$(PYTHON) is not Python 3.10 to 3.13; choose one with: make PYTHON=python3.12 ...' >&2; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' || \
+	  { echo '$(PYTHON) has no venv module; on Debian and Ubuntu: apt install python3-venv' >&2; exit 1; }
+	$(PYTHON) -m venv --clear $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+.PHONY: demo
+demo: $(STAMP)
+	@PATH="$(abspath $(BIN)):$$PATH" ./docs/tutorial/demo.sh $(TARGET) $(DEMO)
+
+# Two workers where pytest-xdist is there.
+WORKERS = $$($(BIN)/python -c 'import xdist' 2>/dev/null && echo '-n 2')
+
+.PHONY: test
+test: $(STAMP)
+	$(BIN)/python -m pytest $(WORKERS) $(PYTEST_ARGS)
+
+.PHONY: test-all
+test-all: $(STAMP)
+	$(BIN)/python -m pytest $(WORKERS) --all-targets $(PYTEST_ARGS)
+
+.PHONY: lint
+lint: $(STAMP)
+	$(BIN)/python -m black --check --quiet translator rules tests fixtures/*/reference.py || \
+	  { $(BIN)/python -m black --check translator rules tests fixtures/*/reference.py; exit 1; }
+
+.PHONY: golden
+golden: $(STAMP)
+	$(BIN)/python tests/golden/refresh.py $(FIXTURES)
+
+.PHONY: clean
+clean:
+	rm -rf $(VENV) $(DEMO)

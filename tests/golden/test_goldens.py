@@ -1,0 +1,60 @@
+"""Each fixture translates for each target to its golden, and each refusal case is refused in the words of its golden.
+
+A changed golden is read as code before it is committed: `make golden` prints the difference.
+"""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+import golden_set
+from child_process import ChildFailed, compile_folder
+from fixture_set import Fixture
+from golden_set import SHOWN, Golden
+
+TRANSLATIONS = golden_set.translations()
+REFUSALS = golden_set.refusals()
+
+
+@pytest.mark.parametrize("golden", [*TRANSLATIONS, *REFUSALS], ids=lambda golden: golden.id)
+def test_golden(golden: Golden):
+    try:
+        found = golden_set.produce(golden)
+    except (golden_set.Unexpected, ChildFailed) as error:
+        pytest.fail(str(error), pytrace=False)
+    if not golden.path.exists():
+        pytest.fail(f"the golden of {golden.id} is missing; write it with: {golden.refresh}", pytrace=False)
+    lines = golden_set.difference(golden, found).splitlines(True)
+    more = f"... {len(lines) - SHOWN} more lines\n" if len(lines) > SHOWN else ""
+    if lines:
+        message = f"{golden.id} has changed; if that is right: {golden.refresh}\n"
+        pytest.fail(message + "".join(lines[:SHOWN]) + more, pytrace=False)
+
+
+def test_no_golden_is_left_over():
+    assert golden_set.orphans() == []
+
+
+@pytest.mark.parametrize("golden", TRANSLATIONS, ids=lambda golden: golden.id)
+def test_golden_stands_alone(golden: Golden):
+    """Nothing of gluonize is imported by what it writes."""
+    tree = ast.parse(golden.path.read_text())
+    modules = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    modules |= {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    assert {name.split(".")[0] for name in modules} <= {"triton", "torch"}
+
+
+def test_output_does_not_depend_on_hash_order():
+    (golden,) = [g for g in TRANSLATIONS if g.id == "matmul-gfx950"]
+    texts = {golden_set.translate(golden, PYTHONHASHSEED=seed)["text"] for seed in ("1", "2", "3")}
+    assert len(texts) == 1
+
+
+@pytest.mark.compile
+def test_golden_compiles(fixture: Fixture, compile_target: str):
+    results = compile_folder(fixture.folder, compile_target, fixture.golden_file(compile_target))
+    assert set(results) == {launch["id"] for launch in fixture.launches()}
+    wrong = {i: r for i, r in results.items() if r.get("language") != "gluon" or not r["hsaco"]}
+    assert wrong == {}

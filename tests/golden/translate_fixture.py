@@ -1,0 +1,37 @@
+"""Translate one file of fixtures/ for one target.
+
+    python translate_fixture.py SOURCE TARGET [LAUNCH_ID]...
+
+A process of its own, because a fault in the compiler's passes can abort it. Runs in the repository root with relative
+paths, so that what is printed does not depend on the machine. Prints one JSON line: status, text, diagnostics (rendered)
+and the lines they point to.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from translator.request import TranslateRequest
+from translator.source.launch_spec import read_launches
+from translator.translate import translate_kernel
+
+
+def main(source: str, target: str, *ids: str) -> None:
+    launches = read_launches(str(Path(source).parent / "launches.json"))
+    chosen = tuple(launch for launch in launches if not ids or launch.id in ids)
+    result = translate_kernel(TranslateRequest(source=source, target=target, launches=chosen))
+    found = [*result.diagnostics, *(d for outcome in result.outcomes for d in outcome.diagnostics)]
+    text = Path(source).read_text()
+    answer = {
+        "status": result.status,
+        "text": result.text,
+        "diagnostics": list(dict.fromkeys(d.render(text) for d in found)),
+        "lines": sorted({d.line for d in found}),
+    }
+    print(json.dumps(answer))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
