@@ -235,8 +235,8 @@ class _Checker:
 
     def grid(self, value: Any) -> tuple[int, ...]:
         sizes = value if isinstance(value, (list, tuple)) else None
-        if sizes is None or len(sizes) > 3 or any(type(n) is not int or n < 1 for n in sizes):
-            self.report("spec-field", "grid", f"expected one to three positive integers, not {json.dumps(value)}")
+        if sizes is None or len(sizes) > 3 or any(type(n) is not int or n < 0 for n in sizes):
+            self.report("spec-field", "grid", f"expected at most three non-negative integers, not {json.dumps(value)}")
             return ()
         return tuple(sizes)
 

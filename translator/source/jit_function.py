@@ -1,0 +1,499 @@
+"""Jit functions made from their definitions alone.
+
+Only the `def` itself is executed, without its decorators, annotations and defaults (those are evaluated statically), in a
+synthetic module whose globals hold just what the function mentions. `compile` keeps file name and line numbers, so that
+Triton finds the source text and its locations are the user's.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import collections
+import enum
+import typing
+from dataclasses import dataclass, replace
+from types import FunctionType, ModuleType
+from typing import TYPE_CHECKING, Any
+
+import triton
+from triton.experimental import gluon
+from triton.language import core
+from triton.runtime.jit import JITCallable, JITFunction
+
+from translator.diagnostics import Diagnostic, TranslationError
+from translator.source.host_values import HostName
+from translator.source.scope import Frame, Scope
+from translator.source.unresolved import NoValue, Place, Raised, Undetermined
+
+if TYPE_CHECKING:
+    from translator.source.evaluate import Evaluator
+
+# The arguments of triton.jit that matter to compilation; `repr` and `launch_metadata` are host code.
+JIT_OPTIONS = ("version", "do_not_specialize", "do_not_specialize_on_alignment", "debug", "noinline")
+GIVE_IT = "give it in the launch's \"globals\" or use --import"
+_AGGREGATES = tuple(f for f in (getattr(core, "_aggregate", None), getattr(core, "aggregate", None)) if f is not None)
+
+
+@dataclass(frozen=True, eq=False)
+class UserFunction:
+    """A host function or lambda of the program; `unusable` says why its value is not known, if it is not."""
+
+    node: ast.FunctionDef | ast.Lambda
+    scope: Scope | Frame
+    unusable: str = ""
+
+    @property
+    def name(self) -> str:
+        return getattr(self.node, "name", "<lambda>")
+
+    @property
+    def qualname(self) -> str:
+        return f"{self.scope.qualname}.{self.name}" if self.scope.qualname else self.name
+
+
+@dataclass(frozen=True, eq=False)
+class UserClass:
+    """An ordinary class of the program; its class attributes can be read, it cannot be instantiated."""
+
+    node: ast.ClassDef
+    scope: Scope
+
+    def member(self, name: str, evaluator: Evaluator) -> Any:
+        try:
+            return self.scope.own(name)
+        except KeyError:
+            raise Undetermined(f"attribute {name} of class {self.node.name}", self.scope.place(self.node)) from None
+
+    def construct(self, args: list, kwargs: dict[str, Any], evaluator: Evaluator, place: Place) -> Any:
+        raise Undetermined(f"an object of class {self.node.name} is made", place)
+
+
+@dataclass(frozen=True)
+class LookedThrough:
+    """A decorator that leaves the kernel as it is: `autotune`, `heuristics`, `cache`."""
+
+    kind: str
+
+
+@dataclass(frozen=True)
+class Reached:
+    """A name that a jit function mentions, and what it is.
+
+    `user` is the function (`module:qualname`) and `name` what it calls it. `kind` is `jit`, `constant`, `module` (of the
+    user), `class` or `triton`. `module`, `qualname`, `path`, `line` say where it is defined (no path for Triton's own).
+    """
+
+    user: str
+    name: str
+    kind: str
+    module: str
+    qualname: str
+    path: str
+    line: int
+    value: Any
+
+
+class JitBuilder:
+    def __init__(self, evaluator: Evaluator):
+        self.evaluator = evaluator
+        self.program = evaluator.program
+        self.built: dict[tuple[int, int], JITCallable] = {}
+        self.reached: list[Reached] = []
+        self.unresolved: dict[tuple[str, str], Diagnostic] = {}
+        self._pending: list[tuple[ast.AST, Scope | Frame, str]] = []
+        self._filling = False
+        self._keep: list[Any] = []
+
+    # --- definitions
+
+    def define(self, node: ast.FunctionDef, scope: Scope | Frame) -> Any:
+        """What `def` gives its name once its decorators have been applied, as far as they are understood."""
+        value: Any = UserFunction(node, scope)
+        before = scope.bindings.positions.get(id(node)) if isinstance(scope, Scope) else None
+        for decorator in reversed(node.decorator_list):
+            place = scope.place(decorator)
+            try:
+                maker = self.evaluator.evaluate(decorator, scope, before)
+                new = self.evaluator.calls.apply(maker, [value], {}, place)
+            except NoValue as error:
+                new, reason = None, error.reason
+            else:
+                reason = f"it gives a {type(new).__name__}"
+            if isinstance(new, (JITCallable, UserFunction)) or core.is_builtin(new):
+                value = new
+            elif isinstance(value, UserFunction):
+                value = replace(value, unusable=f"decorator @{_text(decorator)} of {node.name} is not understood: {reason}")
+            else:
+                self.program.note(f"{scope.path}:{decorator.lineno}: decorator @{_text(decorator)} of {node.name} was looked through: {reason}")
+        return value
+
+    def jit(self, function: UserFunction, is_gluon: bool, options: dict[str, Any], place: Place) -> JITFunction:
+        """`triton.jit(function, **options)`; built once per definition and scope."""
+        kept = {name: value for name, value in options.items() if name in JIT_OPTIONS}
+        maker = gluon.jit if is_gluon else triton.jit
+        if is_gluon:
+            kept.pop("do_not_specialize_on_alignment", None)
+        return self._build(function, lambda fn: maker(fn, **kept) if kept else maker(fn))
+
+    def kernel_side(self, function: UserFunction, maker: Any) -> Any:
+        """`constexpr_function`, `builtin` and `extern` of a user's function: kernel-side code that runs while tracing."""
+        return self._build(function, maker)
+
+    def _build(self, function: UserFunction, maker: Any) -> Any:
+        node, scope = function.node, function.scope
+        if not isinstance(node, ast.FunctionDef):
+            raise Undetermined("a jit function must be a def", scope.place(node))
+        key = id(node), id(scope)
+        if key in self.built:
+            return self.built[key]
+        fn = self._bare_function(node, scope, function.qualname)
+        try:
+            result = maker(fn)
+        except (TypeError, ValueError, AttributeError, OSError) as error:
+            raise Raised(error, scope.place(node)) from None
+        self.built[key] = result
+        self._keep.append((node, scope))
+        self._pending.append((node, scope, f"{scope.module}:{function.qualname}"))
+        return result
+
+    def _bare_function(self, node: ast.FunctionDef, scope: Scope | Frame, qualname: str) -> FunctionType:
+        """The Python function of a `def`, with its defaults and annotations evaluated statically."""
+        spec = node.args
+        plain = [ast.arg(arg.arg, None, lineno=arg.lineno, col_offset=arg.col_offset) for arg in _all_arguments(spec)]
+        names = {arg.arg: arg for arg in plain}
+        args = ast.arguments(
+            posonlyargs=[names[a.arg] for a in spec.posonlyargs],
+            args=[names[a.arg] for a in spec.args],
+            vararg=names[spec.vararg.arg] if spec.vararg else None,
+            kwonlyargs=[names[a.arg] for a in spec.kwonlyargs],
+            kw_defaults=[None] * len(spec.kwonlyargs),
+            kwarg=names[spec.kwarg.arg] if spec.kwarg else None,
+            defaults=[],
+        )
+        bare = ast.FunctionDef(name=node.name, args=args, body=node.body, decorator_list=[], returns=None)
+        if "type_params" in node._fields:
+            bare.type_params = []
+        ast.copy_location(bare, node)
+        module = ast.fix_missing_locations(ast.Module([bare], []))
+        namespace = scope.namespace.__dict__
+        hidden = namespace.get(node.name, _ABSENT)
+        exec(compile(module, scope.path, "exec", dont_inherit=True), namespace)  # defines the function, runs nothing of it
+        fn = namespace.pop(node.name)
+        if hidden is not _ABSENT:
+            namespace[node.name] = hidden
+        fn.__qualname__ = qualname
+        fn.__defaults__ = tuple(self._default(value, scope) for value in spec.defaults) or None
+        kwonly = zip(spec.kwonlyargs, spec.kw_defaults)
+        fn.__kwdefaults__ = {arg.arg: self._default(value, scope) for arg, value in kwonly if value is not None} or None
+        fn.__annotations__ = {a.arg: self._annotation(a.annotation, scope) for a in _all_arguments(spec) if a.annotation is not None}
+        return fn
+
+    def _default(self, node: ast.expr, scope: Scope | Frame) -> Any:
+        try:
+            return self.evaluator.evaluate(node, scope)
+        except NoValue as error:
+            return UnresolvedDefault(ast.unparse(node), self._diagnostic(ast.unparse(node), scope.place(node), error))
+
+    def _annotation(self, node: ast.expr, scope: Scope | Frame) -> Any:
+        """Triton takes an annotation as the object or as its text."""
+        try:
+            value = self.evaluator.evaluate(node, scope)
+        except NoValue:
+            return ast.unparse(node)
+        return ast.unparse(node) if isinstance(value, (HostName, UserClass, UserFunction, Scope)) else value
+
+    def define_class(self, node: ast.ClassDef, scope: Scope | Frame) -> Any:
+        """Enums, named tuples and Triton aggregates become real classes; any other class a `UserClass`."""
+        decorators = [self._quiet(decorator, scope) for decorator in node.decorator_list]
+        bases = [self._quiet(base, scope) for base in node.bases]
+        qualname = f"{scope.qualname}.{node.name}" if scope.qualname else node.name
+        body = Scope(self.program, scope.path, scope.module, node.body, kind="class", qualname=qualname, parent=scope)
+        if any(decorator in _AGGREGATES for decorator in decorators if callable(decorator)):
+            return self._aggregate(node, scope)
+        fields = [s for s in node.body if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)]
+        if typing.NamedTuple in bases:
+            defaults = [self.evaluator.evaluate(s.value, scope) for s in fields if s.value is not None]
+            return collections.namedtuple(node.name, [s.target.id for s in fields], defaults=defaults, module=scope.module)  # type: ignore[union-attr]
+        enums = [base for base in bases if isinstance(base, type) and issubclass(base, enum.Enum)]
+        if enums:
+            names = [n for n, found in body.bindings.by_name.items() if found[-1].kind == "assign" and not n.startswith("_")]
+            members = [(name, body.own(name)) for name in names]
+            return self.evaluator.guarded(enums[0], node.name, members, module=scope.module, place=scope.place(node))
+        return UserClass(node, body)
+
+    def _quiet(self, node: ast.expr, scope: Scope | Frame) -> Any:
+        try:
+            return self.evaluator.evaluate(node, scope)
+        except NoValue:
+            return None
+
+    def _aggregate(self, node: ast.ClassDef, scope: Scope | Frame) -> Any:
+        """`@aggregate class`: its methods are kernel-side code; the class statement itself is executed."""
+        for statement in node.body:
+            if not isinstance(statement, (ast.AnnAssign, ast.Assign, ast.FunctionDef, ast.Expr, ast.Pass)):
+                raise Undetermined(f"a {type(statement).__name__.lower()} statement in an aggregate", scope.place(statement))
+        marks = [*node.decorator_list, *(d for s in node.body if isinstance(s, ast.FunctionDef) for d in s.decorator_list)]
+        for decorator in marks:
+            value = self.evaluator.evaluate(decorator, scope)
+            if not str(getattr(value, "__module__", "")).startswith("triton") and value not in (staticmethod, classmethod, property):
+                raise Undetermined(f"decorator @{_text(decorator)} in aggregate {node.name}", scope.place(decorator))
+        self._fill(node, scope, f"{scope.module}:{node.name}")
+        namespace = scope.namespace.__dict__
+        module = ast.Module([node], [])
+        import __future__
+
+        flags = __future__.annotations.compiler_flag if self._future_annotations(scope) else 0
+        code = compile(module, scope.path, "exec", flags, dont_inherit=True)
+        self.evaluator.guarded(exec, code, namespace, place=scope.place(node))
+        return namespace[node.name]
+
+    def _future_annotations(self, scope: Scope | Frame) -> bool:
+        home: Any = scope
+        while isinstance(home, Frame) or home.kind != "module":
+            home = home.outer if isinstance(home, Frame) else home.parent
+        return any(b.node.module == "__future__" for b in home.bindings.by_name.get("annotations", ()) if isinstance(b.node, ast.ImportFrom))
+
+    # --- what a function mentions
+
+    def fill(self) -> None:
+        """Give every function built so far, and those that this reaches, the names it mentions."""
+        if self._filling:
+            return
+        self._filling = True
+        try:
+            while self._pending:
+                self._fill(*self._pending.pop(0))
+        finally:
+            self._filling = False
+
+    def _fill(self, node: ast.AST, scope: Scope | Frame, user: str) -> None:
+        namespace = scope.namespace.__dict__
+        annotated = {n.id for a in ast.walk(node) if isinstance(a, ast.arg) and a.annotation for n in ast.walk(a.annotation) if isinstance(n, ast.Name)}
+        for name, first, chains in _mentioned(node):
+            if name in _MODULE_NAMES:
+                continue
+            try:
+                value = scope.lookup(name)
+            except NoValue as error:
+                if not hasattr(builtins, name):
+                    self._miss(name, scope.place(first), error)
+                continue
+            if getattr(builtins, name, _ABSENT) is value:
+                continue
+            if isinstance(value, HostName) and name in annotated:
+                namespace[name] = _host_placeholder(value, chains)
+            elif isinstance(value, Scope):
+                namespace[name] = value.namespace
+                self._fill_module(value, chains, scope, user)
+            elif refusal := _refusal(name, value):
+                self._miss(name, scope.place(first), Undetermined(refusal))
+            else:
+                namespace[name] = value
+                self._record(user, name, value, scope)
+
+    def _fill_module(self, module: Scope, chains: list[ast.Attribute], scope: Scope | Frame, user: str) -> None:
+        """`m.f`, `m.sub.f`: put what is used of a user's module into its synthetic module."""
+        for node in chains:
+            current: Any = module
+            dotted = ast.unparse(node)
+            for part in _parts(node)[1:]:
+                try:
+                    value = self.program.member(current, part)
+                except NoValue as error:
+                    self._miss(dotted, scope.place(node), error)
+                    break
+                if refusal := _refusal(dotted, value):
+                    self._miss(dotted, scope.place(node), Undetermined(refusal))
+                    break
+                current.namespace.__dict__[part] = value.namespace if isinstance(value, Scope) else value
+                if not isinstance(value, Scope):
+                    self._record(user, dotted, value, current, part)
+                    break
+                current = value
+
+    def _record(self, user: str, name: str, value: Any, scope: Scope | Frame, own_name: str = "") -> None:
+        found = describe(user, name, value, scope, own_name or name, self.program)
+        if found not in self.reached:
+            self.reached.append(found)
+
+    def _miss(self, name: str, place: Place, error: Undetermined | Raised) -> None:
+        self.unresolved.setdefault((place.path, name), self._diagnostic(name, place, error))
+
+    def _diagnostic(self, name: str, place: Place, error: Undetermined | Raised) -> Diagnostic:
+        why = error.reason
+        if error.place is not None and (error.place.path, error.place.line) != (place.path, place.line):
+            why += f" ({error.place.path}:{error.place.line}:{error.place.column})"
+        return Diagnostic("source-unresolved", f"{name} cannot be evaluated statically", place.path, place.line, place.column, why, GIVE_IT)
+
+    # --- kernels by name
+
+    def target(self, module: Scope, qualname: str) -> tuple[Any, ast.FunctionDef, Scope]:
+        """The jit function `f`, `Class.f` or `outer.<locals>.f` of a module, before any decorator above its `jit`.
+
+        Raises: TranslationError `kernel-missing`, `kernel-not-jit`, `source-unresolved`.
+        """
+        scope = module
+        parts = [part for part in qualname.split(".") if part != "<locals>"]
+        for number, part in enumerate(parts):
+            found = [b for b in scope.bindings.by_name.get(part, []) if b.kind in ("def", "class")]
+            held = [b for b in found if scope._holds(b) is not False] or found
+            if not held:
+                origin = self._imported(scope, part) if len(parts) == 1 else None
+                if origin is not None:
+                    return self.target(*origin)
+                raise TranslationError(_no_such_kernel(module, qualname, part))
+            node = held[-1].node
+            if number < len(parts) - 1:
+                scope = self._inside(node, scope)
+        if not isinstance(node, ast.FunctionDef):
+            raise TranslationError(Diagnostic("kernel-not-jit", f"{qualname} is a class, not a kernel", module.path, node.lineno))
+        self.define(node, scope)
+        fn = self.built.get((id(node), id(scope)))
+        if not isinstance(fn, JITFunction):
+            why = "none of its decorators is triton.jit" if node.decorator_list else "it has no decorator"
+            raise TranslationError(Diagnostic("kernel-not-jit", f"{qualname} is not a jit function", module.path, node.lineno, node.col_offset + 1, why))
+        return fn, node, scope
+
+    def _imported(self, scope: Scope, name: str) -> tuple[Scope, str] | None:
+        home, binding = origin_of(self.program, scope, name)
+        return (home, binding.name) if binding is not None and home is not scope and binding.kind == "def" else None
+
+    def _inside(self, node: ast.AST, scope: Scope) -> Scope:
+        key = id(node)
+        if key not in scope._outcomes:
+            inner = f"{scope.qualname}.{node.name}" if scope.qualname else node.name  # type: ignore[attr-defined]
+            if isinstance(node, ast.ClassDef):
+                new = Scope(self.program, scope.path, scope.module, node.body, kind="class", qualname=inner, parent=scope)
+            else:
+                assert isinstance(node, ast.FunctionDef)
+                new = Scope(
+                    self.program, scope.path, scope.module, node.body, kind="function", qualname=f"{inner}.<locals>",
+                    parent=scope, parameters=node.args,
+                )  # fmt: skip
+            scope._outcomes[key] = new
+        return scope._outcomes[key]
+
+
+_ABSENT = object()
+_MODULE_NAMES = frozenset({"__name__", "__file__", "__doc__"})
+
+
+@dataclass(frozen=True)
+class UnresolvedDefault:
+    """Stands for a default argument that has no static value; `diagnostic` says why."""
+
+    text: str
+    diagnostic: Diagnostic
+
+
+def origin_of(program: Any, scope: Scope, name: str) -> tuple[Scope, Any]:
+    """Where `name` is really bound: imports are followed to the module with the definition or assignment."""
+    for _ in range(50):
+        try:
+            binding = scope.select(name)
+        except (KeyError, *NoValue):
+            if isinstance(scope.parent, Scope):
+                scope = scope.parent
+                continue
+            return scope, None
+        if binding.kind not in ("from", "star"):
+            return scope, binding
+        try:
+            module = program.import_module(program.absolute_name(binding.node, scope))
+        except NoValue:
+            return scope, binding
+        if not isinstance(module, Scope) or module is scope:
+            return scope, binding
+        name = binding.alias.name if binding.kind == "from" else name
+        if name not in module.bindings.by_name and not module.bindings.stars:
+            return scope, binding
+        scope = module
+    return scope, None
+
+
+def describe(user: str, name: str, value: Any, scope: Scope | Frame, own_name: str, program: Any) -> Reached:
+    """Where a value that a function mentions comes from."""
+    if isinstance(value, JITCallable) and hasattr(value, "file_name") and not _is_tritons(value.__module__):
+        return Reached(user, name, "jit", value.__module__, value.__qualname__, value.file_name, value.def_file_line_number, value)
+    module = getattr(value, "__module__", None) or getattr(value, "__name__", "")
+    if (isinstance(value, ModuleType) or callable(value)) and _is_tritons(str(module)):
+        qualname = "" if isinstance(value, ModuleType) else getattr(value, "__qualname__", "")
+        if not isinstance(value, core.constexpr):
+            return Reached(user, name, "triton", str(module), qualname, "", 0, value)
+    home, binding = origin_of(program, scope, own_name) if isinstance(scope, Scope) else (scope, None)
+    kind = "class" if isinstance(value, type) else "constant"
+    line = getattr(binding.node, "lineno", 0) if binding is not None else 0
+    bound = binding.name if binding is not None else own_name
+    return Reached(user, name, kind, home.module, f"{home.qualname}.{bound}" if home.qualname else bound, home.path, line, value)
+
+
+def _is_tritons(module: str) -> bool:
+    return module == "triton" or module.startswith("triton.")
+
+
+def _refusal(name: str, value: Any) -> str:
+    if isinstance(value, UserFunction):
+        return value.unusable or f"{name} is a host function ({value.scope.path}:{value.node.lineno}); a kernel can call only jit functions"
+    if isinstance(value, UserClass):
+        return f"{name} is a host class ({value.scope.path}:{value.node.lineno})"
+    if isinstance(value, HostName):
+        return f"{value.dotted} belongs to the host program"
+    if isinstance(value, LookedThrough):
+        return f"{name} is a launch decorator"
+    return ""
+
+
+def _host_placeholder(value: HostName, chains: list[ast.Attribute]) -> Any:
+    """What stands for `torch` where an annotation says `torch.Tensor`."""
+    module = ModuleType(value.dotted)
+    for node in chains:
+        setattr(module, _parts(node)[1], HostName(".".join([value.dotted, *_parts(node)[1:]])))
+    return module
+
+
+def _all_arguments(spec: ast.arguments) -> list[ast.arg]:
+    extra = [arg for arg in (spec.vararg, spec.kwarg) if arg is not None]
+    return [*spec.posonlyargs, *spec.args, *spec.kwonlyargs, *extra]
+
+
+def _parts(node: ast.expr) -> list[str]:
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.insert(0, node.attr)
+        node = node.value
+    return [node.id, *parts] if isinstance(node, ast.Name) else []
+
+
+def _mentioned(node: ast.AST) -> list[tuple[str, ast.Name, list[ast.Attribute]]]:
+    """Names that a function or class reads, where first, and the attribute chains that start with each; in source order."""
+    parameters = {arg.arg for arg in _all_arguments(node.args)} if isinstance(node, ast.FunctionDef) else set()
+    decorators = node.decorator_list if isinstance(node, ast.FunctionDef) else []
+    skip = {id(inner) for decorator in decorators for inner in ast.walk(decorator)}
+    spec_defaults = [*node.args.defaults, *node.args.kw_defaults] if isinstance(node, ast.FunctionDef) else []
+    outer = {id(inner) for value in spec_defaults if value is not None for inner in ast.walk(value)}
+    first: dict[str, ast.Name] = {}
+    chains: dict[str, list[ast.Attribute]] = {}
+    for inner in ast.walk(node):
+        if id(inner) in skip:
+            continue
+        if isinstance(inner, ast.Attribute) and (parts := _parts(inner)):
+            chains.setdefault(parts[0], []).append(inner)
+        elif isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load):
+            if inner.id not in parameters or id(inner) in outer:
+                known = first.get(inner.id)
+                if known is None or (inner.lineno, inner.col_offset) < (known.lineno, known.col_offset):
+                    first[inner.id] = inner
+    ordered = sorted(first.items(), key=lambda item: (item[1].lineno, item[1].col_offset))
+    return [(name, where, chains.get(name, [])) for name, where in ordered]
+
+
+def _no_such_kernel(module: Scope, qualname: str, part: str) -> Diagnostic:
+    names = [n for n, found in module.bindings.by_name.items() if any(b.kind == "def" and b.node.decorator_list for b in found)]
+    known = f"it has {', '.join(names)}" if names else "it has no decorated functions"
+    missing = qualname if part == qualname else f"{qualname} (no {part} in it)"
+    return Diagnostic("kernel-missing", f"no kernel named {missing}", module.path, why=known)
+
+
+def _text(decorator: ast.expr) -> str:
+    return ast.unparse(decorator.func if isinstance(decorator, ast.Call) else decorator)

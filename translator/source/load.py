@@ -1,0 +1,228 @@
+"""A kernel, ready to be traced, from a file or a module name; the user's host code is read and never executed."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.util
+import os
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import triton
+from triton.compiler.errors import CompilationError
+from triton.experimental import gluon
+from triton.runtime.jit import JITFunction
+
+from translator.diagnostics import Diagnostic, TranslationError
+from translator.source.jit_function import GIVE_IT, Reached, UnresolvedDefault
+from translator.source.launch_spec import LaunchSpec
+from translator.source.module_file import ModuleFile, find_module, full_search_path, module_of_path, parse_file
+from translator.source.program import Program
+from translator.source.scope import Scope
+from translator.source.unresolved import NoValue
+
+__all__ = ["Decorator", "LoadedKernel", "Reached", "explain_trace_error", "load_for_launch", "load_kernel", "resolve_source"]
+
+
+@dataclass(frozen=True)
+class Decorator:
+    """A decorator of a kernel. `kind` is `jit`, `autotune`, `heuristics` or `other` (looked through); `text` its source."""
+
+    kind: str
+    name: str
+    text: str
+    line: int
+    node: ast.expr = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class LoadedKernel:
+    """A kernel that can be traced.
+
+    `fn` is the jit function; `path`, `text`, `module`, `qualname` and `line` (of its `def`) say where it is. `reached` is
+    every name that the kernel and the jit functions it reaches mention, with its origin; `helpers` are the jit functions
+    among them, once each, in order of discovery. `unresolved` are names without a static value, by (file, name): they
+    matter only when tracing gets to them (`explain_trace_error`). `notes` are what a reader of the result should know.
+    """
+
+    fn: JITFunction
+    path: str
+    text: str
+    line: int
+    module: str
+    qualname: str
+    node: ast.FunctionDef | None
+    decorators: tuple[Decorator, ...]
+    reached: tuple[Reached, ...]
+    notes: tuple[str, ...]
+    unresolved: dict[tuple[str, str], Diagnostic]
+    program: Program | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def helpers(self) -> tuple[Reached, ...]:
+        """The jit functions that the kernel reaches, itself left out."""
+        first: dict[int, Reached] = {}
+        for item in self.reached:
+            if item.kind == "jit" and item.value is not self.fn:
+                first.setdefault(id(item.value), item)
+        return tuple(first.values())
+
+    @property
+    def constants(self) -> tuple[Reached, ...]:
+        """The constants that the kernel and its helpers mention."""
+        return tuple(item for item in self.reached if item.kind in ("constant", "class"))
+
+    def load_jit(self, reference: str) -> JITFunction:
+        """The jit function of a `{"$jit": "module:function"}` constexpr, from the same program."""
+        if self.program is None:
+            return _import_for_real(*reference.split(":"))
+        try:
+            fn = self.program.load_reference(reference)
+            self.program.evaluator.builder.fill()
+        except NoValue as error:
+            raise TranslationError(Diagnostic("source-unresolved", f"{reference} cannot be loaded", why=error.reason)) from None
+        return fn
+
+
+def load_for_launch(spec: LaunchSpec, source: str | None = None, search_path: Iterable[str] | None = None, import_hosts: bool = False) -> LoadedKernel:
+    """`load_kernel` for a launch; `source` stands in for a spec that names none.
+
+    Raises: TranslationError `spec-missing` when neither names a source, or what `load_kernel` raises.
+    """
+    source = spec.source or source
+    if not source:
+        raise TranslationError(Diagnostic("spec-missing", f"launch {spec.id} names no source", help="give SOURCE on the command line"))
+    return load_kernel(source, spec.kernel, globals=spec.globals, search_path=search_path, import_hosts=import_hosts)
+
+
+def load_kernel(
+    source: str, kernel: str, *, globals: dict[str, Any] | None = None, search_path: Iterable[str] | None = None,
+    import_hosts: bool = False,
+) -> LoadedKernel:  # fmt: skip
+    """The kernel `kernel` (`f`, `Class.f`, `outer.<locals>.f`) of `source`, a path or the name of a module.
+
+    Modules are looked for in `search_path`, then in `sys.path`. `globals` gives module constants that have no static
+    value, as `{"pkg.module:NAME": encoded value}`. With `import_hosts` the module is really imported instead.
+    Raises: TranslationError `source-missing`, `source-syntax`, `source-not-python`, `source-unreadable`,
+    `kernel-missing`, `kernel-not-jit`, `source-unresolved`.
+    """
+    folders = full_search_path(tuple(search_path or ()))
+    file, folders = resolve_source(source, folders)
+    if import_hosts:
+        return _load_imported(file, kernel, folders)
+    program = Program(folders, globals)
+    scope = program.module_of(file)
+    builder = program.evaluator.builder
+    fn, node, home = builder.target(scope, kernel)
+    builder.fill()
+    decorators = tuple(_decorator(program, d, home) for d in node.decorator_list)
+    for found in decorators:
+        if found.kind == "other":
+            program.note(f"{home.path}:{found.line}: decorator @{found.name} of {node.name} was looked through")
+    _note_changed_globals(program, builder.reached)
+    text = parse_file(home.path).text
+    return LoadedKernel(
+        fn, home.path, text, node.lineno, home.module, fn.__qualname__, node, decorators, tuple(builder.reached),
+        tuple(program.notes), builder.unresolved, program,
+    )  # fmt: skip
+
+
+def resolve_source(source: str, search_path: tuple[str, ...]) -> tuple[ModuleFile, tuple[str, ...]]:
+    """The file that a path or module name means, and the search path with that file's own root in front.
+
+    Raises: TranslationError `source-missing`.
+    """
+    if source.endswith(".py") or os.sep in source or os.path.isfile(source):
+        path = source
+        if not os.path.isabs(path) and not os.path.exists(path):
+            path = next((p for folder in search_path if os.path.isfile(p := os.path.join(folder, source))), path)
+        parse_file(path)
+        file, root = module_of_path(path)
+        return file, tuple(dict.fromkeys((root, *search_path)))
+    file = find_module(source, search_path)
+    if file is None or not file.path:
+        why = "it is a folder without __init__.py" if file else f"looked in {', '.join(search_path[:4])}{', ...' if len(search_path) > 4 else ''}"
+        raise TranslationError(Diagnostic("source-missing", f"no file or module named {source}", why=why, help="give a path, or put its folder on PYTHONPATH"))
+    return file, search_path
+
+
+def _decorator(program: Program, node: ast.expr, scope: Scope) -> Decorator:
+    called = node.func if isinstance(node, ast.Call) else node
+    try:
+        value = program.evaluate(called, scope)
+    except NoValue:
+        value = None
+    value = getattr(value, "func", value)
+    kinds = {id(triton.jit): "jit", id(gluon.jit): "jit", id(triton.autotune): "autotune", id(triton.heuristics): "heuristics"}
+    return Decorator(kinds.get(id(value), "other"), ast.unparse(called), ast.unparse(node), node.lineno, node)
+
+
+def _note_changed_globals(program: Program, reached: list[Reached]) -> None:
+    for item in reached:
+        if item.kind != "constant":
+            continue
+        scope = program._modules.get(item.module)
+        if isinstance(scope, Scope) and (line := scope.bindings.changed_by_functions.get(item.qualname)):
+            program.note(f"{scope.path}:{line}: a function may change {item.qualname}; its value in the file was taken")
+
+
+def explain_trace_error(loaded: LoadedKernel, error: BaseException) -> TranslationError | None:
+    """The located diagnostic for a Triton error that was raised because a name has no static value, else None.
+
+    Triton's `CompilationError`s wrap each other from the kernel inwards; the innermost NameError or AttributeError names it.
+    """
+    current: BaseException | None = error
+    while current is not None:
+        for (_, name), diagnostic in loaded.unresolved.items():
+            last = name.rpartition(".")[2]
+            texts = (f"{name} is not defined", f"name '{name}' is not defined", f"has no attribute '{last}'")
+            message = str(getattr(current, "error_message", None) or current)
+            if isinstance(current, (NameError, AttributeError, CompilationError)) and any(text in message for text in texts):
+                return TranslationError(diagnostic)
+        current = current.__cause__ or current.__context__
+    return None
+
+
+def check_defaults(loaded: LoadedKernel, spec: LaunchSpec) -> None:
+    """Refuse a launch that relies on a default argument without a static value. Raises: TranslationError."""
+    found = [
+        param.default.diagnostic
+        for param in loaded.fn.params
+        if isinstance(param.default, UnresolvedDefault) and param.name not in {**spec.constexprs, **spec.signature}
+    ]
+    if found:
+        raise TranslationError(*found)
+
+
+def _load_imported(file: ModuleFile, kernel: str, folders: tuple[str, ...]) -> LoadedKernel:
+    """`--import`: really import the module and take the kernel from it."""
+    added = [folder for folder in folders if folder not in sys.path]
+    sys.path[:0] = added
+    try:
+        fn = _import_for_real(file.name, kernel)
+    finally:
+        for folder in added:
+            sys.path.remove(folder)
+    text = parse_file(fn.file_name).text
+    note = f"{file.name} was imported: its host code ran"
+    return LoadedKernel(fn, fn.file_name, text, fn.def_file_line_number, file.name, fn.__qualname__, None, (), (), (note,), {})
+
+
+def _import_for_real(module: str, kernel: str) -> JITFunction:
+    try:
+        value: Any = importlib.import_module(module)
+    except BaseException as error:
+        if isinstance(error, (KeyboardInterrupt, GeneratorExit)):
+            raise
+        why = f"{type(error).__name__}: {error}"
+        raise TranslationError(Diagnostic("source-import", f"importing {module} fails", why=why, help=GIVE_IT.replace(" or use --import", ""))) from error
+    for part in kernel.split("."):
+        value = getattr(value, part, None)
+    while value is not None and not isinstance(value, JITFunction):
+        value = getattr(value, "fn", None)
+    if value is None:
+        raise TranslationError(Diagnostic("kernel-missing", f"{module} has no kernel named {kernel}"))
+    return value
