@@ -168,7 +168,13 @@ class Target:
 
     @property
     def matrix_kind(self) -> str:
+        """`mfma` on 64-lane targets, `wmma` on 32-lane ones."""
         return "mfma" if self.warp_size == 64 else "wmma"
+
+    @property
+    def buffer_module(self) -> str:
+        """The Gluon module whose `buffer_load` and `buffer_store` are used; cdna3's lower on every target (`lowered`)."""
+        return self.family if self.family.startswith("cdna") else "cdna3"
 
 
 def _rows(kind: str, dtypes: str, acc: str, source: str, *shapes: tuple, precision: str = "ieee") -> tuple[MatrixRow, ...]:

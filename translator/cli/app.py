@@ -1,0 +1,211 @@
+"""The commands and their options. Bodies import what they need when they run, so that `--help` stays fast."""
+
+from __future__ import annotations
+
+from typing import Annotated, Optional
+
+import typer
+
+from translator import __version__
+from translator.cli.console import Verbosity
+
+app = typer.Typer(
+    help="Translate Triton kernels into explicit Gluon for one AMD architecture, compile them and compare them.",
+    epilog="Exit status: 0 done, 1 a check failed, 2 refused or bad input, 3 a bug in gluonize, 130 interrupted.",
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+TARGET_HELP = "Architecture such as gfx950; several separated by commas, or all."
+Targets = Annotated[str, typer.Option("-t", "--target", metavar="TARGET", help=TARGET_HELP)]
+Kernels = Annotated[
+    Optional[list[str]], typer.Option("-k", "--kernel", metavar="NAME", help="Only this kernel; may be repeated.")
+]
+Launches = Annotated[
+    Optional[str],
+    typer.Option("-l", "--launches", metavar="FILE", help="Launch specs (JSON); derived from the source when left out."),
+]
+Json = Annotated[
+    Optional[str],
+    typer.Option("--json", metavar="[FILE]", help="Write results as JSON; to standard output without a FILE (*.json)."),
+]
+Jobs = Annotated[
+    int, typer.Option("-j", "--jobs", min=0, metavar="N", help="Child processes; 0 means one per available core.")
+]
+Timeout = Annotated[float, typer.Option("--timeout", metavar="SECONDS", help="Limit for one compiler job.")]
+Import = Annotated[
+    bool, typer.Option("--import", help="Really import modules whose constants cannot be evaluated statically.")
+]
+Assignments = Annotated[
+    Optional[list[str]],
+    typer.Option("--set", metavar="NAME=VALUE", help="A type or value for a launch derived from the source; repeatable."),
+]
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from translator.cli.versions import triton_version
+
+        print(f"gluonize {__version__} (Triton {triton_version()})")
+        raise typer.Exit()
+
+
+@app.callback()
+def global_options(
+    context: typer.Context,
+    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Print every choice and full tables.")] = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print diagnostics only.")] = False,
+    color: Annotated[str, typer.Option("--color", metavar="WHEN", help="auto, always or never.")] = "auto",
+    version: Annotated[
+        bool, typer.Option("--version", help="Print version numbers and leave.", is_eager=True, callback=_print_version)
+    ] = False,
+) -> None:
+    if color not in ("auto", "always", "never"):
+        raise typer.BadParameter("auto, always or never", param_hint="--color")
+    context.obj = Verbosity(verbose, quiet, color)
+
+
+@app.command()
+def translate(
+    context: typer.Context,
+    target: Targets,
+    source: Annotated[
+        Optional[str],
+        typer.Argument(help="Python file or module; may be left out when every launch names its source (batch mode)."),
+    ] = None,
+    kernel: Kernels = None,
+    launches: Launches = None,
+    out: Annotated[Optional[str], typer.Option("-o", "--out", metavar="FILE", help="Output file (one target).")] = None,
+    out_dir: Annotated[
+        Optional[str], typer.Option("--out-dir", metavar="DIR", help="Folder for outputs; beside the source if left out.")
+    ] = None,
+    json: Json = None,
+    keep_going: Annotated[
+        bool, typer.Option("--keep-going", help="Translate the other kernels and targets when one is refused.")
+    ] = False,
+    jobs: Jobs = 0,
+    timeout: Timeout = 60.0,
+    import_hosts: Import = False,
+    assignments: Assignments = None,
+    fallback: Annotated[
+        Optional[str],
+        typer.Option("--fallback", metavar="general", help="Also emit an assumption-free kernel and a launcher that picks."),
+    ] = None,
+    num_buffers: Annotated[
+        Optional[int], typer.Option("--num-buffers", min=1, metavar="N", help="LDS buffers of a pipelined loop.")
+    ] = None,
+    strategy: Annotated[
+        Optional[str], typer.Option("--strategy", metavar="NAME", help="How to pipeline; chosen when left out.")
+    ] = None,
+    optimize: Annotated[str, typer.Option("--optimize", metavar="LEVEL", help="parity or aggressive.")] = "parity",
+    rules: Annotated[
+        Optional[list[str]], typer.Option("--rules", metavar="DIR", help="Folder with more rewrite rows; repeatable.")
+    ] = None,
+    validate: Annotated[
+        bool, typer.Option("--validate/--no-validate", help="Run source and translation on the CPU and compare.")
+    ] = True,
+    parity: Annotated[
+        bool, typer.Option("--parity/--no-parity", help="Compare with Triton's own compile of the source.")
+    ] = True,
+    compile: Annotated[bool, typer.Option("--compile/--no-compile", help="Compile what was written.")] = True,
+) -> int:
+    """Translate the kernels of SOURCE, or of every launch, and check the result."""
+    from translator.cli.translate_command import TranslateOptions, run_translate
+
+    return run_translate(
+        TranslateOptions(
+            source=source,
+            target=target,
+            kernels=tuple(kernel or ()),
+            launches=launches,
+            out=out,
+            out_dir=out_dir,
+            json=json,
+            keep_going=keep_going,
+            jobs=jobs,
+            timeout=timeout,
+            import_hosts=import_hosts,
+            assignments=tuple(assignments or ()),
+            fallback=fallback,
+            num_buffers=num_buffers,
+            strategy=strategy,
+            optimize=optimize,
+            rules=tuple(rules or ()),
+            validate=validate,
+            parity=parity,
+            compile=compile,
+        ),
+        context.obj,
+    )
+
+
+@app.command("compile")
+def compile_(
+    context: typer.Context,
+    file: Annotated[str, typer.Argument(help="Python file (or module) with a Gluon or Triton kernel.")],
+    target: Targets,
+    launches: Annotated[str, typer.Option("-l", "--launches", metavar="FILE", help="Launch specs (JSON).")],
+    kernel: Kernels = None,
+    emit: Annotated[
+        Optional[str], typer.Option("--emit", metavar="DIR", help="Write ttgir, llir, amdgcn and hsaco there.")
+    ] = None,
+    json: Json = None,
+    jobs: Jobs = 0,
+    timeout: Timeout = 60.0,
+    import_hosts: Import = False,
+) -> int:
+    """Compile a kernel with no GPU and print what the machine code costs."""
+    from translator.cli.compile_command import run_compile
+
+    return run_compile(
+        file, target, launches, tuple(kernel or ()), emit, json, jobs, timeout, import_hosts, context.obj
+    )
+
+
+@app.command()
+def parity(
+    context: typer.Context,
+    source: Annotated[str, typer.Argument(help="The Triton source: a file or a module.")],
+    out: Annotated[str, typer.Argument(help="Its translation.")],
+    target: Targets,
+    launches: Annotated[str, typer.Option("-l", "--launches", metavar="FILE", help="Launch specs (JSON).")],
+    kernel: Kernels = None,
+    json: Json = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Exit with status 1 when the translation is worse than Triton's compile.")
+    ] = False,
+    jobs: Jobs = 0,
+    timeout: Timeout = 60.0,
+    import_hosts: Import = False,
+) -> int:
+    """Compare the machine code of a translation with Triton's own compile of its source."""
+    from translator.cli.parity_command import run_parity
+
+    return run_parity(
+        source, out, target, launches, tuple(kernel or ()), json, check, jobs, timeout, import_hosts, context.obj
+    )
+
+
+@app.command()
+def targets(context: typer.Context, json: Json = None) -> int:
+    """Print what is supported on each target and how it is mapped."""
+    from translator.cli.targets_command import run_targets
+
+    return run_targets(json, context.obj)
+
+
+@app.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []})
+def validate(context: typer.Context) -> int:
+    """Run source and translation on the CPU reference machine and compare: validate SOURCE OUT -t TARGET -l FILE."""
+    import importlib.util
+
+    from translator.diagnostics import Diagnostic, TranslationError
+
+    if importlib.util.find_spec("translator.cli.validate") is None:
+        raise TranslationError(Diagnostic("not-available", "this build has no reference machine to validate with"))
+    from translator.cli.validate import run_validate
+
+    return run_validate(list(context.args), context.obj)

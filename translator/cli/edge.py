@@ -1,0 +1,56 @@
+"""The outermost edge: every way a command can end becomes one message and one exit status."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+import typer
+
+from translator.cli import exit_status
+from translator.cli.app import app
+from translator.cli.argv import normalize
+from translator.cli.console import print_diagnostics
+from translator.diagnostics import InternalError, TranslationError
+
+
+def run(argv: Sequence[str]) -> int:
+    """Run one command line; returns the exit status and never raises."""
+    try:
+        status = app(normalize(argv), prog_name="gluonize", standalone_mode=False)
+        sys.stdout.flush()
+        return status if isinstance(status, int) else exit_status.DONE
+    except TranslationError as error:
+        print_diagnostics(error.diagnostics)
+        return exit_status.REFUSED
+    except (KeyboardInterrupt, typer.Abort):
+        print("interrupted", file=sys.stderr)
+        return exit_status.INTERRUPTED
+    except BrokenPipeError:
+        # The reader (`| head`) has what it wanted; keep the interpreter from complaining while it flushes.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return exit_status.DONE
+    except Exception as error:
+        # Wrong usage is reported by the option parser's own exceptions, whose module differs between typer versions.
+        if hasattr(error, "exit_code") and hasattr(error, "show"):
+            error.show()
+            return exit_status.REFUSED
+        report_bug(error)
+        return exit_status.BUG
+
+
+def report_bug(error: Exception) -> None:
+    """Say that this is our mistake and what a report needs."""
+    from translator import __version__
+    from translator.cli.versions import triton_version
+
+    text = str(error) if isinstance(error, InternalError) else "".join(traceback.format_exception(error))
+    python = ".".join(map(str, sys.version_info[:3]))
+    print(
+        f"gluonize: internal error: this is a bug in gluonize, not in your kernel\n{text.rstrip()}\n\n"
+        "Please report it with the text above, the kernel file, the launch spec and this line:\n"
+        f"  gluonize {__version__}, Triton {triton_version()}, Python {python}, command: gluonize {' '.join(sys.argv[1:])}",
+        file=sys.stderr,
+    )

@@ -1,0 +1,65 @@
+"""What commands are given: launch files, job counts, and the launches that concern one source."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from translator.diagnostics import Diagnostic, TranslationError
+from translator.source.launch_spec import LaunchSpec, read_launches
+
+
+def job_count(jobs: int) -> int:
+    """Child processes for `-j`: 0 means one per core that this process may use."""
+    if jobs:
+        return jobs
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def is_path(source: str) -> bool:
+    """Whether a source is a path and not a module name."""
+    return source.endswith(".py") or os.sep in source or os.path.exists(source)
+
+
+def source_name(source: str) -> str:
+    """`matmul` for `kernels/matmul.py` and for `kernels.matmul`."""
+    return Path(source).stem if is_path(source) else source.rpartition(".")[2]
+
+
+def check_source(source: str) -> None:
+    """Refuse a source path that cannot be read, before anything is started."""
+    if is_path(source):
+        from translator.source.module_file import parse_file
+
+        parse_file(source)
+
+
+def select_launches(path: str, source: str, kernels: tuple[str, ...]) -> tuple[LaunchSpec, ...]:
+    """The launches of a file that are for `source` and, when given, for `kernels`.
+
+    Raises: TranslationError `spec-missing` when none is, naming the kernels that the file does have.
+    """
+    every = read_launches(path)
+    mine = [spec for spec in every if not spec.source or source_name(spec.source) == source_name(source)]
+    found = tuple(spec for spec in mine if not kernels or spec.kernel in kernels)
+    if found:
+        missing = [name for name in kernels if all(spec.kernel != name for spec in found)]
+        if not missing:
+            return found
+        message = f"no launch for {', '.join(missing)}"
+    else:
+        message = f"no launch for {', '.join(kernels) or source}"
+    has = sorted({f"{spec.kernel} of {spec.source}" if spec.source else spec.kernel for spec in every})
+    raise TranslationError(Diagnostic("spec-missing", message, path, why=f"it has launches for {', '.join(has)}"))
+
+
+def resolve_source(spec: LaunchSpec, launches_path: str) -> str:
+    """The source that a launch names, with a relative path taken from the folder of the launch file."""
+    if spec.source.endswith(".py"):
+        return os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(launches_path)), spec.source))
+    return spec.source
+
+
+def source_folders(source: str) -> tuple[str, ...]:
+    """Folders to look for modules in before `sys.path`: a script's own folder, as Python does."""
+    return (os.path.dirname(os.path.abspath(source)),) if is_path(source) else ()

@@ -1,0 +1,142 @@
+"""`gluonize translate`: plan, run in child processes, print, and write the results."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+from translator.cli import exit_status
+from translator.cli.console import Verbosity, print_diagnostics, rich_console
+from translator.cli.inputs import job_count
+from translator.cli.results import result_entries, write_json
+from translator.cli.translate_plan import PlannedFile, TranslateOptions, plan_translation
+from translator.cli.translate_run import FileReport, process_file
+from translator.lowering.worker import WorkerPool
+
+__all__ = ["TranslateOptions", "run_translate"]
+
+
+def run_translate(options: TranslateOptions, verbosity: Verbosity) -> int:
+    """Translate what the options name; returns the exit status."""
+    plan = plan_translation(options)
+    printer = _Printer(verbosity, to_stderr=options.json == "-", batch=options.source is None)
+    reports = []
+    with _progress(len(plan), verbosity) as advance:
+        for report in _reports(plan, options):
+            reports.append(report)
+            advance()
+            printer.file(report)
+    if options.json:
+        write_json(options.json, [entry for report in reports for entry in result_entries(report)])
+    printer.summary(reports)
+    return _status(reports)
+
+
+def _reports(plan: tuple[PlannedFile, ...], options: TranslateOptions) -> Iterator[FileReport]:
+    """Reports in the order of the plan; without keep_going none after the first file that has no output."""
+    jobs = job_count(options.jobs)
+    with WorkerPool(jobs, timeout=options.timeout) as pool, ThreadPoolExecutor(jobs) as threads:
+        pending = [threads.submit(process_file, planned, options, pool) for planned in plan]
+        try:
+            for future in pending:
+                report = future.result()
+                yield report
+                if report.output is None and not options.keep_going:
+                    break
+        except BaseException:
+            pool.kill()
+            raise
+        finally:
+            for future in pending:
+                future.cancel()
+
+
+def _status(reports: list[FileReport]) -> int:
+    if any(report.bug for report in reports):
+        return exit_status.BUG
+    refused = any(r.status == "refused" or any(x.status == "refused" for x in r.launches) for r in reports)
+    if refused or any(d.code == "output-unwritable" for r in reports for d in r.diagnostics):
+        return exit_status.REFUSED
+    failed = any(r.status == "failed" or r.mismatched or any(x.status == "failed" for x in r.launches) for r in reports)
+    return exit_status.CHECK_FAILED if failed else exit_status.DONE
+
+
+class _Printer:
+    """What a person sees. Results go to standard output, or to standard error when the JSON goes there."""
+
+    def __init__(self, verbosity: Verbosity, to_stderr: bool, batch: bool):
+        self.verbosity = verbosity
+        self.batch = batch
+        self.console = rich_console(verbosity, sys.stderr if to_stderr else sys.stdout)
+
+    def file(self, report: FileReport) -> None:
+        """One output file: kernels, choices, assumptions; one line in batch mode. Diagnostics always."""
+        if not self.verbosity.quiet:
+            if self.batch and not self.verbosity.verbose:
+                request = report.planned.request
+                self.say(f"{report.status:10s} {request.target:8s} {report.planned.id}")
+            else:
+                self._file(report)
+        sys.stdout.flush()
+        print_diagnostics([*report.diagnostics, *(d for x in report.launches for d in x.diagnostics)])
+        if report.bug:
+            print(report.bug, file=sys.stderr)
+
+    def _file(self, report: FileReport) -> None:
+        request = report.planned.request
+        self.say(f"{request.source} -> {report.output or 'nothing written'} ({request.target}, {report.seconds:.2f} s)")
+        for checked in report.launches:
+            self.say(f"  {checked.outcome.spec.kernel} ({checked.outcome.spec.id}): {checked.status}")
+            for line in checked.outcome.choices:
+                self.say(f"    {line}")
+            for line in checked.outcome.assumptions:
+                self.say(f"    assumes {line}")
+            if checked.validation["status"] != "skipped":
+                self.say(f"    {checked.validation['status']}")
+        for note in report.notes:
+            self.say(f"  note: {note}")
+
+    def summary(self, reports: list[FileReport]) -> None:
+        """The parity table, and in batch mode how many of each."""
+        from translator.lowering.parity_table import parity_summary, parity_table
+
+        if self.verbosity.quiet:
+            return
+        compared = [x.parity for report in reports for x in report.launches if x.parity]
+        if compared and (not self.batch or self.verbosity.verbose):
+            self.console.print("\nagainst Triton's own compile of the source (gluon / triton):")
+            self.console.print(parity_summary(compared))
+            for parity in compared if self.verbosity.verbose else ():
+                self.console.print(parity_table(parity))
+        if self.batch:
+            counts = {s: sum(r.status == s for r in reports) for s in ("translated", "refused", "failed")}
+            self.say(", ".join(f"{n} {status}" for status, n in counts.items()))
+
+    def say(self, text: str) -> None:
+        self.console.print(text, markup=False)
+
+
+class _progress:
+    """A progress bar on standard error while it is a terminal and there is more than one file; else nothing."""
+
+    def __init__(self, total: int, verbosity: Verbosity):
+        self.bar = None
+        if total > 1 and sys.stderr.isatty() and not verbosity.quiet:
+            from rich.progress import Progress
+
+            self.bar = Progress(console=rich_console(verbosity, sys.stderr), transient=True)
+            self.task = self.bar.add_task("translating", total=total)
+
+    def __enter__(self):
+        if self.bar:
+            self.bar.start()
+        return self.advance
+
+    def __exit__(self, *_: object) -> None:
+        if self.bar:
+            self.bar.stop()
+
+    def advance(self) -> None:
+        if self.bar:
+            self.bar.advance(self.task)

@@ -1,0 +1,158 @@
+"""What one `gluonize translate` has to do: its requests, and where each output goes."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from rules.targets import Target, parse_targets
+from translator.cli.inputs import check_source, is_path, resolve_source, select_launches, source_folders, source_name
+from translator.cli.output_file import launch_stems, make_folder
+from translator.diagnostics import Diagnostic, TranslationError
+from translator.request import TranslateRequest
+from translator.source.launch_spec import read_launches
+
+
+@dataclass(frozen=True)
+class TranslateOptions:
+    """The options of `gluonize translate`, as given."""
+
+    source: str | None
+    target: str
+    kernels: tuple[str, ...] = ()
+    launches: str | None = None
+    out: str | None = None
+    out_dir: str | None = None
+    json: str | None = None
+    keep_going: bool = False
+    jobs: int = 0
+    timeout: float = 60.0
+    import_hosts: bool = False
+    assignments: tuple[str, ...] = ()
+    fallback: str | None = None
+    num_buffers: int | None = None
+    strategy: str | None = None
+    optimize: str = "parity"
+    rules: tuple[str, ...] = ()
+    validate: bool = True
+    parity: bool = True
+    compile: bool = True
+
+
+@dataclass(frozen=True)
+class PlannedFile:
+    """One output file: the request that makes its text, and its path. id: what a result without launches is called."""
+
+    request: TranslateRequest
+    output: str
+    id: str
+
+
+def plan_translation(options: TranslateOptions) -> tuple[PlannedFile, ...]:
+    """The output files to make, in input order: sources, then launches, then targets.
+
+    Raises: TranslationError for options that contradict each other, launch files and sources that cannot be read, and
+    outputs that cannot be written; nothing has been started then.
+    """
+    targets = parse_targets(options.target)
+    _check_choices(options)
+    if options.source is None:
+        return _plan_batch(options, targets)
+    check_source(options.source)
+    launches = ()
+    if options.launches:
+        launches = select_launches(options.launches, options.source, options.kernels)
+    paths = _output_paths(options, targets)
+    return tuple(
+        PlannedFile(
+            _request(options, options.source, row, options.kernels, launches), paths[row.name], source_name(options.source)
+        )
+        for row in targets
+    )
+
+
+def _plan_batch(options: TranslateOptions, targets: tuple[Target, ...]) -> tuple[PlannedFile, ...]:
+    if not options.launches:
+        raise _usage("no SOURCE given", "name a file or a module, or give --launches whose launches name their source")
+    if options.out:
+        raise _usage("-o names one file, batch mode writes many", "give --out-dir instead")
+    if not options.out_dir:
+        raise _usage("batch mode needs a folder for its outputs", "give --out-dir DIR")
+    every = read_launches(options.launches)
+    chosen = [spec for spec in every if not options.kernels or spec.kernel in options.kernels]
+    homeless = [spec.id for spec in chosen if not spec.source]
+    if homeless:
+        more = f" and {len(homeless) - 3} more" if len(homeless) > 3 else ""
+        why = f"without SOURCE every launch has to name its own; {', '.join(homeless[:3])}{more} do not"
+        raise TranslationError(Diagnostic("spec-missing", "launches without a source", options.launches, why=why))
+    if not chosen:
+        message = f"no launch for {', '.join(options.kernels)}"
+        raise TranslationError(Diagnostic("spec-missing", message, options.launches))
+    make_folder(options.out_dir)
+    stems = launch_stems(spec.id for spec in chosen)
+    return tuple(
+        PlannedFile(
+            _request(options, resolve_source(spec, options.launches), row, (spec.kernel,), (spec,)),
+            os.path.join(options.out_dir, f"{stems[spec.id]}_{row.name}.py"),
+            spec.id,
+        )
+        for spec in chosen
+        for row in targets
+    )
+
+
+def _request(options: TranslateOptions, source: str, row: Target, kernels: tuple, launches: tuple) -> TranslateRequest:
+    return TranslateRequest(
+        source=source,
+        target=row.name,
+        kernels=kernels,
+        launches=launches,
+        search_path=source_folders(source),
+        assignments=_assignments(options.assignments),
+        import_hosts=options.import_hosts,
+        fallback=options.fallback,
+        num_buffers=options.num_buffers,
+        strategy=options.strategy,
+        optimize=options.optimize,
+        keep_going=options.keep_going,
+        rules=options.rules,
+    )
+
+
+def _output_paths(options: TranslateOptions, targets: tuple[Target, ...]) -> dict[str, str]:
+    source = options.source or ""
+    if options.out and options.out_dir:
+        raise _usage("both -o and --out-dir are given", "give one of them")
+    if options.out and len(targets) > 1:
+        names = ", ".join(row.name for row in targets)
+        raise _usage(f"-o names one file, but there are {len(targets)} targets ({names})", "give --out-dir instead")
+    # A module may lie in site-packages, which is no place for outputs.
+    beside = os.path.dirname(source) if is_path(source) else ""
+    folder = options.out_dir if options.out_dir is not None else os.path.dirname(options.out) if options.out else beside
+    make_folder(folder or os.curdir)
+    paths = {row.name: options.out or os.path.join(folder, f"{source_name(source)}_{row.name}.py") for row in targets}
+    for path in paths.values():
+        if is_path(source) and os.path.realpath(path) == os.path.realpath(source):
+            raise _usage(f"the output {path} is the source itself", "choose another name with -o")
+        if os.path.isdir(path):
+            raise TranslationError(Diagnostic("output-unwritable", "the output is a folder", path, help="use --out-dir"))
+    return paths
+
+
+def _assignments(given: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    pairs = [text.partition("=") for text in given]
+    for text, (name, equals, _) in zip(given, pairs):
+        if not equals or not name.strip():
+            raise _usage(f"--set {text}: expected NAME=VALUE", "for example --set BLOCK_SIZE=1024 or --set x_ptr=*fp16")
+    return tuple((name.strip(), value.strip()) for name, _, value in pairs)
+
+
+def _check_choices(options: TranslateOptions) -> None:
+    if options.optimize not in ("parity", "aggressive"):
+        raise _usage(f"--optimize {options.optimize}: no such level", "parity or aggressive")
+    if options.fallback not in (None, "general"):
+        raise _usage(f"--fallback {options.fallback}: no such fallback", "the only one is general")
+
+
+def _usage(message: str, help: str) -> TranslationError:
+    return TranslationError(Diagnostic("usage", message, help=help))

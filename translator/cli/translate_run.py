@@ -1,0 +1,170 @@
+"""Carrying out one planned output file: translate, compile, compare, validate, write."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import tempfile
+from concurrent.futures import CancelledError
+from dataclasses import dataclass, field, replace
+
+from translator.cli.output_file import write_whole
+from translator.cli.translate_plan import PlannedFile, TranslateOptions
+from translator.diagnostics import Diagnostic, InternalError, TranslationError
+from translator.lowering.compile import Lowered
+from translator.lowering.parity import Parity
+from translator.lowering.worker import WorkerPool
+from translator.request import LaunchOutcome, TranslateResult
+from translator.source.launch_spec import LaunchSpec
+
+TRANSLATE = "translator.translate:translate_kernel"
+LOWER = "translator.lowering.jobs:lower_file"
+# validate_launch(source, output, spec, target, search_path, import_hosts) -> {"status": ..., ...}
+VALIDATE = "translator.validate:validate_launch"
+
+
+@dataclass(frozen=True)
+class CheckedLaunch:
+    """One launch after its checks. status, diagnostics: as in the JSON results. validation: {"status": ...}."""
+
+    outcome: LaunchOutcome
+    status: str
+    diagnostics: tuple[Diagnostic, ...] = ()
+    gluon: Lowered | None = None
+    triton: Lowered | None = None
+    parity: Parity | None = None
+    validation: dict = field(default_factory=lambda: {"status": "skipped"}, hash=False)
+
+
+@dataclass(frozen=True)
+class FileReport:
+    """What became of one output file. output: its path once written, else None. bug: an internal error, as text."""
+
+    planned: PlannedFile
+    status: str
+    launches: tuple[CheckedLaunch, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+    notes: tuple[str, ...] = ()
+    output: str | None = None
+    seconds: float = 0.0
+    bug: str = ""
+
+    @property
+    def mismatched(self) -> bool:
+        return any(x.validation.get("status") == "mismatch" for x in self.launches)
+
+
+def is_available(function: str) -> bool:
+    """Whether the stage behind `module:function` is part of this build."""
+    module, _, name = function.partition(":")
+    if (found := importlib.util.find_spec(module)) is None:
+        return False
+    # A package may exist before the function does; its text tells without importing Triton here.
+    with open(found.origin, encoding="utf-8") as file:
+        return name in file.read()
+
+
+def process_file(planned: PlannedFile, options: TranslateOptions, pool: WorkerPool) -> FileReport:
+    """Everything for one output file. Nothing is written unless all its launches compile, or with keep_going those kept."""
+    request = planned.request
+    if not is_available(TRANSLATE):
+        found = Diagnostic("not-available", "this build has no translation stage", request.source)
+        return FileReport(planned, "refused", diagnostics=(found,))
+    try:
+        what = f"translating {request.source} for {request.target}"
+        result: TranslateResult = pool.call(TRANSLATE, request, what=what)
+    except TranslationError as error:
+        crashed = any(found.code.startswith("compiler-") for found in error.diagnostics)
+        return FileReport(planned, "failed" if crashed else "refused", diagnostics=error.diagnostics)
+    except InternalError as error:
+        found = Diagnostic("internal-error", "a bug in gluonize", request.source, why=str(error).strip().splitlines()[-1])
+        return FileReport(planned, "failed", diagnostics=(found,), bug=str(error))
+    report = FileReport(
+        planned, result.status, diagnostics=result.diagnostics, notes=result.notes, seconds=result.seconds
+    )
+    if result.text is None:
+        launches = tuple(CheckedLaunch(o, o.status, o.diagnostics) for o in result.outcomes)
+        return replace(report, launches=launches)
+    return _check_and_write(report, result, options, pool)
+
+
+def _check_and_write(
+    report: FileReport, result: TranslateResult, options: TranslateOptions, pool: WorkerPool
+) -> FileReport:
+    output = report.planned.output
+    with tempfile.TemporaryDirectory(prefix="gluonize-") as folder:
+        # Checked where it cannot be mistaken for a result; under its final name, which compiler messages quote.
+        draft = os.path.join(folder, os.path.basename(output))
+        write_whole(draft, result.text)
+        launches = tuple(_check(outcome, draft, report.planned, options, pool) for outcome in result.outcomes)
+    broken = [x for x in launches if x.status == "failed"]
+    try:
+        if not broken:
+            write_whole(output, result.text)
+            return replace(report, launches=launches, output=output)
+        # Code that does not compile is no result, but whoever looks into it needs it.
+        rejected = os.path.splitext(output)[0] + ".rejected.py"
+        write_whole(rejected, result.text)
+        note = f"the text that did not compile is in {rejected}"
+        status = "refused" if all(x.status == "refused" for x in launches) else "failed"
+        return replace(report, launches=launches, status=status, notes=(*report.notes, note))
+    except TranslationError as error:
+        return replace(report, launches=launches, status="failed", diagnostics=(*report.diagnostics, *error.diagnostics))
+
+
+def _check(
+    outcome: LaunchOutcome, draft: str, planned: PlannedFile, options: TranslateOptions, pool: WorkerPool
+) -> CheckedLaunch:
+    """Compile both sides of one launch, compare them, run both on the reference machine."""
+    checked = CheckedLaunch(outcome, outcome.status, outcome.diagnostics)
+    if outcome.status != "translated" or not options.compile:
+        return checked
+    request, spec = planned.request, outcome.spec
+    ours = _submit(pool, LOWER, draft, spec, planned, options)
+    theirs = _submit(pool, LOWER, request.source, spec, planned, options) if options.parity else None
+    validation = None
+    if options.validate and is_available(VALIDATE):
+        arguments = (request.source, draft, spec, request.target, request.search_path, request.import_hosts)
+        validation = pool.submit(VALIDATE, *arguments, what=f"validating {spec.kernel} on {request.target}")
+    gluon, problems = _result(ours)
+    triton, complaints = _result(theirs)
+    problems = tuple(replace(d, file=planned.output if d.file == draft else d.file) for d in problems)
+    if gluon and not problems and (overflow := gluon.lds_overflow()):
+        problems = (overflow,)
+        complaints = complaints or tuple(filter(None, [triton.lds_overflow()] if triton else []))
+    if problems and complaints:
+        # Triton itself cannot do this launch on this target: a refusal, with Triton's own reason.
+        first = problems[0]
+        why = f"Triton's own compile of the source fails too: {complaints[0].message}: {complaints[0].why}"
+        return replace(checked, status="refused", diagnostics=(replace(first, why=why), *problems[1:]))
+    if problems:
+        return replace(checked, status="failed", diagnostics=problems)
+    parity = Parity(spec.kernel, request.target, gluon.metrics, triton.metrics) if triton else None
+    found = {"status": "skipped"}
+    if validation is not None:
+        try:
+            found = validation.result()
+        except TranslationError as error:
+            found = {"status": "not_runnable", "diagnostics": [d.as_json() for d in error.diagnostics]}
+        except InternalError as error:
+            found = {"status": "not_runnable", "bug": str(error)}
+    return replace(checked, gluon=gluon, triton=triton, parity=parity, validation=found)
+
+
+def _submit(pool: WorkerPool, function: str, path: str, spec: LaunchSpec, planned: PlannedFile, options: TranslateOptions):
+    request = planned.request
+    what = f"{spec.kernel} of {os.path.basename(path)} on {request.target}"
+    return pool.submit(function, path, spec, request.target, request.search_path, options.import_hosts, what=what)
+
+
+def _result(future) -> tuple[Lowered | None, tuple[Diagnostic, ...]]:
+    if future is None:
+        return None, ()
+    try:
+        return future.result(), ()
+    except TranslationError as error:
+        return None, error.diagnostics
+    except InternalError as error:
+        return None, (Diagnostic("internal-error", "a bug in gluonize while compiling", why=str(error)),)
+    except CancelledError:
+        raise KeyboardInterrupt from None

@@ -1,0 +1,98 @@
+"""Parity: what the translation costs against what Triton's own compiler makes of the source, for the same launch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from translator.lowering.metrics import InstructionMix, KernelMetrics
+
+MIX_ROWS = (
+    *("insns", "mma", "valu", "salu", "ds_read", "ds_write", "ds_other", "lds_dma", "tdm"),
+    *("load", "store", "atomic", "barrier", "wait", "branch", "scratch"),
+)
+KERNEL_ROWS = ("vgpr", "agpr", "sgpr", "spill", "sgpr_spill", "scratch_bytes", "lds_bytes", "occupancy")
+
+# Above these the translation counts as slower than Triton's compile. Scheduling noise moves instruction counts by a few
+# percent, LDS padding moves bytes by up to a sixteenth; anything else has to be no worse.
+MAX_INSTRUCTIONS = 1.10
+MAX_LDS = 1.07
+# Spilling a register or two at the edge of the budget is not a difference anyone can measure.
+SPILL_SLACK = 2
+
+
+@dataclass(frozen=True)
+class Parity:
+    """Metrics of the translation beside those of Triton's own compile; ratios are translation / Triton."""
+
+    kernel: str
+    target: str
+    translated: KernelMetrics
+    triton: KernelMetrics
+
+    def ratios(self) -> dict[str, float | None]:
+        """Per metric of the whole kernel; None where Triton has none of something that the translation has."""
+        return {name: ratio(ours, theirs) for name, ours, theirs in self.rows()}
+
+    def loop_ratios(self) -> dict[str, float | None] | None:
+        """The same for the hottest loops, None unless both have one."""
+        if self.translated.loop is None or self.triton.loop is None:
+            return None
+        return {name: ratio(ours, theirs) for name, ours, theirs in self.loop_rows()}
+
+    def rows(self) -> list[tuple[str, int, int]]:
+        """(metric, translation, Triton) of the whole kernel."""
+        found = [(n, getattr(self.translated.mix, n), getattr(self.triton.mix, n)) for n in MIX_ROWS]
+        own = [(n, getattr(self.translated, n) or 0, getattr(self.triton, n) or 0) for n in KERNEL_ROWS]
+        return found + own
+
+    def loop_rows(self) -> list[tuple[str, int, int]]:
+        """(metric, translation, Triton) of the hottest loop; zeros for a side without a loop."""
+        ours, theirs = self.translated.loop or InstructionMix(), self.triton.loop or InstructionMix()
+        return [(n, getattr(ours, n), getattr(theirs, n)) for n in MIX_ROWS]
+
+    def regressions(self) -> tuple[str, ...]:
+        """One line per figure in which the translation is worse than Triton beyond the limits above."""
+        found = []
+        whole = ratio(self.translated.mix.insns, self.triton.mix.insns)
+        loop = (self.loop_ratios() or {}).get("insns")
+        if loop is not None and loop > MAX_INSTRUCTIONS:
+            found.append(f"hottest loop has {loop:.2f}x the instructions")
+        # With a loop on both sides its length is what counts; outside it a longer prologue is often the price.
+        if loop is None and whole is not None and whole > MAX_INSTRUCTIONS:
+            found.append(f"kernel has {whole:.2f}x the instructions")
+        if self.translated.spill > self.triton.spill + SPILL_SLACK:
+            found.append(f"spills {self.translated.spill} VGPRs, Triton {self.triton.spill}")
+        if (used := ratio(self.translated.lds_bytes, self.triton.lds_bytes)) is None or used > MAX_LDS:
+            found.append(f"uses {self.translated.lds_bytes} bytes of LDS, Triton {self.triton.lds_bytes}")
+        for kind in ("load", "store"):
+            ours, theirs = mean_width(self.translated.mix, kind), mean_width(self.triton.mix, kind)
+            if ours and theirs and ours < 0.9 * theirs:
+                found.append(f"{kind}s are {ours:.0f} bits wide on average, Triton's {theirs:.0f}")
+        return tuple(found)
+
+    def as_json(self) -> dict:
+        """{"ratios", "loop" (or None), "widths": {"load": [ours, Triton's], ...} in bits, "regressions"}."""
+        widths = {k: [mean_width(self.translated.mix, k), mean_width(self.triton.mix, k)] for k in ("load", "store", "ds")}
+        return {
+            "ratios": _rounded(self.ratios()),
+            "loop": _rounded(self.loop_ratios()),
+            "widths": {k: [round(x, 1) for x in v] for k, v in widths.items()},
+            "regressions": list(self.regressions()),
+        }
+
+
+def ratio(ours: float, theirs: float) -> float | None:
+    """ours / theirs; 1 when both are zero, None when only `theirs` is."""
+    if theirs == 0:
+        return 1.0 if ours == 0 else None
+    return ours / theirs
+
+
+def mean_width(mix: InstructionMix, kind: str) -> float:
+    """Average bits per lane of the accesses of `kind` (`load`, `store`, `ds`); 0 when there are none."""
+    found = {int(bits): n for bits, n in mix.widths.get(kind, {}).items() if int(bits)}
+    return sum(bits * n for bits, n in found.items()) / sum(found.values()) if found else 0.0
+
+
+def _rounded(ratios: dict[str, float | None] | None) -> dict[str, float | None] | None:
+    return ratios and {name: value if value is None else round(value, 4) for name, value in ratios.items()}

@@ -1,0 +1,80 @@
+"""What the translator is asked for, and what it answers: the contract between the CLI, the API and the pipeline.
+
+Both sides are plain frozen data, so that they travel to and from a child process.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from translator.diagnostics import Diagnostic
+from translator.source.launch_spec import LaunchSpec
+
+STATUSES = ("translated", "refused", "failed")
+
+
+@dataclass(frozen=True)
+class TranslateRequest:
+    """One source file (or module) to translate for one target into one output file.
+
+    source: a path, or an importable module name. kernels: names to translate; empty means all that the launches name,
+    or all of the file. launches: the specializations to infer layouts for; empty means derive them from the file.
+    search_path: where modules are looked for before `sys.path`. assignments: `NAME=VALUE` pairs that fill in a derived
+    launch. import_hosts: really import modules whose constants cannot be evaluated statically. fallback: `general` adds
+    an assumption-free kernel and a launcher that picks. num_buffers, strategy: for pipelined loops, None to choose.
+    optimize: `parity` or `aggressive`. keep_going: leave out a kernel that is refused instead of giving up the file.
+    rules: folders with more rewrite rows.
+    """
+
+    source: str
+    target: str
+    kernels: tuple[str, ...] = ()
+    launches: tuple[LaunchSpec, ...] = ()
+    search_path: tuple[str, ...] = ()
+    assignments: tuple[tuple[str, str], ...] = ()
+    import_hosts: bool = False
+    fallback: str | None = None
+    num_buffers: int | None = None
+    strategy: str | None = None
+    optimize: str = "parity"
+    keep_going: bool = False
+    rules: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class LaunchOutcome:
+    """What became of one launch: `spec` is the given or derived launch; diagnostics are empty when translated.
+
+    choices: one line each, what was decided and why, as `translate` prints it. assumptions: what the code relies on.
+    """
+
+    spec: LaunchSpec
+    status: str
+    diagnostics: tuple[Diagnostic, ...] = ()
+    choices: tuple[str, ...] = ()
+    assumptions: tuple[str, ...] = ()
+
+    def __post_init__(self):
+        assert self.status in STATUSES, f"unknown status {self.status!r}"
+
+
+@dataclass(frozen=True)
+class TranslateResult:
+    """The answer to one request.
+
+    status: `translated` when `text` holds every kernel asked for, or, with keep_going, at least one. text: the whole
+    output file, None when nothing may be written. outcomes: one per launch, in order. diagnostics: of the file as a
+    whole. notes: what was assumed or noticed while reading. seconds: of the translation alone.
+    """
+
+    status: str
+    text: str | None
+    outcomes: tuple[LaunchOutcome, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+    notes: tuple[str, ...] = ()
+    seconds: float = 0.0
+    facts: dict = field(default_factory=dict, hash=False)
+
+    def __post_init__(self):
+        assert self.status in STATUSES, f"unknown status {self.status!r}"
+        assert (self.text is not None) or self.status != "translated", "a translation without text"
