@@ -134,7 +134,7 @@ class Calls:
             return special(args, kwargs, place)
         if id(function) in _TRANSPARENT:
             return args[0] if args and not isinstance(args[0], int) and args[0] is not None else LookedThrough("cache")
-        if function in (triton.constexpr_function, tl.core.builtin, tl.core.extern) and args and isinstance(args[0], UserFunction):
+        if function in (triton.constexpr_function, tl.core.builtin, tl.core.extern, tl.constexpr) and args and isinstance(args[0], UserFunction):
             return self.evaluator.builder.kernel_side(args[0], function)
         if self._is_pure(function, place):
             for value in (*args, *kwargs.values()):

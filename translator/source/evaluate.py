@@ -13,11 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import triton.language as tl
 from triton.runtime.driver import DriverConfig
-from triton.runtime.jit import JITCallable
 
 from translator.source.calls import Calls
-from translator.source.host_values import ATTRIBUTE_FACTS, ActiveDriver, ActiveTarget, HostName
-from translator.source.host_values import VersionNumber
+from translator.source.host_values import ASKS_FOR_DEVICE, ATTRIBUTE_FACTS, OTHER_VENDORS, ActiveDriver, ActiveTarget, HostName
 from translator.source.jit_function import JitBuilder, UserClass, UserFunction
 from translator.source.scope import Frame, Scope
 from translator.source.unresolved import Place, Raised, Undetermined
@@ -175,13 +173,31 @@ class Evaluator:
         return value
 
     def _Compare(self, node, scope, before):
-        left = self.evaluate(node.left, scope, before)
+        try:
+            left = self.evaluate(node.left, scope, before)
+        except Undetermined:
+            if (answer := self._other_vendor(node, scope)) is None:
+                raise
+            return answer
         for op, right_node in zip(node.ops, node.comparators):
             right = self.evaluate(right_node, scope, before)
             if not self.true(self.compare(op, left, right, scope.place(node)), scope.place(node)):
                 return False
             left = right
         return True
+
+    def _other_vendor(self, node: ast.Compare, scope: Scope | Frame) -> bool | None:
+        """`device.vendor_name == "nvidia"` and `in ("npu", "xpu")`: no, the target is an AMD GPU."""
+        asked = node.comparators[0]
+        texts = asked.elts if isinstance(asked, (ast.Tuple, ast.List, ast.Set)) else [asked]
+        names = [text.value for text in texts if isinstance(text, ast.Constant) and isinstance(text.value, str)]
+        if len(node.ops) != 1 or len(names) != len(texts) or not names or not all(n.lower() in OTHER_VENDORS for n in names):
+            return None
+        if not isinstance(node.ops[0], (ast.Eq, ast.NotEq, ast.In, ast.NotIn)) or not ASKS_FOR_DEVICE.search(ast.unparse(node.left)):
+            return None
+        answer = isinstance(node.ops[0], (ast.NotEq, ast.NotIn))
+        self.program.note(f"{scope.path}:{node.lineno}: `{ast.unparse(node)}` is taken to be {answer}: the target is an AMD GPU")
+        return answer
 
     def compare(self, op: ast.cmpop, left: Any, right: Any, place: Place) -> Any:
         if isinstance(op, (ast.Is, ast.IsNot)):
@@ -344,12 +360,3 @@ class Evaluator:
 
     def _Call(self, node, scope, before):
         return self.calls.call(node, scope, before)
-
-
-def is_plain(value: Any) -> bool:
-    """A value without host state: numbers, text, containers of them, and Triton's own objects."""
-    if isinstance(value, (tuple, list, set, frozenset)):
-        return all(map(is_plain, value))
-    if isinstance(value, dict):
-        return all(is_plain(k) and is_plain(v) for k, v in value.items())
-    return isinstance(value, (int, float, complex, str, bytes, bool, type(None), range, tl.dtype, tl.constexpr, JITCallable, VersionNumber))

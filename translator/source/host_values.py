@@ -50,6 +50,13 @@ CALL_FACTS: dict[str, object] = {
     **{f"torch.{other}.is_available": False for other in ("xpu", "npu", "mps", "hpu", "mlu", "musa", "backends.mps")},
 }
 
+# Names by which host code asks for a vendor other than AMD; such a question is answered with no.
+OTHER_VENDORS = frozenset(
+    "nvidia iluvatar kunlunxin ascend npu xpu mthreads musa metax cambricon mlu aipu hygon enflame gcu intel mps sunrise tsingmicro "
+    "spacemit thead arm".split()
+)
+ASKS_FOR_DEVICE = re.compile(r"vendor|backend|platform|device", re.IGNORECASE)
+
 
 @dataclass(frozen=True)
 class ActiveDriver:

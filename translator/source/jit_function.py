@@ -101,7 +101,7 @@ class JitBuilder:
         self.built: dict[tuple[int, int], JITCallable] = {}
         self.reached: list[Reached] = []
         self.unresolved: dict[tuple[str, str], Diagnostic] = {}
-        self._pending: list[tuple[ast.AST, Scope | Frame, str]] = []
+        self._pending: list[tuple[ast.AST, Scope | Frame, str, bool]] = []
         self._filling = False
         self._keep: list[Any] = []
 
@@ -120,7 +120,7 @@ class JitBuilder:
                 new, reason = None, error.reason
             else:
                 reason = f"it gives a {type(new).__name__}"
-            if isinstance(new, (JITCallable, UserFunction)) or core.is_builtin(new):
+            if isinstance(new, (JITCallable, UserFunction)) or core.is_builtin(new) or _is_wrapped(new):
                 value = new
             elif isinstance(value, UserFunction):
                 value = replace(value, unusable=f"decorator @{_text(decorator)} of {node.name} is not understood: {reason}")
@@ -134,13 +134,13 @@ class JitBuilder:
         maker = gluon.jit if is_gluon else triton.jit
         if is_gluon:
             kept.pop("do_not_specialize_on_alignment", None)
-        return self._build(function, lambda fn: maker(fn, **kept) if kept else maker(fn))
+        return self._build(function, lambda fn: maker(fn, **kept) if kept else maker(fn), python=False)
 
     def kernel_side(self, function: UserFunction, maker: Any) -> Any:
-        """`constexpr_function`, `builtin` and `extern` of a user's function: kernel-side code that runs while tracing."""
-        return self._build(function, maker)
+        """`constexpr_function`, `builtin`, `extern`, `tl.constexpr` of a user's function: Triton runs it while tracing."""
+        return self._build(function, maker, python=True)
 
-    def _build(self, function: UserFunction, maker: Any) -> Any:
+    def _build(self, function: UserFunction, maker: Any, python: bool) -> Any:
         node, scope = function.node, function.scope
         if not isinstance(node, ast.FunctionDef):
             raise Undetermined("a jit function must be a def", scope.place(node))
@@ -154,7 +154,7 @@ class JitBuilder:
             raise Raised(error, scope.place(node)) from None
         self.built[key] = result
         self._keep.append((node, scope))
-        self._pending.append((node, scope, f"{scope.module}:{function.qualname}"))
+        self._pending.append((node, scope, f"{scope.module}:{function.qualname}", python))
         return result
 
     def _bare_function(self, node: ast.FunctionDef, scope: Scope | Frame, qualname: str) -> FunctionType:
@@ -267,20 +267,24 @@ class JitBuilder:
         finally:
             self._filling = False
 
-    def _fill(self, node: ast.AST, scope: Scope | Frame, user: str) -> None:
+    def _fill(self, node: ast.AST, scope: Scope | Frame, user: str, python: bool = False) -> None:
+        """`python` functions run while tracing, and may call plain functions; those become real ones too."""
         namespace = scope.namespace.__dict__
         annotated = {n.id for a in ast.walk(node) if isinstance(a, ast.arg) and a.annotation for n in ast.walk(a.annotation) if isinstance(n, ast.Name)}
+        stored = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
         for name, first, chains in _mentioned(node):
             if name in _MODULE_NAMES:
                 continue
             try:
                 value = scope.lookup(name)
             except NoValue as error:
-                if not hasattr(builtins, name):
+                if not hasattr(builtins, name) and name not in stored:
                     self._miss(name, scope.place(first), error)
                 continue
             if getattr(builtins, name, _ABSENT) is value:
                 continue
+            if python and isinstance(value, UserFunction) and not value.unusable and isinstance(value.node, ast.FunctionDef):
+                value = self.kernel_side(value, _as_it_is)
             if isinstance(value, HostName) and name in annotated:
                 namespace[name] = _host_placeholder(value, chains)
             elif isinstance(value, Scope):
@@ -343,23 +347,25 @@ class JitBuilder:
                 if origin is not None:
                     return self.target(*origin)
                 raise TranslationError(_no_such_kernel(module, qualname, part))
-            node = held[-1].node
             if number < len(parts) - 1:
-                scope = self._inside(node, scope)
-        if not isinstance(node, ast.FunctionDef):
+                scope = self.inside(held[-1].node, scope)
+        definitions = [b.node for b in reversed(held) if isinstance(b.node, ast.FunctionDef)]
+        for node in definitions:
+            self.define(node, scope)
+            if isinstance(fn := self.built.get((id(node), id(scope))), JITFunction):
+                return fn, node, scope
+        node = held[-1].node
+        if not definitions:
             raise TranslationError(Diagnostic("kernel-not-jit", f"{qualname} is a class, not a kernel", module.path, node.lineno))
-        self.define(node, scope)
-        fn = self.built.get((id(node), id(scope)))
-        if not isinstance(fn, JITFunction):
-            why = "none of its decorators is triton.jit" if node.decorator_list else "it has no decorator"
-            raise TranslationError(Diagnostic("kernel-not-jit", f"{qualname} is not a jit function", module.path, node.lineno, node.col_offset + 1, why))
-        return fn, node, scope
+        why = "none of its decorators is triton.jit" if definitions[0].decorator_list else "it has no decorator"
+        place = module.path, node.lineno, node.col_offset + 1
+        raise TranslationError(Diagnostic("kernel-not-jit", f"{qualname} is not a jit function", *place, why))
 
     def _imported(self, scope: Scope, name: str) -> tuple[Scope, str] | None:
         home, binding = origin_of(self.program, scope, name)
         return (home, binding.name) if binding is not None and home is not scope and binding.kind == "def" else None
 
-    def _inside(self, node: ast.AST, scope: Scope) -> Scope:
+    def inside(self, node: ast.AST, scope: Scope) -> Scope:
         key = id(node)
         if key not in scope._outcomes:
             inner = f"{scope.qualname}.{node.name}" if scope.qualname else node.name  # type: ignore[attr-defined]
@@ -373,6 +379,15 @@ class JitBuilder:
                 )  # fmt: skip
             scope._outcomes[key] = new
         return scope._outcomes[key]
+
+
+def _as_it_is(fn: FunctionType) -> FunctionType:
+    return fn
+
+
+def _is_wrapped(value: Any) -> bool:
+    """`@tl.constexpr def f`: a function that Triton calls while tracing."""
+    return isinstance(value, core.constexpr) and isinstance(value.value, FunctionType)
 
 
 _ABSENT = object()

@@ -120,8 +120,9 @@ def load_kernel(
     builder.fill()
     decorators = tuple(_decorator(program, d, home) for d in node.decorator_list)
     for found in decorators:
-        if found.kind == "other":
-            program.note(f"{home.path}:{found.line}: decorator @{found.name} of {node.name} was looked through")
+        place = f"{home.path}:{found.line}: "
+        if found.kind == "other" and not any(note.startswith(place) for note in program.notes):
+            program.note(f"{place}decorator @{found.name} of {node.name} was looked through")
     _note_changed_globals(program, builder.reached)
     text = parse_file(home.path).text
     return LoadedKernel(
