@@ -1,11 +1,30 @@
-"""The code shown in the README is code of this repository."""
+"""What the README and the tutorial show is true: code, links, commands and their options."""
 
 from __future__ import annotations
 
+import functools
+import importlib.util
 import re
+import subprocess
+import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/**/*.md"))]
+# `validate` is checked as soon as the command line has it.
+COMMANDS = ["translate", "compile", "parity", "targets"]
+COMMANDS += ["validate"] if importlib.util.find_spec("translator.cli.validate") else []
+COMMAND = re.compile(rf"gluonize ((?:{'|'.join(COMMANDS)})\b[^`|\n]*)")
+SHOWN = sorted({c for page in (*PAGES, *ROOT.glob("docs/**/*.sh")) for c in COMMAND.findall(page.read_text())})
+
+
+@functools.lru_cache(maxsize=None)
+def help_text(command: str) -> str:
+    """What `gluonize COMMAND --help` prints; fails for an unknown command."""
+    run = [sys.executable, "-m", "translator.cli", command, "--help"]
+    return subprocess.run(run, capture_output=True, text=True, check=True, timeout=60).stdout
 
 
 def test_example_is_the_fixture():
@@ -13,8 +32,15 @@ def test_example_is_the_fixture():
     assert before in (ROOT / "fixtures/vector_add/kernel.py").read_text()
 
 
-def test_links_lead_somewhere():
-    for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/**/*.md")):
-        links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text())
-        missing = [link for link in links if not (page.parent / link).exists()]
-        assert missing == [], page.name
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path):
+    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text())
+    assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("shown", SHOWN)
+def test_commands_have_the_options_shown(shown: str):
+    command, *words = shown.split()
+    options = {word for word in words if re.fullmatch(r"--?[a-z][a-z-]*", word)}
+    known = set(re.findall(r"(?<!\w)--?[a-z][a-z-]*", help_text(command)))
+    assert options - known == set()
