@@ -37,11 +37,13 @@ def check_source(source: str) -> None:
 def select_launches(path: str, source: str, kernels: tuple[str, ...]) -> tuple[LaunchSpec, ...]:
     """The launches of a file that are for `source` and, when given, for `kernels`.
 
+    Launches that name other sources count only when none names this one: a translation is compiled with the launches of
+    its source.
     Raises: TranslationError `spec-missing` when none is, naming the kernels that the file does have.
     """
     every = read_launches(path)
     mine = [spec for spec in every if not spec.source or source_name(spec.source) == source_name(source)]
-    found = tuple(spec for spec in mine if not kernels or spec.kernel in kernels)
+    found = tuple(spec for spec in mine or every if not kernels or spec.kernel in kernels)
     if found:
         missing = [name for name in kernels if all(spec.kernel != name for spec in found)]
         if not missing:

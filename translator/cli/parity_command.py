@@ -57,7 +57,7 @@ def run_parity(
                 entry[key] = side.metrics.as_json() if side else None
             entry["parity"] = None
             if all(lowered):
-                compared = Parity(spec.kernel, name, lowered[0].metrics, lowered[1].metrics)
+                compared = Parity(spec.id, name, lowered[0].metrics, lowered[1].metrics)
                 entry["parity"] = compared.as_json()
                 found.append(compared)
                 failed |= check and bool(compared.regressions())

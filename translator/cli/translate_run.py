@@ -139,7 +139,7 @@ def _check(
         return replace(checked, status="refused", diagnostics=(replace(first, why=why), *problems[1:]))
     if problems:
         return replace(checked, status="failed", diagnostics=problems)
-    parity = Parity(spec.kernel, request.target, gluon.metrics, triton.metrics) if triton else None
+    parity = Parity(spec.id, request.target, gluon.metrics, triton.metrics) if triton else None
     found = {"status": "skipped"}
     if validation is not None:
         try:

@@ -9,6 +9,7 @@ from typing import Any
 from translator.diagnostics import Diagnostic
 from translator.lowering.stderr_log import error_lines
 
+_EMPTY_REASON = re.compile(r"PassManager::run failed|error encountered during parsing")
 _MLIR_PLACE = re.compile(r"([\w./+-]+\.py)[\":]+(\d+):(\d+)")
 
 
@@ -32,7 +33,9 @@ def compiler_diagnostic(error: BaseException, fn: Any, stderr: str, what: str) -
         if fn.fn.__code__.co_filename.endswith(file):
             file = fn.fn.__code__.co_filename
     reason = next((text for cause in reversed(chain) if (text := _message(cause))), type(error).__name__)
-    why = "\n       ".join(dict.fromkeys([reason, *printed]))
+    # A failed pass raises only that it failed; what it found wrong is in what it printed.
+    reasons = printed if printed and _EMPTY_REASON.search(reason) else [reason, *printed]
+    why = "\n       ".join(dict.fromkeys(reasons))
     return Diagnostic("compiler-error", f"{what} does not compile", file, line, column, why=why)
 
 

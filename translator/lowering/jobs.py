@@ -5,8 +5,8 @@ Each takes and returns plain data, for `WorkerPool.submit("translator.lowering.j
 
 from __future__ import annotations
 
+from translator.diagnostics import TranslationError
 from translator.lowering.compile import Lowered, compile_kernel
-from translator.lowering.load_function import load_function
 from translator.source.launch_spec import LaunchSpec
 
 
@@ -20,7 +20,28 @@ def lower_file(
 ) -> Lowered:
     """Compile the kernel of `spec` as `source` (a file or a module, Triton or Gluon) has it.
 
+    Host code is read, not executed, unless `import_hosts`.
     Raises: TranslationError for what cannot be read, bound or compiled.
     """
-    loaded = load_function(source, spec, search_path, import_hosts)
-    return compile_kernel(loaded.fn, spec, target, load_jit=loaded.load_jit, keep_stages=keep_stages)
+    from translator.source.load import check_defaults, explain_trace_error, load_kernel
+
+    def load(kernel: str):
+        return load_kernel(
+            source, kernel, globals=spec.globals, search_path=search_path, import_hosts=import_hosts
+        )
+
+    try:
+        loaded = load(spec.kernel)
+    except TranslationError as error:
+        # A kernel defined in a class or a function stands at the top of its translation.
+        plain = spec.kernel.rpartition(".")[2]
+        if plain == spec.kernel or error.diagnostics[0].code != "kernel-missing":
+            raise
+        loaded = load(plain)
+    check_defaults(loaded, spec)
+    try:
+        return compile_kernel(loaded.fn, spec, target, load_jit=loaded.load_jit, keep_stages=keep_stages)
+    except TranslationError as error:
+        if error.__cause__ is not None and (explained := explain_trace_error(loaded, error.__cause__)):
+            raise explained from error
+        raise

@@ -22,7 +22,10 @@ SPILL_SLACK = 2
 
 @dataclass(frozen=True)
 class Parity:
-    """Metrics of the translation beside those of Triton's own compile; ratios are translation / Triton."""
+    """Metrics of the translation beside those of Triton's own compile; ratios are translation / Triton.
+
+    kernel: what tables call it, with the launch where a kernel has several.
+    """
 
     kernel: str
     target: str

@@ -168,10 +168,10 @@ class Machine:
         self.findings += program.lds.close()
         self.work += program.steps
         self.reduction = max(self.reduction, program.reduction)
-        for key, (place, ran, landed) in program.lds.waits.items():
-            record = self.waits.setdefault(key, [place, 0, 0])
-            record[1] += ran
-            record[2] += landed
+        for key, record in program.lds.waits.items():
+            mine = self.waits.setdefault(key, [record[0], 0, 0, 0])
+            for i in (1, 2, 3):
+                mine[i] += record[i]
 
     @property
     def programs(self) -> int:

@@ -72,7 +72,8 @@ class Counter:
 
 
 class SharedMemory:
-    """Allocations and copies of one program. `waits` counts, per wait op, how often it ran and how often it landed one."""
+    """Allocations and copies of one program. `waits` holds, per wait op, its place, how often it ran, how many groups it
+    landed, and how often anything was under way."""
 
     def __init__(self):
         self.epoch = 0
@@ -166,8 +167,9 @@ class SharedMemory:
 
     def wait(self, counter: Counter, outstanding: int, key, place: Place) -> None:
         """Land the oldest groups until `outstanding` are left; a barrier follows, as the AMD lowering emits it."""
-        record = self.waits.setdefault(key, [place, 0, 0])
+        record = self.waits.setdefault(key, [place, 0, 0, 0])
         record[1] += 1
+        record[3] += any(counter.groups) or bool(counter.open)
         while len(counter.groups) > outstanding:
             group = counter.groups.pop(0)
             record[2] += bool(group)

@@ -67,11 +67,12 @@ class Buffer:
 
 @dataclass
 class Memory:
-    """All buffers of one run. `program` is the number of the program that runs now."""
+    """All buffers of one run. `program` is the number of the program that runs now; `traffic` counts elements accessed."""
 
     buffers: list[Buffer] = field(default_factory=list)
     program: int = 0
     crossing: list[str] = field(default_factory=list)
+    traffic: int = 0
 
     def add(self, name: str, element: str, data: np.ndarray) -> Buffer:
         """A buffer with the bytes of `data`."""
@@ -129,6 +130,7 @@ class Memory:
             if not on.all():
                 lanes = np.flatnonzero(on)
                 flat = flat[lanes]
+        self.traffic += flat.size
         out = np.zeros(flat.size, dtype)
         if flat.size:
             for part in self.by_buffer(flat):
@@ -165,6 +167,7 @@ class Memory:
                 flat, bits = flat[on], bits[on]
         if not flat.size:
             return
+        self.traffic += flat.size
         for part in self.by_buffer(flat):
             buffer, offset = self.resolve(flat[part], size)
             self._store(buffer, offset, bits[part], dtype)

@@ -95,11 +95,11 @@ def buffer_operands(op):
     if not hasattr(op, "buffer"):
         offsets = op.bracket()[0]
         after = op.bracket()[1]
-        mask, other = op.keyword("mask"), op.keyword("other")
-        rest = [i for i in range(after, len(op.operands)) if i != op.keyword("stride") and i != op.keyword("into")]
-        if mask is None and "mask" not in op.body:
-            mask = rest[0] if rest else None
-            other = rest[1] if len(rest) > 1 else None
+        if op.name == "amdg.buffer_load_to_local":
+            mask, other = op.keyword("mask"), op.keyword("other")
+        else:
+            rest = [i for i in range(after, len(op.operands)) if i != op.keyword("stride")]
+            mask, other = (*rest, None, None)[:2]
         op.buffer = (offsets - 1, offsets, mask, other)
     return op.buffer
 

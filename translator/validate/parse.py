@@ -7,7 +7,7 @@ be read in any process. What an op's operands mean is left to the op tables.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Callable
 
@@ -195,6 +195,8 @@ def _result_types(op: Op):
             types = [Type("int", "i1", types[0].shape, types[0].layout)]
         elif op.name == "tt.load":
             types = [pointee(types[0])]
+        elif op.name == "tt.make_tensor_descriptor":
+            types = [replace(types[-1], kind="desc")]
         elif op.name == "tt.unsplat":
             types = [Type(types[0].kind, types[0].element)]
         elif op.name == "arith.constant" and not text:

@@ -1,0 +1,53 @@
+"""One launch of a Triton kernel, traced and run through Triton's layout passes: everything later stages look at."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import Any
+
+from triton.compiler import ASTSource
+from triton.compiler.compiler import make_backend
+
+from rules.targets import Target, target as target_row
+from translator.frontend.anchors import Anchors, read_anchors
+from translator.frontend.offline import offline_target
+from translator.frontend.passes import run_layout_passes, run_ttir_passes
+from translator.frontend.trace import Trace, trace_source
+from translator.source.compile_arguments import compile_arguments
+from translator.source.launch_spec import LaunchSpec
+
+
+@dataclass
+class TracedLaunch:
+    spec: LaunchSpec
+    target: Target
+    trace: Trace
+    anchors: Anchors
+    num_warps: int
+    options: dict[str, Any]
+
+
+def trace_launch(fn: Any, spec: LaunchSpec, target: str, load_jit=None) -> TracedLaunch:
+    """Trace `fn` for `spec` on `target` and read Triton's layouts back.
+
+    Runs MLIR passes: call it in a child process. Raises what Triton's front end raises.
+    """
+    row = target_row(target)
+    arguments = compile_arguments(spec, fn, load_jit)
+    source = ASTSource(fn=fn, signature=arguments.signature, constexprs=arguments.constexprs, attrs=arguments.attrs)
+    options = dict(spec.options)
+    with offline_target(target) as gpu:
+        trace = trace_source(source, gpu, options)
+        parsed = make_backend(gpu).parse_options(dict(options))
+        run_ttir_passes(trace.module, parsed)
+        run_layout_passes(trace.module, parsed)
+    anchors = read_anchors(trace.module.str())
+    trace.module = trace.context = None
+    return TracedLaunch(spec, row, trace, anchors, parsed.num_warps, options)
+
+
+@functools.lru_cache(maxsize=1)
+def pointer_flag() -> str:
+    """The specialization flag for storage within 2 GiB."""
+    return "S"

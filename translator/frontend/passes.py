@@ -1,0 +1,49 @@
+"""Triton's own passes up to the point where every layout is decided and no loop is pipelined yet.
+
+The pass lists follow `HIPBackend.make_ttir` and the first half of `HIPBackend.make_ttgir` of Triton 3.9.0
+(`triton/backends/amd/compiler.py`); a new Triton version is compared with them here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from triton._C.libtriton import amd, ir, passes
+
+
+def run_ttir_passes(module: Any, options: Any) -> None:
+    """Inline, canonicalize and simplify, as Triton does before layouts exist."""
+    pm = ir.pass_manager(module.context)
+    passes.common.add_inliner(pm)
+    if not amd.supports_tdm(options.arch):
+        passes.ttir.add_rewrite_tensor_descriptor_to_pointer(pm)
+    passes.common.add_canonicalizer(pm)
+    passes.ttir.add_combine(pm)
+    passes.ttir.add_reorder_broadcast(pm)
+    passes.common.add_cse(pm)
+    passes.ttir.add_triton_licm(pm)
+    passes.common.add_symbol_dce(pm)
+    passes.ttir.add_loop_unroll(pm)
+    pm.run(module, "make_ttir")
+
+
+def run_layout_passes(module: Any, options: Any) -> None:
+    """From TTIR to TTGIR with Triton's layouts: coalescing, matrix instructions, conversions removed and placed."""
+    pm = ir.pass_manager(module.context)
+    passes.ttir.add_convert_to_ttgpuir(
+        pm, f"hip:{options.arch}", options.num_warps, options.warp_size, options.num_ctas
+    )
+    pm.run(module, "make_ttgir_early")
+    pm = ir.pass_manager(module.context)
+    passes.ttgpuir.add_coalesce(pm)
+    passes.ttgpuir.add_f32_dot_tc(pm, False)
+    passes.ttgpuir.add_remove_layout_conversions(pm)
+    passes.ttgpuir.add_optimize_thread_locality(pm)
+    amd.passes.ttgpuir.add_accelerate_matmul(pm, options.arch, options.matrix_instr_nonkdim, options.kpack)
+    passes.ttgpuir.add_remove_layout_conversions(pm)
+    amd.passes.ttgpuir.add_optimize_epilogue(pm)
+    amd.passes.ttgpuir.add_optimize_dot_operands(pm, options.arch)
+    amd.passes.ttgpuir.add_hoist_layout_conversions(pm)
+    amd.passes.ttgpuir.add_sink_layout_conversions(pm)
+    passes.common.add_canonicalizer(pm)
+    pm.run(module, "make_ttgir")

@@ -1,0 +1,248 @@
+"""Layouts as plain values: parsed from TTGIR attributes, spelled as Gluon constructors, compared as linear maps.
+
+Every layout says which lane and register of which warp holds which tensor element. The classes mirror Gluon's
+constructors (Triton 3.9.0) so that spelling one is one expression; nothing here imports Triton.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import reduce
+
+Ints = tuple[int, ...]
+Bases = tuple[Ints, ...]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Base of all distributed layouts."""
+
+    @property
+    def rank(self) -> int:
+        raise NotImplementedError
+
+    @property
+    def root(self) -> "Layout":
+        """The layout that slices and dot operands are cut from."""
+        return self
+
+
+@dataclass(frozen=True)
+class Blocked(Layout):
+    size_per_thread: Ints
+    threads_per_warp: Ints
+    warps_per_cta: Ints
+    order: Ints
+
+    @property
+    def rank(self) -> int:
+        return len(self.order)
+
+
+@dataclass(frozen=True)
+class Slice(Layout):
+    dim: int
+    parent: Layout
+
+    @property
+    def rank(self) -> int:
+        return self.parent.rank - 1
+
+    @property
+    def root(self) -> Layout:
+        return self.parent.root
+
+
+@dataclass(frozen=True)
+class Linear(Layout):
+    register: Bases
+    lane: Bases
+    warp: Bases
+    block: Bases
+    shape: Ints
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+
+@dataclass(frozen=True)
+class Mfma(Layout):
+    version: int
+    instr_shape: Ints
+    transposed: bool
+    warps_per_cta: Ints
+    element_bitwidth: int = 32
+    tiles_per_warp: Ints = ()
+
+    @property
+    def rank(self) -> int:
+        return len(self.warps_per_cta)
+
+
+@dataclass(frozen=True)
+class Wmma(Layout):
+    version: int
+    transposed: bool
+    warp_bases: Bases
+    reg_bases: Bases
+    instr_shape: Ints
+    tensor_rank: int = 2
+
+    @property
+    def rank(self) -> int:
+        return self.tensor_rank
+
+
+@dataclass(frozen=True)
+class DotOperand(Layout):
+    operand_index: int
+    parent: Layout
+    k_width: int
+
+    @property
+    def rank(self) -> int:
+        return self.parent.rank
+
+    @property
+    def root(self) -> Layout:
+        return self.parent.root
+
+
+@dataclass(frozen=True)
+class Opaque(Layout):
+    """An encoding without a Gluon constructor; it is never spelled, only recognised."""
+
+    text: str
+
+    @property
+    def rank(self) -> int:
+        return 0
+
+
+def lists(value: object) -> str:
+    """Nested tuples as Python list syntax."""
+    if isinstance(value, tuple):
+        return "[" + ", ".join(lists(v) for v in value) + "]"
+    return repr(value)
+
+
+def constructor(layout: Layout, names: dict[Layout, str] | None = None, top: bool = False) -> str:
+    """The Gluon expression for `layout`; layouts in `names` are referred to by name (unless `top`)."""
+    names = names or {}
+    if not top and layout in names:
+        return names[layout]
+    if isinstance(layout, Blocked):
+        parts = (layout.size_per_thread, layout.threads_per_warp, layout.warps_per_cta, layout.order)
+        return f"gl.BlockedLayout({', '.join(map(lists, parts))})"
+    if isinstance(layout, Slice):
+        return f"gl.SliceLayout({layout.dim}, {constructor(layout.parent, names)})"
+    if isinstance(layout, Linear):
+        parts = (layout.register, layout.lane, layout.warp, layout.block, layout.shape)
+        return f"gl.DistributedLinearLayout({', '.join(map(lists, parts))})"
+    if isinstance(layout, DotOperand):
+        return f"gl.DotOperandLayout({layout.operand_index}, {constructor(layout.parent, names)}, {layout.k_width})"
+    if isinstance(layout, Mfma):
+        extra = f", element_bitwidth={layout.element_bitwidth}" if layout.element_bitwidth != 32 else ""
+        if layout.tiles_per_warp and set(layout.tiles_per_warp) != {1}:
+            extra += f", tiles_per_warp={lists(layout.tiles_per_warp)}"
+        return (
+            f"gl.amd.AMDMFMALayout(version={layout.version}, instr_shape={lists(layout.instr_shape)}, "
+            f"transposed={layout.transposed}, warps_per_cta={lists(layout.warps_per_cta)}{extra})"
+        )
+    if isinstance(layout, Wmma):
+        extra = f", reg_bases={lists(layout.reg_bases)}" if layout.reg_bases else ""
+        rank = f", rank={layout.tensor_rank}" if layout.tensor_rank != 2 else ""
+        return (
+            f"gl.amd.AMDWMMALayout(version={layout.version}, transposed={layout.transposed}, "
+            f"warp_bases={lists(layout.warp_bases)}{extra}, instr_shape={lists(layout.instr_shape)}{rank})"
+        )
+    raise ValueError(f"layout without a Gluon constructor: {layout}")
+
+
+# Parsing of encoding attributes as MLIR prints them -----------------------------------------------------------------
+
+_TOKEN = re.compile(r'\s*(#ttg\.\w+|#\w+(?:\.\w+)*|"[^"]*"|-?\d+|[A-Za-z_][\w.]*|[\[\]{}<>=,:])')
+
+
+class AttributeReader:
+    """Reads encoding attributes; `aliases` maps `#blocked1` to the attribute text it stands for."""
+
+    def __init__(self, aliases: dict[str, str]):
+        self.aliases = aliases
+        self._cache: dict[str, Layout] = {}
+
+    def layout(self, text: str) -> Layout:
+        text = text.strip()
+        if text not in self._cache:
+            tokens = _TOKEN.findall(text)
+            value, rest = self._value(tokens, 0)
+            assert rest == len(tokens), f"bug in gluonize: attribute not read to its end: {text}"
+            self._cache[text] = value if isinstance(value, Layout) else Opaque(text)
+        return self._cache[text]
+
+    def _value(self, tokens: list[str], at: int):
+        token = tokens[at]
+        if token == "[":
+            items, at = [], at + 1
+            while tokens[at] != "]":
+                item, at = self._value(tokens, at)
+                items.append(item)
+                at += tokens[at] == ","
+            return tuple(items), at + 1
+        if token == "{":
+            fields, at = {}, at + 1
+            while tokens[at] != "}":
+                name = tokens[at]
+                fields[name], at = self._value(tokens, at + 2)
+                at += tokens[at] == ","
+            return fields, at + 1
+        if token.startswith("#"):
+            if at + 1 < len(tokens) and tokens[at + 1] == "<":
+                fields, end = self._value(tokens, at + 2)
+                if tokens[end] != ">":
+                    return Opaque(token), len(tokens)
+                return _build(token, fields), end + 1
+            if token in self.aliases:
+                return self.layout(self.aliases[token]), at + 1
+            return Opaque(token), at + 1
+        if re.fullmatch(r"-?\d+", token):
+            at += 1
+            if at + 1 < len(tokens) and tokens[at] == ":":
+                at += 2
+            return int(token), at
+        if token in ("true", "false"):
+            return token == "true", at + 1
+        return token, at + 1
+
+
+def _build(kind: str, f) -> Layout:
+    if kind == "#ttg.blocked":
+        return Blocked(f["sizePerThread"], f["threadsPerWarp"], f["warpsPerCTA"], f["order"])
+    if kind == "#ttg.slice":
+        return Slice(f["dim"], f["parent"])
+    if kind == "#ttg.linear":
+        bases = [*f["register"], *f["lane"], *f["warp"], *f["block"]]
+        shape = reduce(lambda a, b: tuple(x | y for x, y in zip(a, b)), bases) if bases else (0,)
+        shape = tuple(1 << int(s).bit_length() for s in shape)
+        return Linear(f["register"], f["lane"], f["warp"], f["block"], shape)
+    if kind == "#ttg.amd_mfma":
+        tiles = f.get("tilesPerWarp", ())
+        return Mfma(
+            f["version"],
+            f["instrShape"],
+            f["isTransposed"],
+            f["warpsPerCTA"],
+            f.get("elementBitWidth", 32),
+            tiles if set(tiles) - {1} else (),
+        )
+    if kind == "#ttg.amd_wmma":
+        cta = f.get("ctaLayout", {})
+        warp, register = cta.get("warp", ()), cta.get("register", ())
+        rank = len((warp or register or ((0, 0),))[0])
+        # Versions 1 and 2 have one shape, which the attribute leaves out.
+        return Wmma(f["version"], f["isTranspose"], warp, register, f.get("instrShape", (16, 16, 16)), rank)
+    if kind == "#ttg.dot_op":
+        return DotOperand(f["opIdx"], f["parent"], f.get("kWidth", 0))
+    return Opaque(kind)

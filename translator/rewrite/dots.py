@@ -1,0 +1,207 @@
+"""`tl.dot` as matrix instructions: MFMA on CDNA3/4, WMMA on RDNA and CDNA5, FMA where there is no instruction.
+
+The instruction, the warp arrangement and the operand layouts are Triton's own choice for the target, read back from
+its passes; what differs is written down here with its reason.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from translator.frontend.trace import ConstFact, TensorFact
+from translator.layout.model import Blocked, DotOperand, Layout, Mfma, Wmma
+from translator.rewrite import calls
+from translator.rewrite.splice import operand
+from translator.rewrite.unit import refuse
+
+if TYPE_CHECKING:
+    from translator.rewrite.function import FunctionRewriter
+
+# MLIR element types and the Gluon dtype of the same name.
+ELEMENT = {
+    "f16": "float16",
+    "bf16": "bfloat16",
+    "f32": "float32",
+    "f64": "float64",
+    "i8": "int8",
+    "i32": "int32",
+    "f8E4M3FN": "float8e4nv",
+    "f8E5M2": "float8e5",
+    "f8E4M3FNUZ": "float8e4b8",
+    "f8E5M2FNUZ": "float8e5b16",
+}
+DTYPE = {
+    "fp16": "float16",
+    "bf16": "bfloat16",
+    "fp32": "float32",
+    "fp64": "float64",
+    "int8": "int8",
+    "int32": "int32",
+    "uint8": "uint8",
+    "fp8e4nv": "float8e4nv",
+    "fp8e5": "float8e5",
+    "fp8e4b8": "float8e4b8",
+    "fp8e5b16": "float8e5b16",
+}
+SCALED_FORMAT = {"fp8e4nv": "e4m3", "fp8e5": "e5m2"}
+
+
+def is_dot(rw: "FunctionRewriter", node: ast.AST) -> bool:
+    if not isinstance(node, ast.Call):
+        return False
+    callee = calls.callee_of(rw, node)
+    return callee is not None and callee.row is not None and callee.row.kind == "dot"
+
+
+def can_accumulate(rw, dot: ast.AST, other: ast.AST, result: TensorFact | None) -> bool:
+    """Whether `other + dot` may use `other` as the accumulator: same type, and the dot has none of its own."""
+    if not is_dot(rw, dot) or result is None:
+        return False
+    given = calls.bind(rw, dot, calls.callee_of(rw, dot))
+    acc = given.get("acc")
+    if acc is not None and not calls._is_none(rw, acc):
+        return False
+    mine, its = rw.tensor(other), rw.tensor(dot)
+    if isinstance(other, ast.Name) and mine is None:
+        return False
+    return mine is not None and its is not None and mine.dtype == its.dtype and mine.shape == its.shape
+
+
+class DotPlan:
+    """Layouts and operand dtypes of one dot."""
+
+    def __init__(self, rw: "FunctionRewriter", node: ast.Call):
+        self.node = node
+        callee = calls.callee_of(rw, node)
+        self.given = calls.bind(rw, node, callee)
+        self.a, self.b = self.given["input"], self.given["other"]
+        self.fact = rw.tensor(node)
+        fa, fb = rw.tensor(self.a), rw.tensor(self.b)
+        if fa is None or fb is None:
+            raise refuse(rw.frame, node, "dot-operands", "operands of `tl.dot` have no known type")
+        self.scaled = False
+        placed = rw.placed(node, "tt.dot")
+        scaled = rw.placed(node, "tt.dot_scaled") or rw.placed(node, "amdg.dot_scaled")
+        ops = placed or scaled
+        if not ops:
+            raise refuse(
+                rw.frame, node, "dot-eliminated", "Triton removes this `tl.dot`", "its result is not used on this target"
+            )
+        op = ops[0]
+        self.scaled = not placed
+        types = [t for t in op.operands if isinstance(t.layout, DotOperand)]
+        if len(types) < 2:
+            raise refuse(rw.frame, node, "dot-layout", "no operand layouts for this `tl.dot`", op.text.strip())
+        self.result = op.results[0].layout
+        self.a_layout, self.b_layout = types[0].layout, types[1].layout
+        self.a_element, self.b_element = types[0].element, types[1].element
+        self.acc_element = op.results[0].element
+        self._adapt(rw, fa)
+
+    def _adapt(self, rw, fa: TensorFact) -> None:
+        mma = self.result
+        family = rw.unit.target.family
+        if isinstance(mma, Mfma) and fa.dtype == "fp32" and self.a_element in ("f32", "bf16"):
+            # Gluon's mfma takes the ieee instructions only: K is 2 (32-wide) or 4 (16-wide), one element per lane.
+            wide = mma.instr_shape[0] == 32
+            self._retarget(replace(mma, instr_shape=(*mma.instr_shape[:2], 2 if wide else 4)), 1)
+            self.a_element = self.b_element = "f32"
+            if family == "cdna3":
+                rw.record.choose("fp32 dots use the ieee MFMA: Gluon has no way to ask for xf32 per call")
+        elif isinstance(mma, Wmma) and fa.dtype == "fp32" and self.a_element == "bf16":
+            self._retarget(replace(mma, instr_shape=(16, 16, 4)), 2)
+            self.a_element = self.b_element = "f32"
+
+    def _retarget(self, mma: Layout, k_width: int) -> None:
+        self.result = mma
+        self.a_layout, self.b_layout = DotOperand(0, mma, k_width), DotOperand(1, mma, k_width)
+
+
+def emit_dot(
+    rw: "FunctionRewriter",
+    node: ast.Call,
+    want: Layout | None,
+    accumulator: ast.expr | None = None,
+    accumulator_text: str | None = None,
+) -> str:
+    plan = DotPlan(rw, node)
+    fa, fb = rw.tensor(plan.a), rw.tensor(plan.b)
+    if accumulator is None and accumulator_text is None:
+        given = plan.given.get("acc")
+        if given is not None and not calls._is_none(rw, given):
+            accumulator = given
+    _suggest_names(rw, plan)
+    acc_dtype = ELEMENT[plan.acc_element]
+    result_dtype = DTYPE[plan.fact.dtype]
+    if accumulator is not None:
+        acc = rw.emit(accumulator, plan.result)
+        if DTYPE[rw.fact(accumulator).dtype] != acc_dtype:
+            acc = f"{operand(acc)}.to(gl.{acc_dtype})"
+    elif accumulator_text is not None:
+        acc = accumulator_text if want == plan.result else rw.convert(accumulator_text, plan.result)
+        if result_dtype != acc_dtype:
+            acc = f"{operand(acc)}.to(gl.{acc_dtype})"
+    else:
+        shape = _result_shape(rw, plan)
+        acc = f"gl.zeros({shape}, gl.{acc_dtype}, layout={rw.names.spell(plan.result)})"
+    a = _operand(rw, plan.a, fa, plan.a_element, plan.a_layout)
+    b = _operand(rw, plan.b, fb, plan.b_element, plan.b_layout)
+    text = _instruction(rw, plan, fa, fb, a, b, acc)
+    if result_dtype != acc_dtype:
+        text = f"{text}.to(gl.{result_dtype})"
+    return text if want is None or want == plan.result else rw.convert(text, want)
+
+
+def _operand(rw, node: ast.expr, fact: TensorFact, element: str, layout: Layout) -> str:
+    """The operand in the instruction's dtype and layout."""
+    if DTYPE.get(fact.dtype) == ELEMENT[element]:
+        return rw.emit(node, layout)
+    home = rw.home(node)
+    text = f"{operand(rw.emit(node, home))}.to(gl.{ELEMENT[element]})"
+    return text if home == layout else rw.convert(text, layout)
+
+
+def _instruction(rw, plan: DotPlan, fa, fb, a: str, b: str, acc: str) -> str:
+    if isinstance(plan.result, Blocked):
+        return f"gl.dot_fma({a}, {b}, {acc})"
+    if plan.scaled:
+        if rw.unit.target.family not in ("cdna4", "cdna5"):
+            raise refuse(rw.frame, plan.node, "dot-scaled", "no scaled matrix instruction on this target")
+        module = rw.record.amd(rw.unit.dot_module)
+        name = "mfma_scaled" if isinstance(plan.result, Mfma) else "wmma_scaled"
+        formats = [SCALED_FORMAT[f.dtype] for f in (fa, fb)]
+        return f'{module}.{name}({a}, None, "{formats[0]}", {b}, None, "{formats[1]}", {acc})'
+    module = rw.record.amd(rw.unit.dot_module)
+    name = "mfma" if isinstance(plan.result, Mfma) else "wmma"
+    return f"{module}.{name}({a}, {b}, {acc})"
+
+
+def _result_shape(rw, plan: DotPlan) -> str:
+    return str(list(plan.fact.shape))
+
+
+def _suggest_names(rw, plan: DotPlan) -> None:
+    kind = "dot" if isinstance(plan.result, Blocked) else "mma" if isinstance(plan.result, Mfma) else "wmma"
+    rw.names.suggest(plan.result, kind, 1)
+    for node, layout in ((plan.a, plan.a_layout), (plan.b, plan.b_layout)):
+        inner = node
+        while isinstance(inner, (ast.Call, ast.Attribute)):
+            inner = inner.func if isinstance(inner, ast.Call) else inner.value
+        if isinstance(inner, ast.Name) and rw.tensor(inner) is not None:
+            rw.names.suggest(layout, f"{inner.id.lower()}_operand", 1)
+
+
+def emit_dot_scaled(rw: "FunctionRewriter", node: ast.Call, callee, given, want) -> str:
+    raise refuse(
+        rw.frame,
+        node,
+        "dot-scaled",
+        "`tl.dot_scaled` is not translated yet",
+        "scales need layouts of their own",
+        "use tl.dot on operands scaled beforehand",
+    )
+
+
+__all__ = ["ConstFact", "DotPlan", "can_accumulate", "emit_dot", "emit_dot_scaled", "is_dot"]

@@ -1,0 +1,184 @@
+"""Assemble the output of one kernel: layout constants into each function, helpers named and ordered, long lines wrapped."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+import black
+
+from translator.layout.model import Blocked, DotOperand, Layout, Linear, Mfma, Wmma
+from translator.layout.names import definition
+from translator.rewrite.function import FunctionRewriter
+from translator.rewrite.unit import Record, Unit
+
+LINE_LENGTH = 120
+_HELPER = re.compile(r"__helper_(\d+)__")
+
+
+@dataclass
+class EmittedFunction:
+    name: str
+    text: str
+    fn: Any
+    noinline: bool = False
+
+
+@dataclass
+class EmittedKernel:
+    """A translated kernel: its function, the helpers it needs (callees first), and what they rely on."""
+
+    kernel: EmittedFunction
+    helpers: list[EmittedFunction]
+    record: Record = field(default_factory=Record)
+
+
+def assemble(unit: Unit, rewriter: FunctionRewriter, text: str) -> EmittedKernel:
+    """Resolve placeholders in the kernel and in every helper version it reaches."""
+    record = Record()
+    _merge(record, rewriter.record)
+    reached: list[int] = []
+
+    def reach(source: str) -> None:
+        for m in _HELPER.finditer(source):
+            index = int(m.group(1))
+            if index not in reached:
+                inner, inner_text = unit.helper_versions[index]
+                _merge(record, inner.record)
+                reach(inner_text)
+                reached.append(index)
+
+    reach(text)
+    taken = {rewriter.frame.fn.__name__, *record.globals_needed}
+    names: dict[int, str] = {}
+    helpers: list[EmittedFunction] = []
+    by_text: dict[tuple[Any, str], str] = {}
+
+    def named(source: str) -> str:
+        return _HELPER.sub(lambda m: names[int(m.group(1))], source)
+
+    for index in reached:  # callees before callers
+        inner, inner_text = unit.helper_versions[index]
+        final = function_with_layouts(inner, named(inner_text))
+        fn = inner.frame.fn
+        if (fn, final) not in by_text:
+            base = fn.__name__
+            name, n = base, 2
+            while name in taken:
+                name, n = f"{base}_{n}", n + 1
+            taken.add(name)
+            by_text[fn, final] = name
+            helpers.append(
+                EmittedFunction(name, final.replace(f"def {base}(", f"def {name}(", 1), fn, bool(fn.noinline))
+            )
+        names[index] = by_text[fn, final]
+    kernel_text = function_with_layouts(rewriter, named(text))
+    fn = rewriter.frame.fn
+    for used in record.globals_needed:
+        if used in {h.name for h in helpers}:
+            record.globals_needed = {k: v for k, v in record.globals_needed.items() if k != used}
+    return EmittedKernel(EmittedFunction(fn.__name__, kernel_text, fn, bool(fn.noinline)), helpers, record)
+
+
+def _merge(into: Record, other: Record) -> None:
+    into.imports |= other.imports
+    into.globals_needed.update(other.globals_needed)
+    into.buffer_pointers |= other.buffer_pointers
+    into.non_negative |= other.non_negative
+    for choice in other.choices:
+        into.choose(choice)
+
+
+def function_with_layouts(rw: FunctionRewriter, text: str) -> str:
+    """`text` with placeholders resolved and the layout constants at the top of the body."""
+    taken = rw.locals | {n.id for n in ast.walk(rw.tree) if isinstance(n, ast.Name)}
+    text, constants = rw.names.resolve(text, taken)
+    text = _wrap_long_statements(text, rw.source.text)
+    if not constants:
+        return text
+    names = {layout: name for name, layout in constants}
+    tree = ast.parse(text).body[0]
+    lines = text.splitlines(keepends=True)
+    at = _body_start(tree, lines)
+    indent = " " * tree.body[0].col_offset
+    block: list[str] = []
+    for name, layout in constants:
+        comment = describe(layout)
+        if comment:
+            block.append(f"# {comment}\n")
+        block.append(definition(name, layout, names) + "\n")
+    formatted = black.format_str("".join(block), mode=black.Mode(line_length=LINE_LENGTH - len(indent)))
+    inserted = "".join(indent + line if line.strip() else line for line in formatted.splitlines(keepends=True))
+    following = "".join(lines[at:])
+    gap = "" if following.startswith("\n") else "\n"
+    return "".join(lines[:at]) + inserted + gap + following
+
+
+def _body_start(tree: ast.FunctionDef, lines: list[str]) -> int:
+    """Index of the line before which constants go: after the signature and the docstring."""
+    first = tree.body[0]
+    if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
+        return first.end_lineno
+    at = first.lineno - 1
+    while at > 0 and (not lines[at - 1].strip() or lines[at - 1].lstrip().startswith("#")):
+        at -= 1
+    return at
+
+
+def describe(layout: Layout) -> str:
+    """One line for the reader: what the layout spreads over what."""
+    if isinstance(layout, Mfma):
+        shape, warps = "x".join(map(str, layout.instr_shape)), " x ".join(map(str, layout.warps_per_cta))
+        return f"Matrix cores: {shape} MFMA, warps {warps} over the tile."
+    if isinstance(layout, Wmma):
+        return f"Matrix cores: {'x'.join(map(str, layout.instr_shape))} WMMA."
+    if isinstance(layout, DotOperand):
+        return ""
+    if isinstance(layout, Blocked):
+        fastest = layout.order[0]
+        n = layout.size_per_thread[fastest]
+        where = f" along dimension {fastest}" if layout.rank > 1 else ""
+        return f"{n} consecutive element{'s' if n > 1 else ''} per lane{where}."
+    if isinstance(layout, Linear):
+        n = 1
+        fastest = next((i for i, x in enumerate(layout.register[0]) if x), 0) if layout.register else 0
+        for basis in layout.register:
+            if basis[fastest] == n and sum(basis) == n:
+                n *= 2
+        where = f" along dimension {fastest}" if layout.rank > 1 else ""
+        return f"{n} consecutive element{'s' if n > 1 else ''} per lane{where}."
+    return ""
+
+
+def _wrap_long_statements(text: str, original: str) -> str:
+    """Black on each synthesized statement that is too long; the author's own lines stay as they are."""
+    kept = set(original.splitlines())
+    for _ in range(200):
+        lines = text.splitlines(keepends=True)
+        tree = ast.parse(text)
+        todo = None
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return, ast.Assert)):
+                own = lines[node.lineno - 1 : node.end_lineno]
+                if any(len(x.rstrip("\n")) > LINE_LENGTH and x.rstrip("\n") not in kept for x in own):
+                    todo = node
+                    break
+        if todo is None:
+            return text
+        own = lines[todo.lineno - 1 : todo.end_lineno]
+        indent = own[0][: todo.col_offset]
+        if indent.strip():
+            return text
+        body = "".join(x[len(indent) :] if x.startswith(indent) else x for x in own)
+        try:
+            formatted = black.format_str(body, mode=black.Mode(line_length=LINE_LENGTH - len(indent)))
+        except black.InvalidInput:
+            return text
+        new = "".join(indent + x if x.strip() else x for x in formatted.splitlines(keepends=True))
+        kept |= set(new.splitlines())
+        if not own[-1].endswith("\n"):
+            new = new.rstrip("\n")
+        text = "".join(lines[: todo.lineno - 1]) + new + "".join(lines[todo.end_lineno :])
+    return text

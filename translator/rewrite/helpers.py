@@ -1,0 +1,127 @@
+"""Calls of `@triton.jit` helpers: each is translated for the layouts it is called with.
+
+A helper whose text does not depend on layouts comes out once, unchanged but for names; otherwise one version per
+distinct text, the first under the author's name.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Any
+
+from translator.frontend.trace import ConstFact, TensorFact, TupleFact
+from translator.layout.model import Layout
+from translator.rewrite import calls
+from translator.rewrite.splice import operand
+from translator.rewrite.unit import refuse
+
+if TYPE_CHECKING:
+    from translator.rewrite.function import FunctionRewriter
+
+
+def callee_frame(rw: "FunctionRewriter", node: ast.Call):
+    """(frame, call visit) of the helper specialization that this call reached."""
+    for ident in rw.visits(node):
+        name = rw.frame.calls.get(ident)
+        if name is not None and name in rw.unit.trace.by_name:
+            return rw.unit.trace.by_name[name], ident
+    return None, None
+
+
+def _bound(rw, node: ast.Call, callee) -> dict[str, ast.expr]:
+    given = calls.bind(rw, node, callee)
+    return {k: v for k, v in given.items() if not k.startswith("*")}
+
+
+def _version(rw: "FunctionRewriter", node: ast.Call, callee, want: Any):
+    """The rewritten helper for this call and demand; -> (name, argument wants, return wants)."""
+    from translator.rewrite.function import FunctionRewriter
+
+    frame, ident = callee_frame(rw, node)
+    if frame is None:
+        raise refuse(rw.frame, node, "helper", f"helper `{callee.name}` was not traced", "bug in gluonize")
+    path = (*rw.path, ident)
+    homes = {}
+    for name, argument in _bound(rw, node, callee).items():
+        if rw.tensor(argument) is not None or isinstance(rw.fact(argument), TupleFact):
+            homes[name] = rw.home(argument)
+    key = (frame.index, path, want, tuple(sorted(homes.items(), key=lambda kv: kv[0])))
+    if key in rw.unit.versions:
+        return rw.unit.versions[key]
+    if (frame.index, path) in rw.unit.in_progress:
+        raise refuse(rw.frame, node, "recursion", f"helper `{callee.name}` calls itself")
+    rw.unit.in_progress.append((frame.index, path))
+    try:
+        inner = FunctionRewriter(rw.unit, frame, path, want, homes)
+        _inherit_pointers(rw, node, callee, inner)
+        text = inner.rewrite()
+    finally:
+        rw.unit.in_progress.pop()
+    wants = {}
+    for web in inner.webs.all:
+        if web.is_parameter:
+            state = inner.states.get(web.index)
+            if state is not None and state.variants:
+                wants[web.name] = state.home if state.home in state.variants else state.variants[0]
+            elif web.name in homes:
+                wants[web.name] = inner._homes.get(web.index, homes[web.name])
+    index = len(rw.unit.helper_versions)
+    rw.unit.helper_versions.append((inner, text))
+    rw.unit.versions[key] = (index, text, wants, inner.wants)
+    return rw.unit.versions[key]
+
+
+def _inherit_pointers(rw, node, callee, inner: "FunctionRewriter") -> None:
+    """Which of the helper's scalar pointer parameters are kernel arguments."""
+    from translator.rewrite.pointers import is_bare_parameter, root_parameter
+
+    for name, argument in _bound(rw, node, callee).items():
+        fact = rw.fact(argument)
+        if isinstance(fact, TensorFact) and fact.is_pointer and not fact.shape:
+            root = root_parameter(rw, argument)
+            if root is not None:
+                inner.pointer_roots[name] = root
+                if is_bare_parameter(rw, argument):
+                    inner.bare_pointers.add(name)
+
+
+def return_homes(rw: "FunctionRewriter", node: ast.Call, callee, fact: TupleFact) -> tuple:
+    _, _, _, wants = _version(rw, node, callee, None)
+    if isinstance(wants, tuple) and len(wants) == len(fact.items):
+        return wants
+    return tuple(wants if isinstance(f, TensorFact) and f.shape else None for f in fact.items)
+
+
+def emit_helper_call(rw: "FunctionRewriter", node: ast.Call, callee, want: Any) -> str:
+    fact = rw.fact(node)
+    if fact is None:
+        return calls.generic(rw, node, {})
+    demanded = want
+    if isinstance(want, tuple) and all(w is None for w in want):
+        demanded = None
+    index, _, wants, returns = _version(rw, node, callee, demanded)
+    rw.record.helpers.append(index)
+    name = f"__helper_{index}__"
+    children: dict[ast.AST, str] = {}
+    for parameter, argument in _bound(rw, node, callee).items():
+        if rw.tensor(argument) is not None:
+            children[argument] = rw.emit(argument, wants.get(parameter))
+        elif isinstance(rw.fact(argument), TupleFact):
+            children[argument] = rw.emit(argument, wants.get(parameter))
+    if callee.owner is not None:
+        owner = children.get(callee.owner) or rw.emit(callee.owner)
+        rest = [children.get(a) or rw.emit(a) for a in node.args]
+        rest += [f"{k.arg}={children.get(k.value) or rw.emit(k.value)}" for k in node.keywords]
+        result = f"{name}({', '.join([owner, *rest])})"
+    else:
+        edits: dict[ast.AST, str] = {node.func: name}
+        for argument in [*node.args, *(k.value for k in node.keywords)]:
+            plain = argument.value if isinstance(argument, ast.Starred) else argument
+            edits[plain] = children.get(plain) or rw.emit(plain)
+        result = rw.splice(node, edits)
+    if isinstance(want, Layout) and isinstance(returns, Layout) and returns != want:
+        return rw.convert(operand(result), want)
+    return result
+
+
+__all__ = ["ConstFact", "emit_helper_call", "return_homes"]

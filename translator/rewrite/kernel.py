@@ -1,0 +1,19 @@
+"""Translate one traced launch of one kernel into Gluon functions."""
+
+from __future__ import annotations
+
+from translator.frontend.launch import TracedLaunch
+from translator.rewrite.emit import EmittedKernel, assemble
+from translator.rewrite.function import FunctionRewriter
+from translator.rewrite.unit import Unit
+
+
+def rewrite_kernel(launch: TracedLaunch) -> EmittedKernel:
+    """Raises TranslationError for what has no correct translation."""
+    small = frozenset(
+        name for name, flags in launch.spec.attrs.items() if isinstance(flags, str) and "S" in flags
+    )
+    unit = Unit(launch.trace, launch.anchors, launch.target, launch.num_warps, small)
+    rewriter = FunctionRewriter(unit, launch.trace.frames[0], ())
+    text = rewriter.rewrite()
+    return assemble(unit, rewriter, text)

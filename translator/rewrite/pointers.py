@@ -1,0 +1,409 @@
+"""Addresses: a tensor of pointers as a scalar base and 32-bit element offsets, where that is provably the same.
+
+`x_ptr + pid * stride + offs` becomes base `x_ptr + pid * stride` and offsets `offs`, ready for a buffer operation. The
+rules, for a pointer whose storage is within 2 GiB (`S` in the launch spec):
+
+* offsets that cannot be negative may be relative to a moved base;
+* otherwise everything goes into the offsets from the kernel's own pointer argument: 32-bit wrap-around is harmless
+  there, because the true offset of every access that happens fits 31 bits;
+* anything else keeps its tensor of pointers.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from translator.frontend.trace import ConstFact, TensorFact
+from translator.layout.model import Layout, Slice
+from translator.rewrite.ranges import NonNegative
+from translator.rewrite.splice import operand
+from translator.rewrite.variables import SplitPointer, WebState
+from translator.rewrite.webs import Web
+
+if TYPE_CHECKING:
+    from translator.rewrite.function import FunctionRewriter
+
+
+@dataclass
+class Term:
+    """One addend of an address: `axes` are the new axes that a surrounding `[:, None]` gave it."""
+
+    node: ast.expr
+    sign: str
+    axes: tuple[int, ...] = ()
+
+
+@dataclass
+class Address:
+    """base (a scalar pointer expression, or a split web) plus scalar and tensor terms."""
+
+    base: ast.expr
+    web: Web | None = None
+    web_axes: tuple[int, ...] = ()
+    scalars: list[Term] = field(default_factory=list)
+    tensors: list[Term] = field(default_factory=list)
+
+
+def address_of(rw: "FunctionRewriter", node: ast.expr) -> Address | None:
+    """Decompose a pointer expression; None if it is not base plus integers."""
+    fact = rw.fact(node)
+    if not isinstance(fact, TensorFact) or not fact.is_pointer:
+        return None
+    if not fact.shape:
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and _pointer(rw, node.left):
+            inner = address_of(rw, node.left)
+            if inner is not None and rw.fact(node.right) is not None:
+                inner.scalars.append(Term(node.right, "+"))
+            return inner
+        return Address(node)
+    if isinstance(node, ast.Name):
+        web = rw.webs.of_use.get(node)
+        if web is None or rw.state(web).split is None:
+            return None
+        return Address(node, web)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
+        pointer, integer = (node.left, node.right) if _pointer(rw, node.left) else (node.right, node.left)
+        if not _pointer(rw, pointer) or (isinstance(node.op, ast.Sub) and pointer is not node.left):
+            return None
+        address = address_of(rw, pointer)
+        if address is None:
+            return None
+        sign = "-" if isinstance(node.op, ast.Sub) else "+"
+        own = rw.fact(integer)
+        if isinstance(own, TensorFact) and own.shape:
+            if own.rank != fact.rank:
+                return None
+            address.tensors.append(Term(integer, sign))
+        elif isinstance(own, (TensorFact, ConstFact)):
+            address.scalars.append(Term(integer, sign))
+        else:
+            return None
+        inner = rw.fact(pointer)
+        if inner.shape and inner.rank != fact.rank:
+            return None
+        return address
+    if isinstance(node, ast.Subscript) and rw.tensor(node.value) is not None:
+        address = address_of(rw, node.value)
+        if address is None:
+            return None
+        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        axes = tuple(i for i, p in enumerate(parts) if isinstance(p, ast.Constant) and p.value is None)
+        if any(t.axes for t in address.tensors) or address.web_axes:
+            return None
+        address.tensors = [Term(t.node, t.sign, axes) for t in address.tensors]
+        address.web_axes = axes
+        return address
+    return None
+
+
+def _pointer(rw, node) -> bool:
+    fact = rw.fact(node)
+    return isinstance(fact, TensorFact) and fact.is_pointer
+
+
+def root_parameter(rw: "FunctionRewriter", node: ast.AST, seen: frozenset = frozenset()) -> str | None:
+    """The kernel parameter that a scalar pointer expression is derived from by adding integers."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
+        pointer = node.left if _pointer(rw, node.left) else node.right
+        return root_parameter(rw, pointer, seen)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and _pointer(rw, node.func.value):
+        return None
+    if not isinstance(node, ast.Name):
+        return None
+    web = rw.webs.of_use.get(node)
+    if web is None or web.index in seen:
+        return None
+    roots = set()
+    for d in web.definitions:
+        if isinstance(d.node, ast.arg):
+            roots.add(rw.pointer_roots.get(d.name) if rw.path else d.name)
+        elif not d.augmented:
+            if d.value is None:
+                return None
+            roots.add(root_parameter(rw, d.value, seen | {web.index}))
+    roots.discard(None) if len(roots) > 1 and web.index in seen else None
+    return roots.pop() if len(roots) == 1 else None
+
+
+def is_bare_parameter(rw: "FunctionRewriter", node: ast.AST) -> bool:
+    """Whether `node` names a kernel parameter that is never reassigned, so that it still points at its tensor's start."""
+    if not isinstance(node, ast.Name):
+        return False
+    web = rw.webs.of_use.get(node)
+    return (
+        web is not None
+        and len(web.definitions) == 1
+        and isinstance(web.definitions[0].node, ast.arg)
+        and (not rw.path or node.id in rw.bare_pointers)
+    )
+
+
+@dataclass
+class Access:
+    """A buffer access: scalar base and offset texts."""
+
+    base: str
+    offsets: str
+    root: str
+
+
+def access_of(rw: "FunctionRewriter", node: ast.expr, layout: Layout) -> Access | None:
+    """The buffer form of the pointer tensor `node` in `layout`; None where pointers must stay pointers."""
+    plan = plan_access(rw, node)
+    if plan is None:
+        return None
+    address, split, root, fold = plan
+    terms: list[str] = []
+    wide = False
+    if split is not None:
+        base, term = _split_texts(rw, address, layout)
+        terms.append(term)
+        wide = split.wide
+    else:
+        base = rw.emit(address.base)
+    for t in address.tensors:
+        terms.append(_term(rw, t, layout, first=not terms))
+        wide |= rw.fact(t.node).dtype in ("int64", "uint64")
+    for t in address.scalars:
+        text = rw.emit(t.node)
+        if fold:
+            if _wide_scalar(rw, t.node):
+                text = f"{operand(text)}.to(gl.int32)"
+            terms.append(("- " if t.sign == "-" else "+ ") + _factor(text, t.sign))
+        else:
+            base += f" {t.sign} {_factor(text, t.sign)}"
+    offsets = " ".join(terms).removeprefix("+ ")
+    if wide:
+        offsets = f"({offsets}).to(gl.int32)"
+    return Access(base, offsets, root)
+
+
+def _factor(text: str, sign: str) -> str:
+    if sign == "+":
+        return text if not _is_loose(text) else f"({text})"
+    return operand(text)
+
+
+def _is_loose(text: str) -> bool:
+    node = ast.parse(text, mode="eval").body
+    return isinstance(node, (ast.IfExp, ast.Compare, ast.BoolOp)) or (
+        isinstance(node, ast.BinOp)
+        and isinstance(node.op, (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift))
+        and not text.startswith("(")
+    )
+
+
+def _wide_scalar(rw, node) -> bool:
+    fact = rw.fact(node)
+    return isinstance(fact, TensorFact) and fact.dtype in ("int64", "uint64")
+
+
+def plan_access(rw: "FunctionRewriter", node: ast.expr):
+    """(address, split web's pointer or None, root parameter, fold scalars into the offsets) or None."""
+    address = address_of(rw, node)
+    if address is None:
+        return None
+    split = rw.state(address.web).split if address.web else None
+    if split is None and not address.tensors:
+        return None
+    root = split.root if split else root_parameter(rw, address.base)
+    if root is None or root not in rw.unit.small_pointers:
+        return None
+    proof = NonNegative(rw)
+    fits = all(t.sign == "+" and proof.holds(t.node) for t in address.tensors)
+    bare = split.fold and not split.moves if split else is_bare_parameter(rw, address.base)
+    if split is not None:
+        if split.moves and not (fits and all(_fixed_sign(t) for t in address.scalars)):
+            return None
+        if split.fold or not (split.moves or fits):
+            fold = True
+        else:
+            fold = not fits
+        if fold and split.moves:
+            return None
+    elif bare:
+        fold = True  # one vector addition instead of a 64-bit base and its buffer descriptor
+    elif fits:
+        rw.record.non_negative |= proof.assumed
+        fold = False
+    else:
+        return None
+    if split is not None and split.moves:
+        rw.record.non_negative |= proof.assumed
+    return address, split, root, fold
+
+
+def _fixed_sign(term: Term) -> bool:
+    return True
+
+
+def _term(rw, t: Term, layout: Layout, first: bool) -> str:
+    for axis in reversed(t.axes):
+        layout = Slice(axis, layout)
+    text = rw.emit(t.node, layout)
+    if t.axes:
+        rank = rw.fact(t.node).rank + len(t.axes)
+        text = operand(text) + "[" + ", ".join("None" if i in t.axes else ":" for i in range(rank)) + "]"
+    text = _factor(text, t.sign)
+    return text if first and t.sign == "+" else f"{t.sign} {text}"
+
+
+# Pointer variables --------------------------------------------------------------------------------------------------
+
+
+def split_web(rw: "FunctionRewriter", web: Web) -> SplitPointer | None:
+    """Whether the pointer-tensor variable `web` can be kept as base and offsets at every definition."""
+    facts = []
+    for d in web.definitions:
+        node = rw.definition_node(d)
+        fact = rw.fact(node) if node is not None else None
+        if not (isinstance(fact, TensorFact) and fact.is_pointer and fact.shape):
+            return None
+        facts.append(fact)
+    if not facts:
+        return None
+    rw.states[web.index].split = SplitPointer("", "", False, False, False)  # provisional, for uses of itself
+    try:
+        return _split(rw, web)
+    finally:
+        rw.states[web.index].split = None
+
+
+def _split(rw, web: Web) -> SplitPointer | None:
+    roots, bases, wide, moving, fits = set(), set(), False, False, True
+    proof = NonNegative(rw)
+    for d in web.definitions:
+        if d.augmented:
+            if not isinstance(d.node.op, ast.Add):
+                return None
+            fact = rw.fact(d.value)
+            if isinstance(fact, TensorFact) and fact.shape:
+                if fact.rank != rw.fact(rw.definition_node(d)).rank:
+                    return None
+                fits &= proof.holds(d.value)
+                wide |= fact.dtype in ("int64", "uint64")
+            elif fact is None:
+                return None
+            else:
+                moving = True
+            continue
+        if d.value is None:
+            return None
+        address = address_of(rw, d.value)
+        if address is None:
+            return None
+        if address.web is not None and address.web is not web:
+            inner = rw.state(address.web).split
+            if inner is None or address.web_axes:
+                return None
+            roots.add(inner.root)
+            wide |= inner.wide
+            fits &= not inner.fold
+            moving |= inner.moves
+            bases.add("__inner__")
+        elif address.web is web:
+            moving |= bool(address.scalars)
+        else:
+            if not address.tensors:
+                return None
+            roots.add(root_parameter(rw, address.base))
+            bases.add(rw.source.of(address.base) if is_bare_parameter(rw, address.base) else "")
+        fits &= all(t.sign == "+" and proof.holds(t.node) for t in address.tensors)
+        wide |= any(rw.fact(t.node).dtype in ("int64", "uint64") for t in address.tensors)
+        moving |= bool(address.scalars)
+    if len(roots) != 1 or None in roots:
+        return None
+    if wide and len(web.definitions) > 1:
+        return None  # the offsets would change their integer type from definition to definition
+    (root,) = roots
+    if root not in rw.unit.small_pointers:
+        return None
+    bare = len(bases) == 1 and "" not in bases and "__inner__" not in bases
+    if bare and not moving:
+        return SplitPointer(root, bases.pop(), False, True, wide)
+    if fits:
+        rw.record.non_negative |= proof.assumed
+        return SplitPointer(root, "", True, False, wide)
+    if bare:
+        return SplitPointer(root, bases.pop(), False, True, wide)
+    return None
+
+
+def names_of(rw: "FunctionRewriter", state: WebState, layout: Layout) -> tuple[str, str]:
+    """(base expression, offsets variable) of a split pointer variable."""
+    name = state.web.name
+    stem = re.sub(r"_?(ptrs?|pointers?)$", "", name) or name
+    offsets = _fresh(rw, f"{stem}_offs" if stem != name else f"{name}_offs", state)
+    base = state.split.base or _fresh(rw, f"{stem}_base" if stem != name else f"{name}_base", state)
+    if not state.variants or state.variants[0] == layout:
+        return base, offsets
+    return base, rw.names.variant(offsets, layout)
+
+
+def _fresh(rw, name: str, state: WebState) -> str:
+    key = (state.web.index, name)
+    if key not in rw.fresh_names:
+        candidate, n = name, 2
+        while candidate in rw.locals or candidate in rw.fresh_names.values():
+            candidate, n = f"{name}_{n}", n + 1
+        rw.fresh_names[key] = candidate
+    return rw.fresh_names[key]
+
+
+def _split_texts(rw, address: Address, layout: Layout) -> tuple[str, str]:
+    state = rw.state(address.web)
+    for axis in reversed(address.web_axes):
+        layout = Slice(axis, layout)
+    rw.changed |= state.demand(layout)
+    base, offsets = names_of(rw, state, layout)
+    if address.web_axes:
+        rank = rw.fact(address.base).rank + len(address.web_axes)
+        offsets += "[" + ", ".join("None" if i in address.web_axes else ":" for i in range(rank)) + "]"
+    return base, offsets
+
+
+def assign(rw: "FunctionRewriter", s: ast.stmt, state: WebState) -> list[str]:
+    """The statements that replace an assignment to a split pointer variable."""
+    layouts = state.variants or [rw.web_home(state.web) or rw.default_layout(rw.assigned_fact(s).shape)]
+    lines: list[str] = []
+    for layout in layouts:
+        base, offsets = names_of(rw, state, layout)
+        first = layout == layouts[0]
+        if isinstance(s, ast.AugAssign):
+            fact = rw.fact(s.value)
+            scalar = not (isinstance(fact, TensorFact) and fact.shape)
+            if scalar and not state.split.fold:
+                if first:
+                    lines.append(f"{base} += {rw.emit(s.value)}")
+                continue
+            text = rw.emit(s.value, None if scalar else layout)
+            if _wide_scalar(rw, s.value) and not state.split.wide:
+                text = f"{operand(text)}.to(gl.int32)"
+            lines.append(f"{offsets} += {text}")
+            continue
+        address = address_of(rw, s.value)
+        terms: list[str] = []
+        base_text = ""
+        if address.web is not None:
+            base_text, inner = _split_texts(rw, address, layout)
+            terms.append(inner)
+        else:
+            base_text = rw.emit(address.base)
+        for t in address.tensors:
+            terms.append(_term(rw, t, layout, first=not terms))
+        for t in address.scalars:
+            text = rw.emit(t.node)
+            if state.split.fold:
+                if _wide_scalar(rw, t.node) and not state.split.wide:
+                    text = f"{operand(text)}.to(gl.int32)"
+                terms.append(f"{t.sign} {_factor(text, t.sign)}")
+            else:
+                base_text += f" {t.sign} {_factor(text, t.sign)}"
+        if first and not state.split.base and base_text != base:
+            lines.append(f"{base} = {base_text}")
+        if offsets != " ".join(terms):
+            lines.append(f"{offsets} = {' '.join(terms)}")
+    return lines or ["pass"]

@@ -1,0 +1,462 @@
+"""Calls whose result layout differs from their operand's: reductions, scans, reshapes, permutations, joins."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from translator.diagnostics import TranslationError
+from translator.frontend.trace import ConstFact, TensorFact, TupleFact
+from translator.layout.model import Blocked, DotOperand, Layout, Linear, Slice
+from translator.layout.shapes import NoLayout, infer
+from translator.rewrite import calls
+from translator.rewrite.splice import operand
+from translator.rewrite.unit import refuse
+
+if TYPE_CHECKING:
+    from translator.rewrite.function import FunctionRewriter
+
+
+def first_tensor(rw: "FunctionRewriter", given: dict[str, ast.expr]) -> ast.expr | None:
+    for argument in given.values():
+        if rw.tensor(argument) is not None:
+            return argument
+        if isinstance(argument, (ast.Tuple, ast.List)):
+            for e in argument.elts:
+                if rw.tensor(e) is not None:
+                    return e
+    return None
+
+
+def axis_of(rw, given, rank: int) -> int | None:
+    node = given.get("axis")
+    fact = rw.fact(node) if node is not None else None
+    if isinstance(fact, ConstFact) and isinstance(fact.value, int):
+        return fact.value % rank
+    return None
+
+
+def operands_of(given: dict[str, ast.expr]) -> list[ast.expr]:
+    """The tensors of a reduction or scan: one, or the elements of a tuple."""
+    node = given.get("input")
+    if node is None:
+        node = next(iter(given.values()))
+    return list(node.elts) if isinstance(node, (ast.Tuple, ast.List)) else [node]
+
+
+def _blocked_root(layout: Layout) -> bool:
+    return not isinstance(layout.root, (DotOperand,))
+
+
+def reduce_operand_layout(rw, node: ast.Call, data: ast.expr) -> Layout:
+    """Triton's layout of what this call reduces, else the operand's own."""
+    fact = rw.tensor(data)
+    for op in rw.placed(node, "tt.reduce"):
+        for ty in op.operands:
+            if ty.shape == fact.shape:
+                return ty.layout
+    return rw.home(data) or rw.default_layout(fact.shape)
+
+
+def _data_node(rw, given) -> ast.expr:
+    return operands_of(given)[0]
+
+
+def emit_reduce(rw: "FunctionRewriter", node: ast.Call, callee, given, want: Any) -> str:
+    items = operands_of(given)
+    fact = rw.tensor(items[0])
+    if fact is None:
+        source = rw.fact(items[0])
+        if isinstance(source, TupleFact):  # a tuple held in a variable
+            return _reduce_tuple_variable(rw, node, callee, given, want)
+        return calls.generic(rw, node, {})
+    parent = reduce_operand_layout(rw, node, items[0])
+    children = {item: rw.operand_in(item, fact, parent) for item in items}
+    result = rw.fact(node)
+    facts = result.items if isinstance(result, TupleFact) else (result,)
+    axis = axis_of(rw, given, fact.rank)
+    keeps = any(isinstance(f, TensorFact) and f.rank == fact.rank for f in facts)
+    indices = callee.name in ("argmax", "argmin") or (
+        callee.name in ("max", "min") and _true(rw, given.get("return_indices"))
+    )
+    if indices:
+        text = _reduce_with_indices(rw, node, callee, given, children[items[0]], fact, axis, parent, keeps)
+    else:
+        text = calls._with_function(rw, node, callee, children)
+    if not isinstance(result, TupleFact):
+        if not (isinstance(result, TensorFact) and result.shape):
+            return text
+        own = _reduced(rw, parent, axis, keeps, fact.shape)
+        return text if want is None or want == own else rw.convert(text, want)
+    own = _reduced(rw, parent, axis, keeps, fact.shape) if axis is not None else None
+    if isinstance(want, tuple) and any(w is not None and w != own for w in want):
+        raise refuse(
+            rw.frame, node, "tuple-layout", f"results of `{callee.name}` are needed in another layout", "bug in gluonize"
+        )
+    return text
+
+
+def _reduced(rw, parent: Layout, axis: int | None, keeps: bool, shape) -> Layout | None:
+    if axis is None:
+        return parent if keeps else None
+    return parent if keeps else Slice(axis, parent)
+
+
+def _reduce_tuple_variable(rw, node, callee, given, want):
+    return calls.generic(rw, node, {})
+
+
+def multi_reduce_home(rw, node, callee, given, fact: TupleFact) -> tuple:
+    items = operands_of(given)
+    data = rw.tensor(items[0])
+    if data is None:
+        return tuple(rw.default_layout(f.shape) if isinstance(f, TensorFact) and f.shape else None for f in fact.items)
+    parent = reduce_operand_layout(rw, node, items[0])
+    axis = axis_of(rw, given, data.rank)
+    out = []
+    for f in fact.items:
+        if not (isinstance(f, TensorFact) and f.shape):
+            out.append(None)
+        else:
+            out.append(parent if f.rank == data.rank else Slice(axis, parent))
+    return tuple(out)
+
+
+def _true(rw, node) -> bool:
+    fact = rw.fact(node) if node is not None else None
+    return isinstance(fact, ConstFact) and bool(fact.value)
+
+
+def _reduce_with_indices(rw, node, callee, given, text, fact, axis, parent, keeps) -> str:
+    """`tl.argmax` and friends build their index with a layout-less arange; here it gets the operand's layout."""
+    rw.record.imports.add("import triton.language as tl")
+    flat = axis is None
+    kind = "argmax" if callee.name in ("argmax", "max") else "argmin"
+    tie = given.get("tie_break_left") or given.get("return_indices_tie_break_left")
+    fast = tie is not None and not _true(rw, tie)
+    combine = f"tl.standard._{kind}_combine_tie_break_{'fast' if fast else 'left'}"
+    if flat:
+        raise refuse(rw.frame, node, "axis", f"`{callee.name}` needs a constant axis")
+    layout = parent
+    for d in reversed(range(fact.rank)):
+        if d != axis:
+            layout = Slice(d, layout)
+    index = f"gl.arange(0, {fact.shape[axis]}, layout={rw.names.spell(layout)})"
+    if fact.rank > 1:
+        index += "[" + ", ".join(":" if d == axis else "None" for d in range(fact.rank)) + "]"
+        index = f"gl.broadcast({index}, gl.zeros({list(fact.shape)}, gl.int32, layout={rw.names.spell(parent)}))[0]"
+    keep = ", keep_dims=True" if keeps else ""
+    promoted = text
+    data = rw.tensor(operands_of(given)[0])
+    if callee.name in ("max", "min", "argmax", "argmin") and data is not None and data.dtype == "bf16":
+        promoted = text
+    reduced = f"gl.reduce(({promoted}, {index}), {axis}, {combine}{keep})"
+    return f"{reduced}[1]" if callee.name.startswith("arg") else reduced
+
+
+def emit_scan(rw: "FunctionRewriter", node: ast.Call, callee, given, want: Any) -> str:
+    items = operands_of(given)
+    fact = rw.tensor(items[0])
+    if fact is None:
+        return calls.generic(rw, node, {})
+    own = None
+    for op in rw.placed(node, "tt.scan"):
+        for ty in op.operands:
+            if ty.shape == fact.shape:
+                own = ty.layout
+                break
+    own = own or rw.home(items[0])
+    children = {item: rw.operand_in(item, fact, own) for item in items}
+    text = calls._with_function(rw, node, callee, children)
+    if isinstance(want, tuple) or want is None or want == own:
+        return text
+    return rw.convert(text, want)
+
+
+# Shape changes ------------------------------------------------------------------------------------------------------
+
+
+def home(rw, node: ast.Call, callee, given) -> Layout | None:
+    fact = rw.tensor(node)
+    data = first_tensor(rw, given)
+    if data is None or fact is None:
+        return None
+    source = rw.tensor(data)
+    own = rw.home(data)
+    name = callee.name
+    try:
+        if name in ("reshape", "view", "ravel"):
+            return infer(rw.unit.target, rw.unit.num_warps, "reshape", source.shape, own, fact.shape)
+        if name in ("trans", "permute"):
+            order = _order(rw, node, callee, given, source.rank)
+            return infer(rw.unit.target, rw.unit.num_warps, "permute", source.shape, own, order)
+        if name == "join":
+            return infer(rw.unit.target, rw.unit.num_warps, "join", source.shape, own)
+        if name in ("broadcast_to", "broadcast") and source.rank == fact.rank:
+            return own
+    except NoLayout:
+        return None
+    return None
+
+
+def _infer(rw, node, op, shape, layout, detail=()) -> Layout:
+    try:
+        return infer(rw.unit.target, rw.unit.num_warps, op, shape, layout, detail)
+    except NoLayout as error:
+        raise refuse(
+            rw.frame, node, "no-layout", f"no layout for the result of `{op}` of {shape} in {layout}", str(error)
+        ) from error
+
+
+def _operand_layout(rw, node, data: ast.expr, ops: tuple[str, ...]) -> Layout:
+    fact = rw.tensor(data)
+    for name in ops:
+        for op in rw.placed(node, name):
+            for ty in op.operands:
+                if ty.shape == fact.shape:
+                    return ty.layout
+    return rw.home(data) or rw.default_layout(fact.shape)
+
+
+def emit_shape(rw: "FunctionRewriter", node: ast.Call, callee, given, want: Any) -> str:
+    name = callee.name
+    data = first_tensor(rw, given)
+    fact = rw.tensor(node)
+    if data is None:
+        return _scalar_shape(rw, node, callee, given, want)
+    source = rw.tensor(data)
+    if name == "split":
+        parent = split_operand(rw, node, data)
+        return calls._with_function(rw, node, callee, {data: rw.emit(data, parent)})
+    if fact is None:
+        if isinstance(rw.fact(node), TupleFact):  # broadcast(a, b)
+            return _elementwise_pair(rw, node, callee, given, want)
+        return calls.generic(rw, node, {})
+    want = want or rw.home(node)
+    if name in ("expand_dims", "unsqueeze"):
+        axes = _axes(rw, given, fact.rank)
+        layout = want
+        for axis in reversed(sorted(axes)):
+            layout = Slice(axis, layout)
+        text = operand(rw.emit(data, layout))
+        return text + "[" + ", ".join("None" if d in axes else ":" for d in range(fact.rank)) + "]"
+    if name == "squeeze":
+        (axis,) = _axes(rw, given, source.rank)
+        parent = rw.home(data)
+        text = calls.generic(rw, node, {data: rw.emit(data, parent)})
+        return _fit(rw, text, _infer(rw, node, "reshape", source.shape, parent, fact.shape), want)
+    if name == "broadcast_to":
+        layout = want
+        text = rw.operand_in(data, fact, layout)
+        return _broadcast_text(rw, node, callee, given, data, text)
+    if name in ("reshape", "view", "ravel"):
+        parent = _reshape_operand(rw, node, data, fact, want)
+        text = operand(rw.emit(data, parent))
+        own = _infer(rw, node, "reshape", source.shape, parent, fact.shape)
+        if name == "ravel":
+            return _fit(rw, f"gl.ravel({text})", own, want)
+        return _fit(rw, f"gl.reshape({text}, {_shape_text(rw, node, callee, given, fact)})", own, want)
+    if name in ("trans", "permute"):
+        order = _order(rw, node, callee, given, source.rank)
+        return permuted(rw, node, data, order, want, lambda text: f"gl.permute({text}, {list(order)})")
+    if name in ("join", "interleave", "cat"):
+        return _joined(rw, node, callee, given, want)
+    raise refuse(rw.frame, node, "shape-call", f"`{name}` is not translated")
+
+
+def _fit(rw, text: str, own: Layout, want: Layout | None) -> str:
+    return text if want is None or own == want else rw.convert(text, want)
+
+
+def permuted(rw, node, data: ast.expr, order, want: Layout | None, spell: Callable[[str], str]) -> str:
+    source = rw.tensor(data)
+    parent = _operand_layout(rw, node, data, ("tt.trans",))
+    inverse = tuple(order.index(i) for i in range(len(order)))
+    if want is not None and isinstance(want, (Blocked, Linear)):
+        try:
+            back = infer(rw.unit.target, rw.unit.num_warps, "permute", rw.tensor(node).shape, want, inverse)
+            again = infer(rw.unit.target, rw.unit.num_warps, "permute", source.shape, back, tuple(order))
+            if again == want and (rw.cheap(data) or back == rw.home(data)):
+                return spell(rw.emit(data, back))
+        except NoLayout:
+            pass
+    own = _infer(rw, node, "permute", source.shape, parent, tuple(order))
+    return _fit(rw, spell(rw.emit(data, parent)), own, want)
+
+
+def _order(rw, node, callee, given, rank: int) -> tuple[int, ...]:
+    values = [a for k, a in given.items() if k not in ("input", "self")]
+    numbers: list[int] = []
+    for v in values:
+        fact = rw.fact(v)
+        items = fact.items if isinstance(fact, TupleFact) else (fact,)
+        for item in items:
+            if isinstance(item, ConstFact):
+                value = item.value
+                numbers += list(value) if isinstance(value, (tuple, list)) else [value]
+    numbers = [getattr(n, "value", n) for n in numbers]
+    if not numbers:
+        return tuple(reversed(range(rank))) if rank == 2 else (1, 0)
+    return tuple(int(n) % rank for n in numbers)
+
+
+def _axes(rw, given, rank: int) -> list[int]:
+    node = given.get("axis", given.get("dim"))
+    fact = rw.fact(node)
+    items = fact.items if isinstance(fact, TupleFact) else (fact,)
+    axes = []
+    for item in items:
+        value = item.value
+        axes += [int(getattr(v, "value", v)) % rank for v in (value if isinstance(value, (tuple, list)) else [value])]
+    return axes
+
+
+def _shape_text(rw, node, callee, given, fact) -> str:
+    """The shape argument as a list expression, constexpr names kept."""
+    rest = [a for k, a in given.items() if k not in ("input", "self", "can_reorder")]
+    if len(rest) == 1 and isinstance(rw.fact(rest[0]), TupleFact):
+        text = rw.emit(rest[0])
+        return text
+    if rest and all(isinstance(rw.fact(a), ConstFact) for a in rest):
+        if len(rest) == 1 and isinstance(rw.fact(rest[0]).value, (list, tuple)):
+            return rw.emit(rest[0])
+        return "[" + ", ".join(rw.emit(a) for a in rest) + "]"
+    return str(list(fact.shape))
+
+
+def _reshape_operand(rw, node, data, fact, want) -> Layout:
+    source = rw.tensor(data)
+    if want is not None and rw.cheap(data):
+        try:
+            back = infer(rw.unit.target, rw.unit.num_warps, "reshape", fact.shape, want, source.shape)
+            again = infer(rw.unit.target, rw.unit.num_warps, "reshape", source.shape, back, fact.shape)
+            if again == want:
+                return back
+        except NoLayout:
+            pass
+    return _operand_layout(rw, node, data, ("tt.reshape",))
+
+
+def _broadcast_text(rw, node, callee, given, data, text: str) -> str:
+    rest = [a for k, a in given.items() if a is not data]
+    rw.record.imports.add("import triton.language as tl")
+    shape = _shape_text(rw, node, callee, {str(i): a for i, a in enumerate(rest)}, rw.tensor(node))
+    return f"tl.broadcast_to({text}, {shape})"
+
+
+def _scalar_shape(rw, node, callee, given, want) -> str:
+    fact = rw.tensor(node)
+    if fact is None or callee.name not in ("broadcast_to", "expand_dims"):
+        return calls.generic(rw, node, {})
+    first, *rest = given.values()
+    want = want or rw.home(node)
+    scalar = rw.emit(first)
+    shape = _shape_text(rw, node, callee, {str(i): a for i, a in enumerate(rest)}, fact)
+    if callee.name == "expand_dims":
+        shape = str(list(fact.shape))
+    own = rw.fact(first)
+    dtype = f"{operand(scalar)}.dtype" if isinstance(own, TensorFact) else f"gl.{fact.dtype}"
+    return f"gl.full({shape}, {scalar}, {dtype}, layout={rw.names.spell(want)})"
+
+
+def _elementwise_pair(rw, node, callee, given, want):
+    facts = [rw.tensor(a) for a in given.values() if rw.tensor(a) is not None]
+    shared = max(facts, key=lambda f: f.rank)
+    layout = want[0] if isinstance(want, tuple) and want[0] is not None else None
+    layout = layout or rw.home(next(a for a in given.values() if rw.tensor(a) is shared))
+    return calls._with_function(rw, node, callee, {a: rw.operand_in(a, shared, layout) for a in given.values()})
+
+
+def split_operand(rw, node, data: ast.expr) -> Layout:
+    """A layout for the operand of `split` that holds both halves in one lane."""
+    fact = rw.tensor(data)
+    layout = _operand_layout(rw, node, data, ("tt.split",))
+    if isinstance(layout, Blocked) and layout.size_per_thread[-1] == 2:
+        return layout
+    if not isinstance(layout, Blocked):
+        for op in rw.placed(node, "tt.split"):
+            return op.operands[0].layout
+    base = rw.default_layout(fact.shape[:-1])
+    return Blocked(
+        (*base.size_per_thread, 2),
+        (*base.threads_per_warp, 1),
+        (*base.warps_per_cta, 1),
+        (fact.rank - 1, *base.order),
+    )
+
+
+def split_home(rw, node, data: ast.expr) -> Layout | None:
+    fact = rw.tensor(data)
+    try:
+        return infer(rw.unit.target, rw.unit.num_warps, "split", fact.shape, split_operand(rw, node, data))
+    except NoLayout:
+        return None
+
+
+def _joined(rw, node, callee, given, want) -> str:
+    """join, interleave and cat: both operands in one layout, the result's inferred from it."""
+    first = first_tensor(rw, given)
+    source, fact = rw.tensor(first), rw.tensor(node)
+    tensors = [a for a in given.values() if rw.tensor(a) is not None]
+    parent = _operand_layout(rw, node, first, ("tt.join",))
+    if not any(op.name == "tt.join" for op in rw.placed(node)):
+        parent = rw.home(first)
+    children = {a: rw.operand_in(a, source, parent) for a in tensors}
+    join = _infer(rw, node, "join", source.shape, parent)
+    joined_shape = (*source.shape, 2)
+    a, b = (children[t] for t in tensors[:2]) if len(tensors) > 1 else (children[first], children[first])
+    if callee.name == "join":
+        return _fit(rw, f"gl.join({a}, {b})", join, want)
+    if callee.name == "interleave":
+        own = _infer(rw, node, "reshape", joined_shape, join, fact.shape)
+        return _fit(rw, f"gl.reshape(gl.join({a}, {b}), {list(fact.shape)})", own, want)
+    dim = 0
+    if "dim" in given and not _true(rw, given.get("can_reorder")):
+        dim = int(rw.fact(given["dim"]).value) % source.rank
+    order = list(range(source.rank))
+    order.insert(dim, source.rank)
+    moved_shape = tuple(joined_shape[i] for i in order)
+    moved = _infer(rw, node, "permute", joined_shape, join, tuple(order))
+    own = _infer(rw, node, "reshape", moved_shape, moved, fact.shape)
+    text = f"gl.reshape(gl.permute(gl.join({a}, {b}), {order}), {list(fact.shape)})"
+    return _fit(rw, text, own, want)
+
+
+# Inline assembly ----------------------------------------------------------------------------------------------------
+
+
+def inline_asm(rw, node: ast.Call, callee, given, want) -> str:
+    asm = rw.fact(given.get("asm")) if given.get("asm") is not None else None
+    text = asm.value if isinstance(asm, ConstFact) else None
+    if not isinstance(text, str) or is_ptx(text):
+        raise refuse(
+            rw.frame,
+            node,
+            "ptx-asm",
+            "inline assembly is not AMDGCN",
+            "the AMD compiler drops PTX without a message, and the result is undefined",
+            "write the operation with tl.math or libdevice functions, or give AMDGCN assembly for this target",
+        )
+    arguments = given.get("args")
+    items = list(arguments.elts) if isinstance(arguments, (ast.List, ast.Tuple)) else []
+    facts = [rw.tensor(a) for a in items if rw.tensor(a) is not None]
+    if not facts:
+        return calls.generic(rw, node, {})
+    shared = max(facts, key=lambda f: f.rank)
+    layout = want if isinstance(want, Layout) else None
+    layout = layout or rw.home(next(a for a in items if rw.tensor(a) is shared))
+    inner = rw.splice(arguments, {a: rw.operand_in(a, shared, layout) for a in items})
+    return calls.generic(rw, node, {arguments: inner})
+
+
+def is_ptx(text: str) -> bool:
+    """PTX names registers `%r1`/`$0` after dotted opcodes (`mov.b32`, `cvt.rn.f16.f32`), AMDGCN has `v_`/`s_` opcodes."""
+    import re
+
+    opcodes = re.findall(r"(?:^|[;\n{])\s*(?:@!?\S+\s+)?([a-zA-Z_][\w.]*)", text)
+    amd = [o for o in opcodes if re.match(r"(v|s|ds|buffer|global|flat|scratch|tensor)_", o)]
+    return bool(opcodes) and not amd
+
+
+__all__ = ["TranslationError"]

@@ -1,0 +1,79 @@
+"""Source text of one function, addressed by AST nodes, rewritten by replacing spans.
+
+Everything that is not replaced (comments, blank lines, line breaks inside expressions) stays as the author wrote it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+_ATOMS = (ast.Name, ast.Call, ast.Attribute, ast.Subscript, ast.Constant, ast.List, ast.Dict, ast.ListComp)
+
+
+class SourceText:
+    """`text` and the offsets of its AST nodes (columns are UTF-8 bytes in the AST, characters here)."""
+
+    def __init__(self, text: str):
+        self.text = text
+        self.lines = text.splitlines(keepends=True)
+        self.starts = [0]
+        for line in self.lines:
+            self.starts.append(self.starts[-1] + len(line))
+
+    def offset(self, line: int, column: int) -> int:
+        raw = self.lines[line - 1]
+        return self.starts[line - 1] + (column if raw.isascii() else len(raw.encode()[:column].decode()))
+
+    def span(self, node: ast.AST) -> tuple[int, int]:
+        return self.offset(node.lineno, node.col_offset), self.offset(node.end_lineno, node.end_col_offset)
+
+    def of(self, node: ast.AST) -> str:
+        start, end = self.span(node)
+        return self.text[start:end]
+
+    def indent(self, node: ast.AST) -> str:
+        """White space before the statement `node`."""
+        line = self.lines[node.lineno - 1]
+        return line[: len(line) - len(line.lstrip())]
+
+    def splice(self, node: ast.AST, edits: Iterable[tuple[ast.AST, str]]) -> str:
+        """The text of `node` with the given descendants replaced."""
+        start, end = self.span(node)
+        spans = [(*self.span(child), new) for child, new in edits]
+        return replace_spans(self.text, start, end, spans)
+
+
+def replace_spans(text: str, start: int, end: int, spans: Iterable[tuple[int, int, str]]) -> str:
+    """`text[start:end]` with non-overlapping spans replaced."""
+    out, at = [], start
+    for a, b, new in sorted(spans):
+        assert a >= at, f"bug in gluonize: overlapping edits at {a} < {at}: {new!r}"
+        out += [text[at:a], new]
+        at = b
+    return "".join(out) + text[at:end]
+
+
+def is_atom(text: str) -> bool:
+    """Whether the expression needs no parentheses as an operand."""
+    try:
+        node = ast.parse(text.strip(), mode="eval").body
+    except SyntaxError:
+        return False
+    if isinstance(node, ast.Tuple):
+        return text.strip().startswith("(")
+    return isinstance(node, _ATOMS) or text.strip().startswith("(") and _closes_at_end(text.strip())
+
+
+def _closes_at_end(text: str) -> bool:
+    depth = 0
+    for i, c in enumerate(text):
+        depth += (c == "(") - (c == ")")
+        if depth == 0:
+            return i == len(text) - 1
+    return False
+
+
+def operand(text: str) -> str:
+    """`text` fit to stand as an operand or before `.`/`[`."""
+    return text if is_atom(text) else f"({text})"

@@ -1,0 +1,60 @@
+"""What all functions of one translated kernel share: the trace, Triton's placed operations, imports, helpers, notes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from rules.targets import Target
+from translator.diagnostics import Diagnostic, TranslationError
+from translator.frontend.anchors import Anchors
+from translator.frontend.trace import Frame, Trace
+
+
+@dataclass
+class Record:
+    """What one round of rewriting one function used; made anew each round, so only the last round counts."""
+
+    imports: set[str] = field(default_factory=set)
+    globals_needed: dict[str, tuple[Any, Any]] = field(default_factory=dict)  # name -> (value, user's function)
+    buffer_pointers: set[str] = field(default_factory=set)  # kernel parameters accessed by buffer operations
+    non_negative: set[str] = field(default_factory=set)  # kernel parameters that must not be negative
+    choices: list[str] = field(default_factory=list)
+    helpers: list[int] = field(default_factory=list)  # versions called, by index in Unit.helper_versions
+
+    def amd(self, module: str) -> str:
+        self.imports.add(f"from triton.experimental.gluon.language.amd import {module}")
+        return module
+
+    def choose(self, text: str) -> None:
+        if text not in self.choices:
+            self.choices.append(text)
+
+
+@dataclass
+class Unit:
+    trace: Trace
+    anchors: Anchors
+    target: Target
+    num_warps: int
+    small_pointers: frozenset[str]  # kernel parameters whose storage is known to be within 2 GiB
+    versions: dict[Any, Any] = field(default_factory=dict)  # finished helper versions by (frame, path, wants)
+    helper_versions: list[Any] = field(default_factory=list)  # (rewriter, text) of every version made
+    in_progress: list[Any] = field(default_factory=list)
+
+    @property
+    def buffer_module(self) -> str:
+        """The Gluon module whose buffer operations serve this target (cdna3's lower on RDNA too)."""
+        return {"cdna4": "cdna4", "cdna5": "cdna5"}.get(self.target.family, "cdna3")
+
+    @property
+    def dot_module(self) -> str:
+        return self.target.family
+
+
+def refuse(frame: Frame, node: Any, code: str, message: str, why: str = "", help: str = "") -> TranslationError:
+    """A located refusal for a node of a traced function."""
+    fn = frame.fn
+    line = fn.def_file_line_number + node.lineno - 1 if hasattr(node, "lineno") else fn.def_file_line_number
+    column = getattr(node, "col_offset", 0) + 1
+    return TranslationError(Diagnostic(code, message, fn.file_name or "", line, column, why, help))

@@ -1,0 +1,209 @@
+"""Def-use webs: which assignments and which uses of a variable must share one type.
+
+Gluon types carry layouts, and a variable that is reassigned in a loop or in a branch must keep its type. A web is a
+maximal set of definitions of one name connected by common uses, by a loop that carries the name, or by a branch that
+redefines it. Each web gets its layouts as a whole; unrelated reuses of a name stay independent.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Definition:
+    """One binding of a name: `value` is the bound expression (None for parameters, loop indices and tuple parts)."""
+
+    name: str
+    node: ast.AST
+    value: ast.expr | None
+    loop_depth: int
+    in_loop: tuple[ast.AST, ...] = ()
+    augmented: bool = False
+
+
+@dataclass
+class Web:
+    index: int
+    name: str
+    definitions: list[Definition] = field(default_factory=list)
+    uses: list[tuple[ast.Name, tuple[ast.AST, ...]]] = field(default_factory=list)
+
+    @property
+    def is_parameter(self) -> bool:
+        return any(isinstance(d.node, ast.arg) for d in self.definitions)
+
+
+@dataclass
+class Webs:
+    all: list[Web]
+    of_use: dict[ast.Name, Web]
+    of_definition: dict[tuple[ast.AST, str], Web]
+
+
+class _Builder:
+    def __init__(self, taken: Callable[[ast.AST], bool], unrolled: Callable[[ast.For], bool]):
+        self.taken, self.unrolled = taken, unrolled
+        self.definitions: list[Definition] = []
+        self.index: dict[tuple[ast.AST, str], int] = {}
+        self.parent: list[int] = []
+        self.use_defs: dict[ast.Name, set[int]] = {}
+        self.use_loops: dict[ast.Name, tuple[ast.AST, ...]] = {}
+        self.loops: list[ast.AST] = []
+
+    def find(self, i: int) -> int:
+        while self.parent[i] != i:
+            self.parent[i] = self.parent[self.parent[i]]
+            i = self.parent[i]
+        return i
+
+    def union(self, items) -> None:
+        items = list(items)
+        for other in items[1:]:
+            a, b = sorted((self.find(items[0]), self.find(other)))
+            self.parent[b] = a
+
+    def define(self, env, name, node, value, augmented=False) -> None:
+        key = (node, name)
+        if key not in self.index:
+            self.index[key] = len(self.definitions)
+            self.parent.append(len(self.definitions))
+            self.definitions.append(Definition(name, node, value, len(self.loops), tuple(self.loops), augmented))
+        env[name] = {self.index[key]}
+
+    def expression(self, env, node: ast.AST | None) -> None:
+        if node is None:
+            return
+        for child in _walk(node):
+            if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Load) and child.id in env:
+                self.use_defs.setdefault(child, set()).update(env[child.id])
+                self.use_loops[child] = tuple(self.loops)
+                self.union(self.use_defs[child])
+            elif isinstance(child, ast.NamedExpr):
+                self.define(env, child.target.id, child, child.value)
+
+    def target(self, env, target, statement, value) -> None:
+        if isinstance(target, ast.Name):
+            self.define(env, target.id, statement, value)
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            for i, element in enumerate(target.elts):
+                part = value.elts[i] if isinstance(value, ast.Tuple) and len(value.elts) == len(target.elts) else None
+                self.target(env, element, statement, part)
+
+    def block(self, env, statements) -> None:
+        for statement in statements:
+            self.statement(env, statement)
+
+    def statement(self, env, s: ast.stmt) -> None:
+        if isinstance(s, ast.Assign):
+            self.expression(env, s.value)
+            self.target(env, s.targets[0], s, s.value)
+        elif isinstance(s, ast.AnnAssign):
+            self.expression(env, s.value)
+            if s.value is not None:
+                self.target(env, s.target, s, s.value)
+        elif isinstance(s, ast.AugAssign):
+            self.expression(env, s.value)
+            if isinstance(s.target, ast.Name):
+                before = env.get(s.target.id, set())
+                self.define(env, s.target.id, s, s.value, augmented=True)
+                self.union([*before, *env[s.target.id]])
+        elif isinstance(s, ast.If):
+            self.expression(env, s.test)
+            self.branches(env, s)
+        elif isinstance(s, (ast.For, ast.While)):
+            self.loop(env, s)
+        elif isinstance(s, ast.With):
+            for item in s.items:
+                self.expression(env, item.context_expr)
+            self.block(env, s.body)
+        elif isinstance(s, (ast.Return, ast.Expr)):
+            self.expression(env, s.value)
+        elif isinstance(s, ast.Assert):
+            self.expression(env, s.test)
+
+    def branches(self, env, s: ast.If) -> None:
+        body, orelse = self.taken(s.body[0]), bool(s.orelse) and self.taken(s.orelse[0])
+        then_env, else_env = _copy(env), _copy(env)
+        if body:
+            self.block(then_env, s.body)
+        if orelse:
+            self.block(else_env, s.orelse)
+        dynamic = self.taken(s.body[0]) and (orelse or not s.orelse)
+        if _returns(s.body) and not _returns(s.orelse):
+            then_env = else_env
+        elif s.orelse and _returns(s.orelse):
+            else_env = then_env
+        if not body and not orelse:
+            return
+        merged = {}
+        for name in {*then_env, *else_env}:
+            a, b = then_env.get(name, set()), else_env.get(name, set())
+            merged[name] = a | b
+            if dynamic and a != b and a and b:
+                self.union([*a, *b])
+        if body and not orelse and s.orelse:
+            merged = then_env
+        elif orelse and not body:
+            merged = else_env
+        env.clear()
+        env.update(merged)
+
+    def loop(self, env, s: ast.For | ast.While) -> None:
+        if isinstance(s, ast.For):
+            self.expression(env, s.iter)
+        before = _copy(env)
+        self.loops.append(s)
+        for _ in range(2):
+            inner = _copy(env)
+            if isinstance(s, ast.For):
+                self.target(inner, s.target, s, None)
+            else:
+                self.expression(inner, s.test)
+            self.block(inner, s.body)
+            for name, defs in inner.items():
+                env[name] = env.get(name, set()) | defs
+        self.loops.pop()
+        for name, defs in before.items():
+            if env[name] != defs:
+                self.union([*defs, *env[name]])
+
+
+def _walk(node: ast.AST):
+    """Children in evaluation order; a lambda's own parameters are not the kernel's variables."""
+    for child in ast.iter_child_nodes(node):
+        yield from _walk(child)
+    yield node
+
+
+def _copy(env):
+    return {k: set(v) for k, v in env.items()}
+
+
+def _returns(body) -> bool:
+    return bool(body) and isinstance(body[-1], ast.Return)
+
+
+def build_webs(
+    function: ast.FunctionDef, taken: Callable[[ast.AST], bool], unrolled: Callable[[ast.For], bool]
+) -> Webs:
+    """Webs of `function`; `taken(statement)` says whether the traced specialization reached a statement."""
+    builder = _Builder(taken, unrolled)
+    env: dict[str, set[int]] = {}
+    for arg in [*function.args.args, *function.args.kwonlyargs]:
+        builder.define(env, arg.arg, arg, None)
+    builder.block(env, function.body)
+    groups: dict[int, Web] = {}
+    for i, definition in enumerate(builder.definitions):
+        root = builder.find(i)
+        web = groups.setdefault(root, Web(len(groups), definition.name))
+        web.definitions.append(definition)
+    of_use: dict[ast.Name, Web] = {}
+    for use, defs in builder.use_defs.items():
+        web = groups[builder.find(min(defs))]
+        web.uses.append((use, builder.use_loops[use]))
+        of_use[use] = web
+    of_definition = {(d.node, d.name): groups[builder.find(i)] for i, d in enumerate(builder.definitions)}
+    return Webs(list(groups.values()), of_use, of_definition)

@@ -1,0 +1,78 @@
+"""Launch arguments -> parameters of the entry function of a module.
+
+A tuple is flattened. A host-side descriptor becomes several parameters: where the target has descriptors, the descriptor,
+its shape (i32) and strides (i64); where Triton rewrites them to pointers, the base pointer, shape and strides as i64, two
+flags (NaN padding, round f32 to tf32) and the shape and strides again.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from translator.validate.descriptors import Descriptor
+from translator.validate.dtypes import stored
+from translator.validate.hazards import Hazard, NotRunnable
+from translator.validate.inputs import DescriptorArgument, Inputs, Tensor
+from translator.validate.memory import Memory
+from translator.validate.parse import Module
+from translator.validate.types import Type
+
+
+def place_tensors(memory: Memory, inputs: Inputs) -> dict[int, int]:
+    """Put every tensor in memory; -> address of the first element of each, by id of the Tensor."""
+    addresses = {}
+    for tensor in inputs.tensors():
+        buffer = memory.add(tensor.name, tensor.element, tensor.data)
+        addresses[id(tensor)] = buffer.base + tensor.offset * stored(tensor.element).itemsize
+    return addresses
+
+
+def bind(module: Module, names: list[str], inputs: Inputs, addresses: dict[int, int]) -> list:
+    """One value per parameter of the entry function. `names` are the kernel's parameters in order.
+
+    Raises: NotRunnable when the parameters do not fit.
+    """
+    leaves = []
+    for name in names:
+        if name in inputs.arguments:
+            leaves += _flat(inputs.arguments[name])
+    parameters = module.entry.arguments
+    out: list = []
+    for leaf in leaves:
+        kind = parameters[len(out)][1] if len(out) < len(parameters) else Type("none")
+        out += _leaf(leaf, kind, parameters[len(out) :], addresses)
+    if len(out) != len(parameters):
+        raise NotRunnable("launch", f"{module.entry.name} has {len(parameters)} parameters, the launch gives {len(out)} values")
+    for (parameter, kind), value, attributes in zip(parameters, out, module.entry.argument_attributes):
+        _check(parameter, kind, value, attributes)
+    return out
+
+
+def _flat(value) -> list:
+    if isinstance(value, list):
+        return [x for item in value for x in _flat(item)]
+    return [] if value is None else [value]
+
+
+def _leaf(leaf, kind: Type, parameters, addresses: dict[int, int]) -> list:
+    if isinstance(leaf, Tensor):
+        return [np.int64(addresses[id(leaf)])]
+    if not isinstance(leaf, DescriptorArgument):
+        return [leaf]
+    base = addresses[id(leaf.base)]
+    shape = [np.int32(x) for x in leaf.shape]
+    strides = [np.int64(x) for x in leaf.strides]
+    if kind.kind == "desc":
+        return [Descriptor(base, leaf.shape, leaf.strides, kind.shape, leaf.base.element), *shape, *strides]
+    wide = [np.int64(x) for x in leaf.shape]
+    flags = sum(1 for _, k in parameters[: 3 + 2 * len(shape)] if k.element == "i1" and k.kind == "int")
+    return [np.int64(base), *wide, *strides, *([np.bool_(False)] * flags), *shape, *strides]
+
+
+def _check(parameter: str, kind: Type, value, attributes: str) -> None:
+    """What the specialization promised must be true of the value. Raises: NotRunnable, Hazard."""
+    is_pointer = kind.kind == "ptr"
+    if kind.kind == "none" or (kind.kind == "desc") != isinstance(value, Descriptor):
+        raise NotRunnable("launch", f"parameter {parameter} of type {kind.element or kind.kind} does not take {type(value).__name__}")
+    if "tt.divisibility = 16" in attributes and (is_pointer or kind.kind == "int") and int(value) % 16:
+        raise Hazard("broken-promise", f"{parameter} is compiled as divisible by 16, but is {int(value)}")

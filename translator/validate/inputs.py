@@ -1,0 +1,227 @@
+"""What the arguments of a launch hold: from the launch spec's `values`, the same numbers every time.
+
+Floats are standard normal, or uniform within `range`; integers are uniform within `range` (both ends included) or the `data`
+listed. Storage that a tensor's shape does not reach is filled too, with NaN for floats. Variants of a launch have other sizes:
+runtime integers that are the extent of some tensor are shrunk, so that masks cut and loops make other trip counts.
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from translator.source.launch_spec import LaunchSpec
+from translator.validate.dtypes import FLOAT8, encode, held, rounded, stored
+from translator.validate.hazards import NotRunnable
+
+# torch dtype name -> IR element type
+ELEMENTS = {
+    "bool": "i1",
+    "uint8": "i8",
+    "int8": "i8",
+    "uint16": "i16",
+    "int16": "i16",
+    "uint32": "i32",
+    "int32": "i32",
+    "uint64": "i64",
+    "int64": "i64",
+    "float16": "f16",
+    "bfloat16": "bf16",
+    "float32": "f32",
+    "float64": "f64",
+    "float8_e4m3fn": "f8E4M3FN",
+    "float8_e5m2": "f8E5M2",
+    "float8_e4m3fnuz": "f8E4M3FNUZ",
+    "float8_e5m2fnuz": "f8E5M2FNUZ",
+}
+# Triton's name in a signature -> IR element type
+SIGNATURE = {"fp16": "f16", "bf16": "bf16", "fp32": "f32", "fp64": "f64", "fp8e4nv": "f8E4M3FN", "fp8e5": "f8E5M2"}
+SIGNATURE |= {"fp8e4b8": "f8E4M3FNUZ", "fp8e5b16": "f8E5M2FNUZ", "fp8e4b15": "f8E4M3B11FNUZ"}
+SIGNATURE |= {f"{s}{bits}": f"i{bits}" for s in "iu" for bits in (1, 8, 16, 32, 64)}
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A tensor argument: `data` is its whole storage in stored form, the pointer is at element `offset`."""
+
+    name: str
+    element: str
+    data: np.ndarray
+    offset: int = 0
+    shape: tuple[int, ...] = ()
+    strides: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class DescriptorArgument:
+    """A host-side tensor descriptor."""
+
+    base: Tensor
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    block: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """All arguments by name; `variant` says how they differ from the launch, "" for the launch itself."""
+
+    arguments: dict[str, Any] = field(hash=False)
+    variant: str = ""
+
+    def tensors(self) -> list[Tensor]:
+        out = []
+        for value in _leaves(list(self.arguments.values())):
+            if isinstance(value, Tensor):
+                out.append(value)
+            elif isinstance(value, DescriptorArgument):
+                out.append(value.base)
+        return out
+
+
+def _leaves(value):
+    if isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _leaves(item)
+    else:
+        yield value
+
+
+def make_inputs(spec: LaunchSpec, scale: float = 1.0) -> Inputs:
+    """Arguments of the launch. `scale` multiplies random floats. Raises: NotRunnable when a value is not given."""
+    rng = np.random.default_rng(zlib.crc32(spec.id.encode()))
+    arguments = {}
+    for name, kind in spec.signature.items():
+        if kind == "constexpr":
+            continue
+        if name not in spec.values:
+            raise NotRunnable("launch", f"the launch spec has no value for {name}")
+        arguments[name] = _argument(name, spec.values[name], kind, rng, scale)
+    return Inputs(arguments)
+
+
+def _argument(name: str, value, kind, rng, scale: float):
+    if isinstance(kind, (list, tuple)):
+        items = value.get("$tuple", []) if isinstance(value, dict) else value
+        return [
+            None if k == "constexpr" else _argument(f"{name}[{i}]", v, k, rng, scale)
+            for i, (v, k) in enumerate(zip(items, kind))
+        ]
+    if isinstance(value, dict) and "tensor" in value:
+        return _tensor(name, value["tensor"], kind, rng, scale)
+    if isinstance(value, dict) and "descriptor" in value:
+        inside = value["descriptor"]
+        element = kind[kind.index("<") + 1 : kind.index("[")]
+        base = _tensor(name, inside["base"]["tensor"], f"*{element}", rng, scale)
+        return DescriptorArgument(base, *(tuple(inside[key]) for key in ("shape", "strides", "block_shape")))
+    if isinstance(value, dict) and "$float" in value:
+        value = float(value["$float"])
+    if value is None or isinstance(value, (dict, str)):
+        raise NotRunnable("launch", f"the launch spec has no usable value for {name}: {value!r}")
+    if str(kind).startswith("*"):
+        raise NotRunnable("launch", f"{name} is a pointer, but its value is {value!r}")
+    return scalar(value, kind)
+
+
+def scalar(value, kind: str):
+    """A numpy scalar of the signature's type."""
+    element = SIGNATURE[kind]
+    if element[0] == "i" and element != "i1":
+        bits = 8 * held(element).itemsize
+        value = int(value) & ((1 << bits) - 1)
+        return held(element).type(value - (1 << bits) if value >> (bits - 1) else value)
+    if element == "i1":
+        return np.bool_(value)
+    return rounded(np.asarray(float(value)), element)[()]
+
+
+def _tensor(name: str, tensor: dict, kind: str, rng, scale: float) -> Tensor:
+    pointee = kind.lstrip("*").removeprefix("k")
+    element = ELEMENTS.get(tensor["dtype"]) or SIGNATURE[pointee]
+    shape = tuple(tensor["shape"])
+    count = max(int(tensor["storage"]), 0)
+    data = np.zeros(count, stored(element))
+    if held(element).kind == "f":
+        data[:] = encode(np.full(count, np.nan, held(element)), element)
+    strides = tuple(tensor["stride"])
+    itemsize = data.itemsize
+    offset = int(tensor["offset"])
+    view = np.lib.stride_tricks.as_strided(data[offset:], shape, [s * itemsize for s in strides])
+    values = _values(tensor, element, shape, rng, scale)
+    view[...] = np.asarray(encode(values, element)).astype(data.dtype, copy=False)
+    return Tensor(name, SIGNATURE.get(pointee, element), data, offset, shape, strides)
+
+
+def _values(tensor: dict, element: str, shape, rng, scale: float) -> np.ndarray:
+    low, high = tensor.get("range") or (None, None)
+    if "data" in tensor:
+        return np.array(tensor["data"], held(element)).reshape(shape)
+    if element[0] == "i":
+        if low is None:
+            low, high = 0, 1
+        drawn = rng.integers(int(low), int(high), size=shape, endpoint=True, dtype=np.int64)
+        return drawn.astype(held(element))
+    drawn = rng.standard_normal(shape) * scale if low is None else rng.uniform(float(low), float(high), shape)
+    wide = np.asarray(drawn, np.float32 if element in FLOAT8 or element == "bf16" else held(element))
+    return np.asarray(rounded(wide, element))
+
+
+def size_arguments(spec: LaunchSpec) -> list[str]:
+    """Runtime integers that are the extent of a tensor and, by name, no stride."""
+    extents = {extent for value in spec.values.values() if isinstance(value, dict) for extent in _shape(value)}
+    return [
+        name
+        for name, kind in spec.signature.items()
+        if kind in ("i32", "i64", "u32", "u64")
+        and isinstance(spec.values.get(name), int)
+        and "stride" not in name.lower()
+        and spec.values[name] > 1
+        and (spec.values[name] in extents or spec.values[name] in _products(spec))
+    ]
+
+
+def _shape(value: dict) -> tuple[int, ...]:
+    inside = value.get("tensor") or value.get("descriptor", {})
+    return tuple(inside.get("shape", ()))
+
+
+def _products(spec: LaunchSpec) -> set[int]:
+    return {int(np.prod(_shape(v))) for v in spec.values.values() if isinstance(v, dict) and _shape(v)}
+
+
+def variants(spec: LaunchSpec) -> list[tuple[str, dict[str, int]]]:
+    """(what, changed values) of the launches to try beside the given one: all sizes ragged, and each alone at 0 and small.
+
+    What the specialization promises stays true: an argument marked divisible by 16 stays so, and none becomes 1, which Triton
+    compiles apart.
+    """
+    sizes = size_arguments(spec)
+    out = []
+    ragged = {name: _shrunk(spec, name) for name in sizes}
+    ragged = {name: value for name, value in ragged.items() if value is not None}
+    if ragged:
+        out.append(("ragged sizes", ragged))
+    for name in sizes:
+        out.append((f"{name} = 0", {name: 0}))
+        small = 16 if "D" in str(spec.attrs.get(name, "")) else 5
+        if small < spec.values[name]:
+            out.append((f"{name} = {small}", {name: small}))
+    return out
+
+
+def _shrunk(spec: LaunchSpec, name: str) -> int | None:
+    value = spec.values[name]
+    if "D" in str(spec.attrs.get(name, "")):
+        return value - 16 if value > 16 else None
+    return value - 3 if value > 5 else None
+
+
+def with_values(inputs: Inputs, spec: LaunchSpec, changed: dict[str, int], variant: str) -> Inputs:
+    """The same tensors with other scalars."""
+    arguments = dict(inputs.arguments)
+    for name, value in changed.items():
+        arguments[name] = scalar(value, spec.signature[name])
+    return Inputs(arguments, variant)

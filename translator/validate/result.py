@@ -1,0 +1,59 @@
+"""What a validation found, as data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from translator.validate.compare import TensorComparison
+from translator.validate.hazards import Finding
+
+
+@dataclass(frozen=True)
+class ValidationResult:
+    """`status` is one of
+
+    * `validated`: both sides ran, outputs agree, no hazard was found;
+    * `mismatch`: outputs differ;
+    * `hazard`: the translation did what no correct kernel does (`hazards`), whatever its numbers;
+    * `not_runnable`: the machine lacks something (`op`, `reason`), or the launch cannot be run.
+
+    `variant` is the input variant that decided, "" for the launch as given. `notes` are remarks that fail nothing.
+    """
+
+    status: str
+    reason: str = ""
+    op: str = ""
+    variant: str = ""
+    hazards: tuple[Finding, ...] = ()
+    notes: tuple[str, ...] = ()
+    tensors: tuple[TensorComparison, ...] = ()
+    programs: int = 0
+    grid: int = 0
+    variants: tuple[str, ...] = ()
+    seconds: float = 0.0
+    trips: dict[int, tuple[int, ...]] = field(default_factory=dict, hash=False)
+
+    @property
+    def bitwise(self) -> bool:
+        return bool(self.tensors) and all(t.bitwise for t in self.tensors)
+
+    def as_json(self) -> dict:
+        """For `--json`: a hazard counts as a mismatch there, with the hazards beside it."""
+        return {
+            "status": "mismatch" if self.status == "hazard" else self.status,
+            "found": self.status,
+            "reason": self.reason,
+            "op": self.op,
+            "variant": self.variant,
+            "hazards": [h.as_json() for h in self.hazards],
+            "notes": list(self.notes),
+            "bitwise": self.bitwise,
+            "tensors": [
+                {"name": t.name, "compared": t.compared, "wrong": t.wrong, "racing": t.racing, "error": t.error}
+                for t in self.tensors
+            ],
+            "programs": self.programs,
+            "grid": self.grid,
+            "variants": list(self.variants),
+            "seconds": round(self.seconds, 4),
+        }

@@ -1,0 +1,228 @@
+"""Validate a translation: the source's TTIR and the translation's TTGIR on the same inputs, outputs compared.
+
+    result = validate_pair(ttir, ttgir, spec)          # texts of compiled stages
+    answer = validate_job({"source": ..., "output": ..., "target": ..., "launch": {...}})   # compiles both sides
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import replace
+
+import numpy as np
+
+from translator.source.launch_spec import LaunchSpec
+from translator.validate.bind import bind, place_tensors
+from translator.validate.compare import TensorComparison, compare
+from translator.validate.dtypes import PRECISION
+from translator.validate.engine import Machine
+from translator.validate.hazards import Finding, Hazard, NotRunnable
+from translator.validate.inputs import Inputs, make_inputs, variants, with_values
+from translator.validate.memory import Memory
+from translator.validate.parse import Module, ParseError, parse_module
+from translator.validate.result import ValidationResult
+
+STEP_COST = 8.0  # microseconds per op, and per element of global traffic: measured on one core of a 2020s server
+TRAFFIC_COST = 0.05
+BUDGET = 600_000.0  # microseconds per side that the programs of one launch may take by that estimate
+VARIANT_BUDGET = 100_000.0
+FEWEST = 4  # programs that are always run
+
+
+def validate_pair(
+    source_text: str,
+    translated_text: str,
+    spec: LaunchSpec,
+    *,
+    source_names: list[str] | None = None,
+    translated_names: list[str] | None = None,
+    source_file: str = "",
+    translated_file: str = "",
+    with_variants: bool = True,
+    inputs: Inputs | None = None,
+) -> ValidationResult:
+    """Run both modules over (a part of) the launch's grid and compare what they wrote.
+
+    `*_names` are the kernels' parameters in order, by default those of the signature. `*_file` are the files whose lines
+    findings should name. Never raises for what the kernels do.
+    """
+    started = time.perf_counter()
+    try:
+        source = parse_module(source_text, source_file)
+        translated = parse_module(translated_text, translated_file)
+        pair = _Pair(source, translated, spec, source_names, translated_names)
+        result = pair.validate(inputs or make_inputs(spec), with_variants)
+    except NotRunnable as error:
+        result = ValidationResult("not_runnable", str(error), error.op)
+    except ParseError as error:
+        result = ValidationResult("not_runnable", f"cannot read the module: {error}", "parse")
+    return replace(result, seconds=time.perf_counter() - started)
+
+
+class _SourceFault(Exception):
+    """The source kernel itself did something undefined on these inputs."""
+
+    def __init__(self, finding: Finding):
+        super().__init__(str(finding))
+        self.finding = finding
+
+
+class _Pair:
+    """Both modules and the launch; runs them on one set of inputs after another."""
+
+    def __init__(self, source: Module, translated: Module, spec: LaunchSpec, source_names, translated_names):
+        self.source, self.translated, self.spec = source, translated, spec
+        self.names = (source_names or list(spec.signature), translated_names or list(spec.signature))
+        self.grid = tuple(spec.grid) or (1,)
+        self.narrowest = _narrowest(source.text)
+        self.notes: list[str] = []
+        self.trips: dict[int, set[int]] = {}
+        self.waits: dict[int, list] = {}
+
+    def validate(self, inputs: Inputs, with_variants: bool) -> ValidationResult:
+        try:
+            result = self.run(inputs, BUDGET)
+        except _SourceFault as fault:
+            reason = f"the source itself is at fault on these inputs: {fault.finding}"
+            return ValidationResult("not_runnable", reason, fault.finding.op)
+        ran = []
+        if with_variants and result.status == "validated":
+            for what, changed in variants(self.spec):
+                try:
+                    other = self.run(with_values(inputs, self.spec, changed, what), VARIANT_BUDGET)
+                except (_SourceFault, NotRunnable):
+                    continue
+                ran.append(what)
+                if other.status != "validated":
+                    result = other
+                    break
+        if result.status == "validated" and not any(t.compared for t in result.tensors):
+            result = replace(result, status="not_runnable", reason="the source writes nothing that could be compared", op="launch")
+        trips = {line: tuple(sorted(counts)) for line, counts in sorted(self.trips.items())}
+        notes = tuple(dict.fromkeys((*self.notes, *self._idle_waits())))
+        return replace(result, variants=tuple(ran), notes=notes, trips=trips)
+
+    def _idle_waits(self) -> list[str]:
+        return [
+            f"{place}: this wait never waits for anything"
+            for place, ran, landed, outstanding in self.waits.values()
+            if ran and not landed and outstanding
+        ]
+
+    def run(self, inputs: Inputs, budget: float) -> ValidationResult:
+        """One set of inputs. Raises: _SourceFault, NotRunnable."""
+        memory = Memory()
+        addresses = place_tensors(memory, inputs)
+        machine = Machine(self.source, memory, self.grid)
+        chosen = [0]
+        try:
+            arguments = bind(self.source, self.names[0], inputs, addresses)
+            if machine.programs == 0:
+                raise NotRunnable("launch", "the grid is empty")
+            machine.run(arguments, chosen)
+            cost = machine.work * STEP_COST + memory.traffic * TRAFFIC_COST
+            chosen = choose_programs(machine.programs, int(budget / max(cost, 1.0)))
+            machine.run(arguments, chosen[1:])
+        except Hazard as hazard:
+            raise _SourceFault(hazard.at("launch", _nowhere(), ()).finding) from None
+        other = Memory()
+        addresses = place_tensors(other, inputs)
+        second = Machine(self.translated, other, self.grid)
+        common = {"variant": inputs.variant, "programs": len(chosen), "grid": machine.programs}
+        try:
+            second.run(bind(self.translated, self.names[1], inputs, addresses), chosen)
+        except Hazard as hazard:
+            finding = hazard.at("launch", _nowhere(), ()).finding
+            return ValidationResult("hazard", str(finding), finding.op, hazards=(finding,), **common)
+        self._remember(machine, second)
+        findings = list(second.findings)
+        for name in sorted(set(other.racing()) - set(memory.racing())):
+            findings.append(Finding("store-conflict", f"different values are stored to one element of {name}; the source does not"))
+        if findings:
+            return ValidationResult("hazard", str(findings[0]), findings[0].op, hazards=tuple(findings), **common)
+        tensors = tuple(compare(memory, other, max(machine.reduction, second.reduction), self.narrowest))
+        if not inputs.variant:
+            self._remark(memory, tensors)
+        wrong = [t for t in tensors if t.wrong]
+        if wrong:
+            return ValidationResult("mismatch", str(wrong[0]), tensors=tensors, **common)
+        return ValidationResult("validated", tensors=tensors, **common)
+
+    def _remember(self, source: Machine, translated: Machine) -> None:
+        for line, counts in translated.trips.items():
+            self.trips.setdefault(line, set()).update(counts)
+        for key, record in translated.waits.items():
+            mine = self.waits.setdefault(key, [record[0], 0, 0, 0])
+            for i in (1, 2, 3):
+                mine[i] += record[i]
+
+    def _remark(self, memory: Memory, tensors: tuple[TensorComparison, ...]) -> None:
+        for name in memory.racing():
+            self.notes.append(f"the source stores different values to one element of {name}; those are not compared")
+        for t in tensors:
+            if t.compared and t.not_finite > t.compared // 2:
+                self.notes.append(f"most of {t.name} is not finite, so the comparison says little")
+        if memory.crossing:
+            self.notes.append(f"a program reads what another one stored in {memory.crossing[0]}: the order of programs matters")
+
+
+def _nowhere():
+    from translator.validate.locations import UNKNOWN
+
+    return UNKNOWN
+
+
+def choose_programs(count: int, affordable: int) -> list[int]:
+    """Programs to run, in order: all if affordable, else first, last and an even sample with fixed jitter."""
+    wanted = max(FEWEST, affordable)
+    if count <= wanted:
+        return list(range(count))
+    rng = np.random.default_rng(count)
+    edges = np.linspace(0, count, wanted - 1).astype(int)
+    inner = {int(rng.integers(a, max(b, a + 1))) for a, b in zip(edges[:-1], edges[1:])}
+    return sorted(inner | {0, count - 1})
+
+
+def _narrowest(text: str) -> str:
+    """The least precise float type that the IR mentions."""
+    present = [name for name in PRECISION if re.search(rf"\b(?:\d+x)*{name}\b", text)]
+    return min(present, key=PRECISION.get) if present else "f32"
+
+
+def validate_job(job: dict) -> dict:
+    """Compile and validate one launch on one target; for worker processes.
+
+    `job`: source (path or module), output (the Gluon file), target, launch (a launch as JSON or a LaunchSpec), search_path,
+    import_hosts, variants. -> the JSON form of the result; `status` is `skipped` when a side does not compile.
+    """
+    from translator.diagnostics import TranslationError
+    from translator.validate.stages import source_stage, translated_stage
+
+    started = time.perf_counter()
+    launch = job["launch"]
+    spec = launch if isinstance(launch, LaunchSpec) else LaunchSpec(**{k: v for k, v in launch.items() if k in _FIELDS})
+    spec = replace(spec, grid=tuple(spec.grid))
+    folders, hosts = tuple(job.get("search_path", ())), bool(job.get("import_hosts"))
+    try:
+        source = source_stage(job["source"], spec, job["target"], folders, hosts)
+        translated = translated_stage(job["output"], spec, job["target"], folders, hosts)
+    except TranslationError as error:
+        reason = error.diagnostics[0].render() if error.diagnostics else str(error)
+        return {"status": "skipped", "reason": reason, "seconds": time.perf_counter() - started}
+    result = validate_pair(
+        source.text,
+        translated.text,
+        spec,
+        source_names=source.names,
+        translated_names=translated.names,
+        source_file=source.file,
+        translated_file=translated.file,
+        with_variants=job.get("variants", True),
+    )
+    answer = result.as_json()
+    answer["seconds"] = round(time.perf_counter() - started, 4)
+    return answer
+
+
+_FIELDS = frozenset(LaunchSpec.__dataclass_fields__)
