@@ -1,0 +1,13 @@
+"""The reference machine: runs TTIR and TTGIR on the CPU, compares source and translation, finds hazards."""
+
+from __future__ import annotations
+
+__all__ = ["validate_launch"]
+
+
+def validate_launch(source, output, spec, target, search_path=(), import_hosts=False) -> dict:
+    """Compile and validate one launch, in a worker process: `translator.validate.run.validate_job` with arguments."""
+    from translator.validate.run import validate_job
+
+    job = {"source": source, "output": output, "launch": spec, "target": target}
+    return validate_job(job | {"search_path": search_path, "import_hosts": import_hosts})

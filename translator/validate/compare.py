@@ -109,7 +109,7 @@ def _too_far(expected, found, element: str, reduction: int, narrowest: str) -> n
 def _result(name, wide, same, wrong, racing: int, chosen) -> TensorComparison:
     expected, found = wide
     finite = np.isfinite(expected) & np.isfinite(found)
-    error = float(np.abs(expected - found)[finite].max()) if finite.any() else 0.0
+    error = float(np.abs(expected[finite] - found[finite]).max()) if finite.any() else 0.0
     scale = float(np.abs(expected[finite]).max()) if finite.any() else 0.0
     first = int(np.flatnonzero(wrong)[0]) if wrong.any() else -1
     return TensorComparison(

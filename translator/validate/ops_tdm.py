@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from translator.validate.hazards import Hazard
-from translator.validate.lds import Copy
+from translator.validate.lds import NEVER, VALID, Copy
 from translator.validate.ops import row
 
 
@@ -49,8 +49,13 @@ def _issue(machine, op, copy: Copy) -> None:
 
 
 def _nothing(machine, op, view) -> None:
-    """A copy whose predicate is false still counts as an operation."""
+    """A copy whose predicate is false still counts as an operation.
+
+    What it would have written stays as it was: where that is nothing, the program may read it, and gets NaN.
+    """
     machine.lds.tensor_copies.groups.append([])
+    state = view.allocation.state
+    state[view.index] = np.where(state[view.index] == NEVER, VALID, state[view.index])
 
 
 @row("amdg.async_tdm_copy_global_to_local")
