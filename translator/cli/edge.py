@@ -21,6 +21,8 @@ def run(argv: Sequence[str]) -> int:
     try:
         status = app(normalize(argv), prog_name="gluonize", standalone_mode=False)
         sys.stdout.flush()
+        if status == exit_status.INTERRUPTED:  # newer versions of typer turn Ctrl-C into this status by themselves
+            raise KeyboardInterrupt
         return status if isinstance(status, int) else exit_status.DONE
     except TranslationError as error:
         print_diagnostics(error.diagnostics)

@@ -1,0 +1,113 @@
+"""Ratios, regressions and tables of parity."""
+
+import dataclasses
+import json
+
+import pytest
+from rich.console import Console
+
+from translator.lowering.metrics import InstructionMix, KernelMetrics
+from translator.lowering.parity import Parity, mean_width, ratio
+from translator.lowering.parity_table import metrics_table, parity_summary, parity_table
+
+LOOP = InstructionMix(insns=100, mma=16, valu=40, barrier=1)
+MIX = InstructionMix(
+    insns=600, mma=32, valu=300, load=8, store=4, barrier=2, widths={"load": {"128": 8}, "store": {"64": 2, "128": 2}}
+)
+SIDE = KernelMetrics(
+    mix=MIX,
+    vgpr=128,
+    agpr=0,
+    sgpr=40,
+    spill=0,
+    sgpr_spill=0,
+    scratch_bytes=0,
+    lds_bytes=32768,
+    loops=1,
+    loop=LOOP,
+    occupancy=4,
+)
+
+
+def parity(loop: dict | None = None, mix: dict | None = None, **kernel) -> Parity:
+    """Parity of a side that differs from SIDE as told against SIDE."""
+    ours = dataclasses.replace(SIDE, **kernel)
+    ours = dataclasses.replace(ours, mix=dataclasses.replace(MIX, **(mix or {})))
+    if loop is not None:
+        ours = dataclasses.replace(ours, loop=dataclasses.replace(LOOP, **loop))
+    return Parity("matmul", "gfx950", ours, SIDE)
+
+
+@pytest.mark.parametrize("ours, theirs, expected", [(2, 4, 0.5), (0, 0, 1.0), (3, 0, None), (0, 3, 0.0)])
+def test_ratio(ours, theirs, expected):
+    assert ratio(ours, theirs) == expected
+
+
+def test_mean_width():
+    assert mean_width(MIX, "store") == 96
+    assert mean_width(MIX, "ds") == 0
+
+
+def test_equal_sides_have_no_regressions():
+    same = parity()
+    assert same.regressions() == ()
+    assert set(same.ratios().values()) == {1.0} and set(same.loop_ratios().values()) == {1.0}
+
+
+@pytest.mark.parametrize(
+    "change, expected",
+    [
+        (dict(loop=dict(insns=111)), "hottest loop has 1.11x the instructions"),
+        (dict(spill=5), "spills 5 VGPRs, Triton 0"),
+        (dict(lds_bytes=36000), "uses 36000 bytes of LDS, Triton 32768"),
+        (dict(mix=dict(widths={"load": {"64": 16}, "store": {"96": 4}})), "loads are 64 bits wide on average, Triton's 128"),
+    ],
+    ids=["loop", "spills", "lds", "widths"],
+)
+def test_what_is_worse_is_named(change, expected):
+    assert parity(**change).regressions() == (expected,)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [dict(loop=dict(insns=110)), dict(mix=dict(insns=900)), dict(spill=2), dict(lds_bytes=34816), dict(vgpr=256)],
+    ids=["loop within noise", "longer prologue", "two spills", "padding", "registers alone"],
+)
+def test_what_is_not_worse_is_not_named(change):
+    assert parity(**change).regressions() == ()
+
+
+def test_without_a_loop_the_whole_kernel_counts():
+    theirs = dataclasses.replace(SIDE, loop=None)
+    ours = dataclasses.replace(theirs, mix=dataclasses.replace(MIX, insns=700))
+    assert Parity("add", "gfx950", ours, theirs).regressions() == ("kernel has 1.17x the instructions",)
+    assert Parity("add", "gfx950", ours, theirs).loop_ratios() is None
+
+
+def test_lds_where_triton_uses_none_is_a_regression():
+    ours, theirs = dataclasses.replace(SIDE, lds_bytes=64), dataclasses.replace(SIDE, lds_bytes=0)
+    assert Parity("add", "gfx950", ours, theirs).regressions() == ("uses 64 bytes of LDS, Triton 0",)
+
+
+def test_json_has_no_infinity():
+    data = parity(mix=dict(ds_write=4)).as_json()
+    assert json.loads(json.dumps(data, allow_nan=False))["ratios"]["ds_write"] is None
+    assert data["widths"]["store"] == [96, 96]
+
+
+def text_of(table) -> str:
+    console = Console(width=160, no_color=True)
+    with console.capture() as captured:
+        console.print(table)
+    return captured.get()
+
+
+def test_tables_show_both_sides():
+    worse = parity(loop=dict(insns=150), spill=7, mix=dict(ds_write=4))
+    full = text_of(parity_table(worse))
+    rows = {line.split()[0]: line.split()[1:] for line in full.splitlines()[2:] if line.strip()}
+    assert rows["insns"] == ["600", "600", "1.00x", "150", "100", "1.50x"]
+    assert rows["spill"] == ["7", "0", "new"] and rows["ds_write"] == ["4", "0", "new"]
+    assert "scratch" not in rows
+    assert "hottest loop has 1.50x the instructions" in text_of(parity_summary([worse]))
+    assert "128 x8" in text_of(metrics_table("matmul", "gfx950", SIDE))
