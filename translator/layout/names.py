@@ -20,7 +20,7 @@ class LayoutNames:
     """Placeholders and role suggestions of one function."""
 
     order: list[Layout] = field(default_factory=list)
-    roles: dict[Layout, list[tuple[int, str]]] = field(default_factory=dict)
+    roles: dict[Layout, list[tuple[int, int, str]]] = field(default_factory=dict)
 
     def spell(self, layout: Layout) -> str:
         """The expression for `layout` with its named part as a placeholder."""
@@ -44,12 +44,12 @@ class LayoutNames:
         tag = f"{self.order.index(root)}_{_slice_tag(layout)}"
         return f"__variant_{tag}_of_{name}__end__"
 
-    def suggest(self, layout: Layout | None, role: str, rank: int) -> None:
-        """`role` names the use; the lowest `rank` wins."""
+    def suggest(self, layout: Layout | None, role: str, rank: int, line: int = 0) -> None:
+        """`role` names the use at `line`; the lowest rank wins, then the first line."""
         while isinstance(layout, Slice):
             layout = layout.parent
-        if layout is not None and (rank, role) not in self.roles.setdefault(layout, []):
-            self.roles[layout].append((rank, role))
+        if layout is not None and (rank, line, role) not in self.roles.setdefault(layout, []):
+            self.roles[layout].append((rank, line, role))
 
     def resolve(self, text: str, taken: set[str]) -> tuple[str, list[tuple[str, Layout]]]:
         """Replace placeholders by names; -> text, and the (name, layout) constants to define, parents first."""
@@ -88,9 +88,9 @@ class LayoutNames:
     def _role(self, layout: Layout, only: bool) -> str:
         if only and isinstance(layout, (Blocked, Linear)):
             return "layout"
-        roles = sorted(self.roles.get(layout, []), key=lambda r: r[0])
+        roles = sorted(self.roles.get(layout, []))
         if roles:
-            return roles[0][1]
+            return roles[0][2]
         if isinstance(layout, Mfma):
             return "mma"
         if isinstance(layout, Wmma):

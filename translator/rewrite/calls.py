@@ -380,7 +380,7 @@ def _store(rw, node: ast.Call, callee: Callee, given, want):
     if fact is None:
         return _with_function(rw, node, callee, {})
     layout = access_layout(rw, node, pointer, ("tt.store",))
-    rw.names.suggest(layout, _store_role(rw, pointer), 2)
+    rw.names.suggest(layout, _store_role(rw, pointer), 2, node.lineno)
     access = pointers.access_of(rw, pointer, layout) if _is_plain_access(rw, node, given) else None
     if access is None:
         children = {a: rw.operand_in(a, fact, layout) for k, a in given.items() if k in ("pointer", "value", "mask")}
@@ -423,7 +423,7 @@ def _atomic(rw, node: ast.Call, callee: Callee, given, want):
         return _with_function(rw, node, callee, {})
     names = ("tt.atomic_rmw", "tt.atomic_cas", "tt.atomic_load", "tt.atomic_store", "amdg.buffer_atomic_rmw")
     layout = access_layout(rw, node, pointer, names)
-    rw.names.suggest(layout, _store_role(rw, pointer).replace("_store", "_atomic"), 3)
+    rw.names.suggest(layout, _store_role(rw, pointer).replace("_store", "_atomic"), 3, node.lineno)
     children = {
         a: rw.operand_in(a, fact, layout) for k, a in given.items() if k in ("pointer", "val", "value", "cmp", "mask")
     }

@@ -184,13 +184,13 @@ def _result_shape(rw, plan: DotPlan) -> str:
 
 def _suggest_names(rw, plan: DotPlan) -> None:
     kind = "dot" if isinstance(plan.result, Blocked) else "mma" if isinstance(plan.result, Mfma) else "wmma"
-    rw.names.suggest(plan.result, kind, 1)
+    rw.names.suggest(plan.result, kind, 1, plan.node.lineno)
     for node, layout in ((plan.a, plan.a_layout), (plan.b, plan.b_layout)):
         inner = node
         while isinstance(inner, (ast.Call, ast.Attribute)):
             inner = inner.func if isinstance(inner, ast.Call) else inner.value
         if isinstance(inner, ast.Name) and rw.tensor(inner) is not None:
-            rw.names.suggest(layout, f"{inner.id.lower()}_operand", 1)
+            rw.names.suggest(layout, f"{inner.id.lower()}_operand", 1, plan.node.lineno)
 
 
 def emit_dot_scaled(rw: "FunctionRewriter", node: ast.Call, callee, given, want) -> str:

@@ -229,7 +229,9 @@ class FunctionRewriter:
             return calls.cheap(self, node)
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
             return False
-        if isinstance(node, (*ELEMENTWISE_NODES, ast.Subscript)):
+        if isinstance(node, ast.Subscript):
+            return self.cheap(node.value)
+        if isinstance(node, ELEMENTWISE_NODES):
             return all(self.cheap(c) for c in ast.iter_child_nodes(node) if isinstance(c, ast.expr))
         return isinstance(node, ast.Attribute) and self.cheap(node.value)
 
@@ -331,16 +333,16 @@ class FunctionRewriter:
             else:
                 want = self.web_home(web) or self.default_layout(fact.shape)
         if state.split:
-            self.changed |= state.demand(want)
+            self.changed |= state.demand(want, (node.lineno, node.col_offset))
             base, offsets = pointers.names_of(self, state, want)
             return f"({base} + {offsets})"
         if state.cheap:
-            self.changed |= state.demand(want)
+            self.changed |= state.demand(want, (node.lineno, node.col_offset))
             return self.variant_name(state, want)
         if state.home is None:
             state.home = self.web_home(web) or want
         if web.is_parameter and not any(d for d in web.definitions if not isinstance(d.node, ast.arg)):
-            self.changed |= state.demand(want)
+            self.changed |= state.demand(want, (node.lineno, node.col_offset))
             if len(state.variants) == 1:
                 state.home = want
             elif state.home not in state.variants:
@@ -442,6 +444,8 @@ class FunctionRewriter:
         for _ in range(MAX_ROUNDS):
             self.changed = False
             self.record = Record()
+            for state in self.states.values():
+                state.settle()
             self.edits: list[tuple[int, int, str]] = []
             self.signature()
             self.block(self.tree.body)
@@ -594,7 +598,7 @@ class FunctionRewriter:
         lines = []
         for layout in layouts:
             if role:
-                self.names.suggest(layout, *role)
+                self.names.suggest(layout, *role, s.lineno)
             variant = name if layout == layouts[0] else self.names.variant(name, layout)
             lines.append(self.assign_text(s, name, variant, layout))
         lines += self.conversions_after(s, ast.Name(id=name))

@@ -357,7 +357,7 @@ def _split_texts(rw, address: Address, layout: Layout) -> tuple[str, str]:
     state = rw.state(address.web)
     for axis in reversed(address.web_axes):
         layout = Slice(axis, layout)
-    rw.changed |= state.demand(layout)
+    rw.changed |= state.demand(layout, (address.base.lineno, address.base.col_offset))
     base, offsets = names_of(rw, state, layout)
     if address.web_axes:
         rank = rw.fact(address.base).rank + len(address.web_axes)

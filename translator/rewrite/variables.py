@@ -36,13 +36,21 @@ class WebState:
     variants: list[Layout] = field(default_factory=list)
     converted: list[Layout] = field(default_factory=list)
     split: SplitPointer | None = None
+    first_use: dict[Layout, tuple[int, int]] = field(default_factory=dict)
 
-    def demand(self, layout: Layout) -> bool:
-        """Record that a use needs `layout`; True when that is new."""
+    def demand(self, layout: Layout, place: tuple[int, int]) -> bool:
+        """Record that the use at `place` (line, column) needs `layout`; True when that is new."""
+        earliest = self.first_use.get(layout)
+        if earliest is None or place < earliest:
+            self.first_use[layout] = place
         if layout in self.variants:
-            return False
+            return self.first_use[layout] != earliest and len(self.variants) > 1
         self.variants.append(layout)
         return True
+
+    def settle(self) -> None:
+        """Order the variants by first use: the first one keeps the author's name."""
+        self.variants.sort(key=self.first_use.__getitem__)
 
     def demand_converted(self, layout: Layout) -> bool:
         if layout in self.converted:

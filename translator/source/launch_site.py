@@ -141,7 +141,7 @@ def launch_sites(program: Program, module: Scope, kernel: ast.FunctionDef) -> li
                     if called == kernel.name:
                         out.append(_site(node, names, every, scope, program, body))
 
-    visit(program.tree_of(module), module)
+    visit(module.body, module)
     return sorted(out, key=lambda site: site.line)
 
 

@@ -95,6 +95,12 @@ class Program:
             raise Raised(ModuleNotFoundError(f"no module named {name} on the search path", name=name))
         return self.module_of(file)
 
+    def import_known(self, name: str) -> Scope:
+        """The scope of a user's module that has been read already."""
+        known = self._modules[name]
+        assert isinstance(known, Scope), f"bug in gluonize: {name} is {known!r}, not a module of the user"
+        return known
+
     def _is_shadowed(self, top: str) -> bool:
         return top == "numpy" and find_module(top, self.search_path) is None
 

@@ -34,6 +34,7 @@ class Scope:
     ):  # fmt: skip
         self.program, self.path, self.module, self.kind = program, path, module, kind
         self.qualname, self.parent, self.package, self.folders = qualname, parent, package, folders
+        self.body = body
         self.bindings = index_bindings(body, parameters)
         self.namespace = ModuleType(module)
         self.namespace.__file__ = path
