@@ -266,8 +266,18 @@ class _Derivation:
         elif name in self.integer_pointers or _INDEX_NAMES.search(name):
             why = "its values are used as indices" if name in self.integer_pointers else "its name"
             self._typed(name, "*i64", spec, f"{why}; torch indices are int64")
+        elif shown := self._shown_float():
+            self._typed(name, "*" + shown, spec, "no dtype is shown; as the other tensors of the launch")
         else:
             self._typed(name, "*fp32", spec, "no dtype is shown; fp32 is assumed")
+
+    def _shown_float(self) -> str:
+        """The floating-point element type that most pointers of the launch show (the first of them if several do)."""
+        if self.site is None:
+            return ""
+        arguments = [self.site.arguments[name] for name in self.args if name in self.pointers and name in self.site.arguments]
+        found = [kind for kind in map(self.site.tensor_type, arguments) if kind in ("fp16", "bf16", "fp32")]
+        return max(found, key=found.count, default="")
 
     def _scalar(self, name: str, param: Any, expression: ast.expr | None, spec: LaunchSpec) -> None:
         site = self.site
