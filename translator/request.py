@@ -23,7 +23,7 @@ class TranslateRequest:
     launch. import_hosts: really import modules whose constants cannot be evaluated statically. fallback: `general` adds
     an assumption-free kernel and a launcher that picks. num_buffers, strategy: for pipelined loops, None to choose.
     optimize: `parity` or `aggressive`. keep_going: leave out a kernel that is refused instead of giving up the file.
-    rules: folders with more rewrite rows.
+    rules: folders with more rewrite rows. standalone: write the kernels and what they need, without the host code.
     """
 
     source: str
@@ -39,6 +39,7 @@ class TranslateRequest:
     optimize: str = "parity"
     keep_going: bool = False
     rules: tuple[str, ...] = ()
+    standalone: bool = False
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rules.targets import Target, parse_targets
 from translator.cli.inputs import check_source, is_path, resolve_source, select_launches, source_folders, source_name
@@ -92,7 +92,9 @@ def _plan_batch(options: TranslateOptions, targets: tuple[Target, ...]) -> tuple
     stems = launch_stems(spec.id for spec in chosen)
     return tuple(
         PlannedFile(
-            _request(options, resolve_source(spec, options.launches), row, (spec.kernel,), (spec,)),
+            replace(
+                _request(options, resolve_source(spec, options.launches), row, (spec.kernel,), (spec,)), standalone=True
+            ),
             os.path.join(options.out_dir, f"{stems[spec.id]}_{row.name}.py"),
             spec.id,
         )

@@ -1,0 +1,189 @@
+"""What a translated kernel needs before it in the file: imports, constants, and functions used as values."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import enum
+import inspect
+import math
+import textwrap
+import types
+from dataclasses import dataclass, field
+from typing import Any
+
+import triton.language as tl
+from triton.experimental.gluon import language as gl
+from triton.language.core import constexpr
+from triton.runtime.jit import ConstexprFunction, JITFunction
+
+from translator.diagnostics import Diagnostic, TranslationError
+
+BASE_IMPORTS = (
+    "from triton.experimental import gluon",
+    "from triton.experimental.gluon import language as gl",
+)
+
+
+@dataclass
+class Prelude:
+    """Import lines and definitions, in the order in which they must stand."""
+
+    imports: set[str] = field(default_factory=set)
+    definitions: list[str] = field(default_factory=list)
+    names: dict[str, Any] = field(default_factory=dict)
+
+    def add(self, name: str, value: Any, user: Any) -> None:
+        """Make `name` mean `value` for the function `user`. Raises TranslationError for what has no source form."""
+        if name in self.names:
+            if not _same(self.names[name], value):
+                raise _refuse(user, name, "two functions of this kernel mean different things by this name")
+            return
+        self.names[name] = value
+        if isinstance(value, types.ModuleType):
+            self._module(name, value)
+        elif isinstance(value, JITFunction):
+            self._jit(name, value)
+        elif isinstance(value, ConstexprFunction):
+            self._plain_function(name, value.fn, "@gluon.constexpr_function\n")
+        elif getattr(value, "__triton_builtin__", False) or _is_language(value):
+            self._language(name, value, user)
+        elif isinstance(value, type):
+            self._class(name, value, user)
+        elif hasattr(builtins, name) and getattr(builtins, name) is value:
+            return
+        elif callable(value) and isinstance(value, types.FunctionType):
+            self._plain_function(name, value, "")
+        else:
+            self.definitions.append(f"{name} = {literal(value, user, name)}")
+
+    def _module(self, name: str, value: types.ModuleType) -> None:
+        module = value.__name__
+        if module == "triton.language":
+            self.imports.add("import triton.language as tl" if name == "tl" else f"import triton.language as {name}")
+        elif "." in module:
+            parent, _, last = module.rpartition(".")
+            # Triton maps the generic module to the target's own while it compiles.
+            parent = parent.replace("triton.language.extra.hip", "triton.language.extra")
+            self.imports.add(f"from {parent} import {last}" + (f" as {name}" if name != last else ""))
+        else:
+            self.imports.add(f"import {module}" + (f" as {name}" if name != module else ""))
+
+    def _language(self, name: str, value: Any, user: Any) -> None:
+        own = getattr(value, "__name__", name)
+        if isinstance(value, tl.dtype):
+            found = next((n for n in dir(gl) if getattr(gl, n) is value or _same(getattr(gl, n), value)), None)
+            self.definitions.append(f"{name} = gl.{found}")
+            return
+        module = getattr(value, "__module__", "")
+        if hasattr(gl, own) and getattr(tl, own, None) is value:
+            module = "triton.experimental.gluon.language"
+        elif hasattr(tl, own) and getattr(tl, own) is value:
+            module = "triton.language"
+        if not module:
+            raise _refuse(user, name, f"{value!r} has no importable name")
+        module = module.replace("triton.language.extra.hip", "triton.language.extra")
+        self.imports.add(f"from {module} import {own}" + (f" as {name}" if name != own else ""))
+
+    def _jit(self, name: str, value: JITFunction) -> None:
+        """A jit function used as a value (a combine function) or from unreached code: names translated, no layouts."""
+        if value.__module__.startswith("triton."):
+            own = value.__name__
+            self.imports.add(f"from {value.__module__} import {own}" + (f" as {name}" if own != name else ""))
+            return
+        text, used = plain_translation(value, self)
+        if value.__name__ != name:
+            text = text.replace(f"def {value.__name__}(", f"def {name}(", 1)
+        for inner, inner_value in used.items():
+            self.add(inner, inner_value, value)
+        self.definitions.append(f"@gluon.jit\n{text.rstrip()}\n")
+
+    def _plain_function(self, name: str, function: Any, decorator: str) -> None:
+        source = textwrap.dedent(inspect.getsource(function))
+        source = source[source.index("def ") :]
+        code = function.__code__
+        for used in sorted({*code.co_names, *(n for c in code.co_consts if isinstance(c, types.CodeType) for n in c.co_names)}):
+            if used in function.__globals__ and not hasattr(builtins, used):
+                self.add(used, function.__globals__[used], function)
+        self.definitions.append(f"{decorator}{source.rstrip()}\n")
+
+    def _class(self, name: str, value: type, user: Any) -> None:
+        if issubclass(value, tuple) and hasattr(value, "_fields"):
+            self.imports.add("from collections import namedtuple")
+            self.definitions.append(f"{name} = namedtuple({value.__name__!r}, {list(value._fields)!r})")
+            return
+        if issubclass(value, enum.Enum):
+            self.imports.add("import enum")
+            members = "\n".join(f"    {m.name} = {m.value!r}" for m in value)
+            base = next(b.__name__ for b in value.__mro__[1:] if b in (enum.IntEnum, enum.IntFlag, enum.Flag, enum.Enum))
+            self.definitions.append(f"class {name}(enum.{base}):\n{members}\n")
+            return
+        if value.__module__ == "builtins":
+            return
+        raise _refuse(user, name, f"class {value.__qualname__} cannot be written into the output")
+
+
+def _is_language(value: Any) -> bool:
+    module = getattr(value, "__module__", "") or ""
+    return isinstance(value, tl.dtype) or (callable(value) and module.startswith(("triton.language", "triton.experimental")))
+
+
+def _same(a: Any, b: Any) -> bool:
+    if a is b:
+        return True
+    if isinstance(a, constexpr) and isinstance(b, constexpr):
+        return type(a.value) is type(b.value) and a.value == b.value
+    return type(a) is type(b) and not callable(a) and bool(a == b)
+
+
+def _refuse(user: Any, name: str, why: str) -> TranslationError:
+    fn = getattr(user, "fn", user)
+    code = getattr(fn, "__code__", None)
+    file, line = (code.co_filename, code.co_firstlineno) if code else ("", 0)
+    return TranslationError(Diagnostic("global", f"`{name}` cannot be carried over", file, line, 1, why))
+
+
+def literal(value: Any, user: Any = None, name: str = "") -> str:
+    """A constant as source text."""
+    if isinstance(value, constexpr):
+        return f"gl.constexpr({literal(value.value, user, name)})"
+    if isinstance(value, tl.dtype):
+        found = next((n for n in dir(gl) if isinstance(getattr(gl, n), tl.dtype) and getattr(gl, n) == value), None)
+        if found:
+            return f"gl.{found}"
+    if isinstance(value, float) and (math.isinf(value) or math.isnan(value)):
+        return f'float("{value}")'
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return repr(value)
+    if isinstance(value, (list, tuple)):
+        items = [literal(v, user, name) for v in value]
+        if isinstance(value, list):
+            return "[" + ", ".join(items) + "]"
+        return "(" + ", ".join(items) + ("," if len(items) == 1 else "") + ")"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{literal(k, user, name)}: {literal(v, user, name)}" for k, v in value.items()) + "}"
+    raise _refuse(user, name, f"its value {value!r} has no source form")
+
+
+def plain_translation(fn: JITFunction, prelude: Prelude) -> tuple[str, dict[str, Any]]:
+    """A function without layouts of its own: `tl.` names become `gl.` names; -> text and the globals it uses."""
+    from translator.rewrite.splice import SourceText, replace_spans
+
+    source = SourceText(fn.src)
+    tree = ast.parse(fn.src).body[0]
+    local = {a.arg for a in [*tree.args.args, *tree.args.kwonlyargs]}
+    local |= {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    env = fn.__globals__
+    edits: list[tuple[int, int, str]] = []
+    used: dict[str, Any] = {}
+    skip: set[ast.AST] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id not in local:
+            base = env.get(node.value.id)
+            if isinstance(base, types.ModuleType) and base.__name__ == "triton.language" and hasattr(gl, node.attr):
+                edits.append((*source.span(node), f"gl.{node.attr}"))
+                skip.add(node.value)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and node not in skip and node.id not in local and node.id in env:
+            used[node.id] = env[node.id]
+    return replace_spans(source.text, 0, len(source.text), edits), used
