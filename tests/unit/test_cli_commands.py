@@ -45,6 +45,7 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(translate_run, "TRANSLATE", "cli_stand_in:translate_kernel")
     monkeypatch.setattr(translate_run, "VALIDATE", "cli_stand_in:no_such_function")
+    translate_run.is_available.cache_clear()
     (tmp_path / "scale.py").write_text(SOURCE)
     (tmp_path / "l.json").write_text(json.dumps([launch()]))
     return tmp_path
@@ -154,9 +155,18 @@ def test_keep_going_writes_the_other_kernels_and_still_says_so(folder):
 
 
 def test_without_keep_going_the_first_refusal_ends_the_run(folder):
-    write_launches(folder, launch("no", "refusing_kernel"))
-    assert quick("translate", "scale.py", "-t", "gfx950,gfx942", "-l", "l.json", "--json", "r.json") == 2
-    assert [(r["target"], r["status"]) for r in results(folder)] == [("gfx950", "refused")]
+    write_launches(folder, launch("no", "refusing_kernel", source="scale.py"), launch(source="scale.py"))
+    words = ["translate", "-l", "l.json", "-t", "gfx950", "--out-dir", "out", "--json", "r.json", "-j", "2"]
+    assert quick(*words) == 2
+    assert [(r["id"], r["status"]) for r in results(folder)] == [("no", "refused")]
+    assert os.listdir(folder / "out") == []
+
+
+def test_without_keep_going_nobody_waits_for_the_rest(folder):
+    write_launches(folder, launch("no", "refusing_kernel", source="scale.py"), launch("s", "slow_kernel", source="scale.py"))
+    started = time.monotonic()
+    assert quick("translate", "-l", "l.json", "-t", "gfx950", "--out-dir", "out", "-j", "2") == 2
+    assert time.monotonic() - started < 20
 
 
 def test_batch_mode_has_a_file_and_a_result_per_launch_and_target(folder, capfd):
@@ -192,7 +202,7 @@ def test_a_bug_has_status_3_and_what_to_report(folder, capfd):
 
 
 def test_a_bug_outside_the_children_has_status_3(folder, capfd, monkeypatch):
-    monkeypatch.setattr(translate_run, "is_available", lambda _: 1 / 0)
+    monkeypatch.setattr(translate_run, "FileReport", lambda *_, **__: 1 / 0)
     assert quick("translate", "scale.py", "-t", "gfx950", "-l", "l.json") == 3
     err = capfd.readouterr().err
     assert "this is a bug in gluonize" in err and "ZeroDivisionError" in err and "gluonize 0." in err
@@ -236,8 +246,10 @@ def test_a_translation_that_does_not_compile_is_no_result(folder, capfd):
 def test_what_triton_cannot_compile_either_is_a_refusal(folder, monkeypatch):
     (folder / "scale.py").write_text(SOURCE.replace("x * 3", "x * tl.arange(0, 2)"))
     assert run(["translate", "scale.py", "-t", "gfx1100", "-l", "l.json", "--json", "r.json"]) == 2
+    assert not (folder / "scale_gfx1100.py").exists() and not (folder / "scale_gfx1100.rejected.py").exists()
     (found,) = results(folder)
-    assert found["status"] == "refused" and "Triton's own compile of the source fails too" in found["diagnostics"][0]["why"]
+    assert (found["status"], found["output"]) == ("refused", None)
+    assert "Triton's own compile of the source fails too" in found["diagnostics"][0]["why"]
 
 
 @pytest.mark.compile

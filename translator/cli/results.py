@@ -61,6 +61,7 @@ def result_entries(report: FileReport) -> list[dict]:
                 "kernel": checked.outcome.spec.kernel,
                 "status": status,
                 **shared,
+                "output": report.output if status == "translated" else None,
                 "diagnostics": whole + [found.as_json() for found in checked.diagnostics],
                 "choices": list(checked.outcome.choices),
                 "assumptions": list(checked.outcome.assumptions),

@@ -11,7 +11,7 @@ from translator.cli.console import Verbosity, print_diagnostics, rich_console
 from translator.cli.inputs import job_count
 from translator.cli.results import result_entries, write_json
 from translator.cli.translate_plan import PlannedFile, TranslateOptions, plan_translation
-from translator.cli.translate_run import FileReport, process_file
+from translator.cli.translate_run import FileReport, process_file, write_output
 from translator.lowering.worker import WorkerPool
 
 __all__ = ["TranslateOptions", "run_translate"]
@@ -40,16 +40,16 @@ def _reports(plan: tuple[PlannedFile, ...], options: TranslateOptions) -> Iterat
         pending = [threads.submit(process_file, planned, options, pool) for planned in plan]
         try:
             for future in pending:
-                report = future.result()
+                report = write_output(future.result())
                 yield report
                 if report.output is None and not options.keep_going:
                     break
-        except BaseException:
-            pool.kill()
-            raise
         finally:
+            # Nothing is left to do, or the rest is not wanted any more: after a refusal, an error or Ctrl-C.
             for future in pending:
                 future.cancel()
+            if not all(future.done() for future in pending):
+                pool.kill()
 
 
 def _status(reports: list[FileReport]) -> int:

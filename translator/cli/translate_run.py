@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import os
 import tempfile
@@ -38,13 +39,15 @@ class CheckedLaunch:
 
 @dataclass(frozen=True)
 class FileReport:
-    """What became of one output file. output: its path once written, else None. bug: an internal error, as text."""
+    """What became of one output file. text: still to be written; output: its path once written, else None.
+    bug: an internal error, as text."""
 
     planned: PlannedFile
     status: str
     launches: tuple[CheckedLaunch, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
     notes: tuple[str, ...] = ()
+    text: str | None = None
     output: str | None = None
     seconds: float = 0.0
     bug: str = ""
@@ -54,6 +57,7 @@ class FileReport:
         return any(x.validation.get("status") == "mismatch" for x in self.launches)
 
 
+@functools.cache
 def is_available(function: str) -> bool:
     """Whether the stage behind `module:function` is part of this build."""
     module, _, name = function.partition(":")
@@ -65,7 +69,7 @@ def is_available(function: str) -> bool:
 
 
 def process_file(planned: PlannedFile, options: TranslateOptions, pool: WorkerPool) -> FileReport:
-    """Everything for one output file. Nothing is written unless all its launches compile, or with keep_going those kept."""
+    """Everything for one output file but writing it, which `write_output` does, in the order of the plan."""
     request = planned.request
     if not is_available(TRANSLATE):
         found = Diagnostic("not-available", "this build has no translation stage", request.source)
@@ -85,31 +89,45 @@ def process_file(planned: PlannedFile, options: TranslateOptions, pool: WorkerPo
     if result.text is None:
         launches = tuple(CheckedLaunch(o, o.status, o.diagnostics) for o in result.outcomes)
         return replace(report, launches=launches)
-    return _check_and_write(report, result, options, pool)
+    return _checked(report, result, options, pool)
 
 
-def _check_and_write(
-    report: FileReport, result: TranslateResult, options: TranslateOptions, pool: WorkerPool
-) -> FileReport:
-    output = report.planned.output
+def _checked(report: FileReport, result: TranslateResult, options: TranslateOptions, pool: WorkerPool) -> FileReport:
+    """The report of a text after its launches were compiled, compared and validated; nothing is written yet."""
     with tempfile.TemporaryDirectory(prefix="gluonize-") as folder:
         # Checked where it cannot be mistaken for a result; under its final name, which compiler messages quote.
-        draft = os.path.join(folder, os.path.basename(output))
+        draft = os.path.join(folder, os.path.basename(report.planned.output))
         write_whole(draft, result.text)
         launches = tuple(_check(outcome, draft, report.planned, options, pool) for outcome in result.outcomes)
-    broken = [x for x in launches if x.status == "failed"]
+    statuses = [x.status for x in launches]
+    beyond_triton = any(x.status == "refused" and x.outcome.status == "translated" for x in launches)
+    if "failed" in statuses:
+        status = "failed"
+    elif "translated" in statuses and (options.keep_going or not beyond_triton):
+        status = "translated"
+    else:
+        status = "refused" if launches else result.status
+    return replace(report, launches=launches, status=status, text=result.text)
+
+
+def write_output(report: FileReport) -> FileReport:
+    """Write what `process_file` made: the output when it is good, `NAME.rejected.py` when it does not compile."""
+    if report.text is None:
+        return report
+    output = report.planned.output
+    bare = replace(report, text=None)
     try:
-        if not broken:
-            write_whole(output, result.text)
-            return replace(report, launches=launches, output=output)
-        # Code that does not compile is no result, but whoever looks into it needs it.
-        rejected = os.path.splitext(output)[0] + ".rejected.py"
-        write_whole(rejected, result.text)
-        note = f"the text that did not compile is in {rejected}"
-        status = "refused" if all(x.status == "refused" for x in launches) else "failed"
-        return replace(report, launches=launches, status=status, notes=(*report.notes, note))
+        if report.status == "translated":
+            write_whole(output, report.text)
+            return replace(bare, output=output)
+        if report.status == "failed":
+            # Code that does not compile is no result, but whoever looks into it needs it.
+            rejected = os.path.splitext(output)[0] + ".rejected.py"
+            write_whole(rejected, report.text)
+            return replace(bare, notes=(*report.notes, f"the text that did not compile is in {rejected}"))
+        return bare
     except TranslationError as error:
-        return replace(report, launches=launches, status="failed", diagnostics=(*report.diagnostics, *error.diagnostics))
+        return replace(bare, status="failed", diagnostics=(*report.diagnostics, *error.diagnostics))
 
 
 def _check(

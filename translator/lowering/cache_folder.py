@@ -36,7 +36,9 @@ def use_cache_folder() -> Path:
 
 
 def prune_cache_folder(folder: Path, keep: int = MAX_ENTRIES) -> int:
-    """Delete the oldest entries beyond `keep`; returns how many went."""
+    """Delete the oldest entries of our own folder beyond `keep`; returns how many went. The user's own is left alone."""
+    if folder.parent.name.partition("-")[0] != "gluonize":
+        return 0
     try:
         entries = [(entry.stat().st_mtime, entry.path) for entry in os.scandir(folder) if entry.is_dir()]
     except OSError:

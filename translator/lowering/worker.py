@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from translator.diagnostics import Diagnostic, InternalError, TranslationError
-from translator.lowering.cache_folder import use_cache_folder
+from translator.lowering.cache_folder import prune_cache_folder, use_cache_folder
 from translator.lowering.stderr_log import error_lines, read_log
 from translator.lowering.worker_process import HEADER_BYTES, write_frame
 
@@ -59,6 +59,7 @@ class WorkerPool:
         self._lock = threading.Lock()
         self._waiting = 0
         self._closed = False
+        self._pruned = False
 
     def submit(
         self, function: str, /, *args: Any, timeout: float | None = None, what: str = "", **kwargs: Any
@@ -198,7 +199,9 @@ class _Worker:
     def _start(self) -> None:
         if self.killed:
             raise CancelledError
-        use_cache_folder()
+        if not self.pool._pruned:
+            self.pool._pruned = True
+            prune_cache_folder(use_cache_folder())
         handle, self.log = tempfile.mkstemp(prefix="gluonize-child-")
         self.done = 0
         # A session of its own: Ctrl-C reaches the parent only, which then kills its children.
