@@ -1,5 +1,6 @@
 """Whole command lines: exit statuses, messages, files, JSON."""
 
+import importlib.resources
 import importlib.util
 import json
 import os
@@ -8,6 +9,7 @@ import subprocess
 import sys
 import time
 
+import jsonschema
 import pytest
 
 from translator.cli import translate_run
@@ -55,15 +57,31 @@ def write_launches(folder, *launches):
     (folder / "l.json").write_text(json.dumps({"version": 1, "launches": list(launches)}))
 
 
+SCHEMA = json.loads(importlib.resources.files("translator.cli").joinpath("results.schema.json").read_text())
+
+
 def results(folder):
+    """The results that a command wrote, checked against the published schema."""
     data = json.loads((folder / "r.json").read_text())
-    assert data["version"] == 1
+    jsonschema.validate(data, SCHEMA)
     return data["results"]
 
 
 def quick(*words):
     """Run without compiling."""
     return run([*words, "--no-compile"])
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [dict(status="ok"), dict(diagnostics=[{"code": "x"}]), dict(parity={"ratios": {}}), dict(validation={}), dict(output=3)],
+    ids=lambda wrong: next(iter(wrong)),
+)
+def test_the_schema_refuses_what_it_does_not_describe(wrong):
+    good = {"id": "a", "kernel": "k", "target": "gfx950", "status": "translated", "diagnostics": []}
+    jsonschema.validate({"version": 1, "results": [good]}, SCHEMA)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"version": 1, "results": [good | wrong]}, SCHEMA)
 
 
 # --- bad input: one message, status 2, nothing written
