@@ -44,6 +44,11 @@ class Prelude:
             self._module(name, value)
         elif isinstance(value, JITFunction):
             self._jit(name, value)
+        elif isinstance(value, constexpr):
+            if isinstance(value.value, types.FunctionType):  # a function under `@tl.constexpr`
+                self._plain_function(name, value.value, "@gl.constexpr\n")
+            else:
+                self.definitions.append(f"{name} = {literal(value, user, name)}")
         elif isinstance(value, ConstexprFunction):
             self._plain_function(name, value.fn, "@gluon.constexpr_function\n")
         elif getattr(value, "__triton_builtin__", False) or _is_language(value):
@@ -124,7 +129,7 @@ class Prelude:
 
 
 def _is_language(value: Any) -> bool:
-    module = getattr(value, "__module__", "") or ""
+    module = getattr(type(value) if not callable(value) else value, "__module__", "") or ""
     return isinstance(value, tl.dtype) or (callable(value) and module.startswith(("triton.language", "triton.experimental")))
 
 
