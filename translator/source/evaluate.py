@@ -175,7 +175,7 @@ class Evaluator:
     def _Compare(self, node, scope, before):
         try:
             left = self.evaluate(node.left, scope, before)
-        except Undetermined:
+        except (Undetermined, Raised):
             if (answer := self._other_vendor(node, scope)) is None:
                 raise
             return answer

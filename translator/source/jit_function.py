@@ -272,13 +272,16 @@ class JitBuilder:
         namespace = scope.namespace.__dict__
         annotated = {n.id for a in ast.walk(node) if isinstance(a, ast.arg) and a.annotation for n in ast.walk(a.annotation) if isinstance(n, ast.Name)}
         stored = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        in_body = _names_in_body(node)
         for name, first, chains in _mentioned(node):
             if name in _MODULE_NAMES:
                 continue
             try:
                 value = scope.lookup(name)
             except NoValue as error:
-                if not hasattr(builtins, name) and name not in stored:
+                if name not in in_body:  # Triton evaluates defaults even when the launch gives the value
+                    namespace[name] = UnresolvedDefault(name, self._diagnostic(name, scope.place(first), error))
+                elif not hasattr(builtins, name) and name not in stored:
                     self._miss(name, scope.place(first), error)
                 continue
             if getattr(builtins, name, _ABSENT) is value:
@@ -501,6 +504,11 @@ def _mentioned(node: ast.AST) -> list[tuple[str, ast.Name, list[ast.Attribute]]]
                     first[inner.id] = inner
     ordered = sorted(first.items(), key=lambda item: (item[1].lineno, item[1].col_offset))
     return [(name, where, chains.get(name, [])) for name, where in ordered]
+
+
+def _names_in_body(node: ast.AST) -> set[str]:
+    body = node.body if isinstance(node, (ast.FunctionDef, ast.ClassDef)) else []
+    return {inner.id for statement in body for inner in ast.walk(statement) if isinstance(inner, ast.Name)}
 
 
 def _no_such_kernel(module: Scope, qualname: str, part: str) -> Diagnostic:
