@@ -42,7 +42,7 @@ class FunctionRewriter:
         self.pointer_roots: dict[str, str] = {}  # helper's pointer parameter -> the kernel parameter it comes from
         self.bare_pointers: set[str] = set()  # helper's pointer parameters that are kernel arguments as they came
         self.fresh_names: dict[tuple[int, str], str] = {}
-        self.webs = build_webs(self.tree, self.taken, self.unrolled)
+        self.webs = build_webs(self.tree, self.taken, self.unrolled, self.dynamic)
         self.states: dict[int, WebState] = {}
         self.changed = False
         self.loops: tuple[ast.AST, ...] = ()
@@ -64,6 +64,9 @@ class FunctionRewriter:
     def unrolled(self, loop: ast.For) -> bool:
         fact = self.fact(loop.iter.func) if isinstance(loop.iter, ast.Call) else None
         return isinstance(fact, ConstFact) and fact.value in (tl.static_range, gl.static_range)
+
+    def dynamic(self, branch: ast.If) -> bool:
+        return isinstance(self.fact(branch.test), TensorFact)
 
     def fact(self, node: ast.AST) -> Any:
         return self.frame.fact(node)

@@ -44,8 +44,8 @@ class Webs:
 
 
 class _Builder:
-    def __init__(self, taken: Callable[[ast.AST], bool], unrolled: Callable[[ast.For], bool]):
-        self.taken, self.unrolled = taken, unrolled
+    def __init__(self, taken, unrolled, dynamic):
+        self.taken, self.unrolled, self.dynamic = taken, unrolled, dynamic
         self.definitions: list[Definition] = []
         self.index: dict[tuple[ast.AST, str], int] = {}
         self.parent: list[int] = []
@@ -131,23 +131,24 @@ class _Builder:
             self.block(then_env, s.body)
         if orelse:
             self.block(else_env, s.orelse)
-        dynamic = self.taken(s.body[0]) and (orelse or not s.orelse)
+        dynamic = self.dynamic(s)
         if _returns(s.body) and not _returns(s.orelse):
             then_env = else_env
         elif s.orelse and _returns(s.orelse):
             else_env = then_env
         if not body and not orelse:
             return
-        merged = {}
-        for name in {*then_env, *else_env}:
-            a, b = then_env.get(name, set()), else_env.get(name, set())
-            merged[name] = a | b
-            if dynamic and a != b and a and b:
-                self.union([*a, *b])
-        if body and not orelse and s.orelse:
-            merged = then_env
-        elif orelse and not body:
-            merged = else_env
+        if dynamic:
+            # Triton keeps a name after a run-time branch if it was live before or both sides define it.
+            merged = {}
+            for name in {*then_env, *else_env}:
+                a, b = then_env.get(name, set()), else_env.get(name, set())
+                if a and b:
+                    merged[name] = a | b
+                    if a != b:
+                        self.union([*a, *b])
+        else:
+            merged = then_env if body else else_env
         env.clear()
         env.update(merged)
 
@@ -169,6 +170,9 @@ class _Builder:
         for name, defs in before.items():
             if env[name] != defs:
                 self.union([*defs, *env[name]])
+        if not (isinstance(s, ast.For) and self.unrolled(s)):
+            for name in [n for n in env if n not in before]:
+                del env[name]  # defined in the loop only: not visible after it
 
 
 def _walk(node: ast.AST):
@@ -187,10 +191,17 @@ def _returns(body) -> bool:
 
 
 def build_webs(
-    function: ast.FunctionDef, taken: Callable[[ast.AST], bool], unrolled: Callable[[ast.For], bool]
+    function: ast.FunctionDef,
+    taken: Callable[[ast.AST], bool],
+    unrolled: Callable[[ast.For], bool],
+    dynamic: Callable[[ast.If], bool],
 ) -> Webs:
-    """Webs of `function`; `taken(statement)` says whether the traced specialization reached a statement."""
-    builder = _Builder(taken, unrolled)
+    """Webs of `function`.
+
+    `taken(statement)`: whether the traced specialization reached it; `unrolled(loop)`: whether it is a `static_range`;
+    `dynamic(branch)`: whether its condition is only known at run time.
+    """
+    builder = _Builder(taken, unrolled, dynamic)
     env: dict[str, set[int]] = {}
     for arg in [*function.args.args, *function.args.kwonlyargs]:
         builder.define(env, arg.arg, arg, None)
