@@ -256,8 +256,10 @@ def test_a_translation_that_does_not_compile_is_no_result(folder, capfd):
     (found,) = results(folder)
     assert (found["status"], found["output"]) == ("failed", None)
     assert found["diagnostics"][0]["code"] == "compiler-error"
-    assert found["diagnostics"][0]["file"] == "scale_gfx1100.py"
-    assert "scale_gfx1100.rejected.py" in capfd.readouterr().out
+    assert found["diagnostics"][0]["file"] == "scale_gfx1100.rejected.py"
+    captured = capfd.readouterr()
+    assert "the text that did not compile is in scale_gfx1100.rejected.py" in captured.out
+    assert "offsets = gl.program_id(0) * BLOCK + gl.arange(0, BLOCK, row)" in captured.err
 
 
 @pytest.mark.compile

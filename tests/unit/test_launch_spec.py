@@ -97,7 +97,21 @@ def test_refused(data, code, text):
     assert found.code == code and text in found.message and found.file == "L.json"
 
 
-@pytest.mark.parametrize("name", sorted(set(BAD) - {"a string", "type and value", "attr of constexpr", "duplicate ids", "misspelt field", "no such dtype", "no such float"}))
+@pytest.mark.parametrize(
+    "name",
+    sorted(
+        set(BAD)
+        - {
+            "a string",
+            "type and value",
+            "attr of constexpr",
+            "duplicate ids",
+            "misspelt field",
+            "no such dtype",
+            "no such float",
+        }
+    ),
+)
 def test_schema_refuses_it_too(name):
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(BAD[name][0], SCHEMA)
@@ -111,7 +125,11 @@ def test_json_errors_have_line_and_column():
 
 
 def test_every_problem_is_reported_at_once():
-    assert [d.code for d in refused([{**GOOD, "grid": 3}, {**GOOD, "options": {"num_warps": 5}}, {"kernel": "k"}])] == ["spec-field", "spec-field", "spec-missing"]
+    assert [d.code for d in refused([{**GOOD, "grid": 3}, {**GOOD, "options": {"num_warps": 5}}, {"kernel": "k"}])] == [
+        "spec-field",
+        "spec-field",
+        "spec-missing",
+    ]
 
 
 def test_unreadable_file(tmp_path):
@@ -125,7 +143,12 @@ def test_unreadable_file(tmp_path):
 
 
 VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.sampled_from([tl.float16, tl.int32, tl.int1]),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False)
+    | st.text()
+    | st.sampled_from([tl.float16, tl.int32, tl.int1]),
     lambda inner: st.lists(inner, max_size=3) | st.lists(inner, max_size=3).map(tuple),
     max_leaves=8,
 )
@@ -155,7 +178,13 @@ def test_compile_arguments():
         constexprs={"pair": [None, 5, [None]], "B": {"$dtype": "fp16"}}, attrs={"x": "SD", "n": "D", "pair": ["S", "", ["D"]]},
     )  # fmt: skip
     found = compile_arguments(spec, kernel)
-    assert found.signature == {"x": "*fp16", "n": "i32", "pair": ("*fp32", "constexpr", ("i32",)), "B": "constexpr", "D": "constexpr"}
+    assert found.signature == {
+        "x": "*fp16",
+        "n": "i32",
+        "pair": ("*fp32", "constexpr", ("i32",)),
+        "B": "constexpr",
+        "D": "constexpr",
+    }
     assert found.constexprs == {(2, 1): 5, (3,): tl.float16, (4,): 7}
     divisible, range_ = ["tt.divisibility", 16], ["tt.pointer_range", 32]
     assert found.attrs == {(0,): [divisible, range_], (1,): [divisible], (2, 0): [range_], (2, 2, 0): [divisible]}
@@ -164,10 +193,28 @@ def test_compile_arguments():
 @pytest.mark.parametrize(
     "spec,code,text",
     [
-        (LaunchSpec("i", "kernel", signature={"x": "*fp16", "n": "i32", "pair": "i32"}), "spec-missing", "B of kernel has no value"),
-        (LaunchSpec("i", "kernel", signature={"x": "*fp16", "pair": "i32"}, constexprs={"B": 1}), "spec-missing", "n of kernel has no type"),
-        (LaunchSpec("i", "kernel", signature={"x": "*fp16", "n": "i32", "pair": "i32", "B": "i32"}), "spec-type", "B of kernel is a tl.constexpr"),
-        (LaunchSpec("i", "kernel", signature={"x": "*fp16", "n": "i32", "pair": "i32"}, constexprs={"B": 1, "BB": 2}), "spec-unknown-argument", "no argument BB"),
+        (
+            LaunchSpec("i", "kernel", signature={"x": "*fp16", "n": "i32", "pair": "i32"}),
+            "spec-missing",
+            "B of kernel has no value",
+        ),
+        (
+            LaunchSpec("i", "kernel", signature={"x": "*fp16", "pair": "i32"}, constexprs={"B": 1}),
+            "spec-missing",
+            "n of kernel has no type",
+        ),
+        (
+            LaunchSpec("i", "kernel", signature={"x": "*fp16", "n": "i32", "pair": "i32", "B": "i32"}),
+            "spec-type",
+            "B of kernel is a tl.constexpr",
+        ),
+        (
+            LaunchSpec(
+                "i", "kernel", signature={"x": "*fp16", "n": "i32", "pair": "i32"}, constexprs={"B": 1, "BB": 2}
+            ),
+            "spec-unknown-argument",
+            "no argument BB",
+        ),
     ],
     ids=["no value", "no type", "typed constexpr", "unknown argument"],
 )

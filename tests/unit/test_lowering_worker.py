@@ -130,6 +130,15 @@ def test_no_child_outlives_the_pool():
         os.kill(child, 0)
 
 
+def test_modules_in_the_working_folder_do_not_reach_the_children(tmp_path, monkeypatch):
+    for name in ("typing.py", "pickle.py", "triton.py", "translator.py"):
+        (tmp_path / name).write_text("raise RuntimeError('shadowed')\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry])
+    with WorkerPool(1) as pool:
+        assert pool.call(f"{HERE}:double", 3) == 6
+
+
 def test_ctrl_c_kills_the_children(tmp_path):
     note = tmp_path / "child"
     (tmp_path / "jobs.py").write_text(

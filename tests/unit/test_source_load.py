@@ -39,7 +39,9 @@ def load(folder, kernel="k", module="m", **kwargs):
 
 def trace(loaded, constexprs=None, signature=None):
     """The TTIR text of a kernel, for a pointer argument and the given constexprs."""
-    spec = LaunchSpec("i", "k", signature={"p": "*fp32"} if signature is None else signature, constexprs=constexprs or {})
+    spec = LaunchSpec(
+        "i", "k", signature={"p": "*fp32"} if signature is None else signature, constexprs=constexprs or {}
+    )
     args = compile_arguments(spec, loaded.fn, loaded.load_jit)
     target = GPUTarget("hip", "gfx950", 64)
     backend = make_backend(target)
@@ -48,7 +50,9 @@ def trace(loaded, constexprs=None, signature=None):
     backend.load_dialects(context)
     options = backend.parse_options({})
     source = ASTSource(loaded.fn, args.signature, args.constexprs, args.attrs)
-    return str(source.make_ir(target, options, backend.get_codegen_implementation(options), backend.get_module_map(), context))
+    return str(
+        source.make_ir(target, options, backend.get_codegen_implementation(options), backend.get_module_map(), context)
+    )
 
 
 def stored(folder, *args, **kwargs):
@@ -102,13 +106,25 @@ def test_host_code_is_not_executed(project):
 
 
 def test_packages_above_a_module_are_not_executed(project):
-    folder = project({"pkg/__init__.py": BOOBY_TRAP, "pkg/sub/__init__.py": BOOBY_TRAP, "pkg/sub/m.py": HEAD + STORE.format("1.5") + BOOBY_TRAP})
+    folder = project(
+        {
+            "pkg/__init__.py": BOOBY_TRAP,
+            "pkg/sub/__init__.py": BOOBY_TRAP,
+            "pkg/sub/m.py": HEAD + STORE.format("1.5") + BOOBY_TRAP,
+        }
+    )
     assert "1.5" in stored(folder, module="pkg.sub.m")
     assert "1.5" in trace(load_kernel(str(folder / "pkg/sub/m.py"), "k"))
 
 
 def test_import_hosts_does_execute(project, monkeypatch):
-    folder = project({"imported_for_real.py": HEAD + "import os\nX = tl.constexpr(len(os.listdir('.')) * 0 + 6.5)\n" + STORE.format("X")})
+    folder = project(
+        {
+            "imported_for_real.py": HEAD
+            + "import os\nX = tl.constexpr(len(os.listdir('.')) * 0 + 6.5)\n"
+            + STORE.format("X")
+        }
+    )
     assert trace_error(load(folder, module="imported_for_real")).diagnostics[0].code == "source-unresolved"
     loaded = load(folder, module="imported_for_real", import_hosts=True)
     assert "6.5" in trace(loaded) and any("imported" in note for note in loaded.notes)
@@ -118,7 +134,9 @@ def test_import_hosts_does_execute(project, monkeypatch):
 
 
 def test_source_text_and_lines_are_the_users(project):
-    folder = project("# one\n\n" + HEAD + "\n@triton.jit\n\ndef k(p,  # first\n      ):\n    tl.store(p, 1.0)  # kept\n")
+    folder = project(
+        "# one\n\n" + HEAD + "\n@triton.jit\n\ndef k(p,  # first\n      ):\n    tl.store(p, 1.0)  # kept\n"
+    )
     loaded = load(folder)
     assert loaded.line == loaded.fn.def_file_line_number == 8
     assert loaded.fn.file_name == loaded.path == str(folder / "m.py")
@@ -177,7 +195,9 @@ def test_names_of_the_same_file(project, setup, use, text):
     assert text in stored(folder)
 
 
-OTHER = HEAD + "V = tl.constexpr(2.5)\n_H = tl.constexpr(1)\n@triton.jit\ndef helper(x):\n    return x * V\n" + BOOBY_TRAP
+OTHER = (
+    HEAD + "V = tl.constexpr(2.5)\n_H = tl.constexpr(1)\n@triton.jit\ndef helper(x):\n    return x * V\n" + BOOBY_TRAP
+)
 IMPORTS = {
     "absolute": ("from pkg.other import helper", "helper(1.0)"),
     "renamed": ("from pkg.other import helper as h", "h(1.0)"),
@@ -213,12 +233,22 @@ def test_names_of_other_files(project, statement, use):
 def test_star_import_respects_all_and_underscores(project):
     folder = project({"other.py": OTHER, "m.py": HEAD + "from other import *\n" + STORE.format("_H")})
     assert trace_error(load(folder)).diagnostics[0].line == 6
-    project({"other.py": OTHER + "\n__all__ = ['V']\n", "m.py": HEAD + "from other import *\n" + STORE.format("helper(1.0)")})
+    project(
+        {
+            "other.py": OTHER + "\n__all__ = ['V']\n",
+            "m.py": HEAD + "from other import *\n" + STORE.format("helper(1.0)"),
+        }
+    )
     assert "helper cannot be evaluated" in str(trace_error(load(folder)))
 
 
 def test_cyclic_imports(project):
-    folder = project({"a.py": HEAD + "from b import B\nA = tl.constexpr(2.5)\n" + STORE.format("B"), "b.py": "from a import A\nB = A\n"})
+    folder = project(
+        {
+            "a.py": HEAD + "from b import B\nA = tl.constexpr(2.5)\n" + STORE.format("B"),
+            "b.py": "from a import A\nB = A\n",
+        }
+    )
     assert "2.5" in stored(folder, module="a")
 
 
@@ -233,7 +263,9 @@ DECORATORS = {
     "partial": ("import functools\n@functools.partial(triton.jit, noinline=False)\n"),
     "options that are host code": ("@triton.jit(repr=lambda s: 'x', launch_metadata=print, do_not_specialize=['p'])\n"),
     "own wrapper": ("def my(fn):\n    return triton.jit(fn)\n@my\n"),
-    "autotune": ("from triton import autotune as at\n@at(configs=[triton.Config({})], key=[])\n@triton.heuristics({})\n@triton.jit\n"),
+    "autotune": (
+        "from triton import autotune as at\n@at(configs=[triton.Config({})], key=[])\n@triton.heuristics({})\n@triton.jit\n"
+    ),
     "runtime": ("from triton.runtime.jit import jit\n@jit\n"),
 }
 
@@ -246,16 +278,25 @@ def test_decorators(project, text):
 
 
 def test_unknown_decorators_are_looked_through_and_reported(project):
-    folder = project(HEAD + "import lib\n@lib.entry(3)\n@triton.autotune(configs=lib.configs(), key=['n'])\n@triton.jit\ndef k(p):\n    tl.store(p, 2.5)\n")
+    folder = project(
+        HEAD
+        + "import lib\n@lib.entry(3)\n@triton.autotune(configs=lib.configs(), key=['n'])\n@triton.jit\ndef k(p):\n    tl.store(p, 2.5)\n"
+    )
     loaded = load(folder)
     assert "2.5" in trace(loaded)
-    assert [(d.kind, d.name, d.line) for d in loaded.decorators] == [("other", "lib.entry", 4), ("autotune", "triton.autotune", 5), ("jit", "triton.jit", 6)]
+    assert [(d.kind, d.name, d.line) for d in loaded.decorators] == [
+        ("other", "lib.entry", 4),
+        ("autotune", "triton.autotune", 5),
+        ("jit", "triton.jit", 6),
+    ]
     assert any("@lib.entry" in note and "looked through" in note for note in loaded.notes)
     assert not any("autotune" in note for note in loaded.notes)
 
 
 def test_gluon_functions(project):
-    folder = project("from triton.experimental import gluon\nfrom triton.experimental.gluon import language as gl\n@gluon.jit\ndef k(p):\n    gl.store(p, 1.0)\n")
+    folder = project(
+        "from triton.experimental import gluon\nfrom triton.experimental.gluon import language as gl\n@gluon.jit\ndef k(p):\n    gl.store(p, 1.0)\n"
+    )
     assert isinstance(load(folder).fn, GluonJITFunction)
 
 
@@ -288,13 +329,16 @@ def test_nested_kernels(project):
 
 
 def test_a_stub_for_another_platform_is_not_the_kernel(project):
-    folder = project("import torch\nif torch.has_triton():\n    import triton\n    import triton.language as tl\n    @triton.jit\n    def k(p):\n        tl.store(p, 2.5)\nelse:\n    def k(p):\n        raise NotImplementedError\n")
+    folder = project(
+        "import torch\nif torch.has_triton():\n    import triton\n    import triton.language as tl\n    @triton.jit\n    def k(p):\n        tl.store(p, 2.5)\nelse:\n    def k(p):\n        raise NotImplementedError\n"
+    )
     assert "2.5" in stored(folder)
 
 
 def test_aggregate(project):
     folder = project(
-        HEAD + "from triton.language.core import _aggregate as aggregate\n@aggregate\nclass Pair:\n    a: tl.tensor\n    b: tl.constexpr\n"
+        HEAD
+        + "from triton.language.core import _aggregate as aggregate\n@aggregate\nclass Pair:\n    a: tl.tensor\n    b: tl.constexpr\n"
         "    @triton.constexpr_function\n    def __init__(self, a, b):\n        self.a = a\n        self.b = tl.constexpr(b)\n"
         "    @triton.jit\n    def total(self):\n        return self.a + self.b\n"
         "@triton.jit\ndef k(p):\n    v = Pair(tl.load(p), 2.5)\n    tl.store(p, v.total())\n"
@@ -303,7 +347,9 @@ def test_aggregate(project):
 
 
 def test_jit_functions_as_constexprs(project):
-    folder = project({"other.py": OTHER, "m.py": HEAD + "@triton.jit\ndef k(p, F: tl.constexpr):\n    tl.store(p, F(1.0))\n"})
+    folder = project(
+        {"other.py": OTHER, "m.py": HEAD + "@triton.jit\ndef k(p, F: tl.constexpr):\n    tl.store(p, F(1.0))\n"}
+    )
     spec = LaunchSpec("i", "k", "m", constexprs={"F": {"$jit": "other:helper"}})
     loaded = load_for_launch(spec, search_path=[str(folder)])
     assert "2.5" in trace(loaded, spec.constexprs)
@@ -315,11 +361,20 @@ def test_jit_functions_as_constexprs(project):
 
 
 def test_globals_of_the_launch_win(project):
-    text = HEAD + "import lib\nX = tl.constexpr(lib.setting())\nDEEP = lib.flag\nif DEEP:\n    Y = tl.constexpr(2.5)\nelse:\n    Y = tl.constexpr(1.5)\n" + STORE.format("X + Y")
+    text = (
+        HEAD
+        + "import lib\nX = tl.constexpr(lib.setting())\nDEEP = lib.flag\nif DEEP:\n    Y = tl.constexpr(2.5)\nelse:\n    Y = tl.constexpr(1.5)\n"
+        + STORE.format("X + Y")
+    )
     folder = project(text)
     found = trace_error(load(folder)).diagnostics[0]
     assert (found.code, found.line, found.column) == ("source-unresolved", 12, 17)
-    assert "X cannot be evaluated" in found.message and "no module named lib" in found.why and '"globals"' in found.help and "--import" in found.help
+    assert (
+        "X cannot be evaluated" in found.message
+        and "no module named lib" in found.why
+        and '"globals"' in found.help
+        and "--import" in found.help
+    )
     given = {"m:X": {"$constexpr": 4.5}}
     assert "which definition of Y applies (lines 7, 9" in str(trace_error(load(folder, globals=given)))
     ttir = trace(load(folder, globals={**given, "m:DEEP": False}))
@@ -327,7 +382,10 @@ def test_globals_of_the_launch_win(project):
 
 
 def test_a_name_in_dead_code_does_not_matter(project):
-    folder = project(HEAD + "import lib\nX = lib.f()\n@triton.jit\ndef k(p, USE: tl.constexpr):\n    if USE:\n        tl.store(p, X)\n    else:\n        tl.store(p, 2.5)\n")
+    folder = project(
+        HEAD
+        + "import lib\nX = lib.f()\n@triton.jit\ndef k(p, USE: tl.constexpr):\n    if USE:\n        tl.store(p, X)\n    else:\n        tl.store(p, 2.5)\n"
+    )
     loaded = load(folder)
     assert "2.5" in trace(loaded, {"USE": False})
     assert [name for _, name in loaded.unresolved] == ["X"]
@@ -355,11 +413,19 @@ def test_unresolved(project, setup, use, why):
     folder = project(HEAD + setup + "\n" + STORE.format(use))
     found = trace_error(load(folder)).diagnostics[0]
     assert found.code == "source-unresolved" and why in found.why, found
-    assert found.file == str(folder / "m.py") and found.line == len(HEAD.splitlines()) + len(setup.splitlines() or [""]) + 3
+    assert (
+        found.file == str(folder / "m.py")
+        and found.line == len(HEAD.splitlines()) + len(setup.splitlines() or [""]) + 3
+    )
 
 
 def test_a_trace_error_of_another_kind_is_not_explained(project):
-    loaded = load(project(HEAD + "import lib\nX = lib.f()\n@triton.jit\ndef k(p):\n    tl.store(p, tl.arange(0, 3))\n    tl.store(p, X)\n"))
+    loaded = load(
+        project(
+            HEAD
+            + "import lib\nX = lib.f()\n@triton.jit\ndef k(p):\n    tl.store(p, tl.arange(0, 3))\n    tl.store(p, X)\n"
+        )
+    )
     with pytest.raises(Exception) as caught:
         trace(loaded)
     assert explain_trace_error(loaded, caught.value) is None
@@ -395,7 +461,10 @@ def test_bad_sources(project):
 
 
 def test_two_loads_agree(project):
-    files = {"other.py": OTHER, "m.py": HEAD + "from other import *\nimport other as o\n" + STORE.format("helper(1.0) + o.helper(V)")}
+    files = {
+        "other.py": OTHER,
+        "m.py": HEAD + "from other import *\nimport other as o\n" + STORE.format("helper(1.0) + o.helper(V)"),
+    }
     folder = project(files)
     first, second = load(folder), load(folder)
     strip = [(r.user, r.name, r.kind, r.module, r.qualname, r.path, r.line) for r in first.reached]

@@ -75,7 +75,8 @@ class _Printer:
         if not self.verbosity.quiet:
             if self.batch and not self.verbosity.verbose:
                 request = report.planned.request
-                self.say(f"{report.status:10s} {request.target:8s} {report.planned.id}")
+                found = {x.validation["status"] for x in report.launches} - {"skipped"}
+                self.say(f"{report.status:10s} {request.target:8s} {','.join(sorted(found)):12s} {report.planned.id}")
             else:
                 self._file(report)
         sys.stdout.flush()

@@ -108,7 +108,8 @@ def _request(options: TranslateOptions, source: str, row: Target, kernels: tuple
         source=source,
         target=row.name,
         kernels=kernels,
-        launches=launches,
+        # A relative name in a launch would be looked up again, in the working folder first.
+        launches=tuple(replace(spec, source=source) for spec in launches),
         search_path=source_folders(source),
         assignments=_assignments(options.assignments),
         import_hosts=options.import_hosts,

@@ -83,6 +83,10 @@ def process_file(planned: PlannedFile, options: TranslateOptions, pool: WorkerPo
     except InternalError as error:
         found = Diagnostic("internal-error", "a bug in gluonize", request.source, why=str(error).strip().splitlines()[-1])
         return FileReport(planned, "failed", diagnostics=(found,), bug=str(error))
+    if result.status != "translated" and not result.diagnostics and not any(o.diagnostics for o in result.outcomes):
+        help = "give launch specs with -l FILE"
+        found = Diagnostic("spec-missing", "no launch could be derived from the source", request.source, help=help)
+        return FileReport(planned, result.status, diagnostics=(found,), notes=result.notes)
     report = FileReport(
         planned, result.status, diagnostics=result.diagnostics, notes=result.notes, seconds=result.seconds
     )
@@ -124,10 +128,18 @@ def write_output(report: FileReport) -> FileReport:
             # Code that does not compile is no result, but whoever looks into it needs it.
             rejected = os.path.splitext(output)[0] + ".rejected.py"
             write_whole(rejected, report.text)
-            return replace(bare, notes=(*report.notes, f"the text that did not compile is in {rejected}"))
+            launches = tuple(_moved(checked, output, rejected) for checked in report.launches)
+            note = f"the text that did not compile is in {rejected}"
+            return replace(bare, launches=launches, notes=(*report.notes, note))
         return bare
     except TranslationError as error:
         return replace(bare, status="failed", diagnostics=(*report.diagnostics, *error.diagnostics))
+
+
+def _moved(checked: CheckedLaunch, old: str, new: str) -> CheckedLaunch:
+    """Diagnostics that point into the output, pointing into the file that really holds the text."""
+    moved = (replace(found, file=new if found.file == old else found.file) for found in checked.diagnostics)
+    return replace(checked, diagnostics=tuple(moved))
 
 
 def _check(

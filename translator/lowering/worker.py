@@ -30,6 +30,14 @@ JOB_SECONDS = 60.0
 # A child is replaced after this many jobs or above this peak, so that memory does not grow with the number of kernels.
 MAX_JOBS = 200
 MAX_BYTES = 2 << 30
+# The child gets the parent's import path before it imports anything: with `-m` a triton.py or types.py in the working
+# folder would be found first.
+_START_CHILD = """
+import sys
+sys.path[:] = sys.argv[2:]
+from translator.lowering.worker_process import main
+main(sys.argv[1])
+"""
 
 
 @dataclass(frozen=True)
@@ -206,16 +214,14 @@ class _Worker:
         self.done = 0
         # A session of its own: Ctrl-C reaches the parent only, which then kills its children.
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "translator.lowering.worker_process", self.log],
+            [sys.executable, "-c", _START_CHILD, self.log, *sys.path],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=handle,
             bufsize=0,
             start_new_session=True,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         )
         os.close(handle)
-        write_frame(self.process.stdin, sys.path)
 
     def _stop(self) -> None:
         """End the child; an idle one leaves by itself when its input closes, a busy one is killed."""

@@ -1,7 +1,6 @@
 """The child side of `worker.py`: runs named functions one after another, in a process that may die of any of them.
 
-Frames on the pipes are an 8-byte little-endian length and a pickle. The first request is the parent's `sys.path`; each
-further one is `(function, args, kwargs)`; the answer is `(kind, payload, peak_bytes)` with kind `value`, `refused`
+Frames on the pipes are an 8-byte little-endian length and a pickle. A request is `(function, args, kwargs)`; the answer is `(kind, payload, peak_bytes)` with kind `value`, `refused`
 (diagnostics) or `raised` (a traceback as text).
 """
 
@@ -64,7 +63,6 @@ def main(log_path: str) -> None:
     os.dup2(2, 1)
     with open(os.devnull, "rb") as nothing:
         os.dup2(nothing.fileno(), 0)
-    sys.path[:] = read_frame(requests)
     while True:
         try:
             function, args, kwargs = read_frame(requests)
@@ -79,7 +77,3 @@ def main(log_path: str) -> None:
             write_frame(answers, ("raised", traceback.format_exc(), peak))
         except BrokenPipeError:
             return
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])

@@ -41,6 +41,7 @@ def callee_of(rw: "FunctionRewriter", node: ast.Call) -> Callee | None:
     if isinstance(fact, MethodFact):
         function, name = fact.function, fact.name
         owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+        name = node.func.attr if owner is not None else name  # wrapped methods carry their wrapper's name
     elif isinstance(fact, ConstFact):
         function = fact.value
         name = getattr(function, "__name__", "")

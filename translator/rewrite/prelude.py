@@ -50,7 +50,10 @@ class Prelude:
             else:
                 self.definitions.append(f"{name} = {literal(value, user, name)}")
         elif isinstance(value, ConstexprFunction):
-            self._plain_function(name, value.fn, "@gluon.constexpr_function\n")
+            if value.__module__.startswith("triton."):
+                self.imports.add(f"from {value.__module__} import {value.__name__}" + (f" as {name}" if name != value.__name__ else ""))
+            else:
+                self._plain_function(name, value.fn, "@gluon.constexpr_function\n")
         elif getattr(value, "__triton_builtin__", False) or _is_language(value):
             self._language(name, value, user)
         elif isinstance(value, type):

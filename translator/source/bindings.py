@@ -128,7 +128,9 @@ class _Indexer:
             self.body(node.body, guards)
         elif isinstance(node, (ast.For, ast.AsyncFor, ast.While)) or type(node).__name__ in ("Match", "TryStar"):
             for name in sorted({n.id for n in _own_nodes(node) if isinstance(n, ast.Name) and _stored(n)}):
-                self.add(name, "opaque", node, guards, reason=f"it is bound in a {type(node).__name__.lower()} statement")
+                self.add(
+                    name, "opaque", node, guards, reason=f"it is bound in a {type(node).__name__.lower()} statement"
+                )
         elif isinstance(node, ast.Delete):
             for target in node.targets:
                 self.opaque(target, node, guards, "it is deleted")

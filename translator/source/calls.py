@@ -28,7 +28,8 @@ from triton.runtime.jit import ConstexprFunction, JITFunction
 from translator.source.bindings import MUTATING_METHODS
 from translator.source.host_values import CALL_FACTS, ActiveTarget, HostName, VersionNumber
 from translator.source.interpret import Interpreter
-from translator.source.jit_function import JIT_OPTIONS, LookedThrough, UserClass, UserFunction
+from translator.source.host_objects import LookedThrough, UserClass, UserFunction
+from translator.source.jit_function import JIT_OPTIONS
 from translator.source.scope import Frame, Scope
 from translator.source.unresolved import Place, Raised, Undetermined
 
@@ -36,8 +37,46 @@ if TYPE_CHECKING:
     from translator.source.evaluate import Evaluator
 
 _BUILTINS = (
-    *(abs, all, any, bool, bytes, callable, chr, complex, dict, divmod, enumerate, filter, float, format, frozenset, hash),
-    *(hex, int, len, list, max, min, oct, ord, pow, range, repr, reversed, round, set, slice, sorted, str, sum, tuple, zip),
+    *(
+        abs,
+        all,
+        any,
+        bool,
+        bytes,
+        callable,
+        chr,
+        complex,
+        dict,
+        divmod,
+        enumerate,
+        filter,
+        float,
+        format,
+        frozenset,
+        hash,
+    ),
+    *(
+        hex,
+        int,
+        len,
+        list,
+        max,
+        min,
+        oct,
+        ord,
+        pow,
+        range,
+        repr,
+        reversed,
+        round,
+        set,
+        slice,
+        sorted,
+        str,
+        sum,
+        tuple,
+        zip,
+    ),
 )
 _PURE = {
     id(f)
@@ -45,16 +84,39 @@ _PURE = {
         *_BUILTINS,
         *(f for name, f in vars(math).items() if callable(f)),
         *(f for name, f in vars(operator).items() if callable(f) and not name.startswith("__i")),
-        *(itertools.product, itertools.chain, itertools.chain.from_iterable, itertools.permutations, itertools.combinations),
+        *(
+            itertools.product,
+            itertools.chain,
+            itertools.chain.from_iterable,
+            itertools.permutations,
+            itertools.combinations,
+        ),
         *(itertools.islice, itertools.accumulate, itertools.zip_longest, functools.partial, functools.reduce),
         *(collections.namedtuple, collections.OrderedDict, enum.auto, typing.NamedTuple, typing.TypeVar, typing.cast),
         *(triton.cdiv, triton.next_power_of_2, triton.Config, tl.constexpr, tl.dtype, tl.pointer_type, tl.block_type),
         *(ActiveTarget, os.path.join, os.path.basename, os.path.dirname, types.SimpleNamespace, types.MappingProxyType),
     )
 }
-_PURE_OWNERS = (str, bytes, int, float, bool, tuple, frozenset, range, dict, list, set, tl.dtype, tl.constexpr, VersionNumber)
+_PURE_OWNERS = (
+    str,
+    bytes,
+    int,
+    float,
+    bool,
+    tuple,
+    frozenset,
+    range,
+    dict,
+    list,
+    set,
+    tl.dtype,
+    tl.constexpr,
+    VersionNumber,
+)
 # Decorators and calls that give their function back, as far as its values are concerned.
-_TRANSPARENT = {id(f) for f in (functools.cache, functools.lru_cache, functools.cached_property, staticmethod, classmethod)}
+_TRANSPARENT = {
+    id(f) for f in (functools.cache, functools.lru_cache, functools.cached_property, staticmethod, classmethod)
+}
 _TRANSPARENT_HOST = ("torch.no_grad", "torch.inference_mode", "torch.compiler.disable", "torch._dynamo.disable")
 _MAX_DEPTH = 40
 
@@ -86,7 +148,15 @@ class Calls:
     def call(self, node: ast.Call, scope: Scope | Frame, before: int | None) -> Any:
         """The value of a call expression."""
         place = scope.place(node)
-        if isinstance(node.func, ast.Name) and node.func.id in ("globals", "locals", "vars", "eval", "exec", "__import__", "open"):
+        if isinstance(node.func, ast.Name) and node.func.id in (
+            "globals",
+            "locals",
+            "vars",
+            "eval",
+            "exec",
+            "__import__",
+            "open",
+        ):
             raise Undetermined(f"{node.func.id}() is not evaluated statically", place)
         function = self.evaluator.evaluate(node.func, scope, before)
         if looked := self._launch_decorator(function, node):
@@ -134,7 +204,11 @@ class Calls:
             return special(args, kwargs, place)
         if id(function) in _TRANSPARENT:
             return args[0] if args and not isinstance(args[0], int) and args[0] is not None else LookedThrough("cache")
-        if function in (triton.constexpr_function, tl.core.builtin, tl.core.extern, tl.constexpr) and args and isinstance(args[0], UserFunction):
+        if (
+            function in (triton.constexpr_function, tl.core.builtin, tl.core.extern, tl.constexpr)
+            and args
+            and isinstance(args[0], UserFunction)
+        ):
             return self.evaluator.builder.kernel_side(args[0], function)
         if self._is_pure(function, place):
             for value in (*args, *kwargs.values()):
@@ -185,20 +259,32 @@ class Calls:
 
     def _host_call(self, function: HostName, args: list, kwargs: dict[str, Any], place: Place) -> Any:
         if function.dotted in CALL_FACTS:
-            self.program.note(f"{function.dotted}() is taken to be {CALL_FACTS[function.dotted]}: the target is an AMD GPU")
+            self.program.note(
+                f"{function.dotted}() is taken to be {CALL_FACTS[function.dotted]}: the target is an AMD GPU"
+            )
             return CALL_FACTS[function.dotted]
-        if function.dotted in ("packaging.version.parse", "packaging.version.Version") and args and isinstance(args[0], str):
+        if (
+            function.dotted in ("packaging.version.parse", "packaging.version.Version")
+            and args
+            and isinstance(args[0], str)
+        ):
             if (version := VersionNumber.parse(args[0])) is not None:
                 return version
         if function.dotted.startswith(_TRANSPARENT_HOST):
             return args[0] if args else LookedThrough("cache")
         raise Undetermined(f"{function.dotted}() is known only when the host program runs", place)
 
-    def _mutate(self, node: ast.Call, function: Any, args: list, kwargs: dict, scope: Scope | Frame, place: Place) -> Any:
+    def _mutate(
+        self, node: ast.Call, function: Any, args: list, kwargs: dict, scope: Scope | Frame, place: Place
+    ) -> Any:
         """`x.append(v)`: done only to what the interpreted function made itself."""
         owner = getattr(function, "__self__", None)
         if isinstance(owner, (list, dict, set)):
-            if isinstance(scope, Frame) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
+            if (
+                isinstance(scope, Frame)
+                and isinstance(node.func, ast.Attribute)
+                and isinstance(node.func.value, ast.Name)
+            ):
                 if node.func.value.id in scope.locals and id(owner) in self.interpreter.made:
                     return self.evaluator.guarded(function, *args, place=place, **kwargs)
             if isinstance(node.func, ast.Attribute) and node.func.attr in ("update", "pop", "setdefault") or not args:

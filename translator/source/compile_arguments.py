@@ -61,7 +61,9 @@ def _type_of(spec: LaunchSpec, param: Any) -> Any:
     kind = spec.signature.get(param.name, "constexpr")
     if param.is_constexpr and kind != "constexpr" and not isinstance(kind, list):
         message = f"{param.name} of {spec.kernel} is a tl.constexpr, but the signature of {spec.id} says {kind}"
-        raise TranslationError(Diagnostic("spec-type", message, help=f'give its value in "constexprs": {{"{param.name}": ...}}'))
+        raise TranslationError(
+            Diagnostic("spec-type", message, help=f'give its value in "constexprs": {{"{param.name}": ...}}')
+        )
     return kind
 
 
@@ -76,7 +78,11 @@ def _value_of(spec: LaunchSpec, param: Any, kind: Any, load_jit: Callable[[str],
     field = "constexprs" if what == "value" else "signature"
     message = f"{param.name} of {spec.kernel} has no {what} in launch {spec.id}"
     raise TranslationError(
-        Diagnostic("spec-missing", message, help=f'give it in "{field}": {{"{param.name}": ...}} or with --set {param.name}=VALUE')
+        Diagnostic(
+            "spec-missing",
+            message,
+            help=f'give it in "{field}": {{"{param.name}": ...}} or with --set {param.name}=VALUE',
+        )
     )
 
 

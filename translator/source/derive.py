@@ -30,13 +30,26 @@ from translator.source.unresolved import NoValue, Undetermined
 
 # What Triton's AMD backend takes when a launch says nothing (HIPOptions in triton/backends/amd/compiler.py).
 DEFAULT_OPTIONS = {"num_warps": 4, "num_stages": 2}
-_FLOAT_NAMES = re.compile(r"(^|_)(eps|epsilon|scale|alpha|beta|gamma|lr|momentum|p|prob|dropout|temperature|softcap|slope|decay|rate)($|_)", re.I)
-_MULTIPLE_NAMES = re.compile(r"stride|(^|_)(M|N|K|H|D|dim|size|numel|elements|n_cols|n_rows|cols|rows|hidden|seq_?len)($|_)|^(n|num)_", re.I)
+_FLOAT_NAMES = re.compile(
+    r"(^|_)(eps|epsilon|scale|alpha|beta|gamma|lr|momentum|p|prob|dropout|temperature|softcap|slope|decay|rate)($|_)",
+    re.I,
+)
+_MULTIPLE_NAMES = re.compile(
+    r"stride|(^|_)(M|N|K|H|D|dim|size|numel|elements|n_cols|n_rows|cols|rows|hidden|seq_?len)($|_)|^(n|num)_", re.I
+)
 _INDEX_NAMES = re.compile(r"(^|_)(idx|index|indices|ids|id|offsets|cu_seqlens|lens|labels?|targets?)($|_)", re.I)
 _POINTER_NAMES = re.compile(r"(_ptrs?$|^ptr_|^p_|_pointer$)", re.I)
 _HINTED = re.compile(r"^\*?k?(i|u|fp|bf)\d")
 # Launch options that Triton's AMD backend takes; other keywords of a launch are for other backends.
-_OPTION_NAMES = ("num_warps", "num_stages", "num_ctas", "waves_per_eu", "matrix_instr_nonkdim", "kpack", "enable_fp_fusion")
+_OPTION_NAMES = (
+    "num_warps",
+    "num_stages",
+    "num_ctas",
+    "waves_per_eu",
+    "matrix_instr_nonkdim",
+    "kpack",
+    "enable_fp_fusion",
+)
 _NONE = object()
 
 
@@ -80,7 +93,9 @@ def derive_launches(
     names = list(kernels or ()) or [k.name for k in list_kernels(source, folders) if k.is_kernel]
     if not names:
         help = "name a kernel with -k"
-        raise TranslationError(Diagnostic("source-no-kernels", "every jit function in it is a helper of another", source, help=help))
+        raise TranslationError(
+            Diagnostic("source-no-kernels", "every jit function in it is a helper of another", source, help=help)
+        )
     out: list[DerivedLaunch] = []
     problems: list[Diagnostic] = []
     used: set[str] = set()
@@ -93,7 +108,13 @@ def derive_launches(
         except TranslationError as error:
             problems.extend(error.diagnostics)
     for name in sorted((settings or {}).keys() - used - set(_OPTION_NAMES)):
-        problems.append(Diagnostic("spec-unknown-argument", f"--set {name}: none of the kernels {', '.join(names)} has this argument", source))
+        problems.append(
+            Diagnostic(
+                "spec-unknown-argument",
+                f"--set {name}: none of the kernels {', '.join(names)} has this argument",
+                source,
+            )
+        )
     if problems:
         raise TranslationError(*problems)
     return out
@@ -147,13 +168,19 @@ class _Derivation:
                 continue
             try:
                 value = self.program.evaluate(keyword[0], self.home)
-                configs = [c for c in self.program.evaluator.iterate(value, self.home.place(keyword[0])) if isinstance(c, triton.Config)]
+                configs = [
+                    c
+                    for c in self.program.evaluator.iterate(value, self.home.place(keyword[0]))
+                    if isinstance(c, triton.Config)
+                ]
             except NoValue as error:
                 self.assume(f"the autotune configs at line {decorator.line} cannot be read statically ({error.reason})")
                 continue
             distinct: dict[str, triton.Config] = {}
             for config in configs:
-                distinct.setdefault(repr((sorted(config.kwargs.items(), key=str), config.num_warps, config.num_stages)), config)
+                distinct.setdefault(
+                    repr((sorted(config.kwargs.items(), key=str), config.num_warps, config.num_stages)), config
+                )
             if distinct:
                 return list(distinct.values())
         return [None]
@@ -181,7 +208,9 @@ class _Derivation:
             why = f"`{ast.unparse(self.site.arguments[name])}` at line {self.site.line} is known only when the host program runs"
         place = self.loaded.path, self.node.lineno, self.node.col_offset + 1
         help = f"give it with --set {name}=VALUE, or in a launch spec with -l LAUNCHES.json"
-        self.problems.append(Diagnostic("spec-missing", f"{self.name}: the value of {name} is not known", *place, why, help))
+        self.problems.append(
+            Diagnostic("spec-missing", f"{self.name}: the value of {name} is not known", *place, why, help)
+        )
 
     def _constant(self, name: str, param: Any, config: triton.Config | None) -> Any:
         """The encoded value of a constexpr, or _NONE."""
@@ -219,7 +248,9 @@ class _Derivation:
             known = _KnownArguments(self, config)
             frame = Frame(self.home, self.home.path, self.home.module, "")
             try:
-                value = self.program.evaluator.calls.apply(table[name], [known.values()], {}, frame.place(decorator.node))
+                value = self.program.evaluator.calls.apply(
+                    table[name], [known.values()], {}, frame.place(decorator.node)
+                )
                 self.assume(f"{name} = {_show(_encoded(value))}, what its heuristic gives for this launch")
                 return _encoded(value)
             except NoValue:
@@ -275,7 +306,9 @@ class _Derivation:
         """The floating-point element type that most pointers of the launch show (the first of them if several do)."""
         if self.site is None:
             return ""
-        arguments = [self.site.arguments[name] for name in self.args if name in self.pointers and name in self.site.arguments]
+        arguments = [
+            self.site.arguments[name] for name in self.args if name in self.pointers and name in self.site.arguments
+        ]
         found = [kind for kind in map(self.site.tensor_type, arguments) if kind in ("fp16", "bf16", "fp32")]
         return max(found, key=found.count, default="")
 
@@ -295,7 +328,9 @@ class _Derivation:
             spec.signature[name] = "i32" if -(2**31) <= value < 2**31 else "i64"
             if value % 16 == 0:
                 spec.attrs[name] = "D"
-            self.assume(f"{name} is {spec.signature[name]}{', divisible by 16' if value % 16 == 0 else ''} (like {value})")
+            self.assume(
+                f"{name} is {spec.signature[name]}{', divisible by 16' if value % 16 == 0 else ''} (like {value})"
+            )
         elif isinstance(value, float) or self._is_float(name, expression):
             spec.signature[name] = "fp32"
             self.assume(f"{name} is fp32 ({'its value' if isinstance(value, float) else 'its name or annotation'})")
@@ -327,13 +362,19 @@ class _Derivation:
                         options[name] = encode_value(self.site.value(self.site.keywords[name]))
                     except (NoValue, TranslationError):
                         known = options.get(name, "left out")
-                        self.assume(f"{name} = {known}: `{ast.unparse(self.site.keywords[name])}` is known only when the host program runs")
+                        self.assume(
+                            f"{name} = {known}: `{ast.unparse(self.site.keywords[name])}` is known only when the host program runs"
+                        )
         if config is not None:
             options |= {"num_warps": config.num_warps, "num_stages": config.num_stages}
             if config.num_ctas != 1:
                 options["num_ctas"] = config.num_ctas
-            options |= {k: encode_value(v) for k, v in config.kwargs.items() if k in _OPTION_NAMES and k not in self.args}
-        options |= {name: self.settings[name] for name in _OPTION_NAMES if name in self.settings and name not in self.args}
+            options |= {
+                k: encode_value(v) for k, v in config.kwargs.items() if k in _OPTION_NAMES and k not in self.args
+            }
+        options |= {
+            name: self.settings[name] for name in _OPTION_NAMES if name in self.settings and name not in self.args
+        }
         return options
 
     def _grid(self) -> tuple[int, ...]:

@@ -15,8 +15,16 @@ import triton.language as tl
 from triton.runtime.driver import DriverConfig
 
 from translator.source.calls import Calls
-from translator.source.host_values import ASKS_FOR_DEVICE, ATTRIBUTE_FACTS, OTHER_VENDORS, ActiveDriver, ActiveTarget, HostName
-from translator.source.jit_function import JitBuilder, UserClass, UserFunction
+from translator.source.host_values import (
+    ASKS_FOR_DEVICE,
+    ATTRIBUTE_FACTS,
+    OTHER_VENDORS,
+    ActiveDriver,
+    ActiveTarget,
+    HostName,
+)
+from translator.source.host_objects import UserClass, UserFunction
+from translator.source.jit_function import JitBuilder
 from translator.source.scope import Frame, Scope
 from translator.source.unresolved import Place, Raised, Undetermined
 
@@ -86,7 +94,15 @@ class Evaluator:
             raise
         except RecursionError:
             raise Undetermined("it is nested too deeply", place) from None
-        except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError, ImportError) as error:
+        except (
+            ArithmeticError,
+            AssertionError,
+            AttributeError,
+            LookupError,
+            TypeError,
+            ValueError,
+            ImportError,
+        ) as error:
             raise Raised(error, place) from None
 
     def _Constant(self, node, scope, before):
@@ -191,12 +207,21 @@ class Evaluator:
         asked = node.comparators[0]
         texts = asked.elts if isinstance(asked, (ast.Tuple, ast.List, ast.Set)) else [asked]
         names = [text.value for text in texts if isinstance(text, ast.Constant) and isinstance(text.value, str)]
-        if len(node.ops) != 1 or len(names) != len(texts) or not names or not all(n.lower() in OTHER_VENDORS for n in names):
+        if (
+            len(node.ops) != 1
+            or len(names) != len(texts)
+            or not names
+            or not all(n.lower() in OTHER_VENDORS for n in names)
+        ):
             return None
-        if not isinstance(node.ops[0], (ast.Eq, ast.NotEq, ast.In, ast.NotIn)) or not ASKS_FOR_DEVICE.search(ast.unparse(node.left)):
+        if not isinstance(node.ops[0], (ast.Eq, ast.NotEq, ast.In, ast.NotIn)) or not ASKS_FOR_DEVICE.search(
+            ast.unparse(node.left)
+        ):
             return None
         answer = isinstance(node.ops[0], (ast.NotEq, ast.NotIn))
-        self.program.note(f"{scope.path}:{node.lineno}: `{ast.unparse(node)}` is taken to be {answer}: the target is an AMD GPU")
+        self.program.note(
+            f"{scope.path}:{node.lineno}: `{ast.unparse(node)}` is taken to be {answer}: the target is an AMD GPU"
+        )
         return answer
 
     def compare(self, op: ast.cmpop, left: Any, right: Any, place: Place) -> Any:
@@ -238,7 +263,9 @@ class Evaluator:
         return self.guarded(operator.getitem, value, index, place=place)
 
     def _Slice(self, node, scope, before):
-        bounds = (None if part is None else self.evaluate(part, scope, before) for part in (node.lower, node.upper, node.step))
+        bounds = (
+            None if part is None else self.evaluate(part, scope, before) for part in (node.lower, node.upper, node.step)
+        )
         return slice(*bounds)
 
     def _JoinedStr(self, node, scope, before):

@@ -10,7 +10,7 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from translator.source.host_values import HostName
-from translator.source.jit_function import UserFunction
+from translator.source.host_objects import UserFunction
 from translator.source.scope import Frame, _catches
 from translator.source.unresolved import Place, Raised, Undetermined
 
@@ -59,7 +59,9 @@ class Interpreter:
         rest = dict(kwargs)
         if len(args) > len(positional):
             if spec.vararg is None:
-                raise Raised(TypeError(f"{function.name}() takes {len(positional)} arguments but {len(args)} were given"), place)
+                raise Raised(
+                    TypeError(f"{function.name}() takes {len(positional)} arguments but {len(args)} were given"), place
+                )
             bound[spec.vararg.arg] = tuple(args[len(positional) :])
         elif spec.vararg is not None:
             bound[spec.vararg.arg] = ()

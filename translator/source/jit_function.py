@@ -22,7 +22,17 @@ from triton.language import core
 from triton.runtime.jit import JITCallable, JITFunction
 
 from translator.diagnostics import Diagnostic, TranslationError
+from translator.source.host_objects import LookedThrough, UserClass, UserFunction
 from translator.source.host_values import HostName
+from translator.source.reached import (
+    Reached,
+    all_arguments,
+    describe,
+    dotted_parts,
+    mentioned_names,
+    names_in_body,
+    origin_of,
+)
 from translator.source.scope import Frame, Scope
 from translator.source.unresolved import NoValue, Place, Raised, Undetermined
 
@@ -31,67 +41,8 @@ if TYPE_CHECKING:
 
 # The arguments of triton.jit that matter to compilation; `repr` and `launch_metadata` are host code.
 JIT_OPTIONS = ("version", "do_not_specialize", "do_not_specialize_on_alignment", "debug", "noinline")
-GIVE_IT = "give it in the launch's \"globals\" or use --import"
+GIVE_IT = 'give it in the launch\'s "globals" or use --import'
 _AGGREGATES = tuple(f for f in (getattr(core, "_aggregate", None), getattr(core, "aggregate", None)) if f is not None)
-
-
-@dataclass(frozen=True, eq=False)
-class UserFunction:
-    """A host function or lambda of the program; `unusable` says why its value is not known, if it is not."""
-
-    node: ast.FunctionDef | ast.Lambda
-    scope: Scope | Frame
-    unusable: str = ""
-
-    @property
-    def name(self) -> str:
-        return getattr(self.node, "name", "<lambda>")
-
-    @property
-    def qualname(self) -> str:
-        return f"{self.scope.qualname}.{self.name}" if self.scope.qualname else self.name
-
-
-@dataclass(frozen=True, eq=False)
-class UserClass:
-    """An ordinary class of the program; its class attributes can be read, it cannot be instantiated."""
-
-    node: ast.ClassDef
-    scope: Scope
-
-    def member(self, name: str, evaluator: Evaluator) -> Any:
-        try:
-            return self.scope.own(name)
-        except KeyError:
-            raise Undetermined(f"attribute {name} of class {self.node.name}", self.scope.place(self.node)) from None
-
-    def construct(self, args: list, kwargs: dict[str, Any], evaluator: Evaluator, place: Place) -> Any:
-        raise Undetermined(f"an object of class {self.node.name} is made", place)
-
-
-@dataclass(frozen=True)
-class LookedThrough:
-    """A decorator that leaves the kernel as it is: `autotune`, `heuristics`, `cache`."""
-
-    kind: str
-
-
-@dataclass(frozen=True)
-class Reached:
-    """A name that a jit function mentions, and what it is.
-
-    `user` is the function (`module:qualname`) and `name` what it calls it. `kind` is `jit`, `constant`, `module` (of the
-    user), `class` or `triton`. `module`, `qualname`, `path`, `line` say where it is defined (no path for Triton's own).
-    """
-
-    user: str
-    name: str
-    kind: str
-    module: str
-    qualname: str
-    path: str
-    line: int
-    value: Any
 
 
 class JitBuilder:
@@ -123,9 +74,13 @@ class JitBuilder:
             if isinstance(new, (JITCallable, UserFunction)) or core.is_builtin(new) or _is_wrapped(new):
                 value = new
             elif isinstance(value, UserFunction):
-                value = replace(value, unusable=f"decorator @{_text(decorator)} of {node.name} is not understood: {reason}")
+                value = replace(
+                    value, unusable=f"decorator @{_text(decorator)} of {node.name} is not understood: {reason}"
+                )
             else:
-                self.program.note(f"{scope.path}:{decorator.lineno}: decorator @{_text(decorator)} of {node.name} was looked through: {reason}")
+                self.program.note(
+                    f"{scope.path}:{decorator.lineno}: decorator @{_text(decorator)} of {node.name} was looked through: {reason}"
+                )
         return value
 
     def jit(self, function: UserFunction, is_gluon: bool, options: dict[str, Any], place: Place) -> JITFunction:
@@ -160,7 +115,7 @@ class JitBuilder:
     def _bare_function(self, node: ast.FunctionDef, scope: Scope | Frame, qualname: str) -> FunctionType:
         """The Python function of a `def`, with its defaults and annotations evaluated statically."""
         spec = node.args
-        plain = [ast.arg(arg.arg, None, lineno=arg.lineno, col_offset=arg.col_offset) for arg in _all_arguments(spec)]
+        plain = [ast.arg(arg.arg, None, lineno=arg.lineno, col_offset=arg.col_offset) for arg in all_arguments(spec)]
         names = {arg.arg: arg for arg in plain}
         args = ast.arguments(
             posonlyargs=[names[a.arg] for a in spec.posonlyargs],
@@ -178,7 +133,9 @@ class JitBuilder:
         module = ast.fix_missing_locations(ast.Module([bare], []))
         namespace = scope.namespace.__dict__
         hidden = namespace.get(node.name, _ABSENT)
-        exec(compile(module, scope.path, "exec", dont_inherit=True), namespace)  # defines the function, runs nothing of it
+        exec(
+            compile(module, scope.path, "exec", dont_inherit=True), namespace
+        )  # defines the function, runs nothing of it
         fn = namespace.pop(node.name)
         if hidden is not _ABSENT:
             namespace[node.name] = hidden
@@ -186,7 +143,9 @@ class JitBuilder:
         fn.__defaults__ = tuple(self._default(value, scope) for value in spec.defaults) or None
         kwonly = zip(spec.kwonlyargs, spec.kw_defaults)
         fn.__kwdefaults__ = {arg.arg: self._default(value, scope) for arg, value in kwonly if value is not None} or None
-        fn.__annotations__ = {a.arg: self._annotation(a.annotation, scope) for a in _all_arguments(spec) if a.annotation is not None}
+        fn.__annotations__ = {
+            a.arg: self._annotation(a.annotation, scope) for a in all_arguments(spec) if a.annotation is not None
+        }
         return fn
 
     def _default(self, node: ast.expr, scope: Scope | Frame) -> Any:
@@ -217,7 +176,9 @@ class JitBuilder:
             return collections.namedtuple(node.name, [s.target.id for s in fields], defaults=defaults, module=scope.module)  # type: ignore[union-attr]
         enums = [base for base in bases if isinstance(base, type) and issubclass(base, enum.Enum)]
         if enums:
-            names = [n for n, found in body.bindings.by_name.items() if found[-1].kind == "assign" and not n.startswith("_")]
+            names = [
+                n for n, found in body.bindings.by_name.items() if found[-1].kind == "assign" and not n.startswith("_")
+            ]
             members = [(name, body.own(name)) for name in names]
             return self.evaluator.guarded(enums[0], node.name, members, module=scope.module, place=scope.place(node))
         return UserClass(node, body)
@@ -232,11 +193,20 @@ class JitBuilder:
         """`@aggregate class`: its methods are kernel-side code; the class statement itself is executed."""
         for statement in node.body:
             if not isinstance(statement, (ast.AnnAssign, ast.Assign, ast.FunctionDef, ast.Expr, ast.Pass)):
-                raise Undetermined(f"a {type(statement).__name__.lower()} statement in an aggregate", scope.place(statement))
-        marks = [*node.decorator_list, *(d for s in node.body if isinstance(s, ast.FunctionDef) for d in s.decorator_list)]
+                raise Undetermined(
+                    f"a {type(statement).__name__.lower()} statement in an aggregate", scope.place(statement)
+                )
+        marks = [
+            *node.decorator_list,
+            *(d for s in node.body if isinstance(s, ast.FunctionDef) for d in s.decorator_list),
+        ]
         for decorator in marks:
             value = self.evaluator.evaluate(decorator, scope)
-            if not str(getattr(value, "__module__", "")).startswith("triton") and value not in (staticmethod, classmethod, property):
+            if not str(getattr(value, "__module__", "")).startswith("triton") and value not in (
+                staticmethod,
+                classmethod,
+                property,
+            ):
                 raise Undetermined(f"decorator @{_text(decorator)} in aggregate {node.name}", scope.place(decorator))
         self._fill(node, scope, f"{scope.module}:{node.name}")
         namespace = scope.namespace.__dict__
@@ -252,7 +222,11 @@ class JitBuilder:
         home: Any = scope
         while isinstance(home, Frame) or home.kind != "module":
             home = home.outer if isinstance(home, Frame) else home.parent
-        return any(b.node.module == "__future__" for b in home.bindings.by_name.get("annotations", ()) if isinstance(b.node, ast.ImportFrom))
+        return any(
+            b.node.module == "__future__"
+            for b in home.bindings.by_name.get("annotations", ())
+            if isinstance(b.node, ast.ImportFrom)
+        )
 
     # --- what a function mentions
 
@@ -270,10 +244,16 @@ class JitBuilder:
     def _fill(self, node: ast.AST, scope: Scope | Frame, user: str, python: bool = False) -> None:
         """`python` functions run while tracing, and may call plain functions; those become real ones too."""
         namespace = scope.namespace.__dict__
-        annotated = {n.id for a in ast.walk(node) if isinstance(a, ast.arg) and a.annotation for n in ast.walk(a.annotation) if isinstance(n, ast.Name)}
+        annotated = {
+            n.id
+            for a in ast.walk(node)
+            if isinstance(a, ast.arg) and a.annotation
+            for n in ast.walk(a.annotation)
+            if isinstance(n, ast.Name)
+        }
         stored = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-        in_body = _names_in_body(node)
-        for name, first, chains in _mentioned(node):
+        in_body = names_in_body(node)
+        for name, first, chains in mentioned_names(node):
             if name in _MODULE_NAMES:
                 continue
             try:
@@ -286,7 +266,12 @@ class JitBuilder:
                 continue
             if getattr(builtins, name, _ABSENT) is value:
                 continue
-            if python and isinstance(value, UserFunction) and not value.unusable and isinstance(value.node, ast.FunctionDef):
+            if (
+                python
+                and isinstance(value, UserFunction)
+                and not value.unusable
+                and isinstance(value.node, ast.FunctionDef)
+            ):
                 value = self.kernel_side(value, _as_it_is)
             if isinstance(value, HostName) and name in annotated:
                 namespace[name] = _host_placeholder(value, chains)
@@ -304,7 +289,7 @@ class JitBuilder:
         for node in chains:
             current: Any = module
             dotted = ast.unparse(node)
-            for part in _parts(node)[1:]:
+            for part in dotted_parts(node)[1:]:
                 try:
                     value = self.program.member(current, part)
                 except NoValue as error:
@@ -331,7 +316,15 @@ class JitBuilder:
         why = error.reason
         if error.place is not None and (error.place.path, error.place.line) != (place.path, place.line):
             why += f" ({error.place.path}:{error.place.line}:{error.place.column})"
-        return Diagnostic("source-unresolved", f"{name} cannot be evaluated statically", place.path, place.line, place.column, why, GIVE_IT)
+        return Diagnostic(
+            "source-unresolved",
+            f"{name} cannot be evaluated statically",
+            place.path,
+            place.line,
+            place.column,
+            why,
+            GIVE_IT,
+        )
 
     # --- kernels by name
 
@@ -359,7 +352,9 @@ class JitBuilder:
                 return fn, node, scope
         node = held[-1].node
         if not definitions:
-            raise TranslationError(Diagnostic("kernel-not-jit", f"{qualname} is a class, not a kernel", module.path, node.lineno))
+            raise TranslationError(
+                Diagnostic("kernel-not-jit", f"{qualname} is a class, not a kernel", module.path, node.lineno)
+            )
         why = "none of its decorators is triton.jit" if definitions[0].decorator_list else "it has no decorator"
         place = module.path, node.lineno, node.col_offset + 1
         raise TranslationError(Diagnostic("kernel-not-jit", f"{qualname} is not a jit function", *place, why))
@@ -373,7 +368,9 @@ class JitBuilder:
         if key not in scope._outcomes:
             inner = f"{scope.qualname}.{node.name}" if scope.qualname else node.name  # type: ignore[attr-defined]
             if isinstance(node, ast.ClassDef):
-                new = Scope(self.program, scope.path, scope.module, node.body, kind="class", qualname=inner, parent=scope)
+                new = Scope(
+                    self.program, scope.path, scope.module, node.body, kind="class", qualname=inner, parent=scope
+                )
             else:
                 assert isinstance(node, ast.FunctionDef)
                 new = Scope(
@@ -405,54 +402,12 @@ class UnresolvedDefault:
     diagnostic: Diagnostic
 
 
-def origin_of(program: Any, scope: Scope, name: str) -> tuple[Scope, Any]:
-    """Where `name` is really bound: imports are followed to the module with the definition or assignment."""
-    for _ in range(50):
-        try:
-            binding = scope.select(name)
-        except (KeyError, *NoValue):
-            if isinstance(scope.parent, Scope):
-                scope = scope.parent
-                continue
-            return scope, None
-        if binding.kind not in ("from", "star"):
-            return scope, binding
-        try:
-            module = program.import_module(program.absolute_name(binding.node, scope))
-        except NoValue:
-            return scope, binding
-        if not isinstance(module, Scope) or module is scope:
-            return scope, binding
-        name = binding.alias.name if binding.kind == "from" else name
-        if name not in module.bindings.by_name and not module.bindings.stars:
-            return scope, binding
-        scope = module
-    return scope, None
-
-
-def describe(user: str, name: str, value: Any, scope: Scope | Frame, own_name: str, program: Any) -> Reached:
-    """Where a value that a function mentions comes from."""
-    if isinstance(value, JITCallable) and hasattr(value, "file_name") and not _is_tritons(value.__module__):
-        return Reached(user, name, "jit", value.__module__, value.__qualname__, value.file_name, value.def_file_line_number, value)
-    module = getattr(value, "__module__", None) or getattr(value, "__name__", "")
-    if (isinstance(value, ModuleType) or callable(value)) and _is_tritons(str(module)):
-        qualname = "" if isinstance(value, ModuleType) else getattr(value, "__qualname__", "")
-        if not isinstance(value, core.constexpr):
-            return Reached(user, name, "triton", str(module), qualname, "", 0, value)
-    home, binding = origin_of(program, scope, own_name) if isinstance(scope, Scope) else (scope, None)
-    kind = "class" if isinstance(value, type) else "constant"
-    line = getattr(binding.node, "lineno", 0) if binding is not None else 0
-    bound = binding.name if binding is not None else own_name
-    return Reached(user, name, kind, home.module, f"{home.qualname}.{bound}" if home.qualname else bound, home.path, line, value)
-
-
-def _is_tritons(module: str) -> bool:
-    return module == "triton" or module.startswith("triton.")
-
-
 def _refusal(name: str, value: Any) -> str:
     if isinstance(value, UserFunction):
-        return value.unusable or f"{name} is a host function ({value.scope.path}:{value.node.lineno}); a kernel can call only jit functions"
+        return (
+            value.unusable
+            or f"{name} is a host function ({value.scope.path}:{value.node.lineno}); a kernel can call only jit functions"
+        )
     if isinstance(value, UserClass):
         return f"{name} is a host class ({value.scope.path}:{value.node.lineno})"
     if isinstance(value, HostName):
@@ -466,53 +421,16 @@ def _host_placeholder(value: HostName, chains: list[ast.Attribute]) -> Any:
     """What stands for `torch` where an annotation says `torch.Tensor`."""
     module = ModuleType(value.dotted)
     for node in chains:
-        setattr(module, _parts(node)[1], HostName(".".join([value.dotted, *_parts(node)[1:]])))
+        setattr(module, dotted_parts(node)[1], HostName(".".join([value.dotted, *dotted_parts(node)[1:]])))
     return module
 
 
-def _all_arguments(spec: ast.arguments) -> list[ast.arg]:
-    extra = [arg for arg in (spec.vararg, spec.kwarg) if arg is not None]
-    return [*spec.posonlyargs, *spec.args, *spec.kwonlyargs, *extra]
-
-
-def _parts(node: ast.expr) -> list[str]:
-    parts: list[str] = []
-    while isinstance(node, ast.Attribute):
-        parts.insert(0, node.attr)
-        node = node.value
-    return [node.id, *parts] if isinstance(node, ast.Name) else []
-
-
-def _mentioned(node: ast.AST) -> list[tuple[str, ast.Name, list[ast.Attribute]]]:
-    """Names that a function or class reads, where first, and the attribute chains that start with each; in source order."""
-    parameters = {arg.arg for arg in _all_arguments(node.args)} if isinstance(node, ast.FunctionDef) else set()
-    decorators = node.decorator_list if isinstance(node, ast.FunctionDef) else []
-    skip = {id(inner) for decorator in decorators for inner in ast.walk(decorator)}
-    spec_defaults = [*node.args.defaults, *node.args.kw_defaults] if isinstance(node, ast.FunctionDef) else []
-    outer = {id(inner) for value in spec_defaults if value is not None for inner in ast.walk(value)}
-    first: dict[str, ast.Name] = {}
-    chains: dict[str, list[ast.Attribute]] = {}
-    for inner in ast.walk(node):
-        if id(inner) in skip:
-            continue
-        if isinstance(inner, ast.Attribute) and (parts := _parts(inner)):
-            chains.setdefault(parts[0], []).append(inner)
-        elif isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load):
-            if inner.id not in parameters or id(inner) in outer:
-                known = first.get(inner.id)
-                if known is None or (inner.lineno, inner.col_offset) < (known.lineno, known.col_offset):
-                    first[inner.id] = inner
-    ordered = sorted(first.items(), key=lambda item: (item[1].lineno, item[1].col_offset))
-    return [(name, where, chains.get(name, [])) for name, where in ordered]
-
-
-def _names_in_body(node: ast.AST) -> set[str]:
-    body = node.body if isinstance(node, (ast.FunctionDef, ast.ClassDef)) else []
-    return {inner.id for statement in body for inner in ast.walk(statement) if isinstance(inner, ast.Name)}
-
-
 def _no_such_kernel(module: Scope, qualname: str, part: str) -> Diagnostic:
-    names = [n for n, found in module.bindings.by_name.items() if any(b.kind == "def" and b.node.decorator_list for b in found)]
+    names = [
+        n
+        for n, found in module.bindings.by_name.items()
+        if any(b.kind == "def" and b.node.decorator_list for b in found)
+    ]
     known = f"it has {', '.join(names)}" if names else "it has no decorated functions"
     missing = qualname if part == qualname else f"{qualname} (no {part} in it)"
     return Diagnostic("kernel-missing", f"no kernel named {missing}", module.path, why=known)

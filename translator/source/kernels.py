@@ -46,7 +46,9 @@ def list_kernels(source: str, search_path: Iterable[str] | None = None) -> list[
             found.append((node, home, decorators))
     if not found:
         help = "kernels are functions with @triton.jit"
-        raise TranslationError(Diagnostic("source-no-kernels", "there are no Triton kernels in it", file.path, help=help))
+        raise TranslationError(
+            Diagnostic("source-no-kernels", "there are no Triton kernels in it", file.path, help=help)
+        )
     called = {call for node, _, _ in found for call in _called_names(node) if call != node.name}
     return [_info(node, home, decorators, called) for node, home, decorators in found]
 
@@ -70,7 +72,10 @@ def _called_names(node: ast.FunctionDef) -> set[str]:
 
 
 def _returns_value(node: ast.FunctionDef) -> bool:
-    return any(isinstance(inner, ast.Return) and inner.value is not None and not _is_none(inner.value) for inner in ast.walk(node))
+    return any(
+        isinstance(inner, ast.Return) and inner.value is not None and not _is_none(inner.value)
+        for inner in ast.walk(node)
+    )
 
 
 def _is_none(node: ast.expr) -> bool:
@@ -81,8 +86,12 @@ def _info(node: ast.FunctionDef, scope: Scope, decorators: tuple[Decorator, ...]
     spec = node.args
     positional = [*spec.posonlyargs, *spec.args]
     args = [*positional, *spec.kwonlyargs]
-    defaults = {arg.arg: ast.unparse(v) for arg, v in zip(positional[len(positional) - len(spec.defaults) :], spec.defaults)}
-    defaults |= {arg.arg: ast.unparse(value) for arg, value in zip(spec.kwonlyargs, spec.kw_defaults) if value is not None}
+    defaults = {
+        arg.arg: ast.unparse(v) for arg, v in zip(positional[len(positional) - len(spec.defaults) :], spec.defaults)
+    }
+    defaults |= {
+        arg.arg: ast.unparse(value) for arg, value in zip(spec.kwonlyargs, spec.kw_defaults) if value is not None
+    }
     annotations = {arg.arg: ast.unparse(arg.annotation) for arg in args if arg.annotation is not None}
     return KernelInfo(
         name=f"{scope.qualname}.{node.name}" if scope.qualname else node.name,

@@ -18,8 +18,28 @@ TRITON_TYPE = {
     "float8_e4m3fn": "fp8e4nv", "float8_e5m2": "fp8e5", "float8_e4m3fnuz": "fp8e4b8", "float8_e5m2fnuz": "fp8e5b16",
 }  # fmt: skip
 _MAKERS = ("empty", "zeros", "ones", "full", "rand", "randn", "arange", "tensor", "randint")
-_LIKE = ("empty_like", "zeros_like", "ones_like", "full_like", "rand_like", "randn_like", "new_empty", "new_zeros", "clone", "contiguous", "detach")
-_CAST = {"half": "fp16", "float": "fp32", "double": "fp64", "bfloat16": "bf16", "int": "i32", "long": "i64", "bool": "u1"}
+_LIKE = (
+    "empty_like",
+    "zeros_like",
+    "ones_like",
+    "full_like",
+    "rand_like",
+    "randn_like",
+    "new_empty",
+    "new_zeros",
+    "clone",
+    "contiguous",
+    "detach",
+)
+_CAST = {
+    "half": "fp16",
+    "float": "fp32",
+    "double": "fp64",
+    "bfloat16": "bf16",
+    "int": "i32",
+    "long": "i64",
+    "bool": "u1",
+}
 
 
 @dataclass(frozen=True)
@@ -60,7 +80,18 @@ class LaunchSite:
                 return {"arange": "i64", "randint": "i64"}.get(name, "fp32" if name != "tensor" else "")
             if name.endswith("_like") and node.args:
                 return self.tensor_type(node.args[0], depth + 1)
-            if name in (*_LIKE, "view", "reshape", "t", "transpose", "permute", "flatten", "squeeze", "unsqueeze", "expand"):
+            if name in (
+                *_LIKE,
+                "view",
+                "reshape",
+                "t",
+                "transpose",
+                "permute",
+                "flatten",
+                "squeeze",
+                "unsqueeze",
+                "expand",
+            ):
                 return self.tensor_type(node.func.value, depth + 1)
         if isinstance(node, ast.Subscript):
             return self.tensor_type(node.value, depth + 1)
@@ -119,7 +150,11 @@ class LaunchSite:
         """The annotation of the host function's argument that is passed on, as text."""
         if isinstance(node, ast.Name):
             for binding in self.scope.bindings.by_name.get(node.id, []):
-                if binding.kind == "parameter" and isinstance(binding.node, ast.arg) and binding.node.annotation is not None:
+                if (
+                    binding.kind == "parameter"
+                    and isinstance(binding.node, ast.arg)
+                    and binding.node.annotation is not None
+                ):
                     return ast.unparse(binding.node.annotation)
         return ""
 
@@ -145,7 +180,9 @@ def launch_sites(program: Program, module: Scope, kernel: ast.FunctionDef) -> li
     return sorted(out, key=lambda site: site.line)
 
 
-def _site(node: ast.Call, names: list[str], every: list[str], scope: Scope, program: Program, body: list[ast.stmt]) -> LaunchSite:
+def _site(
+    node: ast.Call, names: list[str], every: list[str], scope: Scope, program: Program, body: list[ast.stmt]
+) -> LaunchSite:
     arguments: dict[str, ast.expr] = {}
     for name, value in zip(names, node.args):
         if isinstance(value, ast.Starred):

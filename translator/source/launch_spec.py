@@ -58,7 +58,12 @@ class LaunchSpec:
         out: dict[str, Any] = {"id": self.id, "kernel": self.kernel}
         if self.source:
             out["source"] = self.source
-        out |= {"signature": self.signature, "constexprs": self.constexprs, "attrs": self.attrs, "options": self.options}
+        out |= {
+            "signature": self.signature,
+            "constexprs": self.constexprs,
+            "attrs": self.attrs,
+            "options": self.options,
+        }
         if self.grid:
             out["grid"] = list(self.grid)
         out |= {name: getattr(self, name) for name in ("globals", "values") if getattr(self, name)}
@@ -71,7 +76,9 @@ def read_launches(path: str) -> list[LaunchSpec]:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise TranslationError(Diagnostic("spec-unreadable", "cannot read the launch specs", path, why=why or "")) from None
+        raise TranslationError(
+            Diagnostic("spec-unreadable", "cannot read the launch specs", path, why=why or "")
+        ) from None
     return parse_launches(text, file=path)
 
 
@@ -90,7 +97,9 @@ def parse_launches(data: str | Mapping | list, file: str = "") -> list[LaunchSpe
                 Diagnostic("spec-json", f"not JSON: {error.msg}", file, error.lineno, error.colno)
             ) from None
         except _DuplicateKey as error:
-            raise TranslationError(Diagnostic("spec-json", f"the key {error} occurs twice in one object", file)) from None
+            raise TranslationError(
+                Diagnostic("spec-json", f"the key {error} occurs twice in one object", file)
+            ) from None
         except RecursionError:
             raise TranslationError(Diagnostic("spec-json", "not a launch spec: nested too deeply", file)) from None
     items = _launch_list(data, file)
@@ -160,8 +169,18 @@ def type_problem(text: Any) -> str | None:
         element = text.removeprefix("*").removeprefix("k") if text.startswith("*") else text
     if element in SCALAR_TYPES:
         return None
-    longer = {"float16": "fp16", "half": "fp16", "bfloat16": "bf16", "float32": "fp32", "float": "fp32", "float64": "fp64"}
-    longer |= {f"{s}int{b}": f"{s or 'i'}{b}" for s in ("", "u") for b in (8, 16, 32, 64)} | {"int": "i32", "bool": "u1"}
+    longer = {
+        "float16": "fp16",
+        "half": "fp16",
+        "bfloat16": "bf16",
+        "float32": "fp32",
+        "float": "fp32",
+        "float64": "fp64",
+    }
+    longer |= {f"{s}int{b}": f"{s or 'i'}{b}" for s in ("", "u") for b in (8, 16, 32, 64)} | {
+        "int": "i32",
+        "bool": "u1",
+    }
     near = [longer[element]] if element in longer else difflib.get_close_matches(element, SCALAR_TYPES, 1)
     hint = f"; did you mean {text.replace(element, near[0]) if element else near[0]}?" if near else ""
     return f"unknown type {text!r}{hint}"
@@ -246,7 +265,9 @@ class _Checker:
                 self.report("spec-type", f"signature.{name}", problem)
             elif name in spec.constexprs and "constexpr" not in _leaves(kind):
                 message = f"the signature says {kind}, but constexprs give it a value"
-                self.report("spec-type", f"signature.{name}", message, 'write "constexpr" in the signature, or drop the value')
+                self.report(
+                    "spec-type", f"signature.{name}", message, 'write "constexpr" in the signature, or drop the value'
+                )
         for name, flags in spec.attrs.items():
             for flag in _leaves(flags):
                 if not isinstance(flag, str) or set(flag) - {"D", "S"}:

@@ -17,14 +17,23 @@ from triton.experimental import gluon
 from triton.runtime.jit import JITFunction
 
 from translator.diagnostics import Diagnostic, TranslationError
-from translator.source.jit_function import GIVE_IT, Reached, UnresolvedDefault
+from translator.source.jit_function import GIVE_IT, UnresolvedDefault
+from translator.source.reached import Reached
 from translator.source.launch_spec import LaunchSpec
 from translator.source.module_file import ModuleFile, find_module, full_search_path, module_of_path, parse_file
 from translator.source.program import Program
 from translator.source.scope import Scope
 from translator.source.unresolved import NoValue
 
-__all__ = ["Decorator", "LoadedKernel", "Reached", "explain_trace_error", "load_for_launch", "load_kernel", "resolve_source"]
+__all__ = [
+    "Decorator",
+    "LoadedKernel",
+    "Reached",
+    "explain_trace_error",
+    "load_for_launch",
+    "load_kernel",
+    "resolve_source",
+]
 
 
 @dataclass(frozen=True)
@@ -83,18 +92,24 @@ class LoadedKernel:
             fn = self.program.load_reference(reference)
             self.program.evaluator.builder.fill()
         except NoValue as error:
-            raise TranslationError(Diagnostic("source-unresolved", f"{reference} cannot be loaded", why=error.reason)) from None
+            raise TranslationError(
+                Diagnostic("source-unresolved", f"{reference} cannot be loaded", why=error.reason)
+            ) from None
         return fn
 
 
-def load_for_launch(spec: LaunchSpec, source: str | None = None, search_path: Iterable[str] | None = None, import_hosts: bool = False) -> LoadedKernel:
+def load_for_launch(
+    spec: LaunchSpec, source: str | None = None, search_path: Iterable[str] | None = None, import_hosts: bool = False
+) -> LoadedKernel:
     """`load_kernel` for a launch; `source` stands in for a spec that names none.
 
     Raises: TranslationError `spec-missing` when neither names a source, or what `load_kernel` raises.
     """
     source = spec.source or source
     if not source:
-        raise TranslationError(Diagnostic("spec-missing", f"launch {spec.id} names no source", help="give SOURCE on the command line"))
+        raise TranslationError(
+            Diagnostic("spec-missing", f"launch {spec.id} names no source", help="give SOURCE on the command line")
+        )
     return load_kernel(source, spec.kernel, globals=spec.globals, search_path=search_path, import_hosts=import_hosts)
 
 
@@ -145,8 +160,19 @@ def resolve_source(source: str, search_path: tuple[str, ...]) -> tuple[ModuleFil
         return file, tuple(dict.fromkeys((root, *search_path)))
     file = find_module(source, search_path)
     if file is None or not file.path:
-        why = "it is a folder without __init__.py" if file else f"looked in {', '.join(search_path[:4])}{', ...' if len(search_path) > 4 else ''}"
-        raise TranslationError(Diagnostic("source-missing", f"no file or module named {source}", why=why, help="give a path, or put its folder on PYTHONPATH"))
+        why = (
+            "it is a folder without __init__.py"
+            if file
+            else f"looked in {', '.join(search_path[:4])}{', ...' if len(search_path) > 4 else ''}"
+        )
+        raise TranslationError(
+            Diagnostic(
+                "source-missing",
+                f"no file or module named {source}",
+                why=why,
+                help="give a path, or put its folder on PYTHONPATH",
+            )
+        )
     return file, search_path
 
 
@@ -157,7 +183,12 @@ def _decorator(program: Program, node: ast.expr, scope: Scope) -> Decorator:
     except NoValue:
         value = None
     value = getattr(value, "func", value)
-    kinds = {id(triton.jit): "jit", id(gluon.jit): "jit", id(triton.autotune): "autotune", id(triton.heuristics): "heuristics"}
+    kinds = {
+        id(triton.jit): "jit",
+        id(gluon.jit): "jit",
+        id(triton.autotune): "autotune",
+        id(triton.heuristics): "heuristics",
+    }
     return Decorator(kinds.get(id(value), "other"), ast.unparse(called), ast.unparse(node), node.lineno, node)
 
 
@@ -181,7 +212,9 @@ def explain_trace_error(loaded: LoadedKernel, error: BaseException) -> Translati
             last = name.rpartition(".")[2]
             texts = (f"{name} is not defined", f"name '{name}' is not defined", f"has no attribute '{last}'")
             message = str(getattr(current, "error_message", None) or current)
-            if isinstance(current, (NameError, AttributeError, CompilationError)) and any(text in message for text in texts):
+            if isinstance(current, (NameError, AttributeError, CompilationError)) and any(
+                text in message for text in texts
+            ):
                 return TranslationError(diagnostic)
         current = current.__cause__ or current.__context__
     return None
@@ -209,7 +242,9 @@ def _load_imported(file: ModuleFile, kernel: str, folders: tuple[str, ...]) -> L
             sys.path.remove(folder)
     text = parse_file(fn.file_name).text
     note = f"{file.name} was imported: its host code ran"
-    return LoadedKernel(fn, fn.file_name, text, fn.def_file_line_number, file.name, fn.__qualname__, None, (), (), (note,), {})
+    return LoadedKernel(
+        fn, fn.file_name, text, fn.def_file_line_number, file.name, fn.__qualname__, None, (), (), (note,), {}
+    )
 
 
 def _import_for_real(module: str, kernel: str) -> JITFunction:
@@ -219,7 +254,11 @@ def _import_for_real(module: str, kernel: str) -> JITFunction:
         if isinstance(error, (KeyboardInterrupt, GeneratorExit)):
             raise
         why = f"{type(error).__name__}: {error}"
-        raise TranslationError(Diagnostic("source-import", f"importing {module} fails", why=why, help=GIVE_IT.replace(" or use --import", ""))) from error
+        raise TranslationError(
+            Diagnostic(
+                "source-import", f"importing {module} fails", why=why, help=GIVE_IT.replace(" or use --import", "")
+            )
+        ) from error
     for part in kernel.split("."):
         value = getattr(value, part, None)
     while value is not None and not isinstance(value, JITFunction):

@@ -63,14 +63,18 @@ def _parse(path: str, _mtime_ns: int, _size: int) -> ParsedFile:
     try:
         raw = Path(path).read_bytes()
     except OSError as error:
-        raise TranslationError(Diagnostic("source-unreadable", "cannot read the file", path, why=error.strerror or "")) from None
+        raise TranslationError(
+            Diagnostic("source-unreadable", "cannot read the file", path, why=error.strerror or "")
+        ) from None
     if b"\0" in raw:
         raise TranslationError(Diagnostic("source-not-python", "not Python source: it has NUL bytes", path))
     try:
         text = decode_source_bytes(raw)
     except (UnicodeDecodeError, SyntaxError, LookupError) as error:
         why = str(error)
-        raise TranslationError(Diagnostic("source-not-python", "not Python source: it is not text", path, why=why)) from None
+        raise TranslationError(
+            Diagnostic("source-not-python", "not Python source: it is not text", path, why=why)
+        ) from None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # invalid escapes and the like are the author's business

@@ -7,7 +7,18 @@ from collections.abc import Callable
 
 # The argument of each that is an address; `make_*` have it first or as `base`.
 _ADDRESS_CALLS = frozenset(
-    {"load", "store", "atomic_add", "atomic_max", "atomic_min", "atomic_and", "atomic_or", "atomic_xor", "atomic_xchg", "atomic_cas"}
+    {
+        "load",
+        "store",
+        "atomic_add",
+        "atomic_max",
+        "atomic_min",
+        "atomic_and",
+        "atomic_or",
+        "atomic_xor",
+        "atomic_xchg",
+        "atomic_cas",
+    }
     | {"make_block_ptr", "make_tensor_descriptor", "advance", "prefetch"}
 )
 _DESCRIPTOR_METHODS = frozenset({"load", "store", "gather", "scatter", "atomic_add", "atomic_min", "atomic_max"})
@@ -46,23 +57,42 @@ def integer_pointers(node: ast.FunctionDef, pointers: frozenset[str]) -> frozens
     loaded: dict[str, str] = {}
     aliases: dict[str, str] = {}
     for statement in ast.walk(node):
-        if isinstance(statement, ast.Assign) and len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Name):
+        if (
+            isinstance(statement, ast.Assign)
+            and len(statement.targets) == 1
+            and isinstance(statement.targets[0], ast.Name)
+        ):
             name = statement.targets[0].id
             for call in ast.walk(statement.value):
-                if isinstance(call, ast.Call) and _callee(call) == "load" and call.args and (base := _base(call.args[0])):
+                if (
+                    isinstance(call, ast.Call)
+                    and _callee(call) == "load"
+                    and call.args
+                    and (base := _base(call.args[0]))
+                ):
                     loaded[name] = base
             if base := _base(statement.value):
                 aliases.setdefault(name, base)
     used: set[str] = set()
+    addresses = set(pointers)
     for call in _calls(node):
         if _callee(call) in ("load", "store") and call.args:
             used |= _offset_names(call.args[0])
+            addresses.add(_base(call.args[0]))
         elif _callee(call) == "range" or _callee(call) in ("make_block_ptr", "advance"):
             used |= {n.id for arg in call.args for n in ast.walk(arg) if isinstance(n, ast.Name)}
     for statement in ast.walk(node):
-        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name) and statement.targets[0].id in pointers | used:
+        if (
+            isinstance(statement, ast.Assign)
+            and isinstance(statement.targets[0], ast.Name)
+            and statement.targets[0].id in addresses | used
+        ):
             used |= _offset_names(statement.value)
-        elif isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name) and statement.target.id in pointers:
+        elif (
+            isinstance(statement, ast.AugAssign)
+            and isinstance(statement.target, ast.Name)
+            and statement.target.id in addresses
+        ):
             used |= {n.id for n in ast.walk(statement.value) if isinstance(n, ast.Name)}
     out = set()
     for name in used & set(loaded):
@@ -115,8 +145,19 @@ def _base(value: ast.expr) -> str:
         elif isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
             inner = value.func
             if inner.attr in ("to", "cast"):
-                value = value.args[0] if isinstance(inner.value, ast.Name) and inner.value.id == "tl" and value.args else inner.value
-            elif inner.attr in ("advance", "make_block_ptr", "make_tensor_descriptor", "multiple_of", "max_contiguous", "broadcast_to"):
+                value = (
+                    value.args[0]
+                    if isinstance(inner.value, ast.Name) and inner.value.id == "tl" and value.args
+                    else inner.value
+                )
+            elif inner.attr in (
+                "advance",
+                "make_block_ptr",
+                "make_tensor_descriptor",
+                "multiple_of",
+                "max_contiguous",
+                "broadcast_to",
+            ):
                 keyword = [k.value for k in value.keywords if k.arg == "base"]
                 candidates = keyword or value.args[:1]
                 if not candidates:

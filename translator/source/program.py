@@ -229,5 +229,8 @@ class Program:
         if binding.kind == "parameter":
             if binding.value is not None:
                 return self.evaluate(binding.value, scope.parent)
-            raise Undetermined(f"{binding.name} is an argument of {scope.qualname.removesuffix('.<locals>')}", Place.of(scope.path, node))
+            raise Undetermined(
+                f"{binding.name} is an argument of {scope.qualname.removesuffix('.<locals>')}",
+                Place.of(scope.path, node),
+            )
         raise Undetermined(f"{binding.name} cannot be read statically: {binding.reason}", Place.of(scope.path, node))

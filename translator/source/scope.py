@@ -111,11 +111,15 @@ class Scope:
         if same and not failures:
             return values[0][1]
         if same and isinstance(guard.node, ast.Try):
-            self.program.note(f"{self.path}:{guard.node.lineno}: of the branches that define {name}, the one that can be evaluated was taken")
+            self.program.note(
+                f"{self.path}:{guard.node.lineno}: of the branches that define {name}, the one that can be evaluated was taken"
+            )
             return values[0][1]
         lines = ", ".join(str(_line(binding)) for binding, _, _ in reversed(possible))
         test = ast.unparse(guard.node.test) if isinstance(guard.node, ast.If) else "the try statement"
-        message = f"which definition of {name} applies (lines {lines} of {self.path}) depends on `{_short(test)}`: {reason}"
+        message = (
+            f"which definition of {name} applies (lines {lines} of {self.path}) depends on `{_short(test)}`: {reason}"
+        )
         raise Undetermined(message, self.place(guard.node))
 
     def defines(self, name: str) -> bool:
@@ -143,7 +147,11 @@ class Scope:
                 continue
             if binding.kind == "star" and not self.program.star_exports(self, binding, name):
                 continue
-            yield binding if binding.kind != "star" else Binding(name, "star", binding.node, binding.position, binding.guards)
+            yield (
+                binding
+                if binding.kind != "star"
+                else Binding(name, "star", binding.node, binding.position, binding.guards)
+            )
 
     def _holds(self, binding: Binding) -> Any:
         """True, False, or (guard, reason) when it cannot be told."""
@@ -168,7 +176,9 @@ class Scope:
         branch, reason = outcome
         if not branch:
             return reason
-        return guard.branch == branch or (branch == "body" and guard.branch == "else" and isinstance(guard.node, ast.Try))
+        return guard.branch == branch or (
+            branch == "body" and guard.branch == "else" and isinstance(guard.node, ast.Try)
+        )
 
     def _if(self, node: ast.If) -> tuple[str, str]:
         try:
@@ -195,7 +205,10 @@ class Scope:
             position = self.bindings.positions.get(id(statement))
             if isinstance(statement, (ast.Import, ast.ImportFrom)):
                 self.program.attempt_import(statement, self)
-            elif isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr)) and statement.value is not None:
+            elif (
+                isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr))
+                and statement.value is not None
+            ):
                 self.program.evaluate(statement.value, self, position)
             elif isinstance(statement, ast.Raise):
                 raise Raised(RuntimeError("raise statement"), self.place(statement))

@@ -119,4 +119,6 @@ def encode_value(value: Any) -> Any:
         return {"$constexpr": encode_value(value.value)}
     if isinstance(value, JITCallable):
         return {"$jit": f"{value.__module__}:{value.__qualname__}"}
-    raise TranslationError(Diagnostic("spec-value", f"a {type(value).__name__} has no form in a launch spec: {value!r}"))
+    raise TranslationError(
+        Diagnostic("spec-value", f"a {type(value).__name__} has no form in a launch spec: {value!r}")
+    )

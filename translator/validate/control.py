@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from translator.validate.dtypes import unsigned
-from translator.validate.hazards import Hazard, NotRunnable
+from translator.validate.hazards import Hazard, NotRunnable, WaitsForever
 from translator.validate.parse import VALUE, VALUES, Op
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ TERMINATORS = frozenset(
 FOR = re.compile(rf"(unsigned )?({VALUE}) = ({VALUE}) to ({VALUE}) step ({VALUE})(?: iter_args\((.*?)\) ->)?")
 BINDING = re.compile(rf"({VALUE}) = ({VALUE})")
 CONTROL = {}
+WHILE_LIMIT = 10_000  # iterations of one `while`; no kernel that computes comes near
 
 
 def handler(name: str):
@@ -65,7 +66,7 @@ def run_while(program: "Program", op: Op, env: dict):
     before, after = op.regions[0].blocks[0], op.regions[1].blocks[0]
     bindings = BINDING.findall(op.text)
     values = [env[init] for _, init in bindings]
-    while True:
+    for _ in range(WHILE_LIMIT):
         program.check_steps(op)
         for (name, _), value in zip(bindings, values):
             env[name] = value
@@ -77,6 +78,7 @@ def run_while(program: "Program", op: Op, env: dict):
         for (name, _), value in zip(after.arguments, values):
             env[name] = value
         _, values = program.run_block(after, env)
+    raise WaitsForever(op.name, f"more than {WHILE_LIMIT} iterations; the loop may wait for another program")
 
 
 @handler("scf.if")

@@ -15,7 +15,7 @@ import numpy as np
 
 from translator.validate import ops_arith, ops_dot, ops_lds, ops_math, ops_memory, ops_reduce, ops_tdm, ops_tensor
 from translator.validate.control import CONTROL, TERMINATORS, branch_target
-from translator.validate.hazards import Finding, Hazard, NotRunnable
+from translator.validate.hazards import Finding, Hazard, NotRunnable, WaitsForever
 from translator.validate.lds import SharedMemory
 from translator.validate.mbarriers import Barriers
 from translator.validate.memory import Memory
@@ -24,7 +24,7 @@ from translator.validate.parse import Block, Module, Op, Region
 
 assert all((ops_arith, ops_dot, ops_lds, ops_math, ops_memory, ops_reduce, ops_tdm, ops_tensor))  # rows of the table
 
-STEP_LIMIT = 2_000_000  # ops per program; a kernel that spins on another program never gets there
+STEP_LIMIT = 500_000  # ops per program; a kernel that spins on another program never gets there
 
 
 class Program:
@@ -56,9 +56,9 @@ class Program:
         self.reduction += length
 
     def check_steps(self, op: Op) -> None:
-        """Raises: NotRunnable when the program is so long that it probably waits for another one."""
+        """Raises: WaitsForever when the program is so long that it probably waits for another one."""
         if self.steps > STEP_LIMIT:
-            raise NotRunnable(op.name, f"more than {STEP_LIMIT} ops in one program; it may wait for another program")
+            raise WaitsForever(op.name, f"more than {STEP_LIMIT} ops in one program; it may wait for another program")
 
     def uses(self, op: Op) -> bool:
         """Whether anything reads the result of `op`."""
@@ -128,12 +128,18 @@ class Program:
 
 
 class Machine:
-    """A module on guarded memory. `work` counts ops, `reduction` is the longest chain of sums in one program."""
+    """A module on guarded memory. `work` counts ops, `reduction` is the longest chain of sums in one program.
+
+    Masked-off lanes without `other` are undefined in the language: `unset` is what a load gives there (the AMD backend: 0),
+    `stale` what a copy leaves in shared memory (whatever was there before: NaN shows it).
+    """
 
     def __init__(self, module: Module, memory: Memory, grid: tuple[int, ...]):
         self.module = module
         self.memory = memory
         self.grid = tuple((*grid, 1, 1, 1)[:3])
+        self.unset = 0.0
+        self.stale = math.nan
         self.printed: list = []
         self.trips: dict[int, set[int]] = {}
         self.waits: dict[int, list] = {}

@@ -54,3 +54,7 @@ class NotRunnable(Exception):
         super().__init__(f"{op}: {why}")
         self.op = op
         self.why = why
+
+
+class WaitsForever(NotRunnable):
+    """A program ran so many ops that it probably waits for another one."""

@@ -8,7 +8,7 @@ runtime integers that are the extent of some tensor are shrunk, so that masks cu
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -158,7 +158,8 @@ def _tensor(name: str, tensor: dict, kind: str, rng, scale: float) -> Tensor:
 def _values(tensor: dict, element: str, shape, rng, scale: float) -> np.ndarray:
     low, high = tensor.get("range") or (None, None)
     if "data" in tensor:
-        return np.array(tensor["data"], held(element)).reshape(shape)
+        wide = np.array(tensor["data"], np.int64 if element[0] == "i" else np.float64)
+        return wide.astype(held(element)).reshape(shape)
     if element[0] == "i":
         if low is None:
             low, high = 0, 1
@@ -217,6 +218,35 @@ def _shrunk(spec: LaunchSpec, name: str) -> int | None:
     if "D" in str(spec.attrs.get(name, "")):
         return value - 16 if value > 16 else None
     return value - 3 if value > 5 else None
+
+
+def alternatives(inputs: Inputs):
+    """Other contents for integer tensors that hold one value throughout, as a captured launch has them where nothing ran.
+
+    Each is filled with an even walk from 0 to some limit (starts of segments, permutations, gather indices); the limits tried are the
+    extents of the other tensors.
+    """
+    flat = [t for t in inputs.tensors() if held(t.element).kind == "i" and t.data.size > 1 and (t.data == t.data[0]).all()]
+    if not flat:
+        return
+    limits = {extent for t in inputs.tensors() for extent in t.shape if extent > 1}
+    for limit in sorted(limits, reverse=True)[:6]:
+        chosen = {id(t): _walk(t, limit) for t in flat}
+        arguments = {name: _replaced(value, chosen) for name, value in inputs.arguments.items()}
+        yield Inputs(arguments, inputs.variant)
+
+
+def _walk(tensor: Tensor, limit: int) -> Tensor:
+    count = tensor.data.size
+    index = np.arange(count, dtype=np.int64)
+    values = index * limit // (count - 1) if count <= limit else index % limit
+    return replace(tensor, data=values.astype(tensor.data.dtype))
+
+
+def _replaced(value, chosen: dict[int, Tensor]):
+    if isinstance(value, list):
+        return [_replaced(item, chosen) for item in value]
+    return chosen.get(id(value), value)
 
 
 def with_values(inputs: Inputs, spec: LaunchSpec, changed: dict[str, int], variant: str) -> Inputs:

@@ -105,12 +105,12 @@ def _along(op, view: MemDesc, indices) -> MemDesc:
 
 def _load_into(machine, op, view, address, mask, other, masked_writes: bool):
     """Issue a copy of global values into `view`. Lanes without mask and `other` are written as zero only when
-    `masked_writes` (the buffer form); the pointer form leaves what it does not load undefined: NaN here."""
+    `masked_writes` (the buffer form); the pointer form leaves what it does not load undefined (`Machine.stale`)."""
     lds = machine.lds
     element = view.allocation.element
     fill = other
     if mask is not None and other is None and not masked_writes:
-        fill = held(element).type(np.nan) if held(element).kind == "f" else None
+        fill = held(element).type(machine.machine.stale) if held(element).kind == "f" else None
     values = machine.memory.load(address, mask, fill, element, np.shape(address))
     copy = Copy(op.place, op.name, view, values.reshape(view.shape))
     lds.issue(copy, lds.async_copies)

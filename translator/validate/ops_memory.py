@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from translator.validate.descriptors import Descriptor
-from translator.validate.dtypes import stored
+from translator.validate.dtypes import held, stored
 from translator.validate.hazards import Hazard, NotRunnable
 from translator.validate.memory import BUFFER_LIMIT
 from translator.validate.ops import row
@@ -15,6 +15,8 @@ from translator.validate.types import pointee_of
 @row("tt.load")
 def load(machine, op, pointer, mask=None, other=None):
     kind = op.type
+    if other is None and mask is not None and machine.machine.unset and kind.is_float:
+        other = held(kind.element).type(machine.machine.unset)
     return machine.memory.load(pointer, mask, other, kind.element, kind.shape or ())
 
 

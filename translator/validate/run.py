@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from dataclasses import replace
@@ -17,8 +18,9 @@ from translator.validate.bind import bind, place_tensors
 from translator.validate.compare import TensorComparison, compare
 from translator.validate.dtypes import PRECISION
 from translator.validate.engine import Machine
-from translator.validate.hazards import Finding, Hazard, NotRunnable
-from translator.validate.inputs import Inputs, make_inputs, variants, with_values
+from translator.validate.hazards import Finding, Hazard, NotRunnable, WaitsForever
+from translator.validate.inputs import Inputs, alternatives, make_inputs, variants, with_values
+from translator.validate.locations import UNKNOWN
 from translator.validate.memory import Memory
 from translator.validate.parse import Module, ParseError, parse_module
 from translator.validate.result import ValidationResult
@@ -79,13 +81,10 @@ class _Pair:
         self.notes: list[str] = []
         self.trips: dict[int, set[int]] = {}
         self.waits: dict[int, list] = {}
+        self.sampled = True
 
     def validate(self, inputs: Inputs, with_variants: bool) -> ValidationResult:
-        try:
-            result = self.run(inputs, BUDGET)
-        except _SourceFault as fault:
-            reason = f"the source itself is at fault on these inputs: {fault.finding}"
-            return ValidationResult("not_runnable", reason, fault.finding.op)
+        inputs, result = self._first(inputs)
         ran = []
         if with_variants and result.status == "validated":
             for what, changed in variants(self.spec):
@@ -97,11 +96,31 @@ class _Pair:
                 if other.status != "validated":
                     result = other
                     break
-        if result.status == "validated" and not any(t.compared for t in result.tensors):
-            result = replace(result, status="not_runnable", reason="the source writes nothing that could be compared", op="launch")
         trips = {line: tuple(sorted(counts)) for line, counts in sorted(self.trips.items())}
         notes = tuple(dict.fromkeys((*self.notes, *self._idle_waits())))
         return replace(result, variants=tuple(ran), notes=notes, trips=trips)
+
+    def _first(self, inputs: Inputs) -> tuple[Inputs, ValidationResult]:
+        """The launch as given; where its captured index tensors are of no use, with plausible ones instead."""
+        try:
+            result = self.run(inputs, BUDGET)
+            if result.status != "validated" or _says_something(result):
+                return inputs, result
+            result = replace(result, status="not_runnable", reason="the source writes nothing that could be compared", op="launch")
+        except _SourceFault as fault:
+            reason = f"the source itself is at fault on these inputs: {fault.finding}"
+            result = ValidationResult("not_runnable", reason, fault.finding.op)
+        kept = list(self.notes)
+        for other in alternatives(inputs):
+            try:
+                attempt = self.run(other, BUDGET)
+            except _SourceFault:
+                continue
+            if attempt.status != "validated" or _says_something(attempt):
+                self.notes.append("the launch's index tensors hold one value throughout; other indices were made up")
+                return other, attempt
+            self.notes = list(kept)
+        return inputs, result
 
     def _idle_waits(self) -> list[str]:
         return [
@@ -111,37 +130,35 @@ class _Pair:
         ]
 
     def run(self, inputs: Inputs, budget: float) -> ValidationResult:
-        """One set of inputs. Raises: _SourceFault, NotRunnable."""
-        memory = Memory()
-        addresses = place_tensors(memory, inputs)
-        machine = Machine(self.source, memory, self.grid)
-        chosen = [0]
-        try:
-            arguments = bind(self.source, self.names[0], inputs, addresses)
-            if machine.programs == 0:
-                raise NotRunnable("launch", "the grid is empty")
-            machine.run(arguments, chosen)
-            cost = machine.work * STEP_COST + memory.traffic * TRAFFIC_COST
-            chosen = choose_programs(machine.programs, int(budget / max(cost, 1.0)))
-            machine.run(arguments, chosen[1:])
-        except Hazard as hazard:
-            raise _SourceFault(hazard.at("launch", _nowhere(), ()).finding) from None
-        other = Memory()
-        addresses = place_tensors(other, inputs)
-        second = Machine(self.translated, other, self.grid)
+        """One set of inputs. Raises: _SourceFault, NotRunnable.
+
+        A program that never ends may wait for one that the sample left out: then the first programs run instead.
+        """
+        if self.sampled:
+            try:
+                return self._run(inputs, budget)
+            except WaitsForever:
+                self.sampled = False
+        return self._run(inputs, budget)
+
+    def _run(self, inputs: Inputs, budget: float) -> ValidationResult:
+        memory, machine, chosen = self._run_source(inputs, budget)
+        other, second, fault = self._run_translated(inputs, chosen, math.nan)
         common = {"variant": inputs.variant, "programs": len(chosen), "grid": machine.programs}
-        try:
-            second.run(bind(self.translated, self.names[1], inputs, addresses), chosen)
-        except Hazard as hazard:
-            finding = hazard.at("launch", _nowhere(), ()).finding
-            return ValidationResult("hazard", str(finding), finding.op, hazards=(finding,), **common)
-        self._remember(machine, second)
+        if fault:
+            return ValidationResult("hazard", str(fault), fault.op, hazards=(fault,), **common)
+        self._remember(second)
         findings = list(second.findings)
         for name in sorted(set(other.racing()) - set(memory.racing())):
             findings.append(Finding("store-conflict", f"different values are stored to one element of {name}; the source does not"))
         if findings:
             return ValidationResult("hazard", str(findings[0]), findings[0].op, hazards=tuple(findings), **common)
-        tensors = tuple(compare(memory, other, max(machine.reduction, second.reduction), self.narrowest))
+        reduction = max(machine.reduction, second.reduction)
+        tensors = tuple(compare(memory, other, reduction, self.narrowest))
+        if any(t.wrong for t in tensors) and self._relies_on_masked_lanes(inputs, chosen, memory, reduction):
+            other, _, _ = self._run_translated(inputs, chosen, 0.0)
+            tensors = tuple(compare(memory, other, reduction, self.narrowest))
+            self.notes.append("the source uses lanes that its mask turned off and gave no value; they are taken as 0 on both sides")
         if not inputs.variant:
             self._remark(memory, tensors)
         wrong = [t for t in tensors if t.wrong]
@@ -149,7 +166,49 @@ class _Pair:
             return ValidationResult("mismatch", str(wrong[0]), tensors=tensors, **common)
         return ValidationResult("validated", tensors=tensors, **common)
 
-    def _remember(self, source: Machine, translated: Machine) -> None:
+    def _run_source(self, inputs: Inputs, budget: float) -> tuple[Memory, Machine, list[int]]:
+        """Run as many programs as the budget allows; -> which they were. Raises: _SourceFault."""
+        memory = Memory()
+        addresses = place_tensors(memory, inputs)
+        machine = Machine(self.source, memory, self.grid)
+        if machine.programs == 0:
+            raise NotRunnable("launch", "the grid is empty")
+        try:
+            arguments = bind(self.source, self.names[0], inputs, addresses)
+            machine.run(arguments, [0])
+            cost = machine.work * STEP_COST + memory.traffic * TRAFFIC_COST
+            chosen = choose_programs(machine.programs, int(budget / max(cost, 1.0)))
+            if not self.sampled:
+                chosen = list(range(len(chosen)))
+            machine.run(arguments, chosen[1:])
+        except Hazard as hazard:
+            raise _SourceFault(hazard.at("launch", UNKNOWN, ()).finding) from None
+        return memory, machine, chosen
+
+    def _run_translated(self, inputs: Inputs, chosen: list[int], stale: float) -> tuple[Memory, Machine, Finding | None]:
+        memory = Memory()
+        addresses = place_tensors(memory, inputs)
+        machine = Machine(self.translated, memory, self.grid)
+        machine.stale = stale
+        try:
+            machine.run(bind(self.translated, self.names[1], inputs, addresses), chosen)
+        except Hazard as hazard:
+            return memory, machine, hazard.at("launch", UNKNOWN, ()).finding
+        return memory, machine, None
+
+    def _relies_on_masked_lanes(self, inputs: Inputs, chosen: list[int], expected: Memory, reduction: int) -> bool:
+        """Whether the source's own results change when masked-off lanes hold NaN."""
+        memory = Memory()
+        addresses = place_tensors(memory, inputs)
+        machine = Machine(self.source, memory, self.grid)
+        machine.unset = math.nan
+        try:
+            machine.run(bind(self.source, self.names[0], inputs, addresses), chosen)
+        except Hazard:
+            return True
+        return any(t.wrong for t in compare(expected, memory, reduction, self.narrowest))
+
+    def _remember(self, translated: Machine) -> None:
         for line, counts in translated.trips.items():
             self.trips.setdefault(line, set()).update(counts)
         for key, record in translated.waits.items():
@@ -167,10 +226,8 @@ class _Pair:
             self.notes.append(f"a program reads what another one stored in {memory.crossing[0]}: the order of programs matters")
 
 
-def _nowhere():
-    from translator.validate.locations import UNKNOWN
-
-    return UNKNOWN
+def _says_something(result: ValidationResult) -> bool:
+    return any(t.compared for t in result.tensors)
 
 
 def choose_programs(count: int, affordable: int) -> list[int]:
