@@ -1,0 +1,102 @@
+"""The reference machine accepts good pipelined kernels and finds every bug planted in them, at the right line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from planted import KERNELS, Planted, run_matmul
+
+GOOD = {target: (KERNELS / f"matmul_{target}.py").read_text() for target in ("gfx942", "gfx950", "gfx1250")}
+SIZES = [(272, 208, 144), (256, 256, 256), (128, 128, 64), (144, 160, 16), (272, 208, 208)]
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+@pytest.mark.parametrize("target, buffers", [("gfx942", None), ("gfx950", 2), ("gfx950", 3), ("gfx1250", 2), ("gfx1250", 4)])
+def test_good_kernel_validates(tmp_path: Path, target: str, buffers: int | None, size):
+    result = run_matmul(GOOD[target], target, tmp_path, size, buffers)
+    assert (result.status, result.reason) == ("validated", "")
+    assert result.bitwise and result.programs == result.grid
+    assert "ragged sizes" in result.variants or size[2] == 16
+    assert "K = 0" in result.variants
+    assert result.notes == ()
+
+
+READ_A = "a = async_copy.load_shared_relaxed"
+READ_B = "b = async_copy.load_shared_relaxed"
+PROLOGUE = """        async_copy.buffer_load_to_shared(a_smem.index(t), a_ptr, a_offs, mask=offs_k_a[None, :] < K - t * BLOCK_K)
+        async_copy.buffer_load_to_shared(b_smem.index(t), b_ptr, b_offs, mask=offs_k_b[:, None] < K - t * BLOCK_K)
+        async_copy.commit_group()
+"""
+GFX950 = {
+    "wait-count-too-high": Planted("wait_group(NUM_BUFFERS - 2)", "wait_group(NUM_BUFFERS - 1)", ("lds-in-flight",), READ_A),
+    "wait-deleted": Planted("async_copy.wait_group(NUM_BUFFERS - 2)", "pass", ("lds-in-flight",), READ_A),
+    "reads-the-next-slot": Planted(
+        "load_shared_relaxed(a_smem.index(k %", "load_shared_relaxed(a_smem.index((k + 1) %", ("lds-in-flight", "mismatch"), READ_A
+    ),
+    "prefetch-into-the-slot-being-read": Planted(
+        "a_smem.index(ahead % NUM_BUFFERS)", "a_smem.index(k % NUM_BUFFERS)", ("lds-in-flight",), READ_A
+    ),
+    "prefetch-of-b-into-the-slot-being-read": Planted(
+        "b_smem.index(ahead % NUM_BUFFERS)", "b_smem.index(k % NUM_BUFFERS)", ("lds-in-flight",), READ_B
+    ),
+    "tail-mask-lost": Planted(
+        "a_ptr, a_offs, mask=offs_k_a[None, :] < K - ahead * BLOCK_K)", "a_ptr, a_offs)", ("out-of-bounds",),
+        "async_copy.buffer_load_to_shared(\n            a_smem.index(ahead",
+    ),
+    "tail-mask-off-by-one": Planted("< K - ahead * BLOCK_K)\n        async_copy.buffer", "<= K - ahead * BLOCK_K)\n        async_copy.buffer", ("out-of-bounds", "mismatch")),
+    "prologue-removed": Planted(PROLOGUE, "        pass\n", ("lds-uninitialised", "lds-in-flight"), READ_A),
+    "prologue-commit-removed": Planted(PROLOGUE, PROLOGUE.replace("async_copy.commit_group()", "pass"), ("lds-in-flight",), READ_A),
+    "loop-commit-removed": Planted(
+        "        async_copy.commit_group()\n        a = async", "        a = async", ("lds-in-flight",), READ_A
+    ),
+    "pointer-not-advanced": Planted(
+        "a_ptr += BLOCK_K * stride_ak\n        b_ptr += BLOCK_K * stride_bk\n    c =", "b_ptr += BLOCK_K * stride_bk\n    c =", ("mismatch",)
+    ),
+    "store-mask-lost": Planted("c_offs, mask=c_mask)", "c_offs)", ("out-of-bounds", "store-conflict"), "cdna4.buffer_store"),
+    "one-tile-too-few": Planted("range(0, gl.cdiv(K, BLOCK_K))", "range(0, K // BLOCK_K)", ("mismatch",)),
+    "ring-index-out-of-range": Planted("ahead % NUM_BUFFERS", "ahead % (NUM_BUFFERS + 1)", ("lds-index",), times=2),
+    "rows-not-wrapped": Planted("gl.SliceLayout(1, a_load))) % M", "gl.SliceLayout(1, a_load)))", ("out-of-bounds",)),
+    "negative-offset": Planted("a_offs = offs_am", "a_offs = -offs_am", ("buffer-offset",)),
+}  # fmt: skip
+
+GFX1250 = {
+    "tdm-wait-too-high": Planted("async_wait((NUM_BUFFERS - 1) * 2)", "async_wait(NUM_BUFFERS * 2)", ("lds-in-flight",), "a = a_smem"),
+    "tdm-wait-for-one-only": Planted(
+        "async_wait((NUM_BUFFERS - 1) * 2)", "async_wait((NUM_BUFFERS - 1) * 2 + 1)", ("lds-in-flight",), "b = b_smem"
+    ),
+    "tdm-wait-deleted": Planted("tdm.async_wait((NUM_BUFFERS - 1) * 2)", "pass", ("lds-in-flight",), "a = a_smem"),
+    "reads-the-next-slot": Planted("a_smem.index(k %", "a_smem.index((k + 1) %", ("lds-in-flight", "lds-uninitialised"), "a = a_smem"),
+    "fills-the-slot-being-read": Planted("a_smem.index(ahead %", "a_smem.index(k %", ("lds-in-flight", "lds-overwrite-in-flight")),
+    "prologue-short": Planted("static_range(NUM_BUFFERS - 1)", "static_range(NUM_BUFFERS - 2)", ("lds-uninitialised", "lds-in-flight")),
+    "wrong-bounds": Planted("[M, K], [stride_am, 1]", "[M + 128, K], [stride_am, 1]", ("out-of-bounds",)),
+    "wrong-column": Planted("[ahead * BLOCK_K, pid_n * BLOCK_N]", "[ahead * BLOCK_K, pid_m * BLOCK_N]", ("mismatch",)),
+}
+
+GFX942 = {
+    "store-into-the-slot-just-read": Planted("a_smem.index((k + 1) % 2).store(a_next)", "a_smem.index(k % 2).store(a_next)", ("mismatch", "lds-uninitialised")),
+    "first-store-missing": Planted("    b_smem.index(0).store(cdna3", "    b_smem.index(1).store(cdna3", ("lds-uninitialised",), "b = b_smem"),
+    "tail-mask-lost": Planted("b_ptr, b_offs, mask=offs_k_b[:, None] < left)", "b_ptr, b_offs)", ("out-of-bounds",), "b_next ="),
+    "tail-mask-of-the-last-tile": Planted("left = K - (k + 1)", "left = K - k", ("out-of-bounds", "mismatch")),
+}  # fmt: skip
+
+CASES = [
+    pytest.param(target, planted, buffers, id=f"{target}-{name}-{buffers}")
+    for target, table, depths in (("gfx950", GFX950, (2, 3)), ("gfx1250", GFX1250, (2, 3)), ("gfx942", GFX942, (None,)))
+    for name, planted in table.items()
+    for buffers in depths
+]
+
+
+@pytest.mark.parametrize("target, planted, buffers", CASES)
+def test_planted_bug_is_found(tmp_path: Path, target: str, planted: Planted, buffers: int | None):
+    good = GOOD[target]
+    assert good.count(planted.before) == planted.times
+    text = good.replace(planted.before, planted.after)
+    result = run_matmul(text, target, tmp_path, buffers=buffers)
+    found = result.hazards[0].kind if result.hazards else result.status
+    assert found in planted.kinds, result.reason
+    if planted.at and result.hazards:
+        line = text[: text.index(planted.at)].count("\n") + 1
+        assert line <= result.hazards[0].line <= line + 1
+        assert result.hazards[0].file.endswith("translated.py")
