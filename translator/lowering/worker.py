@@ -145,8 +145,8 @@ class _Worker:
 
     def kill(self) -> None:
         self.killed = True
-        if self.process:
-            self.process.kill()
+        if (process := self.process) is not None:
+            process.kill()
 
     def _serve(self) -> None:
         while (job := self.pool._queue.get()) is not None:
@@ -222,6 +222,8 @@ class _Worker:
             start_new_session=True,
         )
         os.close(handle)
+        if self.killed:  # killed while the child was being started
+            self.process.kill()
 
     def _stop(self) -> None:
         """End the child; an idle one leaves by itself when its input closes, a busy one is killed."""

@@ -1,7 +1,7 @@
 """The child side of `worker.py`: runs named functions one after another, in a process that may die of any of them.
 
-Frames on the pipes are an 8-byte little-endian length and a pickle. A request is `(function, args, kwargs)`; the answer is `(kind, payload, peak_bytes)` with kind `value`, `refused`
-(diagnostics) or `raised` (a traceback as text).
+Frames on the pipes are an 8-byte little-endian length and a pickle. A request is `(function, args, kwargs)`; the answer
+is `(kind, payload, peak_bytes)` with kind `value`, `refused` (diagnostics) or `raised` (a traceback as text).
 """
 
 from __future__ import annotations
