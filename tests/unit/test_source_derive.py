@@ -209,3 +209,9 @@ def test_helpers_are_not_launched(tmp_path):
     assert [f.spec.kernel for f in derive(tmp_path, text, "B=64")] == ["k"]
     only = HEAD + "@triton.jit\ndef add(x):\n    return x + 1\n"
     assert refused(tmp_path, only)[0].code == "source-no-kernels"
+
+
+def test_options_that_only_the_host_knows_are_said(tmp_path):
+    text = KERNEL + "def run(x, out, w):\n    k[(1,)](x, out, 32, 0.5, B=32, num_warps=w, some_other_backend=w)\n"
+    found = one(tmp_path, text)
+    assert found.spec.options == {"num_warps": 4, "num_stages": 2} and said(found, "num_warps = 4", "`w`")

@@ -472,3 +472,18 @@ def test_two_loads_agree(project):
     assert trace(first) == trace(second) and first.fn is not second.fn
     assert [(c.name, c.module, c.line) for c in first.constants] == [("V", "other", 3), ("V", "other", 3)]
     assert tl.constexpr(2.5) == first.constants[0].value
+
+
+def test_the_right_name_and_file_are_reported(project):
+    other = HEAD + "import lib\nX = lib.one()\n@triton.jit\ndef helper(a):\n    return a + X\n"
+    own = HEAD + "import lib\nfrom other import helper\nX = lib.two()\nXX = lib.three()\n"
+    folder = project({"other.py": other, "m.py": own + STORE.format("helper(1.0) if p is not None else X")})
+    found = trace_error(load(folder)).diagnostics[0]
+    assert (found.file, found.line) == (str(folder / "other.py"), 7)
+    project({"m.py": own + STORE.format("XX + X")})
+    assert trace_error(load(folder)).diagnostics[0].message.startswith("XX ")
+
+
+def test_sets_have_one_order(project):
+    folder = project(HEAD + "X = tl.constexpr(''.join([c for c in {'b', 'd', 'a', 'c'}]))\n" + STORE.format("1.0 if X == 'abcd' else 2.0"))
+    assert "1.0" in stored(folder)

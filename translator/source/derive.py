@@ -20,7 +20,7 @@ import triton
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.source.host_values import HostName
 from translator.source.kernels import list_kernels
-from translator.source.launch_site import LaunchSite, launch_sites
+from translator.source.launch_site import launch_sites
 from translator.source.launch_spec import LaunchSpec, type_problem
 from translator.source.load import LoadedKernel, load_kernel
 from translator.source.pointer_arguments import integer_pointers, pointer_arguments
@@ -360,7 +360,7 @@ class _Derivation:
                 if name in self.site.keywords:
                     try:
                         options[name] = encode_value(self.site.value(self.site.keywords[name]))
-                    except (NoValue, TranslationError):
+                    except (*NoValue, TranslationError):
                         known = options.get(name, "left out")
                         self.assume(
                             f"{name} = {known}: `{ast.unparse(self.site.keywords[name])}` is known only when the host program runs"

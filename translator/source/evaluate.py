@@ -337,6 +337,8 @@ class Evaluator:
             raise Undetermined("the range is too long", place)
         if type(value).__name__ in ("count", "cycle", "repeat"):
             raise Undetermined("the iteration may not end", place)
+        if isinstance(value, (set, frozenset)):
+            return sorted(value, key=repr)  # the order of a set of strings differs from run to run
         return self.guarded(list, value, place=place)
 
     # --- attributes

@@ -6,6 +6,7 @@ import ast
 import importlib
 import importlib.util
 import os
+import re
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -204,20 +205,25 @@ def _note_changed_globals(program: Program, reached: list[Reached]) -> None:
 def explain_trace_error(loaded: LoadedKernel, error: BaseException) -> TranslationError | None:
     """The located diagnostic for a Triton error that was raised because a name has no static value, else None.
 
-    Triton's `CompilationError`s wrap each other from the kernel inwards; the innermost NameError or AttributeError names it.
+    Triton's `CompilationError`s wrap each other from the kernel inwards; one of them says that the name is missing, and its
+    `src` is the text of the function that needs it.
     """
     current: BaseException | None = error
     while current is not None:
-        for (_, name), diagnostic in loaded.unresolved.items():
-            last = name.rpartition(".")[2]
-            texts = (f"{name} is not defined", f"name '{name}' is not defined", f"has no attribute '{last}'")
+        if isinstance(current, (NameError, AttributeError, CompilationError)):
             message = str(getattr(current, "error_message", None) or current)
-            if isinstance(current, (NameError, AttributeError, CompilationError)) and any(
-                text in message for text in texts
-            ):
-                return TranslationError(diagnostic)
+            found = [d for (_, name), d in loaded.unresolved.items() if _says_missing(message, name)]
+            first_line = str(getattr(current, "src", "") or "").partition("\n")[0]
+            found.sort(key=lambda d: first_line not in parse_file(d.file).text)
+            if found:
+                return TranslationError(found[0])
         current = current.__cause__ or current.__context__
     return None
+
+
+def _says_missing(message: str, name: str) -> bool:
+    first, last = name.partition(".")[0], name.rpartition(".")[2]
+    return bool(re.search(rf"(?<!\w){re.escape(first)}'? is not defined|has no attribute '{re.escape(last)}'", message))
 
 
 def check_defaults(loaded: LoadedKernel, spec: LaunchSpec) -> None:
