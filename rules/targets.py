@@ -57,7 +57,12 @@ class MatrixRow:
     precision: str = "ieee"
 
     def __post_init__(self):
-        assert self.kind in ("mfma", "wmma", "mfma_scaled", "wmma_scaled"), f"unknown matrix instruction kind {self.kind}"
+        assert self.kind in (
+            "mfma",
+            "wmma",
+            "mfma_scaled",
+            "wmma_scaled",
+        ), f"unknown matrix instruction kind {self.kind}"
         assert len(self.shape) == 3 and all(x > 0 and x & (x - 1) == 0 for x in self.shape), f"bad shape {self.shape}"
         unknown = [d for d in self.dtypes if d not in _BITS]
         assert self.dtypes and not unknown, f"{self.kind} {self.shape}: unknown operand dtypes {unknown}"
@@ -113,7 +118,10 @@ class Target:
             f"{self.async_mechanism} needs direct-to-LDS widths",
         )
         check(0 < self.lds_bytes <= self.lds_pool_bytes, f"LDS {self.lds_bytes} of {self.lds_pool_bytes}")
-        check(self.lds_pool_bytes % self.lds_bytes == 0, f"LDS {self.lds_pool_bytes} is not a multiple of {self.lds_bytes}")
+        check(
+            self.lds_pool_bytes % self.lds_bytes == 0,
+            f"LDS {self.lds_pool_bytes} is not a multiple of {self.lds_bytes}",
+        )
         check(self.lds_banks in (32, 64), f"{self.lds_banks} LDS banks")
         check(self.vgpr_limit <= self.vgpr_file, f"one wave may use {self.vgpr_limit} of {self.vgpr_file} VGPRs")
         check(self.vgpr_limit % 8 == 0 and self.vgpr_granule % 8 == 0, "VGPRs are handed out in steps of 8")
@@ -177,7 +185,9 @@ class Target:
         return self.family if self.family.startswith("cdna") else "cdna3"
 
 
-def _rows(kind: str, dtypes: str, acc: str, source: str, *shapes: tuple, precision: str = "ieee") -> tuple[MatrixRow, ...]:
+def _rows(
+    kind: str, dtypes: str, acc: str, source: str, *shapes: tuple, precision: str = "ieee"
+) -> tuple[MatrixRow, ...]:
     """Rows of one operand family; each shape is (M, N, K, k_width, cycles)."""
     return tuple(
         MatrixRow(kind, (m, n, k), tuple(dtypes.split()), tuple(acc.split()), k_width, source, cycles, precision)
@@ -215,7 +225,12 @@ _GFX942_MATRIX = (
         precision="tf32",
     ),
     *_rows(
-        "mfma", "fp32", "fp32", "lowered; cycles: peak 163.4 TFLOPS for 32x32x2", (32, 32, 2, 1, 64), (16, 16, 4, 1, None)
+        "mfma",
+        "fp32",
+        "fp32",
+        "lowered; cycles: peak 163.4 TFLOPS for 32x32x2",
+        (32, 32, 2, 1, 64),
+        (16, 16, 4, 1, None),
     ),
     *_rows("mfma", "fp64", "fp64", "lowered with element_bitwidth=64; cycles: peak 163.4 TFLOPS", (16, 16, 4, 1, 32)),
 )
@@ -250,7 +265,12 @@ _GFX950_MATRIX = (
         (16, 16, 32, 8, None),
     ),
     *_rows(
-        "mfma", "fp32", "fp32", "lowered; cycles: peak 157.3 TFLOPS for 32x32x2", (32, 32, 2, 1, 64), (16, 16, 4, 1, None)
+        "mfma",
+        "fp32",
+        "fp32",
+        "lowered; cycles: peak 157.3 TFLOPS for 32x32x2",
+        (32, 32, 2, 1, 64),
+        (16, 16, 4, 1, None),
     ),
     *_rows("mfma", "fp64", "fp64", "lowered with element_bitwidth=64; cycles: peak 78.6 TFLOPS", (16, 16, 4, 1, 64)),
     *_rows(
@@ -482,7 +502,9 @@ def parse_targets(names: str) -> tuple[Target, ...]:
     wanted = [name.strip() for name in names.split(",") if name.strip()]
     if not wanted:
         raise TranslationError(
-            Diagnostic(code="unknown-target", message="no target given", help="pass -t " + ",".join(TARGETS) + " or all")
+            Diagnostic(
+                code="unknown-target", message="no target given", help="pass -t " + ",".join(TARGETS) + " or all"
+            )
         )
     expanded = [t for name in wanted for t in (DEFAULT_TARGETS if name == "all" else (name,))]
     return tuple(target(name) for name in dict.fromkeys(expanded))

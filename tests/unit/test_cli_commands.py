@@ -74,7 +74,13 @@ def quick(*words):
 
 @pytest.mark.parametrize(
     "wrong",
-    [dict(status="ok"), dict(diagnostics=[{"code": "x"}]), dict(parity={"ratios": {}}), dict(validation={}), dict(output=3)],
+    [
+        dict(status="ok"),
+        dict(diagnostics=[{"code": "x"}]),
+        dict(parity={"ratios": {}}),
+        dict(validation={}),
+        dict(output=3),
+    ],
     ids=lambda wrong: next(iter(wrong)),
 )
 def test_the_schema_refuses_what_it_does_not_describe(wrong):
@@ -109,6 +115,10 @@ def test_the_schema_refuses_what_it_does_not_describe(wrong):
         ("translate scale.py -t gfx950 -l l.json --optimize most", "no such level"),
         ("translate scale.py -t gfx950 -l l.json --no-such-option", "--no-such-option"),
         ("translate scale.py", "-t"),
+        ("translate scale.py -t gfx950 -l l.json --json no/r.json", "no/r.json: cannot write the output"),
+        ("compile scale.py -t gfx950 -l l.json --json no/r.json", "no/r.json: cannot write the output"),
+        ("parity scale.py scale.py -t gfx950 -l l.json --json no/r.json", "no/r.json: cannot write the output"),
+        ("translate scale.py -t gfx950 -l l.json -o no/such/../x.py --out-dir=", "both -o and --out-dir"),
         ("compile scale.py -t gfx950 -l l.json --json x.json -k nothing", "no launch for nothing"),
         ("parity scale.py missing.py -t gfx950 -l l.json", "missing.py: no such file"),
         ("--color blue targets", "auto, always or never"),
@@ -181,7 +191,9 @@ def test_without_keep_going_the_first_refusal_ends_the_run(folder):
 
 
 def test_without_keep_going_nobody_waits_for_the_rest(folder):
-    write_launches(folder, launch("no", "refusing_kernel", source="scale.py"), launch("s", "slow_kernel", source="scale.py"))
+    write_launches(
+        folder, launch("no", "refusing_kernel", source="scale.py"), launch("s", "slow_kernel", source="scale.py")
+    )
     started = time.monotonic()
     assert quick("translate", "-l", "l.json", "-t", "gfx950", "--out-dir", "out", "-j", "2") == 2
     assert time.monotonic() - started < 20
@@ -232,11 +244,16 @@ def test_a_time_limit_is_a_failure(folder, capfd):
     assert "took more than 1 s" in capfd.readouterr().err
 
 
+def test_a_full_disk_is_reported(folder, capfd):
+    assert quick("translate", "scale.py", "-t", "gfx950", "-l", "l.json", "-o", "/dev/full") == 2
+    assert "the disk is full" in capfd.readouterr().err
+
+
 def test_an_output_that_cannot_be_written_is_refused(folder, capfd):
     (folder / "out").mkdir()
     (folder / "out" / "scale_gfx950.py").mkdir()
     assert quick("translate", "scale.py", "-t", "gfx950", "-l", "l.json", "--out-dir", "out") == 2
-    assert "the output is a folder" in capfd.readouterr().err
+    assert "it is a folder" in capfd.readouterr().err
 
 
 @pytest.mark.compile

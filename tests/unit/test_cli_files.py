@@ -58,7 +58,9 @@ def test_a_rewrite_keeps_the_mode_and_follows_links(tmp_path):
     assert stat.S_IMODE((tmp_path / "real.py").stat().st_mode) == 0o640
 
 
-@pytest.mark.parametrize("failure", [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt()], ids=["full", "ctrl-c"])
+@pytest.mark.parametrize(
+    "failure", [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt()], ids=["full", "ctrl-c"]
+)
 def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch, failure):
     path = tmp_path / "out.py"
     path.write_text("old")

@@ -101,7 +101,11 @@ def test_stages_stay_behind_unless_asked_for(files):
 def test_a_frontend_error_is_located_in_the_file(files):
     with pytest.raises(TranslationError) as caught:
         changed = {"BLOCK": 1024, "TWICE": True}
-        lower_file(str(files / "out.py"), spec(constexprs=changed, signature={**spec().signature, "TWICE": "constexpr"}), "gfx942")
+        lower_file(
+            str(files / "out.py"),
+            spec(constexprs=changed, signature={**spec().signature, "TWICE": "constexpr"}),
+            "gfx942",
+        )
     (found,) = caught.value.diagnostics
     line = next(i for i, text in enumerate(GLUON.splitlines(), 1) if "2 * BLOCK" in text)
     assert (found.code, found.line, found.file) == ("compiler-error", line, str(files / "out.py"))
@@ -111,7 +115,11 @@ def test_a_frontend_error_is_located_in_the_file(files):
 def test_a_name_without_a_value_is_named(files):
     with pytest.raises(TranslationError, match="missing"):
         changed = {"BLOCK": 1024, "TWICE": True}
-        lower_file(str(files / "source.py"), spec(constexprs=changed, signature={**spec().signature, "TWICE": "constexpr"}), "gfx942")
+        lower_file(
+            str(files / "source.py"),
+            spec(constexprs=changed, signature={**spec().signature, "TWICE": "constexpr"}),
+            "gfx942",
+        )
 
 
 def test_a_pass_failure_carries_what_mlir_printed(files):
@@ -134,16 +142,16 @@ def test_an_abort_of_the_compiler_is_survived(files):
     launch = spec("abort_kernel", signature={"out_ptr": "*fp32"}, constexprs={}, attrs={})
     with WorkerPool(1) as pool:
         with pytest.raises(TranslationError) as caught:
-            pool.call("translator.lowering.jobs:lower_file", str(files / "aborts.py"), launch, "gfx1100", what="abort_kernel")
+            pool.call(
+                "translator.lowering.jobs:lower_file", str(files / "aborts.py"), launch, "gfx1100", what="abort_kernel"
+            )
         (found,) = caught.value.diagnostics
         assert found.code == "compiler-abort" and "LLVM ERROR: Cannot select" in found.why
         assert pool.call("translator.lowering.jobs:lower_file", str(files / "out.py"), spec(), "gfx950").lds_bytes == 0
 
 
 def test_lds_beyond_the_target_is_reported(files):
-    (files / "lds.py").write_text(
-        textwrap.dedent(
-            """
+    (files / "lds.py").write_text(textwrap.dedent("""
             from triton.experimental import gluon
             from triton.experimental.gluon import language as gl
 
@@ -155,10 +163,10 @@ def test_lds_beyond_the_target_is_reported(files):
                 x = gl.load(x_ptr + gl.arange(0, N, row))
                 kept = gl.allocate_shared_memory(gl.float32, [N], plain, x)
                 gl.store(x_ptr + gl.arange(0, N, row), kept.load(row) + 1)
-            """
-        )
+            """))
+    launch = spec(
+        "lds_kernel", signature={"x_ptr": "*fp32"}, constexprs={"N": 32768}, attrs={}, options={"num_warps": 4}
     )
-    launch = spec("lds_kernel", signature={"x_ptr": "*fp32"}, constexprs={"N": 32768}, attrs={}, options={"num_warps": 4})
     too_much = lower_file(str(files / "lds.py"), launch, "gfx942")
     assert too_much.lds_bytes == 131072 and too_much.metrics.occupancy == 0
     assert too_much.lds_overflow().code == "lds-overflow"

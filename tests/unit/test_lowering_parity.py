@@ -60,7 +60,10 @@ def test_equal_sides_have_no_regressions():
         (dict(loop=dict(insns=111)), "hottest loop has 1.11x the instructions"),
         (dict(spill=5), "spills 5 VGPRs, Triton 0"),
         (dict(lds_bytes=36000), "uses 36000 bytes of LDS, Triton 32768"),
-        (dict(mix=dict(widths={"load": {"64": 16}, "store": {"96": 4}})), "loads are 64 bits wide on average, Triton's 128"),
+        (
+            dict(mix=dict(widths={"load": {"64": 16}, "store": {"96": 4}})),
+            "loads are 64 bits wide on average, Triton's 128",
+        ),
     ],
     ids=["loop", "spills", "lds", "widths"],
 )

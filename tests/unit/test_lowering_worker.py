@@ -141,16 +141,14 @@ def test_modules_in_the_working_folder_do_not_reach_the_children(tmp_path, monke
 
 def test_ctrl_c_kills_the_children(tmp_path):
     note = tmp_path / "child"
-    (tmp_path / "jobs.py").write_text(
-        textwrap.dedent(f"""
+    (tmp_path / "jobs.py").write_text(textwrap.dedent(f"""
             import os, time
             def hang():
                 with open({str(note)!r} + ".new", "w") as file:
                     file.write(str(os.getpid()))
                 os.rename({str(note)!r} + ".new", {str(note)!r})
                 time.sleep(60)
-            """)
-    )
+            """))
     program = "from translator.lowering.worker import WorkerPool\nwith WorkerPool(1) as p: p.call('jobs:hang')\n"
     parent = subprocess.Popen(
         [sys.executable, "-c", program],

@@ -26,7 +26,9 @@ Kernels = Annotated[
 ]
 Launches = Annotated[
     Optional[str],
-    typer.Option("-l", "--launches", metavar="FILE", help="Launch specs (JSON); derived from the source when left out."),
+    typer.Option(
+        "-l", "--launches", metavar="FILE", help="Launch specs (JSON); derived from the source when left out."
+    ),
 ]
 Json = Annotated[
     Optional[str],
@@ -41,7 +43,9 @@ Import = Annotated[
 ]
 Assignments = Annotated[
     Optional[list[str]],
-    typer.Option("--set", metavar="NAME=VALUE", help="A type or value for a launch derived from the source; repeatable."),
+    typer.Option(
+        "--set", metavar="NAME=VALUE", help="A type or value for a launch derived from the source; repeatable."
+    ),
 ]
 
 
@@ -80,7 +84,8 @@ def translate(
     launches: Launches = None,
     out: Annotated[Optional[str], typer.Option("-o", "--out", metavar="FILE", help="Output file (one target).")] = None,
     out_dir: Annotated[
-        Optional[str], typer.Option("--out-dir", metavar="DIR", help="Folder for outputs; beside the source if left out.")
+        Optional[str],
+        typer.Option("--out-dir", metavar="DIR", help="Folder for outputs; beside the source if left out."),
     ] = None,
     json: Json = None,
     keep_going: Annotated[
@@ -92,7 +97,9 @@ def translate(
     assignments: Assignments = None,
     fallback: Annotated[
         Optional[str],
-        typer.Option("--fallback", metavar="general", help="Also emit an assumption-free kernel and a launcher that picks."),
+        typer.Option(
+            "--fallback", metavar="general", help="Also emit an assumption-free kernel and a launcher that picks."
+        ),
     ] = None,
     num_buffers: Annotated[
         Optional[int], typer.Option("--num-buffers", min=1, metavar="N", help="LDS buffers of a pipelined loop.")

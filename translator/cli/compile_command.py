@@ -9,7 +9,7 @@ from translator.cli import exit_status
 from translator.cli.console import Verbosity, print_diagnostics, rich_console
 from translator.cli.inputs import check_source, job_count, select_launches, source_folders
 from translator.cli.output_file import launch_stems, make_folder, write_bytes, write_whole
-from translator.cli.results import write_json
+from translator.cli.results import check_json, write_json
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.lowering.compile import Lowered
 from translator.lowering.worker import WorkerPool
@@ -31,6 +31,7 @@ def run_compile(
 ) -> int:
     """Compile every launch for every target; 1 when one does not compile or does not fit its target."""
     rows = parse_targets(target)
+    check_json(json)
     check_source(file)
     specs = select_launches(launches, file, kernels)
     if emit:

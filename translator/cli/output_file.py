@@ -61,9 +61,28 @@ def make_folder(path: str) -> None:
         os.makedirs(path, exist_ok=True)
     except OSError as error:
         why = error.strerror or str(error)
-        raise TranslationError(Diagnostic("output-unwritable", "cannot create the output folder", path, why=why)) from None
+        raise TranslationError(
+            Diagnostic("output-unwritable", "cannot create the output folder", path, why=why)
+        ) from None
     if not os.access(path, os.W_OK):
         raise TranslationError(Diagnostic("output-unwritable", "cannot write into the output folder", path))
+
+
+def check_destination(path: str) -> None:
+    """Refuse a path that could not be written later, before hours of work are spent on what should go there.
+
+    Raises: TranslationError `output-unwritable`.
+    """
+    folder = os.path.dirname(os.path.realpath(path))
+    if os.path.isdir(path):
+        why = "it is a folder"
+    elif not os.path.isdir(folder):
+        why = f"there is no folder {folder}"
+    elif not os.access(path if os.path.exists(path) else folder, os.W_OK):
+        why = "it is write-protected"
+    else:
+        return
+    raise TranslationError(Diagnostic("output-unwritable", "cannot write the output", path, why=why))
 
 
 def file_stem(text: str) -> str:

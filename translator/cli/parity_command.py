@@ -7,7 +7,7 @@ from translator.cli import exit_status
 from translator.cli.compile_command import LOWER
 from translator.cli.console import Verbosity, print_diagnostics, rich_console
 from translator.cli.inputs import check_source, job_count, select_launches, source_folders
-from translator.cli.results import write_json
+from translator.cli.results import check_json, write_json
 from translator.diagnostics import TranslationError
 from translator.lowering.parity import Parity
 from translator.lowering.worker import WorkerPool
@@ -28,6 +28,7 @@ def run_parity(
 ) -> int:
     """Compare every launch on every target; 1 when one side does not compile, or with `check` on a regression."""
     rows = parse_targets(target)
+    check_json(json)
     check_source(source)
     check_source(out)
     specs = select_launches(launches, source, kernels)
@@ -39,7 +40,15 @@ def run_parity(
         for spec in specs:
             for row in rows:
                 sides = [
-                    pool.submit(LOWER, path, spec, row.name, folders, import_hosts, what=f"{spec.kernel} of {path} on {row.name}")
+                    pool.submit(
+                        LOWER,
+                        path,
+                        spec,
+                        row.name,
+                        folders,
+                        import_hosts,
+                        what=f"{spec.kernel} of {path} on {row.name}",
+                    )
                     for path in (out, source)
                 ]
                 pending.append((spec, row.name, sides))

@@ -8,12 +8,18 @@ import sys
 from typing import TYPE_CHECKING
 
 from translator.cli.argv import STANDARD_OUTPUT
-from translator.cli.output_file import write_whole
+from translator.cli.output_file import check_destination, write_whole
 
 if TYPE_CHECKING:
     from translator.cli.translate_run import FileReport
 
 VERSION = 1
+
+
+def check_json(destination: str | None) -> None:
+    """Refuse a file for results that could not be written when they are there."""
+    if destination and destination != STANDARD_OUTPUT:
+        check_destination(destination)
 
 
 def write_json(destination: str, results: list[dict]) -> None:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 from rules.targets import Target, parse_targets
 from translator.cli.inputs import check_source, is_path, resolve_source, select_launches, source_folders, source_name
-from translator.cli.output_file import launch_stems, make_folder
+from translator.cli.output_file import check_destination, launch_stems, make_folder
+from translator.cli.results import check_json
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.request import TranslateRequest
 from translator.source.launch_spec import read_launches
@@ -56,6 +57,7 @@ def plan_translation(options: TranslateOptions) -> tuple[PlannedFile, ...]:
     """
     targets = parse_targets(options.target)
     _check_choices(options)
+    check_json(options.json)
     if options.source is None:
         return _plan_batch(options, targets)
     check_source(options.source)
@@ -65,7 +67,9 @@ def plan_translation(options: TranslateOptions) -> tuple[PlannedFile, ...]:
     paths = _output_paths(options, targets)
     return tuple(
         PlannedFile(
-            _request(options, options.source, row, options.kernels, launches), paths[row.name], source_name(options.source)
+            _request(options, options.source, row, options.kernels, launches),
+            paths[row.name],
+            source_name(options.source),
         )
         for row in targets
     )
@@ -124,7 +128,7 @@ def _request(options: TranslateOptions, source: str, row: Target, kernels: tuple
 
 def _output_paths(options: TranslateOptions, targets: tuple[Target, ...]) -> dict[str, str]:
     source = options.source or ""
-    if options.out and options.out_dir:
+    if options.out and options.out_dir is not None:
         raise _usage("both -o and --out-dir are given", "give one of them")
     if options.out and len(targets) > 1:
         names = ", ".join(row.name for row in targets)
@@ -137,8 +141,7 @@ def _output_paths(options: TranslateOptions, targets: tuple[Target, ...]) -> dic
     for path in paths.values():
         if is_path(source) and os.path.realpath(path) == os.path.realpath(source):
             raise _usage(f"the output {path} is the source itself", "choose another name with -o")
-        if os.path.isdir(path):
-            raise TranslationError(Diagnostic("output-unwritable", "the output is a folder", path, help="use --out-dir"))
+        check_destination(path)
     return paths
 
 

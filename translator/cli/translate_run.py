@@ -81,7 +81,9 @@ def process_file(planned: PlannedFile, options: TranslateOptions, pool: WorkerPo
         crashed = any(found.code.startswith("compiler-") for found in error.diagnostics)
         return FileReport(planned, "failed" if crashed else "refused", diagnostics=error.diagnostics)
     except InternalError as error:
-        found = Diagnostic("internal-error", "a bug in gluonize", request.source, why=str(error).strip().splitlines()[-1])
+        found = Diagnostic(
+            "internal-error", "a bug in gluonize", request.source, why=str(error).strip().splitlines()[-1]
+        )
         return FileReport(planned, "failed", diagnostics=(found,), bug=str(error))
     if result.status != "translated" and not result.diagnostics and not any(o.diagnostics for o in result.outcomes):
         help = "give launch specs with -l FILE"
@@ -181,7 +183,9 @@ def _check(
     return replace(checked, gluon=gluon, triton=triton, parity=parity, validation=found)
 
 
-def _submit(pool: WorkerPool, function: str, path: str, spec: LaunchSpec, planned: PlannedFile, options: TranslateOptions):
+def _submit(
+    pool: WorkerPool, function: str, path: str, spec: LaunchSpec, planned: PlannedFile, options: TranslateOptions
+):
     request = planned.request
     what = f"{spec.kernel} of {os.path.basename(path)} on {request.target}"
     return pool.submit(function, path, spec, request.target, request.search_path, options.import_hosts, what=what)

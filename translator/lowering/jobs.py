@@ -26,9 +26,7 @@ def lower_file(
     from translator.source.load import check_defaults, explain_trace_error, load_kernel
 
     def load(kernel: str):
-        return load_kernel(
-            source, kernel, globals=spec.globals, search_path=search_path, import_hosts=import_hosts
-        )
+        return load_kernel(source, kernel, globals=spec.globals, search_path=search_path, import_hosts=import_hosts)
 
     try:
         loaded = load(spec.kernel)

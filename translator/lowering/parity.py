@@ -75,7 +75,9 @@ class Parity:
 
     def as_json(self) -> dict:
         """{"ratios", "loop" (or None), "widths": {"load": [ours, Triton's], ...} in bits, "regressions"}."""
-        widths = {k: [mean_width(self.translated.mix, k), mean_width(self.triton.mix, k)] for k in ("load", "store", "ds")}
+        widths = {
+            k: [mean_width(self.translated.mix, k), mean_width(self.triton.mix, k)] for k in ("load", "store", "ds")
+        }
         return {
             "ratios": _rounded(self.ratios()),
             "loop": _rounded(self.loop_ratios()),
