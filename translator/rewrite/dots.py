@@ -84,13 +84,13 @@ class DotPlan:
         self.scaled = False
         placed = rw.placed(node, "tt.dot")
         scaled = rw.placed(node, "tt.dot_scaled") or rw.placed(node, "amdg.dot_scaled")
-        ops = placed or scaled
+        ops = placed or scaled or self._twins(rw, fa, fb)
         if not ops:
             raise refuse(
                 rw.frame, node, "dot-eliminated", "Triton removes this `tl.dot`", "its result is not used on this target"
             )
         op = ops[0]
-        self.scaled = not placed
+        self.scaled = ops[0].name != "tt.dot"
         types = [t for t in op.operands if isinstance(t.layout, DotOperand)]
         if len(types) < 2:
             raise refuse(rw.frame, node, "dot-layout", "no operand layouts for this `tl.dot`", op.text.strip())
@@ -99,6 +99,17 @@ class DotPlan:
         self.a_element, self.b_element = types[0].element, types[1].element
         self.acc_element = op.results[0].element
         self._adapt(rw, fa)
+
+    def _twins(self, rw, fa: TensorFact, fb: TensorFact) -> list:
+        """Dots of the same shapes elsewhere: Triton merged this one with an equal one, or dropped it as unused."""
+        shapes = (fa.shape, fb.shape)
+        found = []
+        for op in rw.unit.anchors.ops:
+            if op.name in ("tt.dot", "tt.dot_scaled"):
+                types = [t for t in op.operands if isinstance(t.layout, DotOperand)]
+                if tuple(t.shape for t in types[:2]) == shapes and DTYPE.get(fa.dtype) == ELEMENT.get(types[0].element):
+                    found.append(op)
+        return found
 
     def _adapt(self, rw, fa: TensorFact) -> None:
         mma = self.result

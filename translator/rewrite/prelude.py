@@ -40,7 +40,10 @@ class Prelude:
                 raise _refuse(user, name, "two functions of this kernel mean different things by this name")
             return
         self.names[name] = value
-        if isinstance(value, types.ModuleType):
+        home = getattr(user, "__module__", None) or ""
+        if home.startswith("triton.") and callable(value) and not isinstance(value, (types.ModuleType, JITFunction)):
+            self.imports.add(f"from {home} import {name}")  # a name of Triton's own library
+        elif isinstance(value, types.ModuleType):
             self._module(name, value)
         elif isinstance(value, JITFunction):
             self._jit(name, value)
@@ -50,10 +53,7 @@ class Prelude:
             else:
                 self.definitions.append(f"{name} = {literal(value, user, name)}")
         elif isinstance(value, ConstexprFunction):
-            if value.__module__.startswith("triton."):
-                self.imports.add(f"from {value.__module__} import {value.__name__}" + (f" as {name}" if name != value.__name__ else ""))
-            else:
-                self._plain_function(name, value.fn, "@gluon.constexpr_function\n")
+            self._plain_function(name, value.fn, "@gluon.constexpr_function\n")
         elif getattr(value, "__triton_builtin__", False) or _is_language(value):
             self._language(name, value, user)
         elif isinstance(value, type):

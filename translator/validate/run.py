@@ -251,7 +251,7 @@ def validate_job(job: dict) -> dict:
     """Compile and validate one launch on one target; for worker processes.
 
     `job`: source (path or module), output (the Gluon file), target, launch (a launch as JSON or a LaunchSpec), search_path,
-    import_hosts, variants. -> the JSON form of the result; `status` is `skipped` when a side does not compile.
+    import_hosts, variants, inputs (a file with `make_inputs`). -> the JSON form of the result; `status` is `skipped` when a side does not compile.
     """
     from translator.diagnostics import TranslationError
     from translator.validate.stages import source_stage, translated_stage
@@ -267,6 +267,11 @@ def validate_job(job: dict) -> dict:
     except TranslationError as error:
         reason = error.diagnostics[0].render() if error.diagnostics else str(error)
         return {"status": "skipped", "reason": reason, "seconds": time.perf_counter() - started}
+    inputs = None
+    if job.get("inputs"):
+        from translator.validate.input_hook import apply_hook
+
+        inputs = apply_hook(job["inputs"], spec, make_inputs(spec))
     result = validate_pair(
         source.text,
         translated.text,
@@ -276,6 +281,7 @@ def validate_job(job: dict) -> dict:
         source_file=source.file,
         translated_file=translated.file,
         with_variants=job.get("variants", True),
+        inputs=inputs,
     )
     answer = result.as_json()
     answer["seconds"] = round(time.perf_counter() - started, 4)
