@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from translator.validate.compare import TensorComparison
 from translator.validate.hazards import Finding
 
+FINITE = 1.7e308  # JSON has no infinity
+
 
 @dataclass(frozen=True)
 class ValidationResult:
@@ -49,7 +51,7 @@ class ValidationResult:
             "notes": list(self.notes),
             "bitwise": self.bitwise,
             "tensors": [
-                {"name": t.name, "compared": t.compared, "wrong": t.wrong, "racing": t.racing, "error": t.error}
+                {"name": t.name, "compared": t.compared, "wrong": t.wrong, "racing": t.racing, "error": min(t.error, FINITE)}
                 for t in self.tensors
             ],
             "programs": self.programs,

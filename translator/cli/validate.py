@@ -1,0 +1,104 @@
+"""`gluonize validate`: source and translation on the CPU reference machine."""
+
+from __future__ import annotations
+
+import argparse
+
+from rules.targets import parse_targets
+from translator.cli import exit_status
+from translator.cli.console import Verbosity, print_diagnostics, rich_console
+from translator.cli.inputs import check_source, job_count, select_launches, source_folders
+from translator.cli.results import write_json
+from translator.diagnostics import Diagnostic, InternalError, TranslationError
+from translator.lowering.worker import WorkerPool
+
+VALIDATE = "translator.validate:validate_launch"
+
+
+class _Parser(argparse.ArgumentParser):
+    """Refuses a bad command line like every other bad input."""
+
+    def error(self, message: str):
+        raise TranslationError(Diagnostic("usage", f"validate: {message}", help=self.format_usage().strip()))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="gluonize validate", description=__doc__)
+    parser.add_argument("source", help="Python file or module with the Triton kernel")
+    parser.add_argument("out", help="Python file with its translation")
+    parser.add_argument("-t", "--target", required=True, help="architecture such as gfx950; several with commas")
+    parser.add_argument("-l", "--launches", required=True, metavar="FILE", help="launch specs (JSON) with values")
+    parser.add_argument("-k", "--kernel", action="append", default=[], metavar="NAME", help="only this kernel; repeatable")
+    parser.add_argument("--inputs", metavar="FILE", help="Python file with make_inputs(launch) -> {name: array or number}")
+    parser.add_argument("--json", metavar="FILE", help="write results as JSON, - for standard output")
+    parser.add_argument("--no-variants", action="store_true", help="only the sizes that the launch gives")
+    parser.add_argument("-j", "--jobs", type=int, default=0, metavar="N", help="child processes; 0: one per core")
+    parser.add_argument("--timeout", type=float, default=120.0, metavar="SECONDS", help="limit for one launch")
+    parser.add_argument("--import", dest="import_hosts", action="store_true", help="really import the source's modules")
+    return parser
+
+
+def run_validate(arguments: list[str], verbosity: Verbosity) -> int:
+    """Validate every launch on every target; 1 when one mismatches, has a hazard or could not be run."""
+    a = _parser().parse_args(arguments)
+    rows = parse_targets(a.target)
+    check_source(a.source)
+    check_source(a.out)
+    specs = select_launches(a.launches, a.source, tuple(a.kernel))
+    console = rich_console(verbosity)
+    results, failed = [], False
+    with WorkerPool(job_count(a.jobs), timeout=a.timeout) as pool:
+        pending = [
+            (spec, row.name, pool.submit(
+                VALIDATE, a.source, a.out, spec, row.name, source_folders(a.source), a.import_hosts,
+                inputs=a.inputs, variants=not a.no_variants, what=f"validating {spec.kernel} on {row.name}",
+            ))
+            for spec in specs for row in rows
+        ]  # fmt: skip
+        for spec, target, future in pending:
+            found, problems = _answer(future)
+            failed |= found["status"] != "validated"
+            print_diagnostics(problems)
+            if not verbosity.quiet and a.json != "-":
+                _show(spec, target, found, console, verbosity)
+            results.append(
+                {"id": spec.id, "kernel": spec.kernel, "target": target, "status": found["status"], "validation": found}
+                | {"diagnostics": [d.as_json() for d in problems]}
+            )
+    if a.json:
+        write_json(a.json, results)
+    return exit_status.CHECK_FAILED if failed else exit_status.DONE
+
+
+def _answer(future) -> tuple[dict, tuple[Diagnostic, ...]]:
+    try:
+        found = future.result()
+    except TranslationError as error:
+        return {"status": "not_runnable", "reason": str(error)}, error.diagnostics
+    except InternalError as error:
+        problem = Diagnostic("internal-error", "a bug in gluonize while validating", why=str(error))
+        return {"status": "not_runnable", "reason": str(error)}, (problem,)
+    hazards = tuple(
+        Diagnostic(h["kind"], f"{h['op']}: {h['message']}", h["file"], h["line"], h["column"]) for h in found.get("hazards", ())
+    )
+    return found, hazards
+
+
+def _show(spec, target: str, found: dict, console, verbosity: Verbosity) -> None:
+    """`matmul/fp16 gfx950: validated (bitwise), 6 of 6 programs, 7 input variants`."""
+    style = {"validated": "green", "mismatch": "red"}.get(found["status"], "yellow")
+    what = found["status"]
+    if what == "validated":
+        what += " (bitwise)" if found.get("bitwise") else " (within tolerance)"
+    detail = ""
+    if found.get("grid"):
+        detail = f", {found['programs']} of {found['grid']} programs, {len(found['variants'])} input variants"
+    console.print(f"{spec.id} {target}: [{style}]{what}[/{style}]{detail}")
+    if found.get("reason") and not found.get("hazards"):
+        where = f" with {found['variant']}" if found.get("variant") else ""
+        console.print(f"  {found['reason']}{where}", markup=False)
+    for note in found.get("notes", ()):
+        console.print(f"  note: {note}", markup=False)
+    if verbosity.verbose:
+        for t in found.get("tensors", ()):
+            console.print(f"  {t['name']}: {t['compared']} compared, {t['wrong']} wrong, largest difference {t['error']:.3g}", markup=False)
