@@ -384,7 +384,7 @@ def test_globals_of_the_launch_win(project):
 def test_a_name_in_dead_code_does_not_matter(project):
     folder = project(
         HEAD
-        + "import lib\nX = lib.f()\n@triton.jit\ndef k(p, USE: tl.constexpr):\n    if USE:\n        tl.store(p, X)\n    else:\n        tl.store(p, 2.5)\n"
+        + "import lib\nX = lib.f()\n@triton.jit\ndef k(p, USE: tl.constexpr):\n    if USE:\n        tl.store(p, X)\n    else:\n        local = 2.5\n        tl.store(p, local)\n"
     )
     loaded = load(folder)
     assert "2.5" in trace(loaded, {"USE": False})
