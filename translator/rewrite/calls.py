@@ -15,7 +15,7 @@ from triton.runtime.jit import ConstexprFunction, JITFunction
 from rules.builtins import BY_NAME, Row
 from translator.frontend.trace import ConstFact, MethodFact, TensorFact, TupleFact
 from translator.layout.model import DotOperand, Layout, Slice
-from translator.rewrite import dots, helpers, pointers, shape_calls
+from translator.rewrite import descriptors, dots, helpers, pointers, shape_calls
 from translator.rewrite.splice import operand
 from translator.rewrite.unit import refuse
 
@@ -38,6 +38,8 @@ class Callee:
 def callee_of(rw: "FunctionRewriter", node: ast.Call) -> Callee | None:
     fact = rw.fact(node.func)
     owner = None
+    if isinstance(fact, MethodFact) and descriptors.is_descriptor(fact.owner):
+        return Callee(fact.function, node.func.attr, Row(node.func.attr, "load", cost="heavy"), node.func.value)
     if isinstance(fact, MethodFact):
         function, name = fact.function, fact.name
         owner = node.func.value if isinstance(node.func, ast.Attribute) else None
@@ -212,6 +214,8 @@ def emit_call(rw: "FunctionRewriter", node: ast.Call, want: Any) -> str:
     if kind == "refuse":
         raise refuse(rw.frame, node, "builtin-refused", f"`{callee.name}` cannot be translated", callee.row.note)
     given = bind(rw, node, callee)
+    if callee.owner is not None and descriptors.is_descriptor(rw.fact(callee.owner)):
+        return descriptors.emit_method(rw, node, callee, given, want)
     emitter = _EMITTERS.get(kind, _elementwise)
     return emitter(rw, node, callee, given, want)
 
@@ -494,17 +498,6 @@ def _dot_scaled(rw, node, callee, given, want):
     return dots.emit_dot_scaled(rw, node, callee, given, want)
 
 
-def _descriptor(rw, node, callee, given, want):
-    raise refuse(
-        rw.frame,
-        node,
-        "descriptor",
-        f"`{callee.name}` is not translated yet",
-        "tensor descriptors need TDM or a rewrite to bounds-masked accesses",
-        "use pointer loads and stores with masks",
-    )
-
-
 _EMITTERS = {
     "elementwise": _elementwise,
     "same": _same,
@@ -519,7 +512,7 @@ _EMITTERS = {
     "histogram": _histogram,
     "dot": _dot,
     "dot_scaled": _dot_scaled,
-    "descriptor": _descriptor,
+    "descriptor": descriptors.emit_make,
 }
 
 __all__ = ["Callee", "DotOperand", "bind", "callee_of", "cheap", "emit_call", "gl", "home"]

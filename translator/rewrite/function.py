@@ -18,7 +18,7 @@ from triton.experimental.gluon import language as gl
 from translator.frontend.trace import ConstFact, Frame, OpaqueFact, TensorFact, TupleFact, node_key
 from translator.layout.model import Blocked, Layout, Slice
 from translator.layout.names import LayoutNames
-from translator.rewrite import calls, pointers
+from translator.rewrite import calls, descriptors, pointers
 from translator.rewrite.splice import SourceText, operand, replace_spans
 from translator.rewrite.unit import Record, Unit, refuse
 from translator.rewrite.variables import WebState
@@ -381,6 +381,8 @@ class FunctionRewriter:
         if (spelled := self.static_attribute(node)) is not None:
             return spelled
         base = node.value
+        if (spelled := descriptors.attribute(self, node)) is not None:
+            return spelled
         if self.tensor(node) is not None:  # x.T and namedtuple or aggregate fields
             return calls.emit_attribute(self, node, want)
         if self.tensor(base) is not None and isinstance(base, ast.Name) and base in self.webs.of_use:
@@ -472,9 +474,27 @@ class FunctionRewriter:
         if self.tree.returns is not None:
             self.replace(self.tree.returns, self.emit(self.tree.returns))
 
-    def block(self, statements: list[ast.stmt]) -> None:
-        for statement in reversed(statements):
+    def block(self, statements: list[ast.stmt], condition: str = "") -> None:
+        """The statements of one block, which runs under the compile-time `condition` if there is one."""
+        reached = max((i + 1 for i, s in enumerate(statements) if self.taken(s)), default=0)
+        if reached < len(statements):
+            self.unreached(statements[reached:], condition if not reached else self.left(statements[reached - 1]))
+        for statement in reversed(statements[:reached]):
             self.statement(statement)
+
+    def unreached(self, statements: list[ast.stmt], condition: str) -> None:
+        """The rest of a block that this specialization does not run: compiling it is an error that says so."""
+        start, end = self.source.span(statements[0])[0], self.source.span(statements[-1])[1]
+        text = contracts.untranslated(self.frame.fn, statements[0], condition)
+        if self.source.text.startswith("elif", start):
+            text = f"else:\n{self.source.indent(statements[0])}    {text}"
+        self.edits.append((start, end, text))
+
+    def left(self, s: ast.stmt) -> str:
+        """The condition for not having left the block in the compile-time conditional `s`."""
+        if not (isinstance(s, ast.If) and isinstance(fact := self.fact(s.test), ConstFact)):
+            return ""
+        return f"not ({self.source.of(s.test)})" if fact.value else self.source.of(s.test)
 
     def statement(self, s: ast.stmt) -> None:
         if not self.taken(s):
@@ -510,8 +530,9 @@ class FunctionRewriter:
                 self.replace(node, text)
 
     def conditional(self, s: ast.If) -> None:
-        self.block(s.orelse)
-        self.block(s.body)
+        test = self.source.of(s.test)
+        self.block(s.orelse, f"not ({test})")
+        self.block(s.body, test)
         if self.fact(s.test) is not None:
             self.replace(s.test, self.emit(s.test))
 

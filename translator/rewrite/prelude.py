@@ -19,6 +19,8 @@ from triton.runtime.jit import ConstexprFunction, JITFunction
 
 from translator.diagnostics import Diagnostic, TranslationError
 
+from translator.rewrite.descriptors import Synthesized
+
 BASE_IMPORTS = (
     "from triton.experimental import gluon",
     "from triton.experimental.gluon import language as gl",
@@ -40,6 +42,9 @@ class Prelude:
                 raise _refuse(user, name, "two functions of this kernel mean different things by this name")
             return
         self.names[name] = value
+        if isinstance(value, Synthesized):
+            self.definitions.append(value.text)
+            return
         home = getattr(user, "__module__", None) or ""
         if home.startswith("triton.") and callable(value) and not isinstance(value, (types.ModuleType, JITFunction)):
             self.imports.add(f"from {home} import {name}")  # a name of Triton's own library

@@ -47,6 +47,18 @@ class Program:
         self.steps = 0
         self.reduction = 1
 
+    def partition(self, warps: int) -> "Program":
+        """A partition of this program: same shared memory and barriers, counters and warps of its own."""
+        side = Program(self.machine, self.program)
+        side.lds = self.lds.partition()
+        side.barriers = Barriers(side.lds, warps, self.barriers.table)
+        side.warps = warps
+        return side
+
+    def take_turns(self, scheduler, me: int) -> None:
+        """From now on give the turn away when waiting; with None, run alone again."""
+        self.barriers.scheduler, self.barriers.me = scheduler, me
+
     @property
     def threads(self) -> int:
         return self.warps * self.module.lanes
@@ -138,6 +150,7 @@ class Machine:
         self.module = module
         self.memory = memory
         self.grid = tuple((*grid, 1, 1, 1)[:3])
+        self.schedule = "forward"
         self.unset = 0.0
         self.stale = math.nan
         self.printed: list = []
@@ -171,7 +184,7 @@ class Machine:
                 self._finish(program, number)
 
     def _finish(self, program: Program, number: int) -> None:
-        self.findings += program.lds.close()
+        self.findings += program.lds.close(program.program)
         self.work += program.steps
         self.reduction = max(self.reduction, program.reduction)
         for key, record in program.lds.waits.items():

@@ -50,7 +50,7 @@ class MemDesc:
         return self.index.shape
 
 
-@dataclass
+@dataclass(eq=False)
 class Copy:
     """An asynchronous copy under way. A load sets `values` (and `written`, None for all); a store has `finish`."""
 
@@ -73,13 +73,24 @@ class Counter:
 
 class SharedMemory:
     """Allocations and copies of one program. `waits` holds, per wait op, its place, how often it ran, how many groups it
-    landed, and how often anything was under way."""
+    landed, and how often anything was under way. `siblings` are the views of all
+    partitions of the program; `attached` are copies that an mbarrier covers instead of a wait."""
 
     def __init__(self):
         self.epoch = 0
         self.async_copies = Counter()
         self.tensor_copies = Counter()
         self.waits: dict[int, list] = {}
+        self.siblings: list[SharedMemory] = [self]
+        self.attached: list[Copy] = []
+
+    def partition(self) -> "SharedMemory":
+        """The same memory for another partition: its copies and its barrier intervals are its own."""
+        side = SharedMemory()
+        side.waits = self.waits
+        side.siblings = self.siblings
+        self.siblings.append(side)
+        return side
 
     def barrier(self) -> None:
         self.epoch += 1
@@ -140,9 +151,11 @@ class SharedMemory:
         return None
 
     def under_way(self):
-        for counter in (self.async_copies, self.tensor_copies):
-            for group in (*counter.groups, counter.open):
-                yield from group
+        for side in self.siblings:
+            for counter in (side.async_copies, side.tensor_copies):
+                for group in (*counter.groups, counter.open):
+                    yield from group
+            yield from side.attached
 
     # Asynchronous copies.
 
@@ -178,6 +191,8 @@ class SharedMemory:
         self.barrier()
 
     def land(self, copy: Copy) -> None:
+        for side in self.siblings:
+            side.attached = [other for other in side.attached if other is not copy]
         a = copy.target.allocation
         if copy.values is not None:
             a.data[copy.target.index] = copy.values
@@ -186,14 +201,14 @@ class SharedMemory:
             a.reading[copy.target.index] = False
             copy.finish()
 
-    def close(self) -> list[Finding]:
+    def close(self, program: tuple[int, ...]) -> list[Finding]:
         """The program ends. Stores that nobody waited for are hazards: their shared memory may be gone."""
         out = []
         for copy in self.under_way():
             if copy.finish:
                 what = f"the asynchronous store from {copy.target.allocation.name} is not waited for before the kernel ends"
                 p = copy.place
-                out.append(Finding("lds-store-unwaited", what, copy.op, p.file, p.line, p.column))
+                out.append(Finding("lds-store-unwaited", what, copy.op, p.file, p.line, p.column, program))
         return out
 
 

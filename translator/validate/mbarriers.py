@@ -21,13 +21,14 @@ class Barrier:
 
 
 class Barriers:
-    """All barriers of one program. `yield_turn()` lets other partitions run; it is false when none can go on."""
+    """The barriers of one program, as one partition (number `me` of `scheduler`) sees them; `table` is common to all."""
 
-    def __init__(self, lds, warps: int):
+    def __init__(self, lds, warps: int, table: dict | None = None):
         self.lds = lds
         self.warps = warps
-        self.table: dict[tuple[int, int], Barrier] = {}
-        self.yield_turn = lambda barrier, phase: False
+        self.table: dict[tuple[int, int], Barrier] = {} if table is None else table
+        self.scheduler = None
+        self.me = 0
 
     def _find(self, view: MemDesc) -> Barrier:
         key = (id(view.allocation), int(view.index.reshape(-1)[0]))
@@ -55,20 +56,30 @@ class Barriers:
         if count > barrier.pending:
             raise Hazard("mbarrier-underflow", f"{count} arrivals at {barrier.name}, which expects {barrier.pending} more")
         barrier.pending -= count
+        if self.scheduler:
+            self.scheduler.moved(self.me)
         if barrier.pending == 0:
             barrier.pending = barrier.count
             barrier.phase ^= 1
             barrier.ready += barrier.copies
             barrier.copies = []
 
-    def wait(self, view: MemDesc, phase: int) -> bool:
-        """Until the barrier's phase differs from `phase`; false on deadlock."""
+    def wait(self, view: MemDesc, phase: int) -> None:
+        """Until the barrier's phase differs from `phase`. Raises: Hazard on deadlock."""
         barrier = self._find(view)
         while barrier.phase == phase & 1:
-            if not self.yield_turn(barrier, phase):
-                return False
+            what = f"phase {phase & 1} of {barrier.name} ({barrier.pending} of {barrier.count} arrivals missing)"
+            if self.scheduler is None or not self.scheduler.wait(self.me, what):
+                raise Hazard("deadlock", f"waits for {what}, which nobody completes{self._others()}")
+        if self.scheduler:
+            self.scheduler.moved(self.me)
         for copy in barrier.ready:
             self.lds.land(copy)
         barrier.ready = []
         self.lds.barrier()
-        return True
+
+    def _others(self) -> str:
+        if self.scheduler is None:
+            return ""
+        waiting = [f"partition {i} waits for {what}" for i, what in sorted(self.scheduler.waiting.items()) if i != self.me]
+        return "; " + ", ".join(waiting) if waiting else ""

@@ -9,7 +9,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from translator.validate.hazards import Hazard
 from translator.validate.lds import NEVER, VALID, Copy
 from translator.validate.ops import row
 
@@ -44,7 +43,7 @@ def _issue(machine, op, copy: Copy) -> None:
     if copy.barrier is None:
         lds.commit(lds.tensor_copies)
     else:
-        lds.tensor_copies.open.pop()
+        lds.attached.append(lds.tensor_copies.open.pop())
         machine.barriers.attach(copy)
 
 
@@ -117,5 +116,4 @@ def arrive_barrier(machine, op, view):
 
 @row("amdg.wait_barrier")
 def wait_barrier(machine, op, view, phase):
-    if not machine.barriers.wait(view, int(phase)):
-        raise Hazard("deadlock", f"waits for phase {int(phase)} of {view.allocation.name}, which nobody completes")
+    machine.barriers.wait(view, int(phase))

@@ -22,6 +22,7 @@ from translator.validate.hazards import Finding, Hazard, NotRunnable, WaitsForev
 from translator.validate.inputs import Inputs, alternatives, make_inputs, variants, with_values
 from translator.validate.locations import UNKNOWN
 from translator.validate.memory import Memory
+from translator.validate.partitions import SCHEDULES
 from translator.validate.parse import Module, ParseError, parse_module
 from translator.validate.result import ValidationResult
 
@@ -82,6 +83,7 @@ class _Pair:
         self.trips: dict[int, set[int]] = {}
         self.waits: dict[int, list] = {}
         self.sampled = True
+        self.schedules = SCHEDULES if "ttg.warp_specialize" in translated.text else SCHEDULES[:1]
 
     def validate(self, inputs: Inputs, with_variants: bool) -> ValidationResult:
         inputs, result = self._first(inputs)
@@ -143,7 +145,15 @@ class _Pair:
 
     def _run(self, inputs: Inputs, budget: float) -> ValidationResult:
         memory, machine, chosen = self._run_source(inputs, budget)
-        other, second, fault = self._run_translated(inputs, chosen, math.nan)
+        for schedule in self.schedules:
+            result = self._judge(inputs, memory, machine, chosen, schedule)
+            if result.status != "validated":
+                break
+        return result
+
+    def _judge(self, inputs: Inputs, memory: Memory, machine: Machine, chosen: list[int], schedule: str) -> ValidationResult:
+        """Run the translation for programs `chosen` and compare with the source's `memory`."""
+        other, second, fault = self._run_translated(inputs, chosen, schedule, math.nan)
         common = {"variant": inputs.variant, "programs": len(chosen), "grid": machine.programs}
         if fault:
             return ValidationResult("hazard", str(fault), fault.op, hazards=(fault,), **common)
@@ -156,7 +166,7 @@ class _Pair:
         reduction = max(machine.reduction, second.reduction)
         tensors = tuple(compare(memory, other, reduction, self.narrowest))
         if any(t.wrong for t in tensors) and self._relies_on_masked_lanes(inputs, chosen, memory, reduction):
-            other, _, _ = self._run_translated(inputs, chosen, 0.0)
+            other, _, _ = self._run_translated(inputs, chosen, schedule, 0.0)
             tensors = tuple(compare(memory, other, reduction, self.narrowest))
             self.notes.append("the source uses lanes that its mask turned off and gave no value; they are taken as 0 on both sides")
         if not inputs.variant:
@@ -185,11 +195,11 @@ class _Pair:
             raise _SourceFault(hazard.at("launch", UNKNOWN, ()).finding) from None
         return memory, machine, chosen
 
-    def _run_translated(self, inputs: Inputs, chosen: list[int], stale: float) -> tuple[Memory, Machine, Finding | None]:
+    def _run_translated(self, inputs: Inputs, chosen: list[int], schedule: str, stale: float) -> tuple[Memory, Machine, Finding | None]:
         memory = Memory()
         addresses = place_tensors(memory, inputs)
         machine = Machine(self.translated, memory, self.grid)
-        machine.stale = stale
+        machine.schedule, machine.stale = schedule, stale
         try:
             machine.run(bind(self.translated, self.names[1], inputs, addresses), chosen)
         except Hazard as hazard:

@@ -1,0 +1,263 @@
+"""Tensor descriptors as bounds-masked accesses.
+
+`tl.make_tensor_descriptor(base, shape, strides, block)` becomes the tuple `(base, shape, strides)`; its loads, stores,
+gathers, scatters and atomics call small functions that are written into the output, one per rank and kind. Elements
+outside of the tensor read as zero (or NaN where the source pads with it) and are not written.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from translator.frontend.trace import ConstFact, OpaqueFact, TensorFact
+from translator.layout.model import Layout, Slice
+from translator.rewrite.splice import operand
+from translator.rewrite.unit import refuse
+
+if TYPE_CHECKING:
+    from translator.rewrite.function import FunctionRewriter
+
+ATOMICS = ("atomic_add", "atomic_min", "atomic_max", "atomic_and", "atomic_or", "atomic_xor")
+METHODS = ("load", "store", "gather", "scatter", *ATOMICS)
+
+
+@dataclass(frozen=True)
+class Synthesized:
+    """A function of the output that has no source of its own."""
+
+    name: str
+    text: str
+
+
+def is_descriptor(fact: Any) -> bool:
+    return isinstance(fact, OpaqueFact) and fact.type_name.startswith("tensor_descriptor")
+
+
+def block_of(fact: OpaqueFact) -> TensorFact:
+    block = fact.detail.block_type
+    return TensorFact(tuple(int(s) for s in block.shape), str(block.element_ty))
+
+
+def emit_make(rw: "FunctionRewriter", node: ast.Call, callee, given: dict[str, ast.expr], want: Any) -> str:
+    if callee.name != "make_tensor_descriptor":
+        return _function_form(rw, node, callee, given, want)
+    shape, strides = (_tuple_text(rw, given[k]) for k in ("shape", "strides"))
+    return f"({rw.emit(given['base'])}, {shape}, {strides})"
+
+
+def _function_form(rw, node, callee, given, want) -> str:
+    """`tl.load_tensor_descriptor(desc, offsets)` is `desc.load(offsets)`."""
+    kind = "load" if callee.name.startswith("load") else "store"
+    return _access(rw, node, given["desc"], kind, [given["offsets"]], given.get("value"), want)
+
+
+def _tuple_text(rw, node: ast.expr) -> str:
+    items = node.elts if isinstance(node, (ast.List, ast.Tuple)) else None
+    if items is None:
+        return rw.emit(node)
+    texts = [rw.emit(e) for e in items]
+    return "(" + ", ".join(texts) + ("," if len(texts) == 1 else "") + ")"
+
+
+def emit_method(rw: "FunctionRewriter", node: ast.Call, callee, given: dict[str, ast.expr], want: Any) -> str:
+    name = callee.name
+    if name in ("gather", "scatter"):
+        arguments = list(node.args)
+        value = arguments.pop(0) if name == "scatter" else None
+        return _access(rw, node, callee.owner, name, arguments, value, want)
+    offsets = given["offsets"]
+    return _access(rw, node, callee.owner, name, [offsets], given.get("value"), want)
+
+
+def _access(rw, node: ast.Call, owner: ast.expr, kind: str, indices: list[ast.expr], value, want) -> str:
+    fact = rw.fact(owner)
+    if _is_host(rw, owner):
+        raise refuse(
+            rw.frame,
+            node,
+            "host-descriptor",
+            "descriptor made by the host",
+            f"{rw.unit.target.name} has no instruction for it, and a kernel cannot read the pointer out of it"
+            if not rw.unit.target.supports_tdm
+            else "host descriptors need a layout that the launch does not give",
+            "make the descriptor in the kernel with tl.make_tensor_descriptor",
+        )
+    block = block_of(fact)
+    shape = _accessed_shape(rw, node, kind, indices, value, block)
+    layout = _layout(rw, node, value, shape, want)
+    rank = len(shape)
+    root = descriptor_root(rw, owner)
+    buffer = root is not None and root in rw.unit.small_pointers and kind in ("load", "store")
+    if buffer:
+        rw.record.buffer_pointers.add(root)
+    pad = _padding(rw, owner)
+    function = _function(rw, kind, rank, buffer, pad)
+    rw.record.globals_needed[function.name] = (function, rw.frame.fn)
+    arguments = [rw.emit(owner)]
+    if kind in ("gather", "scatter"):
+        rows, column = indices
+        arguments += [rw.emit(rows, Slice(1, layout)), rw.emit(column)]
+    else:
+        arguments += _offset_texts(rw, indices[0], rank)
+    if value is not None:
+        text = rw.emit(value, layout)
+        if kind != "gather" and rw.fact(value).dtype != block.dtype:
+            text = f"{operand(text)}.to({operand(rw.emit(owner))}[0].dtype.element_ty)"
+        arguments.append(text)
+    arguments += _block_texts(rw, owner, shape, kind)
+    arguments.append(rw.names.spell(layout))
+    text = f"{function.name}({', '.join(arguments)})"
+    if want is not None and isinstance(want, Layout) and want != layout:
+        return rw.convert(text, want)
+    return text
+
+
+def _is_host(rw, owner: ast.expr) -> bool:
+    if not isinstance(owner, ast.Name):
+        return False
+    web = rw.webs.of_use.get(owner)
+    return web is not None and not rw.path and any(isinstance(d.node, ast.arg) for d in web.definitions)
+
+
+def _accessed_shape(rw, node, kind, indices, value, block: TensorFact) -> tuple[int, ...]:
+    if kind in ("gather", "scatter"):
+        rows = rw.tensor(indices[0])
+        return (rows.shape[0], block.shape[-1])
+    return block.shape
+
+
+def _layout(rw, node, value, shape, want) -> Layout:
+    names = ("tt.load", "tt.descriptor_load", "tt.store", "tt.descriptor_store", "tt.atomic_rmw", "tt.descriptor_gather")
+    for name in names:
+        for op in rw.placed(node, name):
+            for ty in op.types:
+                if ty.shape == shape:
+                    return ty.layout
+    if value is not None:
+        return rw.home(value)
+    return want if isinstance(want, Layout) else rw.default_layout(shape)
+
+
+def _offset_texts(rw, node: ast.expr, rank: int) -> list[str]:
+    if isinstance(node, (ast.List, ast.Tuple)):
+        return [rw.emit(e) for e in node.elts]
+    text = operand(rw.emit(node))
+    return [f"{text}[{i}]" for i in range(rank)]
+
+
+def _block_texts(rw, owner: ast.expr, shape: tuple[int, ...], kind: str) -> list[str]:
+    """Block sizes, by the names that the descriptor was made with where those are in reach."""
+    made = _made_by(rw, owner)
+    if made is not None and kind not in ("gather", "scatter"):
+        block = next((k.value for k in made.keywords if k.arg == "block_shape"), None)
+        if block is None and len(made.args) > 3:
+            block = made.args[3]
+        if isinstance(block, (ast.List, ast.Tuple)):
+            return [rw.emit(e) for e in block.elts]
+    return [str(s) for s in shape]
+
+
+def _made_by(rw, owner: ast.expr) -> ast.Call | None:
+    """The call that made the descriptor, where it is the one definition of a variable of this function."""
+    if isinstance(owner, ast.Call):
+        return owner
+    web = rw.webs.of_use.get(owner) if isinstance(owner, ast.Name) else None
+    if web is None or len(web.definitions) != 1:
+        return None
+    value = web.definitions[0].value
+    if isinstance(value, ast.Call) and is_descriptor(rw.fact(value)):
+        return value
+    return _made_by(rw, value) if isinstance(value, ast.Name) else None
+
+
+def descriptor_root(rw, owner: ast.expr) -> str | None:
+    from translator.rewrite.pointers import root_parameter
+
+    made = _made_by(rw, owner)
+    if made is None or not made.args and not made.keywords:
+        return None
+    base = made.args[0] if made.args else next((k.value for k in made.keywords if k.arg == "base"), None)
+    return root_parameter(rw, base) if base is not None else None
+
+
+def _padding(rw, owner: ast.expr) -> str:
+    made = _made_by(rw, owner)
+    option = next((k.value for k in made.keywords if k.arg == "padding_option"), None) if made is not None else None
+    fact = rw.fact(option) if option is not None else None
+    return fact.value if isinstance(fact, ConstFact) else "zero"
+
+
+# The functions that access a tile -----------------------------------------------------------------------------------
+
+
+def _function(rw, kind: str, rank: int, buffer: bool, pad: str) -> Synthesized:
+    module = rw.record.amd(rw.unit.buffer_module) if buffer else ""
+    name = f"{kind}_tile_{rank}d"
+    if pad == "nan" and kind in ("load", "gather"):
+        name += "_nan"
+    if not buffer and kind in ("load", "store"):
+        name += "_far"  # storage of any size
+    return Synthesized(name, _text(name, kind, rank, module, pad))
+
+
+def _text(name: str, kind: str, rank: int, module: str, pad: str) -> str:
+    dims = range(rank)
+    gathers = kind in ("gather", "scatter")
+    offsets = ["rows", "column"] if gathers else [f"offset{d}" for d in dims]
+    blocks = [f"BLOCK{d}: gl.constexpr" for d in dims]
+    value = ["value"] if kind in ("store", "scatter", *ATOMICS) else []
+    lines = [f"def {name}(desc, {', '.join([*offsets, *value, *blocks])}, layout: gl.constexpr):"]
+    what = {"load": "Load", "gather": "Gather rows of", "store": "Store", "scatter": "Scatter rows of"}
+    verb = what.get(kind, f"{kind.replace('_', ' ').capitalize()} to")
+    lines.append(f'    """{verb} a tile of the tensor `desc` = (base, shape, strides); elements outside are left out."""')
+    lines.append("    base, shape, strides = desc")
+    index_type = "" if module else ".to(gl.int64)"
+    for d in dims:
+        parent = "layout"
+        for other in reversed(range(rank)):
+            if other != d:
+                parent = f"gl.SliceLayout({other}, {parent})"
+        if gathers and d == 0:
+            lines.append("    index0 = rows")
+        else:
+            start = "column" if gathers else f"offset{d}"
+            lines.append(f"    index{d} = {start} + gl.arange(0, BLOCK{d}, layout={parent})")
+    expand = ["" if rank == 1 else "[" + ", ".join(":" if o == d else "None" for o in dims) + "]" for d in dims]
+    mask = " & ".join(f"((index{d} >= 0) & (index{d} < shape[{d}])){expand[d]}" for d in dims)
+    terms = " + ".join(f"(index{d}{index_type} * strides[{d}]){expand[d]}" for d in dims)
+    lines.append(f"    mask = {mask}")
+    lines.append(f"    offsets = {terms}")
+    other = 'float("nan")' if pad == "nan" else "0"
+    if kind in ("load", "gather"):
+        if module:
+            fill = "" if other == "0" else f", other={other}"
+            lines.append(f"    return {module}.buffer_load(base, offsets.to(gl.int32), mask=mask{fill})")
+        else:
+            lines.append(f"    return gl.load(base + offsets, mask=mask, other={other})")
+    elif kind in ("store", "scatter"):
+        if module:
+            lines.append(f"    {module}.buffer_store(value, base, offsets.to(gl.int32), mask=mask)")
+        else:
+            lines.append("    gl.store(base + offsets, value, mask=mask)")
+    else:
+        lines.append(f"    gl.{kind}(base + offsets, value, mask=mask)")
+    return "@gluon.jit\n" + "\n".join(lines) + "\n"
+
+
+def attribute(rw: "FunctionRewriter", node: ast.Attribute) -> str | None:
+    """`desc.shape`, `desc.strides`, `desc.dtype`, `desc.block_shape` of a descriptor tuple."""
+    fact = rw.fact(node.value)
+    if not is_descriptor(fact) or _is_host(rw, node.value):
+        return None
+    base = operand(rw.emit(node.value))
+    if node.attr == "shape":
+        return f"{base}[1]"
+    if node.attr == "strides":
+        return f"{base}[2]"
+    if node.attr == "dtype":
+        return f"{base}[0].dtype.element_ty"
+    if node.attr == "block_shape":
+        return str(list(block_of(fact).shape))
+    return None
