@@ -18,7 +18,7 @@ from triton.experimental.gluon import language as gl
 from translator.frontend.trace import ConstFact, Frame, OpaqueFact, TensorFact, TupleFact, node_key
 from translator.layout.model import Blocked, Layout, Slice
 from translator.layout.names import LayoutNames
-from translator.rewrite import calls, descriptors, pointers
+from translator.rewrite import calls, contracts, descriptors, pointers
 from translator.rewrite.splice import SourceText, operand, replace_spans
 from translator.rewrite.unit import Record, Unit, refuse
 from translator.rewrite.variables import WebState
