@@ -8,6 +8,7 @@ import pytest
 from planted import KERNELS, Planted, run_matmul
 
 GOOD = {target: (KERNELS / f"matmul_{target}.py").read_text() for target in ("gfx942", "gfx950", "gfx1250")}
+SPECIALIZED = (KERNELS / "matmul_gfx1250_specialized.py").read_text()
 SIZES = [(272, 208, 144), (256, 256, 256), (128, 128, 64), (144, 160, 16), (272, 208, 208)]
 
 
@@ -100,3 +101,45 @@ def test_planted_bug_is_found(tmp_path: Path, target: str, planted: Planted, buf
         line = text[: text.index(planted.at)].count("\n") + 1
         assert line <= result.hazards[0].line <= line + 1
         assert result.hazards[0].file.endswith("translated.py")
+
+
+PRODUCER_WAIT = "mbarrier.wait(empty.index(slot), ((k // NUM_BUFFERS) & 1) ^ 1)"
+CONSUMER_WAIT = "mbarrier.wait(ready.index(slot), (k // NUM_BUFFERS) & 1)"
+WARP_SPECIALIZED = {
+    "consumer-wait-deleted": Planted(CONSUMER_WAIT, "pass", ("lds-in-flight", "lds-uninitialised"), "a = a_smem"),
+    "producer-wait-deleted": Planted(PRODUCER_WAIT, "pass", ("lds-overwrite-in-flight", "mbarrier-underflow", "mismatch", "deadlock")),
+    "producer-waits-for-the-wrong-phase": Planted("& 1) ^ 1)", "& 1))", ("deadlock",)),
+    "consumer-waits-for-the-wrong-phase": Planted(CONSUMER_WAIT, CONSUMER_WAIT.replace("& 1)", "& 1 ^ 1)"), ("lds-in-flight", "lds-uninitialised", "deadlock")),
+    "arrival-deleted": Planted("mbarrier.arrive(empty.index(slot))", "pass", ("deadlock",), CONSUMER_WAIT),
+    "too-few-arrivals-expected": Planted("ready.index(i), 2 * 4", "ready.index(i), 4", ("deadlock",)),  # the second copy flips the phase back
+    "too-many-arrivals-expected": Planted("ready.index(i), 2 * 4", "ready.index(i), 3 * 4", ("deadlock", "mbarrier-underflow")),
+    "count-of-one-thread": Planted("empty.index(i), 4 * 32", "empty.index(i), 1", ("mbarrier-underflow",), "mbarrier.arrive"),
+    "copy-signals-nobody": Planted("a_smem.index(slot), mbarrier=ready.index(slot)", "a_smem.index(slot)", ("deadlock", "lds-in-flight")),
+    "not-initialised": Planted("        mbarrier.init(empty.index(i), 4 * 32)\n", "", ("mbarrier-uninitialised",)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+@pytest.mark.parametrize("buffers", [2, 3])
+def test_good_warp_specialized_kernel_validates(tmp_path: Path, size, buffers: int):
+    result = run_matmul(SPECIALIZED, "gfx1250", tmp_path, size, buffers)
+    assert (result.status, result.reason) == ("validated", "")
+
+
+@pytest.mark.parametrize("planted", WARP_SPECIALIZED.values(), ids=WARP_SPECIALIZED)
+def test_planted_bug_between_partitions_is_found(tmp_path: Path, planted: Planted):
+    assert SPECIALIZED.count(planted.before) == planted.times
+    text = SPECIALIZED.replace(planted.before, planted.after)
+    result = run_matmul(text, "gfx1250", tmp_path)
+    found = result.hazards[0].kind if result.hazards else result.status
+    assert found in planted.kinds, result.reason
+    if planted.at:
+        assert result.hazards[0].line == text[: text.index(planted.at)].count("\n") + 1
+
+
+def test_deadlock_says_who_waits_for_what(tmp_path: Path):
+    text = SPECIALIZED.replace("mbarrier.arrive(empty.index(slot))", "pass")
+    reason = run_matmul(text, "gfx1250", tmp_path).reason
+    assert "waits for phase 1 of ready[0, 0] (8 of 8 arrivals missing)" in reason
+    producer = text[: text.index(PRODUCER_WAIT)].count("\n") + 1
+    assert f"partition 1 waits for phase 0 of empty[0, 0] (128 of 128 arrivals missing) at line {producer}" in reason

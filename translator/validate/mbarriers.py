@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from translator.validate.hazards import Hazard
 from translator.validate.lds import Copy, MemDesc
+from translator.validate.locations import Place
 
 
 @dataclass
@@ -64,12 +65,12 @@ class Barriers:
             barrier.ready += barrier.copies
             barrier.copies = []
 
-    def wait(self, view: MemDesc, phase: int) -> None:
+    def wait(self, view: MemDesc, phase: int, place: Place) -> None:
         """Until the barrier's phase differs from `phase`. Raises: Hazard on deadlock."""
         barrier = self._find(view)
         while barrier.phase == phase & 1:
             what = f"phase {phase & 1} of {barrier.name} ({barrier.pending} of {barrier.count} arrivals missing)"
-            if self.scheduler is None or not self.scheduler.wait(self.me, what):
+            if self.scheduler is None or not self.scheduler.wait(self.me, f"{what} at line {place.line}"):
                 raise Hazard("deadlock", f"waits for {what}, which nobody completes{self._others()}")
         if self.scheduler:
             self.scheduler.moved(self.me)

@@ -116,4 +116,4 @@ def arrive_barrier(machine, op, view):
 
 @row("amdg.wait_barrier")
 def wait_barrier(machine, op, view, phase):
-    machine.barriers.wait(view, int(phase))
+    machine.barriers.wait(view, int(phase), op.place)

@@ -337,24 +337,15 @@ class _Reader:
 
     def partitions(self, op: Op) -> None:
         """`default {` and `partition0(...) num_warps(4) {` regions, each headed by a line of its own."""
-        rest = ""
-        while True:
-            line = rest or self.lines[self.at].strip()
-            if not rest:
-                self.at += 1
-            line, _ = strip_locations(line)
-            if not line.rstrip().endswith("{"):
-                op.tail = line
-                return
+        tail = ""
+        while not tail.strip():
+            line, _ = strip_locations(self.lines[self.at].strip())
+            self.at += 1
             head = line.rstrip()[:-1].strip()
             region, tail = self.region(head)
             if head.startswith("partition"):
                 inside = head[head.index("(") + 1 : head.rindex(" num_warps") - 1]
-                region.blocks[0].arguments = [
-                    (value.strip(), parse_type(kind))
-                    for value, _, kind in (part.partition(": ") for part in split_top(inside) if part)
-                ]
-            rest = ""
-            if tail.strip():
-                op.tail = tail
-                return
+                pieces = (part.partition(": ") for part in split_top(inside) if part)
+                region.blocks[0].arguments = [(value.strip(), parse_type(kind)) for value, _, kind in pieces]
+            op.regions.append(region)
+        op.tail, _ = strip_locations(tail)
