@@ -120,6 +120,25 @@ def read_anchors(text: str) -> Anchors:
     return anchors
 
 
+def locations_of(text: str) -> tuple[dict[str, str], list[tuple[Path, str]]]:
+    """Attribute aliases of a module printed with locations, and its located one-line operations by visit path."""
+    aliases: dict[str, str] = {}
+    locs: dict[str, str] = {}
+    lines = text.splitlines()
+    for line in lines:
+        if m := _ALIAS.match(line):
+            aliases[m.group(1)] = m.group(2)
+        elif m := _LOC_DEF.match(line):
+            locs[m.group(1)] = m.group(2)
+    memo: dict[str, Path] = {}
+    located: list[tuple[Path, str]] = []
+    for line in lines:
+        loc = None if line.startswith("#") else _TRAILING_LOC.search(line)
+        if loc and (path := _path(loc.group(1), locs, memo)):
+            located.append((path, _strip_loc(line)))
+    return aliases, located
+
+
 def _strip_loc(line: str) -> str:
     return re.sub(r" loc\(.*?\)", "", line)
 

@@ -1,6 +1,6 @@
-"""Triton's own passes up to the point where every layout is decided and no loop is pipelined yet.
+"""Triton's own passes: up to the point where every layout is decided and no loop is pipelined, and on from there.
 
-The pass lists follow `HIPBackend.make_ttir` and the first half of `HIPBackend.make_ttgir` of Triton 3.9.0
+The pass lists follow `HIPBackend.make_ttir` and the two halves of `HIPBackend.make_ttgir` of Triton 3.9.0
 (`triton/backends/amd/compiler.py`); a new Triton version is compared with them here.
 """
 
@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from triton import knobs
 from triton._C.libtriton import amd, ir, passes
+from triton.backends.amd import compiler as amd_compiler
 
 
 def run_ttir_passes(module: Any, options: Any) -> None:
@@ -47,3 +49,43 @@ def run_layout_passes(module: Any, options: Any) -> None:
     amd.passes.ttgpuir.add_sink_layout_conversions(pm)
     passes.common.add_canonicalizer(pm)
     pm.run(module, "make_ttgir")
+
+
+def run_pipeline_passes(module: Any, options: Any) -> None:
+    """From `run_layout_passes` on: loops scheduled and pipelined, copies to LDS coalesced, buffer operations."""
+    pm = ir.pass_manager(module.context)
+    passes.ttgpuir.add_fuse_nested_loops(pm)
+    passes.common.add_canonicalizer(pm)
+    passes.ttir.add_triton_licm(pm)
+    passes.common.add_canonicalizer(pm)
+    async_copy = amd_compiler.is_async_copy_enabled(options.base_arch)
+    ping_pong = amd_compiler.is_pingpong_schedule_enabled(options.arch, async_copy)
+    amd.passes.ttgpuir.add_optimize_descriptor_encoding(pm)
+    amd.passes.ttgpuir.add_schedule_loops(pm, options.num_stages)
+    amd.passes.ttgpuir.add_pipeline(pm, async_copy, ping_pong)
+    if async_copy:
+        amd.passes.ttgpuir.add_coalesce_async_copy(pm, options.arch)
+    amd.passes.ttgpuir.add_convert_to_tensor_ops(pm)
+    passes.common.add_canonicalizer(pm)
+    passes.ttgpuir.add_remove_layout_conversions(pm)
+    passes.ttgpuir.add_reduce_data_duplication(pm)
+    if amd_compiler.is_in_thread_transpose_enabled(options.arch):
+        amd.passes.ttgpuir.add_in_thread_transpose(pm)
+        passes.ttgpuir.add_remove_layout_conversions(pm)
+    if knobs.amd.use_buffer_ops:
+        amd.passes.ttgpuir.add_canonicalize_pointers(pm)
+        passes.common.add_canonicalizer(pm)
+        amd.passes.ttgpuir.add_convert_to_buffer_ops(
+            pm, options.arch, knobs.amd.use_buffer_atomics, knobs.amd.buffer_ops_analyze_small_tensor_range
+        )
+    passes.common.add_canonicalizer(pm)
+    pm.run(module, "make_ttgir_pipelined")
+
+
+def run_buffer_passes(module: Any, options: Any) -> None:
+    """Turn pointer accesses into buffer operations where Triton does; meant for reading its choices back."""
+    pm = ir.pass_manager(module.context)
+    amd.passes.ttgpuir.add_canonicalize_pointers(pm)
+    passes.common.add_canonicalizer(pm)
+    amd.passes.ttgpuir.add_convert_to_buffer_ops(pm, options.arch, True, False)
+    pm.run(module, "buffer_ops")

@@ -432,8 +432,50 @@ def _atomic(rw, node: ast.Call, callee: Callee, given, want):
     children = {
         a: rw.operand_in(a, fact, layout) for k, a in given.items() if k in ("pointer", "val", "value", "cmp", "mask")
     }
-    text = _with_function(rw, node, callee, children)
+    text = _buffer_atomic(rw, node, callee, given, fact, layout) or _with_function(rw, node, callee, children)
     return text if want is None or want == layout else rw.convert(text, want)
+
+
+# Operations of buffer atomics and the element types that Gluon takes for them (reference of Triton 3.9.0); int32 and
+# int64 additions go through the unsigned type of the same width, which adds the same bits.
+_BUFFER_ATOMICS = {
+    "atomic_add": ("fp16", "fp32", "fp64", "uint32", "uint64", "int32", "int64"),
+    "atomic_max": ("int32", "int64", "uint32", "uint64", "fp64"),
+    "atomic_min": ("int32", "int64", "uint32", "uint64", "fp64"),
+    "atomic_and": ("int32", "int64"),
+    "atomic_or": ("int32", "int64"),
+    "atomic_xor": ("int32", "int64"),
+    "atomic_xchg": ("int32", "int64"),
+}
+
+
+def _buffer_atomic(rw, node: ast.Call, callee: Callee, given, fact: TensorFact, layout: Layout) -> str | None:
+    """The atomic as a buffer operation, where Triton's own passes make it one."""
+    if not any((*rw.path, v) in rw.unit.buffer_atomics for v in rw.visits(node)):
+        return None
+    types = _BUFFER_ATOMICS.get(callee.name, ())
+    bf16 = callee.name == "atomic_add" and fact.pointee == "bf16" and rw.unit.target.family == "cdna4"
+    if fact.pointee not in types and not bf16:
+        return None
+    access = pointers.access_of(rw, given["pointer"], layout)
+    if access is None:
+        return None
+    rw.record.buffer_pointers.add(access.root)
+    module = rw.record.amd("cdna4" if bf16 else "cdna3")
+    base, value = access.base, rw.operand_in(given["val"], fact, layout)
+    own = rw.fact(given["val"])
+    if isinstance(own, ConstFact):
+        value = f"gl.to_tensor({value})"
+    if not isinstance(own, TensorFact) or own.dtype != fact.pointee:
+        value = f"{operand(value)}.to({operand(base)}.dtype.element_ty)"
+    if callee.name == "atomic_add" and fact.pointee in ("int32", "int64"):
+        base = f"{operand(base)}.to(gl.pointer_type(gl.u{fact.pointee}), bitcast=True)"
+        value = f"{operand(value)}.to(gl.u{fact.pointee}, bitcast=True)"
+    arguments = [base, access.offsets, value]
+    if "mask" in given and not _is_none(rw, given["mask"]):
+        arguments.append(f"mask={rw.operand_in(given['mask'], fact, layout)}")
+    arguments += [f"{k}={rw.emit(given[k])}" for k in ("sem", "scope") if k in given and not _is_none(rw, given[k])]
+    return f"{module}.buffer_{callee.name}({', '.join(arguments)})"
 
 
 def _gather(rw, node, callee, given, want):
