@@ -11,7 +11,12 @@ from triton.compiler.compiler import make_backend
 from rules.targets import Target, target as target_row
 from translator.frontend.anchors import Anchors, read_anchors
 from translator.frontend.offline import offline_target
-from translator.frontend.passes import run_layout_passes, run_pipeline_passes, run_ttir_passes
+from translator.frontend.passes import (
+    run_buffer_passes,
+    run_layout_passes,
+    run_pipeline_passes,
+    run_ttir_passes,
+)
 from translator.frontend.trace import Trace, trace_source
 from translator.memory.staging import Staged, read_staging
 from translator.source.compile_arguments import compile_arguments
@@ -27,6 +32,7 @@ class TracedLaunch:
     num_warps: int
     options: dict[str, Any]
     staging: dict[tuple[int, ...], Staged] = field(default_factory=dict)
+    buffer_atomics: frozenset[tuple[int, ...]] = frozenset()  # paths of atomics that Triton makes buffer operations
 
 
 def trace_launch(fn: Any, spec: LaunchSpec, target: str, load_jit=None) -> TracedLaunch:
@@ -43,14 +49,14 @@ def trace_launch(fn: Any, spec: LaunchSpec, target: str, load_jit=None) -> Trace
         parsed = make_backend(gpu).parse_options(dict(options))
         run_ttir_passes(trace.module, parsed)
         run_layout_passes(trace.module, parsed)
-            anchors = read_anchors(trace.module.str())
+        anchors = read_anchors(trace.module.str())
+        run_pipeline_passes(trace.module, parsed)
+        staging = read_staging(trace.module.str())
         buffer_atomics = frozenset[tuple[int, ...]]()
         if any(op.name == "tt.atomic_rmw" for op in anchors.ops):
             run_buffer_passes(trace.module, parsed)
             placed = read_anchors(trace.module.str())
             buffer_atomics = frozenset(op.path for op in placed.ops if op.name == "amdg.buffer_atomic_rmw")
-        run_pipeline_passes(trace.module, parsed)
-        staging = read_staging(trace.module.str())
     trace.module = trace.context = None
-    return TracedLaunch(spec, row, trace, anchors, parsed.num_warps, options, staging)
+    return TracedLaunch(spec, row, trace, anchors, parsed.num_warps, options, staging, buffer_atomics)
 

@@ -111,6 +111,15 @@ class DotOperand(Layout):
 
 
 @dataclass(frozen=True)
+class SharedLayout(Layout):
+    """Base of the layouts of tiles in LDS (`translator.layout.shared`)."""
+
+    def spelled(self) -> str:
+        """The Gluon constructor."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
 class Opaque(Layout):
     """An encoding without a Gluon constructor; it is never spelled, only recognised."""
 
@@ -158,6 +167,8 @@ def constructor(layout: Layout, names: dict[Layout, str] | None = None, top: boo
             f"gl.amd.AMDWMMALayout(version={layout.version}, transposed={layout.transposed}, "
             f"warp_bases={lists(layout.warp_bases)}{extra}, instr_shape={lists(layout.instr_shape)}{rank})"
         )
+    if isinstance(layout, SharedLayout):
+        return layout.spelled()
     raise ValueError(f"layout without a Gluon constructor: {layout}")
 
 

@@ -1,0 +1,66 @@
+"""Which loads Triton stages through LDS on the target, and how: read from its pipelined TTGIR by load visit.
+
+Triton's pipeliner turns the load of a dot operand inside a loop into a ring of LDS buffers that is filled either by
+direct-to-LDS copies or through registers. Its operations keep the location of the load, which names the traced visit.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from translator.frontend.anchors import Path, locations_of, tensor_types
+from translator.layout.model import AttributeReader, Layout, Opaque, SharedLayout
+from translator.layout.shared import read_shared
+
+_ALLOC = re.compile(r"ttg\.local_alloc : \(\) -> !ttg\.memdesc<((?:\d+x)+)(\w+), (#\w+|#ttg\.\w+<.*?>), #smem, mutable>")
+_COPIES = {"amdg.buffer_load_to_local": "buffer", "ttg.async_copy_global_to_local": "global"}
+
+
+@dataclass(frozen=True)
+class Staged:
+    """One load that goes through LDS.
+
+    shape: of the tile. buffers: LDS slots in Triton's ring. source: layout of the global read. stored: layout in which
+    registers are written to LDS (None for direct copies). copy: `buffer` or `global` for direct copies, `registers`.
+    """
+
+    shape: tuple[int, ...]
+    shared: SharedLayout
+    buffers: int
+    source: Layout
+    stored: Layout | None
+    copy: str
+
+
+def read_staging(text: str) -> dict[Path, Staged]:
+    """Staged loads of a pipelined TTGIR module printed with locations, by the path of the load's visit."""
+    aliases, located = locations_of(text)
+    reader = AttributeReader({k: v for k, v in aliases.items() if not k.startswith("#shared")})
+    shared: dict[Path, tuple[tuple[int, ...], int, SharedLayout]] = {}
+    sources: dict[Path, tuple[Layout, str]] = {}
+    stored: dict[Path, Layout] = {}
+    for path, line in located:
+        if m := _ALLOC.search(line):
+            buffers, *shape = (int(d) for d in m.group(1)[:-1].split("x"))
+            layout = read_shared(aliases.get(m.group(3), m.group(3)), tuple(shape))
+            if layout is not None:
+                shared.setdefault(path, (tuple(shape), buffers, layout))
+            continue
+        for name, kind in _COPIES.items():
+            if f" {name} " in line and (types := tensor_types(line, reader)):
+                sources.setdefault(path, (types[-1].layout, kind))
+        if (" amdg.buffer_load " in line or " tt.load " in line) and (types := tensor_types(line, reader)):
+            sources.setdefault(path, (types[-1].layout, "registers"))
+        if " ttg.local_store " in line and (types := tensor_types(line, reader)):
+            stored.setdefault(path, types[0].layout)
+    out: dict[Path, Staged] = {}
+    for path, (shape, buffers, layout) in shared.items():
+        if path not in sources:
+            continue
+        source, copy = sources[path]
+        into = stored.get(path) if copy == "registers" else None
+        if isinstance(source, Opaque) or isinstance(into, Opaque) or (copy == "registers" and into is None):
+            continue
+        out[path] = Staged(shape, layout, buffers, source, into, copy)
+    return out
