@@ -12,7 +12,6 @@ from rules.targets import Target, target as target_row
 from translator.frontend.anchors import Anchors, read_anchors
 from translator.frontend.offline import offline_target
 from translator.frontend.passes import (
-    run_buffer_passes,
     run_layout_passes,
     run_pipeline_passes,
     run_ttir_passes,
@@ -51,12 +50,11 @@ def trace_launch(fn: Any, spec: LaunchSpec, target: str, load_jit=None) -> Trace
         run_layout_passes(trace.module, parsed)
         anchors = read_anchors(trace.module.str())
         run_pipeline_passes(trace.module, parsed)
-        staging = read_staging(trace.module.str())
+        final = trace.module.str()
+        staging = read_staging(final)
         buffer_atomics = frozenset[tuple[int, ...]]()
-        if any(op.name == "tt.atomic_rmw" for op in anchors.ops):
-            run_buffer_passes(trace.module, parsed)
-            placed = read_anchors(trace.module.str())
-            buffer_atomics = frozenset(op.path for op in placed.ops if op.name == "amdg.buffer_atomic_rmw")
+        if "amdg.buffer_atomic_rmw" in final:
+            buffer_atomics = frozenset(op.path for op in read_anchors(final).ops if op.name == "amdg.buffer_atomic_rmw")
     trace.module = trace.context = None
     return TracedLaunch(spec, row, trace, anchors, parsed.num_warps, options, staging, buffer_atomics)
 

@@ -80,12 +80,3 @@ def run_pipeline_passes(module: Any, options: Any) -> None:
         )
     passes.common.add_canonicalizer(pm)
     pm.run(module, "make_ttgir_pipelined")
-
-
-def run_buffer_passes(module: Any, options: Any) -> None:
-    """Turn pointer accesses into buffer operations where Triton does; meant for reading its choices back."""
-    pm = ir.pass_manager(module.context)
-    amd.passes.ttgpuir.add_canonicalize_pointers(pm)
-    passes.common.add_canonicalizer(pm)
-    amd.passes.ttgpuir.add_convert_to_buffer_ops(pm, options.arch, True, False)
-    pm.run(module, "buffer_ops")
