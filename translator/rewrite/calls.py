@@ -96,6 +96,8 @@ def bind(rw: "FunctionRewriter", node: ast.Call, callee: Callee) -> dict[str, as
 
 
 def cheap(rw: "FunctionRewriter", node: ast.Call) -> bool:
+    if node in rw.staged:  # reading LDS again in another layout is what LDS is for
+        return True
     callee = callee_of(rw, node)
     if callee is None or callee.row is None or callee.row.cost != "cheap":
         return False
@@ -122,8 +124,8 @@ def home(rw: "FunctionRewriter", node: ast.Call) -> Layout | None:
     if kind == "creator" and callee.name == "zeros_like" and tensors:
         return rw.home(tensors[0])
     if kind == "reduce" and tensors:
-        parent = shape_calls.reduce_operand_layout(rw, node, tensors[0])
         axis = shape_calls.axis_of(rw, given, rw.tensor(tensors[0]).rank)
+        parent = shape_calls.reduce_operand_layout(rw, node, tensors[0], axis)
         return parent if fact.rank == parent.rank else Slice(axis, parent)
     if kind == "shape":
         return shape_calls.home(rw, node, callee, given)
@@ -157,6 +159,8 @@ def tuple_home(rw: "FunctionRewriter", node: ast.Call, fact: TupleFact) -> tuple
 def role_of(rw: "FunctionRewriter", value: ast.expr, name: str) -> tuple[str, int] | None:
     """A role for the layout of `name = value`: `a = tl.load(...)` gives `a_load`."""
     if isinstance(value, ast.Call):
+        if value in rw.staged:
+            return f"{name}_operand", 1
         callee = callee_of(rw, value)
         if callee is not None and callee.row is not None:
             if callee.row.kind == "load":
@@ -324,6 +328,8 @@ def _load(rw, node: ast.Call, callee: Callee, given, want):
     if rw.tensor(pointer) is None:
         return _with_function(rw, node, callee, {})
     want = want or rw.home(node)
+    if node in rw.staged:
+        return rw.staged[node].text(rw, want)
     access = None
     if _is_plain_access(rw, node, given):
         access = pointers.access_of(rw, pointer, want)

@@ -34,6 +34,7 @@ class Term:
     node: ast.expr
     sign: str
     axes: tuple[int, ...] = ()
+    variable: str = ""  # the integer variable that stands for the node, where there is one
 
 
 @dataclass
@@ -58,6 +59,9 @@ def address_of(rw: "FunctionRewriter", node: ast.expr) -> Address | None:
             if inner is not None and rw.fact(node.right) is not None:
                 inner.scalars.append(Term(node.right, "+"))
             return inner
+        if isinstance(node, ast.Name) and (web := rw.webs.of_use.get(node)) is not None:
+            if (split := rw.state(web).split) is not None:
+                return Address(ast.copy_location(split.node, node), None, (), [Term(node, "+", (), scalar_name(rw, web))])
         return Address(node)
     if isinstance(node, ast.Name):
         web = rw.webs.of_use.get(node)
@@ -163,14 +167,14 @@ def access_of(rw: "FunctionRewriter", node: ast.expr, layout: Layout) -> Access 
         terms.append(term)
         wide = split.wide
     else:
-        base = rw.emit(address.base)
+        base = address.base.id if isinstance(address.base, ast.Name) else rw.emit(address.base)
     for t in address.tensors:
         terms.append(_term(rw, t, layout, first=not terms))
         wide |= rw.fact(t.node).dtype in ("int64", "uint64")
     for t in address.scalars:
-        text = rw.emit(t.node)
+        text = t.variable or rw.emit(t.node)
         if fold:
-            if _wide_scalar(rw, t.node):
+            if not t.variable and _wide_scalar(rw, t.node):
                 text = f"{operand(text)}.to(gl.int32)"
             terms.append(("- " if t.sign == "-" else "+ ") + _factor(text, t.sign))
         else:
@@ -209,12 +213,20 @@ def plan_access(rw: "FunctionRewriter", node: ast.expr):
     split = rw.state(address.web).split if address.web else None
     if split is None and not address.tensors:
         return None
-    root = split.root if split else root_parameter(rw, address.base)
+    if split is not None:
+        root = split.root
+    elif any(t.variable for t in address.scalars):
+        root = address.base.id
+    else:
+        root = root_parameter(rw, address.base)
     if root is None or root not in rw.unit.small_pointers:
         return None
     proof = NonNegative(rw)
     fits = all(t.sign == "+" and proof.holds(t.node) for t in address.tensors)
-    bare = split.fold and not split.moves if split else is_bare_parameter(rw, address.base)
+    if split is not None:
+        bare = split.fold and not split.moves
+    else:
+        bare = any(t.variable for t in address.scalars) or is_bare_parameter(rw, address.base)
     if split is not None:
         if split.moves and not (fits and all(_fixed_sign(t) for t in address.scalars)):
             return None
@@ -222,13 +234,14 @@ def plan_access(rw: "FunctionRewriter", node: ast.expr):
             fold = True
         else:
             fold = not fits
-        if fold and split.moves:
+        if fold and split.moves and (address.scalars or address.tensors):
             return None
     elif bare:
         fold = True  # one vector addition instead of a 64-bit base and its buffer descriptor
     elif fits:
+        # Relative to a base that other statements moved: what is added here must not be negative either way.
+        fold = isinstance(address.base, ast.Name) and all(t.sign == "+" and proof.holds(t.node) for t in address.scalars)
         rw.record.non_negative |= proof.assumed
-        fold = False
     else:
         return None
     if split is not None and split.moves:
@@ -254,8 +267,46 @@ def _term(rw, t: Term, layout: Layout, first: bool) -> str:
 # Pointer variables --------------------------------------------------------------------------------------------------
 
 
+def split_scalar(rw: "FunctionRewriter", web: Web) -> SplitPointer | None:
+    """`row_ptr = x_ptr + row * stride` in a loop, as the integer `row * stride` that accesses add to their offsets.
+
+    A base that changes every iteration costs a 64-bit addition and a new buffer descriptor each time.
+    """
+    if len(web.definitions) != 1 or rw.path:
+        return None
+    (d,) = web.definitions
+    if d.value is None or d.augmented or not d.loop_depth or not isinstance(d.value, ast.BinOp):
+        return None
+    fact = rw.fact(d.value)
+    if not isinstance(fact, TensorFact) or not fact.is_pointer or fact.shape:
+        return None
+    address = address_of(rw, d.value)
+    if address is None or address.web is not None or not address.scalars or any(t.variable for t in address.scalars):
+        return None
+    if not is_bare_parameter(rw, address.base) or address.base.id not in rw.unit.small_pointers:
+        return None
+    if any(_wide_scalar(rw, t.node) for t in address.scalars):
+        return None
+    return SplitPointer(address.base.id, address.base.id, False, True, False, address.base)
+
+
+def scalar_name(rw: "FunctionRewriter", web: Web) -> str:
+    """The integer variable that stands for the split scalar pointer."""
+    stem = re.sub(r"_?(ptrs?|pointers?)$", "", web.name) or web.name
+    return _fresh(rw, f"{stem}_offs", rw.state(web))
+
+
+def assign_scalar(rw: "FunctionRewriter", s: ast.Assign, state: WebState) -> str:
+    """`row_offs = row * stride`."""
+    address = address_of(rw, s.value)
+    terms = [f"{t.sign} {_factor(rw.emit(t.node), t.sign)}" for t in address.scalars]
+    return f"{scalar_name(rw, state.web)} = {' '.join(terms).removeprefix('+ ')}"
+
+
 def split_web(rw: "FunctionRewriter", web: Web) -> SplitPointer | None:
     """Whether the pointer-tensor variable `web` can be kept as base and offsets at every definition."""
+    if (scalar := split_scalar(rw, web)) is not None:
+        return scalar
     facts = []
     for d in web.definitions:
         node = rw.definition_node(d)
@@ -306,6 +357,10 @@ def _split(rw, web: Web) -> SplitPointer | None:
             bases.add("__inner__")
         elif address.web is web:
             moving |= bool(address.scalars)
+        elif any(t.variable for t in address.scalars):
+            roots.add(address.base.id)
+            bases.add(address.base.id)
+            moving |= len(address.scalars) > 1
         else:
             if not address.tensors:
                 return None
@@ -313,7 +368,7 @@ def _split(rw, web: Web) -> SplitPointer | None:
             bases.add(rw.source.of(address.base) if is_bare_parameter(rw, address.base) else "")
         fits &= all(t.sign == "+" and proof.holds(t.node) for t in address.tensors)
         wide |= any(rw.fact(t.node).dtype in ("int64", "uint64") for t in address.tensors)
-        moving |= bool(address.scalars)
+        moving |= any(not t.variable for t in address.scalars)
     if len(roots) != 1 or None in roots:
         return None
     if wide and len(web.definitions) > 1:
@@ -375,7 +430,7 @@ def assign(rw: "FunctionRewriter", s: ast.stmt, state: WebState) -> list[str]:
         if isinstance(s, ast.AugAssign):
             fact = rw.fact(s.value)
             scalar = not (isinstance(fact, TensorFact) and fact.shape)
-            if scalar and not state.split.fold:
+            if scalar and state.split.moves:
                 if first:
                     lines.append(f"{base} += {rw.emit(s.value)}")
                 continue
@@ -391,13 +446,13 @@ def assign(rw: "FunctionRewriter", s: ast.stmt, state: WebState) -> list[str]:
             base_text, inner = _split_texts(rw, address, layout)
             terms.append(inner)
         else:
-            base_text = rw.emit(address.base)
+            base_text = address.base.id if isinstance(address.base, ast.Name) else rw.emit(address.base)
         for t in address.tensors:
             terms.append(_term(rw, t, layout, first=not terms))
         for t in address.scalars:
-            text = rw.emit(t.node)
+            text = t.variable or rw.emit(t.node)
             if state.split.fold:
-                if _wide_scalar(rw, t.node) and not state.split.wide:
+                if not t.variable and _wide_scalar(rw, t.node) and not state.split.wide:
                     text = f"{operand(text)}.to(gl.int32)"
                 terms.append(f"{t.sign} {_factor(text, t.sign)}")
             else:

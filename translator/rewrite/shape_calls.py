@@ -49,9 +49,11 @@ def _blocked_root(layout: Layout) -> bool:
     return not isinstance(layout.root, (DotOperand,))
 
 
-def reduce_operand_layout(rw, node: ast.Call, data: ast.expr) -> Layout:
-    """Triton's layout of what this call reduces, else the operand's own."""
+def reduce_operand_layout(rw, node: ast.Call, data: ast.expr, axis: int | None = 0) -> Layout:
+    """Triton's layout of what this call reduces, else the operand's own; a reduction over everything takes any."""
     fact = rw.tensor(data)
+    if axis is None:
+        return rw.home(data) or rw.default_layout(fact.shape)
     for op in rw.placed(node, "tt.reduce"):
         for ty in op.operands:
             if ty.shape == fact.shape:
@@ -71,15 +73,17 @@ def emit_reduce(rw: "FunctionRewriter", node: ast.Call, callee, given, want: Any
         if isinstance(source, TupleFact):  # a tuple held in a variable
             return _reduce_tuple_variable(rw, node, callee, given, want)
         return calls.generic(rw, node, {})
-    parent = reduce_operand_layout(rw, node, items[0])
+    axis = axis_of(rw, given, fact.rank)
+    parent = reduce_operand_layout(rw, node, items[0], axis)
     children = {item: rw.operand_in(item, fact, parent) for item in items}
     result = rw.fact(node)
     facts = result.items if isinstance(result, TupleFact) else (result,)
-    axis = axis_of(rw, given, fact.rank)
     keeps = any(isinstance(f, TensorFact) and f.rank == fact.rank for f in facts)
     indices = callee.name in ("argmax", "argmin") or (
         callee.name in ("max", "min") and _true(rw, given.get("return_indices"))
     )
+    if indices and axis is None and fact.rank == 1:
+        axis = 0
     if indices:
         text = _reduce_with_indices(rw, node, callee, given, children[items[0]], fact, axis, parent, keeps)
     else:
@@ -112,8 +116,8 @@ def multi_reduce_home(rw, node, callee, given, fact: TupleFact) -> tuple:
     data = rw.tensor(items[0])
     if data is None:
         return tuple(rw.default_layout(f.shape) if isinstance(f, TensorFact) and f.shape else None for f in fact.items)
-    parent = reduce_operand_layout(rw, node, items[0])
     axis = axis_of(rw, given, data.rank)
+    parent = reduce_operand_layout(rw, node, items[0], axis)
     out = []
     for f in fact.items:
         if not (isinstance(f, TensorFact) and f.shape):

@@ -7,6 +7,7 @@ is converted where another one is needed: at the use, or once after the definiti
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass, field
 
 from translator.layout.model import Layout
@@ -26,6 +27,7 @@ class SplitPointer:
     moves: bool
     fold: bool
     wide: bool
+    node: ast.expr | None = None  # the parameter, for a split scalar pointer
 
 
 @dataclass
