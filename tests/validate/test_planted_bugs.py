@@ -115,6 +115,7 @@ WARP_SPECIALIZED = {
     "too-many-arrivals-expected": Planted("ready.index(i), 2 * 4", "ready.index(i), 3 * 4", ("deadlock", "mbarrier-underflow")),
     "count-of-one-thread": Planted("empty.index(i), 4 * 32", "empty.index(i), 1", ("mbarrier-underflow",), "mbarrier.arrive"),
     "copy-signals-nobody": Planted("a_smem.index(slot), mbarrier=ready.index(slot)", "a_smem.index(slot)", ("deadlock", "lds-in-flight")),
+    "no-barrier-after-initialisation": Planted("    gl.barrier()\n", "", ("mbarrier-unpublished",)),
     "not-initialised": Planted("        mbarrier.init(empty.index(i), 4 * 32)\n", "", ("mbarrier-uninitialised",)),
 }  # fmt: skip
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from translator.validate.descriptors import Descriptor
-from translator.validate.dtypes import stored
+from translator.validate.dtypes import encode, held, stored
 from translator.validate.hazards import Hazard, NotRunnable
 from translator.validate.inputs import DescriptorArgument, Inputs, Tensor
 from translator.validate.memory import Memory
@@ -18,11 +18,20 @@ from translator.validate.parse import Module
 from translator.validate.types import Type
 
 
-def place_tensors(memory: Memory, inputs: Inputs) -> dict[int, int]:
-    """Put every tensor in memory; -> address of the first element of each, by id of the Tensor."""
+def place_tensors(memory: Memory, inputs: Inputs, only: Memory | None = None) -> dict[int, int]:
+    """Put every tensor in memory; -> address of the first element of each, by id of the Tensor.
+
+    With `only`, float items that `only` recorded as never read hold NaN: results must not depend on them.
+    """
     addresses = {}
-    for tensor in inputs.tensors():
-        buffer = memory.add(tensor.name, tensor.element, tensor.data)
+    for number, tensor in enumerate(inputs.tensors()):
+        data = tensor.data
+        if only is not None and held(tensor.element).kind == "f" and data.size:
+            unseen = ~only.buffers[number].seen[: data.size]
+            if unseen.any():
+                data = data.copy()
+                data[unseen] = encode(np.full(1, np.nan, held(tensor.element)), tensor.element)[0]
+        buffer = memory.add(tensor.name, tensor.element, data)
         addresses[id(tensor)] = buffer.base + tensor.offset * stored(tensor.element).itemsize
     return addresses
 

@@ -11,11 +11,15 @@ from translator.validate.locations import Place
 
 @dataclass
 class Barrier:
-    """`pending` arrivals until the phase flips. Copies that signal it are `ready` then, and land when somebody waits."""
+    """`pending` arrivals until the phase flips. Copies that signal it are `ready` then, and land when somebody waits.
+
+    `made` is the barrier interval of the initialisation; the warps see it after the next workgroup barrier.
+    """
 
     name: str
     count: int
     pending: int
+    made: int
     phase: int = 0
     copies: list[Copy] = field(default_factory=list)
     ready: list[Copy] = field(default_factory=list)
@@ -35,11 +39,17 @@ class Barriers:
         key = (id(view.allocation), int(view.index.reshape(-1)[0]))
         if key not in self.table:
             raise Hazard("mbarrier-uninitialised", f"{view.allocation.name} is used as a barrier before it was initialised")
-        return self.table[key]
+        barrier = self.table[key]
+        if barrier.made >= self.lds.siblings[0].epoch:
+            raise Hazard("mbarrier-unpublished", f"no workgroup barrier between the initialisation of {barrier.name} and its use")
+        return barrier
 
     def init(self, view: MemDesc, count: int) -> None:
         for index in view.index.reshape(-1):
-            self.table[(id(view.allocation), int(index))] = Barrier(view.allocation.where(int(index)), count, count)
+            self.table[(id(view.allocation), int(index))] = self._new(view, int(index), count)
+
+    def _new(self, view: MemDesc, index: int, count: int) -> Barrier:
+        return Barrier(view.allocation.where(index), count, count, self.lds.epoch)
 
     def attach(self, copy: Copy) -> None:
         """A copy that signals its barrier when it is done: one arrival per warp."""

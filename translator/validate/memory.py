@@ -24,7 +24,7 @@ class Buffer:
 
     `writer` holds for each granule (bytes of the narrowest store so far) 1 + the number of the program that last stored
     there plainly, 0 where none did; `changed` marks granules that any op wrote, atomics included; `racing` those to which two
-    programs or lanes stored different values.
+    programs or lanes stored different values. `seen` marks the items (not granules) that were read.
     """
 
     name: str
@@ -35,6 +35,13 @@ class Buffer:
     writer: np.ndarray | None = None
     changed: np.ndarray | None = None
     racing: np.ndarray | None = None
+    seen: np.ndarray | None = None
+
+    def see(self, offset: np.ndarray, size: int) -> None:
+        """Mark what accesses of `size` bytes at byte offsets read."""
+        item = stored(self.element).itemsize
+        for step in range(0, size, item):
+            self.seen[(offset + step) // item] = True
 
     def track(self, size: int) -> None:
         """Make the records as fine as stores of `size` bytes need."""
@@ -67,17 +74,21 @@ class Buffer:
 
 @dataclass
 class Memory:
-    """All buffers of one run. `program` is the number of the program that runs now; `traffic` counts elements accessed."""
+    """All buffers of one run. `program` is the number of the program that runs now; `traffic` counts elements accessed; with
+    `recording`, every buffer remembers what was read."""
 
     buffers: list[Buffer] = field(default_factory=list)
     program: int = 0
     crossing: list[str] = field(default_factory=list)
     traffic: int = 0
+    recording: bool = False
 
     def add(self, name: str, element: str, data: np.ndarray) -> Buffer:
         """A buffer with the bytes of `data`."""
         base = ((len(self.buffers) + 1) << WINDOW) + MIDDLE
         buffer = Buffer(name, element, np.ascontiguousarray(data).view(np.uint8).reshape(-1).copy(), base)
+        if self.recording:
+            buffer.seen = np.zeros(-(-len(buffer.data) // stored(element).itemsize), bool)
         self.buffers.append(buffer)
         return buffer
 
@@ -136,6 +147,8 @@ class Memory:
             for part in self.by_buffer(flat):
                 buffer, offset = self.resolve(flat[part], size)
                 out[part] = buffer.data[: len(buffer.data) // size * size].view(dtype)[offset // size]
+                if self.recording:
+                    buffer.see(offset, size)
                 if buffer.writer is not None and not self.crossing:
                     self._check_crossing(buffer, offset, size)
         values = decode(out, element)
@@ -228,6 +241,8 @@ class Memory:
                 chosen = now[part]
                 buffer, offset = self.resolve(flat[chosen], size)
                 view = buffer.data[: len(buffer.data) // size * size].view(dtype)
+                if self.recording:
+                    buffer.see(offset, size)
                 before = decode(view[offset // size], element)
                 old[chosen] = before
                 after = combine(*(x.view(f"u{size}") if unsigned else x for x in (before, values[chosen])))
@@ -247,6 +262,8 @@ class Memory:
         for part in self.by_buffer(flat):
             buffer, offset = self.resolve(flat[part], size)
             view = buffer.data[: len(buffer.data) // size * size].view(kind)
+            if self.recording:
+                buffer.see(offset, size)
             combine.at(view, offset // size, values[part].view(kind))
             buffer.track(size)
             buffer.changed[buffer.granules(offset, size)] = True

@@ -153,7 +153,7 @@ class _Pair:
 
     def _judge(self, inputs: Inputs, memory: Memory, machine: Machine, chosen: list[int], schedule: str) -> ValidationResult:
         """Run the translation for programs `chosen` and compare with the source's `memory`."""
-        other, second, fault = self._run_translated(inputs, chosen, schedule, math.nan)
+        other, second, fault = self._run_translated(inputs, memory, chosen, schedule, math.nan)
         common = {"variant": inputs.variant, "programs": len(chosen), "grid": machine.programs}
         if fault:
             return ValidationResult("hazard", str(fault), fault.op, hazards=(fault,), **common)
@@ -166,7 +166,7 @@ class _Pair:
         reduction = max(machine.reduction, second.reduction)
         tensors = tuple(compare(memory, other, reduction, self.narrowest))
         if any(t.wrong for t in tensors) and self._relies_on_masked_lanes(inputs, chosen, memory, reduction):
-            other, _, _ = self._run_translated(inputs, chosen, schedule, 0.0)
+            other, _, _ = self._run_translated(inputs, memory, chosen, schedule, 0.0)
             tensors = tuple(compare(memory, other, reduction, self.narrowest))
             self.notes.append("the source uses lanes that its mask turned off and gave no value; they are taken as 0 on both sides")
         if not inputs.variant:
@@ -178,7 +178,7 @@ class _Pair:
 
     def _run_source(self, inputs: Inputs, budget: float) -> tuple[Memory, Machine, list[int]]:
         """Run as many programs as the budget allows; -> which they were. Raises: _SourceFault."""
-        memory = Memory()
+        memory = Memory(recording=True)
         addresses = place_tensors(memory, inputs)
         machine = Machine(self.source, memory, self.grid)
         if machine.programs == 0:
@@ -195,9 +195,12 @@ class _Pair:
             raise _SourceFault(hazard.at("launch", UNKNOWN, ()).finding) from None
         return memory, machine, chosen
 
-    def _run_translated(self, inputs: Inputs, chosen: list[int], schedule: str, stale: float) -> tuple[Memory, Machine, Finding | None]:
+    def _run_translated(
+        self, inputs: Inputs, source: Memory, chosen: list[int], schedule: str, stale: float
+    ) -> tuple[Memory, Machine, Finding | None]:
+        """`source` is the memory after the source's run: what that never read holds NaN, unless `stale` is a number."""
         memory = Memory()
-        addresses = place_tensors(memory, inputs)
+        addresses = place_tensors(memory, inputs, source if math.isnan(stale) else None)
         machine = Machine(self.translated, memory, self.grid)
         machine.schedule, machine.stale = schedule, stale
         try:
