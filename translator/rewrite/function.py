@@ -9,6 +9,7 @@ taken from the last round.
 from __future__ import annotations
 
 import ast
+import re
 import types
 from typing import Any
 
@@ -18,6 +19,7 @@ from triton.experimental.gluon import language as gl
 from translator.frontend.trace import ConstFact, Frame, OpaqueFact, TensorFact, TupleFact, node_key
 from translator.layout.model import Blocked, Layout, Slice
 from translator.layout.names import LayoutNames
+from translator.pipeline import emit as pipeline
 from translator.rewrite import calls, contracts, descriptors, pointers
 from translator.rewrite.splice import SourceText, operand, replace_spans
 from translator.rewrite.unit import Record, Unit, refuse
@@ -47,6 +49,12 @@ class FunctionRewriter:
         self.changed = False
         self.loops: tuple[ast.AST, ...] = ()
         self.locals = {d.name for w in self.webs.all for d in w.definitions}
+        # Pipelined loops (translator.pipeline.emit): what stands for their loads, statements and iterators.
+        self.plans: list[Any] = []
+        self.staged: dict[ast.Call, Any] = {}
+        self.pipelined_statements: dict[ast.stmt, Any] = {}
+        self.pipelined_loops: dict[ast.For, Any] = {}
+        self.added_parameters: dict[str, str] = {}  # constexpr parameters that the source did not have -> default
         self._cheap: dict[int, bool] = {}
         self._homes: dict[int, Any] = {}
         self._busy_homes: set[int] = set()
@@ -448,6 +456,7 @@ class FunctionRewriter:
 
     def rewrite(self) -> str:
         """The function's text with placeholders for layouts; rounds until no demand is new."""
+        pipeline.prepare(self)
         for _ in range(MAX_ROUNDS):
             self.changed = False
             self.record = Record()
@@ -475,6 +484,24 @@ class FunctionRewriter:
             self.replace(default, self.emit(default))
         if self.tree.returns is not None:
             self.replace(self.tree.returns, self.emit(self.tree.returns))
+        if self.added_parameters:
+            self.add_parameters()
+
+    def add_parameters(self) -> None:
+        """Constexpr parameters with defaults after the author's own, so that launches keep working."""
+        args = self.tree.args
+        parameters = [*args.posonlyargs, *args.args, *args.kwonlyargs]
+        ends = [self.source.span(n)[1] for n in [*parameters, *args.defaults, *args.kw_defaults] if n is not None]
+        end = max(ends, default=self.source.text.index("(") + 1)
+        texts = [f"{name}: gl.constexpr = {default}" for name, default in self.added_parameters.items()]
+        following = re.match(r",[ \t]*(#[^\n]*)?(?=\n)", self.source.text[end:])
+        if following:  # one parameter or more per line, with a trailing comma
+            at = end + following.end()
+            line = self.source.text[self.source.text.rfind("\n", 0, end) + 1 : end]
+            indent = line[: len(line) - len(line.lstrip())]
+            self.edits.append((at, at, "".join(f"\n{indent}{text}," for text in texts)))
+            return
+        self.edits.append((end, end, (", " if ends else "") + ", ".join(texts)))
 
     def block(self, statements: list[ast.stmt], condition: str = "") -> None:
         """The statements of one block, which runs under the compile-time `condition` if there is one."""
@@ -499,6 +526,10 @@ class FunctionRewriter:
         return f"not ({self.source.of(s.test)})" if fact.value else self.source.of(s.test)
 
     def statement(self, s: ast.stmt) -> None:
+        if not pipeline.emit_statement(self, s):
+            self.plain_statement(s)
+
+    def plain_statement(self, s: ast.stmt) -> None:
         if not self.taken(s):
             self.untaken(s)
         elif isinstance(s, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
@@ -539,6 +570,8 @@ class FunctionRewriter:
             self.replace(s.test, self.emit(s.test))
 
     def for_loop(self, s: ast.For) -> None:
+        if pipeline.emit_loop(self, s):
+            return
         self.loops = (*self.loops, s)
         self.block(s.body)
         self.loops = self.loops[:-1]

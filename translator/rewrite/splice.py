@@ -45,9 +45,9 @@ class SourceText:
 
 
 def replace_spans(text: str, start: int, end: int, spans: Iterable[tuple[int, int, str]]) -> str:
-    """`text[start:end]` with non-overlapping spans replaced."""
+    """`text[start:end]` with non-overlapping spans replaced; insertions at one place keep their order."""
     out, at = [], start
-    for a, b, new in sorted(spans):
+    for a, b, new in sorted(spans, key=lambda span: span[:2]):
         assert a >= at, f"bug in gluonize: overlapping edits at {a} < {at}: {new!r}"
         out += [text[at:a], new]
         at = b

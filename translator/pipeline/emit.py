@@ -1,0 +1,461 @@
+"""Write a pipelined loop: LDS rings and the prologue before it, copies ahead and reads in place, waits, and the end.
+
+The author's statements stay where they are. A staged load becomes a read of its LDS slot; right before it the same
+load, taken from a copy of its syntax with the loop index renamed, fetches the tile ahead. Statements that addresses
+need run ahead too, once more in the prologue; those that the consumer needs as well are written twice.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from translator.frontend.trace import TensorFact
+from translator.layout.model import Layout
+from translator.pipeline.plan import NotPipelined, PipelinedLoad, PipelinePlan, plan_loop
+from translator.rewrite import calls, dots, pointers
+from translator.rewrite.splice import operand, replace_spans
+from translator.rewrite.webs import Definition, Web
+
+if TYPE_CHECKING:
+    from translator.rewrite.function import FunctionRewriter
+
+
+@dataclass
+class Ring:
+    """The LDS buffers of one load. fetch: the load for a tile ahead; next: the name of a tile held in registers."""
+
+    load: PipelinedLoad
+    smem: str
+    fetch: ast.Call
+    next: str
+
+
+@dataclass
+class PipelinedLoop:
+    """A plan with its names and renamed syntax; made once per loop, emitted in every round."""
+
+    plan: PipelinePlan
+    buffers: str
+    ahead: str
+    index_names: list[ast.Name] = field(default_factory=list)
+    ahead_of: dict[ast.stmt, ast.stmt] = field(default_factory=dict)  # statement -> its copy for tiles ahead
+    rings: list[Ring] = field(default_factory=list)
+
+    @property
+    def copies(self) -> bool:
+        return self.plan.schedule.mechanism == "copies"
+
+
+@dataclass
+class Read:
+    """What stands for a staged load in the consumer."""
+
+    loop: PipelinedLoop
+    ring: Ring
+
+    def text(self, rw: "FunctionRewriter", layout: Layout) -> str:
+        slot = f"{self.ring.smem}.index({_slot(rw, self.loop, self.loop.plan.index)})"
+        if self.loop.copies and rw.unit.target.family == "cdna4":
+            return f"{_module(rw)}.load_shared_relaxed({slot}, {rw.names.spell(layout)})"
+        return f"{slot}.load({rw.names.spell(layout)})"
+
+
+def prepare(rw: "FunctionRewriter") -> None:
+    """Plan every loop of the function, before any layout is demanded."""
+    for loop in [n for n in ast.walk(rw.tree) if isinstance(n, ast.For)]:
+        if not rw.taken(loop):
+            continue
+        plan = plan_loop(rw, loop)
+        if isinstance(plan, PipelinePlan) and (reason := _unsupported(rw, plan)):
+            plan = NotPipelined(loop.lineno, reason, True)
+        rw.plans.append(plan)
+        if isinstance(plan, PipelinePlan):
+            _set_up(rw, plan)
+
+
+def _unsupported(rw: "FunctionRewriter", plan: PipelinePlan) -> str | None:
+    """Why a planned loop cannot be written for this target; None when it can."""
+    if plan.schedule.mechanism == "copies" and rw.unit.target.family not in ("cdna4", "cdna5"):
+        return "the target has no asynchronous copies"
+    return None
+
+
+def _set_up(rw: "FunctionRewriter", plan: PipelinePlan) -> None:
+    ahead = _fresh(rw, f"{plan.index}_ahead")
+    loop = PipelinedLoop(plan, _buffers_parameter(rw, plan), ahead)
+    index_web = rw.webs.of_definition[(plan.loop, plan.index)]
+    renamed: dict[int, Web] = {}
+    for web in plan.shared:
+        twin = Web(len(rw.webs.all), _fresh(rw, f"{web.name}_ahead"))
+        rw.webs.all.append(twin)
+        renamed[web.index] = twin
+
+    def twin_of(node: ast.AST) -> ast.AST:
+        """A copy of `node` at the same place in the source, in which moving names are those of the tile ahead."""
+        made = copy.deepcopy(node)
+        for old, new in zip(ast.walk(node), ast.walk(made)):
+            if isinstance(old, ast.Name) and (web := rw.webs.of_use.get(old)) is not None:
+                if web is index_web:
+                    loop.index_names.append(new)
+                    rw.webs.of_use[new] = web
+                else:
+                    web = renamed.get(web.index, web)
+                    new.id = web.name
+                    rw.webs.of_use[new] = web
+        return made
+
+    for s in plan.producer:
+        made = twin_of(s)
+        target = made.targets[0] if isinstance(made, ast.Assign) else made.target
+        original = rw.webs.of_definition[(s, target.id)]
+        web = renamed.get(original.index, original)
+        if web is not original:
+            target.id = web.name
+            web.definitions.append(Definition(web.name, made, made.value, 1, (plan.loop,), isinstance(s, ast.AugAssign)))
+        rw.webs.of_definition[(made, web.name)] = web
+        loop.ahead_of[s] = made
+        rw.pipelined_statements[s] = loop
+    for load in plan.loads:
+        ring = Ring(load, _fresh(rw, f"{load.name}_smem"), twin_of(load.call), _fresh(rw, f"{load.name}_next"))
+        loop.rings.append(ring)
+        rw.staged[load.call] = Read(loop, ring)
+        rw.pipelined_statements[load.statement] = loop
+    rw.pipelined_loops[plan.loop] = loop
+    _move_bases(rw, loop)
+
+
+def _move_bases(rw: "FunctionRewriter", loop: PipelinedLoop) -> None:
+    """Let the scalar base move instead of the tensor of offsets, where only staged loads follow it.
+
+    Every lane that is ever read is read in the first iteration too (its mask only shrinks), so its first offset is
+    that of an element of the tensor: not negative, whatever the signs of the terms it is computed from.
+    """
+    plan = loop.plan
+    for s in plan.producer:
+        if not isinstance(s, ast.AugAssign) or not isinstance(s.op, ast.Add):
+            continue
+        fact, web = rw.fact(s.value), rw.webs.of_definition[(s, s.target.id)]
+        state = rw.state(web)
+        if state.split is None or state.split.moves or (isinstance(fact, TensorFact) and fact.shape):
+            continue
+        inside = [d for d in web.definitions if plan.loop in d.in_loop]
+        followers = [load for load in plan.loads if _pointer_name(load.call) == s.target.id]
+        uses = [n for n, loops in web.uses if plan.loop in loops]
+        direct = {load.call.args[0] for load in followers if load.call.args}
+        others = [d for d in web.definitions if d.augmented and d.node not in plan.producer]
+        if (
+            len(inside) == 1
+            and not others
+            and followers
+            and all(load.shrinking and load.staged.copy != "global" for load in followers)
+            and all(n in direct for n in uses)
+            and not state.split.wide
+        ):
+            state.split = replace(state.split, base="", moves=True)
+
+
+def _pointer_name(call: ast.Call) -> str | None:
+    return call.args[0].id if call.args and isinstance(call.args[0], ast.Name) else None
+
+
+def _buffers_parameter(rw: "FunctionRewriter", plan: PipelinePlan) -> str:
+    """The constexpr parameter that holds the number of buffers; loops of one depth share it."""
+    depth = plan.schedule.buffers
+    for name, value in rw.added_parameters.items():
+        if value == str(depth) and name.startswith("NUM_BUFFERS"):
+            return name
+    name = _fresh(rw, "NUM_BUFFERS")
+    rw.added_parameters[name] = str(depth)
+    return name
+
+
+def _fresh(rw: "FunctionRewriter", name: str) -> str:
+    names = {n.id for n in ast.walk(rw.tree) if isinstance(n, ast.Name)} | {a.arg for a in ast.walk(rw.tree) if isinstance(a, ast.arg)}
+    candidate, n = name, 2
+    while candidate in names or candidate in rw.locals or candidate in rw.added_parameters:
+        candidate, n = f"{name}_{n}", n + 1
+    rw.locals.add(candidate)
+    return candidate
+
+
+# Texts ---------------------------------------------------------------------------------------------------------------
+
+
+def _module(rw: "FunctionRewriter") -> str:
+    rw.record.imports.add(f"from triton.experimental.gluon.language.amd.{rw.unit.target.family} import async_copy")
+    return "async_copy"
+
+
+def _tile_number(rw: "FunctionRewriter", loop: PipelinedLoop, index: str) -> str:
+    """The number of the iteration whose loop index is `index`."""
+    plan = loop.plan
+    text = index if plan.low is None else f"({index} - {operand(rw.emit(plan.low))})"
+    return text if plan.step is None else f"{text} // {operand(rw.emit(plan.step))}"
+
+
+def _slot(rw: "FunctionRewriter", loop: PipelinedLoop, index: str) -> str:
+    return f"{_tile_number(rw, loop, index)} % {loop.buffers}"
+
+
+def _distance(rw: "FunctionRewriter", loop: PipelinedLoop) -> str:
+    """What the index of the tile ahead is greater by."""
+    tiles = f"{loop.buffers} - 1" if loop.copies else loop.buffers
+    if loop.plan.step is None:
+        return tiles
+    return f"{operand(tiles)} * {operand(rw.emit(loop.plan.step))}"
+
+
+def _fetch(rw: "FunctionRewriter", loop: PipelinedLoop, ring: Ring, slot: str, condition: str, alone: bool) -> str:
+    """The statement that fetches one tile: to LDS, or to registers (`alone`: right on to its slot)."""
+    node, staged, fact = ring.fetch, ring.load.staged, rw.tensor(ring.load.call)
+    given = calls.bind(rw, node, calls.callee_of(rw, node))
+    pointer = given["pointer"]
+    rw.names.suggest(staged.source, f"{ring.load.name}_load", 1, ring.load.line)
+    access = pointers.access_of(rw, pointer, staged.source) if calls._is_plain_access(rw, node, given) else None
+    arguments: list[str] = []
+    use_buffer = access is not None and staged.copy != "global"
+    if use_buffer:
+        rw.record.buffer_pointers.add(access.root)
+        arguments += [access.base, access.offsets]
+    elif access is not None:
+        arguments.append(f"{access.base} + {operand(access.offsets)}")
+    else:
+        arguments.append(rw.emit(pointer, staged.source))
+    mask, other = given.get("mask"), given.get("other")
+    masked = mask is not None and not calls._is_none(rw, mask)
+    mask_text = rw.operand_in(mask, fact, staged.source) if masked else ""
+    if not ring.load.covered:
+        mask_text = f"{_grouped(mask_text)} & ({condition})" if masked else condition
+    if mask_text:
+        arguments.append(f"mask={mask_text}")
+    if masked and other is not None and not calls._is_none(rw, other):
+        if not calls._is_zero(rw, other):
+            arguments.append(f"other={rw.operand_in(other, fact, staged.source)}")
+        elif not use_buffer and not loop.copies:
+            arguments.append(f"other={rw.emit(other)}")
+    elif mask_text and not use_buffer and not loop.copies:
+        arguments.append("other=0")
+    modifier = given.get("cache_modifier")
+    if modifier is not None and not calls._is_empty(rw, modifier):
+        arguments.append(f"{'cache' if use_buffer and not loop.copies else 'cache_modifier'}={rw.emit(modifier)}")
+    if loop.copies:
+        name = "buffer_load_to_shared" if use_buffer else "global_load_to_shared"
+        if rw.unit.target.family == "cdna5":
+            name = "global_to_shared"
+        return f"{_module(rw)}.{name}({ring.smem}.index({slot}), {', '.join(arguments)})"
+    function = f"{rw.record.amd(rw.unit.buffer_module)}.buffer_load" if use_buffer else "gl.load"
+    text = f"{function}({', '.join(arguments)})"
+    return f"{ring.next} = {text}"
+
+
+def _grouped(text: str) -> str:
+    node = ast.parse(text, mode="eval").body
+    bare = isinstance(node, (ast.Name, ast.Call, ast.Subscript, ast.Attribute)) or (
+        isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd)
+    )
+    return text if bare else operand(text)
+
+
+def _store(rw: "FunctionRewriter", ring: Ring, slot: str) -> str:
+    staged, value = ring.load.staged, ring.next
+    if staged.stored != staged.source:
+        rw.names.suggest(staged.stored, f"{ring.load.name}_transposed", 1, ring.load.line)
+        value = rw.convert(value, staged.stored)
+    return f"{ring.smem}.index({slot}).store({value})"
+
+
+def _allocate(rw: "FunctionRewriter", loop: PipelinedLoop, ring: Ring) -> str:
+    staged = ring.load.staged
+    rw.names.suggest(staged.shared, f"{ring.load.name}_shared", 1, ring.load.line)
+    shape = ", ".join([loop.buffers, *map(str, staged.shape)])
+    dtype = dots.DTYPE.get(rw.tensor(ring.load.call).dtype, rw.tensor(ring.load.call).dtype)
+    return f"{ring.smem} = gl.allocate_shared_memory(gl.{dtype}, [{shape}], {rw.names.spell(staged.shared)})"
+
+
+def _rename(loop: PipelinedLoop, index: str) -> None:
+    for name in loop.index_names:
+        name.id = index
+
+
+def _render(rw: "FunctionRewriter", s: ast.stmt) -> str:
+    """The text of a statement of the producer."""
+    saved, rw.edits = rw.edits, []
+    rw.plain_statement(s)
+    start, end = rw.source.span(s)
+    text = replace_spans(rw.source.text, start, end, rw.edits)
+    rw.edits = saved
+    return text
+
+
+# Emission ------------------------------------------------------------------------------------------------------------
+
+
+def emit_statement(rw: "FunctionRewriter", s: ast.stmt) -> bool:
+    """Emit a statement of a pipelined loop's body; False when it is an ordinary one."""
+    loop = rw.pipelined_statements.get(s)
+    if loop is None:
+        return False
+    _rename(loop, loop.ahead)
+    indent = "\n" + rw.source.indent(s)
+    if s in loop.ahead_of:
+        made = loop.ahead_of[s]
+        web = rw.webs.of_definition[(s, (s.targets[0] if isinstance(s, ast.Assign) else s.target).id)]
+        if web in loop.plan.shared:
+            rw.plain_statement(s)
+            end = rw.source.span(s)[1]
+            rw.edits.append((end, end, indent + _render(rw, made)))
+        else:
+            rw.replace(s, _render(rw, made))
+        return True
+    rw.plain_statement(s)
+    group = _group(loop, s)
+    if not group:
+        return True
+    lines = [_fetch(rw, loop, r, _slot(rw, loop, loop.ahead), _condition(rw, loop, loop.ahead), False) for r in group]
+    if loop.copies and group[-1] is loop.rings[-1]:
+        lines.append(f"{_module(rw)}.commit_group()")
+    start = rw.source.span(s)[0]
+    rw.edits.append((start, start, "".join(line + indent for line in lines)))
+    return True
+
+
+def _group(loop: PipelinedLoop, s: ast.stmt) -> list[Ring]:
+    """The rings to fetch right before `s`: those of a run of load statements that starts at `s`."""
+    atoms, plan = loop.plan.atoms, loop.plan
+    loading = [load.statement for load in plan.loads]
+    at = atoms.index(s)
+    if at and atoms[at - 1] in loading and _same_block(atoms[at - 1], s):
+        return []
+    run = []
+    while at < len(atoms) and atoms[at] in loading and _same_block(atoms[at], s):
+        run.append(atoms[at])
+        at += 1
+    return [r for r in loop.rings if r.load.statement in run]
+
+
+def _same_block(a: ast.stmt, b: ast.stmt) -> bool:
+    return a.col_offset == b.col_offset
+
+
+def _condition(rw: "FunctionRewriter", loop: PipelinedLoop, index: str) -> str:
+    return f"{index} < {operand(rw.emit(loop.plan.high))}"
+
+
+def emit_loop(rw: "FunctionRewriter", s: ast.For) -> bool:
+    """Emit a pipelined loop; False when the loop is an ordinary one."""
+    loop = rw.pipelined_loops.get(s)
+    if loop is None:
+        return False
+    plan = loop.plan
+    rw.loops = (*rw.loops, s)
+    rw.block(s.body)
+    inner, outer = rw.source.indent(s.body[0]), rw.source.indent(s)
+    top = _line_start(rw, _first_line(rw, s))
+    rw.edits.append((top, top, _block(_top_lines(rw, loop), inner)))
+    rw.loops = rw.loops[:-1]
+    rw.replace(s.iter, calls.emit_iterator(rw, s.iter))
+    first = _comment_start(rw, s)
+    before = _line_start(rw, first)
+    gap = [""] if first > 1 and rw.source.lines[first - 2].strip() else []
+    rw.edits.append((before, before, _block([*gap, *_prologue(rw, loop), ""], outer)))
+    after = _tail_lines(rw, loop, inner) + [outer + line for line in _after_lines(rw, loop)]
+    if after:
+        end = rw.source.offset(s.end_lineno, 0) + len(rw.source.lines[s.end_lineno - 1].rstrip("\n"))
+        rw.edits.append((end, end, "".join("\n" + line for line in after)))
+    return True
+
+
+def _top_lines(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
+    plan = loop.plan
+    lines = []
+    if loop.copies:
+        lines += [
+            "# This tile has landed, and every warp is done with the slot that the next copy fills.",
+            f"{_module(rw)}.wait_group({loop.buffers} - 2)",
+        ]
+    uses_ahead = loop.copies or loop.index_names or not all(load.covered for load in plan.loads)
+    if uses_ahead:
+        lines.append(f"{loop.ahead} = {plan.index} + {_distance(rw, loop)}")
+    return lines
+
+
+def _tail_lines(rw: "FunctionRewriter", loop: PipelinedLoop, indent: str) -> list[str]:
+    if loop.copies:
+        return []
+    slot = _slot(rw, loop, loop.plan.index)
+    return [indent + _store(rw, ring, slot) for ring in loop.rings]
+
+
+def _after_lines(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
+    lines = []
+    if loop.copies:
+        lines += ["# Copies past the last tile must not land in LDS that is used for something else.", f"{_module(rw)}.wait_group(0)"]
+    tiles = f"({loop.buffers} - 1)" if loop.copies else loop.buffers
+    for s in loop.plan.rolled_back:
+        web = rw.webs.of_definition[(s, s.target.id)]
+        back = "-" if isinstance(s.op, ast.Add) else "+"
+        for line in _moves(rw, s, web):
+            target, value = line.split(" += " if isinstance(s.op, ast.Add) else " -= ", 1)
+            lines.append(f"{target} {back}= {tiles} * {operand(value)}")
+    return lines
+
+
+def _moves(rw: "FunctionRewriter", s: ast.AugAssign, web: Web) -> list[str]:
+    return [line.strip() for line in _render(rw, s).splitlines()]
+
+
+def _prologue(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
+    plan = loop.plan
+    lines = [_allocate(rw, loop, ring) for ring in loop.rings]
+    tiles = f"{loop.buffers} - 1" if loop.copies else loop.buffers
+    what = "copied" if loop.copies else "loaded"
+    tail = " Tiles past the end are masked out and still counted." if loop.copies else ""
+    lines.append("")
+    lines.append(f"# Prologue: the first tiles are {what} before the loop.{tail}")
+    lines.append(f"for t in gl.static_range({tiles}):")
+    index = _prologue_index(rw, loop)
+    _rename(loop, index)
+    body: list[str] = []
+    condition = _condition(rw, loop, index)
+    fetched: list[Ring] = []
+    for atom in plan.atoms:
+        if atom in loop.ahead_of:
+            body.append(_render(rw, loop.ahead_of[atom]).replace("\n" + rw.source.indent(atom), "\n"))
+        for ring in loop.rings:
+            if ring.load.statement is atom:
+                body.append(_fetch(rw, loop, ring, "t", condition, True))
+                fetched.append(ring)
+                if loop.copies and len(fetched) == len(loop.rings):
+                    body.append(f"{_module(rw)}.commit_group()")
+    if not loop.copies:
+        body += [_store(rw, ring, "t") for ring in fetched]
+    return lines + ["    " + line.replace("\n", "\n    ") for line in body]
+
+
+def _prologue_index(rw: "FunctionRewriter", loop: PipelinedLoop) -> str:
+    plan = loop.plan
+    text = "t" if plan.step is None else f"t * {operand(rw.emit(plan.step))}"
+    return text if plan.low is None else f"{operand(rw.emit(plan.low))} + {text}"
+
+
+def _block(lines: list[str], indent: str) -> str:
+    return "".join((indent + line.replace("\n", "\n" + indent) if line else "") + "\n" for line in lines)
+
+
+def _line_start(rw: "FunctionRewriter", line: int) -> int:
+    return rw.source.offset(line, 0)
+
+
+def _first_line(rw: "FunctionRewriter", s: ast.For) -> int:
+    """The line of the first statement of the body, or of the comments above it."""
+    return _comment_start(rw, s.body[0], s.iter.end_lineno)
+
+
+def _comment_start(rw: "FunctionRewriter", s: ast.stmt, above: int = 0) -> int:
+    line = s.lineno
+    while line - 1 > above and rw.source.lines[line - 2].lstrip().startswith("#"):
+        line -= 1
+    return line

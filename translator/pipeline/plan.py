@@ -1,0 +1,334 @@
+"""Plan the software pipeline of one loop: which loads run ahead, what they need, and in which order everything happens.
+
+`plan_loop` reads facts only (the trace, def-use webs, Triton's staging decisions); no text is made here.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from translator.frontend.trace import ConstFact, TensorFact
+from translator.memory.staging import Staged
+from translator.pipeline.schedule import Schedule, copy_schedule, register_schedule
+from translator.pipeline.tail import TailProof
+from translator.rewrite import calls
+from translator.rewrite.webs import Web
+
+if TYPE_CHECKING:
+    from translator.rewrite.function import FunctionRewriter
+
+# Calls that a producer may make: it is executed again for tiles ahead, so nothing with effects and no memory.
+_PURE_KINDS = ("elementwise", "creator", "same", "shape")
+
+
+@dataclass(frozen=True)
+class NotPipelined:
+    """Why a loop stays as it is; `wanted` when Triton does pipeline it."""
+
+    line: int
+    reason: str
+    wanted: bool = False
+
+    def __str__(self) -> str:
+        return f"line {self.line}: not pipelined: {self.reason}"
+
+
+@dataclass(frozen=True)
+class PipelinedLoad:
+    """name: of the tile; covered: its own mask excludes tiles past the end; shrinking: its lanes only get fewer."""
+
+    name: str
+    line: int
+    call: ast.Call
+    statement: ast.stmt
+    staged: Staged
+    covered: bool
+    shrinking: bool
+
+
+@dataclass(frozen=True)
+class PipelinePlan:
+    """One pipelined loop over `range(low, high, step)`.
+
+    producer: statements of the body that addresses and masks need, run ahead; shared: the producer's variables that
+    the consumer computes for itself as well; rolled_back: moving variables that are used after the loop and have to
+    be moved back by the tiles that were fetched ahead.
+    """
+
+    loop: ast.For
+    index: str
+    low: ast.expr | None
+    high: ast.expr
+    step: ast.expr | None
+    schedule: Schedule
+    loads: tuple[PipelinedLoad, ...]
+    atoms: tuple[ast.stmt, ...]
+    producer: tuple[ast.stmt, ...]
+    shared: tuple[Web, ...]
+    rolled_back: tuple[ast.AugAssign, ...]
+    assumed: frozenset[str]
+
+    def __str__(self) -> str:
+        s = self.schedule
+        lines = [f"line {self.loop.lineno}: `for {self.index}` pipelined, {s.mechanism}, {s.buffers} buffers"]
+        for load in self.loads:
+            tail = "tail masked by the load itself" if load.covered else "tail masked by the loop bound"
+            lines.append(f"  line {load.line}: {load.name} {load.staged.shape} -> LDS, {tail}")
+        lines.append("  producer: " + ("; ".join(ast.unparse(p) for p in self.producer) or "addresses only"))
+        if self.shared:
+            lines.append("  computed twice: " + ", ".join(w.name for w in self.shared))
+        if self.rolled_back:
+            lines.append("  moved back after the loop: " + ", ".join(s.target.id for s in self.rolled_back))
+        lines.append(f"  prologue: tiles 0 to {s.prologue - 1}" if s.prologue > 1 else "  prologue: tile 0")
+        fetch = "copy" if s.mechanism == "copies" else "load"
+        wait = f"wait for all but {s.wait} groups, " if s.mechanism == "copies" else ""
+        lines.append(f"  steady state: {wait}{fetch} tile i + {s.ahead}, read tile i from slot i % {s.buffers}")
+        lines.append("  epilogue: none; tiles past the end are masked out")
+        return "\n".join(lines)
+
+
+def loads_in(rw: "FunctionRewriter", statement: ast.AST) -> list[ast.Call]:
+    """Staged loads in `statement`, outside of loops nested in it, in source order."""
+    found: list[ast.Call] = []
+
+    def visit(node: ast.AST) -> None:
+        if isinstance(node, (ast.For, ast.While, ast.Lambda)):
+            return
+        if isinstance(node, ast.Call) and staged_of(rw, node) is not None:
+            found.append(node)
+        for child in ast.iter_child_nodes(node):
+            visit(child)
+
+    visit(statement)
+    return found
+
+
+def staged_of(rw: "FunctionRewriter", node: ast.Call) -> Staged | None:
+    visits = rw.visits(node)
+    found = [rw.unit.staging.get((*rw.path, v)) for v in visits]
+    if not found or found[0] is None:
+        return None
+    callee = calls.callee_of(rw, node)
+    is_load = callee is not None and callee.row is not None and callee.row.kind == "load"
+    return found[0] if is_load and rw.tensor(node) is not None else None
+
+
+def plan_loop(rw: "FunctionRewriter", loop: ast.For) -> PipelinePlan | NotPipelined:
+    """The pipeline of `loop`, or why there is none."""
+
+    def no(reason: str) -> NotPipelined:
+        return NotPipelined(loop.lineno, reason, wanted)
+
+    wanted = False
+    if rw.unrolled(loop):
+        return no("it is unrolled at compile time")
+    found = [c for s in loop.body if rw.taken(s) for c in loads_in(rw, s)]
+    if not found:
+        return no("Triton stages no load of its body through LDS")
+    wanted = True
+    bounds = _bounds(rw, loop)
+    if bounds is None or not isinstance(loop.target, ast.Name) or loop.orelse:
+        return no("it is not a loop over a range")
+    low, high, step = bounds
+    atoms = _atoms(rw, loop.body)
+    for call in found:
+        if len(rw.visits(call)) != 1:
+            return no(f"the load in line {call.lineno} is unrolled")
+        holders = [a for a in atoms if call in loads_in(rw, a)]
+        if not holders or isinstance(holders[0], (ast.If, ast.With)):
+            return no(f"the load in line {call.lineno} is conditional")
+    index = rw.webs.of_definition.get((loop, loop.target.id))
+    if index is None or any(d.node is not loop for d in index.definitions):
+        return no("its index is assigned elsewhere too")
+
+    # The producer: everything in the body that the loads' arguments depend on.
+    arguments = [a for c in found for a in [*c.args, *(k.value for k in c.keywords)]]
+    needed = {w.index for a in arguments for w in _used(rw, a)}
+    producer: list[ast.stmt] = []
+    grew = True
+    while grew:
+        grew = False
+        for atom in atoms:
+            defined = _defined(rw, atom)
+            if atom in producer or not any(w.index in needed for w in defined):
+                continue
+            if not isinstance(atom, (ast.Assign, ast.AnnAssign, ast.AugAssign)) or len(defined) != 1:
+                return no(f"an address depends on the statement in line {atom.lineno}")
+            if loads_in(rw, atom):
+                return no(f"an address depends on the load in line {atom.lineno}")
+            if not _pure(rw, atom.value):
+                return no(f"an address depends on memory or a function in line {atom.lineno}")
+            producer.append(atom)
+            needed |= {w.index for w in _used(rw, atom)}
+            grew = True
+    producer.sort(key=atoms.index)
+
+    # What the consumer needs of it, or what is used after the loop.
+    inside = set()
+    for call in found:
+        for a in [*call.args, *(k.value for k in call.keywords)]:
+            inside |= set(ast.walk(a))
+    consumed = {
+        w.index
+        for atom in atoms
+        if atom not in producer
+        for n in ast.walk(atom)
+        if n not in inside and isinstance(n, ast.Name) and (w := rw.webs.of_use.get(n)) is not None
+    }
+    # A value that both sides compute needs its inputs on both sides.
+    for _ in producer:
+        for atom in producer:
+            if _defined(rw, atom)[0].index in consumed:
+                consumed |= {w.index for w in _used(rw, atom)}
+    shared: list[Web] = []
+    rolled_back: list[ast.AugAssign] = []
+    seen: set[int] = set()
+    for atom in producer:
+        (web,) = _defined(rw, atom)
+        if web.index in seen:
+            continue
+        seen.add(web.index)
+        carried = any(loop not in d.in_loop for d in web.definitions) or isinstance(atom, ast.AugAssign)
+        after = any(loop not in loops and n.lineno > loop.end_lineno for n, loops in web.uses)
+        if not carried:
+            if web.index in consumed:
+                shared.append(web)
+            if after:
+                return no(f"`{web.name}` of the last iteration is used after the loop")
+            continue
+        if web.index in consumed:
+            return no(f"`{web.name}` moves and is used by what consumes the tiles")
+        if after:
+            own = [p for p in producer if _defined(rw, p)[0] is web]
+            if not all(_invertible(rw, p, loop) for p in own):
+                return no(f"`{web.name}` moves in a way that cannot be undone and is used after the loop")
+            rolled_back += own
+
+    tail = TailProof(rw, loop, index, low, high)
+    loads = []
+    mechanisms = {staged_of(rw, c).copy != "registers" for c in found}
+    depths = {staged_of(rw, c).buffers for c in found}
+    if len(mechanisms) != 1 or len(depths) != 1:
+        return no("its loads have different depths or mechanisms")
+    copies, buffers = mechanisms.pop(), depths.pop()
+    if copies and buffers < 2:
+        return no("a copy needs two buffers")
+    for call in found:
+        given = calls.bind(rw, call, calls.callee_of(rw, call))
+        if set(given) - {"pointer", "mask", "other", "cache_modifier", "eviction_policy", "volatile"}:
+            return no(f"the load in line {call.lineno} has arguments that a copy cannot take")
+        mask, other = given.get("mask"), given.get("other")
+        masked = mask is not None and not calls._is_none(rw, mask)
+        if masked and other is not None and not (calls._is_none(rw, other) or calls._is_zero(rw, other)) and copies:
+            return no(f"the load in line {call.lineno} fills masked lanes with something other than 0")
+        (statement,) = [a for a in atoms if call in loads_in(rw, a)]
+        covered = masked and tail.implied(mask)
+        shrinking = not masked or tail.shrinks(mask)
+        name = _name(statement, call, given)
+        loads.append(PipelinedLoad(name, call.lineno, call, statement, staged_of(rw, call), covered, shrinking))
+    schedule = copy_schedule(buffers) if copies else register_schedule(buffers)
+    return PipelinePlan(
+        loop,
+        loop.target.id,
+        low,
+        high,
+        step,
+        schedule,
+        tuple(loads),
+        tuple(atoms),
+        tuple(producer),
+        tuple(shared),
+        tuple(rolled_back),
+        frozenset(tail.assumed),
+    )
+
+
+def _bounds(rw, loop: ast.For) -> tuple[ast.expr | None, ast.expr, ast.expr | None] | None:
+    """(low or None for 0, high, step or None for 1)."""
+    if not isinstance(loop.iter, ast.Call) or any(isinstance(a, ast.Starred) for a in loop.iter.args):
+        return None
+    fact = rw.fact(loop.iter.func)
+    name = getattr(fact.value, "__name__", "") if isinstance(fact, ConstFact) else ""
+    if name != "range" or not 1 <= len(loop.iter.args) <= 3:
+        return None
+    if any(k.arg in ("arg1", "arg2", "step") for k in loop.iter.keywords):
+        return None
+    args = loop.iter.args
+    low, high = (None, args[0]) if len(args) == 1 else (args[0], args[1])
+    step = args[2] if len(args) == 3 else None
+    if low is not None and _int(rw, low) == 0:
+        low = None
+    if step is not None:
+        value = _int(rw, step)
+        if value is None or value <= 0:
+            return None
+        step = None if value == 1 else step
+    return low, high, step
+
+
+def _int(rw, node: ast.expr) -> int | None:
+    fact = rw.fact(node)
+    return fact.value if isinstance(fact, ConstFact) and isinstance(fact.value, int) else None
+
+
+def _atoms(rw, statements: list[ast.stmt]) -> list[ast.stmt]:
+    """The statements that run in every iteration; branches decided at compile time are looked into."""
+    out: list[ast.stmt] = []
+    for s in statements:
+        if not rw.taken(s):
+            continue
+        if isinstance(s, ast.If) and isinstance(rw.fact(s.test), ConstFact):
+            out += _atoms(rw, s.body if rw.fact(s.test).value else s.orelse)
+        else:
+            out.append(s)
+    return out
+
+
+def _used(rw, node: ast.AST) -> list[Web]:
+    names = [n for n in ast.walk(node) if isinstance(n, ast.Name)]
+    webs = [w for n in names if (w := rw.webs.of_use.get(n)) is not None]
+    return webs + (_defined(rw, node) if isinstance(node, ast.AugAssign) else [])
+
+
+def _defined(rw, node: ast.AST) -> list[Web]:
+    out = []
+    for s in ast.walk(node):
+        for name in {n.id for n in ast.walk(s) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}:
+            if (web := rw.webs.of_definition.get((s, name))) is not None and web not in out:
+                out.append(web)
+    return out
+
+
+def _pure(rw, value: ast.expr | None) -> bool:
+    for n in ast.walk(value) if value is not None else ():
+        if isinstance(n, ast.Call) and isinstance(rw.fact(n), TensorFact):
+            callee = calls.callee_of(rw, n)
+            if callee is None or callee.row is None or callee.row.kind not in _PURE_KINDS:
+                return False
+        if isinstance(n, (ast.NamedExpr, ast.Await, ast.Yield)):
+            return False
+    return True
+
+
+def _invertible(rw, s: ast.stmt, loop: ast.For) -> bool:
+    """Whether the move can be undone: an unconditional `x += c` or `x -= c` with `c` the same in every iteration."""
+    if not (isinstance(s, ast.AugAssign) and isinstance(s.op, (ast.Add, ast.Sub)) and s in loop.body):
+        return False
+    return not any(loop in d.in_loop or d.node is loop for w in _used(rw, s.value) for d in w.definitions)
+
+
+def _name(statement: ast.stmt, call: ast.Call, given: dict[str, ast.expr]) -> str:
+    if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+        if statement.value is call or isinstance(statement.value, (ast.Call, ast.Attribute)):
+            inner = statement.value
+            while isinstance(inner, (ast.Call, ast.Attribute)) and inner is not call:
+                inner = inner.func if isinstance(inner, ast.Call) else inner.value
+            if inner is call:
+                return statement.targets[0].id
+    names = [n.id for n in ast.walk(given["pointer"]) if isinstance(n, ast.Name)]
+    stem = names[0] if names else "tile"
+    for suffix in ("_ptrs", "_ptr", "_pointers", "_pointer"):
+        stem = stem.removesuffix(suffix)
+    return stem

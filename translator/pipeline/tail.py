@@ -1,0 +1,184 @@
+"""Whether a load's own mask already excludes every tile past the end of its loop.
+
+A tile fetched ahead may lie past the last iteration and must then be masked out. Where the author masks the tail of
+the loop (`offs_k < K - k * BLOCK_K` in `range(0, cdiv(K, BLOCK_K))`), the mask is false there anyway; elsewhere the
+condition has to be added. The proof writes `right - left` of a comparison as a polynomial over the kernel's values.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from translator.frontend.trace import ConstFact, TensorFact
+from translator.rewrite.ranges import NonNegative
+
+if TYPE_CHECKING:
+    from translator.rewrite.function import FunctionRewriter
+
+Monomial = tuple[str, ...]
+Polynomial = dict[Monomial, int]
+
+INDEX = "<loop index>"
+MAX_TERMS = 32
+
+
+class TailProof:
+    """Proof attempts for one loop over `range(low, high)`.
+
+    index: the web of the loop variable. assumed: parameters a successful proof needs to be non-negative.
+    """
+
+    def __init__(self, rw: "FunctionRewriter", loop: ast.For, index: object, low: ast.expr, high: ast.expr):
+        self.rw, self.loop, self.index, self.low, self.high = rw, loop, index, low, high
+        self.tensors: dict[str, ast.expr] = {}
+        self.assumed: set[str] = set()
+
+    def implied(self, mask: ast.expr) -> bool:
+        """Whether `mask` is false on every lane when the loop index is at or past the end."""
+        return any(self._conjunct(c) for c in self.conjuncts(mask))
+
+    def shrinks(self, mask: ast.expr) -> bool:
+        """Whether a lane that `mask` enables in some iteration is enabled in the first one too."""
+        return all(self._monotone(c) for c in self.conjuncts(mask))
+
+    def conjuncts(self, node: ast.expr) -> list[ast.expr]:
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd):
+            return [*self.conjuncts(node.left), *self.conjuncts(node.right)]
+        if isinstance(node, ast.Subscript) and self._is_expansion(node):
+            return self.conjuncts(node.value)
+        if isinstance(node, ast.Name) and (value := self._definition(node)) is not None:
+            return self.conjuncts(value)
+        return [node]
+
+    def _margin(self, node: ast.expr) -> Polynomial | None:
+        """`right - left` of `left < right`: the lane is enabled where it is positive."""
+        if not (isinstance(node, ast.Compare) and len(node.ops) == 1):
+            return None
+        left, right = node.left, node.comparators[0]
+        if isinstance(node.ops[0], ast.Gt):
+            left, right = right, left
+        elif not isinstance(node.ops[0], ast.Lt):
+            return None
+        a, b = self.polynomial(left), self.polynomial(right)
+        return None if a is None or b is None else _add(b, a, -1)
+
+    def _conjunct(self, node: ast.expr) -> bool:
+        margin = self._margin(node)
+        if margin is None:
+            return False
+        step = -margin.pop((INDEX,), 0)
+        if step <= 0 or any(INDEX in m for m in margin):
+            return False
+        proof = NonNegative(self.rw)
+        for monomial in [m for m in margin if any(x in self.tensors for x in m)]:
+            coefficient = margin.pop(monomial)
+            if coefficient > 0 or len(monomial) != 1 or not proof.holds(self.tensors[monomial[0]]):
+                return False
+        # Past the end the index is at least `high`; that has to bring the margin to zero or below.
+        end = self.polynomial(self.high) if step == 1 else None
+        if end is not None:
+            rest = _add(margin, end, -1)
+            if set(rest) <= {()} and rest.get((), 0) <= 0:
+                self.assumed |= proof.assumed
+                return True
+        ceiling = self._ceiling(self.high)
+        if ceiling is not None and ceiling[1] == step:
+            rest = _add(margin, ceiling[0], -1)
+            if set(rest) <= {()} and rest.get((), 0) <= 0:
+                self.assumed |= proof.assumed
+                return True
+        return False
+
+    def _monotone(self, node: ast.expr) -> bool:
+        if not self._varies(node):
+            return True
+        margin = self._margin(node)
+        return margin is not None and all(INDEX not in m or (m == (INDEX,) and c < 0) for m, c in margin.items())
+
+    def _varies(self, node: ast.expr) -> bool:
+        """Whether the value may differ between iterations."""
+        for name in ast.walk(node):
+            if isinstance(name, ast.Name) and (web := self.rw.webs.of_use.get(name)) is not None:
+                if any(self.loop in d.in_loop or d.node is self.loop for d in web.definitions):
+                    return True
+        return False
+
+    def _ceiling(self, node: ast.expr) -> tuple[Polynomial, int] | None:
+        """(E, S) where `node` is `cdiv(E, S)` or `(E + S - 1) // S`."""
+        if isinstance(node, ast.Name) and (value := self._definition(node)) is not None:
+            return self._ceiling(value)
+        if isinstance(node, ast.Call) and len(node.args) == 2:
+            fact = self.rw.fact(node.func)
+            name = getattr(fact.value, "__name__", "") if isinstance(fact, ConstFact) else ""
+            divisor = self._constant(node.args[1])
+            top = self.polynomial(node.args[0])
+            return (top, divisor) if name == "cdiv" and divisor and top is not None else None
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv):
+            divisor, top = self._constant(node.right), self.polynomial(node.left)
+            if divisor and top is not None:
+                return _add(top, {(): divisor - 1}, -1), divisor
+        return None
+
+    def _constant(self, node: ast.expr) -> int | None:
+        fact = self.rw.fact(node)
+        return fact.value if isinstance(fact, ConstFact) and isinstance(fact.value, int) else None
+
+    def polynomial(self, node: ast.expr) -> Polynomial | None:
+        """`node` over atoms: names of kernel values, and tensors taken as a whole; None when it grows too large."""
+        constant = self._constant(node)
+        if constant is not None:
+            return {(): int(constant)} if constant else {}
+        fact = self.rw.fact(node)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub, ast.Mult)):
+            a, b = self.polynomial(node.left), self.polynomial(node.right)
+            if a is None or b is None or not isinstance(fact, TensorFact):
+                return None
+            if isinstance(node.op, ast.Mult):
+                product: Polynomial = {}
+                for m, c in a.items():
+                    for n, d in b.items():
+                        product = _add(product, {tuple(sorted((*m, *n))): c * d}, 1)
+                return product if len(product) <= MAX_TERMS else None
+            return _add(a, b, -1 if isinstance(node.op, ast.Sub) else 1)
+        if isinstance(node, ast.Subscript) and self._is_expansion(node):
+            return self.polynomial(node.value)
+        if isinstance(node, ast.Name):
+            web = self.rw.webs.of_use.get(node)
+            if web is not None and web is self.index:
+                return {(INDEX,): 1}
+            value = self._definition(node)
+            if value is not None and (self._varies(node) or not (isinstance(fact, TensorFact) and fact.shape)):
+                return self.polynomial(value)
+            if web is None or self._varies(node):
+                return None
+            return self._atom(f"{node.id}#{web.index}", node, fact)
+        if self._varies(node):
+            return None
+        return self._atom(ast.dump(node), node, fact)
+
+    def _atom(self, key: str, node: ast.expr, fact) -> Polynomial:
+        if isinstance(fact, TensorFact) and fact.shape:
+            self.tensors[key] = node
+        return {(key,): 1}
+
+    def _definition(self, node: ast.Name) -> ast.expr | None:
+        """The one expression that a name stands for, if it has just one."""
+        web = self.rw.webs.of_use.get(node)
+        if web is None or len(web.definitions) != 1 or web.definitions[0].augmented:
+            return None
+        d = web.definitions[0]
+        return d.value if isinstance(d.node, (ast.Assign, ast.AnnAssign)) else None
+
+    def _is_expansion(self, node: ast.Subscript) -> bool:
+        fact = self.rw.fact(node.value)
+        return isinstance(fact, TensorFact) and bool(fact.shape)
+
+
+def _add(a: Polynomial, b: Polynomial, sign: int) -> Polynomial:
+    out = dict(a)
+    for m, c in b.items():
+        out[m] = out.get(m, 0) + sign * c
+        if not out[m]:
+            del out[m]
+    return out
