@@ -336,6 +336,8 @@ class FunctionRewriter:
         if isinstance(fact, TupleFact):
             return node.id
         if not (isinstance(fact, TensorFact) and fact.shape):
+            if isinstance(fact, TensorFact) and fact.is_pointer and (split := self.state(web).split) is not None:
+                return f"({split.root} + {pointers.scalar_name(self, web)})"
             return node.id
         state = self.state(web)
         if want is None:
@@ -344,8 +346,6 @@ class FunctionRewriter:
             else:
                 want = self.web_home(web) or self.default_layout(fact.shape)
         if state.split:
-            if isinstance(fact, TensorFact) and fact.is_pointer and (split := self.state(web).split) is not None:
-                return f"({split.root} + {pointers.scalar_name(self, web)})"
             self.changed |= state.demand(want, (node.lineno, node.col_offset))
             base, offsets = pointers.names_of(self, state, want)
             return f"({base} + {offsets})"
@@ -598,6 +598,9 @@ class FunctionRewriter:
             if isinstance(fact, TensorFact) and fact.shape:
                 self.tensor_assignment(s, target.id, web)
                 return
+            if isinstance(fact, TensorFact) and fact.is_pointer and self.state(web).split is not None:
+                self.replace(s, pointers.assign_scalar(self, s, self.state(web)))
+                return
             if isinstance(s, ast.AnnAssign):
                 self.replace(s.annotation, self.emit(s.annotation))
             want = self.web_home(web) if isinstance(fact, TupleFact) else None
@@ -631,9 +634,6 @@ class FunctionRewriter:
         return None
 
     def conversions_after(self, s: ast.stmt, target: ast.AST) -> list[str]:
-            if isinstance(fact, TensorFact) and fact.is_pointer and self.state(web).split is not None:
-                self.replace(s, pointers.assign_scalar(self, s, self.state(web)))
-                return
         if not isinstance(target, ast.Name):
             return []
         web = self.webs.of_definition.get((s, target.id))
