@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
+from dataclasses import replace
 from typing import Any
 
 from triton.compiler.errors import CompilationError
@@ -13,9 +14,14 @@ from translator import __version__
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.frontend.launch import TracedLaunch, trace_launch
 from translator.request import LaunchOutcome, TranslateRequest, TranslateResult
+from translator.rewrite.contracts import RunTimeContract
 from translator.rewrite.emit import EmittedKernel
+from translator.rewrite.family import KernelVersion
+from translator.rewrite.host_file import whole_file
 from translator.rewrite.kernel import rewrite_kernel
-from translator.rewrite.module import KernelVersion, SourceFacts, standalone_module
+from translator.rewrite.module import SourceFacts, standalone_module
+from translator.source.derive import derive_launches, parse_settings
+from translator.source.kernels import list_kernels
 from translator.source.launch_spec import LaunchSpec
 from translator.source.load import LoadedKernel, explain_trace_error, load_for_launch
 
@@ -28,8 +34,8 @@ def translate_kernel(request: TranslateRequest) -> TranslateResult:
     started = time.perf_counter()
     outcomes: list[LaunchOutcome] = []
     versions: list[KernelVersion] = []
-    notes: list[str] = []
-    for spec in request.launches:
+    launches, notes, assumed = planned_launches(request)
+    for spec in launches:
         try:
             loaded, traced, emitted = translate_launch(request, spec)
         except TranslationError as error:
@@ -37,26 +43,63 @@ def translate_kernel(request: TranslateRequest) -> TranslateResult:
             continue
         versions.append(KernelVersion(spec, loaded, emitted, traced.num_warps))
         notes += [n for n in loaded.notes if n not in notes]
-        outcomes.append(LaunchOutcome(spec, "translated", (), tuple(emitted.record.choices), assumptions(spec, emitted)))
+        outcomes.append(LaunchOutcome(spec, "translated", (), tuple(emitted.record.choices), assumptions(emitted)))
     text = None
     diagnostics: tuple[Diagnostic, ...] = ()
     if versions and (request.keep_going or len(versions) == len(outcomes)):
-        facts = SourceFacts(versions[0].loaded.path, _digest(versions[0].loaded.text), request.target, __version__)
         try:
-            text = standalone_module(versions, facts)
+            text, more = output_text(request, versions, tuple(assumed))
+            notes += [n for n in more if n not in notes]
         except TranslationError as error:
             diagnostics = error.diagnostics
-            outcomes = [LaunchOutcome(o.spec, "refused", diagnostics) for o in outcomes]
+            outcomes = [LaunchOutcome(o.spec, "refused", o.diagnostics or diagnostics) for o in outcomes]
     seconds = time.perf_counter() - started
     return TranslateResult(
         "translated" if text is not None else "refused", text, tuple(outcomes), diagnostics, tuple(notes), seconds
     )
 
 
-def translate_launch(
-    request: TranslateRequest, spec: LaunchSpec
-) -> tuple[LoadedKernel, TracedLaunch, EmittedKernel]:
+def planned_launches(request: TranslateRequest) -> tuple[list[LaunchSpec], list[str], list[str]]:
+    """The launches to translate; kernels without a given one get theirs from the file. -> launches, notes, assumptions."""
+    given = [spec for spec in request.launches if not request.kernels or spec.kernel in request.kernels]
+    without = [name for name in request.kernels if name not in {spec.kernel for spec in given}]
+    if given and not without:
+        return given, [], []
+    settings = parse_settings(f"{name}={value}" for name, value in request.assignments)
+    derived = derive_launches(request.source, without, settings=settings, search_path=request.search_path)
+    assumed: list[str] = []
+    for launch in derived:
+        assumed += [text for line in launch.assumptions if (text := f"{launch.spec.kernel}: {line}") not in assumed]
+    return [*given, *(launch.spec for launch in derived)], [f"assumed {line}" for line in assumed], assumed
+
+
+def output_text(
+    request: TranslateRequest, versions: list[KernelVersion], assumed: tuple[str, ...]
+) -> tuple[str, tuple[str, ...]]:
+    """The output file, and notes: the source file with its kernels replaced, or in batch mode the kernels alone."""
+    loaded = versions[0].loaded
+    facts = SourceFacts(loaded.path, _digest(loaded.text), request.target, __version__, assumed)
+    if request.standalone:
+        return standalone_module(versions, facts)
+    text, notes = whole_file(loaded.text, versions, facts)
+    asked = {v.loaded.qualname for v in versions}
+    kernels = list_kernels(loaded.path, request.search_path)
+    notes += tuple(
+        f"{os.path.basename(loaded.path)}:{k.line}: {k.name} stays Triton: it was not asked for"
+        for k in kernels
+        if k.is_kernel and k.name not in asked
+    )
+    with open(loaded.path, "rb") as file:
+        raw = file.read()
+    if b"\r\n" in raw and raw.count(b"\n") == raw.count(b"\r\n"):  # the author's line ends
+        text = text.replace("\n", "\r\n")
+    return text, notes
+
+
+def translate_launch(request: TranslateRequest, spec: LaunchSpec) -> tuple[LoadedKernel, TracedLaunch, EmittedKernel]:
     """Read, trace, lay out and rewrite one kernel for one launch."""
+    # A launch names its source for batch mode; here it is the request's.
+    spec = replace(spec, source=request.source or spec.source)
     loaded = load_for_launch(spec, request.source, request.search_path, request.import_hosts)
     try:
         traced = trace_launch(loaded.fn, spec, request.target, _jit_loader(loaded))
@@ -79,25 +122,16 @@ def _trace_refusal(loaded: LoadedKernel, error: BaseException) -> TranslationErr
     line = loaded.fn.def_file_line_number + node.lineno - 1 if hasattr(node, "lineno") else loaded.line
     column = getattr(node, "col_offset", 0) + 1
     return TranslationError(
-        Diagnostic("triton-refuses", "Triton does not accept this kernel for this launch", loaded.path, line, column, message)
+        Diagnostic(
+            "triton-refuses", "Triton does not accept this kernel for this launch", loaded.path, line, column, message
+        )
     )
 
 
-def assumptions(spec: LaunchSpec, emitted: EmittedKernel) -> tuple[str, ...]:
-    """What the translation of one launch relies on, one line each."""
-    out = []
-    if emitted.record.buffer_pointers:
-        out.append(f"storage of {', '.join(sorted(emitted.record.buffer_pointers))} within 2 GiB")
-    if emitted.record.non_negative:
-        out.append(f"{', '.join(sorted(emitted.record.non_negative))} not negative")
-    return tuple(out)
+def assumptions(emitted: EmittedKernel) -> tuple[str, ...]:
+    """What the translation of one launch relies on at run time, one line each."""
+    return tuple(RunTimeContract.of([emitted.record]).lines())
 
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
-
-
-def source_label(path: str) -> str:
-    """How the output names its source: relative to the working folder where that is shorter."""
-    relative = os.path.relpath(path)
-    return relative if not relative.startswith("..") else os.path.basename(path)

@@ -11,17 +11,24 @@ import ast
 import json
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from triton.runtime.jit import JITFunction
 
+from translator.rewrite.configuration import Configuration, Key, any_of, common_keys, words_of
+from translator.rewrite.unit import Record
+
 _UNTRANSLATED = "is in no launch that was translated"
 _LAYOUT = re.compile(r"\bgl\.(?:amd\.)?\w*Layout\(")
-# Layouts that fit one shape or one element type only.
+# Layouts that fit one shape only.
 _SHAPED = re.compile(
     r"\bgl\.(?:DistributedLinearLayout|DotOperandLayout|amd\.AMD(?:MFMA|WMMA)Layout|PaddedSharedLayout|SharedLinearLayout)\("
 )
+# Layouts that fit one element type only.
+_MATRIX = re.compile(r"\bgl\.(?:DotOperandLayout|amd\.AMD(?:MFMA|WMMA)Layout)\(")
+# Shapes that were written out as numbers.
+_LITERAL_SHAPE = re.compile(r"\bgl\.(?:zeros|full|reshape|allocate_shared_memory)\([^()]*\[\d+(?:, \d+)*\]")
 # Calls whose arguments give shapes.
 _SHAPE_CALLS = frozenset(
     "arange zeros full reshape view broadcast_to expand_dims make_tensor_descriptor make_block_ptr ones zeros_like rand"
@@ -35,6 +42,13 @@ def untranslated(fn: JITFunction, node: ast.AST, condition: str) -> str:
     where = f"{os.path.basename(fn.file_name or '')}:{line}"
     what = " ".join(condition.split()) or "this code"
     return f"gl.static_assert(False, {quoted(f'{fn.__name__}: `{what}` {_UNTRANSLATED} ({where})')})"
+
+
+def negated(condition: str) -> str:
+    """The opposite of a condition, as source text."""
+    if condition.startswith("not ") and condition[4:].isidentifier():
+        return condition[4:]
+    return f"not {condition}" if condition.isidentifier() else f"not ({condition})"
 
 
 def is_untranslated(statement: ast.stmt) -> bool:
@@ -52,3 +66,155 @@ def is_untranslated(statement: ast.stmt) -> bool:
 def quoted(text: str) -> str:
     """A string literal in double quotes."""
     return json.dumps(text, ensure_ascii=False)
+
+
+@dataclass(frozen=True)
+class Needs:
+    """Which facts about a launch the text of a kernel is tied to."""
+
+    num_warps: bool
+    shapes: frozenset[str]  # constexpr parameters on which tensor shapes depend
+    elements: bool
+
+    def wants(self, key: Key) -> bool:
+        if key.kind == "num_warps":
+            return self.num_warps
+        if key.kind == "constexpr":
+            return key.name in self.shapes
+        return key.kind in ("element", "dtype") and self.elements
+
+
+def needs(fn: JITFunction, texts: Sequence[str]) -> Needs:
+    """What a translated kernel and its helpers, given as text, are tied to."""
+    layouts = any(_LAYOUT.search(text) for text in texts)
+    shaped = any(_SHAPED.search(text) or _LITERAL_SHAPE.search(text) for text in texts)
+    matrix = any(_MATRIX.search(text) for text in texts)
+    return Needs(layouts, shape_parameters(fn) if shaped else frozenset(), matrix)
+
+
+def shape_parameters(fn: JITFunction, _busy: frozenset[int] = frozenset()) -> frozenset[str]:
+    """The parameters of a source function on which the shapes of its tensors depend."""
+    tree = ast.parse(fn.src).body[0]
+    assert isinstance(tree, ast.FunctionDef)
+    wanted: set[str] = set()
+    sources: dict[str, set[str]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            wanted |= _shape_names(fn, node, _busy | {id(fn)})
+        targets = (
+            node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+        )
+        for target in targets:
+            if isinstance(target, ast.Name) and getattr(node, "value", None) is not None:
+                sources.setdefault(target.id, set()).update(_names(node.value))  # type: ignore[attr-defined]
+    reached: set[str] = set()
+    while wanted:
+        name = wanted.pop()
+        if name not in reached:
+            reached.add(name)
+            wanted |= sources.get(name, set())
+    return frozenset(p.name for p in fn.params if p.name in reached)
+
+
+def _shape_names(fn: JITFunction, call: ast.Call, busy: frozenset[int]) -> set[str]:
+    """The names in those arguments of a call that decide shapes."""
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    arguments = [*call.args, *(k.value for k in call.keywords)]
+    if name in _SHAPE_CALLS and isinstance(call.func, ast.Attribute):
+        return set().union(*(_names(a) for a in arguments)) if arguments else set()
+    helper = fn.__globals__.get(name)
+    if not isinstance(helper, JITFunction) or id(helper) in busy or helper.__module__.startswith("triton."):
+        return set()
+    shapes = shape_parameters(helper, busy)
+    bound = dict(zip((p.name for p in helper.params), call.args)) | {k.arg: k.value for k in call.keywords if k.arg}
+    return set().union(*(_names(value) for parameter, value in bound.items() if parameter in shapes))
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+
+
+def assertions(
+    kernel: str, needed: Needs, configurations: Sequence[Configuration], elsewhere: Sequence[Key] = ()
+) -> list[str]:
+    """Statements that refuse every configuration but the given ones, naming what they assume.
+
+    elsewhere: the keys that are checked in another place.
+    """
+    keys = [key for key in common_keys(configurations) if needed.wants(key) and key not in elsewhere]
+    rows = list(dict.fromkeys(tuple(c[key] for key in keys) for c in configurations))
+    fixed = [i for i in range(len(keys)) if len({repr(row[i]) for row in rows}) == 1]
+    out = []
+    for kinds in (("num_warps",), ("constexpr",), ("element", "dtype")):
+        chosen = [i for i in fixed if keys[i].kind in kinds]
+        if chosen:
+            out.append(_assertion(kernel, [keys[i] for i in chosen], [tuple(rows[0][i] for i in chosen)]))
+    varying = [i for i in range(len(keys)) if i not in fixed]
+    if varying:
+        out.append(_assertion(kernel, [keys[i] for i in varying], [tuple(row[i] for i in varying) for row in rows]))
+    return out
+
+
+def _assertion(kernel: str, keys: Sequence[Key], rows: Sequence[tuple]) -> str:
+    return f"gl.static_assert({any_of(keys, rows)}, {quoted(translated_for(kernel, keys, rows))})"
+
+
+def translated_for(kernel: str, keys: Sequence[Key], rows: Sequence[tuple]) -> str:
+    """The message for a launch outside the given configurations."""
+    return f"{kernel} is translated for {' or '.join(words_of(keys, row) for row in rows)}"
+
+
+@dataclass(frozen=True)
+class RunTimeContract:
+    """What only the arguments of a launch can show."""
+
+    within_2gib: tuple[str, ...]  # pointers whose storage 32-bit offsets must reach
+    non_negative: tuple[str, ...]
+
+    @classmethod
+    def of(cls, records: Sequence[Record]) -> RunTimeContract:
+        pointers = {name for record in records for name in record.buffer_pointers}
+        numbers = {name for record in records for name in record.non_negative}
+        return cls(tuple(sorted(pointers)), tuple(sorted(numbers)))
+
+    def __bool__(self) -> bool:
+        return bool(self.within_2gib or self.non_negative)
+
+    def lines(self) -> list[str]:
+        """For people: one line per assumption."""
+        out = [f"storage of {', '.join(self.within_2gib)} within 2 GiB"] if self.within_2gib else []
+        return out + ([f"{', '.join(self.non_negative)} >= 0"] if self.non_negative else [])
+
+
+def names_tuple(names: Sequence[str]) -> str:
+    quotes = ", ".join(f'"{name}"' for name in names)
+    return f"({quotes},)" if len(names) == 1 else f"({quotes})"
+
+
+def guard(kernel: str, contract: RunTimeContract, arguments: Sequence[str] = ()) -> str:
+    """A hook `_check_<kernel>` that refuses, before a launch, arguments outside the contract.
+
+    Triton calls it with the arguments of the launch, positional ones as given (`JITFunction.run`); autotune and
+    heuristics pass theirs on by name. A tensor shows its storage as torch does; anything else has none to check.
+    arguments: the names of the kernel's arguments, for a kernel that is no global of the file.
+    """
+    names = names_tuple(arguments) if arguments else f"{kernel}.arg_names"
+    lines = [
+        f"def _check_{kernel}(*args, **kwargs):",
+        f'    """Refuse a launch of {kernel} outside what its translation assumes."""',
+        f"    given = dict(zip({names}, args)) | kwargs",
+    ]
+    if contract.within_2gib:
+        lines += [
+            f"    for name in {names_tuple(contract.within_2gib)}:",
+            '        storage = getattr(given.get(name), "untyped_storage", None)',
+            "        if storage is not None and storage().size() > 2**31 - 1:",
+            f'            raise ValueError(f"{kernel}: the storage of {{name}} exceeds 2 GiB, the reach of buffer offsets")',
+        ]
+    if contract.non_negative:
+        lines += [
+            f"    for name in {names_tuple(contract.non_negative)}:",
+            "        if isinstance(given.get(name), int) and given[name] < 0:",
+            f'            raise ValueError(f"{kernel}: {{name}} is negative")',
+        ]
+    return "\n".join(lines)

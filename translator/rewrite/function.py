@@ -523,7 +523,7 @@ class FunctionRewriter:
         """The condition for not having left the block in the compile-time conditional `s`."""
         if not (isinstance(s, ast.If) and isinstance(fact := self.fact(s.test), ConstFact)):
             return ""
-        return f"not ({self.source.of(s.test)})" if fact.value else self.source.of(s.test)
+        return contracts.negated(self.source.of(s.test)) if fact.value else self.source.of(s.test)
 
     def statement(self, s: ast.stmt) -> None:
         if not pipeline.emit_statement(self, s):
@@ -564,7 +564,7 @@ class FunctionRewriter:
 
     def conditional(self, s: ast.If) -> None:
         test = self.source.of(s.test)
-        self.block(s.orelse, f"not ({test})")
+        self.block(s.orelse, contracts.negated(test))
         self.block(s.body, test)
         if self.fact(s.test) is not None:
             self.replace(s.test, self.emit(s.test))

@@ -1,124 +1,117 @@
-"""A whole output file: header, imports, constants, helpers, kernels, and the checks of what they rely on."""
+"""A whole output file without the source's host code: header, imports, constants, helpers, kernels, launch checks."""
 
 from __future__ import annotations
 
+import ast
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rules.targets import target as target_row
-from translator.rewrite.emit import EmittedFunction, EmittedKernel
+from translator.rewrite.contracts import guard
+from translator.rewrite.family import Family, Helper, HelperPool, KernelVersion, build_family
 from translator.rewrite.prelude import BASE_IMPORTS, Prelude
-from translator.source.launch_spec import LaunchSpec
-from translator.source.load import LoadedKernel
 
 
 @dataclass(frozen=True)
 class SourceFacts:
-    """Where the source is, a digest of its text, the target and the tool's version."""
+    """Where the source is, a digest of its text, the target, the tool's version, and what was assumed while reading."""
 
     path: str
     digest: str
     target: str
     version: str
+    assumptions: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class KernelVersion:
-    """One kernel translated for one launch."""
-
-    spec: LaunchSpec
-    loaded: LoadedKernel
-    emitted: EmittedKernel
-    num_warps: int
+def families_of(versions: Sequence[KernelVersion], pool: HelperPool) -> list[Family]:
+    """One family per kernel, in the order of the launches."""
+    by_kernel: dict[tuple, list[KernelVersion]] = {}
+    for version in versions:
+        by_kernel.setdefault((version.loaded.path, version.loaded.qualname), []).append(version)
+    return [build_family(group, pool) for group in by_kernel.values()]
 
 
-def standalone_module(versions: list[KernelVersion], facts: SourceFacts) -> str:
-    """A file with the kernels and what they need, without the source's host code."""
+def names_in(versions: Sequence[KernelVersion]) -> set[str]:
+    """The names that the kernels and helpers bind, or that they take from outside: a helper may not take these."""
+    found = {v.emitted.kernel.name for v in versions}
+    for version in versions:
+        found |= set(version.emitted.record.globals_needed)
+        for function in (version.emitted.kernel, *version.emitted.helpers):
+            for node in ast.walk(ast.parse(function.text)):
+                if isinstance(node, ast.arg):
+                    found.add(node.arg)
+                elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                    found.add(node.id)
+    return found
+
+
+def standalone_module(versions: Sequence[KernelVersion], facts: SourceFacts) -> tuple[str, tuple[str, ...]]:
+    """A file with the kernels and what they need, without the source's host code; -> text and notes."""
     prelude = Prelude()
-    blocks: list[str] = []
+    pool = HelperPool(lambda fn: fn.__name__, names_in(versions))
+    families = families_of(versions, pool)
     for version in versions:
         for name, (value, user) in version.emitted.record.globals_needed.items():
             prelude.add(name, value, user)
         prelude.imports |= version.emitted.record.imports
-        blocks += [_function(h) for h in version.emitted.helpers]
-        blocks.append(_function(version.emitted.kernel))
-        if guard := launch_guard(version):
-            blocks.append(guard)
     imports = sorted({*BASE_IMPORTS, *prelude.imports}, key=_import_order)
-    parts = [header(versions, facts), "\n".join(imports)]
+    parts = [header(families, facts), "\n".join(imports)]
     simple = [d for d in prelude.definitions if "\n" not in d]
     parts += ["\n".join(simple)] if simple else []
-    body = "\n\n".join(parts)
-    functions = [d for d in prelude.definitions if "\n" in d] + blocks
-    return body + "\n" + "".join(f"\n\n{block.strip()}\n" for block in functions)
+    blocks = [d for d in prelude.definitions if "\n" in d] + [jit_text(h) for h in pool.helpers]
+    for family in families:
+        blocks += [*family.before, f"@gluon.jit\n{family.text.strip()}"]
+        if family.contract:
+            blocks += [guard(family.name, family.contract), f"{family.name}.add_pre_run_hook(_check_{family.name})"]
+    notes = tuple(note for family in families for note in family.notes)
+    return "\n\n".join(parts) + "\n" + "".join(f"\n\n{block.strip()}\n" for block in blocks), notes
 
 
 def _import_order(line: str) -> tuple:
     return (line.startswith("from"), line)
 
 
-def _function(function: EmittedFunction) -> str:
-    return f"@gluon.jit{'(noinline=True)' if function.noinline else ''}\n{function.text.strip()}"
+def jit_text(helper: Helper) -> str:
+    return f"@gluon.jit{'(noinline=True)' if helper.noinline else ''}\n{helper.text.strip()}"
 
 
-def header(versions: list[KernelVersion], facts: SourceFacts) -> str:
+def header(families: Sequence[Family], facts: SourceFacts) -> str:
     """Comment lines: tool, source, target, the launches and what the code relies on."""
     row = target_row(facts.target)
-    family = row.family.upper()
     lines = [
         f"# Generated by gluonize {facts.version} from {os.path.basename(facts.path)} (sha256 {facts.digest})",
-        f"# for {facts.target} ({family}, wave{row.warp_size}).",
+        f"# for {facts.target} ({row.family.upper()}, wave{row.warp_size}).",
     ]
-    for version in versions:
-        lines.append(f"# {version.spec.kernel}: {describe_launch(version)}")
-        for line in contract_lines(version):
-            lines.append(f"#   assumes {line}")
+    for family in families:
+        for version in family.versions:
+            lines += _wrapped(f"# {family.name}: {describe_launch(version)}")
+        for line in family.contract.lines():
+            lines += _wrapped(f"#   assumes {line}")
+    for line in facts.assumptions:
+        lines += _wrapped(f"# assumed while reading: {line}")
     return "\n".join(lines)
 
 
+def _wrapped(line: str, width: int = 116) -> list[str]:
+    """A comment broken between its parts."""
+    out, current = [], ""
+    for part in line.split(", "):
+        if current and len(current) + len(part) + 3 > width:
+            out.append(current + ",")
+            current = "#     " + part
+        else:
+            current = f"{current}, {part}" if current else part
+    return [*out, current]
+
+
 def describe_launch(version: KernelVersion) -> str:
+    """`4 warps, x_ptr *fp16, BLOCK=1024`."""
     spec = version.spec
-    pointers = [f"{n} {t}" for n, t in spec.signature.items() if isinstance(t, str) and t.startswith("*")]
-    sizes = [
-        f"{n}={v}" for n, v in spec.constexprs.items() if isinstance(v, (int, bool, str)) and v is not None
-    ]
-    return ", ".join([f"{version.num_warps} warps", *pointers, *sizes])
-
-
-def contract_lines(version: KernelVersion) -> list[str]:
-    record = version.emitted.record
-    out = []
-    if record.buffer_pointers:
-        out.append(f"storage of {', '.join(sorted(record.buffer_pointers))} within 2 GiB")
-    if record.non_negative:
-        out.append(f"{', '.join(sorted(record.non_negative))} >= 0")
-    return out
-
-
-def launch_guard(version: KernelVersion) -> str:
-    """A hook that refuses, before the launch, arguments outside the assumptions."""
-    record = version.emitted.record
-    if not record.buffer_pointers and not record.non_negative:
-        return ""
-    kernel = version.emitted.kernel.name
-    lines = [
-        f"def _check_{kernel}(*args, **kwargs):",
-        f'    """Refuse launches of {kernel} outside what its buffer operations rely on."""',
-        f"    given = dict(zip({kernel}.arg_names, args)) | kwargs",
-    ]
-    if record.buffer_pointers:
-        names = ", ".join(f'"{n}"' for n in sorted(record.buffer_pointers))
-        lines += [
-            f"    for name in ({names},):",
-            '        storage = getattr(given.get(name), "untyped_storage", None)',
-            "        if storage is not None and storage().size() > 2**31 - 1:",
-            f'            raise ValueError(f"{kernel}: storage of {{name}} exceeds 2 GiB, which 32-bit buffer offsets cannot reach")',
-        ]
-    if record.non_negative:
-        names = ", ".join(f'"{n}"' for n in sorted(record.non_negative))
-        lines += [
-            f"    for name in ({names},):",
-            "        if isinstance(given.get(name), int) and given[name] < 0:",
-            f'            raise ValueError(f"{kernel}: {{name}} must not be negative")',
-        ]
-    return "\n".join([*lines, "", "", f"{kernel}.add_pre_run_hook(_check_{kernel})"])
+    kinds: dict[str, list[str]] = {}
+    for name, kind in spec.signature.items():
+        if isinstance(kind, str) and (kind.startswith("*") or kind.startswith("tensordesc")):
+            kinds.setdefault(kind, []).append(name)
+    pointers = [f"{', '.join(names)} {kind}" for kind, names in kinds.items()]
+    values = [f"{n}={v}" for n, v in spec.constexprs.items() if v is None or isinstance(v, (int, bool, str))]
+    return ", ".join([f"{version.num_warps} warps", *pointers, *values])

@@ -1,0 +1,163 @@
+"""What device code can see of a launch at compile time: element types, constexpr values, the number of warps.
+
+A `Key` names one such fact and writes it as an expression; a configuration gives the value of every key of one launch.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from translator.source.launch_spec import LaunchSpec, decode_value
+
+_DTYPES = {
+    "fp16": "float16",
+    "bf16": "bfloat16",
+    "fp32": "float32",
+    "fp64": "float64",
+    "fp8e4nv": "float8e4nv",
+    "fp8e4b8": "float8e4b8",
+    "fp8e4b15": "float8e4b15",
+    "fp8e5": "float8e5",
+    "fp8e5b16": "float8e5b16",
+    **{f"{s}{bits}": f"{'u' if s == 'u' else ''}int{bits}" for s in "iu" for bits in (8, 16, 32, 64)},
+    "i1": "int1",
+    "u1": "int1",
+    "B": "int1",
+}
+_DESCRIPTOR = re.compile(r"tensordesc(?:_im2col)?<(\w+)\[")
+
+
+@dataclass(frozen=True)
+class Key:
+    """kind: `element` (of a pointer), `dtype` (of a descriptor), `constexpr`, `given` (not None) or `num_warps`."""
+
+    kind: str
+    name: str
+
+    @property
+    def expression(self) -> str:
+        forms = {
+            "element": f"{self.name}.dtype.element_ty",
+            "dtype": f"{self.name}.dtype",
+            "num_warps": "gl.num_warps()",
+        }
+        return forms.get(self.kind, self.name)
+
+    def condition(self, value: Any) -> str:
+        """The expression that is true where this key has `value`."""
+        if self.kind == "given":
+            return f"{self.name} is not None" if value else f"{self.name} is None"
+        if isinstance(value, bool):
+            return self.name if value else f"not {self.name}"
+        if value is None:
+            return f"{self.name} is None"
+        return f"{self.expression} == {self.literal(value)}"
+
+    def literal(self, value: Any) -> str:
+        if self.kind in ("element", "dtype"):
+            return f"gl.{_DTYPES[value]}"
+        from translator.rewrite.prelude import literal
+
+        return literal(value).replace("'", '"') if isinstance(value, str) else literal(value)
+
+    def words(self, value: Any) -> str:
+        """`a_ptr fp16`, `BLOCK=128`, `num_warps=4`: the value as a message names it."""
+        if self.kind in ("element", "dtype"):
+            return f"{self.name} {value}"
+        if self.kind == "given":
+            return f"{self.name} given" if value else f"{self.name}=None"
+        return f"{self.name}={value}"
+
+    def tag(self, value: Any) -> str:
+        """The value as a part of a function's name."""
+        name = self.name.lower().removesuffix("_ptr")
+        if self.kind in ("element", "dtype"):
+            return str(value)
+        if self.kind == "num_warps":
+            return f"{value}_warps"
+        if self.kind == "given":
+            return f"with_{name}" if value else f"without_{name}"
+        if isinstance(value, bool):
+            return name if value else f"not_{name}"
+        return re.sub(r"\W+", "_", f"{name}_{value}").strip("_")
+
+
+Configuration = dict[Key, Any]
+
+
+def configuration(spec: LaunchSpec, fn: Any, num_warps: int) -> Configuration:
+    """The configuration of one launch of `fn`, in the order of the arguments."""
+    out: Configuration = {}
+    for param in fn.params:
+        kind = spec.signature.get(param.name)
+        if param.is_constexpr:
+            if param.name in spec.constexprs:
+                value = decode_value(spec.constexprs[param.name])
+                if value is None or isinstance(value, (bool, int, float, str)):
+                    out[Key("constexpr", param.name)] = value
+        elif kind == "constexpr":
+            if spec.constexprs.get(param.name, 0) is None:
+                out[Key("given", param.name)] = False
+        elif isinstance(kind, str) and kind.startswith("*"):
+            element = kind.removeprefix("*").removeprefix("k")
+            out[Key("given", param.name)] = True
+            if element in _DTYPES:
+                out[Key("element", param.name)] = element
+        elif isinstance(kind, str) and (found := _DESCRIPTOR.match(kind)) and found.group(1) in _DTYPES:
+            out[Key("dtype", param.name)] = found.group(1)
+    out[Key("num_warps", "num_warps")] = num_warps
+    return out
+
+
+def common_keys(configurations: Iterable[Configuration]) -> list[Key]:
+    """The keys that every configuration has, in order."""
+    every = list(configurations)
+    return [key for key in every[0] if all(key in other for other in every[1:])]
+
+
+def distinguishing_keys(groups: Sequence[Sequence[Configuration]]) -> tuple[Key, ...] | None:
+    """The fewest keys whose values tell every configuration of one group from those of all others, or None."""
+    keys = common_keys(c for group in groups for c in group)
+    rank = {"element": 0, "dtype": 0, "constexpr": 1, "given": 2, "num_warps": 3}
+    varying = [k for k in keys if len({repr(c[k]) for group in groups for c in group}) > 1]
+    varying.sort(key=lambda key: rank[key.kind])
+    for size in range(1, min(len(varying), 3) + 1):
+        for chosen in itertools.combinations(varying, size):
+            if _tells_apart(chosen, groups):
+                return chosen
+    return tuple(varying) if _tells_apart(tuple(varying), groups) else None
+
+
+def _tells_apart(keys: tuple[Key, ...], groups: Sequence[Sequence[Configuration]]) -> bool:
+    seen: dict[tuple, int] = {}
+    for number, group in enumerate(groups):
+        for found in group:
+            if seen.setdefault(tuple(repr(found[key]) for key in keys), number) != number:
+                return False
+    return True
+
+
+def any_of(keys: Sequence[Key], values: Sequence[tuple]) -> str:
+    """The condition that the keys have one of the given tuples of values."""
+    texts = [" and ".join(key.condition(value) for key, value in zip(keys, row)) for row in values]
+    if len(texts) == 1:
+        return texts[0]
+    return " or ".join(f"({text})" if len(keys) > 1 else text for text in texts)
+
+
+def words_of(keys: Sequence[Key], row: tuple) -> str:
+    """`a_ptr, b_ptr fp16, BLOCK=64`: a row of values for a message; pointers of one type together."""
+    out: list[str] = []
+    elements: dict[str, list[str]] = {}
+    for key, value in zip(keys, row):
+        if key.kind in ("element", "dtype"):
+            if value not in elements:
+                out.append(f"*{value}")
+            elements.setdefault(value, []).append(key.name)
+        else:
+            out.append(key.words(value))
+    return ", ".join(f"{', '.join(elements[t[1:]])} {t[1:]}" if t.startswith("*") else t for t in out)

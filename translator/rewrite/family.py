@@ -1,0 +1,310 @@
+"""The translations of one kernel for several launches, as one public kernel.
+
+Translations that agree but for untaken branches are one (`merge.py`). Those that differ only in their layout constants
+become one kernel whose layouts a `@gluon.constexpr_function` gives. Others stay apart as private kernels behind a public
+one that picks at compile time. All of it is device code, so decorators and launches keep working.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import textwrap
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import black
+
+from translator.rewrite import contracts, merge
+from translator.rewrite.configuration import Configuration, Key, any_of, common_keys, configuration, distinguishing_keys
+from translator.rewrite.emit import LINE_LENGTH, EmittedFunction, EmittedKernel
+from translator.rewrite.splice import SourceText, replace_spans
+from translator.source.launch_spec import LaunchSpec
+from translator.source.load import LoadedKernel
+
+
+@dataclass(frozen=True)
+class KernelVersion:
+    """One kernel translated for one launch."""
+
+    spec: LaunchSpec
+    loaded: LoadedKernel
+    emitted: EmittedKernel
+    num_warps: int
+
+    @property
+    def configuration(self) -> Configuration:
+        return configuration(self.spec, self.loaded.fn, self.num_warps)
+
+
+@dataclass(frozen=True)
+class Family:
+    """A public kernel. before: complete definitions that belong in front of it; text: its `def`, without decorators."""
+
+    name: str
+    versions: tuple[KernelVersion, ...]
+    before: tuple[str, ...]
+    text: str
+    contract: contracts.RunTimeContract
+    notes: tuple[str, ...] = ()
+
+    @property
+    def loaded(self) -> LoadedKernel:
+        return self.versions[0].loaded
+
+
+@dataclass
+class Helper:
+    """A translated helper of the file; `fn` is its source function."""
+
+    name: str
+    text: str
+    fn: Any
+    noinline: bool
+
+
+@dataclass
+class HelperPool:
+    """The helpers of a file, once each: those of all kernels and launches, joined where they agree.
+
+    base_name: what the first version of a source function is called. taken: names that no helper may get.
+    """
+
+    base_name: Callable[[Any], str]
+    taken: set[str]
+    helpers: list[Helper] = field(default_factory=list)
+
+    def place(self, emitted: EmittedKernel) -> tuple[str, dict[str, Helper]]:
+        """Take in the helpers of a kernel; -> the kernel's text that calls them, and the helpers by their old names."""
+        placed: dict[str, Helper] = {}
+        for helper in emitted.helpers:
+            placed[helper.name] = self._place(helper, {old: h.name for old, h in placed.items()})
+        return rename(emitted.kernel.text, {old: h.name for old, h in placed.items()}), placed
+
+    def _place(self, helper: EmittedFunction, names: dict[str, str]) -> Helper:
+        text = rename(helper.text, names)
+        for known in self.helpers:
+            if place_of(known.fn) == place_of(helper.fn):
+                joined = merge.merge(known.text, renamed_def(text, known.name))
+                if joined is not None:
+                    known.text = joined
+                    return known
+        base = self.base_name(helper.fn)
+        name, n = base, 2
+        while name in self.taken:
+            name, n = f"{base}_{n}", n + 1
+        self.taken.add(name)
+        self.helpers.append(Helper(name, renamed_def(text, name), helper.fn, helper.noinline))
+        return self.helpers[-1]
+
+
+def place_of(fn: Any) -> tuple:
+    """Where a source function is: two loads of a file make two objects of it."""
+    return fn.file_name, fn.def_file_line_number, fn.__name__
+
+
+def rename(text: str, names: dict[str, str]) -> str:
+    """The function with the given global names exchanged."""
+    if all(old == new for old, new in names.items()):
+        return text
+    source = SourceText(text)
+    edits = [
+        (*source.span(node), names[node.id])
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Name) and names.get(node.id, node.id) != node.id
+    ]
+    return replace_spans(text, 0, len(text), edits)
+
+
+def renamed_def(text: str, name: str) -> str:
+    return re.sub(r"^def\s+\w+", f"def {name}", text, count=1)
+
+
+def build_family(versions: Sequence[KernelVersion], pool: HelperPool) -> Family:
+    """The public kernel for the launches of one kernel, whose helpers go into the pool."""
+    name = versions[0].emitted.kernel.name
+    groups: list[tuple[str, list[KernelVersion], list[Helper]]] = []
+    for version in versions:
+        text, placed = pool.place(version.emitted)
+        for number, (known, members, helpers) in enumerate(groups):
+            if (joined := merge.merge(known, text)) is not None:
+                groups[number] = (joined, [*members, version], [*helpers, *placed.values()])
+                break
+        else:
+            groups.append((text, [version], list(placed.values())))
+    notes: list[str] = []
+    keys = distinguishing_keys([[v.configuration for v in members] for _, members, _ in groups])
+    while keys is None:  # launches that differ in what device code cannot see, such as alignment
+        dropped = groups.pop()
+        ids = ", ".join(v.spec.id for v in dropped[1])
+        notes.append(f"{name}: device code cannot tell {ids} from other launches; their translation serves it")
+        keys = distinguishing_keys([[v.configuration for v in members] for _, members, _ in groups])
+    members = [Member(text, tuple(v), tuple(helpers)) for text, v, helpers in groups]
+    contract = contracts.RunTimeContract.of([v.emitted.record for v in versions])
+    if len(members) == 1:
+        before, text = (), members[0].checked(name)
+    elif (by_layouts := _one_kernel(name, members, keys)) is not None:
+        before, text = by_layouts
+    else:
+        before, text = _dispatcher(name, members, keys, pool.taken)
+    return Family(name, tuple(versions), tuple(before), text, contract, tuple(notes))
+
+
+@dataclass(frozen=True)
+class Member:
+    """One distinct translation and the launches it serves."""
+
+    text: str
+    versions: tuple[KernelVersion, ...]
+    helpers: tuple[Helper, ...]
+
+    @property
+    def configurations(self) -> list[Configuration]:
+        return [v.configuration for v in self.versions]
+
+    def rows(self, keys: Sequence[Key]) -> list[tuple]:
+        return list(dict.fromkeys(tuple(c[key] for key in keys) for c in self.configurations))
+
+    def needs(self) -> contracts.Needs:
+        return contracts.needs(self.versions[0].loaded.fn, [self.text, *(h.text for h in self.helpers)])
+
+    def checked(self, kernel: str, elsewhere: Sequence[Key] = ()) -> str:
+        """The text with its contract at the top, but for what is checked elsewhere."""
+        return with_assertions(self.text, contracts.assertions(kernel, self.needs(), self.configurations, elsewhere))
+
+
+def with_assertions(text: str, assertions: Sequence[str]) -> str:
+    """The function with statements before its layout constants, or before its body if it has none."""
+    if not assertions:
+        return text
+    parts = merge.split(text)
+    block = _indented(formatted("\n".join(assertions), len(parts.indent)), parts.indent)
+    body = parts.body if parts.constants or parts.body.startswith("\n") else "\n" + parts.body
+    return parts.head + block + merge.constants_text(parts.constants, parts.indent) + body
+
+
+def formatted(text: str, indent: int = 0) -> str:
+    return black.format_str(text, mode=black.Mode(line_length=LINE_LENGTH - indent))
+
+
+def _indented(text: str, indent: str) -> str:
+    return "".join(indent + line if line.strip() else line for line in text.splitlines(keepends=True))
+
+
+def _one_kernel(name: str, members: list[Member], keys: tuple[Key, ...]) -> tuple[list[str], str] | None:
+    """One kernel whose layouts come from a function of the configuration, if nothing but layouts differs."""
+    parts = [merge.split(member.text) for member in members]
+    plain = parts[0].plain
+    for other in parts[1:]:
+        joined = merge.merge_plain(plain, other.plain)
+        if joined is None or [c.name for c in other.constants] != [c.name for c in parts[0].constants]:
+            return None
+        plain = joined
+    function = f"{name}_layouts"
+    arguments = [_argument(key) for key in keys]
+    names = [c.name for c in parts[0].constants]
+    lines = [
+        "@gluon.constexpr_function",
+        f"def {function}({', '.join(arguments)}):",
+        f'    """The layouts of {name} for each launch it was translated for; None for any other."""',
+    ]
+    for member, own in zip(members, parts):
+        test = _test(keys, arguments, member.rows(keys))
+        lines.append(f"    if {test}:")
+        lines.append(merge.constants_text(tuple(_assigned(c) for c in own.constants), " " * 8).rstrip("\n"))
+        lines.append(f"        return {', '.join(names)}{',' if len(names) == 1 else ''}")
+    lines.append("    return None")
+    rows = [row for member in members for row in member.rows(keys)]
+    message = contracts.quoted(contracts.translated_for(name, keys, rows))
+    head = [
+        f"layouts: gl.constexpr = {function}({', '.join(key.expression for key in keys)})",
+        f"gl.static_assert(layouts is not None, {message})",
+        *(f"{constant}: gl.constexpr = layouts[{i}]" for i, constant in enumerate(names)),
+    ]
+    every = [c for member in members for c in member.configurations]
+    texts = [text for member in members for text in (member.text, *(h.text for h in member.helpers))]
+    needed = contracts.needs(members[0].versions[0].loaded.fn, texts)
+    # What the layouts are chosen by is refused there.
+    head = [*contracts.assertions(name, needed, every, keys), *head]
+    start = len(parts[0].head)
+    return [formatted("\n".join(lines))], plain[:start] + _indented(
+        formatted("\n".join(head), len(parts[0].indent)), parts[0].indent
+    ) + plain[start:]
+
+
+def _argument(key: Key) -> str:
+    if key.kind in ("element", "dtype"):
+        return f"{key.name.removesuffix('_ptr')}_dtype"
+    return key.name
+
+
+def _test(keys: Sequence[Key], arguments: Sequence[str], rows: Sequence[tuple]) -> str:
+    """The condition on the layout function's own arguments."""
+    texts = []
+    for row in rows:
+        terms = []
+        for key, argument, value in zip(keys, arguments, row):
+            if key.kind in ("element", "dtype", "num_warps"):
+                terms.append(f"{argument} == {key.literal(value)}")
+            else:
+                terms.append(key.condition(value))
+        texts.append(" and ".join(terms))
+    return texts[0] if len(texts) == 1 else " or ".join(f"({t})" if len(keys) > 1 else t for t in texts)
+
+
+def _assigned(constant: merge.LayoutConstant) -> merge.LayoutConstant:
+    """A layout constant as a plain assignment, which host code wants."""
+    return merge.LayoutConstant(constant.name, constant.comment, f"{constant.name} = {constant.value}")
+
+
+def _dispatcher(name: str, members: list[Member], keys: tuple[Key, ...], taken: set[str]) -> tuple[list[str], str]:
+    """Private kernels, and the public one that picks among them by compile-time conditions."""
+    every = [c for member in members for c in member.configurations]
+    needed = [member.needs() for member in members]
+    shared = [
+        key
+        for key in common_keys(every)
+        if len({repr(c[key]) for c in every}) == 1 and all(need.wants(key) for need in needed)
+    ]
+    before = []
+    parts = merge.split(members[0].text)
+    asserted = contracts.assertions(name, needed[0], every, [key for key in common_keys(every) if key not in shared])
+    lines = formatted("\n".join(asserted), len(parts.indent)).splitlines() if asserted else []
+    rows = [row for member in members for row in member.rows(keys)]
+    both = len(keys) == 1 and sorted(map(repr, (row[0] for row in rows))) == ["False", "True"]
+    for number, member in enumerate(members):
+        private = _private_name(name, keys, member.rows(keys)[0], taken)
+        taken.add(private)
+        before.append(f"@gluon.jit\n{renamed_def(member.checked(name, shared), private).rstrip()}\n")
+        test = f"if {any_of(keys, member.rows(keys))}:"
+        lines += [("else:" if both else f"el{test}") if number else test, _call(private, _passed(member.text))]
+    if not both:
+        message = contracts.quoted(contracts.translated_for(name, keys, rows))
+        lines += ["else:", f"    gl.static_assert(False, {message})"]
+    text = "\n".join(lines)
+    return before, parts.head + _indented(text + "\n", parts.indent)
+
+
+def _call(name: str, arguments: Sequence[str]) -> str:
+    """A call in a branch, its arguments filling lines as a signature does."""
+    line = f"    {name}({', '.join(arguments)})"
+    if len(line) <= LINE_LENGTH - 8:
+        return line
+    filled = textwrap.wrap(", ".join(arguments), LINE_LENGTH - 12)
+    return "\n".join([f"    {name}(", *(f"        {part}" for part in filled), "    )"])
+
+
+def _private_name(name: str, keys: Sequence[Key], row: tuple, taken: set[str]) -> str:
+    tags = list(dict.fromkeys(key.tag(value) for key, value in zip(keys, row)))
+    base = f"_{name.lstrip('_')}_{'_'.join(tags)}"
+    found, n = base, 2
+    while found in taken:
+        found, n = f"{base}_{n}", n + 1
+    return found
+
+
+def _passed(text: str) -> list[str]:
+    """The arguments that hand everything on."""
+    spec = ast.parse(text).body[0].args  # type: ignore[attr-defined]
+    return [a.arg for a in [*spec.posonlyargs, *spec.args]] + [f"{a.arg}={a.arg}" for a in spec.kwonlyargs]
