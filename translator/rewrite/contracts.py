@@ -150,9 +150,25 @@ def assertions(
         if chosen:
             out.append(_assertion(kernel, [keys[i] for i in chosen], [tuple(rows[0][i] for i in chosen)]))
     varying = [i for i in range(len(keys)) if i not in fixed]
+    # Pointers that always have one type among them: the first of them stands for all.
+    alike: dict[tuple, list[int]] = {}
+    for i in varying:
+        if keys[i].kind == "element":
+            alike.setdefault(tuple(row[i] for row in rows), []).append(i)
+    for first, *others in alike.values():
+        if others:
+            varying = [i for i in varying if i not in others]
+            out.append(_same_type(kernel, [keys[i].name for i in (first, *others)]))
     if varying:
         out.append(_assertion(kernel, [keys[i] for i in varying], [tuple(row[i] for i in varying) for row in rows]))
     return out
+
+
+def _same_type(kernel: str, pointers: Sequence[str]) -> str:
+    first, *others = pointers
+    message = f"{kernel} is translated for {', '.join(pointers)} of one type"
+    condition = " and ".join(f"{name}.dtype == {first}.dtype" for name in others)
+    return f"gl.static_assert({condition}, {quoted(message)})"
 
 
 def _assertion(kernel: str, keys: Sequence[Key], rows: Sequence[tuple]) -> str:

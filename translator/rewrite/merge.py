@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import re
+import textwrap
 from dataclasses import dataclass
 
 from translator.rewrite.contracts import is_untranslated
@@ -170,8 +172,10 @@ def _blocks(left: _Text, a: list[ast.stmt], right: _Text, b: list[ast.stmt]) -> 
 def _statements(left: _Text, s: ast.stmt, right: _Text, t: ast.stmt) -> list[tuple[int, int, str]] | None:
     if left.of(s) == right.of(t):
         return []
-    if type(s) is not type(t) or not isinstance(s, (ast.If, ast.For, ast.While, ast.With)):
+    if type(s) is not type(t):
         return None
+    if not isinstance(s, (ast.If, ast.For, ast.While, ast.With)):
+        return _casts(left, s, right, t)
     if _head(s) != _head(t):
         return None
     edits = _blocks(left, s.body, right, t.body)
@@ -179,6 +183,36 @@ def _statements(left: _Text, s: ast.stmt, right: _Text, t: ast.stmt) -> list[tup
         return edits
     other = _branches(left, s.orelse, right, t.orelse)
     return None if other is None else edits + other
+
+
+class _Uncast(ast.NodeTransformer):
+    """Takes away casts to the element type of a pointer, `x.to(ptr.dtype.element_ty)`, and counts them."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        if (
+            isinstance(node.func, ast.Attribute)
+            and node.func.attr == "to"
+            and len(node.args) == 1
+            and not node.keywords
+        ):
+            if re.fullmatch(r"\w+\.dtype\.element_ty", ast.unparse(node.args[0])):
+                self.count += 1
+                return node.func.value
+        return node
+
+
+def _casts(left: _Text, s: ast.stmt, right: _Text, t: ast.stmt) -> list[tuple[int, int, str]] | None:
+    """A store's cast to the pointer's element type is not written where the value has it; with it, it is right for all."""
+    bare, cast = _Uncast(), _Uncast()
+    a = ast.unparse(bare.visit(ast.parse(textwrap.dedent(left.of(s)))))
+    b = ast.unparse(cast.visit(ast.parse(textwrap.dedent(right.of(t)))))
+    if a != b or (bare.count and cast.count):
+        return None
+    return [] if bare.count else [(*left.span(s), right.of(t))]
 
 
 def _branches(left: _Text, a: list[ast.stmt], right: _Text, b: list[ast.stmt]) -> list[tuple[int, int, str]] | None:
