@@ -193,13 +193,18 @@ def _products(spec: LaunchSpec) -> set[int]:
     return {int(np.prod(_shape(v))) for v in spec.values.values() if isinstance(v, dict) and _shape(v)}
 
 
-def variants(spec: LaunchSpec) -> list[tuple[str, dict[str, int]]]:
+MOST = 11  # variants of one launch
+
+
+def variants(spec: LaunchSpec, loops: list[str] = ()) -> list[tuple[str, dict[str, int]]]:
     """(what, changed values) of the launches to try beside the given one: all sizes ragged, and each alone at 0 and small.
+
+    Sizes that decide trip counts (`loops`) come first, since only `MOST` variants are run.
 
     What the specialization promises stays true: an argument marked divisible by 16 stays so, and none becomes 1, which Triton
     compiles apart.
     """
-    sizes = size_arguments(spec)
+    sizes = sorted(size_arguments(spec), key=lambda name: name not in loops)
     out = []
     ragged = {name: _shrunk(spec, name) for name in sizes}
     ragged = {name: value for name, value in ragged.items() if value is not None}
@@ -210,7 +215,7 @@ def variants(spec: LaunchSpec) -> list[tuple[str, dict[str, int]]]:
         small = 16 if "D" in str(spec.attrs.get(name, "")) else 5
         if small < spec.values[name]:
             out.append((f"{name} = {small}", {name: small}))
-    return out
+    return out[:MOST]
 
 
 def _shrunk(spec: LaunchSpec, name: str) -> int | None:

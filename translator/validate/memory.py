@@ -72,6 +72,13 @@ class Buffer:
         return np.repeat(record, self.granule)[: len(self.data)]
 
 
+def _spread(value, shape) -> np.ndarray:
+    """`value` broadcast to `shape`, flat."""
+    if np.shape(value) != shape:
+        value = np.broadcast_to(value, shape)
+    return np.asarray(value).reshape(-1)
+
+
 @dataclass
 class Memory:
     """All buffers of one run. `program` is the number of the program that runs now; `traffic` counts elements accessed; with
@@ -137,7 +144,7 @@ class Memory:
         flat = np.asarray(address).reshape(-1)
         lanes = None
         if mask is not None:
-            on = np.broadcast_to(mask, np.shape(address)).reshape(-1)
+            on = _spread(mask, np.shape(address))
             if not on.all():
                 lanes = np.flatnonzero(on)
                 flat = flat[lanes]
@@ -156,7 +163,7 @@ class Memory:
             if other is None:
                 full = np.zeros(on.size, values.dtype)
             else:
-                full = np.broadcast_to(other, np.shape(address)).reshape(-1).astype(values.dtype, copy=True)
+                full = _spread(other, np.shape(address)).astype(values.dtype, copy=True)
             full[lanes] = values
             values = full
         return values.reshape(shape)[()]
@@ -173,9 +180,9 @@ class Memory:
         dtype = stored(element)
         size = dtype.itemsize
         flat = np.asarray(address).reshape(-1)
-        bits = np.asarray(encode(np.broadcast_to(value, np.shape(address)).reshape(-1), element)).astype(dtype, copy=False)
+        bits = np.asarray(encode(_spread(value, np.shape(address)), element)).astype(dtype, copy=False)
         if mask is not None:
-            on = np.broadcast_to(mask, np.shape(address)).reshape(-1)
+            on = _spread(mask, np.shape(address))
             if not on.all():
                 flat, bits = flat[on], bits[on]
         if not flat.size:

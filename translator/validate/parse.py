@@ -53,6 +53,7 @@ class Op:
     regions: list[Region] = field(default_factory=list)
     tail: str = ""
     line: int = 0
+    attributes: dict = field(default_factory=dict)
 
     @cached_property
     def place(self) -> Place:
@@ -99,11 +100,17 @@ class Op:
 
     def attribute(self, name: str, default=None):
         """Integer, boolean or string attribute `name`; `default` when it is not printed."""
+        if name not in self.attributes:
+            self.attributes[name] = self._attribute(name)
+        value = self.attributes[name]
+        return default if value is None else value
+
+    def _attribute(self, name: str):
         found = re.search(rf"(?<![\w.]){re.escape(name)} = ([^,}}>]+(?:<[^>]*>)?)", self.text + self.tail)
         if not found:
             if re.search(rf"[{{,] ?{re.escape(name)}[,}}]", self.text):
                 return True
-            return default
+            return None
         value = found.group(1).split(" : ")[0].strip()
         if value in ("true", "false"):
             return value == "true"

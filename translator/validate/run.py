@@ -25,12 +25,13 @@ from translator.validate.memory import Memory
 from translator.validate.partitions import SCHEDULES
 from translator.validate.parse import Module, ParseError, parse_module
 from translator.validate.result import ValidationResult
+from translator.validate.slices import loop_parameters
 
 STEP_COST = 8.0  # microseconds per op, and per element of global traffic: measured on one core of a 2020s server
 TRAFFIC_COST = 0.05
 BUDGET = 600_000.0  # microseconds per side that the programs of one launch may take by that estimate
 VARIANT_BUDGET = 100_000.0
-FEWEST = 4  # programs that are always run
+FEWEST = 2  # programs that are always run
 
 
 def validate_pair(
@@ -89,7 +90,7 @@ class _Pair:
         inputs, result = self._first(inputs)
         ran = []
         if with_variants and result.status == "validated":
-            for what, changed in variants(self.spec):
+            for what, changed in variants(self.spec, loop_parameters(self.source)):
                 try:
                     other = self.run(with_values(inputs, self.spec, changed, what), VARIANT_BUDGET)
                 except (_SourceFault, NotRunnable):
