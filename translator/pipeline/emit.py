@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,12 @@ from translator.rewrite.webs import Definition, Web
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter
+
+
+# A base that moves costs about five scalar instructions per tile (a 64-bit addition and a new buffer descriptor), offsets
+# that move cost two vector instructions per load.
+FEWEST_LOADS = 2
+ELEMENT_BYTES = {"fp64": 8, "int64": 8, "fp32": 4, "int32": 4, "uint32": 4, "fp16": 2, "bf16": 2, "int16": 2, "uint16": 2}
 
 
 @dataclass
@@ -40,6 +47,10 @@ class PipelinedLoop:
     plan: PipelinePlan
     buffers: str
     ahead: str
+    slot: str  # of the tile that this iteration reads
+    free: str  # of the tile that is copied ahead
+    tile: str  # loop variable of the prologue
+    counter: str  # of iterations, where the loop index is not one from 0; else empty
     index_names: list[ast.Name] = field(default_factory=list)
     ahead_of: dict[ast.stmt, ast.stmt] = field(default_factory=dict)  # statement -> its copy for tiles ahead
     rings: list[Ring] = field(default_factory=list)
@@ -57,7 +68,7 @@ class Read:
     ring: Ring
 
     def text(self, rw: "FunctionRewriter", layout: Layout) -> str:
-        slot = f"{self.ring.smem}.index({_slot(rw, self.loop, self.loop.plan.index)})"
+        slot = f"{self.ring.smem}.index({self.loop.slot})"
         if self.loop.copies and rw.unit.target.family == "cdna4":
             return f"{_module(rw)}.load_shared_relaxed({slot}, {rw.names.spell(layout)})"
         return f"{slot}.load({rw.names.spell(layout)})"
@@ -84,8 +95,9 @@ def _unsupported(rw: "FunctionRewriter", plan: PipelinePlan) -> str | None:
 
 
 def _set_up(rw: "FunctionRewriter", plan: PipelinePlan) -> None:
-    ahead = _fresh(rw, f"{plan.index}_ahead")
-    loop = PipelinedLoop(plan, _buffers_parameter(rw, plan), ahead)
+    counter = _fresh(rw, "tile") if plan.low is not None else ""
+    names = [_fresh(rw, name) for name in (f"{plan.index}_ahead", "slot", "free_slot", "t")]
+    loop = PipelinedLoop(plan, _buffers_parameter(rw, plan), *names, counter)
     index_web = rw.webs.of_definition[(plan.loop, plan.index)]
     renamed: dict[int, Web] = {}
     for web in plan.shared:
@@ -153,8 +165,15 @@ def _move_bases(rw: "FunctionRewriter", loop: PipelinedLoop) -> None:
             and all(load.shrinking and load.staged.copy != "global" for load in followers)
             and all(n in direct for n in uses)
             and not state.split.wide
+            and all(_instructions(rw, load) >= FEWEST_LOADS for load in followers)
         ):
             state.split = replace(state.split, base="", moves=True)
+
+
+def _instructions(rw: "FunctionRewriter", load: PipelinedLoad) -> int:
+    """Memory instructions per wave and tile, at 16 bytes per lane."""
+    lanes = rw.unit.num_warps * rw.unit.target.warp_size
+    return math.prod(load.staged.shape) * ELEMENT_BYTES.get(rw.tensor(load.call).dtype, 1) // (16 * lanes)
 
 
 def _pointer_name(call: ast.Call) -> str | None:
@@ -189,15 +208,12 @@ def _module(rw: "FunctionRewriter") -> str:
     return "async_copy"
 
 
-def _tile_number(rw: "FunctionRewriter", loop: PipelinedLoop, index: str) -> str:
-    """The number of the iteration whose loop index is `index`."""
-    plan = loop.plan
-    text = index if plan.low is None else f"({index} - {operand(rw.emit(plan.low))})"
-    return text if plan.step is None else f"{text} // {operand(rw.emit(plan.step))}"
-
-
-def _slot(rw: "FunctionRewriter", loop: PipelinedLoop, index: str) -> str:
-    return f"{_tile_number(rw, loop, index)} % {loop.buffers}"
+def _tile_number(rw: "FunctionRewriter", loop: PipelinedLoop) -> str:
+    """The number of the iteration, not negative."""
+    if loop.counter:
+        return loop.counter
+    step = loop.plan.step
+    return loop.plan.index if step is None else f"{loop.plan.index} // {operand(rw.emit(step))}"
 
 
 def _distance(rw: "FunctionRewriter", loop: PipelinedLoop) -> str:
@@ -208,8 +224,8 @@ def _distance(rw: "FunctionRewriter", loop: PipelinedLoop) -> str:
     return f"{operand(tiles)} * {operand(rw.emit(loop.plan.step))}"
 
 
-def _fetch(rw: "FunctionRewriter", loop: PipelinedLoop, ring: Ring, slot: str, condition: str, alone: bool) -> str:
-    """The statement that fetches one tile: to LDS, or to registers (`alone`: right on to its slot)."""
+def _fetch(rw: "FunctionRewriter", loop: PipelinedLoop, ring: Ring, slot: str, condition: str) -> str:
+    """The statement that fetches one tile: to LDS slot `slot`, or to registers; `condition`: it is not past the end."""
     node, staged, fact = ring.fetch, ring.load.staged, rw.tensor(ring.load.call)
     given = calls.bind(rw, node, calls.callee_of(rw, node))
     pointer = given["pointer"]
@@ -232,12 +248,11 @@ def _fetch(rw: "FunctionRewriter", loop: PipelinedLoop, ring: Ring, slot: str, c
     if mask_text:
         arguments.append(f"mask={mask_text}")
     if masked and other is not None and not calls._is_none(rw, other):
+        # Lanes that a buffer access masks off read as zero; other accesses leave what was there.
         if not calls._is_zero(rw, other):
             arguments.append(f"other={rw.operand_in(other, fact, staged.source)}")
-        elif not use_buffer and not loop.copies:
+        elif not use_buffer:
             arguments.append(f"other={rw.emit(other)}")
-    elif mask_text and not use_buffer and not loop.copies:
-        arguments.append("other=0")
     modifier = given.get("cache_modifier")
     if modifier is not None and not calls._is_empty(rw, modifier):
         arguments.append(f"{'cache' if use_buffer and not loop.copies else 'cache_modifier'}={rw.emit(modifier)}")
@@ -271,8 +286,12 @@ def _allocate(rw: "FunctionRewriter", loop: PipelinedLoop, ring: Ring) -> str:
     staged = ring.load.staged
     rw.names.suggest(staged.shared, f"{ring.load.name}_shared", 1, ring.load.line)
     shape = ", ".join([loop.buffers, *map(str, staged.shape)])
-    dtype = dots.DTYPE.get(rw.tensor(ring.load.call).dtype, rw.tensor(ring.load.call).dtype)
-    return f"{ring.smem} = gl.allocate_shared_memory(gl.{dtype}, [{shape}], {rw.names.spell(staged.shared)})"
+    dtype = f"gl.{dots.DTYPE.get(rw.tensor(ring.load.call).dtype, rw.tensor(ring.load.call).dtype)}"
+    pointer = calls.bind(rw, ring.fetch, calls.callee_of(rw, ring.fetch))["pointer"]
+    if not rw.path and (access := pointers.access_of(rw, pointer, staged.source)) is not None:
+        # Element types that differ between launches then make no difference to the text.
+        dtype = f"{access.root}.dtype.element_ty"
+    return f"{ring.smem} = gl.allocate_shared_memory({dtype}, [{shape}], {rw.names.spell(staged.shared)})"
 
 
 def _rename(loop: PipelinedLoop, index: str) -> None:
@@ -314,7 +333,7 @@ def emit_statement(rw: "FunctionRewriter", s: ast.stmt) -> bool:
     group = _group(loop, s)
     if not group:
         return True
-    lines = [_fetch(rw, loop, r, _slot(rw, loop, loop.ahead), _condition(rw, loop, loop.ahead), False) for r in group]
+    lines = [_fetch(rw, loop, ring, loop.free, _condition(rw, loop, loop.ahead)) for ring in group]
     if loop.copies and group[-1] is loop.rings[-1]:
         lines.append(f"{_module(rw)}.commit_group()")
     start = rw.source.span(s)[0]
@@ -371,22 +390,27 @@ def emit_loop(rw: "FunctionRewriter", s: ast.For) -> bool:
 def _top_lines(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
     plan = loop.plan
     lines = []
+    number = _tile_number(rw, loop)
+    if loop.counter or plan.step is not None:
+        lines.append(f"gl.assume({loop.counter or plan.index} >= 0)")
+    lines.append(f"{loop.slot} = {number} % {loop.buffers}")
     if loop.copies:
+        lines.append(f"{loop.free} = gl.where({loop.slot} == 0, {loop.buffers} - 1, {loop.slot} - 1)")
         lines += [
             "# This tile has landed, and every warp is done with the slot that the next copy fills.",
             f"{_module(rw)}.wait_group({loop.buffers} - 2)",
         ]
-    uses_ahead = loop.copies or loop.index_names or not all(load.covered for load in plan.loads)
+    uses_ahead = loop.index_names or not all(load.covered for load in plan.loads)
     if uses_ahead:
         lines.append(f"{loop.ahead} = {plan.index} + {_distance(rw, loop)}")
     return lines
 
 
 def _tail_lines(rw: "FunctionRewriter", loop: PipelinedLoop, indent: str) -> list[str]:
+    counting = [f"{indent}{loop.counter} += 1"] if loop.counter else []
     if loop.copies:
-        return []
-    slot = _slot(rw, loop, loop.plan.index)
-    return [indent + _store(rw, ring, slot) for ring in loop.rings]
+        return counting
+    return [indent + _store(rw, ring, loop.slot) for ring in loop.rings] + counting
 
 
 def _after_lines(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
@@ -415,7 +439,7 @@ def _prologue(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
     tail = " Tiles past the end are masked out and still counted." if loop.copies else ""
     lines.append("")
     lines.append(f"# Prologue: the first tiles are {what} before the loop.{tail}")
-    lines.append(f"for t in gl.static_range({tiles}):")
+    lines.append(f"for {loop.tile} in gl.static_range({tiles}):")
     index = _prologue_index(rw, loop)
     _rename(loop, index)
     body: list[str] = []
@@ -426,18 +450,19 @@ def _prologue(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
             body.append(_render(rw, loop.ahead_of[atom]).replace("\n" + rw.source.indent(atom), "\n"))
         for ring in loop.rings:
             if ring.load.statement is atom:
-                body.append(_fetch(rw, loop, ring, "t", condition, True))
+                body.append(_fetch(rw, loop, ring, loop.tile, condition))
                 fetched.append(ring)
                 if loop.copies and len(fetched) == len(loop.rings):
                     body.append(f"{_module(rw)}.commit_group()")
     if not loop.copies:
-        body += [_store(rw, ring, "t") for ring in fetched]
-    return lines + ["    " + line.replace("\n", "\n    ") for line in body]
+        body += [_store(rw, ring, loop.tile) for ring in fetched]
+    lines += ["    " + line.replace("\n", "\n    ") for line in body]
+    return [*lines, f"{loop.counter} = 0"] if loop.counter else lines
 
 
 def _prologue_index(rw: "FunctionRewriter", loop: PipelinedLoop) -> str:
     plan = loop.plan
-    text = "t" if plan.step is None else f"t * {operand(rw.emit(plan.step))}"
+    text = loop.tile if plan.step is None else f"{loop.tile} * {operand(rw.emit(plan.step))}"
     return text if plan.low is None else f"{operand(rw.emit(plan.low))} + {text}"
 
 
