@@ -196,6 +196,45 @@ def parity(
     )
 
 
+Timeout60 = Annotated[float, typer.Option("--timeout", metavar="SECONDS", help="Limit for one compiler job.")]
+OneTarget = Annotated[Optional[str], typer.Option("-t", "--target", metavar="TARGET", help="Architecture such as gfx950.")]
+
+
+@app.command()
+def diff(
+    context: typer.Context,
+    source: Annotated[str, typer.Argument(help="The Triton source: a file or a module.")],
+    out: Annotated[
+        Optional[str],
+        typer.Argument(help="Its translation; left out: NAME_TARGET.py beside the source, or translated on the spot."),
+    ] = None,
+    target: OneTarget = None,
+    launches: Launches = None,
+    kernel: Kernels = None,
+    format: Annotated[
+        str, typer.Option("--format", metavar="FORMAT", help="side (terminal), unified, html or github (comment).")
+    ] = "side",
+    output: Annotated[Optional[str], typer.Option("-o", "--output", metavar="FILE", help="Write there.")] = None,
+    context_lines: Annotated[
+        int, typer.Option("--context", "-U", min=0, metavar="N", help="Unchanged lines around a change.")
+    ] = 3,
+    full: Annotated[bool, typer.Option("--all", help="Fold nothing.")] = False,
+    parity: Annotated[
+        bool, typer.Option("--parity/--no-parity", help="In a github summary, compare with Triton's own compile.")
+    ] = True,
+    import_hosts: Import = False,
+    assignments: Assignments = None,
+    timeout: Timeout60 = 60.0,
+) -> int:
+    """Review a translation beside its source: what changed, and why."""
+    from translator.cli.diff_command import DiffOptions, run_diff
+    from translator.cli.review_inputs import ReviewOptions
+
+    names, pairs = tuple(kernel or ()), tuple(assignments or ())
+    review = ReviewOptions(source, out, target, launches, names, pairs, import_hosts, timeout)
+    return run_diff(review, DiffOptions(format, output, -1 if full else context_lines, parity), context.obj)
+
+
 @app.command()
 def targets(context: typer.Context, json: Json = None) -> int:
     """Print what is supported on each target and how it is mapped."""
