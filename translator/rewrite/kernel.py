@@ -13,7 +13,7 @@ def rewrite_kernel(launch: TracedLaunch) -> EmittedKernel:
     small = frozenset(
         name for name, flags in launch.spec.attrs.items() if isinstance(flags, str) and "S" in flags
     )
-    unit = Unit(launch.trace, launch.anchors, launch.target, launch.num_warps, small, launch.buffer_atomics)
+    unit = Unit(launch.trace, launch.anchors, launch.target, launch.num_warps, small, buffer_atomics=launch.buffer_atomics)
     unit.staging = launch.staging
     rewriter = FunctionRewriter(unit, launch.trace.frames[0], ())
     text = rewriter.rewrite()
