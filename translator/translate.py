@@ -79,9 +79,11 @@ def output_text(
     """The output file, and notes: the source file with its kernels replaced, or in batch mode the kernels alone."""
     loaded = versions[0].loaded
     facts = SourceFacts(loaded.path, _digest(loaded.text), request.target, __version__, assumed)
-    if request.standalone:
+    general = request.fallback == "general"
+    if request.standalone and not general:
         return standalone_module(versions, facts)
-    text, notes = whole_file(loaded.text, versions, facts)
+    # The general kernel is the author's, with all that it needs around it.
+    text, notes = whole_file(loaded.text, versions, facts, general)
     asked = {v.loaded.qualname for v in versions}
     kernels = list_kernels(loaded.path, request.search_path)
     notes += tuple(

@@ -121,6 +121,8 @@ def common_keys(configurations: Iterable[Configuration]) -> list[Key]:
 
 def distinguishing_keys(groups: Sequence[Sequence[Configuration]]) -> tuple[Key, ...] | None:
     """The fewest keys whose values tell every configuration of one group from those of all others, or None."""
+    if len(groups) == 1:
+        return ()
     keys = common_keys(c for group in groups for c in group)
     rank = {"element": 0, "dtype": 0, "constexpr": 1, "given": 2, "num_warps": 3}
     varying = [k for k in keys if len({repr(c[k]) for group in groups for c in group}) > 1]

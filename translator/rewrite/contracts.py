@@ -152,16 +152,17 @@ def assertions(
     varying = [i for i in range(len(keys)) if i not in fixed]
     # Pointers that always have one type among them: the first of them stands for all.
     alike: dict[tuple, list[int]] = {}
+    same = []
     for i in varying:
         if keys[i].kind == "element":
             alike.setdefault(tuple(row[i] for row in rows), []).append(i)
     for first, *others in alike.values():
         if others:
             varying = [i for i in varying if i not in others]
-            out.append(_same_type(kernel, [keys[i].name for i in (first, *others)]))
+            same.append(_same_type(kernel, [keys[i].name for i in (first, *others)]))
     if varying:
         out.append(_assertion(kernel, [keys[i] for i in varying], [tuple(row[i] for i in varying) for row in rows]))
-    return out
+    return out + same
 
 
 def _same_type(kernel: str, pointers: Sequence[str]) -> str:

@@ -40,13 +40,15 @@ class KernelVersion:
 
 @dataclass(frozen=True)
 class Family:
-    """A public kernel. before: complete definitions that belong in front of it; text: its `def`, without decorators."""
+    """A public kernel. before: complete definitions that belong in front of it; text: its `def`, without decorators;
+    served: what each launch has of the facts that the text is tied to."""
 
     name: str
     versions: tuple[KernelVersion, ...]
     before: tuple[str, ...]
     text: str
     contract: contracts.RunTimeContract
+    served: tuple[Configuration, ...]
     notes: tuple[str, ...] = ()
 
     @property
@@ -148,7 +150,12 @@ def build_family(versions: Sequence[KernelVersion], pool: HelperPool) -> Family:
         before, text = by_layouts
     else:
         before, text = _dispatcher(name, members, keys, pool.taken)
-    return Family(name, tuple(versions), tuple(before), text, contract, tuple(notes))
+    served = tuple(
+        {key: value for key, value in c.items() if key in keys or member.needs().wants(key)}
+        for member in members
+        for c in member.configurations
+    )
+    return Family(name, tuple(versions), tuple(before), text, contract, served, tuple(notes))
 
 
 @dataclass(frozen=True)
@@ -169,9 +176,9 @@ class Member:
     def needs(self) -> contracts.Needs:
         return contracts.needs(self.versions[0].loaded.fn, [self.text, *(h.text for h in self.helpers)])
 
-    def checked(self, kernel: str, elsewhere: Sequence[Key] = ()) -> str:
-        """The text with its contract at the top, but for what is checked elsewhere."""
-        return with_assertions(self.text, contracts.assertions(kernel, self.needs(), self.configurations, elsewhere))
+    def checked(self, kernel: str) -> str:
+        """The text with its contract at the top."""
+        return with_assertions(self.text, contracts.assertions(kernel, self.needs(), self.configurations))
 
 
 def with_assertions(text: str, assertions: Sequence[str]) -> str:
@@ -268,22 +275,50 @@ def _dispatcher(name: str, members: list[Member], keys: tuple[Key, ...], taken: 
         if len({repr(c[key]) for c in every}) == 1 and all(need.wants(key) for need in needed)
     ]
     before = []
+    head, own = _public_head(members)
     parts = merge.split(members[0].text)
     asserted = contracts.assertions(name, needed[0], every, [key for key in common_keys(every) if key not in shared])
     lines = formatted("\n".join(asserted), len(parts.indent)).splitlines() if asserted else []
-    rows = [row for member in members for row in member.rows(keys)]
-    both = len(keys) == 1 and sorted(map(repr, (row[0] for row in rows))) == ["False", "True"]
+    # All of the contract is here: autotuning passes over a configuration only if the kernel itself refuses it.
+    tested = [
+        key
+        for key in common_keys(every)
+        if key in keys or (key not in shared and any(need.wants(key) for need in needed))
+    ]
+    rows = [row for member in members for row in member.rows(tested)]
+    both = len(tested) == 1 and sorted(map(repr, (row[0] for row in rows))) == ["False", "True"]
     for number, member in enumerate(members):
         private = _private_name(name, keys, member.rows(keys)[0], taken)
         taken.add(private)
-        before.append(f"@gluon.jit\n{renamed_def(member.checked(name, shared), private).rstrip()}\n")
-        test = f"if {any_of(keys, member.rows(keys))}:"
-        lines += [("else:" if both else f"el{test}") if number else test, _call(private, _passed(member.text))]
+        before.append(f"@gluon.jit\n{renamed_def(member.text, private).rstrip()}\n")
+        test = any_of(tested, member.rows(tested))
+        test = f"if {test}:" if len(test) < LINE_LENGTH - 12 else f"if ({_filled(test)}):"
+        lines += [("else:" if both else f"el{test}") if number else test, _call(private, _passed(member.text, own))]
     if not both:
-        message = contracts.quoted(contracts.translated_for(name, keys, rows))
-        lines += ["else:", f"    gl.static_assert(False, {message})"]
-    text = "\n".join(lines)
-    return before, parts.head + _indented(text + "\n", parts.indent)
+        message = contracts.quoted(contracts.translated_for(name, tested, rows))
+        refusal = formatted(f"gl.static_assert(False, {message})", len(parts.indent) + 4)
+        lines += ["else:", *_indented(refusal, "    ").splitlines()]
+    return before, head + _indented("\n".join(lines) + "\n", parts.indent)
+
+
+def _public_head(members: list[Member]) -> tuple[str, set[str]]:
+    """The signature of the public kernel, and the arguments that it does not have.
+
+    Arguments that the translation added (`NUM_BUFFERS`) are public only if all translations have the same.
+    """
+    head = merge.split(members[0].text).head
+    if len({ast.dump(ast.parse(m.text).body[0].args) for m in members}) == 1:  # type: ignore[attr-defined]
+        return head, set()
+    source = {p.name for p in members[0].versions[0].loaded.fn.params}
+    own = {name for m in members for name in _arguments(m.text)} - source
+    for name in sorted(own):
+        head = re.sub(rf"\n?[ ]*\b{name}: gl\.constexpr = [^,)\n]+,?", "", head, count=1)
+    return head, own
+
+
+def _filled(condition: str) -> str:
+    """A long condition, one term per line, inside parentheses."""
+    return "\n        " + condition.replace(" and ", "\n        and ").replace(" or ", "\n        or ") + "\n    "
 
 
 def _call(name: str, arguments: Sequence[str]) -> str:
@@ -304,7 +339,13 @@ def _private_name(name: str, keys: Sequence[Key], row: tuple, taken: set[str]) -
     return found
 
 
-def _passed(text: str) -> list[str]:
-    """The arguments that hand everything on."""
+def _arguments(text: str) -> list[str]:
     spec = ast.parse(text).body[0].args  # type: ignore[attr-defined]
-    return [a.arg for a in [*spec.posonlyargs, *spec.args]] + [f"{a.arg}={a.arg}" for a in spec.kwonlyargs]
+    return [a.arg for a in [*spec.posonlyargs, *spec.args, *spec.kwonlyargs]]
+
+
+def _passed(text: str, own: set[str]) -> list[str]:
+    """The arguments that hand everything on but for the private kernel's own."""
+    spec = ast.parse(text).body[0].args  # type: ignore[attr-defined]
+    given = [a.arg for a in [*spec.posonlyargs, *spec.args]] + [f"{a.arg}={a.arg}" for a in spec.kwonlyargs]
+    return [text for text in given if text.partition("=")[0] not in own]

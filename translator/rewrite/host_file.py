@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import types
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from typing import Any
 from triton.runtime.jit import JITFunction
 
 from translator.diagnostics import Diagnostic, TranslationError
+from translator.rewrite import fallback
 from translator.rewrite.contracts import guard
 from translator.rewrite.family import Family, Helper, HelperPool, KernelVersion, place_of
 from translator.rewrite.file_text import FileText, binds, unused_imports
@@ -35,8 +37,12 @@ class Replacement:
     hook: str = ""  # the statement that installs it, or the decorator that does
 
 
-def whole_file(text: str, versions: Sequence[KernelVersion], facts: SourceFacts) -> tuple[str, tuple[str, ...]]:
+def whole_file(
+    text: str, versions: Sequence[KernelVersion], facts: SourceFacts, general: bool = False
+) -> tuple[str, tuple[str, ...]]:
     """`text`, the file of the kernels, with them translated; -> the new text and notes.
+
+    general: keep each kernel as it was written too, under a launcher that picks (`fallback.py`).
 
     Raises: TranslationError `other-file` for a kernel that another file defines, or for names that collide.
     """
@@ -50,12 +56,12 @@ def whole_file(text: str, versions: Sequence[KernelVersion], facts: SourceFacts)
                     "other-file", "the kernel is only imported here", facts.path, why=why, help="translate that file"
                 )
             )
-    return _Rewriting(FileText(text), versions, facts).result()
+    return _Rewriting(FileText(text), versions, facts, general).result()
 
 
 class _Rewriting:
-    def __init__(self, file: FileText, versions: Sequence[KernelVersion], facts: SourceFacts):
-        self.file, self.versions, self.facts = file, versions, facts
+    def __init__(self, file: FileText, versions: Sequence[KernelVersion], facts: SourceFacts, general: bool):
+        self.file, self.versions, self.facts, self.general = file, versions, facts, general
         self.prelude = Prelude()
         self.jit_names = _jit_names(file.tree) | {
             d.name for v in versions for d in v.loaded.decorators if d.kind == "jit"
@@ -105,7 +111,8 @@ class _Rewriting:
         kernels = {place_of(v.loaded.fn) for v in self.versions}
         kept: set[tuple] = set()
         while True:
-            outside = self.file.names_outside(self.lines_of(self.translated - kept))
+            gone = self.translated - kept - (kernels if self.general else set())
+            outside = self.file.names_outside(self.lines_of(gone))
             found = {key for key in self.translated - kernels if key[2] in outside}
             if found <= kept:
                 return kept
@@ -117,6 +124,7 @@ class _Rewriting:
         copies = [h for h in self.pool.helpers if not self.here(h.fn)]
         self.needs()
         blocks = [d.strip() for d in self.prelude.definitions if "\n" in d] + [jit_text(h).strip() for h in copies]
+        blocks += [fallback.LAUNCHER] if self.general else []
         if blocks:
             first = min((self.file.top_statement(r.node) for r in replacements), key=lambda s: s.lineno)
             at = self.file.start_with_comments(first)
@@ -156,6 +164,8 @@ class _Rewriting:
     def kernel(self, family: Family) -> Replacement:
         loaded = family.loaded
         node = self.file.function_at(loaded.line)
+        if self.general:
+            return self.with_general(family, node)
         if not family.contract:
             return Replacement(node, family.text, family.before)
         above = [d.kind for d in loaded.decorators if d.kind != "jit"]
@@ -171,6 +181,20 @@ class _Rewriting:
             f"def _checked_{family.name}(kernel):\n    kernel.add_pre_run_hook(_check_{family.name})\n    return kernel"
         )
         return Replacement(node, family.text, (*family.before, check, install), hook=f"@_checked_{family.name}")
+
+    def with_general(self, family: Family, node: ast.FunctionDef) -> Replacement:
+        if node not in self.file.tree.body:
+            place = self.facts.path, node.lineno, node.col_offset + 1
+            why = "the launcher takes its name at the top level of the file"
+            raise TranslationError(
+                Diagnostic("fallback", f"{family.name} is defined inside something else", *place, why)
+            )
+        picked_later = any(d.kind != "jit" for d in family.loaded.decorators)
+        after = (
+            renamed(self.file, node, f"{family.name}_general"),
+            f"{fallback.fits_function(family, picked_later)}\n\n\n{fallback.installed(family)}",
+        )
+        return Replacement(node, family.text, family.before, after)
 
     def edits_of(self, r: Replacement) -> list[tuple[int, int, str]]:
         top = self.file.top_statement(r.node)
@@ -229,6 +253,7 @@ class _Rewriting:
 
     def imports_edit(self) -> tuple[int, int, str]:
         lines = set(BASE_IMPORTS) | self.prelude.imports
+        lines |= set(fallback.LAUNCHER_IMPORTS if self.general else ())
         for version in self.versions:
             lines |= version.emitted.record.imports
         missing = [
@@ -247,6 +272,14 @@ class _Rewriting:
 
     def header_edit(self) -> tuple[int, int, str]:
         return self.file.header_edit(header(self.families, self.facts))
+
+
+def renamed(file: FileText, node: ast.FunctionDef, name: str) -> str:
+    """A function of the file with its decorators, as the author wrote it but for its name."""
+    first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+    start, end = file.def_span(node)
+    text = file.text[file.starts[first - 1] : start], file.text[start:end]
+    return text[0] + re.sub(r"^def\s+\w+", f"def {name}", text[1], count=1)
 
 
 def _jit_names(tree: ast.Module) -> set[str]:

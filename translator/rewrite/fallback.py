@@ -1,0 +1,119 @@
+"""`--fallback general`: the kernel as it was written stays beside its translation, and a launcher picks per launch.
+
+The general kernel is the author's own text: it makes no assumption that the source did not make, so that whatever the
+source accepted is still accepted. What only the compiler sees (a tile size from a heuristic) is picked by the
+translation's own `static_assert`s, which fail before anything is launched.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from translator.rewrite.contracts import RunTimeContract, names_tuple
+from translator.rewrite.family import Family
+
+LAUNCHER_IMPORTS = (
+    "from triton.compiler.errors import CompilationError",
+    "from triton.runtime import KernelInterface",
+)
+
+LAUNCHER = '''class _OrGeneral(KernelInterface):
+    """Launches `fn`, or `general` where the arguments are outside what `fn` was translated for."""
+
+    def __init__(self, fn, general, fits):
+        self.fn, self.general, self.fits = fn, general, fits
+
+    def run(self, *args, **kwargs):
+        if not self.fits(dict(zip(self.fn.arg_names, args)) | kwargs):
+            return self.general.run(*args, **kwargs)
+        try:
+            return self.fn.run(*args, **kwargs)
+        except CompilationError:  # a static_assert; nothing was launched yet
+            return self.general.run(*args, **kwargs)
+
+    def __getattr__(self, name):
+        return getattr(self.fn, name)'''
+
+# How torch calls the element types that Triton's spelling does not give away.
+_TORCH_NAMES = {
+    "fp16": "float16",
+    "bf16": "bfloat16",
+    "fp32": "float32",
+    "fp64": "float64",
+    "fp8e4nv": "float8_e4m3fn",
+    "fp8e4b8": "float8_e4m3fnuz",
+    "fp8e5": "float8_e5m2",
+    "fp8e5b16": "float8_e5m2fnuz",
+    "i1": "bool",
+    "u1": "bool",
+    "B": "bool",
+}
+
+
+def torch_name(element: str) -> str:
+    """`fp16` -> `float16`, `i32` -> `int32`."""
+    if element in _TORCH_NAMES:
+        return _TORCH_NAMES[element]
+    return element.replace("u", "uint").replace("i", "int") if element[0] == "i" else element.replace("u", "uint")
+
+
+def served_rows(family: Family) -> list[dict[str, Any]]:
+    """What the arguments of a launch show of each configuration the family serves: dtypes, values, num_warps."""
+    rows: list[dict[str, Any]] = []
+    for values in family.served:
+        row: dict[str, Any] = {}
+        for key, value in values.items():
+            if key.kind == "element":
+                row[key.name] = torch_name(value)
+            elif key.kind in ("constexpr", "num_warps"):
+                row[key.name] = value
+        if row not in rows:
+            rows.append(row)
+    return rows
+
+
+def fits_function(family: Family, picked_later: bool) -> str:
+    """`_fits_<kernel>(given)`: whether the translation serves a launch with these arguments.
+
+    picked_later: autotune or heuristics decide the number of warps, so a launch that does not name it may have any.
+    """
+    contract: RunTimeContract = family.contract
+    name = family.name
+    rows = served_rows(family)
+    lines = [
+        f"def _fits_{name}(given):",
+        f'    """Whether the translated {name} serves a launch with these arguments."""',
+    ]
+    if contract.within_2gib:
+        lines += [
+            f"    for name in {names_tuple(contract.within_2gib)}:",
+            '        storage = getattr(given.get(name), "untyped_storage", None)',
+            "        if storage is not None and storage().size() > 2**31 - 1:",
+            "            return False",
+        ]
+    if contract.non_negative:
+        lines += [
+            f"    if any(isinstance(given.get(name), int) and given[name] < 0 for name in {names_tuple(contract.non_negative)}):",
+            "        return False",
+        ]
+    lines += [
+        "    served = (",
+        *(f"        {_dict(row)}," for row in rows),
+        "    )",
+        *([] if picked_later else ['    given = {"num_warps": 4} | given  # as Triton launches without a number']),
+        '    seen = {name: str(x.dtype).rpartition(".")[2] if hasattr(x, "dtype") else x for name, x in given.items()}',
+        "    return any(all(seen.get(name, value) == value for name, value in row.items()) for row in served)",
+    ]
+    return "\n".join(lines)
+
+
+def _dict(row: dict[str, Any]) -> str:
+    items = (f"{json.dumps(k)}: {json.dumps(v) if isinstance(v, str) else repr(v)}" for k, v in row.items())
+    return "{" + ", ".join(items) + "}"
+
+
+def installed(family: Family) -> str:
+    """The statement that puts the launcher under the public name."""
+    name = family.name
+    return f"{name} = _OrGeneral({name}, {name}_general, _fits_{name})"
