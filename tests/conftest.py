@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 
 import pytest
 
@@ -10,6 +11,9 @@ import fixture_set
 
 # The warning that Triton prints while this is unset would fill the captured output; 1 is the default of Triton 3.9.
 os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
+# Results of earlier runs of gluonize must not make a test pass; a test of the cache uses a folder of its own.
+_CACHE = tempfile.TemporaryDirectory(prefix="gluonize-tests-")
+os.environ["GLUONIZE_CACHE_DIR"] = _CACHE.name
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

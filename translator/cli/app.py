@@ -47,6 +47,7 @@ Assignments = Annotated[
         "--set", metavar="NAME=VALUE", help="A type or value for a launch derived from the source; repeatable."
     ),
 ]
+Cache = Annotated[bool, typer.Option("--cache/--no-cache", help="Use the results of earlier runs.")]
 
 
 def _print_version(wanted: bool) -> None:
@@ -70,6 +71,10 @@ def global_options(
     if color not in ("auto", "always", "never"):
         raise typer.BadParameter("auto, always or never", param_hint="--color")
     context.obj = Verbosity(verbose, quiet, color)
+    if verbose:
+        from translator.cli.logs import log_to_stderr
+
+        log_to_stderr()
 
 
 @app.command()
@@ -118,6 +123,7 @@ def translate(
         bool, typer.Option("--parity/--no-parity", help="Compare with Triton's own compile of the source.")
     ] = True,
     compile: Annotated[bool, typer.Option("--compile/--no-compile", help="Compile what was written.")] = True,
+    cache: Cache = True,
 ) -> int:
     """Translate the kernels of SOURCE, or of every launch, and check the result."""
     from translator.cli.translate_command import TranslateOptions, run_translate
@@ -144,6 +150,7 @@ def translate(
             validate=validate,
             parity=parity,
             compile=compile,
+            cache=cache,
         ),
         context.obj,
     )

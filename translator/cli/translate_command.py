@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +21,8 @@ __all__ = ["TranslateOptions", "run_translate"]
 def run_translate(options: TranslateOptions, verbosity: Verbosity) -> int:
     """Translate what the options name; returns the exit status."""
     plan = plan_translation(options)
+    if not options.cache:
+        os.environ["TRITON_ALWAYS_COMPILE"] = "1"  # what the compiler keeps is not used either
     printer = _Printer(verbosity, to_stderr=options.json == "-", batch=options.source is None)
     reports = []
     with _progress(len(plan), verbosity) as advance:

@@ -38,6 +38,7 @@ class TranslateOptions:
     validate: bool = True
     parity: bool = True
     compile: bool = True
+    cache: bool = True
 
 
 @dataclass(frozen=True)

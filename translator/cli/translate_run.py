@@ -15,6 +15,10 @@ from translator.diagnostics import Diagnostic, InternalError, TranslationError
 from translator.lowering.compile import Lowered
 from translator.lowering.parity import Parity
 from translator.lowering.worker import WorkerPool
+from translator.project.cache import ContentCache, content_key
+from translator.project.provenance import without_line
+from translator.project.recorded import Reads
+from translator.project.translation import stamped_text, translate_cached
 from translator.request import LaunchOutcome, TranslateResult
 from translator.source.launch_spec import LaunchSpec
 
@@ -22,6 +26,7 @@ TRANSLATE = "translator.translate:translate_kernel"
 LOWER = "translator.lowering.jobs:lower_file"
 # validate_launch(source, output, spec, target, search_path, import_hosts) -> {"status": ..., ...}
 VALIDATE = "translator.validate:validate_launch"
+_PASSED = ("validated", "skipped")
 
 
 @dataclass(frozen=True)
@@ -75,8 +80,8 @@ def process_file(planned: PlannedFile, options: TranslateOptions, pool: WorkerPo
         found = Diagnostic("not-available", "this build has no translation stage", request.source)
         return FileReport(planned, "refused", diagnostics=(found,))
     try:
-        what = f"translating {request.source} for {request.target}"
-        result: TranslateResult = pool.call(TRANSLATE, request, what=what)
+        cache = ContentCache.of_user(options.cache)
+        result, reads = translate_cached(request, TRANSLATE, pool, cache)
     except TranslationError as error:
         crashed = any(found.code.startswith("compiler-") for found in error.diagnostics)
         return FileReport(planned, "failed" if crashed else "refused", diagnostics=error.diagnostics)
@@ -95,7 +100,27 @@ def process_file(planned: PlannedFile, options: TranslateOptions, pool: WorkerPo
     if result.text is None:
         launches = tuple(CheckedLaunch(o, o.status, o.diagnostics) for o in result.outcomes)
         return replace(report, launches=launches)
-    return _checked(report, result, options, pool)
+    text = stamped_text(result.text, request, planned.output, options.launches, reads, cache)
+    return checked_report(report, replace(result, text=text), options, pool, cache, reads)
+
+
+def checked_report(
+    report: FileReport, result: TranslateResult, options: TranslateOptions, pool: WorkerPool,
+    cache: ContentCache, reads: Reads,
+) -> FileReport:  # fmt: skip
+    """`_checked`, from the cache when the same text passed the same checks before."""
+    request, found = report.planned.request, is_available(VALIDATE)
+    key = content_key(
+        "checks", LOWER, VALIDATE, found, request.source, request.target, request.import_hosts, without_line(result.text),
+        result.outcomes, options.compile, options.parity, options.validate, options.keep_going,
+    )  # fmt: skip
+    if options.compile and (known := cache.get(key)) is not None:
+        return replace(report, launches=known, status="translated", text=result.text)
+    checked = _checked(report, result, options, pool)
+    passed = all(x.status == "translated" and x.validation["status"] in _PASSED for x in checked.launches)
+    if options.compile and not request.import_hosts and checked.status == "translated" and passed:
+        cache.put(key, checked.launches, reads)
+    return checked
 
 
 def _checked(report: FileReport, result: TranslateResult, options: TranslateOptions, pool: WorkerPool) -> FileReport:

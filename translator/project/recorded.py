@@ -1,0 +1,71 @@
+"""Translation in a child process that also says which files it depended on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from translator.project.digests import text_digest
+from translator.request import TranslateRequest, TranslateResult
+from translator.source import module_file
+
+Lookup = tuple[str, str, tuple[str, ...]]  # arguments of `module_file._find_in`
+
+
+@dataclass(frozen=True)
+class Reads:
+    """What a translation depended on beside its request.
+
+    files: (absolute path, digest) of every Python file read. lookups: where modules were looked for and what was found,
+    "" for nothing. environment: whether a file that was read asks for environment variables.
+    """
+
+    files: tuple[tuple[str, str], ...] = ()
+    lookups: tuple[tuple[Lookup, str], ...] = ()
+    environment: bool = False
+
+
+def translate_recorded(request: TranslateRequest, function: str) -> tuple[TranslateResult, Reads]:
+    """Call the translation `module:function` and record what it reads; runs in a child."""
+    import importlib
+
+    module, _, name = function.partition(":")
+    translate = getattr(importlib.import_module(module), name)
+    with recording() as reads:
+        result = translate(request)
+    return result, reads()
+
+
+@contextmanager
+def recording() -> Iterator:
+    """Record every Python file that is parsed and every module that is looked for; yields a function -> Reads."""
+    texts: dict[str, str] = {}
+    lookups: dict[Lookup, str] = {}
+    parse, find_in = module_file._parse, module_file._find_in
+
+    def recorded_parse(path: str, mtime_ns: int, size: int):
+        found = parse(path, mtime_ns, size)
+        texts[found.path] = found.text
+        return found
+
+    def recorded_find(name: str, part: str, folders: tuple[str, ...]):
+        found = find_in(name, part, folders)
+        lookups[(name, part, folders)] = location(found)
+        return found
+
+    def reads() -> Reads:
+        environment = any("environ" in text or "getenv" in text for text in texts.values())
+        files = tuple(sorted((path, text_digest(text)) for path, text in texts.items()))
+        return Reads(files, tuple(sorted(lookups.items())), environment)
+
+    module_file._parse, module_file._find_in = recorded_parse, recorded_find
+    try:
+        yield reads
+    finally:
+        module_file._parse, module_file._find_in = parse, find_in
+
+
+def location(found: module_file.ModuleFile | None) -> str:
+    """What a lookup found, as text."""
+    return "" if found is None else found.path or "|".join(found.folders)

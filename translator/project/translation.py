@@ -1,0 +1,145 @@
+"""Translating through the cache, and what the written file says of where it comes from."""
+
+from __future__ import annotations
+
+import logging
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from translator import __version__
+from translator.cli.inputs import is_path
+from translator.cli.versions import triton_version
+from translator.project.cache import ContentCache, content_key, folder_digest
+from translator.project.digests import file_digest, launches_digest, text_digest
+from translator.project.provenance import DERIVED, Provenance, relative, stamped, without_line
+from translator.project.recorded import Reads
+from translator.request import TranslateRequest, TranslateResult
+from translator.source.module_file import find_module, full_search_path
+
+if TYPE_CHECKING:
+    from translator.lowering.worker import WorkerPool
+
+RECORDED = "translator.project.recorded:translate_recorded"
+GENERATED = "generated"  # cache key of the text that a provenance line's `output` names
+log = logging.getLogger("gluonize")
+
+
+def translate_cached(
+    request: TranslateRequest, function: str, pool: WorkerPool, cache: ContentCache
+) -> tuple[TranslateResult, Reads]:
+    """The translation of one file, from the cache or by `function` (`module:function`) in a child of the pool.
+
+    Only what was translated is kept, and nothing of a run with `--import`, whose reads are not seen.
+    """
+    key = content_key("translation", function, request, folder_digest(request.rules))
+    if not request.import_hosts and (found := cache.get(key)) is not None:
+        log.info("%s for %s: translation found in the cache", request.source, request.target)
+        return found
+    what = f"translating {request.source} for {request.target}"
+    answer: tuple[TranslateResult, Reads] = pool.call(RECORDED, request, function, what=what)
+    log.info("%s for %s: translated in %.2f s", request.source, request.target, answer[0].seconds)
+    if answer[0].status == "translated" and not request.import_hosts:
+        cache.put(key, answer, answer[1])
+    return answer
+
+
+def stamped_text(
+    text: str, request: TranslateRequest, output: str, launches: str | None, reads: Reads, cache: ContentCache
+) -> str:
+    """`text` with the line that says what it was made from; the cache keeps it as the base for later merges."""
+    provenance = provenance_of(request, output, launches, reads)
+    written = stamped(text, provenance)
+    if written != text:
+        bare = without_line(written).replace("\r\n", "\n")
+        cache.put(base_key(text_digest(bare)), bare)
+    return written
+
+
+def base_key(output_digest: str) -> str:
+    """Where the generated text with this digest is kept; the same for all versions, the digest says it all."""
+    return f"{GENERATED}-{output_digest}"
+
+
+def provenance_of(request: TranslateRequest, output: str, launches: str | None, reads: Reads) -> Provenance:
+    """What a file made by `request` says of itself. launches: path of the launch file, None when they were derived."""
+    main = source_file(request.source, request.search_path)
+    digests = dict(reads.files)
+    source = relative(request.source, output) if is_path(request.source) else request.source
+    own = os.path.realpath(main) if main else ""
+    uses = tuple(
+        (relative(path, output), digest) for path, digest in reads.files if is_users(path) and os.path.realpath(path) != own
+    )
+    return Provenance(
+        source=source,
+        source_digest=digests.get(main or "") or (file_digest(main) if main else None) or "unknown",
+        launches=relative(launches, output) if launches else DERIVED,
+        launches_digest=launches_digest(request.launches) if launches else "none",
+        target=request.target,
+        launch=request.launches[0].id if request.standalone else "",
+        options=request_options(request, output),
+        uses=tuple(sorted(uses)),
+        version=__version__,
+        triton=triton_version(),
+    )
+
+
+def source_file(source: str, search_path: tuple[str, ...]) -> str | None:
+    """The absolute path of a source given as a path or a module name."""
+    if is_path(source):
+        return os.path.abspath(source)
+    found = find_module(source, full_search_path(search_path))
+    return found.path if found and found.path else None
+
+
+def is_users(path: str) -> bool:
+    """Whether a file belongs to the user's project and not to an installed package, which is named by no path."""
+    return "site-packages" not in path and "dist-packages" not in path
+
+
+def request_options(request: TranslateRequest, output: str) -> tuple[str, ...]:
+    """The arguments of `gluonize translate` that make this request from its source, launches and target."""
+    words: list[str] = []
+    if not request.standalone:
+        for name in request.kernels:
+            words += ["-k", name]
+    for name, value in request.assignments:
+        words += ["--set", f"{name}={value}"]
+    words += ["--import"] * request.import_hosts
+    words += ["--fallback", request.fallback] if request.fallback else []
+    words += ["--num-buffers", str(request.num_buffers)] if request.num_buffers is not None else []
+    words += ["--strategy", request.strategy] if request.strategy else []
+    words += ["--optimize", request.optimize] if request.optimize != "parity" else []
+    words += ["--keep-going"] * request.keep_going
+    for folder in request.rules:
+        words += ["--rules", relative(folder, output)]
+    return tuple(words)
+
+
+def with_options(request: TranslateRequest, words: tuple[str, ...], output: str) -> TranslateRequest:
+    """The inverse of `request_options`. Raises: ValueError for words it does not know."""
+    from translator.project.provenance import located
+
+    rest, fields = list(words), {"kernels": [], "assignments": [], "rules": []}
+    while rest:
+        word = rest.pop(0)
+        if word in ("--import", "--keep-going"):
+            fields["import_hosts" if word == "--import" else "keep_going"] = True
+            continue
+        if not rest:
+            raise ValueError(f"{word} needs a value")
+        value = rest.pop(0)
+        if word == "-k":
+            fields["kernels"].append(value)
+        elif word == "--set":
+            name, _, given = value.partition("=")
+            fields["assignments"].append((name.strip(), given.strip()))
+        elif word == "--rules":
+            fields["rules"].append(located(value, output))
+        elif word == "--num-buffers":
+            fields["num_buffers"] = int(value)
+        elif word in ("--fallback", "--strategy", "--optimize"):
+            fields[word.removeprefix("--")] = value
+        else:
+            raise ValueError(f"unknown option {word}")
+    return replace(request, **{name: tuple(v) if isinstance(v, list) else v for name, v in fields.items()})
