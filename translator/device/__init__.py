@@ -1,0 +1,1 @@
+"""Real devices: bundles of code objects, the runner that executes them, re-targeting to CUDA where no AMD GPU is at hand."""

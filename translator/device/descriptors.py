@@ -1,0 +1,228 @@
+"""Tensor descriptors of gfx1250 as what they consist of, and TDM copies as masked cp.async.
+
+A descriptor value becomes a tuple of scalars: pointer, bounds (i32), strides (i64), tile position (i32) and predicate (i1).
+Where a descriptor passes through a loop, a partition or the kernel's parameters, the tuple does. A TDM copy becomes one
+masked `ttg.async_copy_global_to_local` and one commit, so that wait counts map one to one.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from translator.device.encodings import blocked_text
+from translator.device.module_text import VALUE, bits_of, tensor_parts
+from translator.device.refusal import Refused
+from translator.device.retarget_memory import Names, zero_of
+from translator.validate.types import split_top
+
+COPY_BYTES = 16  # bytes per lane of one cp.async, the widest there is
+
+
+@dataclass(frozen=True)
+class Described:
+    """Names of the scalars that make up one descriptor of a tile of `block` elements of type `element`."""
+
+    pointer: str
+    bounds: tuple[str, ...]
+    strides: tuple[str, ...]
+    position: tuple[str, ...]
+    predicate: str
+    block: tuple[int, ...]
+    element: str
+
+    def values(self) -> list[str]:
+        return [self.pointer, *self.bounds, *self.strides, *self.position, self.predicate]
+
+    def types(self) -> list[str]:
+        rank = len(self.block)
+        return [f"!tt.ptr<{self.element}>", *["i32"] * rank, *["i64"] * rank, *["i32"] * rank, "i1"]
+
+
+def described(kind: str, values: list[str]) -> Described:
+    """The descriptor of type `kind` (`!tt.tensordesc<...>`) whose scalars are `values`, in the order of `values()`."""
+    block, element, _ = tensor_parts(kind)
+    n = len(block)
+    parts = (values[1 : 1 + n], values[1 + n : 1 + 2 * n], values[1 + 2 * n : 1 + 3 * n])
+    return Described(values[0], *(tuple(p) for p in parts), values[1 + 3 * n], block, element)
+
+
+def width(kind: str) -> int:
+    """How many scalars a descriptor of this type has."""
+    return 2 + 3 * len(tensor_parts(kind)[0])
+
+
+def make(line: str, names: Names) -> tuple[list[str], str, Described]:
+    """`%d = tt.make_tensor_descriptor %p, [bounds], [strides] : <f16>, <128x64xf16, #shared>`."""
+    result, rest = line.strip().split(" = tt.make_tensor_descriptor ", 1)
+    body, kinds = split_top(rest, " : ")
+    pointer, bounds, strides = split_top(body)[:3]
+    if "padding" in body and "nan" in body.lower():
+        raise Refused("tt.make_tensor_descriptor", "NaN padding")
+    bounds, strides = (re.findall(VALUE, x) for x in (bounds, strides))
+    block, element, _ = tensor_parts(split_top(kinds)[-1])
+    if len(block) != len(bounds):
+        raise Refused("tt.make_tensor_descriptor", "a block of lower rank than the tensor")
+    zero, on = names("zero"), names("on")
+    lines = [f"{zero} = arith.constant 0 : i32", f"{on} = arith.constant true"]
+    return lines, result, Described(pointer, tuple(bounds), tuple(strides), (zero,) * len(block), on, block, element)
+
+
+def update(line: str, names: Names, known: dict[str, Described]) -> tuple[list[str], str, Described]:
+    """`%d = amdg.update_tensor_descriptor %s add_offsets = [..] set_bounds = [..] pred = %p {clamp_bounds}`."""
+    result, rest = line.strip().split(" = amdg.update_tensor_descriptor ", 1)
+    body = split_top(rest, " : ")[0]
+    old = lookup(known, re.match(VALUE, body).group(0), "amdg.update_tensor_descriptor")
+    lines, new = [], old
+    if found := re.search(r"add_offsets = \[([^\]]*)\]", body):
+        added = split_top(found.group(1))
+        moved = tuple(names("position") for _ in added)
+        lines += [f"{m} = arith.addi {p}, {a} : i32" for m, p, a in zip(moved, old.position, added)]
+        new = replace(new, position=moved)
+        if "clamp_bounds" not in body:  # the bounds count from the tile, so they move with it
+            bounds = tuple(names("bound") for _ in added)
+            lines += [f"{m} = arith.addi {b}, {a} : i32" for m, b, a in zip(bounds, old.bounds, added)]
+            new = replace(new, bounds=bounds)
+    if found := re.search(r"set_bounds = \[([^\]]*)\]", body):
+        bounds = tuple(split_top(found.group(1)))
+        shifted = tuple(names("bound") for _ in bounds)
+        lines += [f"{s} = arith.addi {b}, {p} : i32" for s, b, p in zip(shifted, bounds, new.position)]
+        new = replace(new, bounds=shifted)
+    if found := re.search(rf"pred = ({VALUE})", body):
+        zero, on = names("zero"), names("on")
+        lines += [f"{zero} = arith.constant 0 : i32", f"{on} = arith.cmpi ne, {found.group(1)}, {zero} : i32"]
+        new = replace(new, predicate=on)
+    return lines, result, new
+
+
+def lookup(known: dict[str, Described], name: str, op: str) -> Described:
+    if name not in known:
+        raise Refused(op, f"the descriptor {name} comes from an op that is not followed")
+    return known[name]
+
+
+def tile_pointers(d: Described, warps: int, names: Names) -> tuple[list[str], str, str, str]:
+    """Addresses and in-bounds mask of the descriptor's tile; -> (lines, pointers, their type, mask)."""
+    layout = tile_layout(d, warps)
+    rank, lines = len(d.block), []
+    sizes = "".join(f"{n}x" for n in d.block)
+    whole = {kind: f"tensor<{sizes}{kind}, {layout}>" for kind in ("i32", "i64", "i1", f"!tt.ptr<{d.element}>")}
+    offset = mask = None
+    for axis in range(rank):
+        index, kind = _axis_index(d, axis, layout, lines, names)
+        for what in ("low", "high"):
+            limit, splat, inside = names("limit"), names("limits"), names(what)
+            if what == "low":
+                lines.append(f"{limit} = arith.constant 0 : i32")
+            bound = limit if what == "low" else d.bounds[axis]
+            lines.append(f"{splat} = tt.splat {bound} : i32 -> {kind}")
+            lines.append(f"{inside} = arith.cmpi {'sge' if what == 'low' else 'slt'}, {index}, {splat} : {kind}")
+            mask = _combine(lines, names, "arith.andi", mask, inside, kind.replace("xi32,", "xi1,"), whole["i1"])
+        wide, stride, scaled = names("wide"), names("stride"), names("scaled")
+        wide_kind = kind.replace("xi32,", "xi64,")
+        lines.append(f"{wide} = arith.extsi {index} : {kind} to {wide_kind}")
+        lines.append(f"{stride} = tt.splat {d.strides[axis]} : i64 -> {wide_kind}")
+        lines.append(f"{scaled} = arith.muli {wide}, {stride} : {wide_kind}")
+        offset = _combine(lines, names, "arith.addi", offset, scaled, wide_kind, whole["i64"])
+    on = names("enabled")
+    both = names("mask")
+    lines.append(f"{on} = tt.splat {d.predicate} : i1 -> {whole['i1']}")
+    lines.append(f"{both} = arith.andi {mask}, {on} : {whole['i1']}")
+    pointer = whole[f"!tt.ptr<{d.element}>"]
+    base, moved = names("base"), names("pointers")
+    lines.append(f"{base} = tt.splat {d.pointer} : !tt.ptr<{d.element}> -> {pointer}")
+    lines.append(f"{moved} = tt.addptr {base}, {offset} : {pointer}, {whole['i64']}")
+    return lines, moved, pointer, both
+
+
+def tile_layout(d: Described, warps: int) -> str:
+    """Lanes along the last dimension first, 16 bytes each; warps along the first."""
+    rank = len(d.block)
+    vector = min(d.block[-1], COPY_BYTES * 8 // bits_of(d.element))
+    size, threads, left = [1] * rank, [1] * rank, 32
+    size[-1] = vector
+    for axis in reversed(range(rank)):
+        threads[axis] = min(left, max(1, d.block[axis] // size[axis]))
+        left //= threads[axis]
+    threads[0] *= left
+    return blocked_text(size, threads, [warps] + [1] * (rank - 1), list(reversed(range(rank))))
+
+
+def _axis_index(d: Described, axis: int, layout: str, lines: list[str], names: Names) -> tuple[str, str]:
+    """Position in the tensor along `axis`, as a tensor of extent 1 in all other dimensions."""
+    rank, extent = len(d.block), d.block[axis]
+    others = [i for i in reversed(range(rank)) if i != axis]
+    nested, layouts = layout, [layout]
+    for other in others:
+        nested = f"#ttg.slice<{{dim = {other}, parent = {nested}}}>"
+        layouts.append(nested)
+    value = names("range")
+    kind = f"tensor<{extent}xi32, {nested}>"
+    lines.append(f"{value} = tt.make_range {{end = {extent} : i32, start = 0 : i32}} : {kind}")
+    start, index = names("start"), names("index")
+    lines.append(f"{start} = tt.splat {d.position[axis]} : i32 -> {kind}")
+    lines.append(f"{index} = arith.addi {start}, {value} : {kind}")
+    shape = [extent]
+    for other, outer in zip(reversed(others), reversed(layouts[:-1])):
+        shape.insert(other, 1)
+        wider, wider_kind = names("index"), f"tensor<{''.join(f'{n}x' for n in shape)}i32, {outer}>"
+        lines.append(f"{wider} = tt.expand_dims {index} {{axis = {other} : i32}} : {kind} -> {wider_kind}")
+        index, kind = wider, wider_kind
+    return index, kind
+
+
+def _combine(lines: list[str], names: Names, op: str, so_far: str | None, value: str, kind: str, whole: str) -> str:
+    """`so_far op value`, the value broadcast to the whole tile."""
+    if kind != whole:
+        spread = names("spread")
+        lines.append(f"{spread} = tt.broadcast {value} : {kind} -> {whole}")
+        value = spread
+    if so_far is None:
+        return value
+    out = names("both")
+    lines.append(f"{out} = {op} {so_far}, {value} : {whole}")
+    return out
+
+
+def copy_in(line: str, names: Names, known: dict[str, Described], warps: int) -> list[str]:
+    """`%t = amdg.async_tdm_copy_global_to_local %d into %lds(, barrier = %b) : ... -> LDS`."""
+    result, rest = line.strip().split(" = amdg.async_tdm_copy_global_to_local ", 1)
+    body, kinds = split_top(rest, " : ")
+    d = lookup(known, re.match(VALUE, body).group(0), "amdg.async_tdm_copy_global_to_local")
+    local = re.search(rf"into ({VALUE})", body).group(1)
+    local_type = split_top(kinds, "->")[-1].removeprefix("!ttg.memdesc")
+    lines, pointers, kind, mask = tile_pointers(d, warps, names)
+    token = names("copy")
+    lines.append(f"{token} = ttg.async_copy_global_to_local {pointers}, {local} mask {mask} : {kind} -> {local_type}")
+    lines.append(f"{result} = ttg.async_commit_group tokens {token}")
+    if found := re.search(rf"barrier = ({VALUE})", body):
+        # One arrival per wave and copy, by one lane that carries the sum; the copy has landed before.
+        barrier_type = next(k for k in split_top(split_top(kinds, "->")[0]) if k.startswith("!ttg.memdesc<1xi64"))
+        landed = names("landed")
+        lines.append(f"{landed} = ttg.async_wait {result} {{num = 0 : i32}}")
+        lines.append(f"ttng.arrive_barrier {found.group(1)}, {warps} : {barrier_type}")
+    return lines
+
+
+def copy_out(line: str, names: Names, known: dict[str, Described], warps: int) -> list[str]:
+    """`%t = amdg.async_tdm_copy_local_to_global %d from %lds : ...` as a masked store and an empty commit group."""
+    head, rest = line.strip().split("amdg.async_tdm_copy_local_to_global ", 1)
+    body, kinds = split_top(rest, " : ")
+    if "barrier = " in body:
+        raise Refused("amdg.async_tdm_copy_local_to_global", "a store that signals an mbarrier")
+    operands = re.findall(VALUE, body)
+    by_name = [o for o in operands if o in known]
+    local = next((o for o in operands if o not in known), None)
+    if len(by_name) != 1 or local is None:
+        raise Refused("amdg.async_tdm_copy_local_to_global", "an operand form that is not known")
+    d = known[by_name[0]]
+    lines, pointers, kind, mask = tile_pointers(d, warps, names)
+    memory = next(k for k in re.split(r", (?=!)|-> ", kinds) if k.startswith("!ttg.memdesc")).strip()
+    value, value_type = names("tile"), kind.replace(f"!tt.ptr<{d.element}>", d.element)
+    lines.append(f"{value} = ttg.local_load {local} : {memory} -> {value_type}")
+    lines.append(f"tt.store {pointers}, {value}, {mask} : {kind}")
+    lines.append(f"{head or names('commit') + ' = '}ttg.async_commit_group")
+    return lines
+
+
+__all__ = ["Described", "copy_in", "copy_out", "described", "lookup", "make", "tile_pointers", "update", "width", "zero_of"]

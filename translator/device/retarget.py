@@ -1,0 +1,201 @@
+"""AMD TTGIR of a translated kernel -> TTGIR for a CUDA device, or a refusal that names what has no counterpart.
+
+    text = retarget(module_text)          # text for `triton.compile`, target ("cuda", 90, 32)
+
+What is kept: the kernel's arithmetic, masks, addresses, LDS buffers, copies, commit groups, waits, mbarriers, partitions, and
+so its numbers and its synchronisation. What is not: AMD's barrier insertion, vmcnt translation, bank conflicts,
+rounding inside the matrix instructions, speed.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from translator.device import descriptors, retarget_memory
+from translator.device.descriptors import Described
+from translator.device.encodings import retarget_encodings
+from translator.device.flow import DescriptorFlow
+from translator.device.module_text import VALUE, op_name, without_locations
+from translator.device.refusal import Refused
+from translator.device.retarget_memory import Names
+from translator.device.scaled_dots import plain_dots
+from translator.device.scans import scans_on_blocked
+
+SM = 90
+MAX_WARPS = 32
+# Ops that mean the same on both devices. Everything else is rewritten below or refused.
+COMMON_DIALECTS = ("arith.", "math.", "scf.", "cf.", "ub.")
+COMMON_OPS = frozenset(
+    """tt.addptr tt.assert tt.atomic_cas tt.atomic_rmw tt.bitcast tt.broadcast tt.call tt.cat tt.clampf tt.dot tt.expand_dims
+    tt.fp_to_fp tt.func tt.gather tt.get_num_programs tt.get_program_id tt.histogram tt.int_to_ptr tt.join tt.load
+    tt.make_range tt.map_elementwise tt.map_elementwise.return tt.mulhiui tt.precise_divf tt.precise_sqrt tt.print
+    tt.ptr_to_int tt.reduce tt.reduce.return tt.reshape tt.return tt.scan tt.scan.return tt.splat tt.split tt.store tt.trans
+    tt.unsplat tt.approx_divf ttg.async_commit_group ttg.async_copy_global_to_local ttg.async_wait ttg.barrier
+    ttg.convert_layout ttg.fp4_to_fp ttg.local_alloc ttg.local_dealloc ttg.local_gather ttg.local_load ttg.local_scatter
+    ttg.local_store ttg.local_atomic_scatter_rmw ttg.memdesc_index ttg.memdesc_reshape ttg.memdesc_subslice ttg.memdesc_trans
+    ttg.warp_specialize ttg.warp_yield ttg.warp_return gpu.barrier""".split()
+)
+DROPPED = ("amdg.tdm_prefetch", "rocdl.sched.barrier", "rocdl.s.setprio", "rocdl.iglp.opt", "rocdl.sched.group.barrier")
+REASONS = {
+    "tt.elementwise_inline_asm": "inline assembly belongs to one architecture",
+    "ttg.inline_asm": "inline assembly belongs to one architecture",
+    "tt.extern_elementwise": "a function of AMD's device library",
+    "tt.dot_scaled": "scaled dots with scales have no counterpart on sm_90",
+    "ttg.memdesc_reinterpret": "LDS is re-targeted without padding, so other bytes would be seen",
+    "amdg.cond_barrier": "a barrier for part of the warps",
+}
+FOREIGN_TYPES = {"f8E4M3FNUZ": "FNUZ fp8", "f8E5M2FNUZ": "FNUZ fp8", "f8E4M3B11FNUZ": "fp8e4b15"}
+
+
+@dataclass
+class _State:
+    """What is known while the lines go by. `warps` is the stack of the surrounding partitions' warps."""
+
+    warps: list[int]
+    names: Names = field(default_factory=Names)
+    known: dict[str, Described] = field(default_factory=dict)
+    depth: list[bool] = field(default_factory=list)
+
+
+def retarget(text: str) -> str:
+    """Rewrite a printed AMD module. Raises: Refused, naming the op, encoding, type or limit without a counterpart."""
+    text = plain_dots(without_locations(text))
+    lanes, warps = _geometry(text)
+    _refuse_types(text)
+    _refuse_mixed_counters(text)
+    text = retarget_encodings(text, lanes)
+    text = scans_on_blocked(text)
+    state = _State([warps * lanes // 32])
+    flow = DescriptorFlow(state.known, state.names)
+    out = []
+    for line in text.splitlines():
+        line = flow.renamed(line)
+        if line.startswith("module"):
+            line = _module_line(line, state.warps[0])
+        elif line.lstrip().startswith("tt.func"):
+            line = re.sub(r",? ?tt\.pointer_range = 32 : i32", "", flow.parameters(line)).replace(" {}", "")
+        _track_partitions(line, state)
+        indent = line[: len(line) - len(line.lstrip())]
+        out += [indent + new if new and not new.startswith(" ") else new for new in _op(line, state, flow)]
+        out += flow.prologue()
+    return "\n".join(out) + "\n"
+
+
+def _geometry(text: str) -> tuple[int, int]:
+    """(lanes, warps) of the module. Raises: Refused where they do not fit a CUDA block."""
+
+    def attribute(name: str, missing: int) -> int:
+        found = re.search(rf'"?{name}"? = (\d+)', text)
+        return int(found.group(1)) if found else missing
+
+    if attribute("ttg.num-ctas", 1) != 1:
+        raise Refused("num_ctas", "clusters of workgroups are not re-targeted")
+    lanes, warps = attribute("ttg.threads-per-warp", 0), attribute("ttg.num-warps", 0)
+    total = max(warps, attribute("ttg.total-num-warps", warps))
+    if total * lanes > MAX_WARPS * 32:
+        raise Refused("num_warps", f"{total * lanes} threads; a CUDA block has at most {MAX_WARPS * 32}")
+    return lanes, warps
+
+
+def _refuse_types(text: str) -> None:
+    for name, what in FOREIGN_TYPES.items():
+        if re.search(rf"[x<: ]{name}\b", text):
+            raise Refused(name, f"{what} has no counterpart on a CUDA device")
+
+
+def _refuse_mixed_counters(text: str) -> None:
+    """TDM copies and async copies have counters of their own on gfx1250 and would share one here."""
+    if "amdg.async_tdm_wait" in text and ("ttg.async_copy_global_to_local" in text or "ttg.async_wait" in text):
+        raise Refused("ttg.async_wait", "a kernel that mixes TDM and async_copy counters")
+
+
+def _module_line(line: str, warps: int) -> str:
+    line = re.sub(r'(?:, )?"?ttg\.(?:total-num-warps|maxnreg)"? = \d+ : i32', "", line).replace("{, ", "{")
+    line = re.sub(r'("ttg\.num-warps" = )\d+', rf"\g<1>{warps}", line)
+    line = re.sub(r'("ttg\.threads-per-warp" = )\d+', r"\g<1>32", line)
+    return re.sub(r'(ttg\.target = )"[^"]*"', rf'\g<1>"cuda:{SM}"', line)
+
+
+def _track_partitions(line: str, state: _State) -> None:
+    """Keep the number of warps that run the current line."""
+    stripped = line.strip()
+    if stripped.startswith("}") and state.depth and state.depth.pop():
+        state.warps.pop()
+    if not stripped.endswith("{") or stripped.startswith(("module", "tt.func")):
+        return
+    found = re.search(r"\) num_warps\((\d+)\)", stripped)
+    state.depth.append(bool(found))
+    if found:
+        state.warps.append(int(found.group(1)))
+
+
+def _op(line: str, state: _State, flow: DescriptorFlow) -> list[str]:
+    """The line or what replaces it."""
+    name, stripped = op_name(line), line.strip()
+    if name in MEMORY:
+        return MEMORY[name](stripped, state.names)
+    if name in DESCRIPTORS:
+        lines, result, new = DESCRIPTORS[name](stripped, state)
+        state.known[result] = new
+        return lines
+    if name in REWRITTEN:
+        return REWRITTEN[name](stripped, state)
+    if name in DROPPED:
+        return []
+    if not name or name.startswith(COMMON_DIALECTS) or name in COMMON_OPS:
+        return [flow.line(_plain_attributes(line))]
+    raise Refused(name, REASONS.get(name, "no counterpart on a CUDA device is known"))
+
+
+def _plain_attributes(line: str) -> str:
+    """Without attributes that only AMD's lowering reads."""
+    line = re.sub(r",? ?ttg\.amdg\.\w+ = \w+", "", line)
+    if "ttg.warp_specialize(" in line:
+        line = re.sub(r" attributes \{[^}]*\}", "", line)
+    return line.replace(" {}", "")
+
+
+def _tdm_wait(line: str, state: _State) -> list[str]:
+    result = line.split(" = ")[0]
+    count = re.search(r"num = (\d+)", line).group(1)
+    return [f"{result} = ttg.async_wait {{num = {count} : i32}}"]
+
+
+def _init_barrier(line: str, state: _State) -> list[str]:
+    return [line.replace("amdg.init_barrier", "ttng.init_barrier")]
+
+
+def _wait_barrier(line: str, state: _State) -> list[str]:
+    return [line.replace("amdg.wait_barrier", "ttng.wait_barrier")]
+
+
+def _arrive_barrier(line: str, state: _State) -> list[str]:
+    """Every lane arrives on AMD; here one lane carries the sum. The phase that the op returns has no counterpart."""
+    found = re.match(rf"(?:{VALUE} = )?amdg\.arrive_barrier ({VALUE}), (\d+) : (.*) -> i32$", line)
+    if not found:
+        raise Refused("amdg.arrive_barrier", "an operand form that is not known")
+    count = int(found.group(2)) * state.warps[-1] * 32
+    return [f"ttng.arrive_barrier {found.group(1)}, {count} : {found.group(3)}"]
+
+
+MEMORY = {
+    "amdg.buffer_load": retarget_memory.buffer_load,
+    "amdg.buffer_store": retarget_memory.buffer_store,
+    "amdg.buffer_atomic_rmw": retarget_memory.buffer_atomic,
+    "amdg.buffer_load_to_local": retarget_memory.buffer_load_to_local,
+    "tt.load": retarget_memory.masked_load,
+}
+DESCRIPTORS = {
+    "tt.make_tensor_descriptor": lambda line, state: descriptors.make(line, state.names),
+    "amdg.update_tensor_descriptor": lambda line, state: descriptors.update(line, state.names, state.known),
+}
+REWRITTEN = {
+    "amdg.async_tdm_copy_global_to_local": lambda line, s: descriptors.copy_in(line, s.names, s.known, s.warps[-1]),
+    "amdg.async_tdm_copy_local_to_global": lambda line, s: descriptors.copy_out(line, s.names, s.known, s.warps[-1]),
+    "amdg.async_tdm_wait": _tdm_wait,
+    "amdg.init_barrier": _init_barrier,
+    "amdg.wait_barrier": _wait_barrier,
+    "amdg.arrive_barrier": _arrive_barrier,
+}
+

@@ -1,0 +1,65 @@
+"""Scans need a blocked layout; a wave64 layout that became linear is converted around them."""
+
+from __future__ import annotations
+
+import re
+
+from translator.device.encodings import blocked_text
+from translator.device.module_text import aliases, tensor_parts
+from translator.device.refusal import Refused
+from translator.validate.types import split_top
+
+
+def scans_on_blocked(text: str) -> str:
+    """Refuse scans on linear layouts by name; scans on blocked layouts stay as they are."""
+    if "tt.scan" not in text:
+        return text
+    named = aliases(text)
+    warps = int(re.search(r'"ttg\.num-warps" = (\d+)', text).group(1))
+    lines, out, pending = text.splitlines(), [], []
+    for line in lines:
+        found = re.match(r'^(\s*)(%[\w$.\-]+)(?::\d+)? = "tt\.scan"\(([^)]*)\)', line)
+        if found:
+            pending.append((len(out), found))
+        out.append(line)
+        if pending and re.match(r"^\s*\}\) : \(", line):
+            start, head = pending.pop()
+            _convert(out, start, head, named, warps)
+    return "\n".join(out) + "\n"
+
+
+def _convert(out: list[str], start: int, head: re.Match, named: dict[str, str], warps: int) -> None:
+    """Convert the operands of the scan at `out[start]` that ends with the last line, and its results back."""
+    indent, result, operands = head.groups()
+    kinds = out[-1].split(" : ", 1)[1]
+    inputs = split_top(split_top(kinds, "->")[0][1:-1])
+    layout = tensor_parts(inputs[0])[2]
+    if not _is_linear(layout, named):
+        return
+    if len(inputs) > 1:
+        raise Refused("tt.scan", "a scan of several tensors on a linear layout")
+    shape, element, _ = tensor_parts(inputs[0])
+    blocked = scan_layout(shape, warps)
+    kind = inputs[0].replace(layout, blocked)
+    inner = f"{result}_scanned"
+    out[start] = out[start].replace(f"({operands})", f"({result}_blocked)", 1).replace(result + " =", inner + " =", 1)
+    out[-1] = f"{out[-1].split(' : ', 1)[0]} : ({kind}) -> {kind}"
+    out.insert(start, f"{indent}{result}_blocked = ttg.convert_layout {operands} : {inputs[0]} -> {kind}")
+    out.append(f"{indent}{result} = ttg.convert_layout {inner} : {kind} -> {inputs[0]}")
+
+
+def _is_linear(layout: str, named: dict[str, str]) -> bool:
+    text = layout
+    for name, value in named.items():
+        text = re.sub(rf"{name}\b", lambda _: value, text)
+    return "#ttg.linear" in text or "#ttg.nvidia_mma" in text
+
+
+def scan_layout(shape: tuple[int, ...], warps: int) -> str:
+    """Lanes along the last dimension, warps along the first."""
+    threads, left = [1] * len(shape), 32
+    for axis in reversed(range(len(shape))):
+        threads[axis] = min(left, shape[axis])
+        left //= threads[axis]
+    threads[0] *= left
+    return blocked_text([1] * len(shape), threads, [warps] + [1] * (len(shape) - 1), list(reversed(range(len(shape)))))
