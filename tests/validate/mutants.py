@@ -62,8 +62,10 @@ def _of(node: ast.AST, change, source) -> Iterator[Mutant]:
     if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
         yield change(node, "pass", f"{source(node.target)} not advanced")
     if isinstance(node, ast.For) and isinstance(node.iter, ast.Call) and _name(node.iter) in ("range", "static_range"):
-        end = node.iter.args[1] if len(node.iter.args) > 1 else node.iter.args[0]
-        yield change(end, f"({source(end)}) - 1", "loop one trip shorter")
+        bounds = node.iter.args
+        end = bounds[1] if len(bounds) > 1 else bounds[0]
+        step = source(bounds[2]) if len(bounds) > 2 else "1"
+        yield change(end, f"({source(end)}) - ({step})", "loop one trip shorter")
     if not isinstance(node, ast.Call):
         return
     if _name(node) in COUNTED and node.args:
