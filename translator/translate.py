@@ -23,7 +23,8 @@ from translator.rewrite.module import SourceFacts, standalone_module
 from translator.source.derive import derive_launches, parse_settings
 from translator.source.kernels import list_kernels
 from translator.source.launch_spec import LaunchSpec
-from translator.source.load import LoadedKernel, explain_trace_error, load_for_launch
+from translator.source.load import LoadedKernel, explain_trace_error, load_for_launch, resolve_source
+from translator.source.module_file import full_search_path, parse_file
 
 
 def translate_kernel(request: TranslateRequest) -> TranslateResult:
@@ -77,21 +78,22 @@ def output_text(
     request: TranslateRequest, versions: list[KernelVersion], assumed: tuple[str, ...]
 ) -> tuple[str, tuple[str, ...]]:
     """The output file, and notes: the source file with its kernels replaced, or in batch mode the kernels alone."""
-    loaded = versions[0].loaded
-    facts = SourceFacts(loaded.path, _digest(loaded.text), request.target, __version__, assumed)
+    file, _ = resolve_source(request.source, full_search_path(tuple(request.search_path)))
+    source = parse_file(versions[0].loaded.path if request.standalone else file.path)
+    facts = SourceFacts(source.path, _digest(source.text), request.target, __version__, assumed)
     general = request.fallback == "general"
     if request.standalone and not general:
         return standalone_module(versions, facts)
     # The general kernel is the author's, with all that it needs around it.
-    text, notes = whole_file(loaded.text, versions, facts, general)
+    text, notes = whole_file(source.text, versions, facts, general)
     asked = {v.loaded.qualname for v in versions}
-    kernels = list_kernels(loaded.path, request.search_path)
+    kernels = list_kernels(source.path, request.search_path)
     notes += tuple(
-        f"{os.path.basename(loaded.path)}:{k.line}: {k.name} stays Triton: it was not asked for"
+        f"{os.path.basename(source.path)}:{k.line}: {k.name} stays Triton: it was not asked for"
         for k in kernels
         if k.is_kernel and k.name not in asked
     )
-    with open(loaded.path, "rb") as file:
+    with open(source.path, "rb") as file:
         raw = file.read()
     if b"\r\n" in raw and raw.count(b"\n") == raw.count(b"\r\n"):  # the author's line ends
         text = text.replace("\n", "\r\n")

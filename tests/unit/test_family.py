@@ -1,0 +1,189 @@
+"""Several launches of one kernel: when they are one text, one kernel with chosen layouts, or several behind one name."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from translation_of import compiled, dedent, launch, translate
+from translator.diagnostics import TranslationError
+from translator.rewrite import merge
+
+HEAD = "import triton\nimport triton.language as tl\n\n\n"
+COPY = HEAD + dedent("""
+    @triton.jit
+    def k(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+        offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        tl.store(y_ptr + offs, tl.load(x_ptr + offs, mask=offs < n), mask=offs < n)
+    """)
+DOT = HEAD + dedent("""
+    @triton.jit
+    def k(x_ptr, y_ptr, M: tl.constexpr, GROUP: tl.constexpr):
+        rows, cols = tl.arange(0, M)[:, None], tl.arange(0, M)[None, :]
+        x = tl.load(x_ptr + rows * M + cols)
+        tl.store(y_ptr + rows * M + cols, tl.dot(x, x) * GROUP)
+    """)
+BRANCH = HEAD + dedent("""
+    @triton.jit
+    def k(x_ptr, y_ptr, n, BLOCK: tl.constexpr, DOUBLE: tl.constexpr):
+        offs = tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + offs, mask=offs < n)
+        if DOUBLE:
+            # twice
+            x = x * 2
+        tl.store(y_ptr + offs, x, mask=offs < n)
+    """)
+
+
+def copy(kind: str, block: int = 1024, warps: int = 4, **options):
+    signature = {"x_ptr": f"*{kind}", "y_ptr": f"*{kind}", "n": "i32"}
+    return launch("k", signature, {"BLOCK": block}, f"{kind}-{block}-{warps}", warps=warps, **options)
+
+
+def dot(kind: str, size: int = 64, warps: int = 4, group: int = 1):
+    signature = {"x_ptr": f"*{kind}", "y_ptr": "*fp32"}
+    return launch("k", signature, {"M": size, "GROUP": group}, f"{kind}-{size}-{warps}", warps=warps)
+
+
+def branch(double: bool):
+    signature = {"x_ptr": "*fp32", "y_ptr": "*fp32", "n": "i32"}
+    return launch("k", signature, {"BLOCK": 256, "DOUBLE": double}, f"double-{double}")
+
+
+def refusal(folder, text, spec) -> str:
+    """The message with which compiling a translation for a launch ends."""
+    with pytest.raises(TranslationError) as caught:
+        compiled(folder, text, spec)
+    return " ".join(f"{d.message} {d.why}" for d in caught.value.diagnostics)
+
+
+def kernels(text: str) -> list[str]:
+    return re.findall(r"^def (\w+)\(", text, re.M)
+
+
+def test_launches_with_one_text_are_one_kernel(tmp_path):
+    text = translate(tmp_path, COPY, copy("fp32"), copy("i32")).text
+    assert kernels(text) == ["k", "_check_k"]
+
+
+def test_layouts_that_differ_come_from_a_function(tmp_path):
+    launches = copy("fp32"), copy("fp32", warps=8)
+    text = translate(tmp_path, COPY, *launches).text
+    assert kernels(text) == ["k_layouts", "k", "_check_k"]
+    assert "@gluon.constexpr_function\ndef k_layouts(num_warps):" in text
+    for spec in launches:
+        assert compiled(tmp_path, text, spec).metrics is not None
+    assert "k is translated for num_warps=4 or num_warps=8" in refusal(tmp_path, text, copy("fp32", warps=2))
+
+
+def test_texts_that_differ_are_behind_a_dispatcher(tmp_path):
+    launches = dot("fp16"), dot("fp16", 128, 8)
+    text = translate(tmp_path, DOT, *launches).text
+    if "k_layouts" not in text:
+        assert kernels(text)[:3] == ["_k_m_64", "_k_m_128", "k"]
+    for spec in launches:
+        assert compiled(tmp_path, text, spec).metrics is not None
+    assert "k is translated for" in refusal(tmp_path, text, dot("fp16", 32))
+
+
+def test_a_branch_that_one_launch_takes_is_in_the_one_kernel(tmp_path):
+    text = translate(tmp_path, BRANCH, branch(False), branch(True)).text
+    assert kernels(text) == ["k", "_check_k"] and "# twice" in text and "no launch" not in text
+    for double in (False, True):
+        assert compiled(tmp_path, text, branch(double)).metrics is not None
+
+
+def test_a_branch_that_no_launch_takes_is_refused_by_name(tmp_path):
+    text = translate(tmp_path, BRANCH, branch(False)).text
+    assert "k: `DOUBLE` is in no launch that was translated (source.py:11)" in refusal(tmp_path, text, branch(True))
+
+
+def test_number_of_warps_is_asserted_where_there_are_layouts(tmp_path):
+    text = translate(tmp_path, COPY, copy("fp32")).text
+    assert "k is translated for num_warps=4" in refusal(tmp_path, text, copy("fp32", warps=8))
+
+
+def test_blocked_layouts_leave_tile_size_and_type_open(tmp_path):
+    text = translate(tmp_path, COPY, copy("fp32")).text
+    assert compiled(tmp_path, text, copy("fp16", 512)).metrics is not None
+
+
+@pytest.mark.parametrize(
+    "spec, message",
+    [(dot("fp16", 32), "k is translated for M=64"), (dot("bf16"), "k is translated for x_ptr fp16, y_ptr fp32")],
+    ids=["tile", "type"],
+)
+def test_matrix_layouts_pin_tile_size_and_type(tmp_path, spec, message):
+    text = translate(tmp_path, DOT, dot("fp16")).text
+    assert message in refusal(tmp_path, text, spec)
+
+
+def test_values_that_shape_nothing_stay_open(tmp_path):
+    text = translate(tmp_path, DOT, dot("fp16")).text
+    assert compiled(tmp_path, text, dot("fp16", group=5)).metrics is not None
+
+
+def test_launches_that_device_code_cannot_tell_apart_share_a_translation(tmp_path):
+    unaligned = launch("k", {"x_ptr": "*fp32", "y_ptr": "*fp32", "n": "i32"}, {"BLOCK": 1024}, "unaligned", attrs={})
+    result = translate(tmp_path, COPY, copy("fp32"), unaligned)
+    assert any("cannot tell unaligned" in note for note in result.notes)
+    assert compiled(tmp_path, result.text, unaligned).metrics is not None
+
+
+# Merging, on text alone ------------------------------------------------------------------------------------------------
+
+REFUSED = 'gl.static_assert(False, "k: `C` is in no launch that was translated (k.py:1)")'
+
+
+def function(body: str, layout: str = "") -> str:
+    top = f"    layout: gl.constexpr = gl.BlockedLayout([{layout}], [64], [4], [0])\n\n" if layout else ""
+    return f"def k(C):\n{top}{body}"
+
+
+TAKEN = "    if C:\n        # why\n        x = 1\n        y = 2\n    z = 3\n"
+LEFT = f"    if C:\n        {REFUSED}\n    z = 3\n"
+
+
+@pytest.mark.parametrize("order", [1, -1], ids=["forward", "backward"])
+def test_merge_takes_the_branch_that_is_there(order):
+    a, b = [function(TAKEN), function(LEFT)][::order]
+    assert "x = 1\n        y = 2\n    z = 3" in merge.merge(a, b) and REFUSED not in merge.merge(a, b)
+
+
+@pytest.mark.parametrize("order", [1, -1], ids=["forward", "backward"])
+def test_merge_of_elif_and_else(order):
+    chain = f"    if C:\n        {REFUSED}\n    elif D:\n        x = 2\n"
+    a, b = [function(chain), function(f"    if C:\n        x = 1\n    else:\n        {REFUSED}\n")][::order]
+    assert merge.merge(a, b) == function("    if C:\n        x = 1\n    elif D:\n        x = 2\n")
+
+
+def test_merge_of_code_after_a_constant_return():
+    left = function(f"    if C:\n        return\n    {REFUSED}\n")
+    right = function("    if C:\n        return\n    x = 1\n    y = 2\n")
+    assert merge.merge(left, right) == right == merge.merge(right, left)
+
+
+def test_merge_keeps_the_layouts_of_both():
+    joined = merge.merge(function(LEFT), function(TAKEN, "8"))
+    assert "gl.BlockedLayout([8]" in joined and "x = 1" in joined
+
+
+@pytest.mark.parametrize(
+    "a, b",
+    [
+        (function(TAKEN), function(TAKEN.replace("z = 3", "z = 4"))),
+        (function(TAKEN), function(LEFT.replace("if C", "if D"))),
+        (function(TAKEN, "4"), function(TAKEN, "8")),
+        (function(TAKEN), function(LEFT.replace("    z = 3\n", ""))),
+        (function("    x = y.to(p.dtype.element_ty)\n"), function("    x = y.to(gl.float32)\n")),
+    ],
+    ids=["statement", "condition", "layout", "missing", "cast"],
+)
+def test_merge_refuses_other_differences(a, b):
+    assert merge.merge(a, b) is None and merge.merge(b, a) is None
+
+
+def test_merge_takes_the_cast_to_the_pointers_type():
+    a, b = (function(f"    gl.store(p, {x})\n") for x in ("x", "x.to(p.dtype.element_ty)"))
+    assert merge.merge(a, b) == merge.merge(b, a) == b

@@ -1,0 +1,149 @@
+"""What is checked before a launch: the hook of a translated kernel, and the launcher of `--fallback general`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+from triton.compiler.errors import CompilationError
+
+from test_family import COPY, copy
+from translation_of import translate
+from translator.rewrite.contracts import RunTimeContract, guard
+from translator.rewrite.fallback import LAUNCHER, LAUNCHER_IMPORTS, torch_name
+
+
+@dataclass
+class Storage:
+    bytes: int
+
+    def size(self) -> int:
+        return self.bytes
+
+
+@dataclass
+class Tensor:
+    """What the checks see of a torch tensor."""
+
+    bytes: int = 4096
+    dtype: str = "torch.float32"
+
+    def untyped_storage(self) -> Storage:
+        return Storage(self.bytes)
+
+
+@dataclass
+class Kernel:
+    """A kernel that writes down its launches."""
+
+    arg_names: tuple = ("x_ptr", "y_ptr", "n", "BLOCK")
+    launches: list = field(default_factory=list)
+    error: Exception | None = None
+    best_config: str = "tuned"
+
+    def run(self, *args, grid, warmup, **kwargs):
+        if self.error is not None:
+            raise self.error
+        self.launches.append((args, grid, kwargs))
+
+
+def check():
+    space = {"kernel": Kernel()}
+    exec(guard("kernel", RunTimeContract(("x_ptr", "y_ptr"), ("n",))), space)
+    return space["_check_kernel"]
+
+
+def test_arguments_within_the_contract_pass():
+    check()(Tensor(2**31 - 1), Tensor(), 0, BLOCK=256)
+    check()(x_ptr=Tensor(), y_ptr=None, n=5)
+    check()("fp32", "fp32", "i32", BLOCK=256)  # as a warm-up names types
+
+
+@pytest.mark.parametrize(
+    "args, kwargs, message",
+    [
+        ((Tensor(2**31), Tensor(), 1), {}, "storage of x_ptr exceeds 2 GiB"),
+        ((Tensor(),), {"y_ptr": Tensor(2**31), "n": 1}, "storage of y_ptr exceeds 2 GiB"),
+        ((Tensor(), Tensor(), -1), {}, "n is negative"),
+    ],
+    ids=["positional", "named", "negative"],
+)
+def test_arguments_outside_the_contract_are_named(args, kwargs, message):
+    with pytest.raises(ValueError, match=message):
+        check()(*args, **kwargs)
+
+
+def test_the_hook_is_on_the_jit_function_under_autotune(tmp_path):
+    decorator = '@triton.autotune([triton.Config({"BLOCK": 1024})], key=["n"])\n'
+    source = COPY.replace("@triton.jit", decorator + "@triton.jit")
+    text = translate(tmp_path, source, copy("fp32")).text
+    assert text.rstrip().endswith("k.fn.add_pre_run_hook(_check_k)")
+    path = tmp_path / "hooked.py"
+    path.write_text(text)
+    module = _imported(path)
+    (hook,) = module.k.fn.pre_run_hooks
+    with pytest.raises(ValueError, match="storage of y_ptr"):
+        hook(Tensor(), y_ptr=Tensor(2**32), n=1)
+
+
+def _imported(path):
+    import importlib.util
+
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+# The launcher ----------------------------------------------------------------------------------------------------------
+
+
+def launcher(tmp_path, *launches):
+    """The public kernel of a translation with a general kernel, both replaced by ones that write down launches."""
+    path = tmp_path / "general.py"
+    path.write_text(translate(tmp_path, COPY, *launches, fallback="general").text)
+    public = _imported(path).k
+    assert public.general.fn.__name__ == "k_general" and not public.general.is_gluon() and public.fn.is_gluon()
+    public.fn, public.general = Kernel(), Kernel()
+    return public
+
+
+@pytest.mark.parametrize(
+    "args, kwargs, general",
+    [
+        ((Tensor(), Tensor(), 5), {"BLOCK": 1024}, False),
+        ((Tensor(), Tensor(), 5), {"BLOCK": 1024, "num_warps": 4}, False),
+        ((Tensor(), Tensor(2**31), 5), {"BLOCK": 1024}, True),
+        ((Tensor(), Tensor(), 5), {"BLOCK": 1024, "num_warps": 8}, True),
+    ],
+    ids=["plain", "warps", "large", "other-warps"],
+)
+def test_launcher_picks_by_the_arguments(tmp_path, args, kwargs, general):
+    public = launcher(tmp_path, copy("fp32"))
+    public[(7,)](*args, **kwargs)
+    chosen, other = (public.general, public.fn) if general else (public.fn, public.general)
+    assert chosen.launches == [(args, (7,), kwargs)] and other.launches == []
+
+
+def test_launcher_takes_the_general_kernel_when_the_translation_refuses_while_compiling(tmp_path):
+    public = launcher(tmp_path, copy("fp32"))
+    public.fn.error = CompilationError(None, None, "k is translated for BLOCK=1024")
+    public[(1,)](Tensor(), Tensor(), 5, BLOCK=64)
+    assert len(public.general.launches) == 1
+    public.fn.error = RuntimeError("the device is gone")
+    with pytest.raises(RuntimeError):
+        public[(1,)](Tensor(), Tensor(), 5, BLOCK=64)
+
+
+def test_launcher_shows_what_the_kernel_shows(tmp_path):
+    assert launcher(tmp_path, copy("fp32")).best_config == "tuned"
+
+
+def test_launcher_needs_nothing_of_gluonize():
+    exec("\n".join([*LAUNCHER_IMPORTS, LAUNCHER]), space := {})
+    assert space["_OrGeneral"].__mro__[1].__module__ == "triton.runtime.jit"
+
+
+@pytest.mark.parametrize("triton, torch", [("fp16", "float16"), ("i32", "int32"), ("u8", "uint8"), ("i1", "bool")])
+def test_torch_names_of_element_types(triton, torch):
+    assert torch_name(triton) == torch
