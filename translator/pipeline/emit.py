@@ -17,6 +17,7 @@ from translator.frontend.trace import TensorFact
 from translator.layout.model import Layout
 from translator.pipeline.plan import NotPipelined, PipelinedLoad, PipelinePlan, plan_loop
 from translator.rewrite import calls, dots, pointers
+from translator.rewrite.ranges import NonNegative
 from translator.rewrite.splice import operand, replace_spans
 from translator.rewrite.webs import Definition, Web
 
@@ -54,6 +55,7 @@ class PipelinedLoop:
     index_names: list[ast.Name] = field(default_factory=list)
     ahead_of: dict[ast.stmt, ast.stmt] = field(default_factory=dict)  # statement -> its copy for tiles ahead
     rings: list[Ring] = field(default_factory=list)
+    assumed: set[str] = field(default_factory=set)  # parameters that must not be negative
 
     @property
     def copies(self) -> bool:
@@ -140,10 +142,11 @@ def _set_up(rw: "FunctionRewriter", plan: PipelinePlan) -> None:
 
 
 def _move_bases(rw: "FunctionRewriter", loop: PipelinedLoop) -> None:
-    """Let the scalar base move instead of the tensor of offsets, where only staged loads follow it.
+    """Choose what moves from tile to tile, the scalar base or the tensor of offsets, where only staged loads follow it.
 
-    Every lane that is ever read is read in the first iteration too (its mask only shrinks), so its first offset is
-    that of an element of the tensor: not negative, whatever the signs of the terms it is computed from.
+    A base may move without knowing signs: every lane that is ever read is read in the first iteration too (its mask
+    only shrinks), so its first offset is that of an element of the tensor, which is not negative. Offsets from a base
+    that is not the tensor's start may move when neither they nor the step can be negative.
     """
     plan = loop.plan
     for s in plan.producer:
@@ -151,23 +154,29 @@ def _move_bases(rw: "FunctionRewriter", loop: PipelinedLoop) -> None:
             continue
         fact, web = rw.fact(s.value), rw.webs.of_definition[(s, s.target.id)]
         state = rw.state(web)
-        if state.split is None or state.split.moves or (isinstance(fact, TensorFact) and fact.shape):
+        if state.split is None or state.split.wide or (isinstance(fact, TensorFact) and fact.shape):
             continue
         inside = [d for d in web.definitions if plan.loop in d.in_loop]
         followers = [load for load in plan.loads if _pointer_name(load.call) == s.target.id]
         uses = [n for n, loops in web.uses if plan.loop in loops]
         direct = {load.call.args[0] for load in followers if load.call.args}
-        others = [d for d in web.definitions if d.augmented and d.node not in plan.producer]
-        if (
-            len(inside) == 1
-            and not others
-            and followers
-            and all(load.shrinking and load.staged.copy != "global" for load in followers)
-            and all(n in direct for n in uses)
-            and not state.split.wide
-            and all(_instructions(rw, load) >= FEWEST_LOADS for load in followers)
-        ):
-            state.split = replace(state.split, base="", moves=True)
+        if len(inside) != 1 or not followers or not all(n in direct for n in uses):
+            continue
+        many = all(_instructions(rw, load) >= FEWEST_LOADS for load in followers)
+        if not state.split.moves:
+            if any(d.augmented and d.node is not s for d in web.definitions):
+                continue
+            if many and all(load.shrinking and load.staged.copy != "global" for load in followers):
+                state.split = replace(state.split, base="", moves=True)
+        elif not state.split.fold and not many and len([d for d in web.definitions if d.augmented]) == 1:
+            proof = NonNegative(rw)
+            if proof.holds(s.value) and not _is_wide(fact):
+                loop.assumed |= proof.assumed
+                state.split = replace(state.split, moves=False)
+
+
+def _is_wide(fact: object) -> bool:
+    return isinstance(fact, TensorFact) and fact.dtype in ("int64", "uint64")
 
 
 def _instructions(rw: "FunctionRewriter", load: PipelinedLoad) -> int:
@@ -330,29 +339,37 @@ def emit_statement(rw: "FunctionRewriter", s: ast.stmt) -> bool:
             rw.replace(s, _render(rw, made))
         return True
     rw.plain_statement(s)
-    group = _group(loop, s)
-    if not group:
-        return True
-    lines = [_fetch(rw, loop, ring, loop.free, _condition(rw, loop, loop.ahead)) for ring in group]
-    if loop.copies and group[-1] is loop.rings[-1]:
-        lines.append(f"{_module(rw)}.commit_group()")
-    start = rw.source.span(s)[0]
-    rw.edits.append((start, start, "".join(line + indent for line in lines)))
+    fetched = _group(loop, s)
+    if fetched:
+        condition = _condition(rw, loop, loop.ahead)
+        lines = [_fetch(rw, loop, ring, loop.free, condition) for ring in fetched]
+        if loop.copies and fetched[-1] is loop.rings[-1]:
+            lines.append(f"{_module(rw)}.commit_group()")
+        start, end = rw.source.span(s)
+        if loop.copies:
+            rw.edits.append((start, start, "".join(line + indent for line in lines)))
+        else:
+            rw.edits.append((end, end, "".join(indent + line for line in lines)))
     return True
 
 
 def _group(loop: PipelinedLoop, s: ast.stmt) -> list[Ring]:
-    """The rings to fetch right before `s`: those of a run of load statements that starts at `s`."""
-    atoms, plan = loop.plan.atoms, loop.plan
-    loading = [load.statement for load in plan.loads]
-    at = atoms.index(s)
-    if at and atoms[at - 1] in loading and _same_block(atoms[at - 1], s):
+    """The rings to fetch at `s`, for the run of load statements that it belongs to.
+
+    Copies go before the run: LDS is read while they are in flight. Loads to registers go after it: the tile that they
+    replace is on its way to the matrix cores by then, which frees registers.
+    """
+    atoms = loop.plan.atoms
+    loading = [load.statement for load in loop.plan.loads]
+    first = last = atoms.index(s)
+    while first and atoms[first - 1] in loading and _same_block(atoms[first - 1], s):
+        first -= 1
+    while last + 1 < len(atoms) and atoms[last + 1] in loading and _same_block(atoms[last + 1], s):
+        last += 1
+    if s is not atoms[first if loop.copies else last]:
         return []
-    run = []
-    while at < len(atoms) and atoms[at] in loading and _same_block(atoms[at], s):
-        run.append(atoms[at])
-        at += 1
-    return [r for r in loop.rings if r.load.statement in run]
+    run = atoms[first : last + 1]
+    return [ring for ring in loop.rings if ring.load.statement in run]
 
 
 def _same_block(a: ast.stmt, b: ast.stmt) -> bool:
@@ -369,6 +386,7 @@ def emit_loop(rw: "FunctionRewriter", s: ast.For) -> bool:
     if loop is None:
         return False
     plan = loop.plan
+    rw.record.non_negative |= plan.assumed | loop.assumed
     rw.loops = (*rw.loops, s)
     rw.block(s.body)
     inner, outer = rw.source.indent(s.body[0]), rw.source.indent(s)

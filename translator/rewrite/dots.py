@@ -169,7 +169,7 @@ def _operand(rw, node: ast.expr, fact: TensorFact, element: str, layout: Layout)
     """The operand in the instruction's dtype and layout."""
     if DTYPE.get(fact.dtype) == ELEMENT[element]:
         return rw.emit(node, layout)
-    home = rw.home(node)
+    home = layout if rw.cheap(node) else rw.home(node)
     text = f"{operand(rw.emit(node, home))}.to(gl.{ELEMENT[element]})"
     return text if home == layout else rw.convert(text, layout)
 
