@@ -125,6 +125,19 @@ def test_launcher_picks_by_the_arguments(tmp_path, args, kwargs, general):
     assert chosen.launches == [(args, (7,), kwargs)] and other.launches == []
 
 
+def test_a_launch_without_a_number_of_warps_has_four(tmp_path):
+    public = launcher(tmp_path, copy("fp32", warps=8))
+    public[(1,)](Tensor(), Tensor(), 5, BLOCK=1024)
+    assert len(public.general.launches) == 1 and public.fn.launches == []
+
+
+def test_launcher_picks_by_the_types(tmp_path):
+    public = launcher(tmp_path, copy("fp32"), copy("fp16", warps=8))
+    public[(1,)](Tensor(dtype="torch.float16"), Tensor(dtype="torch.float16"), 5, BLOCK=1024, num_warps=8)
+    public[(1,)](Tensor(dtype="torch.int8"), Tensor(dtype="torch.int8"), 5, BLOCK=1024, num_warps=8)
+    assert len(public.fn.launches) == len(public.general.launches) == 1
+
+
 def test_launcher_takes_the_general_kernel_when_the_translation_refuses_while_compiling(tmp_path):
     public = launcher(tmp_path, copy("fp32"))
     public.fn.error = CompilationError(None, None, "k is translated for BLOCK=1024")
