@@ -89,7 +89,7 @@ class Frame:
     args: dict[str, Any]
     visits: dict[NodeKey, list[Visit]] = field(default_factory=dict)
     calls: dict[int, str] = field(default_factory=dict)  # visit ident of the call -> callee's mangled name
-    untaken: set[NodeKey] = field(default_factory=set)
+    joined: bool = False  # several specializations that share one text
 
     def first(self, node: ast.AST) -> Visit | None:
         seen = self.visits.get(node_key(node))
@@ -111,7 +111,8 @@ class Trace:
 
 
 def node_key(node: ast.AST) -> NodeKey:
-    return (type(node).__name__, node.lineno, node.col_offset, node.end_lineno or 0, node.end_col_offset or 0)
+    name = "BinOp" if isinstance(node, ast.BinOp) else type(node).__name__
+    return (name, node.lineno, node.col_offset, node.end_lineno or 0, node.end_col_offset or 0)
 
 
 def tensor_fact(ty: Any) -> TensorFact:

@@ -21,14 +21,33 @@ from translator.layout.model import Blocked, Layout, Slice
 from translator.layout.names import LayoutNames
 from translator.pipeline import emit as pipeline
 from translator.rewrite import calls, contracts, descriptors, pointers
-from translator.rewrite.splice import SourceText, operand, replace_spans
+from translator.rewrite.splice import SourceText, closed, operand, replace_spans
 from translator.rewrite.unit import Record, Unit, refuse
 from translator.rewrite.variables import WebState
 from translator.rewrite.webs import Web, build_webs
 
 MAX_ROUNDS = 40
 
+_OPERATORS = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+    ast.Pow: "**",
+    ast.LShift: "<<",
+    ast.RShift: ">>",
+    ast.BitAnd: "&",
+    ast.BitOr: "|",
+    ast.BitXor: "^",
+}
+
 ELEMENTWISE_NODES = (ast.BinOp, ast.Compare, ast.BoolOp, ast.UnaryOp, ast.IfExp)
+
+
+class Promotion(ast.BinOp):
+    """The sum of `x += t`, which has the statement's span and no text of its own."""
 
 
 class FunctionRewriter:
@@ -38,6 +57,7 @@ class FunctionRewriter:
         self.unit, self.frame, self.path, self.wants = unit, frame, path, wants
         self.source = SourceText(frame.fn.src)
         self.tree: ast.FunctionDef = ast.parse(frame.fn.src).body[0]
+        self.expand_promotions()
         self.names = LayoutNames()
         self.argument_homes = argument_homes or {}
         self.record = Record()
@@ -58,6 +78,23 @@ class FunctionRewriter:
         self._cheap: dict[int, bool] = {}
         self._homes: dict[int, Any] = {}
         self._busy_homes: set[int] = set()
+
+    def expand_promotions(self) -> None:
+        """`x += t` that turns a scalar into a tensor is a new variable: `x = x + t`."""
+
+        def expand(body: list[ast.stmt]) -> None:
+            for i, s in enumerate(body):
+                for inner in ("body", "orelse"):
+                    expand(getattr(s, inner, []) or [])
+                if isinstance(s, ast.AugAssign) and isinstance(s.target, ast.Name):
+                    before = self.fact(ast.copy_location(ast.Name(s.target.id, ast.Load()), s.target))
+                    after = self.fact(augmented_binop(s))
+                    if isinstance(before, TensorFact) and isinstance(after, TensorFact) and before.shape != after.shape:
+                        left = ast.copy_location(ast.Name(s.target.id, ast.Load()), s.target)
+                        value = Promotion(left, s.op, s.value)
+                        body[i] = ast.copy_location(ast.Assign([s.target], ast.copy_location(value, s)), s)
+
+        expand(self.tree.body)
 
     # Facts ----------------------------------------------------------------------------------------------------------
 
@@ -310,6 +347,9 @@ class FunctionRewriter:
         if isinstance(node, ast.IfExp) and self.fact(node.test) is not None:
             taken = [c for c in (node.body, node.orelse) if self.fact(c) is not None]
             children = {c: t for c, t in children.items() if c is node.test or c in taken or self.fact(c) is None}
+        if isinstance(node, Promotion):
+            left, right = (operand(children[c]) for c in (node.left, node.right))
+            return f"{left} {_OPERATORS[type(node.op)]} {right}"
         return self.splice(node, children)
 
     def operand_in(self, child: ast.expr, fact: TensorFact | None, want: Layout | None) -> str:
@@ -676,6 +716,8 @@ class FunctionRewriter:
             value = self.operand_in(s.value, fact, layout)
         else:
             value = self.broadcast_free(s.value, layout)
+        if isinstance(s.value, Promotion) and not isinstance(s, ast.AugAssign):
+            return f"{variant} = {closed(value)}"
         children = {s.value: value}
         if variant != name:
             children[target] = variant

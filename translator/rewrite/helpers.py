@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
-from translator.frontend.trace import ConstFact, TensorFact, TupleFact
+from translator.frontend.trace import ConstFact, Frame, TensorFact, TupleFact
 from translator.layout.model import Layout
 from translator.rewrite import calls
 from translator.rewrite.splice import operand
@@ -19,13 +19,30 @@ if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter
 
 
-def callee_frame(rw: "FunctionRewriter", node: ast.Call):
-    """(frame, call visit) of the helper specialization that this call reached."""
+def callee_frame(rw: "FunctionRewriter", node: ast.Call) -> tuple[Frame | None, int | None]:
+    """(frame, call visit) of the helper specialization that this call reached.
+
+    A call in an unrolled loop may reach several specializations, by different compile-time arguments; one text has to
+    serve them all, so their frames are joined: facts of the first one, reachability of all.
+    """
+    frames: list[Frame] = []
+    first = None
     for ident in rw.visits(node):
-        name = rw.frame.calls.get(ident)
-        if name is not None and name in rw.unit.trace.by_name:
-            return rw.unit.trace.by_name[name], ident
-    return None, None
+        frame = rw.unit.trace.by_name.get(rw.frame.calls.get(ident, ""))
+        if frame is not None and frame not in frames:
+            frames.append(frame)
+            first = ident if first is None else first
+    if len(frames) < 2:
+        return (frames[0], first) if frames else (None, None)
+    key = ("joined", *(f.index for f in frames))
+    if key not in rw.unit.versions:
+        joined = Frame(frames[0].index, frames[0].name, frames[0].fn, frames[0].args, joined=True)
+        for frame in frames:
+            for node_key, visits in frame.visits.items():
+                joined.visits.setdefault(node_key, []).extend(visits)
+            joined.calls.update(frame.calls)
+        rw.unit.versions[key] = joined
+    return rw.unit.versions[key], first
 
 
 def _bound(rw, node: ast.Call, callee) -> dict[str, ast.expr]:
@@ -45,7 +62,7 @@ def _version(rw: "FunctionRewriter", node: ast.Call, callee, want: Any):
     for name, argument in _bound(rw, node, callee).items():
         if rw.tensor(argument) is not None or isinstance(rw.fact(argument), TupleFact):
             homes[name] = rw.home(argument)
-    key = (frame.index, path, want, tuple(sorted(homes.items(), key=lambda kv: kv[0])))
+    key = (frame.index, frame.joined, path, want, tuple(sorted(homes.items(), key=lambda kv: kv[0])))
     if key in rw.unit.versions:
         return rw.unit.versions[key]
     if (frame.index, path) in rw.unit.in_progress:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.layout.model import Layout, Slice
 from translator.rewrite.ranges import NonNegative
-from translator.rewrite.splice import operand
+from translator.rewrite.splice import closed, operand
 from translator.rewrite.variables import SplitPointer, WebState
 from translator.rewrite.webs import Web
 
@@ -181,7 +181,7 @@ def access_of(rw: "FunctionRewriter", node: ast.expr, layout: Layout) -> Access 
             base += f" {t.sign} {_factor(text, t.sign)}"
     offsets = " ".join(terms).removeprefix("+ ")
     if wide:
-        offsets = f"({offsets}).to(gl.int32)"
+        offsets = f"{operand(offsets)}.to(gl.int32)"
     return Access(base, offsets, root)
 
 
@@ -192,7 +192,7 @@ def _factor(text: str, sign: str) -> str:
 
 
 def _is_loose(text: str) -> bool:
-    node = ast.parse(text, mode="eval").body
+    node = ast.parse(f"({text}\n)", mode="eval").body
     return isinstance(node, (ast.IfExp, ast.Compare, ast.BoolOp)) or (
         isinstance(node, ast.BinOp)
         and isinstance(node.op, (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift))
@@ -300,7 +300,7 @@ def assign_scalar(rw: "FunctionRewriter", s: ast.Assign, state: WebState) -> str
     """`row_offs = row * stride`."""
     address = address_of(rw, s.value)
     terms = [f"{t.sign} {_factor(rw.emit(t.node), t.sign)}" for t in address.scalars]
-    return f"{scalar_name(rw, state.web)} = {' '.join(terms).removeprefix('+ ')}"
+    return f"{scalar_name(rw, state.web)} = {closed(' '.join(terms).removeprefix('+ '))}"
 
 
 def split_web(rw: "FunctionRewriter", web: Web) -> SplitPointer | None:
@@ -324,7 +324,7 @@ def split_web(rw: "FunctionRewriter", web: Web) -> SplitPointer | None:
 
 
 def _split(rw, web: Web) -> SplitPointer | None:
-    roots, bases, wide, moving, fits = set(), set(), False, False, True
+    roots, bases, aliases, wide, moving, fits = set(), set(), set(), False, False, True
     proof = NonNegative(rw)
     for d in web.definitions:
         if d.augmented:
@@ -354,7 +354,7 @@ def _split(rw, web: Web) -> SplitPointer | None:
             wide |= inner.wide
             fits &= not inner.fold
             moving |= inner.moves
-            bases.add("__inner__")
+            bases.add(inner.base if inner.fold and not inner.moves else "__inner__")
         elif address.web is web:
             moving |= bool(address.scalars)
         elif any(t.variable for t in address.scalars):
@@ -366,6 +366,7 @@ def _split(rw, web: Web) -> SplitPointer | None:
                 return None
             roots.add(root_parameter(rw, address.base))
             bases.add(rw.source.of(address.base) if is_bare_parameter(rw, address.base) else "")
+            aliases.add(address.base.id if _settled(rw, address.base, d) else "")
         fits &= all(t.sign == "+" and proof.holds(t.node) for t in address.tensors)
         wide |= any(rw.fact(t.node).dtype in ("int64", "uint64") for t in address.tensors)
         moving |= any(not t.variable for t in address.scalars)
@@ -381,10 +382,20 @@ def _split(rw, web: Web) -> SplitPointer | None:
         return SplitPointer(root, bases.pop(), False, True, wide)
     if fits:
         rw.record.non_negative |= proof.assumed
-        return SplitPointer(root, "", True, False, wide)
+        alias = aliases.pop() if len(aliases) == 1 and not moving and len(web.definitions) == 1 else ""
+        return SplitPointer(root, alias, True, False, wide)
     if bare:
         return SplitPointer(root, bases.pop(), False, True, wide)
     return None
+
+
+def _settled(rw, base: ast.expr, definition) -> bool:
+    """Whether `base` is a scalar pointer variable that nothing reassigns after this definition."""
+    web = rw.webs.of_use.get(base) if isinstance(base, ast.Name) else None
+    if web is None:
+        return False
+    line = definition.node.lineno
+    return all(d.node.lineno < line and not set(d.in_loop) & set(definition.in_loop) for d in web.definitions)
 
 
 def names_of(rw: "FunctionRewriter", state: WebState, layout: Layout) -> tuple[str, str]:
@@ -458,7 +469,7 @@ def assign(rw: "FunctionRewriter", s: ast.stmt, state: WebState) -> list[str]:
             else:
                 base_text += f" {t.sign} {_factor(text, t.sign)}"
         if first and not state.split.base and base_text != base:
-            lines.append(f"{base} = {base_text}")
+            lines.append(f"{base} = {closed(base_text)}")
         if offsets != " ".join(terms):
-            lines.append(f"{offsets} = {' '.join(terms)}")
+            lines.append(f"{offsets} = {closed(' '.join(terms))}")
     return lines or ["pass"]

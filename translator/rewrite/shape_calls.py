@@ -270,7 +270,9 @@ def emit_shape(rw: "FunctionRewriter", node: ast.Call, callee, given, want: Any)
 
 
 def _fit(rw, text: str, own: Layout, want: Layout | None) -> str:
-    return text if want is None or own == want else rw.convert(text, want)
+    if want is None or (own == want and not rw.frame.joined):
+        return text
+    return rw.convert(text, want)
 
 
 def permuted(rw, node, data: ast.expr, order, want: Layout | None, spell: Callable[[str], str]) -> str:

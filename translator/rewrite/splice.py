@@ -77,3 +77,14 @@ def _closes_at_end(text: str) -> bool:
 def operand(text: str) -> str:
     """`text` fit to stand as an operand or before `.`/`[`."""
     return text if is_atom(text) else f"({text})"
+
+
+def closed(text: str) -> str:
+    """`text` fit to stand alone on the right of `=`: in parentheses if it spans lines without any of its own."""
+    if "\n" not in text:
+        return text
+    try:
+        ast.parse(text.strip(), mode="eval")
+    except SyntaxError:
+        return f"({text})"
+    return text
