@@ -77,6 +77,7 @@ class Visit:
 
     ident: int
     fact: Any
+    iterations: tuple[int, ...] = ()  # of the `static_range` loops around it, outermost first
 
 
 @dataclass
@@ -148,6 +149,21 @@ def value_fact(value: Any) -> Any:
     return ConstFact(value)
 
 
+@dataclass
+class _Unrolling:
+    body: list
+    iteration: int = -1
+
+
+def session_function(generator: Any, node: ast.AST) -> Any:
+    """The object that a dotted name denotes in the function being traced, or None."""
+    if isinstance(node, ast.Name):
+        return generator.lscope.get(node.id, generator.gscope.get(node.id))
+    if isinstance(node, ast.Attribute):
+        return getattr(session_function(generator, node.value), node.attr, None)
+    return None
+
+
 class TracingGenerator(code_generator.CodeGenerator):
     """Triton's code generator, recording facts and giving each visit its own location."""
 
@@ -156,6 +172,7 @@ class TracingGenerator(code_generator.CodeGenerator):
     def __init__(self, context, prototype, gscope, function_name, jit_fn, **kwargs):
         session = type(self)._session
         super().__init__(context, prototype, gscope, function_name, jit_fn, **kwargs)
+        self._unrolling: list[_Unrolling] = []
         names = list(jit_fn.arg_names)
         self.frame = Frame(len(session.frames), function_name, jit_fn, dict.fromkeys(names))
         session.frames.append(self.frame)
@@ -177,7 +194,8 @@ class TracingGenerator(code_generator.CodeGenerator):
             self.file_name, self.begin_line, self.begin_col = saved
             self._ident = outer
         if not self._loop_carry_discovery_depth:
-            self.frame.visits.setdefault(node_key(node), []).append(Visit(ident, value_fact(value)))
+            iterations = tuple(loop.iteration for loop in self._unrolling)
+            self.frame.visits.setdefault(node_key(node), []).append(Visit(ident, value_fact(value), iterations))
         return value
 
     def visit_FunctionDef(self, node):
@@ -189,7 +207,17 @@ class TracingGenerator(code_generator.CodeGenerator):
         self._bind_args, self._args_bound = bind, False
         super().visit_FunctionDef(node)
 
+    def visit_For(self, node):
+        static = session_function(self, node.iter.func) is tl.static_range if hasattr(node.iter, "func") else False
+        if static:
+            self._unrolling.append(_Unrolling(node.body))
+        super().visit_For(node)
+        if static:
+            self._unrolling.pop()
+
     def visit_compound_statement(self, stmts):
+        if self._unrolling and stmts is self._unrolling[-1].body:
+            self._unrolling[-1].iteration += 1
         if not self._args_bound:
             self._args_bound = True
             self._bind_args()

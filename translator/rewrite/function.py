@@ -9,14 +9,16 @@ taken from the last round.
 from __future__ import annotations
 
 import ast
+import copy
 import re
+import textwrap
 import types
 from typing import Any
 
 import triton.language as tl
 from triton.experimental.gluon import language as gl
 
-from translator.frontend.trace import ConstFact, Frame, OpaqueFact, TensorFact, TupleFact, node_key
+from translator.frontend.trace import ConstFact, Frame, OpaqueFact, TensorFact, TupleFact, Visit, node_key
 from translator.layout.model import Blocked, Layout, Slice
 from translator.layout.names import LayoutNames
 from translator.pipeline import emit as pipeline
@@ -24,7 +26,7 @@ from translator.rewrite import calls, contracts, descriptors, pointers
 from translator.rewrite.splice import SourceText, closed, operand, replace_spans
 from translator.rewrite.unit import Record, Unit, refuse
 from translator.rewrite.variables import WebState
-from translator.rewrite.webs import Web, build_webs
+from translator.rewrite.webs import UnrolledLoop, Web, build_webs
 
 MAX_ROUNDS = 40
 
@@ -58,6 +60,7 @@ class FunctionRewriter:
         self.source = SourceText(frame.fn.src)
         self.tree: ast.FunctionDef = ast.parse(frame.fn.src).body[0]
         self.expand_promotions()
+        self.unroll_loops()
         self.names = LayoutNames()
         self.argument_homes = argument_homes or {}
         self.record = Record()
@@ -96,10 +99,49 @@ class FunctionRewriter:
 
         expand(self.tree.body)
 
+    def unroll_loops(self) -> None:
+        """Write out `static_range` loops in which a tensor changes its shape."""
+
+        def changes_shape(loop: ast.For) -> bool:
+            for n in ast.walk(loop):
+                if isinstance(n, ast.expr) and hasattr(n, "lineno"):
+                    shapes = {v.fact.shape for v in self.frame.visits.get(node_key(n), []) if isinstance(v.fact, TensorFact)}
+                    if len(shapes) > 1:
+                        return True
+            return False
+
+        def unroll(body: list[ast.stmt], depth: int) -> None:
+            for i, s in enumerate(body):
+                static = isinstance(s, ast.For) and self.unrolled(s)
+                if static and not depth and isinstance(s.target, ast.Name) and changes_shape(s):
+                    visits = [v for b in s.body for v in self.frame.visits.get(node_key(b), [])]
+                    rounds = sorted({v.iterations[0] for v in visits if v.iterations})
+                    bounds = [self.fact(a).value for a in s.iter.args]
+                    values = list(range(*bounds))
+                    loop = UnrolledLoop(s.target, s.iter, s.body, s.orelse)
+                    loop.bodies, loop.index = [], values
+                    for r in rounds:
+                        copies = copy.deepcopy(s.body)
+                        for statement in copies:
+                            for n in ast.walk(statement):
+                                n.iteration = r
+                                if isinstance(n, ast.Name) and n.id == s.target.id:
+                                    n.literal = str(values[r])
+                        loop.bodies.append(copies)
+                    body[i] = ast.copy_location(loop, s)
+                    continue
+                for inner in ("body", "orelse"):
+                    unroll(getattr(s, inner, []) or [], depth + static)
+
+        if not self.frame.joined:
+            unroll(self.tree.body, 0)
+
     # Facts ----------------------------------------------------------------------------------------------------------
 
     def taken(self, statement: ast.AST) -> bool:
         """Whether the traced specialization reached this statement."""
+        if (iteration := getattr(statement, "iteration", None)) is not None:
+            return bool(self.iteration_visits(statement, iteration))
         if node_key(statement) in self.frame.visits:
             return True
         return any(
@@ -114,7 +156,15 @@ class FunctionRewriter:
         return isinstance(self.fact(branch.test), TensorFact)
 
     def fact(self, node: ast.AST) -> Any:
-        return self.frame.fact(node)
+        iteration = getattr(node, "iteration", None)
+        if iteration is None:
+            return self.frame.fact(node)
+        visits = self.iteration_visits(node, iteration)
+        return visits[0].fact if visits else None
+
+    def iteration_visits(self, node: ast.AST, iteration: int) -> list[Visit]:
+        visits = self.frame.visits.get(node_key(node), [])
+        return [v for v in visits if not v.iterations or v.iterations[0] == iteration]
 
     def tensor(self, node: ast.AST) -> TensorFact | None:
         """The fact of `node` if it is a run-time tensor of rank 1 or more."""
@@ -122,7 +172,9 @@ class FunctionRewriter:
         return fact if isinstance(fact, TensorFact) and fact.shape else None
 
     def visits(self, node: ast.AST) -> list[int]:
-        return [v.ident for v in self.frame.visits.get(node_key(node), [])]
+        iteration = getattr(node, "iteration", None)
+        visits = self.frame.visits.get(node_key(node), []) if iteration is None else self.iteration_visits(node, iteration)
+        return [v.ident for v in visits]
 
     def placed(self, node: ast.AST, name: str | None = None) -> list:
         """Triton's placed operations that this node made, over all its visits."""
@@ -367,6 +419,8 @@ class FunctionRewriter:
         return text
 
     def use(self, node: ast.Name, want: Any) -> str:
+        if (literal := getattr(node, "literal", None)) is not None:
+            return literal
         web = self.webs.of_use.get(node)
         if web is None:
             if isinstance(node.ctx, ast.Load) and node.id not in self.locals:
@@ -609,7 +663,23 @@ class FunctionRewriter:
         if self.fact(s.test) is not None:
             self.replace(s.test, self.emit(s.test))
 
+    def unrolled_loop(self, s: UnrolledLoop) -> None:
+        outer, start, end = self.edits, self.source.starts[s.body[0].lineno - 1], self.source.span(s.body[-1])[1]
+        texts = []
+        for body in reversed(s.bodies):
+            self.edits = []
+            self.block(body)
+            texts.append(textwrap.dedent(replace_spans(self.source.text, start, end, self.edits)))
+        self.edits = outer
+        indent = self.source.indent(s)
+        lines = "\n".join(reversed(texts)).splitlines()
+        text = ("\n").join((indent + line if line.strip() else line) for line in lines)
+        note = f"# {self.source.text[self.source.span(s)[0]:self.source.span(s.iter)[1]]}, written out: shapes change"
+        self.replace(s, note + "\n" + text)
+
     def for_loop(self, s: ast.For) -> None:
+        if isinstance(s, UnrolledLoop):
+            return self.unrolled_loop(s)
         if pipeline.emit_loop(self, s):
             return
         self.loops = (*self.loops, s)

@@ -12,6 +12,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 
+class UnrolledLoop(ast.For):
+    """A `static_range` loop written out: `bodies` holds one copy of the body per iteration, `index` the index values.
+
+    Loops are written out when a tensor changes its shape, and so its layout, from iteration to iteration.
+    """
+
+    bodies: list[list[ast.stmt]]
+    index: list[int]
+
+
 @dataclass
 class Definition:
     """One binding of a name: `value` is the bound expression (None for parameters, loop indices and tuple parts)."""
@@ -113,6 +123,9 @@ class _Builder:
         elif isinstance(s, ast.If):
             self.expression(env, s.test)
             self.branches(env, s)
+        elif isinstance(s, UnrolledLoop):
+            for iteration in s.bodies:
+                self.block(env, iteration)
         elif isinstance(s, (ast.For, ast.While)):
             self.loop(env, s)
         elif isinstance(s, ast.With):
