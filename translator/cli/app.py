@@ -250,6 +250,34 @@ def targets(context: typer.Context, json: Json = None) -> int:
     return run_targets(json, context.obj)
 
 
+ConfigFile = Annotated[
+    Optional[str],
+    typer.Option("--config", metavar="FILE", help="gluonize.toml or pyproject.toml; the nearest one if left out."),
+]
+
+
+@app.command()
+def check(
+    context: typer.Context,
+    files: Annotated[
+        Optional[list[str]],
+        typer.Argument(help="Generated files, or files they are made from; all of the project when left out."),
+    ] = None,
+    config: ConfigFile = None,
+    allow_edits: Annotated[
+        bool, typer.Option("--allow-edits", help="Hand edits are fine as long as source and launches are unchanged.")
+    ] = False,
+    json: Json = None,
+    jobs: Jobs = 0,
+    timeout: Timeout = 60.0,
+    cache: Cache = True,
+) -> int:
+    """Check that generated files are what their sources and launches give; show the difference where not."""
+    from translator.cli.check_command import run_check
+
+    return run_check(tuple(files or ()), config, allow_edits, json, jobs, timeout, cache, context.obj)
+
+
 @app.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []})
 def validate(context: typer.Context) -> int:
     """Run source and translation on the CPU reference machine and compare: validate SOURCE OUT -t TARGET -l FILE."""
