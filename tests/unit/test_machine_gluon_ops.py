@@ -210,3 +210,17 @@ def test_inline_assembly_is_refused_by_name():
     with pytest.raises(NotRunnable) as raised:
         run_kernel(assembly, {"x_ptr": "*fp32"}, {"x_ptr": np.zeros(256)})
     assert raised.value.op == "tt.elementwise_inline_asm"
+
+
+@gluon.jit
+def hinted(x_ptr, n, K: gl.constexpr):
+    L: gl.constexpr = gl.BlockedLayout([1], [64], [4], [0])
+    o = gl.arange(0, 256, L) * n
+    o = gl.max_contiguous(gl.multiple_of(o, K), K)
+    gl.store(x_ptr + o, 1.0)
+
+
+@pytest.mark.parametrize("n, k, found", [(1, 8, []), (2, 8, ["false-hint"]), (2, 1, []), (1, 512, [])])
+def test_false_hints_are_found(n: int, k: int, found: list[str]):
+    _, machine = run_kernel(hinted, {"x_ptr": "*fp32", "n": "i32"}, {"x_ptr": np.zeros(512), "n": n}, constexprs={"K": k})
+    assert [f.kind for f in machine.broken.values()] == found

@@ -130,7 +130,7 @@ def _encode8(value: np.ndarray, element: str) -> np.ndarray:
 def decode(bits: np.ndarray, element: str) -> np.ndarray:
     """The bits as stored -> held."""
     if element == "bf16":
-        return (bits.astype(np.uint32) << 16).view(np.float32)
+        return np.left_shift(bits.astype(np.uint32), np.uint32(16)).view(np.float32)
     if element in FLOAT8:
         return _values8(element)[bits]
     if element == "i1":

@@ -15,6 +15,7 @@ import numpy as np
 
 from translator.validate import ops_arith, ops_dot, ops_lds, ops_math, ops_memory, ops_reduce, ops_tdm, ops_tensor
 from translator.validate.control import CONTROL, TERMINATORS, branch_target
+from translator.validate.hints import broken_promise
 from translator.validate.hazards import Finding, Hazard, NotRunnable, WaitsForever
 from translator.validate.lds import SharedMemory
 from translator.validate.mbarriers import Barriers
@@ -93,6 +94,14 @@ class Program:
         self.env = env
         return values
 
+    def _check_promises(self, op: Op, value) -> None:
+        broken = broken_promise(op, value)
+        if broken and op.line not in self.machine.broken:
+            place = op.place
+            self.machine.broken[op.line] = Finding(
+                "false-hint", broken, op.name, place.file, place.line, place.column, self.program
+            )
+
     def run_region(self, region: Region, env: dict) -> tuple[str, list]:
         """Run blocks from the first until one ends in something else than a branch."""
         block = region.blocks[0]
@@ -133,6 +142,8 @@ class Program:
                 continue
             if len(names) == 1:
                 env[names[0]] = result[0] if isinstance(result, (tuple, list)) else result
+                if op.has_promises:
+                    self._check_promises(op, env[names[0]])
             else:
                 for key, value in zip(names, result):
                     env[key] = value
@@ -154,6 +165,7 @@ class Machine:
         self.unset = 0.0
         self.stale = math.nan
         self.printed: list = []
+        self.broken: dict[int, Finding] = {}
         self.trips: dict[int, set[int]] = {}
         self.waits: dict[int, list] = {}
         self.findings: list[Finding] = []

@@ -60,6 +60,11 @@ class Op:
         return self.locate()
 
     @cached_property
+    def has_promises(self) -> bool:
+        """Whether the op carries what `multiple_of` and its like promise of its result."""
+        return "tt.divisibility" in self.text or "tt.contiguity" in self.text or "tt.constancy" in self.text
+
+    @cached_property
     def body(self) -> str:
         """The text before the types."""
         return split_top(self.text, " : ")[0]
