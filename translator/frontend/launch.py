@@ -18,6 +18,7 @@ from translator.frontend.passes import (
 )
 from translator.frontend.trace import Trace, trace_source
 from translator.memory.staging import Staged, read_staging
+from translator.pipeline.inline import inline_tile_loads
 from translator.source.compile_arguments import compile_arguments
 from translator.source.launch_spec import LaunchSpec
 
@@ -37,8 +38,14 @@ class TracedLaunch:
 def trace_launch(fn: Any, spec: LaunchSpec, target: str, load_jit=None) -> TracedLaunch:
     """Trace `fn` for `spec` on `target` and read Triton's layouts back.
 
-    Runs MLIR passes: call it in a child process. Raises what Triton's front end raises.
+    Helpers that load a loop's tiles are put into the loop (`translator.pipeline.inline`), so the traced kernel may be a
+    copy of `fn` with another source. Runs MLIR passes: call it in a child process. Raises what Triton's front end raises.
     """
+    launch = _trace_once(fn, spec, target, load_jit)
+    return inline_tile_loads(launch, lambda inlined: _trace_once(inlined, spec, target, load_jit))
+
+
+def _trace_once(fn: Any, spec: LaunchSpec, target: str, load_jit) -> TracedLaunch:
     row = target_row(target)
     arguments = compile_arguments(spec, fn, load_jit)
     source = ASTSource(fn=fn, signature=arguments.signature, constexprs=arguments.constexprs, attrs=arguments.attrs)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from translator.frontend.trace import TensorFact
 from translator.layout.model import Layout
 from translator.pipeline.plan import NotPipelined, PipelinedLoad, PipelinePlan, plan_loop
+from translator.pipeline.tail import is_index
 from translator.rewrite import calls, dots, pointers
 from translator.rewrite.ranges import NonNegative
 from translator.rewrite.splice import operand, replace_spans
@@ -100,7 +101,6 @@ def _set_up(rw: "FunctionRewriter", plan: PipelinePlan) -> None:
     counter = _fresh(rw, "tile") if plan.low is not None else ""
     names = [_fresh(rw, name) for name in (f"{plan.index}_ahead", "slot", "free_slot", "t")]
     loop = PipelinedLoop(plan, _buffers_parameter(rw, plan), *names, counter)
-    index_web = rw.webs.of_definition[(plan.loop, plan.index)]
     renamed: dict[int, Web] = {}
     for web in plan.shared:
         twin = Web(len(rw.webs.all), _fresh(rw, f"{web.name}_ahead"))
@@ -112,7 +112,8 @@ def _set_up(rw: "FunctionRewriter", plan: PipelinePlan) -> None:
         made = copy.deepcopy(node)
         for old, new in zip(ast.walk(node), ast.walk(made)):
             if isinstance(old, ast.Name) and (web := rw.webs.of_use.get(old)) is not None:
-                if web is index_web:
+                rw.webs.reaching[new] = rw.webs.reaching[old]
+                if is_index(rw, plan.loop, old):
                     loop.index_names.append(new)
                     rw.webs.of_use[new] = web
                 else:
@@ -195,15 +196,19 @@ def _buffers_parameter(rw: "FunctionRewriter", plan: PipelinePlan) -> str:
     for name, value in rw.added_parameters.items():
         if value == str(depth) and name.startswith("NUM_BUFFERS"):
             return name
-    name = _fresh(rw, "NUM_BUFFERS")
+    name, n = _fresh(rw, "NUM_BUFFERS"), 2
+    while name in rw.added_parameters:
+        name, n = _fresh(rw, f"NUM_BUFFERS_{n}"), n + 1
     rw.added_parameters[name] = str(depth)
     return name
 
 
 def _fresh(rw: "FunctionRewriter", name: str) -> str:
-    names = {n.id for n in ast.walk(rw.tree) if isinstance(n, ast.Name)} | {a.arg for a in ast.walk(rw.tree) if isinstance(a, ast.arg)}
+    """A name that the source does not use; pipelined loops may share it."""
+    names = {n.id for n in ast.walk(rw.tree) if isinstance(n, ast.Name)}
+    names |= {a.arg for a in ast.walk(rw.tree) if isinstance(a, ast.arg)}
     candidate, n = name, 2
-    while candidate in names or candidate in rw.locals or candidate in rw.added_parameters:
+    while candidate in names:
         candidate, n = f"{name}_{n}", n + 1
     rw.locals.add(candidate)
     return candidate

@@ -139,9 +139,9 @@ def plan_loop(rw: "FunctionRewriter", loop: ast.For) -> PipelinePlan | NotPipeli
         holders = [a for a in atoms if call in loads_in(rw, a)]
         if not holders or isinstance(holders[0], (ast.If, ast.With)):
             return no(f"the load in line {call.lineno} is conditional")
-    index = rw.webs.of_definition.get((loop, loop.target.id))
-    if index is None or any(d.node is not loop for d in index.definitions):
-        return no("its index is assigned elsewhere too")
+    index = loop.target.id
+    if any(d.name == index and loop in d.in_loop and d.node is not loop for w in rw.webs.all for d in w.definitions):
+        return no("its index is assigned in the body too")
 
     # The producer: everything in the body that the loads' arguments depend on.
     arguments = [a for c in found for a in [*c.args, *(k.value for k in c.keywords)]]
@@ -190,8 +190,10 @@ def plan_loop(rw: "FunctionRewriter", loop: ast.For) -> PipelinePlan | NotPipeli
         if web.index in seen:
             continue
         seen.add(web.index)
-        carried = any(loop not in d.in_loop for d in web.definitions) or isinstance(atom, ast.AugAssign)
-        after = any(loop not in loops and n.lineno > loop.end_lineno for n, loops in web.uses)
+        carried = _carried(rw, web, atoms)
+        after = any(
+            loop not in loops and any(loop in d.in_loop for d in rw.webs.reaching[n]) for n, loops in web.uses
+        )
         if not carried:
             if web.index in consumed:
                 shared.append(web)
@@ -206,7 +208,7 @@ def plan_loop(rw: "FunctionRewriter", loop: ast.For) -> PipelinePlan | NotPipeli
                 return no(f"`{web.name}` moves in a way that cannot be undone and is used after the loop")
             rolled_back += own
 
-    tail = TailProof(rw, loop, index, low, high)
+    tail = TailProof(rw, loop, high)
     loads = []
     mechanisms = {staged_of(rw, c).copy != "registers" for c in found}
     depths = {staged_of(rw, c).buffers for c in found}
@@ -299,6 +301,16 @@ def _defined(rw, node: ast.AST) -> list[Web]:
             if (web := rw.webs.of_definition.get((s, name))) is not None and web not in out:
                 out.append(web)
     return out
+
+
+def _carried(rw, web: Web, atoms: list[ast.stmt]) -> bool:
+    """Whether an iteration starts with the value that the one before left in `web`."""
+    for atom in atoms:
+        if web in _used(rw, atom):
+            return True
+        if web in _defined(rw, atom):
+            return not isinstance(atom, (ast.Assign, ast.AnnAssign))
+    return False
 
 
 def _pure(rw, value: ast.expr | None) -> bool:

@@ -24,13 +24,13 @@ MAX_TERMS = 32
 
 
 class TailProof:
-    """Proof attempts for one loop over `range(low, high)`.
+    """Proof attempts for one loop over a range that ends at `high`.
 
-    index: the web of the loop variable. assumed: parameters a successful proof needs to be non-negative.
+    assumed: parameters that a successful proof needs to be non-negative.
     """
 
-    def __init__(self, rw: "FunctionRewriter", loop: ast.For, index: object, low: ast.expr, high: ast.expr):
-        self.rw, self.loop, self.index, self.low, self.high = rw, loop, index, low, high
+    def __init__(self, rw: "FunctionRewriter", loop: ast.For, high: ast.expr):
+        self.rw, self.loop, self.high = rw, loop, high
         self.tensors: dict[str, ast.expr] = {}
         self.assumed: set[str] = set()
 
@@ -145,7 +145,7 @@ class TailProof:
             return self.polynomial(node.value)
         if isinstance(node, ast.Name):
             web = self.rw.webs.of_use.get(node)
-            if web is not None and web is self.index:
+            if is_index(self.rw, self.loop, node):
                 return {(INDEX,): 1}
             value = self._definition(node)
             if value is not None and (self._varies(node) or not (isinstance(fact, TensorFact) and fact.shape)):
@@ -164,15 +164,21 @@ class TailProof:
 
     def _definition(self, node: ast.Name) -> ast.expr | None:
         """The one expression that a name stands for, if it has just one."""
-        web = self.rw.webs.of_use.get(node)
-        if web is None or len(web.definitions) != 1 or web.definitions[0].augmented:
+        definitions = self.rw.webs.reaching.get(node, [])
+        if len(definitions) != 1 or definitions[0].augmented:
             return None
-        d = web.definitions[0]
+        d = definitions[0]
         return d.value if isinstance(d.node, (ast.Assign, ast.AnnAssign)) else None
 
     def _is_expansion(self, node: ast.Subscript) -> bool:
         fact = self.rw.fact(node.value)
         return isinstance(fact, TensorFact) and bool(fact.shape)
+
+
+def is_index(rw: "FunctionRewriter", loop: ast.For, name: ast.Name) -> bool:
+    """Whether `name` is the index of `loop`."""
+    definitions = rw.webs.reaching.get(name, [])
+    return len(definitions) == 1 and definitions[0].node is loop
 
 
 def _add(a: Polynomial, b: Polynomial, sign: int) -> Polynomial:

@@ -487,6 +487,9 @@ class FunctionRewriter:
         base = node.value
         if (spelled := descriptors.attribute(self, node)) is not None:
             return spelled
+        if node.attr in ("dtype", "shape") and isinstance(base, ast.Name) and base in self.webs.of_use:
+            if self.tensor(base) is not None and self.state(self.webs.of_use[base]).split is None:
+                return f"{base.id}.{node.attr}"  # the same in all its layouts: none is asked for
         if self.tensor(node) is not None:  # x.T and namedtuple or aggregate fields
             return calls.emit_attribute(self, node, want)
         if self.tensor(base) is not None and isinstance(base, ast.Name) and base in self.webs.of_use:
@@ -789,7 +792,7 @@ class FunctionRewriter:
         if isinstance(s.value, Promotion) and not isinstance(s, ast.AugAssign):
             return f"{variant} = {closed(value)}"
         children = {s.value: value}
-        if variant != name:
+        if variant != self.source.of(target):
             children[target] = variant
         if isinstance(s, ast.AnnAssign):
             children[s.annotation] = self.emit(s.annotation)

@@ -51,6 +51,7 @@ class Webs:
     all: list[Web]
     of_use: dict[ast.Name, Web]
     of_definition: dict[tuple[ast.AST, str], Web]
+    reaching: dict[ast.Name, list[Definition]] = field(default_factory=dict)  # the definitions that a use may see
 
 
 class _Builder:
@@ -230,4 +231,5 @@ def build_webs(
         web.uses.append((use, builder.use_loops[use]))
         of_use[use] = web
     of_definition = {(d.node, d.name): groups[builder.find(i)] for i, d in enumerate(builder.definitions)}
-    return Webs(list(groups.values()), of_use, of_definition)
+    reaching = {use: [builder.definitions[i] for i in sorted(defs)] for use, defs in builder.use_defs.items()}
+    return Webs(list(groups.values()), of_use, of_definition, reaching)

@@ -1,0 +1,207 @@
+"""Put helpers that load a loop's tiles into the loop, so that the loads can run ahead of the rest.
+
+A helper such as one step of attention loads its tiles itself; the caller cannot fetch them for a later iteration. The
+helper's statements take the place of the call, with the author's comments; branches that the call's constants decide
+are resolved, parameters become the arguments. The new source is traced again, so nothing else has to know.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Callable
+from typing import Any
+
+from triton.runtime.jit import JITFunction
+
+from translator.frontend.trace import ConstFact, Frame
+from translator.rewrite.splice import SourceText, replace_spans
+
+MAX_DEPTH = 4
+
+
+class _CannotInline(Exception):
+    pass
+
+
+def inlined_kernel(launch: Any) -> Any | None:
+    """A copy of the kernel with such helpers in place of their calls; None when there are none (or none that fit)."""
+    frame: Frame = launch.trace.frames[0]
+    calling = {path[0] for path in launch.staging if len(path) > 1}
+    if not calling:
+        return None
+    source = SourceText(frame.fn.src)
+    tree = ast.parse(frame.fn.src).body[0]
+    edits: list[tuple[int, int, str]] = []
+    for loop in ast.walk(tree):
+        if not isinstance(loop, ast.For):
+            continue
+        for statement in loop.body:
+            call = getattr(statement, "value", None)
+            if not isinstance(statement, (ast.Assign, ast.Expr)) or not isinstance(call, ast.Call):
+                continue
+            visits = frame.visits.get((type(call).__name__, *_position(call)), [])
+            if len(visits) != 1 or visits[0].ident not in calling or visits[0].ident not in frame.calls:
+                continue
+            helper = launch.trace.by_name[frame.calls[visits[0].ident]]
+            try:
+                lines = _body(source, tree, frame, statement, call, helper)
+            except _CannotInline:
+                continue
+            indent = source.indent(statement)
+            text = ("\n").join(indent + line if line.strip() else "" for line in lines)
+            start, end = source.span(statement)
+            edits.append((start - len(indent), end, text))
+    if not edits:
+        return None
+    fn = copy.copy(frame.fn)
+    fn._unsafe_update_src(replace_spans(source.text, 0, len(source.text), edits))
+    return fn
+
+
+def inline_tile_loads(launch: Any, retrace: Callable[[Any], Any]) -> Any:
+    """`launch`, traced again with helpers inlined for as long as that puts more loads into their loops."""
+    for _ in range(MAX_DEPTH):
+        fn = inlined_kernel(launch)
+        if fn is None:
+            break
+        launch = retrace(fn)
+    return launch
+
+
+def _position(node: ast.AST) -> tuple[int, int, int, int]:
+    return node.lineno, node.col_offset, node.end_lineno or 0, node.end_col_offset or 0
+
+
+def _body(source: SourceText, kernel: ast.AST, frame: Frame, statement, call: ast.Call, helper: Frame) -> list[str]:
+    """The lines that replace `statement`, without its indentation."""
+    fn = helper.fn
+    if not isinstance(fn, JITFunction) or fn.__globals__ is not frame.fn.__globals__ or fn.noinline:
+        raise _CannotInline
+    text = SourceText(fn.src)
+    tree = ast.parse(fn.src).body[0]
+    body = list(tree.body)
+    comment: list[str] = []
+    if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant) and isinstance(body[0].value.value, str):
+        first = body.pop(0).value.value.strip().splitlines()
+        comment = [f"# {line.strip()}" for line in first if line.strip()]
+    returned = body.pop() if body and isinstance(body[-1], ast.Return) else None
+    if not body or any(isinstance(n, (ast.Return, ast.Global, ast.FunctionDef)) for s in body for n in ast.walk(s)):
+        raise _CannotInline
+    arguments = _arguments(source, tree, call, helper)
+    names = {n.id for n in ast.walk(kernel) if isinstance(n, ast.Name)} | {a.arg for a in ast.walk(kernel) if isinstance(a, ast.arg)}
+    stored = {n.id for s in body for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    targets = _targets(statement)
+    local = stored - set(arguments)
+    if local & (names - set(targets)):
+        raise _CannotInline
+    before: list[str] = []
+    renamed: dict[str, str] = {}
+    for name, (argument, node) in arguments.items():
+        simple = node is None or isinstance(node, (ast.Name, ast.Constant))
+        if name in stored:
+            if argument != name:
+                if name in names:
+                    raise _CannotInline
+                before.append(f"{name} = {argument}")
+            elif name not in targets:
+                raise _CannotInline
+        elif argument != name:
+            if simple and argument not in stored:
+                renamed[name] = argument
+            elif name in names:
+                raise _CannotInline
+            else:
+                before.append(f"{name} = {argument}")
+    edits = [
+        (*text.span(n), renamed[n.id])
+        for s in [*body, *([returned] if returned else [])]
+        for n in ast.walk(s)
+        if isinstance(n, ast.Name) and n.id in renamed
+    ]
+    if any("\n" in new for _, _, new in edits):
+        raise _CannotInline
+    changed = replace_spans(text.text, 0, len(text.text), edits).splitlines()
+    literal = {name for name, (_, node) in arguments.items() if node is None or isinstance(node, ast.Constant)}
+    lines = _lines(changed, body, helper, _after_header(text, tree), literal - stored)
+    results = _results(text, edits, statement, returned, targets)
+    return comment + before + lines + results
+
+
+def _arguments(source: SourceText, tree: ast.FunctionDef, call: ast.Call, helper: Frame):
+    """Parameter -> (text, node); constants that the call leaves to defaults have no node."""
+    parameters = [a.arg for a in tree.args.args]
+    if tree.args.vararg or tree.args.kwarg or any(isinstance(a, ast.Starred) for a in call.args):
+        raise _CannotInline
+    out: dict[str, tuple[str, ast.expr | None]] = {}
+    for name, node in [*zip(parameters, call.args), *((k.arg, k.value) for k in call.keywords)]:
+        out[name] = source.of(node), node
+    for name in parameters:
+        if name not in out:
+            fact = helper.args.get(name)
+            if not isinstance(fact, ConstFact) or not isinstance(fact.value, (int, float, bool, str, type(None))):
+                raise _CannotInline
+            out[name] = repr(fact.value), None
+    return out
+
+
+def _targets(statement: ast.stmt) -> list[str]:
+    if isinstance(statement, ast.Expr):
+        return []
+    if len(statement.targets) != 1:
+        raise _CannotInline
+    target = statement.targets[0]
+    elements = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
+    if not all(isinstance(e, ast.Name) for e in elements):
+        raise _CannotInline
+    return [e.id for e in elements]
+
+
+def _after_header(text: SourceText, tree: ast.FunctionDef) -> int:
+    """The line (from 1) after which the statements of the body start, docstring excluded."""
+    first = tree.body[0]
+    if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
+        return first.end_lineno or first.lineno
+    line = first.lineno
+    while text.lines[line - 2].lstrip().startswith("#"):
+        line -= 1
+    return line - 1
+
+
+def _lines(text: list[str], statements: list[ast.stmt], frame: Frame, after: int, literal: set[str]) -> list[str]:
+    """The lines of `statements` and the comments between them, dedented; branches on `literal` arguments are resolved."""
+    out: list[str] = []
+    column = statements[0].col_offset
+    for s in statements:
+        out += [line[column:] for line in text[after : s.lineno - 1]]
+        visit = frame.first(s.test) if isinstance(s, ast.If) else None
+        asked = {n.id for n in ast.walk(s.test) if isinstance(n, ast.Name)} if visit is not None else set()
+        if visit is not None and isinstance(visit.fact, ConstFact) and asked <= literal:
+            branch = s.body if visit.fact.value else s.orelse
+            if branch:
+                inner = branch[0].lineno - 1
+                while text[inner - 1].lstrip().startswith("#"):
+                    inner -= 1
+                out += _lines(text, branch, frame, inner, literal)
+        else:
+            out += [line[column:] for line in text[s.lineno - 1 : s.end_lineno]]
+        after = s.end_lineno or s.lineno
+    return out
+
+
+def _results(text: SourceText, edits, statement: ast.stmt, returned: ast.Return | None, targets: list[str]) -> list[str]:
+    """Assignments of what the helper returns to what the call was assigned to."""
+    if isinstance(statement, ast.Expr):
+        return []
+    if returned is None or returned.value is None:
+        raise _CannotInline
+    value = returned.value
+    elements = value.elts if isinstance(value, ast.Tuple) and len(targets) > 1 else [value]
+    if len(elements) != len(targets):
+        raise _CannotInline
+    texts = []
+    for e in elements:
+        start, end = text.span(e)
+        texts.append(replace_spans(text.text, start, end, [x for x in edits if start <= x[0] and x[1] <= end]))
+    pairs = [(t, e) for t, e in zip(targets, texts) if t != e]
+    return [f"{', '.join(t for t, _ in pairs)} = {', '.join(e for _, e in pairs)}"] if pairs else []
