@@ -77,13 +77,23 @@ def global_options(
         log_to_stderr()
 
 
+def required_target(target: str | None) -> str:
+    """The target that was given. Raises: BadParameter as the option parser does for an option that is missing."""
+    if target is None:
+        raise typer.BadParameter("is missing: an architecture such as gfx950", param_hint="-t / --target")
+    return target
+
+
 @app.command()
 def translate(
     context: typer.Context,
-    target: Targets,
+    target: Annotated[Optional[str], typer.Option("-t", "--target", metavar="TARGET", help=TARGET_HELP)] = None,
     source: Annotated[
         Optional[str],
-        typer.Argument(help="Python file or module; may be left out when every launch names its source (batch mode)."),
+        typer.Argument(
+            help="Python file or module; may be left out when every launch names its source (batch mode), and without"
+            " --target too for all that [tool.gluonize] in pyproject.toml names."
+        ),
     ] = None,
     kernel: Kernels = None,
     launches: Launches = None,
@@ -126,12 +136,21 @@ def translate(
     cache: Cache = True,
 ) -> int:
     """Translate the kernels of SOURCE, or of every launch, and check the result."""
-    from translator.cli.translate_command import TranslateOptions, run_translate
+    from translator.cli.translate_plan import TranslateOptions
+
+    if target is None and source is None and launches is None:
+        from translator.cli.update_command import run_update
+
+        plain = TranslateOptions(
+            None, "", jobs=jobs, timeout=timeout, validate=validate, compile=compile, parity=False, cache=cache
+        )
+        return run_update((), None, plain, context.obj, merge=False)
+    from translator.cli.translate_command import run_translate
 
     return run_translate(
         TranslateOptions(
             source=source,
-            target=target,
+            target=required_target(target),
             kernels=tuple(kernel or ()),
             launches=launches,
             out=out,
@@ -276,6 +295,32 @@ def check(
     from translator.cli.check_command import run_check
 
     return run_check(tuple(files or ()), config, allow_edits, json, jobs, timeout, cache, context.obj)
+
+
+@app.command()
+def update(
+    context: typer.Context,
+    files: Annotated[
+        Optional[list[str]],
+        typer.Argument(help="Generated files, or files they are made from; all of the project when left out."),
+    ] = None,
+    config: ConfigFile = None,
+    jobs: Jobs = 0,
+    timeout: Timeout = 60.0,
+    validate: Annotated[
+        bool, typer.Option("--validate/--no-validate", help="Run source and result on the CPU and compare.")
+    ] = True,
+    compile: Annotated[bool, typer.Option("--compile/--no-compile", help="Compile the result.")] = True,
+    cache: Cache = True,
+) -> int:
+    """Bring generated files up to date; what was edited by hand is merged with the new translation."""
+    from translator.cli.translate_plan import TranslateOptions
+    from translator.cli.update_command import run_update
+
+    options = TranslateOptions(
+        None, "", jobs=jobs, timeout=timeout, validate=validate, compile=compile, parity=False, cache=cache
+    )
+    return run_update(tuple(files or ()), config, options, context.obj)
 
 
 @app.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []})

@@ -1,0 +1,78 @@
+"""`gluonize update`: bring generated files up to date and keep what was edited by hand."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from translator.cli import exit_status
+from translator.cli.check_command import project_files
+from translator.cli.console import Verbosity, print_diagnostics, rich_console
+from translator.cli.inputs import job_count
+from translator.cli.translate_plan import TranslateOptions
+from translator.diagnostics import Diagnostic, TranslationError
+from translator.lowering.worker import WorkerPool
+from translator.project.cache import ContentCache
+from translator.project.config import find_config
+from translator.project.planned import ProjectFile
+from translator.project.update import Updated, update_file
+
+
+def run_update(
+    paths: Sequence[str], config: str | None, options: TranslateOptions, verbosity: Verbosity, merge: bool = True
+) -> int:
+    """Update the named files, or all of the project; 1 for conflicts and failed checks, 2 when something was refused.
+
+    merge False (`gluonize translate` without arguments): leave files that were edited by hand alone.
+    """
+    if not merge and not config and not find_config():
+        help = "name a file or a module, or add [tool.gluonize] to pyproject.toml"
+        raise TranslationError(Diagnostic("usage", "no SOURCE given, and no configuration found", help=help))
+    files = project_files(paths, config)
+    cache, jobs = ContentCache.of_user(options.cache), job_count(options.jobs)
+    console = rich_console(verbosity)
+    if not files and not verbosity.quiet:
+        console.print("no generated files to update")
+    done: list[Updated] = []
+    with WorkerPool(jobs, timeout=options.timeout) as pool, ThreadPoolExecutor(jobs) as threads:
+        pending = [threads.submit(update_file, file, options, pool, cache, merge) for file in files]
+        try:
+            for future in pending:
+                done.append(future.result())
+                _print(done[-1], console, verbosity)
+        finally:
+            for future in pending:
+                future.cancel()
+            if not all(future.done() for future in pending):
+                pool.kill()
+    if any(updated.report is not None and updated.report.bug for updated in done):
+        return exit_status.BUG
+    if any(updated.action == "refused" for updated in done):
+        return exit_status.REFUSED
+    return exit_status.CHECK_FAILED if any(u.action in ("conflicts", "failed") for u in done) else exit_status.DONE
+
+
+def _print(updated: Updated, console, verbosity: Verbosity) -> None:
+    """One line for the file, then what was merged and what is left to do; diagnostics always."""
+    file: ProjectFile = updated.file
+    if not verbosity.quiet and (updated.action != "current" or verbosity.verbose):
+        style = {"current": None, "written": "green", "merged": "green"}.get(updated.action, "red")
+        console.print(f"{file.output}: {updated.action}", markup=False, style=style)
+        if updated.base is not None:
+            exact = "" if updated.base.exact else " (made again, not the very text)"
+            console.print(f"  edited from {updated.base.origin}{exact}", markup=False)
+        for function, old, new in updated.merge.renames if updated.merge else ():
+            console.print(f"  {function}: {old} is called {new}", markup=False)
+        for checked in updated.report.launches if updated.report and updated.action in ("written", "merged") else ():
+            if checked.validation["status"] != "skipped":
+                console.print(f"  {checked.outcome.spec.id}: {checked.validation['status']}", markup=False)
+        for note in updated.notes:
+            console.print(f"  {note}", markup=False)
+    if updated.merge and updated.merge.conflicts:
+        lines = ", ".join(map(str, updated.merge.conflicts))
+        console.print(f"  conflicts to resolve at line{'s' * (len(updated.merge.conflicts) > 1)} {lines}", markup=False)
+    sys.stdout.flush()
+    print_diagnostics(updated.diagnostics)
+    if updated.report is not None and updated.report.bug:
+        print(updated.report.bug, file=sys.stderr)
