@@ -89,14 +89,14 @@ def test_texts_that_differ_are_behind_a_dispatcher(tmp_path):
 
 def test_a_branch_that_one_launch_takes_is_in_the_one_kernel(tmp_path):
     text = translate(tmp_path, BRANCH, branch(False), branch(True)).text
-    assert kernels(text) == ["k", "_check_k"] and "# twice" in text and "no launch" not in text
+    assert kernels(text) == ["k", "_check_k"] and "# twice" in text and "no translated launch" not in text
     for double in (False, True):
         assert compiled(tmp_path, text, branch(double)).metrics is not None
 
 
 def test_a_branch_that_no_launch_takes_is_refused_by_name(tmp_path):
     text = translate(tmp_path, BRANCH, branch(False)).text
-    assert "k: `DOUBLE` is in no launch that was translated (source.py:11)" in refusal(tmp_path, text, branch(True))
+    assert "k: `DOUBLE` was in no translated launch (source.py:11)" in refusal(tmp_path, text, branch(True))
 
 
 def test_number_of_warps_is_asserted_where_there_are_layouts(tmp_path):
@@ -133,7 +133,7 @@ def test_launches_that_device_code_cannot_tell_apart_share_a_translation(tmp_pat
 
 # Merging, on text alone ------------------------------------------------------------------------------------------------
 
-REFUSED = 'gl.static_assert(False, "k: `C` is in no launch that was translated (k.py:1)")'
+REFUSED = 'gl.static_assert(False, "k: `C` was in no translated launch (k.py:1)")'
 
 
 def function(body: str, layout: str = "") -> str:

@@ -9,6 +9,7 @@ import tempfile
 from concurrent.futures import CancelledError
 from dataclasses import dataclass, field, replace
 
+from translator.cli.draft import draft_path
 from translator.cli.output_file import write_whole
 from translator.cli.translate_plan import PlannedFile, TranslateOptions
 from translator.diagnostics import Diagnostic, InternalError, TranslationError
@@ -127,7 +128,8 @@ def _checked(report: FileReport, result: TranslateResult, options: TranslateOpti
     """The report of a text after its launches were compiled, compared and validated; nothing is written yet."""
     with tempfile.TemporaryDirectory(prefix="gluonize-") as folder:
         # Checked where it cannot be mistaken for a result; under its final name, which compiler messages quote.
-        draft = os.path.join(folder, os.path.basename(report.planned.output))
+        request = report.planned.request
+        draft = draft_path(folder, request.source, os.path.basename(report.planned.output), request.search_path)
         write_whole(draft, result.text)
         launches = tuple(_check(outcome, draft, report.planned, options, pool) for outcome in result.outcomes)
     statuses = [x.status for x in launches]

@@ -19,7 +19,7 @@ from triton.runtime.jit import JITFunction
 from translator.rewrite.configuration import Configuration, Key, any_of, common_keys, words_of
 from translator.rewrite.unit import Record
 
-_UNTRANSLATED = "is in no launch that was translated"
+_UNTRANSLATED = "was in no translated launch"
 _LAYOUT = re.compile(r"\bgl\.(?:amd\.)?\w*Layout\(")
 # Layouts that fit one shape only.
 _SHAPED = re.compile(
@@ -208,8 +208,12 @@ def names_tuple(names: Sequence[str]) -> str:
     return f"({quotes},)" if len(names) == 1 else f"({quotes})"
 
 
+def check_name(kernel: str) -> str:
+    return f"_check_{kernel.lstrip('_')}"
+
+
 def guard(kernel: str, contract: RunTimeContract, arguments: Sequence[str] = ()) -> str:
-    """A hook `_check_<kernel>` that refuses, before a launch, arguments outside the contract.
+    """A hook that refuses, before a launch, arguments outside the contract.
 
     Triton calls it with the arguments of the launch, positional ones as given (`JITFunction.run`); autotune and
     heuristics pass theirs on by name. A tensor shows its storage as torch does; anything else has none to check.
@@ -217,7 +221,7 @@ def guard(kernel: str, contract: RunTimeContract, arguments: Sequence[str] = ())
     """
     names = names_tuple(arguments) if arguments else f"{kernel}.arg_names"
     lines = [
-        f"def _check_{kernel}(*args, **kwargs):",
+        f"def {check_name(kernel)}(*args, **kwargs):",
         f'    """Refuse a launch of {kernel} outside what its translation assumes."""',
         f"    given = dict(zip({names}, args)) | kwargs",
     ]
@@ -226,7 +230,7 @@ def guard(kernel: str, contract: RunTimeContract, arguments: Sequence[str] = ())
             f"    for name in {names_tuple(contract.within_2gib)}:",
             '        storage = getattr(given.get(name), "untyped_storage", None)',
             "        if storage is not None and storage().size() > 2**31 - 1:",
-            f'            raise ValueError(f"{kernel}: the storage of {{name}} exceeds 2 GiB, the reach of buffer offsets")',
+            f'            raise ValueError(f"{kernel}: storage of {{name}} exceeds 2 GiB")',
         ]
     if contract.non_negative:
         lines += [

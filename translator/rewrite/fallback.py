@@ -73,6 +73,10 @@ def served_rows(family: Family) -> list[dict[str, Any]]:
     return rows
 
 
+def fits_name(kernel: str) -> str:
+    return f"_fits_{kernel.lstrip('_')}"
+
+
 def fits_function(family: Family, picked_later: bool) -> str:
     """`_fits_<kernel>(given)`: whether the translation serves a launch with these arguments.
 
@@ -82,7 +86,7 @@ def fits_function(family: Family, picked_later: bool) -> str:
     name = family.name
     rows = served_rows(family)
     lines = [
-        f"def _fits_{name}(given):",
+        f"def {fits_name(name)}(given):",
         f'    """Whether the translated {name} serves a launch with these arguments."""',
     ]
     if contract.within_2gib:
@@ -116,4 +120,4 @@ def _dict(row: dict[str, Any]) -> str:
 def installed(family: Family) -> str:
     """The statement that puts the launcher under the public name."""
     name = family.name
-    return f"{name} = _OrGeneral({name}, {name}_general, _fits_{name})"
+    return f"{name} = _OrGeneral({name}, {name}_general, {fits_name(name)})"

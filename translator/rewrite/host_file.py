@@ -17,7 +17,7 @@ from triton.runtime.jit import JITFunction
 
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.rewrite import fallback
-from translator.rewrite.contracts import guard
+from translator.rewrite.contracts import check_name, guard
 from translator.rewrite.family import Family, Helper, HelperPool, KernelVersion, place_of
 from translator.rewrite.file_text import FileText, binds, unused_imports
 from translator.rewrite.module import SourceFacts, families_of, header, jit_text, names_in
@@ -170,17 +170,16 @@ class _Rewriting:
             return Replacement(node, family.text, family.before)
         above = [d.kind for d in loaded.decorators if d.kind != "jit"]
         if node in self.file.tree.body and set(above) <= {"autotune", "heuristics"} and loaded.node is not None:
-            hook = f"{family.name}{'.fn' * len(above)}.add_pre_run_hook(_check_{family.name})"
+            hook = f"{family.name}{'.fn' * len(above)}.add_pre_run_hook({check_name(family.name)})"
             return Replacement(
                 node, family.text, family.before, (f"{guard(family.name, family.contract)}\n\n\n{hook}",)
             )
         # A kernel that host code may wrap or make again: the hook goes in where the jit function is made.
         names = tuple(p.name for p in loaded.fn.params)
         check = guard(family.name, family.contract, names)
-        install = (
-            f"def _checked_{family.name}(kernel):\n    kernel.add_pre_run_hook(_check_{family.name})\n    return kernel"
-        )
-        return Replacement(node, family.text, (*family.before, check, install), hook=f"@_checked_{family.name}")
+        checked = f"_checked_{family.name.lstrip('_')}"
+        install = f"def {checked}(kernel):\n    kernel.add_pre_run_hook({check_name(family.name)})\n    return kernel"
+        return Replacement(node, family.text, (*family.before, check, install), hook=f"@{checked}")
 
     def with_general(self, family: Family, node: ast.FunctionDef) -> Replacement:
         if node not in self.file.tree.body:
