@@ -1,0 +1,44 @@
+"""The parameters of a compiled kernel, as the runner passes them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from translator.device.refusal import Refused
+from translator.validate.bind import bind, place_tensors
+from translator.validate.descriptors import Descriptor
+from translator.validate.dtypes import encode, stored
+from translator.validate.hazards import Hazard, NotRunnable
+from translator.validate.inputs import Inputs
+from translator.validate.memory import Memory
+from translator.validate.parse import parse_module
+
+POINTER_BYTES = 8
+
+
+def launch_arguments(ttgir: str, names: list[str], inputs: Inputs) -> list[dict]:
+    """One entry per parameter: name, kind (`tensor` or `scalar`), type, size in bytes, and where the value comes from.
+
+    `tensor`: name of the tensor and byte offset of the pointer in it. `scalar`: `bytes` in hexadecimal. A host-side tensor
+    descriptor is given as the pointer to its tensor, `descriptor` true. Raises: Refused.
+    """
+    module, memory = parse_module(ttgir), Memory()
+    addresses = place_tensors(memory, inputs)
+    try:
+        values = bind(module, names, inputs, addresses)
+    except (NotRunnable, Hazard) as error:
+        raise Refused("launch arguments", str(error), "no-reference") from None
+    out = []
+    for (name, kind), value in zip(module.entry.arguments, values):
+        entry = {"name": name.lstrip("%"), "type": kind.element or kind.kind}
+        is_descriptor = isinstance(value, Descriptor)
+        if kind.kind == "ptr" or is_descriptor:
+            address = value.base if is_descriptor else int(value)
+            buffer = memory.find(address)
+            entry |= {"kind": "tensor", "tensor": buffer.name, "offset": address - buffer.base, "size": POINTER_BYTES}
+            entry |= {"descriptor": is_descriptor}
+        else:
+            bits = np.asarray(encode(np.asarray(value), kind.element)).astype(stored(kind.element))
+            entry |= {"kind": "scalar", "bytes": bits.tobytes().hex(), "size": bits.itemsize}
+        out.append(entry)
+    return out

@@ -1,0 +1,153 @@
+"""Builds the bundle of one launch on one target; every compile runs in a child process of the pool."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from translator import __version__
+from translator.device import code_object
+from translator.device.arguments import launch_arguments
+from translator.device.bundle import Code, make_code, write_bundle
+from translator.device.planted import planted_bugs
+from translator.device.refusal import Refused
+from translator.device.retarget import retarget
+from translator.diagnostics import Diagnostic, InternalError, TranslationError
+from translator.lowering.worker import WorkerPool
+from translator.source.launch_spec import LaunchSpec
+
+JOBS = "translator.device.build_jobs:"
+DEVICES = ("hip", "cuda", "both")
+SANITIZED_ON_AMD = ("gfx1250",)  # where Triton 3.9 has the concurrency sanitizer
+
+
+@dataclass(frozen=True)
+class BundleRequest:
+    """`source` and `output` are files or modules; `device` is one of DEVICES: which code objects go in.
+
+    `planted` adds copies with synchronisation bugs (CUDA only). `folders` are looked in for imported modules.
+    """
+
+    source: str
+    output: str
+    spec: LaunchSpec
+    target: str
+    device: str = "both"
+    planted: bool = False
+    folders: tuple[str, ...] = ()
+    import_hosts: bool = False
+
+
+@dataclass(frozen=True)
+class BuiltBundle:
+    """`content` of the zip file; `notes` say what could not go in, though something else could."""
+
+    content: bytes
+    codes: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def build_bundle(pool: WorkerPool, request: BundleRequest) -> BuiltBundle:
+    """Compile, run the source on the reference machine, pack.
+
+    Raises: TranslationError when nothing could be bundled, or not what was asked for by name; InternalError for our bugs.
+    """
+    r, spec = request, replace(request.spec, grid=tuple(request.spec.grid) or (1,))
+    what = f"{spec.id} on {r.target}"
+    native = pool.call(JOBS + "compile_native", r.output, spec, r.target, r.folders, r.import_hosts, False, what=what)
+    inputs, tensors = pool.call(JOBS + "reference", r.source, spec, r.target, r.folders, r.import_hosts, what=f"{what}: reference")
+    arguments = launch_arguments(native["ttgir"], native["names"], inputs)
+    codes: list[Code] = []
+    poison: list[Code] = []
+    notes: list[str] = []
+    for device, add in (("hip", _add_hip), ("cuda", _add_cuda)):
+        if r.device not in (device, "both"):
+            continue
+        try:
+            add(pool, r, spec, native, arguments, codes, notes)
+            kind = {"hip": "hsaco", "cuda": "cubin"}[device]
+            poison.append(make_code("poison", pool.call(JOBS + "compile_poison", kind, r.target, what=f"{what}: poison")))
+        except TranslationError as error:
+            if r.device == device:
+                raise
+            notes.append(f"{device}: {_said(error)}")
+    if not codes:
+        raise TranslationError(Diagnostic("nothing-to-bundle", what, why="; ".join(notes)))
+    content = write_bundle(
+        spec.id, r.target, spec.grid, codes, poison, arguments, tensors, _provenance(r, spec, native), tuple(notes)
+    )
+    return BuiltBundle(content, tuple(code.name for code in codes), tuple(notes))
+
+
+def _said(error: TranslationError) -> str:
+    first = error.diagnostics[0]
+    return f"{first.message}: {first.why}" if first.why else first.message
+
+
+def _add_hip(pool: WorkerPool, r: BundleRequest, spec: LaunchSpec, native: dict, arguments: list[dict], codes, notes) -> None:
+    """The translation's code object, checked against the launch; Triton's own of the source; the sanitizer where there is one."""
+    if any(argument.get("descriptor") for argument in arguments):
+        raise Refused("tensor descriptor argument", "the host part of AMD's TDM descriptors is not in a bundle", "not-bundled")
+    code_object.check(native["code"], native["symbol"], arguments, native["block"], native["shared"], r.target)
+    codes.append(make_code("translation", native))
+    try:
+        source = pool.call(JOBS + "compile_native", r.source, spec, r.target, r.folders, r.import_hosts, False, what="the source")
+        code_object.check(source["code"], source["symbol"], arguments, source["block"], source["shared"], r.target)
+        codes.append(replace(make_code("source", source), of="source"))
+    except TranslationError as error:
+        notes.append(f"the source's own code object is left out: {_said(error)}")
+    if r.target in SANITIZED_ON_AMD:
+        try:
+            built = pool.call(JOBS + "compile_native", r.output, spec, r.target, r.folders, r.import_hosts, True, what="sanitizer")
+            codes.append(make_code("translation-consan", built, sanitizer="consan"))
+        except TranslationError as error:
+            notes.append(f"hip: no sanitizer run: {_said(error)}")
+
+
+def _add_cuda(pool: WorkerPool, r: BundleRequest, spec: LaunchSpec, native: dict, arguments: list[dict], codes, notes) -> None:
+    """The re-targeted translation, plain and under the sanitizer, and its planted bugs."""
+    text = retarget(native["ttgir"])
+    pending = [("cuda", "", "", pool.submit(JOBS + "compile_cuda", text, False, what="cubin"))]
+    pending.append(("cuda-consan", "consan", "", pool.submit(JOBS + "compile_cuda", text, True, what="cubin with sanitizer")))
+    bugs = planted_bugs(native["ttgir"]) if r.planted else {}
+    for number, (bug, module) in enumerate(bugs.items()):
+        broken = retarget(module)
+        pending.append((f"bug{number}", "", bug, pool.submit(JOBS + "compile_cuda", broken, False, what=bug)))
+        pending.append((f"bug{number}-consan", "consan", bug, pool.submit(JOBS + "compile_cuda", broken, True, what=bug)))
+    problem = None
+    for name, sanitizer, bug, future in pending:
+        try:
+            codes.append(make_code(name, future.result(), sanitizer, bug))
+        except TranslationError as error:
+            if bug:
+                notes.append(f"planted bug {bug!r} ({sanitizer or 'plain'}): {_said(error)}")
+            else:
+                problem = problem or error
+        except InternalError as error:
+            problem = problem or error
+    if problem:
+        codes[:] = [code for code in codes if code.kind != "cubin"]
+        raise problem
+
+
+def _provenance(r: BundleRequest, spec: LaunchSpec, native: dict) -> dict:
+    """Where everything came from: versions, and hashes of the texts that went in."""
+    from translator.cli.versions import triton_version
+
+    hashes = {name: _hash_file(path) for name, path in (("source", r.source), ("translation", r.output))}
+    return {
+        "gluonize": __version__,
+        "triton": triton_version(),
+        "python": platform.python_version(),
+        "kernel": spec.kernel,
+        "options": spec.options,
+        "sha256": hashes | {"ttgir": hashlib.sha256(native["ttgir"].encode()).hexdigest()},
+        "expected": "the source's TTIR on the reference machine, whole grid",
+    }
+
+
+def _hash_file(path: str) -> str:
+    file = Path(path)
+    return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else ""

@@ -1,0 +1,143 @@
+"""What child processes run to build a bundle: every compile of generated code, because some IR aborts the process."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from dataclasses import replace
+
+from translator.device.refusal import Refused
+from translator.device.retarget import SM
+from translator.diagnostics import Diagnostic, TranslationError
+from translator.source.launch_spec import LaunchSpec
+
+CUDA_SHARED_BYTES = 227 << 10  # per block on sm_90; CUDA C++ Programming Guide, technical specifications
+SANITIZER = "consan"
+# Pointers that the compiled kernel takes after its own parameters.
+SCRATCH = ("global_scratch", "profile_scratch")
+
+
+def compile_native(output: str, spec: LaunchSpec, target: str, folders: tuple[str, ...], import_hosts: bool, sanitize: bool) -> dict:
+    """The translation (or the source) for the AMD target itself: `code`, `ttgir`, `names` and launch metadata."""
+    import triton
+    from triton.compiler import ASTSource
+    from triton.experimental.gluon._runtime import GluonASTSource
+
+    from translator.frontend.offline import offline_target
+    from translator.lowering.cache_folder import use_cache_folder
+    from translator.lowering.compiler_errors import compiler_diagnostic
+    from translator.lowering.stderr_log import captured_stderr
+    from translator.source.compile_arguments import compile_arguments
+
+    loaded = _load(output, spec, folders, import_hosts)
+    arguments = compile_arguments(spec, loaded.fn, loaded.load_jit)
+    source = (GluonASTSource if loaded.fn.is_gluon() else ASTSource)(
+        fn=loaded.fn, signature=arguments.signature, constexprs=arguments.constexprs, attrs=arguments.attrs
+    )
+    use_cache_folder()
+    options = dict(spec.options) | ({"instrumentation_mode": SANITIZER} if sanitize else {})
+    with captured_stderr() as printed, offline_target(target) as gpu:
+        try:
+            compiled = triton.compile(source, target=gpu, options=options)
+        except Exception as error:  # whatever the compiler raises is its verdict on the code, reported as such
+            raise TranslationError(compiler_diagnostic(error, loaded.fn, printed(), f"{spec.kernel} ({target})")) from error
+    found = _described(compiled, "hsaco", gpu.warp_size)
+    return found | {"ttgir": compiled.asm["ttgir"], "names": list(loaded.fn.arg_names)}
+
+
+def _load(output: str, spec: LaunchSpec, folders: tuple[str, ...], import_hosts: bool):
+    from translator.source.load import load_kernel
+
+    plain = spec.kernel.rpartition(".")[2]
+    for name in dict.fromkeys((spec.kernel, plain)):
+        try:
+            return load_kernel(output, name, globals=spec.globals, search_path=folders, import_hosts=import_hosts)
+        except TranslationError as error:
+            if name == plain or error.diagnostics[0].code != "kernel-missing":
+                raise
+    raise AssertionError("one of the names was tried")
+
+
+def _described(compiled, kind: str, lanes: int) -> dict:
+    """Code object and launch metadata of a compiled kernel."""
+    metadata = compiled.metadata
+    return {
+        "code": compiled.asm[kind],
+        "kind": kind,
+        "symbol": metadata.name,
+        "block": int(metadata.num_warps) * lanes,
+        "shared": int(metadata.shared),
+        "global_scratch": int(getattr(metadata, "global_scratch_size", 0) or 0),
+        "profile_scratch": int(getattr(metadata, "profile_scratch_size", 0) or 0),
+    }
+
+
+def compile_cuda(ttgir: str, sanitize: bool) -> dict:
+    """Re-targeted TTGIR as a cubin. Raises: Refused where the compiler takes it not, or it cannot be launched."""
+    import triton
+    from triton.backends.compiler import GPUTarget
+
+    from translator.lowering.cache_folder import use_cache_folder
+    from translator.lowering.stderr_log import captured_stderr, error_lines
+
+    use_cache_folder()
+    with tempfile.TemporaryDirectory(prefix="gluonize-cuda-") as folder:
+        path = os.path.join(folder, "kernel.ttgir")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(ttgir)
+        options = {"instrumentation_mode": SANITIZER} if sanitize else {}
+        with captured_stderr() as printed:
+            try:
+                compiled = triton.compile(path, target=GPUTarget("cuda", SM, 32), options=options)
+            except Exception as error:  # whatever the compiler raises is its verdict on the code, reported as such
+                said = "; ".join(error_lines(printed())[:2]) or f"{type(error).__name__}: {error}"
+                raise Refused("re-targeted TTGIR", said) from None
+            if trouble := [line for line in error_lines(printed()) if "error" in line.lower()]:
+                raise Refused("re-targeted TTGIR", "; ".join(trouble[:2]))
+    found = _described(compiled, "cubin", 32)
+    if found["shared"] > CUDA_SHARED_BYTES:
+        raise Refused("shared memory", f"{found['shared']} bytes; a CUDA block has at most {CUDA_SHARED_BYTES}")
+    if not sanitize and compiled.asm["ptx"].count(".visible .entry") != 1:
+        raise Refused("re-targeted TTGIR", "not exactly one kernel came out")
+    return found
+
+
+def compile_poison(kind: str, target: str) -> dict:
+    """The kernel that fills LDS with NaN, for the CUDA device or for the AMD target."""
+    import triton
+    from triton.backends.compiler import GPUTarget
+    from triton.experimental.gluon._runtime import GluonASTSource
+
+    from rules.targets import target as target_row
+    from translator.device.poison_kernel import CHUNK_BYTES, WARPS, poison_lds
+    from translator.frontend.offline import offline_target
+    from translator.lowering.cache_folder import use_cache_folder
+
+    row = target_row(target)
+    size, lanes = (CUDA_SHARED_BYTES, 32) if kind == "cubin" else (row.lds_bytes, row.warp_size)
+    source = GluonASTSource(
+        fn=poison_lds,
+        signature={"out_ptr": "*i32", "limit": "i32", "CHUNKS": "constexpr", "LANES": "constexpr"},
+        constexprs={(2,): size // CHUNK_BYTES, (3,): lanes},
+        attrs={},
+    )
+    use_cache_folder()
+    with offline_target(target) as gpu:
+        device = GPUTarget("cuda", SM, 32) if kind == "cubin" else gpu
+        return _described(triton.compile(source, target=device, options={"num_warps": WARPS}), kind, lanes)
+
+
+def reference(source: str, spec: LaunchSpec, target: str, folders: tuple[str, ...], import_hosts: bool):
+    """The inputs of the launch and what the source makes of them."""
+    from translator.device.expected import expected_tensors
+    from translator.validate.stages import source_stage
+
+    spec = replace(spec, grid=tuple(spec.grid) or (1,))
+    stage = source_stage(source, spec, target, folders, import_hosts)
+    return expected_tensors(stage.text, spec, stage.names)
+
+
+def lower_error(what: str, error: TranslationError) -> Diagnostic:
+    """One diagnostic for a side that could not be built."""
+    first = error.diagnostics[0]
+    return Diagnostic(first.code, f"{what}: {first.message}", first.file, first.line, first.column, first.why, first.help)
