@@ -158,6 +158,18 @@ def test_merge_of_elif_and_else(order):
     assert merge.merge(a, b) == function("    if C:\n        x = 1\n    elif D:\n        x = 2\n")
 
 
+def test_merge_of_arms_of_a_conditional_expression():
+    call = REFUSED
+    left = function(f"    x = f(a) if C else {call}\n")
+    right = function(f"    x = (\n        {call}\n        if C\n        else g(a)\n    )\n")
+    both = merge.merge(left, right), merge.merge(right, left)
+    assert [" ".join(text.split()) for text in both] == [
+        "def k(C): x = f(a) if C else g(a)",
+        "def k(C): x = ( f(a) if C else g(a) )",
+    ]
+    assert merge.merge(left, right.replace("g(a)", "g(a)\n    ) + (1")) is None
+
+
 def test_merge_of_code_after_a_constant_return():
     left = function(f"    if C:\n        return\n    {REFUSED}\n")
     right = function("    if C:\n        return\n    x = 1\n    y = 2\n")

@@ -51,9 +51,9 @@ def negated(condition: str) -> str:
     return f"not {condition}" if condition.isidentifier() else f"not ({condition})"
 
 
-def is_untranslated(statement: ast.stmt) -> bool:
-    """Whether the statement is what `untranslated` wrote."""
-    call = statement.value if isinstance(statement, ast.Expr) else None
+def is_untranslated(node: ast.AST) -> bool:
+    """Whether the statement or expression is what `untranslated` wrote."""
+    call = node.value if isinstance(node, ast.Expr) else node
     return (
         isinstance(call, ast.Call)
         and ast.unparse(call.func) == "gl.static_assert"

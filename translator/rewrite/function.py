@@ -395,7 +395,8 @@ class FunctionRewriter:
         for child in ast.iter_child_nodes(node):
             if not isinstance(child, ast.expr):
                 continue
-            children[child] = self.operand_in(child, fact, want)
+            untaken = self.untaken_arm(node, child)
+            children[child] = untaken or self.operand_in(child, fact, want)
         if isinstance(node, ast.IfExp) and self.fact(node.test) is not None:
             taken = [c for c in (node.body, node.orelse) if self.fact(c) is not None]
             children = {c: t for c, t in children.items() if c is node.test or c in taken or self.fact(c) is None}
@@ -403,6 +404,15 @@ class FunctionRewriter:
             left, right = (operand(children[c]) for c in (node.left, node.right))
             return f"{left} {_OPERATORS[type(node.op)]} {right}"
         return self.splice(node, children)
+
+    def untaken_arm(self, node: ast.AST, child: ast.expr) -> str:
+        """The refusal that stands for a call in the arm of a conditional expression which this specialization leaves out."""
+        if not isinstance(node, ast.IfExp) or child is node.test or not isinstance(self.fact(node.test), ConstFact):
+            return ""
+        if self.taken(child) or not any(isinstance(n, ast.Call) for n in ast.walk(child)):
+            return ""
+        test = self.source.of(node.test)
+        return contracts.untranslated(self.frame.fn, child, test if child is node.body else contracts.negated(test))
 
     def operand_in(self, child: ast.expr, fact: TensorFact | None, want: Layout | None) -> str:
         """An operand of an elementwise operation: in the result's layout, with leading dimensions added if it lacks some."""

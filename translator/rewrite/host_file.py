@@ -33,8 +33,7 @@ class Replacement:
     text: str
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
-    guard: str = ""  # a hook function for the kernel, and
-    hook: str = ""  # the statement that installs it, or the decorator that does
+    hook: str = ""  # a decorator for above the jit decorator
 
 
 def whole_file(

@@ -175,7 +175,7 @@ def _statements(left: _Text, s: ast.stmt, right: _Text, t: ast.stmt) -> list[tup
     if type(s) is not type(t):
         return None
     if not isinstance(s, (ast.If, ast.For, ast.While, ast.With)):
-        return _casts(left, s, right, t)
+        return _arms(left, s, right, t) or _casts(left, s, right, t)
     if _head(s) != _head(t):
         return None
     edits = _blocks(left, s.body, right, t.body)
@@ -183,6 +183,30 @@ def _statements(left: _Text, s: ast.stmt, right: _Text, t: ast.stmt) -> list[tup
         return edits
     other = _branches(left, s.orelse, right, t.orelse)
     return None if other is None else edits + other
+
+
+def _arms(left: _Text, s: ast.stmt, right: _Text, t: ast.stmt) -> list[tuple[int, int, str]] | None:
+    """Edits to a statement that take, of conditional expressions, the arms which only the other side has; None or empty
+    where that does not make both sides the same."""
+    ours, theirs = ([n for n in ast.walk(x) if isinstance(n, ast.IfExp)] for x in (s, t))
+    if len(ours) != len(theirs):
+        return None
+    edits, back = [], []
+    for mine, other in zip(ours, theirs):
+        for a, b in ((mine.body, other.body), (mine.orelse, other.orelse)):
+            if is_untranslated(a) and not is_untranslated(b):
+                edits.append((*left.span(a), right.of(b)))
+            elif is_untranslated(b) and not is_untranslated(a):
+                back.append((*right.span(b), left.of(a)))
+    first = replace_spans(left.text, *left.span(s), edits)
+    second = replace_spans(right.text, *right.span(t), back)
+    same = (edits or back) and _normal(first) == _normal(second)
+    # An edit in place of nothing, so that "the same as it is" is not taken for "not the same".
+    return (edits or [(left.span(s)[0], left.span(s)[0], "")]) if same else None
+
+
+def _normal(text: str) -> str:
+    return ast.unparse(ast.parse(textwrap.dedent(text)))
 
 
 class _Uncast(ast.NodeTransformer):
