@@ -15,7 +15,7 @@ from triton.runtime.jit import ConstexprFunction, JITFunction
 from rules.builtins import BY_NAME, Row
 from translator.frontend.trace import ConstFact, MethodFact, TensorFact, TupleFact
 from translator.layout.model import DotOperand, Layout, Slice
-from translator.rewrite import descriptors, dots, helpers, pointers, shape_calls
+from translator.rewrite import descriptors, dots, helpers, pointers, scaled_dots, shape_calls
 from translator.rewrite.splice import operand
 from translator.rewrite.unit import refuse
 
@@ -542,10 +542,6 @@ def _dot(rw, node, callee, given, want):
     return dots.emit_dot(rw, node, want)
 
 
-def _dot_scaled(rw, node, callee, given, want):
-    return dots.emit_dot_scaled(rw, node, callee, given, want)
-
-
 _EMITTERS = {
     "elementwise": _elementwise,
     "same": _same,
@@ -559,7 +555,7 @@ _EMITTERS = {
     "gather": _gather,
     "histogram": _histogram,
     "dot": _dot,
-    "dot_scaled": _dot_scaled,
+    "dot_scaled": scaled_dots.emit_dot_scaled,
     "descriptor": descriptors.emit_make,
 }
 

@@ -204,15 +204,4 @@ def _suggest_names(rw, plan: DotPlan) -> None:
             rw.names.suggest(layout, f"{inner.id.lower()}_operand", 1, plan.node.lineno)
 
 
-def emit_dot_scaled(rw: "FunctionRewriter", node: ast.Call, callee, given, want) -> str:
-    raise refuse(
-        rw.frame,
-        node,
-        "dot-scaled",
-        "`tl.dot_scaled` is not translated yet",
-        "scales need layouts of their own",
-        "use tl.dot on operands scaled beforehand",
-    )
-
-
-__all__ = ["ConstFact", "DotPlan", "can_accumulate", "emit_dot", "emit_dot_scaled", "is_dot"]
+__all__ = ["ConstFact", "DotPlan", "can_accumulate", "emit_dot", "is_dot"]

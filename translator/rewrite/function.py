@@ -78,6 +78,14 @@ class FunctionRewriter:
         self.pipelined_statements: dict[ast.stmt, Any] = {}
         self.pipelined_loops: dict[ast.For, Any] = {}
         self.added_parameters: dict[str, str] = {}  # constexpr parameters that the source did not have -> default
+        self.redefined = {
+            d.name
+            for w in self.webs.all
+            for d in w.definitions
+            if d.value is not None
+            and not d.augmented
+            and any(isinstance(n, ast.Name) and n.id == d.name for n in ast.walk(d.value))
+        }
         self._cheap: dict[int, bool] = {}
         self._homes: dict[int, Any] = {}
         self._busy_homes: set[int] = set()
@@ -474,7 +482,19 @@ class FunctionRewriter:
 
     def variant_name(self, state: WebState, layout: Layout) -> str:
         name = state.web.name
-        return name if state.variants[0] == layout else self.names.variant(name, layout)
+        return name if self.primary(state) == layout else self.names.variant(name, layout)
+
+    def primary(self, state: WebState) -> Layout:
+        """The variant that keeps the author's name.
+
+        Where a variable is redefined from itself (`x = f(x)`), all its webs agree on it: the new variants are assigned
+        one after the other, and none may overwrite what the next one still reads.
+        """
+        if state.web.name not in self.redefined:
+            return state.variants[0]
+        same = [s for s in self.states.values() if s.web.name == state.web.name and s.cheap and s.variants and not s.split]
+        first = min(same, key=lambda s: s.first_use[s.variants[0]])
+        return first.variants[0]
 
     def global_name(self, node: ast.Name) -> str:
         name = node.id
@@ -784,7 +804,10 @@ class FunctionRewriter:
         for layout in layouts:
             if role:
                 self.names.suggest(layout, *role, s.lineno)
-            variant = name if layout == layouts[0] else self.names.variant(name, layout)
+            if state.cheap and state.variants:
+                variant = self.variant_name(state, layout)
+            else:
+                variant = name if layout == layouts[0] else self.names.variant(name, layout)
             lines.append(self.assign_text(s, name, variant, layout))
         lines += self.conversions_after(s, ast.Name(id=name))
         self.replace(s, self.joined(s, lines))

@@ -1,0 +1,154 @@
+"""`tl.dot_scaled`: the scaled matrix instruction where the target has it, else operands upcast and scaled before a dot.
+
+Which of the two Triton takes for the target and the formats is read back from its passes, with the operand and scale
+layouts. The upcast is a small function written into the output, one per operand side.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Any
+
+from translator.frontend.trace import ConstFact, TensorFact
+from translator.layout.model import DotOperand, Layout, Mfma
+from translator.rewrite import calls, dots
+from translator.rewrite.descriptors import Synthesized
+from translator.rewrite.splice import operand
+from translator.rewrite.unit import refuse
+
+if TYPE_CHECKING:
+    from translator.rewrite.function import FunctionRewriter
+
+NATIVE_FORMATS = ("e2m1", "e4m3", "e5m2")
+
+
+def emit_dot_scaled(rw: "FunctionRewriter", node: ast.Call, callee, given: dict[str, ast.expr], want: Any) -> str:
+    for side in ("lhs_k_pack", "rhs_k_pack"):
+        fact = rw.fact(given[side]) if side in given else None
+        if isinstance(fact, ConstFact) and not fact.value:
+            raise refuse(
+                rw.frame, node, "fp4-packing", f"`tl.dot_scaled` with {side}=False", "fp4 packed along M or N", "pack along K"
+            )
+    native = rw.placed(node, "tt.dot_scaled")
+    formats = [_constant(rw, given[k]) for k in ("lhs_format", "rhs_format")]
+    if native:
+        text, result = _native(rw, node, given, native[0], formats)
+    else:
+        text, result = _upcast(rw, node, given, formats)
+    return text if want is None or want == result else rw.convert(text, want)
+
+
+def _constant(rw, node: ast.expr) -> str:
+    fact = rw.fact(node)
+    assert isinstance(fact, ConstFact), f"bug in gluonize: format of tl.dot_scaled is not a constant: {fact}"
+    return fact.value
+
+
+def _accumulator(rw, node, given, result: Layout) -> str:
+    acc = given.get("acc")
+    if acc is not None and not calls._is_none(rw, acc):
+        text = rw.emit(acc, result)
+        return text if rw.fact(acc).dtype == "fp32" else f"{operand(text)}.to(gl.float32)"
+    return f"gl.zeros({list(rw.tensor(node).shape)}, gl.float32, layout={rw.names.spell(result)})"
+
+
+def _native(rw, node, given, op, formats) -> tuple[str, Layout]:
+    """The scaled matrix instruction: operands and scales in the layouts that Triton gave them."""
+    layouts: dict[str, Layout] = {}
+    side = ""
+    for ty in op.operands:
+        if isinstance(ty.layout, DotOperand):
+            side = "lhs" if ty.layout.operand_index == 0 else "rhs"
+            layouts[side] = ty.layout
+        else:
+            layouts[f"{side}_scale"] = ty.layout
+    result = op.results[0].layout
+    arguments = []
+    for side, fmt in zip(("lhs", "rhs"), formats):
+        arguments.append(rw.emit(given[side], layouts[side]))
+        scale = given.get(f"{side}_scale")
+        if scale is None or calls._is_none(rw, scale):
+            arguments.append("None")
+        else:
+            arguments.append(rw.emit(scale, layouts.get(f"{side}_scale")))
+        arguments.append(f'"{fmt}"')
+    arguments.append(_accumulator(rw, node, given, result))
+    kind, name = ("mma", "mfma_scaled") if isinstance(result, Mfma) else ("wmma", "wmma_scaled")
+    rw.names.suggest(result, kind, 1, node.lineno)
+    module = rw.record.amd(rw.unit.dot_module)
+    return f"{module}.{name}({', '.join(arguments)})", result
+
+
+def _upcast(rw, node, given, formats) -> tuple[str, Layout]:
+    """Both operands brought to the 16-bit type of Triton's dot, scaled, then an ordinary matrix instruction."""
+    placed = rw.placed(node, "tt.dot")
+    if not placed:
+        raise refuse(rw.frame, node, "dot-eliminated", "Triton removes this `tl.dot_scaled`")
+    op = placed[0]
+    result = op.results[0].layout
+    types = [t for t in op.operands if isinstance(t.layout, DotOperand)]
+    texts = []
+    for side, fmt, ty, axis in zip(("lhs", "rhs"), formats, types, (1, 0)):
+        texts.append(_operand(rw, given, side, fmt, ty, axis))
+    acc = _accumulator(rw, node, given, result)
+    if not isinstance(result, Mfma) and "Wmma" not in type(result).__name__:
+        return f"gl.dot_fma({texts[0]}, {texts[1]}, {acc})", result
+    rw.names.suggest(result, "mma" if isinstance(result, Mfma) else "wmma", 1, node.lineno)
+    module = rw.record.amd(rw.unit.dot_module)
+    name = "mfma" if isinstance(result, Mfma) else "wmma"
+    return f"{module}.{name}({texts[0]}, {texts[1]}, {acc})", result
+
+
+def _operand(rw, given, side: str, fmt: str, ty, axis: int) -> str:
+    node, scale = given[side], given.get(f"{side}_scale")
+    fact = rw.tensor(node)
+    home = rw.home(node)
+    dtype = f"gl.{dots.ELEMENT[ty.element]}"
+    packed = fmt == "e2m1"
+    value = operand(rw.emit(node, home))
+    if not packed and fact.dtype in ("uint8", "int8"):  # 8-bit floats carried as bytes
+        float8 = {"e4m3": "float8e4nv", "e5m2": "float8e5"}[fmt]
+        value = f"{value}.to(gl.{float8}, bitcast=True)"
+    if scale is None or calls._is_none(rw, scale):
+        text = f"gl.fp4_to_fp({value}, {dtype}, {axis})" if packed else f"{value}.to({dtype})"
+        return rw.convert(text, ty.layout)
+    scales = rw.tensor(scale)
+    groups = scales.shape[1]
+    size = ty.shape[axis] // groups
+    layout = rw.default_layout((*scales.shape, size))
+    function = Synthesized("upcast_lhs" if axis == 1 else "upcast_rhs", _TEXT["lhs" if axis == 1 else "rhs"])
+    rw.record.globals_needed[function.name] = (function, rw.frame.fn)
+    scale_text = rw.emit(scale, rw.home(scale))
+    arguments = [value, scale_text, dtype, str(packed), str(size), rw.names.spell(ty.layout), rw.names.spell(layout)]
+    return f"{function.name}({', '.join(arguments)})"
+
+
+_BODY = '''@gluon.jit
+def upcast_{side}(
+    x, scale, dtype: gl.constexpr, PACKED: gl.constexpr, GROUP: gl.constexpr, layout: gl.constexpr, groups: gl.constexpr
+):
+    """The {side} operand of a scaled dot in `dtype`: each run of GROUP elements along K times its scale."""
+    if PACKED:
+        values = gl.fp4_to_fp(x, dtype, {axis})
+    else:
+        values = x.to(dtype)
+    scale = gl.convert_layout(scale, gl.SliceLayout(2, groups))
+    if scale.dtype.is_floating():
+        factor = scale.to(gl.float32)
+    else:
+        # E8M0: 2 ** (scale - 127); 0 is the subnormal 2 ** -127, 255 is NaN.
+        bits = scale.to(gl.uint8, bitcast=True).to(gl.uint16) << 7
+        factor = gl.where(bits == 0, 0x40, bits).to(gl.uint16).to(gl.bfloat16, bitcast=True).to(gl.float32)
+        factor = gl.where(bits == 0x7F80, float("nan"), factor)
+    ROWS: gl.constexpr = scale.shape[0]
+    COLUMNS: gl.constexpr = scale.shape[1]
+    spread = factor[:, :, None] + gl.zeros([ROWS, COLUMNS, GROUP], gl.float32, layout=groups)
+    spread = gl.reshape(spread, [ROWS, COLUMNS * GROUP]){transpose}
+    return gl.convert_layout(values, layout) * gl.convert_layout(spread.to(dtype), layout)
+'''
+_TEXT = {
+    "lhs": _BODY.format(side="lhs", axis=1, transpose=""),
+    "rhs": _BODY.format(side="rhs", axis=0, transpose=".T"),
+}
+
+__all__ = ["TensorFact", "emit_dot_scaled"]
