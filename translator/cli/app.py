@@ -262,6 +262,40 @@ def diff(
 
 
 @app.command()
+def report(
+    context: typer.Context,
+    source: Annotated[str, typer.Argument(help="The Triton source: a file or a module.")],
+    target: Annotated[str, typer.Option("-t", "--target", metavar="TARGET", help="Architecture such as gfx950.")],
+    out: Annotated[
+        Optional[str],
+        typer.Argument(help="Its translation; left out: NAME_TARGET.py beside the source, or translated on the spot."),
+    ] = None,
+    launches: Launches = None,
+    kernel: Kernels = None,
+    output: Annotated[
+        Optional[str], typer.Option("-o", "--output", metavar="FILE", help="The page; NAME_TARGET.html when left out.")
+    ] = None,
+    validate: Annotated[
+        bool, typer.Option("--validate/--no-validate", help="Run source and translation on the CPU and compare.")
+    ] = True,
+    upstream: Annotated[
+        bool, typer.Option("--upstream", help="Compare with upstream's translator too; it imports the source for real.")
+    ] = False,
+    import_hosts: Import = False,
+    assignments: Assignments = None,
+    jobs: Jobs = 0,
+    timeout: Timeout60 = 60.0,
+) -> int:
+    """Write one HTML page to review a translation: code in step, layouts, LDS, pipeline, parity."""
+    from translator.cli.report_command import ReportOptions, run_report
+    from translator.cli.review_inputs import ReviewOptions
+
+    names, pairs = tuple(kernel or ()), tuple(assignments or ())
+    review = ReviewOptions(source, out, target, launches, names, pairs, import_hosts, timeout)
+    return run_report(review, ReportOptions(output, validate, upstream, jobs), context.obj)
+
+
+@app.command()
 def targets(context: typer.Context, json: Json = None) -> int:
     """Print what is supported on each target and how it is mapped."""
     from translator.cli.targets_command import run_targets

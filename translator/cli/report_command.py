@@ -1,0 +1,142 @@
+"""`gluonize report`: one self-contained page with everything that a review of a translation needs."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from dataclasses import dataclass
+
+from translator.cli import exit_status
+from translator.cli.console import Verbosity, print_diagnostics, rich_console
+from translator.cli.inputs import is_path, job_count, source_folders, source_name
+from translator.cli.output_file import check_destination, write_whole
+from translator.cli.review_inputs import Review, ReviewOptions, one_target, open_review
+from translator.diagnostics import Diagnostic, InternalError, TranslationError
+from translator.lowering.worker import WorkerPool
+from translator.report.checks import LOWER, Checked, Sources, check
+from translator.report.correspondence import correspond
+from translator.report.layout_job import DrawnLayout
+from translator.report.page import ReportData, Upstream, report_page
+from translator.source.launch_spec import LaunchSpec
+
+LAYOUTS = "translator.report.layout_job:drawn_layouts"
+UPSTREAM = "translator.report.upstream_job:upstream_text"
+
+
+@dataclass(frozen=True)
+class ReportOptions:
+    """output: the page, NAME_TARGET.html beside the translation when None. upstream: compare with upstream's translator."""
+
+    output: str | None = None
+    validate: bool = True
+    upstream: bool = False
+    jobs: int = 0
+
+
+def run_report(review_options: ReviewOptions, options: ReportOptions, verbosity: Verbosity) -> int:
+    """Write the page; 1 when the translation does not compile or computes something else, which the page then shows."""
+    target = one_target(review_options.target or "")
+    output = options.output or _beside(review_options.source, target)
+    check_destination(output)
+    console = rich_console(verbosity)
+    with WorkerPool(job_count(options.jobs), timeout=review_options.timeout) as pool:
+        review = open_review(review_options, pool)
+        if not review.launches:
+            message = "no launches: layouts and machine code depend on what the kernel is launched with"
+            raise TranslationError(Diagnostic("spec-missing", message, review.source_path, help="give -l FILE"))
+        source = review_options.source
+        given = Sources(
+            source, review.result_text, review.result_name, target, source_folders(source), review_options.import_hosts
+        )
+        checked = check(pool, given, review.launches, validate=options.validate, stages=True)
+        layouts, remarks = _layouts(pool, checked, review, target)
+        upstream = _upstream(pool, given, checked) if options.upstream else {}
+    data = ReportData(
+        correspondence=correspond(review.source_text, review.result_text),
+        source_name=_name(review.source_path),
+        result_name=os.path.basename(review.result_name),
+        target=target,
+        checked=checked,
+        layouts=layouts,
+        upstream=upstream,
+        assumptions=_assumptions(review),
+        remarks=(*_choices(review), *remarks),
+    )
+    write_whole(output, report_page(data))
+    problems = [p for c in checked for p in c.problems if c.gluon is None]
+    print_diagnostics(problems)
+    if not verbosity.quiet:
+        console.print(f"{output}", markup=False)
+    wrong = any(c.gluon is None or c.validation["status"] == "mismatch" for c in checked)
+    return exit_status.CHECK_FAILED if wrong else exit_status.DONE
+
+
+def _beside(source: str, target: str) -> str:
+    folder = os.path.dirname(source) if is_path(source) else ""
+    return os.path.join(folder, f"{source_name(source)}_{target}.html")
+
+
+def _layouts(
+    pool: WorkerPool, checked: tuple[Checked, ...], review: Review, target: str
+) -> tuple[dict[str, tuple[DrawnLayout, ...]], list[str]]:
+    """Layouts by launch id, and a remark for every launch whose layouts could not be drawn."""
+    pending = {
+        entry.spec.id: pool.submit(
+            LAYOUTS,
+            entry.gluon.stages["ttgir"],
+            review.result_text,
+            entry.spec.kernel.rpartition(".")[2],
+            target,
+            entry.gluon.num_warps,
+            what=f"layouts of {entry.spec.kernel}",
+        )
+        for entry in checked
+        if entry.gluon is not None
+    }
+    found, remarks = {}, []
+    for name, future in pending.items():
+        try:
+            found[name] = future.result()
+        except (TranslationError, InternalError) as error:
+            remarks.append(f"layouts of {name} are not drawn: {str(error).splitlines()[0]}")
+    return found, remarks
+
+
+def _upstream(pool: WorkerPool, given: Sources, checked: tuple[Checked, ...]) -> dict[str, Upstream]:
+    """What upstream's translator makes of every launch, compiled."""
+    out = {}
+    for entry in checked:
+        try:
+            text = pool.call(UPSTREAM, given.source, entry.spec, given.target, given.search_path, what="upstream's translator")
+            out[entry.spec.id] = Upstream(_compiled(pool, text, entry.spec, given))
+        except (TranslationError, InternalError) as error:
+            diagnostics = getattr(error, "diagnostics", ())
+            out[entry.spec.id] = Upstream(None, diagnostics[0].why or diagnostics[0].message if diagnostics else str(error))
+    return out
+
+
+def _compiled(pool: WorkerPool, text: str, spec: LaunchSpec, given: Sources) -> Checked:
+    with tempfile.TemporaryDirectory(prefix="gluonize-") as folder:
+        path = os.path.join(folder, "upstream.py")
+        write_whole(path, text)
+        # Its helpers are modules of Triton that are not read statically.
+        arguments = (path, spec, given.target, given.search_path, True)
+        return Checked(spec, pool.call(LOWER, *arguments, what=f"upstream's {spec.kernel}"))
+
+
+def _assumptions(review: Review) -> tuple[str, ...]:
+    if review.result is not None:
+        return tuple(dict.fromkeys(a for o in review.result.outcomes for a in o.assumptions))
+    lines = [line.strip("# ") for line in review.result_text.splitlines()[:60] if line.startswith("#")]
+    return tuple(line.removeprefix("assumes ") for line in lines if line.startswith("assumes "))
+
+
+def _choices(review: Review) -> tuple[str, ...]:
+    if review.result is None:
+        return ()
+    return tuple(dict.fromkeys([*(c for o in review.result.outcomes for c in o.choices), *review.result.notes]))
+
+
+def _name(path: str) -> str:
+    relative = os.path.relpath(path)
+    return relative if not relative.startswith("..") else os.path.basename(path)

@@ -1,0 +1,203 @@
+"""The layouts of a compiled translation with their linear maps: what the drawings need, found in a child process.
+
+Shapes and uses are read from the translation's own TTGIR; names from its text; bases from Triton (`to_linear_layout`),
+which aborts the process for some layouts.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+
+from rules.targets import target as target_row
+from translator.diagnostics import Diagnostic, TranslationError
+from translator.frontend.anchors import locations_of, tensor_types
+from translator.layout.model import AttributeReader, Ints, Layout, Opaque, SharedLayout, Slice, constructor
+from translator.layout.shared import Padded, SharedLinear, Swizzled, read_shared
+from translator.report.linear_map import DistributedMap, SharedMap
+
+_MEMDESC = re.compile(r"!ttg\.memdesc<((?:\d+x)+)(\w+), (#\w+|#ttg\.\w+<.*?>), #smem")
+_ACCESSES = {"ttg.local_load": "read", "ttg.local_store": "write", "amdg.local_load_packed_tranposed": "read"}
+# More elements than that are not drawn one by one.
+MAX_ELEMENTS = 1 << 18
+
+
+@dataclass(frozen=True)
+class Access:
+    """How a tile in LDS is read or written: from or to registers in `layout`."""
+
+    kind: str
+    layout: str
+    held: DistributedMap
+
+
+@dataclass(frozen=True)
+class DrawnLayout:
+    """One layout of a translation. name: the constant, "" for one that has none. uses: tiles it is used for, as text.
+
+    held is set for layouts of registers, stored and accesses for tiles in LDS.
+    """
+
+    name: str
+    spelled: str
+    shape: Ints
+    element: str
+    uses: tuple[str, ...]
+    held: DistributedMap | None = None
+    stored: SharedMap | None = None
+    accesses: tuple[Access, ...] = ()
+
+
+def drawn_layouts(ttgir: str, text: str, kernel: str, target: str, num_warps: int) -> tuple[DrawnLayout, ...]:
+    """The layouts of one compiled kernel: named constants first, in the order of the text. Call it in a child process."""
+    aliases, _ = locations_of(ttgir)
+    reader = AttributeReader({k: v for k, v in aliases.items() if not k.startswith("#shared")})
+    asker = _Asker(target, num_warps)
+    tiles: dict[Layout, dict[tuple[Ints, str], int]] = {}
+    stored: dict[tuple[SharedLayout, Ints, str], dict[tuple[str, Layout], None]] = {}
+    for line in ttgir.splitlines():
+        if line.startswith("#"):
+            continue
+        for ty in tensor_types(line, reader):
+            if not isinstance(ty.layout, (Opaque, Slice)):
+                uses = tiles.setdefault(ty.layout, {})
+                uses[ty.shape, ty.element] = uses.get((ty.shape, ty.element), 0) + 1
+        for key in _tiles_in_lds(line, aliases):
+            stored.setdefault(key, {})
+            operation = next((name for name in _ACCESSES if f" {name} " in f" {line.strip()} "), None)
+            if operation and (types := tensor_types(line, reader)):
+                stored[key].setdefault((_ACCESSES[operation], types[-1].layout), None)
+    names = layout_constants(text, kernel)
+    out = []
+    for layout, uses in tiles.items():
+        (shape, element), _ = max(uses.items(), key=lambda x: (_size(x[0][0]), x[1]))
+        if layout.rank != len(shape) or _size(shape) > MAX_ELEMENTS:
+            continue
+        texts = tuple(f"{'x'.join(map(str, s))} {e}" for s, e in sorted(uses, key=lambda x: (-_size(x[0]), x)))
+        name = names.get(constructor_key(constructor(layout)), "")
+        out.append(DrawnLayout(name, constructor(layout), shape, element, texts, held=asker.distributed(layout, shape)))
+    for (shared, shape, element), accesses in stored.items():
+        spelled = shared.spelled()
+        found = tuple(Access(k, _name_of(y, names), asker.distributed(y, shape)) for k, y in accesses if _spellable(y))
+        name = names.get(constructor_key(spelled), "")
+        mapped = asker.shared(shared, shape, _bits(element))
+        out.append(DrawnLayout(name, spelled, shape, element, (f"{'x'.join(map(str, shape))} {element}",), None, mapped, found))
+    order = list(names.values())
+    return tuple(sorted(out, key=lambda d: (order.index(d.name) if d.name in order else len(order), d.stored is not None)))
+
+
+def _tiles_in_lds(line: str, aliases: dict[str, str]) -> list[tuple[SharedLayout, Ints, str]]:
+    found = []
+    for m in _MEMDESC.finditer(line):
+        shape = tuple(int(d) for d in m.group(1)[:-1].split("x"))
+        text = aliases.get(m.group(3), m.group(3))
+        layout = read_shared(text, shape)
+        if layout is not None and (rank := _tile_rank(layout)) < len(shape):
+            shape = shape[len(shape) - rank :]  # the leading dimension counts the slots of a ring
+            layout = read_shared(text, shape)
+        if layout is not None and _size(shape) <= MAX_ELEMENTS and (key := (layout, shape, m.group(2))) not in found:
+            found.append(key)
+    return found
+
+
+def _tile_rank(layout: SharedLayout) -> int:
+    return len(layout.offsets[0]) if isinstance(layout, Padded) and layout.offsets else layout.rank
+
+
+def _spellable(layout: Layout) -> bool:
+    return not isinstance(layout.root, Opaque) and not isinstance(layout, Opaque)
+
+
+def _name_of(layout: Layout, names: dict[str, str]) -> str:
+    return names.get(constructor_key(constructor(layout)), constructor(layout))
+
+
+def layout_constants(text: str, kernel: str) -> dict[str, str]:
+    """Constructor, in normal form -> name of the constant, for the layout constants of a kernel and its versions."""
+    out: dict[str, str] = {}
+    for node in ast.parse(text).body:
+        if not isinstance(node, ast.FunctionDef) or not (node.name == kernel or kernel in node.name):
+            continue
+        values: dict[str, ast.expr] = {}
+        for s in ast.walk(node):
+            if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name) and s.value is not None:
+                if "Layout" in ast.unparse(s.value):
+                    values[s.target.id] = s.value
+        for name, value in values.items():
+            out.setdefault(constructor_key(ast.unparse(_Inlined(values).visit(value))), name)
+    return out
+
+
+class _Inlined(ast.NodeTransformer):
+    """Replaces names of layout constants by their constructors."""
+
+    def __init__(self, values: dict[str, ast.expr]):
+        self.values = values
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        value = self.values.get(node.id)
+        return self.visit(ast.parse(ast.unparse(value), mode="eval").body) if value is not None else node
+
+
+def constructor_key(text: str) -> str:
+    """A constructor with keyword arguments by position and without spaces, so that spellings compare equal."""
+    return re.sub(r"\s|\b\w+=", "", text)
+
+
+def _size(shape: Ints) -> int:
+    n = 1
+    for extent in shape:
+        n *= extent
+    return n
+
+
+def _bits(element: str) -> int:
+    m = re.search(r"(\d+)", element)
+    return 16 if element == "bf16" else int(m.group(1)) if m and not element.startswith("!") else 64
+
+
+class _Asker:
+    """Asks Triton for the bases of layouts of one target."""
+
+    def __init__(self, target: str, num_warps: int):
+        from translator.layout import shapes
+
+        row = target_row(target)
+        self.shapes = shapes
+        self.builder = shapes._scratch(row.name, num_warps, row.warp_size).builder
+
+    def distributed(self, layout: Layout, shape: Ints) -> DistributedMap:
+        """Raises: TranslationError `layout-map` when Triton does not map this layout onto this shape."""
+        found = self._linear(self.shapes.to_gluon(layout), shape)
+        return DistributedMap(_tuples(found.reg_bases), _tuples(found.lane_bases), _tuples(found.warp_bases), shape)
+
+    def shared(self, layout: SharedLayout, shape: Ints, bits: int) -> SharedMap:
+        """Padded layouts have no linear map in Triton: theirs is the map of their offsets, then the padding."""
+        if isinstance(layout, Padded):
+            return SharedMap(layout.offsets or _identity(shape, layout.order), layout.pairs, shape, bits)
+        if isinstance(layout, SharedLinear):
+            return SharedMap(layout.offsets, (), shape, bits)
+        assert isinstance(layout, Swizzled), layout
+        found = self._linear(self.shapes.to_gluon(layout), shape)
+        return SharedMap(_tuples(found.offset_bases), (), shape, bits)
+
+    def _linear(self, layout, shape: Ints):
+        try:
+            return self.builder.to_linear_layout(layout._to_ir(self.builder), list(shape))
+        except (RuntimeError, ValueError) as error:
+            raise TranslationError(Diagnostic("layout-map", f"no linear map of {layout} for {shape}", why=str(error))) from None
+
+
+def _identity(shape: Ints, order: Ints) -> tuple[Ints, ...]:
+    bases = []
+    for dim in order:
+        extent = 1
+        while extent < shape[dim]:
+            bases.append(tuple(extent if d == dim else 0 for d in range(len(shape))))
+            extent *= 2
+    return tuple(bases)
+
+
+def _tuples(value) -> tuple:
+    return tuple(_tuples(v) if isinstance(v, (list, tuple)) else v for v in value)

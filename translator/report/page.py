@@ -1,0 +1,126 @@
+"""The review as one HTML page that needs no network: sections, put together from text, facts and drawings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
+
+from rules.targets import target as target_row
+from translator.report.checks import Checked
+from translator.report.code_section import code_section
+from translator.report.correspondence import Correspondence
+from translator.report.layout_job import DrawnLayout
+from translator.report.layout_section import lds_section, layouts_section
+from translator.report.parity_section import parity_section, status_chips
+from translator.report.pipeline_section import pipeline_section
+from translator.report.timeline import timelines
+
+FOLDER = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Upstream:
+    """What upstream's translator made of a launch: metrics, or why there are none."""
+
+    checked: Checked | None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class ReportData:
+    """Everything that a report shows.
+
+    layouts: by launch id, empty for a launch that did not compile. upstream: by launch id, where it was asked for. remarks:
+    lines for the notes, such as why a loop is not pipelined.
+    """
+
+    correspondence: Correspondence
+    source_name: str
+    result_name: str
+    target: str
+    checked: tuple[Checked, ...] = ()
+    layouts: dict[str, tuple[DrawnLayout, ...]] = field(default_factory=dict)
+    upstream: dict[str, Upstream] = field(default_factory=dict)
+    assumptions: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+
+def report_page(data: ReportData) -> str:
+    """The whole report."""
+    c = data.correspondence
+    drawn = _distinct(data.layouts.values())
+    links = {d.name: anchor(d) for d in drawn if d.name}
+    loops = timelines("\n".join(c.result.lines))
+    sections = [
+        ("code", "Source and result", code_section(c, data.source_name, data.result_name, links, folded=False)),
+        ("layouts", "Layouts", layouts_section([d for d in drawn if d.held], anchor)),
+        ("lds", "LDS", lds_section([d for d in drawn if d.stored], target_row(data.target).lds_banks, anchor)),
+        ("pipeline", "Pipeline", pipeline_section(loops)),
+        ("parity", "Against Triton", parity_section(data.checked, {k: u.checked for k, u in data.upstream.items()},
+                                                    {k: u.reason for k, u in data.upstream.items()})),
+        ("notes", "Notes", _notes(data)),
+    ]  # fmt: skip
+    chips = [_target_words(data.target), *status_chips(data.checked)]
+    return _page(f"{data.source_name} → {data.result_name}", _heading(data.source_name, data.result_name, chips), sections)
+
+
+def diff_page(c: Correspondence, source_name: str, result_name: str, target: str) -> str:
+    """Only source and result, unchanged lines folded."""
+    chips = [_target_words(target)] if target else []
+    sections = [("code", "Source and result", code_section(c, source_name, result_name, {}, folded=True))]
+    return _page(f"{source_name} → {result_name}", _heading(source_name, result_name, chips), sections)
+
+
+def anchor(layout: DrawnLayout) -> str:
+    """The id of a layout's card."""
+    return f"layout-{layout.name}" if layout.name else f"layout-{re.sub(r'[^A-Za-z0-9]+', '-', layout.spelled)[:60]}"
+
+
+def _distinct(groups: Iterable[tuple[DrawnLayout, ...]]) -> list[DrawnLayout]:
+    """The layouts of all launches, each once; a name that means different layouts in two versions is shown twice."""
+    out: dict[tuple, DrawnLayout] = {}
+    for group in groups:
+        for layout in group:
+            out.setdefault((layout.name, layout.spelled, layout.shape), layout)
+    return list(out.values())
+
+
+def _target_words(target: str) -> tuple[str, str]:
+    row = target_row(target)
+    return f"{row.name}: {row.family.upper()}, waves of {row.warp_size}", ""
+
+
+def _heading(source: str, result: str, chips: list[tuple[str, str]]) -> str:
+    items = "".join(f'<li class="chip {kind}">{escape(words)}</li>' for words, kind in chips)
+    title = f'{escape(source)}<span class="arrow">→</span>{escape(result)}'
+    return f'<header><h1>{title}</h1><ul class="chips">{items}</ul></header>'
+
+
+def _notes(data: ReportData) -> str:
+    parts = []
+    for heading, lines in (("The translation relies on", data.assumptions), ("Remarks", data.remarks)):
+        if lines:
+            items = "".join(f"<li>{escape(line)}</li>" for line in dict.fromkeys(lines))
+            parts.append(f'<div class="card"><h3>{heading}</h3><ul class="plain">{items}</ul></div>')
+    return "".join(parts)
+
+
+def _page(title: str, heading: str, sections: list[tuple[str, str, str]]) -> str:
+    shown = [(id, name, body) for id, name, body in sections if body]
+    links = "".join(f'<a href="#{id}">{escape(name)}</a>' for id, name, _ in shown)
+    nav = f"<nav><div>{links}</div></nav>" if len(shown) > 1 else ""
+    main = "".join(f'<section id="{id}"><h2>{escape(name)}</h2>{body}</section>' for id, name, body in shown)
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f'<link rel="icon" href="data:,">\n<title>{escape(title)}</title>\n'
+        f"<style>\n{_read('page.css')}</style>\n</head>\n<body>\n{heading}\n{nav}\n<main>\n{main}\n</main>\n"
+        f"<script>\n{_read('page.js')}</script>\n</body>\n</html>\n"
+    )
+
+
+def _read(name: str) -> str:
+    return (FOLDER / name).read_text(encoding="utf-8")

@@ -1,0 +1,48 @@
+"""The loops of a translation over time, as cards."""
+
+from __future__ import annotations
+
+from html import escape
+
+from translator.report.draw_timeline import timeline
+from translator.report.timeline import LoopTimeline
+
+
+def pipeline_section(loops: tuple[LoopTimeline, ...]) -> str:
+    """One card per loop that loads tiles; empty when there are none."""
+    if not loops:
+        return ""
+    lead = (
+        '<p class="lead">Time runs to the right, one column per iteration, not to scale. <span class="key flight"></span>on its '
+        'way or waiting <span class="key"></span>issued, read or computed <span class="key wait"></span>wait. Equal numbers and '
+        "colours are one tile.</p>"
+    )
+    return lead + "".join(_card(loop) for loop in loops)
+
+
+def _card(loop: LoopTimeline) -> str:
+    heading = f"<h3><code>for {escape(loop.index)}</code> in {escape(loop.function)}, line {loop.line}</h3>"
+    s = loop.schedule
+    if s is None:
+        facts = ["not pipelined: every iteration waits for its own loads"]
+        if loop.rings:
+            facts.append("LDS: " + _rings(loop))
+    else:
+        facts = [
+            f"{s.mechanism}, {s.buffers} buffer{'s' if s.buffers > 1 else ''}",
+            f"{s.prologue} tile{'s' if s.prologue != 1 else ''} in the prologue",
+            f"fetches tile i + {s.ahead}",
+            *([f"waits for all but {s.wait} groups"] if s.mechanism == "copies" else []),
+            "LDS: " + _rings(loop),
+        ]
+    items = "".join(f"<li>{escape(fact)}</li>" for fact in facts)
+    if s is not None:
+        if loop.hazards:
+            items += "".join(f'<li class="chip bad">{escape(h)}</li>' for h in loop.hazards)
+        else:
+            items += f'<li class="chip good">no hazard for 0 to {loop.checked} iterations</li>'
+    return f'<div class="card">{heading}<ul class="facts">{items}</ul><div class="scroll">{timeline(loop)}</div></div>'
+
+
+def _rings(loop: LoopTimeline) -> str:
+    return ", ".join(f"{r.name} {r.slots} x ({r.shape})" for r in loop.rings)
