@@ -170,7 +170,7 @@ class _Pair:
             return ValidationResult("hazard", str(fault), fault.op, hazards=(fault,), **common)
         self._remember(second)
         findings = list(second.findings)
-        for name in sorted(set(other.racing()) - set(memory.racing())):
+        for name in _new_races(memory, other):
             findings.append(Finding("store-conflict", f"different values are stored to one element of {name}; the source does not"))
         if not machine.broken:
             findings += second.broken.values()
@@ -248,6 +248,12 @@ class _Pair:
                 self.notes.append(f"most of {t.name} is not finite, so the comparison says little")
         if memory.crossing:
             self.notes.append(f"a program reads what another one stored in {memory.crossing[0]}: the order of programs matters")
+
+
+def _new_races(source: Memory, translated: Memory) -> list[str]:
+    """Buffers with elements on which only the translation's stores conflict."""
+    pairs = zip(source.buffers, translated.buffers)
+    return [b.name for a, b in pairs if b.racing is not None and (b.touched(b.racing) & ~a.touched(a.racing)).any()]
 
 
 def _says_little(t: TensorComparison) -> bool:
