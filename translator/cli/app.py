@@ -357,6 +357,31 @@ def update(
     return run_update(tuple(files or ()), config, options, context.obj)
 
 
+@app.command()
+def capture(
+    context: typer.Context,
+    program: Annotated[str, typer.Argument(help="The Python script to run; a module with --module.")],
+    arguments: Annotated[
+        Optional[list[str]], typer.Argument(metavar="[-- ARGS]...", help="Arguments of the program.")
+    ] = None,
+    out: Annotated[
+        str, typer.Option("-o", "--out", metavar="FILE", help="Launch file to write.")
+    ] = "launches.json",
+    module: Annotated[bool, typer.Option("-m", "--module", help="PROGRAM is a module, as in python -m.")] = False,
+    kernel: Kernels = None,
+    launch: Annotated[
+        bool, typer.Option("--launch/--no-launch", help="Run the kernels where there is a GPU, or only record them.")
+    ] = True,
+    append: Annotated[bool, typer.Option("--append", help="Add to a launch file that is there.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a launch file that is there.")] = False,
+) -> int:
+    """Run a program and record what its Triton kernels are launched with: capture SCRIPT.py -- ARGS."""
+    from translator.cli.capture_command import run_capture
+
+    words, names = tuple(arguments or ()), tuple(kernel or ())
+    return run_capture(program, words, out, module, names, launch, append, overwrite, context.obj)
+
+
 @app.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []})
 def validate(context: typer.Context) -> int:
     """Run source and translation on the CPU reference machine and compare: validate SOURCE OUT -t TARGET -l FILE."""

@@ -1,0 +1,227 @@
+"""`gluonize capture`: what a program launches, recorded without a GPU."""
+
+import json
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from translator.capture.tensors import tensor_argument, value_range
+from translator.source.launch_spec import read_launches
+
+PROGRAM = '''
+import sys
+import numpy as np
+import triton
+import triton.language as tl
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+
+class Tensor:
+    """A stand-in for a torch tensor: half precision, on no device."""
+
+    class dtype:
+        itemsize = 2
+
+        def __str__(self):
+            return "torch.float16"
+
+    dtype = dtype()
+
+    def __init__(self, *shape, address=4096, storage=None):
+        self.shape, self.address = shape, address
+        self.storage = storage or 2 * int(np.prod(shape))
+
+    def stride(self):
+        return tuple(int(np.prod(self.shape[i + 1 :])) for i in range(len(self.shape)))
+
+    def data_ptr(self):
+        return self.address
+
+    def storage_offset(self):
+        return 0
+
+    def untyped_storage(self):
+        return self
+
+    def size(self):
+        return self.storage
+
+
+@triton.jit
+def twice(x):
+    return x * 2
+
+
+@triton.jit
+def scale(x_ptr, y_ptr, n, s, nothing, alpha, ACT: tl.constexpr, BLOCK: tl.constexpr = 128):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offsets, mask=offsets < n)
+    tl.store(y_ptr + offsets, ACT(x) * alpha + s, mask=offsets < n)
+
+
+@triton.autotune([triton.Config({"BLOCK": 256}, num_warps=2), triton.Config({"BLOCK": 512}, num_warps=8)], key=["n"])
+@triton.heuristics({"EVEN": lambda args: args["n"] % args["BLOCK"] == 0})
+@triton.jit
+def tuned(x_ptr, n, EVEN: tl.constexpr, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x_ptr + offsets, 0.0, mask=offsets < n)
+
+
+@triton.jit
+def pairs(pair, d, BLOCK: tl.constexpr):
+    tl.store(pair[0] + tl.arange(0, BLOCK), pair[1])
+
+
+def grid(meta):
+    return (triton.cdiv(meta["n"], meta["BLOCK"]), 2)
+
+
+if __name__ == "__main__":
+    n = int(sys.argv[1])
+    x, y = np.linspace(-1.5, 2.5, n, dtype=np.float32), np.zeros((n // 2, 2), np.float32)
+    for _ in range(3):
+        scale[grid](x, y, n, 1, None, 0.5, twice, num_warps=2)
+    scale[grid](x, y, n + 1, 1, None, 0.5, twice, num_warps=2)
+    tuned[grid](Tensor(n), n)
+    base = Tensor(64, 32)
+    pairs[(1,)]((np.arange(64), 16), TensorDescriptor(base, [64, 32], [32, 1], [16, 16]), BLOCK=64, maxnreg=32)
+    scale[(1,)](Tensor(8, address=4104), Tensor(8, storage=1 << 32), 8, 3, 7, 1.0, ACT=twice, BLOCK=8)
+    if len(sys.argv) > 2:
+        sys.exit(int(sys.argv[2]))
+'''
+
+
+def capture(folder, *arguments, program=PROGRAM, options=()):
+    (folder / "prog.py").write_text(program)
+    command = [sys.executable, "-m", "translator.cli", "capture", "prog.py", *options, "--", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
+
+
+@pytest.fixture(scope="module")
+def captured(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("capture")
+    done = capture(folder, "1024")
+    assert done.returncode == 0, done.stderr
+    return read_launches(str(folder / "launches.json")), done.stderr, folder
+
+
+def test_each_specialization_once_and_every_configuration(captured):
+    # Nine: the autotuner launches each of its two configurations, then the one it takes.
+    specs, printed, _ = captured
+    assert [spec.kernel for spec in specs] == ["scale", "scale", "tuned", "tuned", "pairs", "scale"]
+    assert "9 launches (recorded, not run), 6 different" in printed
+    assert [spec.options for spec in specs[2:4]] == [{"num_warps": 2}, {"num_warps": 8}]
+    assert [spec.constexprs for spec in specs[2:4]] == [{"EVEN": True, "BLOCK": 256}, {"EVEN": True, "BLOCK": 512}]
+    assert {spec.source for spec in specs} == {"prog.py"}
+
+
+def test_specialization_is_tritons(captured):
+    first, other, *_, last = captured[0]
+    assert first.signature == {
+        "x_ptr": "*fp32", "y_ptr": "*fp32", "n": "i32", "s": "constexpr", "nothing": "constexpr", "alpha": "fp32",
+        "ACT": "constexpr", "BLOCK": "constexpr",
+    }  # fmt: skip
+    assert first.constexprs == {"s": 1, "nothing": None, "ACT": {"$jit": "prog:twice"}, "BLOCK": 128}
+    assert first.attrs["n"] == "D" and "n" not in other.attrs  # 1024 and 1025
+    assert first.grid == (8, 2) and other.grid == (9, 2)
+    # An address that is not divisible by 16, and 4 GiB of storage.
+    assert last.attrs.get("x_ptr", "") == "S" and last.attrs["y_ptr"] == "D"
+    assert last.signature["s"] == "i32" and last.signature["x_ptr"] == "*fp16"
+
+
+def test_values_for_validation(captured):
+    specs = captured[0]
+    assert specs[0].values["x_ptr"]["tensor"] == {
+        "dtype": "float32", "shape": [1024], "stride": [1], "storage": 1024, "offset": 0, "range": [-1.5, 2.5],
+    }  # fmt: skip
+    assert specs[0].values["y_ptr"]["tensor"]["stride"] == [2, 1]
+    assert specs[0].values["n"] == 1024 and specs[0].values["alpha"] == 0.5
+    assert "range" not in specs[2].values["x_ptr"]["tensor"]  # nobody can say what it holds
+
+
+def test_tuples_and_descriptors(captured):
+    spec, printed = captured[0][4], captured[1]
+    assert spec.signature["pair"] == ["*i64", "i32"] and spec.attrs["pair"][1] == "D"
+    assert spec.values["pair"]["$tuple"][1] == 16
+    assert spec.signature["d"].startswith("tensordesc<fp16[16, 16]")
+    assert spec.values["d"]["descriptor"]["block_shape"] == [16, 16]
+    assert "maxnreg" not in spec.options and "the launch option maxnreg is not one of" in printed
+
+
+def test_what_was_recorded_compiles(captured, tmp_path):
+    folder = captured[2]
+    command = [sys.executable, "-m", "translator.cli", "compile", "prog.py", "-k", "tuned", "-t", "gfx942", "-l"]
+    done = subprocess.run([*command, "launches.json"], cwd=folder, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
+def test_existing_files_are_kept_unless_asked(captured):
+    folder = captured[2]
+    before = (folder / "launches.json").read_text()
+    refused = capture(folder, "1024")
+    assert refused.returncode == 2 and "--append" in refused.stderr
+    assert (folder / "launches.json").read_text() == before
+    assert capture(folder, "1024", options=["--append"]).returncode == 0
+    assert (folder / "launches.json").read_text() == before
+    assert capture(folder, "2050", options=["--append"]).returncode == 0
+    specs = read_launches(str(folder / "launches.json"))
+    assert len(specs) > 6 and len({spec.id for spec in specs}) == len(specs)
+    capture(folder, "1024", options=["--overwrite", "-k", "tuned"])
+    assert {spec.kernel for spec in read_launches(str(folder / "launches.json"))} == {"tuned"}
+
+
+def test_a_program_that_fails_keeps_what_it_launched(tmp_path):
+    done = capture(tmp_path, "1024", "7")
+    assert done.returncode == 1 and "status 7" in done.stderr
+    assert len(read_launches(str(tmp_path / "launches.json"))) == 6
+
+
+def test_nothing_launched(tmp_path):
+    done = capture(tmp_path, program="print('hello')\n")
+    assert done.returncode == 1 and "no Triton kernel was launched" in done.stderr
+    assert not (tmp_path / "launches.json").exists()
+
+
+def test_a_program_that_does_not_exist(tmp_path):
+    command = [sys.executable, "-m", "translator.cli", "capture", "nowhere.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2 and "no such file" in done.stderr
+
+
+def test_modules_and_setup_code_that_asks_for_the_device(tmp_path):
+    (tmp_path / "mod.py").write_text(
+        textwrap.dedent(
+            """
+            import numpy as np, triton, triton.language as tl
+            TARGET = triton.runtime.driver.active.get_current_target()
+            @triton.jit
+            def fill(x_ptr, BLOCK: tl.constexpr):
+                tl.store(x_ptr + tl.arange(0, BLOCK), 1.0)
+            fill[(1,)](np.zeros(16, np.float16), BLOCK=16)
+            """
+        )
+    )
+    command = [sys.executable, "-m", "translator.cli", "capture", "-m", "mod", "-o", "out.json"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert json.loads((tmp_path / "out.json").read_text())["launches"][0]["signature"]["x_ptr"] == "*fp16"
+
+
+class TestRange:
+    np = pytest.importorskip("numpy")
+
+    def test_floats_are_rounded_inwards(self):
+        assert value_range(self.np.array([0.12345, 9.8765]), "float64") == [0.124, 9.87]
+        assert value_range(self.np.array([-9.8765, -0.12345]), "float64") == [-9.87, -0.124]
+
+    def test_integers_are_exact(self):
+        assert value_range(self.np.array([-12345, 98765]), "int64") == [-12345, 98765]
+
+    def test_memory_that_nobody_wrote(self):
+        assert value_range(self.np.array([0.0, float("nan")]), "float64") is None
+        assert value_range(self.np.array([]), "float64") is None
+
+    def test_what_is_no_tensor(self):
+        assert tensor_argument(3) is None and tensor_argument(self.np.array(["a"])) is None

@@ -1,0 +1,1 @@
+"""Recording launch specs from a running program."""

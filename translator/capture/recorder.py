@@ -1,0 +1,255 @@
+"""Recording what every Triton kernel of a running program is launched with.
+
+The launches are intercepted where `kernel[grid](...)` ends up, in `JITFunction.run`, so decorators, wrappers and libraries
+stay as they are. Without a GPU a launch is recorded and not run, and every configuration of an autotuned kernel counts;
+with one, the program runs as ever, and the configuration that the autotuner chose counts.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from triton.backends.compiler import GPUTarget
+from triton.compiler import make_backend
+from triton.runtime import Autotuner, driver
+from triton.runtime.interpreter import InterpretedFunction
+from triton.runtime.jit import JITFunction, create_function_from_signature
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+from translator.capture.tensors import TensorArgument, tensor_argument
+from translator.diagnostics import TranslationError
+from translator.source.launch_spec import LaunchSpec
+from translator.source.spec_values import encode_value
+
+# The specialization of arguments is the same for all AMD targets.
+_TARGET = GPUTarget("hip", "gfx942", 64)
+
+
+class Recorder:
+    """Collects launch specs. folder: where they will be written, which relative source paths start from.
+
+    kernels: only these, all when empty. runs: whether launches really happen.
+    """
+
+    def __init__(self, folder: str, kernels: tuple[str, ...] = (), main: str = "", runs: bool = False):
+        self.folder, self.kernels, self.main, self.runs = os.path.realpath(folder), kernels, main, runs
+        self.specs: list[LaunchSpec] = []
+        self.notes: list[str] = []
+        self.launches = 0
+        self._known: set[str] = set()
+        self._binders: dict[int, Any] = {}
+        self._backend = make_backend(_TARGET)
+        self._paused = 0
+
+    def note(self, text: str) -> None:
+        if text not in self.notes:
+            self.notes.append(text)
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """While the autotuner measures."""
+        self._paused += 1
+        try:
+            yield
+        finally:
+            self._paused -= 1
+
+    def record(self, fn: JITFunction, args: tuple, grid: Any, kwargs: dict[str, Any]) -> None:
+        """Add one launch, unless one with the same specialization is there already."""
+        if self._paused or fn.is_gluon() or (self.kernels and fn.fn.__name__ not in self.kernels):
+            return
+        self.launches += 1
+        try:
+            spec = self._spec(fn, args, grid, kwargs)
+        except TranslationError as error:
+            self.note(f"{fn.fn.__qualname__}: {error.diagnostics[0].message}")
+            return
+        data = spec.as_json()
+        key = json.dumps({k: v for k, v in data.items() if k not in ("id", "grid", "values")}, sort_keys=True)
+        if key not in self._known:
+            self._known.add(key)
+            self.specs.append(spec)
+
+    def _spec(self, fn: JITFunction, args: tuple, grid: Any, kwargs: dict[str, Any]) -> LaunchSpec:
+        if id(fn) not in self._binders:
+            self._binders[id(fn)] = create_function_from_signature(fn.signature, fn.params, self._backend)
+        plain = [_stand_in(value) for value in args]
+        named = {name: _stand_in(value) for name, value in kwargs.items() if name not in _INTERNAL}
+        bound, specialization, options = self._binders[id(fn)](*plain, **named)
+        signature, constexprs, attrs = {}, {}, {}
+        for (name, value), found in zip(bound.items(), specialization):
+            kind, flags = found[0], found[1]
+            signature[name] = _listed(kind)
+            if kind == "constexpr":
+                constexprs[name] = self._encoded(value)
+            elif isinstance(kind, tuple):
+                if "constexpr" in _leaves(kind):
+                    constexprs[name] = self._constants(value, kind)
+                if any(_leaves(flags)):
+                    attrs[name] = _flags(flags)
+            elif isinstance(flags, str) and flags:
+                attrs[name] = flags
+        originals = {name: _original(value) for name, value in bound.items()}
+        sizes = grid(originals) if callable(grid) else grid
+        values = {
+            name: value
+            for name, kind in signature.items()
+            if kind != "constexpr" and (value := self._value(bound[name])) is not None
+        }
+        return LaunchSpec(
+            id="",
+            kernel=fn.fn.__qualname__,
+            source=self._source(fn),
+            signature=signature,
+            constexprs=constexprs,
+            attrs=attrs,
+            options=self._options(fn, options),
+            grid=tuple(int(size) for size in sizes),
+            values=values,
+        )
+
+    def _options(self, fn: JITFunction, given: dict[str, Any]) -> dict[str, Any]:
+        known = self._backend.parse_options({}).__dict__
+        out = {}
+        for name, value in given.items():
+            if name not in known:
+                self.note(f"{fn.fn.__qualname__}: the launch option {name} is not one of Triton's AMD backend: left out")
+            elif isinstance(value, (bool, int, float, str)):
+                out[name] = value
+        return out
+
+    def _source(self, fn: JITFunction) -> str:
+        """The module of an installed kernel, else the path of its file from the folder of the launch file."""
+        path = os.path.realpath(fn.fn.__code__.co_filename)
+        if any(part in ("site-packages", "dist-packages") for part in path.split(os.sep)) and fn.module != "__main__":
+            return fn.module
+        return os.path.relpath(path, self.folder).replace(os.sep, "/")
+
+    def _encoded(self, value: Any) -> Any:
+        """A constexpr as JSON; a function of the script itself under the name that its file has as a module."""
+        if isinstance(value, TensorArgument):
+            value = value.original
+        if isinstance(value, InterpretedFunction):  # with TRITON_INTERPRET=1 jit functions are of this kind
+            value = JITFunction(value.fn)
+        text = json.dumps(encode_value(value))
+        return json.loads(text.replace('"__main__:', f'"{self.main}:'))
+
+    def _constants(self, values: Any, kinds: Any) -> Any:
+        return [
+            self._constants(value, kind) if isinstance(kind, tuple) else
+            self._encoded(value) if kind == "constexpr" else None
+            for value, kind in zip(values, kinds)
+        ]  # fmt: skip
+
+    def _value(self, value: Any) -> Any:
+        if isinstance(value, TensorArgument):
+            return value.values()
+        if isinstance(value, TensorDescriptor):
+            inside = {"base": value.base.values(), "shape": list(value.shape), "strides": list(value.strides)}
+            return {"descriptor": {**inside, "block_shape": list(value.block_shape)}}
+        if isinstance(value, tuple):
+            return {"$tuple": [self._value(item) for item in value]}
+        return self._encoded(value) if isinstance(value, (bool, int, float, type(None))) else None
+
+
+# Arguments that Triton itself adds to a launch.
+_INTERNAL = ("debug", "instrumentation_mode", "fpsan_homomorphic_casts")
+
+
+def _stand_in(value: Any) -> Any:
+    if isinstance(value, TensorDescriptor):
+        copy = object.__new__(TensorDescriptor)  # without the checks of a new one, which the original has passed
+        copy.__dict__.update(value.__dict__, base=tensor_argument(value.base) or value.base)
+        return copy
+    if isinstance(value, tuple):
+        items = [_stand_in(item) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+    return tensor_argument(value) or value
+
+
+def _original(value: Any) -> Any:
+    return value.original if isinstance(value, TensorArgument) else value
+
+
+def _listed(kind: Any) -> Any:
+    return [_listed(item) for item in kind] if isinstance(kind, tuple) else kind
+
+
+def _flags(flags: Any) -> Any:
+    return [_flags(item) for item in flags] if isinstance(flags, (tuple, list)) else flags or ""
+
+
+def _leaves(value: Any) -> list:
+    return [leaf for item in value for leaf in _leaves(item)] if isinstance(value, (tuple, list)) else [value]
+
+
+@contextmanager
+def installed(recorder: Recorder) -> Iterator[Recorder]:
+    """While active, every launch of the process goes to the recorder."""
+    run, bench, interpret = JITFunction.run, Autotuner._bench, InterpretedFunction.run
+    jit_functions: dict[int, JITFunction] = {}
+
+    def recorded_run(self, *args, grid, warmup, **kwargs):
+        if not warmup:
+            recorder.record(self, args, grid, kwargs)
+        return run(self, *args, grid=grid, warmup=warmup, **kwargs) if recorder.runs else None
+
+    def recorded_interpret(self, *args, grid, warmup, **kwargs):
+        if not warmup:
+            fn = jit_functions.setdefault(id(self), JITFunction(self.fn, **self.kwargs))
+            recorder.record(fn, args, grid, kwargs)
+        return interpret(self, *args, grid=grid, warmup=warmup, **kwargs)
+
+    def recorded_bench(self, *args, config, **meta):
+        if recorder.runs:
+            with recorder.paused():
+                return bench(self, *args, config=config, **meta)
+        self.fn.run(*args, **{**meta, **config.all_kwargs()})
+        return [0.0, 0.0, 0.0]
+
+    JITFunction.run, Autotuner._bench, InterpretedFunction.run = recorded_run, recorded_bench, recorded_interpret
+    active = driver._active
+    if not recorder.runs:
+        driver._active = NoDevice()
+    try:
+        yield recorder
+    finally:
+        JITFunction.run, Autotuner._bench, InterpretedFunction.run = run, bench, interpret
+        driver._active = active
+
+
+class NoDevice:
+    """Answers what programs ask the driver while they set up, on a machine without a GPU."""
+
+    def get_current_target(self) -> GPUTarget:
+        return _TARGET
+
+    def get_current_device(self) -> int:
+        return 0
+
+    def get_current_stream(self, device: int = 0) -> int:
+        return 0
+
+    def get_active_torch_device(self) -> Any:
+        """Where `torch.rand(..., device=...)` shall put its tensors: there is only the CPU."""
+        import torch
+
+        return torch.device("cpu")
+
+    def get_device_interface(self) -> Any:
+        import torch
+
+        return torch.cpu
+
+
+def has_device() -> bool:
+    """Whether Triton finds a GPU to launch on."""
+    try:
+        driver.active.get_current_device()
+    except (RuntimeError, ImportError, AttributeError, OSError):
+        return False
+    return True

@@ -1,0 +1,122 @@
+"""What a tensor argument is, whatever library made it: torch, numpy, cupy, or anything with a dtype and a shape."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+# dtype name of torch and numpy -> signature type
+TYPES = {
+    "bool": "i1", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64",
+    "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64",
+    "float16": "fp16", "bfloat16": "bf16", "float32": "fp32", "float64": "fp64",
+    "float8_e4m3fn": "fp8e4nv", "float8_e5m2": "fp8e5", "float8_e4m3fnuz": "fp8e4b8", "float8_e5m2fnuz": "fp8e5b16",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class TensorArgument:
+    """Stands in for a tensor where Triton specializes a launch: it asks for `dtype`, `data_ptr` and `ptr_range`.
+
+    shape, strides, storage, offset: in elements. `original` is the tensor itself.
+    """
+
+    original: Any
+    name: str  # of the dtype
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    storage: int
+    offset: int
+    address: int
+    itemsize: int
+
+    @property
+    def dtype(self) -> Any:
+        import triton.language as tl
+
+        return tl.str_to_ty(TYPES[self.name].replace("i1", "u1") if self.name == "bool" else TYPES[self.name], None)
+
+    def data_ptr(self) -> int:
+        return self.address
+
+    def ptr_range(self) -> int:
+        return self.storage * self.itemsize
+
+    def values(self) -> dict:
+        """The entry of a launch spec's `values`."""
+        inside: dict[str, Any] = {
+            "dtype": self.name,
+            "shape": list(self.shape),
+            "stride": list(self.strides),
+            "storage": self.storage,
+            "offset": self.offset,
+        }
+        if (found := value_range(self.original, self.name)) is not None:
+            inside["range"] = found
+        return {"tensor": inside}
+
+
+def tensor_argument(value: Any) -> TensorArgument | None:
+    """The stand-in for a tensor, None for a value that is none, or has a dtype that Triton lacks."""
+    if not hasattr(value, "dtype") or not hasattr(value, "shape") or isinstance(value, TensorArgument):
+        return None
+    name = str(value.dtype).rpartition(".")[2]
+    if name not in TYPES:
+        return None
+    itemsize = int(getattr(value.dtype, "itemsize", 0) or value.element_size())
+    shape = tuple(int(size) for size in value.shape)
+    strides = _strides(value, shape, itemsize)
+    reach = sum((size - 1) * stride for size, stride in zip(shape, strides) if stride > 0) + 1 if all(shape) else 0
+    offset = int(value.storage_offset()) if callable(getattr(value, "storage_offset", None)) else 0
+    storage = offset + reach
+    if callable(getattr(value, "untyped_storage", None)):
+        storage = int(value.untyped_storage().size()) // itemsize
+    return TensorArgument(value, name, shape, strides, storage, offset, _address(value), itemsize)
+
+
+def _strides(value: Any, shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+    if callable(getattr(value, "stride", None)):
+        return tuple(int(stride) for stride in value.stride())
+    if isinstance(getattr(value, "strides", None), tuple):  # numpy counts bytes
+        return tuple(int(stride) // itemsize for stride in value.strides)
+    out: list[int] = []
+    for size in reversed(shape):
+        out.append(out[-1] * last if out else 1)
+        last = size
+    return tuple(reversed(out))
+
+
+def _address(value: Any) -> int:
+    """Where the data starts, in bytes; 0, which is aligned, when nobody says (tensors without data)."""
+    if callable(getattr(value, "data_ptr", None)):
+        try:
+            return int(value.data_ptr())
+        except RuntimeError:  # a fake or meta tensor
+            return 0
+    found = getattr(value, "__array_interface__", None) or getattr(value, "__cuda_array_interface__", None)
+    return int(found["data"][0]) if found else 0
+
+
+def value_range(value: Any, name: str) -> list | None:
+    """`[smallest, largest]` of the elements; None for no elements, or some that are not finite (memory nobody wrote)."""
+    try:
+        low, high = (getattr(value, what)() for what in ("min", "max"))
+        low, high = (x.item() if hasattr(x, "item") else x for x in (low, high))
+    except (AttributeError, NotImplementedError, RuntimeError, TypeError, ValueError):
+        return None
+    if name == "bool" or isinstance(low, bool):
+        return [int(low), int(high)]
+    if isinstance(low, int) and isinstance(high, int):
+        return [low, high]
+    if not (isinstance(low, float) and math.isfinite(low) and math.isfinite(high)):
+        return None
+    return [_inward(low, math.ceil), _inward(high, math.floor)]
+
+
+def _inward(number: float, direction: Any) -> float:
+    """Three digits of a number, rounded towards the inside of the range: no value that the program could not have."""
+    if number == 0.0:
+        return 0.0
+    scale = 10.0 ** (2 - math.floor(math.log10(abs(number))))
+    return direction(number * scale) / scale

@@ -1,0 +1,86 @@
+"""`gluonize capture`: record launch specs while the user's own program runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from translator.cli import exit_status
+from translator.cli.console import Verbosity
+from translator.cli.output_file import check_destination, write_whole
+from translator.diagnostics import Diagnostic, InternalError, TranslationError
+from translator.source.launch_spec import VERSION, LaunchSpec, parse_launches, read_launches
+
+_START = """
+import json, sys
+settings = json.loads(sys.argv[1])
+sys.path[:] = settings.pop("path")
+from translator.capture.program import run_program
+run_program(**settings)
+"""
+
+
+def run_capture(
+    program: str, arguments: tuple[str, ...], out: str, is_module: bool, kernels: tuple[str, ...], launch: bool,
+    append: bool, overwrite: bool, verbosity: Verbosity,
+) -> int:  # fmt: skip
+    """Run the program and write its launches; 1 when it fails, or launches no Triton kernel."""
+    if not is_module and not os.path.isfile(program):
+        raise TranslationError(Diagnostic("source-missing", "no such file", program))
+    check_destination(out)
+    if os.path.exists(out) and not append and not overwrite:
+        help = "give --append, --overwrite, or another file with -o"
+        raise TranslationError(Diagnostic("output-unwritable", "this file is there already", out, help=help))
+    before = read_launches(out) if append and os.path.exists(out) else []
+    with tempfile.TemporaryDirectory(prefix="gluonize-capture-") as folder:
+        report = os.path.join(folder, "report.json")
+        settings = {
+            "program": program, "arguments": list(arguments), "out": out, "is_module": is_module,
+            "kernels": list(kernels), "launch": launch, "report": report, "path": sys.path,
+        }  # fmt: skip
+        # Without this Triton warns about a default that does not matter to what is recorded.
+        environment = {"TRITON_DEFAULT_FP_FUSION": "1", **os.environ}
+        command = [sys.executable, "-c", _START, json.dumps(settings)]
+        done = subprocess.run(command, check=False, env=environment)
+        try:
+            found = json.loads(Path(report).read_text())
+        except FileNotFoundError:
+            # The program ended without Python's leave (os._exit, a signal), or ours did not start.
+            if done.returncode >= 0:
+                raise InternalError(f"the recording process left with status {done.returncode}") from None
+            why = f"it was ended by signal {-done.returncode}"
+            raise TranslationError(Diagnostic("capture", "the program did not end by itself", program, why=why)) from None
+    launches = merged(before, found["specs"])
+    for note in found["notes"]:
+        print(f"note: {note}", file=sys.stderr)
+    if launches:
+        data = {"version": VERSION, "launches": [spec.as_json() for spec in launches]}
+        write_whole(out, json.dumps(data, indent=2) + "\n")
+    if not verbosity.quiet:
+        kernels_found = sorted({spec.kernel for spec in launches})
+        how = "" if found["runs"] else " (recorded, not run)"
+        print(f"{found['launches']} launches{how}, {len(found['specs'])} different", file=sys.stderr)
+        if launches:
+            print(f"{out}: {len(launches)} launch specs of {', '.join(kernels_found)}", file=sys.stderr)
+    if done.returncode != 0:
+        print(f"the program left with status {done.returncode}", file=sys.stderr)
+        return exit_status.CHECK_FAILED
+    if not found["specs"]:
+        print("no Triton kernel was launched, so nothing was recorded", file=sys.stderr)
+        return exit_status.CHECK_FAILED
+    return exit_status.DONE
+
+
+def merged(before: list[LaunchSpec], new: list[dict]) -> list[LaunchSpec]:
+    """Earlier launches, then those of `new` that are not among them; ids are unique."""
+
+    def key(data: dict) -> str:
+        return json.dumps({k: v for k, v in data.items() if k not in ("id", "grid", "values")}, sort_keys=True)
+
+    known = {key(spec.as_json()) for spec in before}
+    items = [spec.as_json() for spec in before] + [data for data in new if key(data) not in known]
+    return parse_launches({"version": VERSION, "launches": items}) if items else []
