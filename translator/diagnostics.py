@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict, dataclass
 
 
@@ -23,7 +24,7 @@ class Diagnostic:
 
     def render(self, source: str | None = None) -> str:
         """`file:line:col: message [code]`, the source line with a caret, then `why:` and `do:`."""
-        place = ":".join(str(part) for part in (self.file, self.line, self.column) if part)
+        place = ":".join(str(part) for part in (shown(self.file), self.line, self.column) if part)
         out = [f"{place + ': ' if place else ''}{self.message} [{self.code}]"]
         lines = source.splitlines() if source else []
         if 0 < self.line <= len(lines):
@@ -38,6 +39,12 @@ class Diagnostic:
 
     def as_json(self) -> dict:
         return asdict(self)
+
+
+def shown(path: str) -> str:
+    """A path for people: relative where it is below the working folder."""
+    inside = os.path.isabs(path) and path.startswith(os.path.join(os.getcwd(), ""))
+    return os.path.relpath(path) if inside else path
 
 
 class TranslationError(Exception):

@@ -508,8 +508,18 @@ class FunctionRewriter:
                 return name
             if name in vars(__builtins__) if isinstance(__builtins__, types.ModuleType) else name in __builtins__:
                 return name
+        self.refuse_nvidia(node, value)
         self.record.globals_needed[name] = (value, self.frame.fn)
         return name
+
+    def refuse_nvidia(self, node: ast.AST, value: Any) -> None:
+        """Raises for what is written in PTX: the AMD compiler drops that without a message."""
+        module = getattr(value, "__module__", None) or ""
+        if module.startswith("triton.language.extra.cuda") and not module.endswith("libdevice"):
+            what = f"`{getattr(value, '__name__', value)}` exists on NVIDIA GPUs only"
+            why = "it is PTX assembly, which the AMD compiler drops without a message"
+            help = "for clocks and ids there are tl.program_id and AMDGCN assembly (tl.inline_asm_elementwise)"
+            raise refuse(self.frame, node, "nvidia-only", what, why, help)
 
     def attribute(self, node: ast.Attribute, want: Any) -> str:
         if (spelled := self.static_attribute(node)) is not None:
@@ -542,6 +552,7 @@ class FunctionRewriter:
         base = self.static_value(node.value)
         if not isinstance(base, types.ModuleType):
             return None
+        self.refuse_nvidia(node, getattr(base, node.attr, None))
         module = base.__name__
         if module in ("triton.language", "triton.language.core", "triton.language.math", "triton.language.standard"):
             value = getattr(base, node.attr, None)
