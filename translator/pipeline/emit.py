@@ -8,8 +8,10 @@ need run ahead too, once more in the prologue; those that the consumer needs as 
 from __future__ import annotations
 
 import ast
+import contextlib
 import copy
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -53,7 +55,8 @@ class PipelinedLoop:
     free: str  # of the tile that is copied ahead
     tile: str  # loop variable of the prologue
     counter: str  # of iterations, where the loop index is not one from 0; else empty
-    index_names: list[ast.Name] = field(default_factory=list)
+    index_names: list[ast.Name] = field(default_factory=list)  # uses of the loop index in the producer's copies
+    own_names: list[tuple[ast.Name, Web]] = field(default_factory=list)  # of values that each tile computes anew
     ahead_of: dict[ast.stmt, ast.stmt] = field(default_factory=dict)  # statement -> its copy for tiles ahead
     rings: list[Ring] = field(default_factory=list)
     assumed: set[str] = field(default_factory=set)  # parameters that must not be negative
@@ -98,8 +101,8 @@ def _unsupported(rw: "FunctionRewriter", plan: PipelinePlan) -> str | None:
 
 
 def _set_up(rw: "FunctionRewriter", plan: PipelinePlan) -> None:
-    counter = _fresh(rw, "tile") if plan.low is not None else ""
-    names = [_fresh(rw, name) for name in (f"{plan.index}_ahead", "slot", "free_slot", "t")]
+    counter = "" if plan.low is None and plan.index_dtype == "int32" else _fresh(rw, "tile")
+    names = [_fresh(rw, name) for name in (f"{plan.index.strip('_') or 'tile'}_ahead", "slot", "free_slot", "t")]
     loop = PipelinedLoop(plan, _buffers_parameter(rw, plan), *names, counter)
     renamed: dict[int, Web] = {}
     for web in plan.shared:
@@ -130,6 +133,8 @@ def _set_up(rw: "FunctionRewriter", plan: PipelinePlan) -> None:
         if web is not original:
             target.id = web.name
             web.definitions.append(Definition(web.name, made, made.value, 1, (plan.loop,), isinstance(s, ast.AugAssign)))
+        if not isinstance(s, ast.AugAssign) and original not in plan.carried:
+            loop.own_names.append((target, web))
         rw.webs.of_definition[(made, web.name)] = web
         loop.ahead_of[s] = made
         rw.pipelined_statements[s] = loop
@@ -138,6 +143,11 @@ def _set_up(rw: "FunctionRewriter", plan: PipelinePlan) -> None:
         loop.rings.append(ring)
         rw.staged[load.call] = Read(loop, ring)
         rw.pipelined_statements[load.statement] = loop
+    own = {web.index for _, web in loop.own_names}
+    for made in [*loop.ahead_of.values(), *(ring.fetch for ring in loop.rings)]:
+        for name in ast.walk(made):
+            if isinstance(name, ast.Name) and (web := rw.webs.of_use.get(name)) is not None and web.index in own:
+                loop.own_names.append((name, web))
     rw.pipelined_loops[plan.loop] = loop
     _move_bases(rw, loop)
 
@@ -313,11 +323,37 @@ def _rename(loop: PipelinedLoop, index: str) -> None:
         name.id = index
 
 
+@contextlib.contextmanager
+def _names_of_prologue(rw: "FunctionRewriter", loop: PipelinedLoop) -> Iterator[None]:
+    """Names of their own for what each tile computes anew: a name that the loop assigns too would be carried by it."""
+    webs = {web.index: web for _, web in loop.own_names}
+    names = {i: web.name for i, web in webs.items()}
+    added = {}
+    for i, web in webs.items():
+        web.name = _fresh(rw, f"{names[i]}_{loop.tile}")
+    for name, web in loop.own_names:
+        name.id = web.name
+    for key, web in list(rw.webs.of_definition.items()):
+        if web.index in webs and (key[0], web.name) not in rw.webs.of_definition:
+            added[key[0], web.name] = web
+    rw.webs.of_definition.update(added)
+    yield
+    for key in added:
+        del rw.webs.of_definition[key]
+    for i, web in webs.items():
+        web.name = names[i]
+    for name, web in loop.own_names:
+        name.id = web.name
+
+
 def _render(rw: "FunctionRewriter", s: ast.stmt) -> str:
     """The text of a statement of the producer."""
     saved, rw.edits = rw.edits, []
     rw.plain_statement(s)
     start, end = rw.source.span(s)
+    target = s.targets[0] if isinstance(s, ast.Assign) else s.target
+    if not any(a <= start for a, _, _ in rw.edits):
+        rw.replace(target, target.id)
     text = replace_spans(rw.source.text, start, end, rw.edits)
     rw.edits = saved
     return text
@@ -466,17 +502,24 @@ def _prologue(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
     index = _prologue_index(rw, loop)
     _rename(loop, index)
     body: list[str] = []
+    if loop.index_names and not _plain_index(rw, loop):
+        typed = f"gl.to_tensor({index})"
+        text = typed if plan.index_dtype == "int32" else f"{typed}.to(gl.{plan.index_dtype})"
+        index = _fresh(rw, f"{plan.index}_{loop.tile}")
+        body.append(f"{index} = {text}")
+        _rename(loop, index)
     condition = _condition(rw, loop, index)
     fetched: list[Ring] = []
-    for atom in plan.atoms:
-        if atom in loop.ahead_of:
-            body.append(_render(rw, loop.ahead_of[atom]).replace("\n" + rw.source.indent(atom), "\n"))
-        for ring in loop.rings:
-            if ring.load.statement is atom:
-                body.append(_fetch(rw, loop, ring, loop.tile, condition))
-                fetched.append(ring)
-                if loop.copies and len(fetched) == len(loop.rings):
-                    body.append(f"{_module(rw)}.commit_group()")
+    with _names_of_prologue(rw, loop):
+        for atom in plan.atoms:
+            if atom in loop.ahead_of:
+                body.append(_render(rw, loop.ahead_of[atom]).replace("\n" + rw.source.indent(atom), "\n"))
+            for ring in loop.rings:
+                if ring.load.statement is atom:
+                    body.append(_fetch(rw, loop, ring, loop.tile, condition))
+                    fetched.append(ring)
+                    if loop.copies and len(fetched) == len(loop.rings):
+                        body.append(f"{_module(rw)}.commit_group()")
     if not loop.copies:
         body += [_store(rw, ring, loop.tile) for ring in fetched]
     lines += ["    " + line.replace("\n", "\n    ") for line in body]
@@ -487,6 +530,32 @@ def _prologue_index(rw: "FunctionRewriter", loop: PipelinedLoop) -> str:
     plan = loop.plan
     text = loop.tile if plan.step is None else f"{loop.tile} * {operand(rw.emit(plan.step))}"
     return text if plan.low is None else f"{operand(rw.emit(plan.low))} + {text}"
+
+
+def _plain_index(rw: "FunctionRewriter", loop: PipelinedLoop) -> bool:
+    """Whether the producer's copies take a compile-time number for the loop index."""
+    if loop.plan.index_dtype != "int32":
+        return False
+    names = set(loop.index_names)
+
+    def plain(node: ast.AST, meets: bool) -> bool:
+        """`meets`: the value of `node` is combined with a run-time value."""
+        if node in names:
+            return meets
+        if isinstance(node, (ast.BinOp, ast.Compare)):
+            sides = [node.left, node.right] if isinstance(node, ast.BinOp) else [node.left, *node.comparators]
+            run_time = [_has_run_time(rw, side, names) for side in sides]
+            return all(plain(x, meets or any(run_time[:i] + run_time[i + 1 :])) for i, x in enumerate(sides))
+        return all(plain(child, False) for child in ast.iter_child_nodes(node))
+
+    made = [*loop.ahead_of.values(), *(ring.fetch for ring in loop.rings)]
+    return all(plain(s.value if isinstance(s, ast.stmt) else s, False) for s in made)
+
+
+def _has_run_time(rw: "FunctionRewriter", node: ast.AST, index_names: set[ast.Name]) -> bool:
+    return any(
+        isinstance(n, ast.Name) and n not in index_names and isinstance(rw.fact(n), TensorFact) for n in ast.walk(node)
+    )
 
 
 def _block(lines: list[str], indent: str) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.memory.staging import Staged
 from translator.pipeline.schedule import Schedule, copy_schedule, register_schedule
-from translator.pipeline.tail import TailProof
+from translator.pipeline.tail import TailProof, is_index
 from translator.rewrite import calls
 from translator.rewrite.webs import Web
 
@@ -53,12 +53,13 @@ class PipelinePlan:
     """One pipelined loop over `range(low, high, step)`.
 
     producer: statements of the body that addresses and masks need, run ahead; shared: the producer's variables that
-    the consumer computes for itself as well; rolled_back: moving variables that are used after the loop and have to
-    be moved back by the tiles that were fetched ahead.
+    the consumer computes for itself as well; carried: those that move from tile to tile; rolled_back: those of them
+    that are used after the loop and have to be moved back by the tiles that were fetched ahead.
     """
 
     loop: ast.For
     index: str
+    index_dtype: str
     low: ast.expr | None
     high: ast.expr
     step: ast.expr | None
@@ -67,6 +68,7 @@ class PipelinePlan:
     atoms: tuple[ast.stmt, ...]
     producer: tuple[ast.stmt, ...]
     shared: tuple[Web, ...]
+    carried: tuple[Web, ...]
     rolled_back: tuple[ast.AugAssign, ...]
     assumed: frozenset[str]
 
@@ -183,6 +185,7 @@ def plan_loop(rw: "FunctionRewriter", loop: ast.For) -> PipelinePlan | NotPipeli
             if _defined(rw, atom)[0].index in consumed:
                 consumed |= {w.index for w in _used(rw, atom)}
     shared: list[Web] = []
+    moving: list[Web] = []
     rolled_back: list[ast.AugAssign] = []
     seen: set[int] = set()
     for atom in producer:
@@ -200,6 +203,7 @@ def plan_loop(rw: "FunctionRewriter", loop: ast.For) -> PipelinePlan | NotPipeli
             if after:
                 return no(f"`{web.name}` of the last iteration is used after the loop")
             continue
+        moving.append(web)
         if web.index in consumed:
             return no(f"`{web.name}` moves and is used by what consumes the tiles")
         if after:
@@ -234,6 +238,7 @@ def plan_loop(rw: "FunctionRewriter", loop: ast.For) -> PipelinePlan | NotPipeli
     return PipelinePlan(
         loop,
         loop.target.id,
+        _index_dtype(rw, loop),
         low,
         high,
         step,
@@ -242,6 +247,7 @@ def plan_loop(rw: "FunctionRewriter", loop: ast.For) -> PipelinePlan | NotPipeli
         tuple(atoms),
         tuple(producer),
         tuple(shared),
+        tuple(moving),
         tuple(rolled_back),
         frozenset(tail.assumed),
     )
@@ -268,6 +274,15 @@ def _bounds(rw, loop: ast.For) -> tuple[ast.expr | None, ast.expr, ast.expr | No
             return None
         step = None if value == 1 else step
     return low, high, step
+
+
+def _index_dtype(rw, loop: ast.For) -> str:
+    """The integer type of the loop index: that of a use, else that of the bounds."""
+    for n in ast.walk(loop):
+        if isinstance(n, ast.Name) and is_index(rw, loop, n) and isinstance(fact := rw.fact(n), TensorFact):
+            return fact.dtype
+    kinds = {f.dtype for a in loop.iter.args if isinstance(f := rw.fact(a), TensorFact)}
+    return "int32" if kinds <= {"int32"} else "int64"
 
 
 def _int(rw, node: ast.expr) -> int | None:
