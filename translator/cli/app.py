@@ -394,3 +394,30 @@ def validate(context: typer.Context) -> int:
     from translator.cli.validate import run_validate
 
     return run_validate(list(context.args), context.obj)
+
+
+_PASSED_ON = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
+
+
+@app.command(context_settings=_PASSED_ON)
+def bundle(context: typer.Context) -> int:
+    """Pack one launch for a machine with a GPU: bundle OUT -k KERNEL -t TARGET -l FILE -o FILE.zip."""
+    from translator.cli.bundle_command import run_bundle_command
+
+    return run_bundle_command(list(context.args), context.obj)
+
+
+@app.command("run-bundle", context_settings=_PASSED_ON)
+def run_bundle(context: typer.Context) -> int:
+    """Run a bundle on the GPU of this machine: run-bundle FILE.zip [--device auto] [--json FILE]."""
+    from translator.cli.run_bundle_command import run_run_bundle
+
+    return run_run_bundle(list(context.args), context.obj)
+
+
+@app.command(context_settings=_PASSED_ON)
+def bench(context: typer.Context) -> int:
+    """Time source and translation on the AMD GPU of this machine: bench OUT -t TARGET -l FILE."""
+    from translator.cli.bench_command import run_bench
+
+    return run_bench(list(context.args), context.obj)

@@ -7,6 +7,7 @@ import argparse
 from rules.targets import parse_targets
 from translator.cli import exit_status
 from translator.cli.console import Verbosity, print_diagnostics, rich_console
+from translator.cli.device_validation import validate_on_device
 from translator.cli.inputs import check_source, job_count, select_launches, source_folders
 from translator.cli.results import write_json
 from translator.diagnostics import Diagnostic, InternalError, TranslationError
@@ -31,6 +32,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("-k", "--kernel", action="append", default=[], metavar="NAME", help="only this kernel; repeatable")
     parser.add_argument("--inputs", metavar="FILE", help="Python file with make_inputs(launch) -> {name: array or number}")
     parser.add_argument("--json", metavar="FILE", help="write results as JSON, - for standard output")
+    parser.add_argument("--device", choices=("auto", "hip", "cuda", "cpu"), default="cpu", help="a GPU if there is one, or the CPU")
     parser.add_argument("--no-variants", action="store_true", help="only the sizes that the launch gives")
     parser.add_argument("-j", "--jobs", type=int, default=0, metavar="N", help="child processes; 0: one per core")
     parser.add_argument("--timeout", type=float, default=120.0, metavar="SECONDS", help="limit for one launch")
@@ -45,6 +47,8 @@ def run_validate(arguments: list[str], verbosity: Verbosity) -> int:
     check_source(a.source)
     check_source(a.out)
     specs = select_launches(a.launches, a.source, tuple(a.kernel))
+    if (status := validate_on_device(a, specs, rows, verbosity)) is not None:
+        return status
     console = rich_console(verbosity)
     results, failed = [], False
     with WorkerPool(job_count(a.jobs), timeout=a.timeout) as pool:

@@ -116,7 +116,7 @@ def _code(code: Code, grid: tuple[int, ...], files: dict[str, bytes], folder: st
 
 
 def _tensor(tensor: ExpectedTensor, files: dict[str, bytes]) -> dict:
-    entry = {"name": tensor.name, "element": tensor.element}
+    entry = {"name": tensor.name, "element": tensor.element, "bytes": tensor.initial.nbytes}
     arrays = {"initial": tensor.initial, "expected": tensor.expected}
     arrays |= {"written": np.packbits(tensor.written), "racing": np.packbits(tensor.racing)}
     for key, array in arrays.items():

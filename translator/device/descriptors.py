@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from translator.device.encodings import blocked_text
 from translator.device.module_text import VALUE, bits_of, tensor_parts
 from translator.device.refusal import Refused
-from translator.device.retarget_memory import Names, zero_of
+from translator.device.retarget_memory import Names, zero_filled
 from translator.validate.types import split_top
 
 COPY_BYTES = 16  # bytes per lane of one cp.async, the widest there is
@@ -193,7 +193,8 @@ def copy_in(line: str, names: Names, known: dict[str, Described], warps: int) ->
     local_type = split_top(kinds, "->")[-1].removeprefix("!ttg.memdesc")
     lines, pointers, kind, mask = tile_pointers(d, warps, names)
     token = names("copy")
-    lines.append(f"{token} = ttg.async_copy_global_to_local {pointers}, {local} mask {mask} : {kind} -> {local_type}")
+    filled = zero_filled(lines, names, mask, kind.replace(f"!tt.ptr<{d.element}>", d.element))
+    lines.append(f"{token} = ttg.async_copy_global_to_local {pointers}, {local}{filled} : {kind} -> {local_type}")
     lines.append(f"{result} = ttg.async_commit_group tokens {token}")
     if found := re.search(rf"barrier = ({VALUE})", body):
         # One arrival per wave and copy, by one lane that carries the sum; the copy has landed before.
@@ -224,5 +225,3 @@ def copy_out(line: str, names: Names, known: dict[str, Described], warps: int) -
     lines.append(f"{head or names('commit') + ' = '}ttg.async_commit_group")
     return lines
 
-
-__all__ = ["Described", "copy_in", "copy_out", "described", "lookup", "make", "tile_pointers", "update", "width", "zero_of"]

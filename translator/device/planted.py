@@ -16,7 +16,7 @@ def planted_bugs(ttgir: str) -> dict[str, str]:
     """Name of the bug -> module with it. Empty for a kernel without asynchronous copies."""
     lines = without_locations(ttgir).splitlines()
     out: dict[str, str] = {}
-    waits = [i for i, line in enumerate(lines) if WAIT.match(line)]
+    waits = [i for i, line in enumerate(lines) if WAIT.match(line) and _is_needed(lines, i)]
     step = _copies_per_group(lines)
     for number, i in enumerate(waits):
         result, _, count = WAIT.match(lines[i]).groups()
@@ -31,6 +31,16 @@ def planted_bugs(ttgir: str) -> dict[str, str]:
     out |= _wrong_slot(lines)
     out |= _barriers(lines)
     return out
+
+
+def _is_needed(lines: list[str], at: int) -> bool:
+    """Whether LDS is read after the wait: later on, or in the same loop. A last wait that only drains is no bug to drop."""
+    in_loop = _indent(lines[at]) > min(_indent(line) for line in lines if "tt.return" in line)
+    return in_loop or any("ttg.local_load " in line for line in lines[at:])
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def _copies_per_group(lines: list[str]) -> int:

@@ -36,7 +36,7 @@ COMMON_OPS = frozenset(
     ttg.local_store ttg.local_atomic_scatter_rmw ttg.memdesc_index ttg.memdesc_reshape ttg.memdesc_subslice ttg.memdesc_trans
     ttg.warp_specialize ttg.warp_yield ttg.warp_return gpu.barrier""".split()
 )
-DROPPED = ("amdg.tdm_prefetch", "rocdl.sched.barrier", "rocdl.s.setprio", "rocdl.iglp.opt", "rocdl.sched.group.barrier")
+DROPPED = ("llvm.intr.assume", "amdg.tdm_prefetch", "rocdl.sched.barrier", "rocdl.s.setprio", "rocdl.iglp.opt", "rocdl.sched.group.barrier")
 REASONS = {
     "tt.elementwise_inline_asm": "inline assembly belongs to one architecture",
     "ttg.inline_asm": "inline assembly belongs to one architecture",
@@ -60,7 +60,7 @@ class _State:
 
 def retarget(text: str) -> str:
     """Rewrite a printed AMD module. Raises: Refused, naming the op, encoding, type or limit without a counterpart."""
-    text = plain_dots(without_locations(text))
+    text = retarget_memory.without_zero_fill(plain_dots(without_locations(text)))
     lanes, warps = _geometry(text)
     _refuse_types(text)
     _refuse_mixed_counters(text)
@@ -185,6 +185,7 @@ MEMORY = {
     "amdg.buffer_atomic_rmw": retarget_memory.buffer_atomic,
     "amdg.buffer_load_to_local": retarget_memory.buffer_load_to_local,
     "tt.load": retarget_memory.masked_load,
+    "ttg.async_copy_global_to_local": retarget_memory.async_copy,
 }
 DESCRIPTORS = {
     "tt.make_tensor_descriptor": lambda line, state: descriptors.make(line, state.names),

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 
-from translator.device.module_text import VALUE, balanced_end, tensor_parts
+from translator.device.module_text import VALUE, balanced_end, op_name, tensor_parts
 from translator.device.refusal import Refused
 from translator.validate.types import split_top
 
@@ -122,13 +122,54 @@ def buffer_load_to_local(line: str, names: Names) -> list[str]:
     base, offsets = _split_address(address)
     mask, other = (_keyword(body, word) for word in ("mask", "other"))
     target = _keyword(body, "into")
-    source, local = split_top(kinds, "->")
+    source, local = split_top(kinds, "->")  # a fill value's type may follow the offsets'
     pointer = source[: source.index("[")].strip()
     offset_type = source[source.index("[") + 1 : balanced_end(source, source.index("[")) - 1].strip()
     lines, moved, moved_type = pointer_tensor(names, base, pointer, offsets, offset_type)
-    masked = (f" mask {mask}" if mask else "") + (f" other {other}" if other else "")
+    if other:
+        raise Refused("amdg.buffer_load_to_local", "a fill value: NVIDIA's cp.async writes zero where the mask is off")
+    shape, _, layout = tensor_parts(offset_type)
+    element = pointer[len("!tt.ptr<") : -1]
+    masked = zero_filled(lines, names, mask, f"tensor<{''.join(f'{n}x' for n in shape)}{element}, {layout}>")
     lines.append(f"{result} = ttg.async_copy_global_to_local {moved}, {target}{masked} : {moved_type} -> {local}")
     return lines
+
+
+def without_zero_fill(text: str) -> str:
+    """The module without fill values of copies to LDS that are zero anyway."""
+    zeros = set(re.findall(rf"({VALUE}) = arith\.constant dense<(?:0|0\.0+e\+00|false)> : ", text))
+
+    def change(found: re.Match) -> str:
+        return "" if found.group(1) in zeros else found.group(0)
+
+    copies = ("amdg.buffer_load_to_local", "ttg.async_copy_global_to_local")
+    return "\n".join(
+        re.sub(rf" other(?: =)? ({VALUE})", change, line) if op_name(line) in copies else line for line in text.splitlines()
+    ) + "\n"
+
+
+def zero_filled(lines: list[str], names: Names, mask: str | None, kind: str) -> str:
+    """The mask operands of a `ttg.async_copy_global_to_local` of values of type `kind`: zero where the mask is off."""
+    if not mask:
+        return ""
+    zero = names("zero")
+    lines.append(f"{zero} = arith.constant {zero_of(kind)} : {kind}")
+    return f" mask {mask} other {zero}"
+
+
+def async_copy(line: str, names: Names) -> list[str]:
+    """`%t = ttg.async_copy_global_to_local %p, %lds mask %m (other %o) ... : tensor<ptr> -> <LDS>` with an explicit zero."""
+    body, kinds = split_top(line, " : ")[0], split_top(line, " : ")[-1]
+    mask, other = _keyword(body, "mask"), _keyword(body, "other")
+    if other:
+        raise Refused("ttg.async_copy_global_to_local", "a fill value: NVIDIA's cp.async writes zero where the mask is off")
+    if not mask:
+        return [line]
+    shape, pointer, layout = tensor_parts(split_top(kinds, "->")[0])
+    kind = f"tensor<{''.join(f'{n}x' for n in shape)}{pointer[len('!tt.ptr<') : -1]}, {layout}>"
+    lines: list[str] = []
+    masked = zero_filled(lines, names, mask, kind)
+    return [*lines, line.replace(f" mask {mask}", masked, 1)]
 
 
 def masked_load(line: str, names: Names) -> list[str]:

@@ -420,8 +420,11 @@ def main(arguments: list[str], own: str = "") -> int:
         print(f"{path} has no {driver.kind} for this {driver.device}", file=sys.stderr)
         return 2
     result = run_bundle(path, driver.api, a.planted, a.runs, a.timed, a.timeout)
-    print(show(result))
-    if a.json:
+    if a.json != "-":
+        print(show(result))
+    if a.json == "-":
+        print(json.dumps(result, indent=1))
+    elif a.json:
         with open(a.json, "w", encoding="utf-8") as file:
             json.dump(result, file, indent=1)
             file.write("\n")

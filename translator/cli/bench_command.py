@@ -1,0 +1,81 @@
+"""`gluonize bench`: time source and translation natively on the AMD GPU of this machine."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+
+from rules.targets import parse_targets
+from translator.cli import exit_status
+from translator.cli.bundle_command import build, chosen_specs, device_parser
+from translator.cli.console import Verbosity, print_diagnostics, rich_console
+from translator.cli.results import write_json
+from translator.diagnostics import Diagnostic, TranslationError
+
+NO_GPU = "no AMD GPU found: libamdhip64 gives no device"
+
+
+def run_bench(arguments: list[str], verbosity: Verbosity) -> int:
+    """Median, spread and ratio of both kernels; refuses a machine without an AMD GPU."""
+    from translator.device import runner
+
+    parser = device_parser("bench", __doc__)
+    parser.add_argument("--json", metavar="FILE", help="write results as JSON, - for standard output")
+    parser.add_argument("--samples", type=int, default=100, metavar="N", help="timed launches of each kernel")
+    a = parser.parse_args(arguments)
+    rows = parse_targets(a.target)
+    specs = chosen_specs(a, a.source or a.out)
+    driver = runner.find_driver("hip")
+    if driver is None:
+        raise TranslationError(Diagnostic("no-gpu", NO_GPU, help="times are measured on the target only; see gluonize parity"))
+    results, failed = [], False
+    for spec in specs:
+        for row in rows:
+            try:
+                entry = _bench_one(spec, a, row.name, runner)
+            except TranslationError as error:
+                print_diagnostics(error.diagnostics)
+                entry, failed = {"failed": str(error)}, True
+            failed |= "ratio" not in entry
+            results.append({"id": spec.id, "kernel": spec.kernel, "target": row.name, "bench": entry})
+            if not verbosity.quiet and a.json != "-":
+                rich_console(verbosity).print(line(spec.id, row.name, entry), markup=False)
+    if a.json:
+        write_json(a.json, results)
+    return exit_status.CHECK_FAILED if failed else exit_status.DONE
+
+
+def _bench_one(spec, a, target: str, runner) -> dict:
+    content = build(spec, a, target, "hip").content
+    with tempfile.TemporaryDirectory(prefix="gluonize-bench-") as folder:
+        path = os.path.join(folder, "bundle.zip")
+        with open(path, "wb") as file:
+            file.write(content)
+        return times(runner.run_bundle(path, "hip", timed=a.samples), runner.Bundle(path).manifest)
+
+
+def times(result: dict, manifest: dict) -> dict:
+    """Times of source and translation in microseconds, their ratio, and GB/s of the tensors' bytes moved once.
+
+    The bytes are a lower bound of the traffic (each tensor once), so GB/s is one of the bandwidth.
+    """
+    entry = {"device": result["device"], "numbers": result["numbers"], "hazards": result["hazards"]}
+    entry["bytes"] = sum(tensor["bytes"] for tensor in manifest["tensors"])
+    for code in result["codes"]:
+        if "microseconds" in code:
+            timed = code["microseconds"]
+            entry[code["of"]] = timed | {"GB/s": round(entry["bytes"] / timed["median"] / 1000.0, 3)}
+    if "source" in entry and "translation" in entry:
+        entry["ratio"] = round(entry["translation"]["median"] / entry["source"]["median"], 4)
+    return entry
+
+
+def line(id: str, target: str, entry: dict) -> str:
+    """`matmul/fp16 gfx942: 10.1 us (9.9 to 12), Triton 11.0 us (10.8 to 13), ratio 0.92`."""
+    if "ratio" not in entry:
+        return f"{id} {target}: not timed: {entry.get('failed') or entry['numbers']}"
+    ours, theirs = entry["translation"], entry["source"]
+    return (
+        f"{id} {target}: {ours['median']} us ({ours['least']} to {ours['most']}), Triton {theirs['median']} us "
+        f"({theirs['least']} to {theirs['most']}), ratio {entry['ratio']}, {ours['GB/s']} GB/s; numbers: {entry['numbers']}"
+    )
