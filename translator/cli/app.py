@@ -296,6 +296,31 @@ def report(
 
 
 @app.command()
+def explain(
+    context: typer.Context,
+    source: Annotated[str, typer.Argument(help="The Triton source: a file or a module.")],
+    target: Annotated[str, typer.Option("-t", "--target", metavar="TARGET", help="Architecture such as gfx950.")],
+    launches: Launches = None,
+    kernel: Kernels = None,
+    line: Annotated[Optional[int], typer.Option("--line", min=1, metavar="N", help="Only this line of the source.")] = None,
+    after: Annotated[
+        str, typer.Option("--after", metavar="STAGE", help="State after trace, layout, staging, pipeline or rewrite.")
+    ] = "rewrite",
+    json: Json = None,
+    import_hosts: Import = False,
+    assignments: Assignments = None,
+    timeout: Timeout60 = 60.0,
+) -> int:
+    """Say for every line what was chosen, where the choice came from, and what it costs."""
+    from translator.cli.explain_command import run_explain
+    from translator.cli.review_inputs import ReviewOptions
+
+    names, pairs = tuple(kernel or ()), tuple(assignments or ())
+    review = ReviewOptions(source, None, target, launches, names, pairs, import_hosts, timeout)
+    return run_explain(review, line, after, json, context.obj)
+
+
+@app.command()
 def targets(context: typer.Context, json: Json = None) -> int:
     """Print what is supported on each target and how it is mapped."""
     from translator.cli.targets_command import run_targets

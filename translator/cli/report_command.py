@@ -105,19 +105,19 @@ def _layouts(
 def _upstream(pool: WorkerPool, given: Sources, checked: tuple[Checked, ...]) -> dict[str, Upstream]:
     """What upstream's translator makes of every launch, compiled."""
     out = {}
-    for entry in checked:
+    for number, entry in enumerate(checked):
         try:
             text = pool.call(UPSTREAM, given.source, entry.spec, given.target, given.search_path, what="upstream's translator")
-            out[entry.spec.id] = Upstream(_compiled(pool, text, entry.spec, given))
+            out[entry.spec.id] = Upstream(_compiled(pool, text, entry.spec, given, number))
         except (TranslationError, InternalError) as error:
             diagnostics = getattr(error, "diagnostics", ())
             out[entry.spec.id] = Upstream(None, diagnostics[0].why or diagnostics[0].message if diagnostics else str(error))
     return out
 
 
-def _compiled(pool: WorkerPool, text: str, spec: LaunchSpec, given: Sources) -> Checked:
+def _compiled(pool: WorkerPool, text: str, spec: LaunchSpec, given: Sources, number: int) -> Checked:
     with tempfile.TemporaryDirectory(prefix="gluonize-") as folder:
-        path = os.path.join(folder, "upstream.py")
+        path = os.path.join(folder, f"upstream_{number}.py")  # a child knows an imported module by its name
         write_whole(path, text)
         # Its helpers are modules of Triton that are not read statically.
         arguments = (path, spec, given.target, given.search_path, True)

@@ -16,6 +16,11 @@ from translator.report.units import Function, Text, Unit, read_units
 
 # A repeated statement has to resemble its original more than a paired one: nothing else says that they belong together.
 REPEATED = 0.5
+# And one that was taken from another function even more.
+INLINED = 0.6
+# How much of a value has to be in its original for it to be a part of it: `a_base = a + pid * n` of `a_ptrs = a + pid * n + offs`.
+PART = 0.75
+_FILLS = re.compile(r"\b(\w+)_smem\.index\(")
 
 
 @dataclass(frozen=True)
@@ -74,7 +79,8 @@ def correspond(source: str, result: str) -> Correspondence:
         theirs, ours = left.of_function(functions.get(r, -1)), right.of_function(r)
         if r in dispatchers:
             theirs, ours = _signature(theirs), _signature(ours)
-        _link(theirs, ours, right, links)
+        others = _helper_units(left, functions.get(r, -1)) if r in functions and r not in dispatchers else []
+        _link(theirs, others, ours, right, links)
     return Correspondence(left, right, _lines(left, right, functions, links, dispatchers), functions, dispatchers)
 
 
@@ -105,29 +111,48 @@ def _signature(units: list[Unit]) -> list[Unit]:
     return [u for u in units if u.depth == 0 and u.kind in ("decorator", "FunctionDef")]
 
 
-def _link(source: list[Unit], result: list[Unit], text: Text, links: dict[int, tuple[Unit, bool]]) -> None:
+def _helper_units(text: Text, own: int) -> list[Unit]:
+    """The statements and comments of the source's other kernels: a helper's may take the place of its call."""
+    helpers = [i for i, f in enumerate(text.functions) if f.kernel and i != own]
+    return [u for i in helpers for u in text.of_function(i) if u.kind not in ("decorator", "FunctionDef", "Return", "line")]
+
+
+def _link(
+    source: list[Unit], others: list[Unit], result: list[Unit], text: Text, links: dict[int, tuple[Unit, bool]]
+) -> None:
+    """Link the units of one function: pairs in order first, then repetitions of its own or of a helper's statements."""
     position = {id(u): i for i, u in enumerate(text.units)}
     open_result = [u for u in result if not is_layout_constant(u)]
     for i, j in pair(source, open_result):
         links[position[id(open_result[j])]] = (source[i], True)
-    statements = [u for u in source if u.targets or u.kind == "Expr"]
+    own = [u for u in source if u.targets or u.kind == "Expr"]
+    comments = {u.text: u for u in reversed(others) if u.kind == "comment"}
     for unit in open_result:
-        if position[id(unit)] in links or unit.kind in ("comment", "docstring", "line", "decorator"):
+        if position[id(unit)] in links or unit.kind in ("docstring", "line", "decorator"):
             continue
-        scored = [(_repeats(s, unit), -k, s) for k, s in enumerate(statements)]
-        score, _, best = max(scored, default=(0.0, 0, None), key=lambda x: x[:2])
-        if best is not None and score >= REPEATED:
+        if unit.kind == "comment":
+            if unit.text in comments:
+                links[position[id(unit)]] = (comments[unit.text], False)
+            continue
+        scored = [(_repeats(s, unit), -k, s, REPEATED) for k, s in enumerate(own)]
+        scored += [(_repeats(s, unit), -k - len(own), s, INLINED) for k, s in enumerate(others) if s.kind != "comment"]
+        score, _, best, least = max(scored, default=(0.0, 0, None, 1.0), key=lambda x: x[:2])
+        if best is not None and score >= least:
             links[position[id(unit)]] = (best, False)
 
 
 def _repeats(source: Unit, unit: Unit) -> float:
     """How likely `unit` is one more version of `source`: `offs_k_b = ...` of `offs_k = ...`, a copy of a load."""
+    if (filled := _FILLS.search(unit.text)) and "load" in source.words and filled.group(1) in source.targets:
+        return 1.0  # the copy that fills the buffers which stand for a loaded value
     score = similarity(source, unit)
-    if "load" in source.words and "load" in unit.words and unit.kind == "Expr" and source.kind == "Assign":
-        common = sum(min(n, unit.words.get(word, 0)) for word, n in source.words.items())
-        score = 2 * common / (sum(source.words.values()) + sum(unit.words.values()))
     variant = any(u == s or u.startswith(f"{s}_") for u in unit.targets for s in source.targets)
     related = variant or bool({stem(u) for u in unit.targets} & {stem(s) for s in source.targets})
+    if related and unit.kind == "Assign" == source.kind:
+        value = {word: n for word, n in unit.words.items() if word not in unit.targets[0].split("_")}
+        inside = sum(min(n, source.words.get(word, 0)) for word, n in value.items())
+        if inside >= PART * sum(value.values()):
+            score = max(score, REPEATED / 0.9)
     return score if variant or not unit.targets else score * (0.9 if related else 0.6)
 
 

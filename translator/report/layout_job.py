@@ -53,7 +53,7 @@ def drawn_layouts(ttgir: str, text: str, kernel: str, target: str, num_warps: in
     """The layouts of one compiled kernel: named constants first, in the order of the text. Call it in a child process."""
     aliases, _ = locations_of(ttgir)
     reader = AttributeReader({k: v for k, v in aliases.items() if not k.startswith("#shared")})
-    asker = _Asker(target, num_warps)
+    asker = LayoutAsker(target, num_warps)
     tiles: dict[Layout, dict[tuple[Ints, str], int]] = {}
     stored: dict[tuple[SharedLayout, Ints, str], dict[tuple[str, Layout], None]] = {}
     for line in ttgir.splitlines():
@@ -157,7 +157,7 @@ def _bits(element: str) -> int:
     return 16 if element == "bf16" else int(m.group(1)) if m and not element.startswith("!") else 64
 
 
-class _Asker:
+class LayoutAsker:
     """Asks Triton for the bases of layouts of one target."""
 
     def __init__(self, target: str, num_warps: int):

@@ -1,0 +1,114 @@
+"""Why each memory access is a buffer operation or keeps its pointers, and which rule each builtin falls under."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from translator.layout.model import Layout
+from translator.report.explanation import Choice
+from translator.rewrite import calls, pointers
+
+if TYPE_CHECKING:
+    from translator.report.explain_job import FunctionView
+
+
+def accesses(view: "FunctionView") -> Iterator[Choice]:
+    """Loads, stores and atomics, matrix operations, and the rule row of every other builtin on tensors."""
+    rw = view.rw
+    for node in ast.walk(rw.tree):
+        if not isinstance(node, ast.Call) or not rw.visits(node):
+            continue
+        callee = calls.callee_of(rw, node)
+        if callee is None or callee.row is None:
+            continue
+        given = calls.bind(rw, node, callee)
+        if callee.row.kind in ("load", "store", "atomic"):
+            pointer = given.get("pointer")
+            if pointer is not None and rw.tensor(pointer) is not None:
+                yield _access(view, node, callee.name, pointer)
+        elif callee.row.kind in ("dot", "dot_scaled"):
+            yield from _matrix(view, node)
+        elif rw.tensor(node) is not None:
+            row = callee.row
+            said = row.gluon or f"gl.{callee.name}"
+            cost = "recomputed where another layout is needed" if row.cost == "cheap" else "converted where another layout is needed"
+            why = f"row `{row.name}` ({row.kind}) of rules/builtins.py{': ' + row.note if row.note else ''}"
+            yield view.choice(node, "builtin", callee.name, choice=said, origin="rule", why=why, cost=cost)
+
+
+def _access(view: "FunctionView", node: ast.Call, name: str, pointer: ast.expr) -> Choice:
+    rw = view.rw
+    fact = rw.tensor(pointer)
+    assert fact is not None
+    layout = calls.access_layout(rw, node, pointer, ("tt.load", "tt.store", "tt.atomic_rmw", "tt.atomic_cas"))
+    how, why = _form(view, node, pointer)
+    width = _width(view, layout, fact.shape, fact.pointee or "")
+    return view.choice(
+        node,
+        "access",
+        f"{name}({ast.unparse(pointer)})" if len(ast.unparse(pointer)) < 40 else f"{name}(...)",
+        choice=how,
+        shape=fact.shape,
+        dtype=fact.pointee or "",
+        origin="solver",
+        why=why,
+        cost=f"{width} per lane and instruction, {view.costs.bytes(fact.shape, fact.pointee or '')} bytes" if width else "",
+        bytes=view.costs.bytes(fact.shape, fact.pointee or ""),
+    )
+
+
+def _width(view: "FunctionView", layout: object, shape: tuple[int, ...], dtype: str) -> str:
+    """The widest access that the layout allows: consecutive elements of one lane, at most 16 bytes."""
+    from translator.report.explain_costs import bits_of
+
+    found = view.costs.map(layout, shape) if isinstance(layout, Layout) else None
+    return f"up to {min(16, found.vector * bits_of(dtype) // 8)} bytes" if found else ""
+
+
+def _form(view: "FunctionView", node: ast.Call, pointer: ast.expr) -> tuple[str, str]:
+    rw = view.rw
+    if node in rw.staged:
+        return "copy to LDS ahead, read from its slot", "the loop around it is pipelined"
+    plan = pointers.plan_access(rw, pointer)
+    if plan is not None:
+        _, split, root, fold = plan
+        where = "all of the address in the offsets" if fold else "uniform part in the base, offsets not negative"
+        return "buffer operation", f"storage of {root} is within 2 GiB ({where})"
+    address = pointers.address_of(rw, pointer)
+    if address is None:
+        return "tensor of pointers", "the address is not a base plus integers"
+    split = rw.state(address.web).split if address.web else None
+    root = split.root if split else pointers.root_parameter(rw, address.base)
+    if root is None:
+        return "tensor of pointers", "its base is not one kernel parameter"
+    if root not in rw.unit.small_pointers:
+        return "tensor of pointers", f"nothing says that the storage of {root} is within 2 GiB (no `S` in the launch)"
+    return "tensor of pointers", "its offsets may be negative from a base that moves"
+
+
+def _matrix(view: "FunctionView", node: ast.Call) -> Iterator[Choice]:
+    rw = view.rw
+    fact = rw.tensor(node)
+    for name in ("tt.dot", "tt.dot_scaled", "amdg.dot_scaled"):
+        for op in rw.placed(node, name)[:1]:
+            result = op.results[0]
+            operands = " and ".join(view.name(t.layout) for t in op.operands[:2])
+            yield view.choice(
+                node,
+                "matrix",
+                ast.unparse(node.func),
+                choice=view.name(result.layout),
+                shape=fact.shape if fact else result.shape,
+                dtype=fact.dtype if fact else result.element,
+                origin="anchor",
+                why=f"Triton's choice for these operands on {rw.unit.target.name}; operands in {operands}",
+                cost=_registers(view, result.layout, result.shape, fact.dtype if fact else "fp32"),
+            )
+            return
+
+
+def _registers(view: "FunctionView", layout: Layout, shape: tuple[int, ...], dtype: str) -> str:
+    found = view.costs.registers(layout, shape, dtype)
+    return f"{found} accumulator registers per lane" if found else ""
