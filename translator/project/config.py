@@ -167,7 +167,7 @@ class _Reader:
             if key not in names:
                 near = difflib.get_close_matches(key, names, 1)
                 hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(names)}"
-                self.report(f"unknown {what or 'field'} {key}", key, index, hint)
+                self.report(f"unknown {what or 'field'} {key}", "options" if what else key, index, hint)
 
     def entry(self, main: dict, table: dict, index: int | None) -> Entry | None:
         before = len(self.problems)

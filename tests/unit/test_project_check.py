@@ -1,0 +1,334 @@
+"""`gluonize check` and `update` as commands, on real translations of a small kernel."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from translator.cli import check_command
+from translator.cli.edge import run
+from translator.project.provenance import MARK, parse_provenance, read_generated
+
+SOURCE = '''"""Doubles."""
+import triton
+import triton.language as tl
+from factor import FACTOR
+
+
+@triton.jit
+def scale_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    # The tail is left alone.
+    mask = offsets < n
+    x = tl.load(x_ptr + offsets, mask=mask)
+    y = x * FACTOR
+    tl.store(y_ptr + offsets, y, mask=mask)
+'''
+LAUNCH = {
+    "id": "scale",
+    "kernel": "scale_kernel",
+    "signature": {"x_ptr": "*fp32", "y_ptr": "*fp32", "n": "i32", "BLOCK": "constexpr"},
+    "constexprs": {"BLOCK": 1024},
+    "attrs": {"x_ptr": "DS", "y_ptr": "DS", "n": "D"},
+    "options": {"num_warps": 4},
+}
+OUT = "scale_gfx942.py"
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A folder with a source, a constant it imports, launches, and the translation for gfx942."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GLUONIZE_CACHE_DIR", str(tmp_path / ".cache"))
+    (tmp_path / "scale.py").write_text(SOURCE)
+    (tmp_path / "factor.py").write_text("import triton.language as tl\n\nFACTOR = tl.constexpr(2)\n")
+    write_launches(tmp_path)
+    assert translate("scale.py", "-t", "gfx942", "-l", "l.json") == 0
+    return tmp_path
+
+
+def translate(*arguments):
+    return run(["translate", *arguments, "--no-compile", "-q"])
+
+
+def write_launches(folder, **changes):
+    data = {"version": 1, "launches": [{**LAUNCH, **changes}, {**LAUNCH, "id": "other", "kernel": "other_kernel", "source": "other.py"}]}
+    (folder / "l.json").write_text(json.dumps(data))
+
+
+def edit(path, old, new):
+    text = Path(path).read_text()
+    assert old in text
+    Path(path).write_text(text.replace(old, new))
+
+
+def check(capsys, *arguments):
+    """-> exit status, standard output."""
+    capsys.readouterr()
+    status = run(["check", *arguments])
+    return status, capsys.readouterr().out
+
+
+def translates(monkeypatch):
+    """Make a translation an error: what passes then was decided by digests alone."""
+
+    def refuse(*_):
+        raise AssertionError("a translation was started")
+
+    monkeypatch.setattr(check_command, "_undecided", refuse)
+
+
+def test_the_line_says_everything(project):
+    file = read_generated(OUT)
+    found = file.provenance
+    assert (found.source, found.launches, found.target, found.options) == ("scale.py", "l.json", "gfx942", ())
+    assert [path for path, _ in found.uses] == ["factor.py"]
+    assert not file.edited
+    lines = Path(OUT).read_text().splitlines()
+    assert sum(line.startswith(MARK) for line in lines) == 1
+    # The same request gives the same bytes.
+    before = Path(OUT).read_bytes()
+    assert translate("scale.py", "-t", "gfx942", "-l", "l.json") == 0
+    assert Path(OUT).read_bytes() == before
+
+
+def test_current_without_a_translation(project, capsys, monkeypatch):
+    translates(monkeypatch)
+    assert check(capsys) == (0, "1 generated file: 1 current\n")
+    assert check(capsys, OUT)[0] == 0 and check(capsys, "factor.py")[0] == 0
+    # Another launch of the same file, and what the launches run on, have no part in it.
+    write_launches(project, values={"n": 3})
+    assert check(capsys)[0] == 0
+
+
+@pytest.mark.parametrize(
+    "path, old, new, reason, in_diff",
+    [
+        ("scale.py", "y = x * FACTOR", "y = x * FACTOR + 1", "scale.py changed", "+    y = x * FACTOR + 1"),
+        ("l.json", '"BLOCK": 1024', '"BLOCK": 2048', "the launches in l.json changed", "BLOCK=2048"),
+    ],
+)
+def test_a_changed_input_is_named_and_the_difference_shown(project, capsys, path, old, new, reason, in_diff):
+    edit(path, old, new)
+    status, printed = check(capsys)
+    assert status == 1 and f"{OUT}: outdated\n  {reason}" in printed
+    assert in_diff in printed and f"--- {OUT}" in printed
+    assert run(["update", "--no-compile", "-q"]) == 0
+    assert check(capsys)[0] == 0
+
+
+def test_a_changed_import_matters_when_the_text_depends_on_it(project, capsys):
+    (project / "one.json").write_text(json.dumps([{**LAUNCH, "source": "scale.py"}]))
+    assert run(["translate", "-l", "one.json", "-t", "gfx942", "--out-dir", "out", "--no-compile", "-q"]) == 0
+    edit("factor.py", "constexpr(2)", "constexpr(3)")
+    status, printed = check(capsys, OUT, "-v")
+    assert status == 0 and "factor.py changed" in printed  # it imports the constant, as its source does
+    status, printed = check(capsys, "out/scale_gfx942.py")
+    assert status == 1 and "factor.py changed" in printed and "+FACTOR: gl.constexpr = gl.constexpr(3)" in printed
+
+
+def test_an_edited_file_fails_unless_edits_are_allowed(project, capsys):
+    edit(OUT, "# The tail is left alone.", "# The tail.")
+    status, printed = check(capsys)
+    assert status == 1 and f"{OUT}: edited" in printed
+    assert "-    # The tail.\n+    # The tail is left alone.\n" in printed
+    assert check(capsys, "--allow-edits")[0] == 0
+    (project / "gluonize.toml").write_text(
+        'sources = ["scale.py"]\ntargets = ["gfx942"]\nlaunches = "l.json"\nedits = "allow"\n'
+    )
+    assert check(capsys)[0] == 0
+    edit("scale.py", "y = x * FACTOR", "y = x * FACTOR + 1")
+    assert check(capsys, "--allow-edits")[0] == 1
+
+
+def test_a_damaged_provenance_line_is_not_trusted(project, capsys):
+    edit(OUT, f"{MARK}source=", f"{MARK}sauce=")
+    assert read_generated(OUT) is None
+    (project / "gluonize.toml").write_text('sources = ["scale.py"]\ntargets = ["gfx942"]\nlaunches = "l.json"\n')
+    assert check(capsys)[0] == 0  # translated to see that the text is right
+    edit(OUT, "# The tail", "# the tail")
+    assert check(capsys)[0] == 1
+
+
+def test_windows_line_ends_change_nothing(project, capsys, monkeypatch):
+    translates(monkeypatch)
+    for path in (OUT, "scale.py", "factor.py"):
+        Path(path).write_bytes(Path(path).read_bytes().replace(b"\n", b"\r\n"))
+    assert check(capsys)[0] == 0
+
+
+def test_missing_outputs_and_gone_sources(project, capsys):
+    (project / "gluonize.toml").write_text('sources = ["scale.py"]\ntargets = ["gfx942", "gfx950"]\nlaunches = "l.json"\n')
+    status, printed = check(capsys)
+    assert status == 1 and "scale_gfx950.py: missing" in printed and "1 current, 1 missing" in printed
+    assert check(capsys, "nowhere.py")[0] == 2
+    (project / "gluonize.toml").unlink()
+    (project / "scale.py").unlink()
+    assert check(capsys)[0] == 2
+
+
+def test_another_version_of_gluonize_is_no_difference_but_other_options_are(project, capsys):
+    text = Path(OUT).read_text()
+    Path(OUT).write_text(text.replace("Generated by gluonize ", "Generated by gluonize 0.0.1-", 1))
+    assert check(capsys)[0] == 0
+    Path(OUT).write_text(text)
+    (project / "gluonize.toml").write_text(
+        'sources = ["scale.py"]\ntargets = ["gfx942"]\nlaunches = "l.json"\nkernels = ["scale_kernel"]\n'
+    )
+    status, printed = check(capsys, "-v")
+    assert status == 0 and "it was made with options none, not -k scale_kernel" in printed  # with the same text
+
+
+def test_json(project, capsys):
+    edit(OUT, "# The tail", "# the tail")
+    status, printed = check(capsys, "--json")
+    (found,) = json.loads(printed)["files"]
+    assert status == 1 and (found["file"], found["state"], found["edited"]) == (OUT, "edited", True)
+    assert "-    # the tail" in found["diff"]
+
+
+def test_fifty_unchanged_files_take_less_than_a_second_and_no_triton(project):
+    text = Path(OUT).read_text()
+    for index in range(50):
+        name = f"scale{index}"
+        Path(f"{name}.py").write_text(SOURCE)
+        provenance = parse_provenance(text)
+        assert provenance is not None
+        Path(f"{name}_gfx942.py").write_text(text.replace("source=scale.py:", f"source={name}.py:"))
+    program = (
+        "import sys; from translator.cli.edge import run; status = run(['check']); "
+        "assert 'triton' not in sys.modules and 'libcst' not in sys.modules; sys.exit(status)"
+    )
+    best = 9.0
+    for _ in range(3):
+        started = time.perf_counter()
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+        best = min(best, time.perf_counter() - started)
+    assert done.returncode == 0, done.stderr
+    assert "51 generated files: 51 current" in done.stdout
+    assert best < 1.0, f"{best:.2f} s"
+
+
+class TestUpdate:
+    def git(self, *arguments):
+        identity = ["-c", "user.name=n", "-c", "user.email=e@example.org", "-c", "commit.gpgsign=false"]
+        subprocess.run(["git", *identity, *arguments], check=True, capture_output=True)
+
+    def change_both(self):
+        edit(OUT, "# The tail is left alone.", "# Only whole blocks.")
+        edit(OUT, "y = x * FACTOR", "y = x * FACTOR  # measured")
+        edit("scale.py", '"""Doubles."""', '"""Scales."""')
+        edit("scale.py", "def scale_kernel(x_ptr, y_ptr, n,", "def scale_kernel(x_ptr, y_ptr, n, shift,")
+        write_launches(Path("."), signature={**LAUNCH["signature"], "shift": "i32"})
+
+    def assert_merged(self, capsys, origin):
+        capsys.readouterr()
+        assert run(["update", OUT, "--no-compile"]) == 0
+        printed = capsys.readouterr().out
+        assert f"{OUT}: merged" in printed and f"edited from {origin}" in printed
+        text = Path(OUT).read_text()
+        for part in ("# Only whole blocks.", "# measured", '"""Scales."""', "shift"):
+            assert part in text
+        assert check(capsys)[0] == 1 and check(capsys, "--allow-edits")[0] == 0
+        # There is nothing left to do, and the next merge starts from the new translation.
+        assert run(["update", "--no-compile"]) == 0 and Path(OUT).read_text() == text
+
+    def test_from_the_cache(self, project, capsys):
+        self.change_both()
+        self.assert_merged(capsys, "the cache")
+
+    def test_from_the_history_of_the_output(self, project, capsys, monkeypatch):
+        self.git("init", "-q")
+        self.git("add", ".")
+        self.git("commit", "-qm", "one")
+        monkeypatch.setenv("GLUONIZE_CACHE_DIR", str(project / ".other"))
+        self.change_both()
+        self.assert_merged(capsys, "commit ")
+
+    def test_from_the_old_source_in_git(self, project, capsys, monkeypatch):
+        self.git("init", "-q")
+        self.git("add", "scale.py", "factor.py", "l.json")
+        self.git("commit", "-qm", "one")
+        edit("factor.py", "(2)", "(2 + 0)")
+        self.git("commit", "-qam", "two")
+        edit("factor.py", "(2 + 0)", "(2)")
+        monkeypatch.setenv("GLUONIZE_CACHE_DIR", str(project / ".other"))
+        self.change_both()
+        self.assert_merged(capsys, "scale.py of commit ")
+
+    def test_without_any_base_it_is_refused(self, project, capsys, monkeypatch):
+        monkeypatch.setenv("GLUONIZE_CACHE_DIR", str(project / ".other"))
+        self.change_both()
+        before = Path(OUT).read_text()
+        assert run(["update", OUT, "--no-compile"]) == 2
+        assert "[no-base]" in capsys.readouterr().err and Path(OUT).read_text() == before
+
+    def test_conflicts_are_marked_and_reported(self, project, capsys):
+        edit(OUT, "y = x * FACTOR", "y = x * 4")
+        edit("scale.py", "y = x * FACTOR", "y = x * 8")
+        assert run(["update", "--no-compile"]) == 1
+        printed = capsys.readouterr().out
+        lines = Path(OUT).read_text().splitlines()
+        marker = next(i for i, line in enumerate(lines, 1) if line.startswith("<<<<<<< "))
+        assert f"{OUT}: conflicts" in printed and f"conflicts to resolve at line {marker}" in printed
+        assert lines[marker] == "    y = x * 4" and ">>>>>>> generated from scale.py" in lines
+
+    def test_a_merge_that_does_not_compile_leaves_the_file_alone(self, project, capsys):
+        edit(OUT, "    y = x * FACTOR\n", "    y = x * FACTOR + not_there\n")
+        edit("scale.py", '"""Doubles."""', '"""Scales."""')
+        before = Path(OUT).read_text()
+        assert run(["update"]) == 1
+        assert "not_there" in capsys.readouterr().err
+        assert Path(OUT).read_text() == before
+        assert "not_there" in Path("scale_gfx942.rejected.py").read_text()
+
+    def test_a_renamed_variable_is_used_in_new_lines_and_validated(self, project, capsys):
+        for old, new in (("offsets", "places"),):
+            edit(OUT, old, new)
+        edit("scale.py", "    y = x * FACTOR\n", "    y = x * FACTOR\n    y = tl.where(offsets > 3, y, x)\n")
+        write_launches(project, values=values(), grid=[2])
+        assert run(["update"]) == 0
+        assert "scale: validated" in capsys.readouterr().out
+        text = Path(OUT).read_text()
+        assert "gl.where(places > 3, y, x)" in text and "offsets >" not in text
+
+    def test_translate_without_arguments_does_what_the_configuration_says(self, project, capsys):
+        (project / "gluonize.toml").write_text('sources = ["scale.py"]\ntargets = ["gfx942", "gfx1100"]\nlaunches = "l.json"\n')
+        assert run(["translate", "--no-compile"]) == 0
+        assert capsys.readouterr().out == "scale_gfx1100.py: written\n"
+        edit(OUT, "# The tail", "# the tail")
+        edit("scale.py", "y = x * FACTOR", "y = x * FACTOR + 1")
+        edited = Path(OUT).read_text()
+        assert run(["translate", "--no-compile"]) == 2
+        assert "[edited]" in capsys.readouterr().err and Path(OUT).read_text() == edited
+        assert "+ 1" in Path("scale_gfx1100.py").read_text()
+
+    def test_a_file_of_unknown_origin_is_left_alone(self, project, capsys):
+        (project / "gluonize.toml").write_text('sources = ["scale.py"]\ntargets = ["gfx950"]\nlaunches = "l.json"\n')
+        Path("scale_gfx950.py").write_text("mine = 1\n")
+        assert run(["update", "--no-compile"]) == 2
+        assert "[no-provenance]" in capsys.readouterr().err and Path("scale_gfx950.py").read_text() == "mine = 1\n"
+
+
+def values():
+    tensor = {"tensor": {"dtype": "float32", "shape": [2000], "stride": [1], "storage": 2000, "offset": 0}}
+    return {"x_ptr": tensor, "y_ptr": tensor, "n": 2000}
+
+
+def test_batch_outputs_name_their_launch(project, capsys):
+    write_launches(project, source="scale.py")
+    (project / "one.json").write_text(json.dumps([{**LAUNCH, "source": "scale.py"}]))
+    assert run(["translate", "-l", "one.json", "-t", "gfx942", "--out-dir", "out", "--no-compile", "-q"]) == 0
+    found = read_generated("out/scale_gfx942.py").provenance
+    assert (found.source, found.launches, found.launch) == ("../scale.py", "../one.json", "scale")
+    assert check(capsys, "out/scale_gfx942.py") == (0, "1 generated file: 1 current\n")
+    edit("scale.py", "y = x * FACTOR", "y = x * FACTOR + 1")
+    status, printed = check(capsys, "out/scale_gfx942.py")
+    assert status == 1 and "outdated" in printed
+    assert run(["update", "out/scale_gfx942.py", "--no-compile", "-q"]) == 0
+    assert check(capsys, "out/scale_gfx942.py")[0] == 0
+    assert os.path.exists("out/scale_gfx942.py")
