@@ -1,0 +1,52 @@
+"""The schedule of a pipelined loop is right for every trip count, and its interpreter finds planted mistakes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from translator.pipeline.schedule import copy_schedule, hazards, register_schedule
+
+
+@pytest.mark.parametrize("buffers", [2, 3, 4, 5])
+def test_copies_are_right_for_all_trip_counts(buffers):
+    for trips in range(2 * buffers + 1):
+        assert hazards(copy_schedule(buffers), trips) == []
+
+
+@pytest.mark.parametrize("buffers", [1, 2, 3, 4])
+def test_registers_are_right_for_all_trip_counts(buffers):
+    for trips in range(2 * buffers + 3):
+        assert hazards(register_schedule(buffers), trips) == []
+
+
+MISTAKES = ["wait", "prologue", "ahead", "read_shift", "write_shift"]
+
+
+@pytest.mark.parametrize("buffers", [2, 3, 4])
+@pytest.mark.parametrize("field", MISTAKES)
+@pytest.mark.parametrize("by", [-1, 1])
+def test_an_off_by_one_of_copies_is_found(buffers, field, by):
+    planted = copy_schedule(buffers)
+    planted = replace(planted, **{field: getattr(planted, field) + by})
+    assert any(hazards(planted, trips) for trips in range(2 * buffers + 1))
+
+
+@pytest.mark.parametrize("buffers", [1, 2, 3])
+@pytest.mark.parametrize("field", [f for f in MISTAKES if f != "wait"])
+@pytest.mark.parametrize("by", [-1, 1])
+def test_an_off_by_one_of_registers_is_found(buffers, field, by):
+    if buffers == 1 and field.endswith("shift"):
+        pytest.skip("with one slot every index is the same")
+    planted = register_schedule(buffers)
+    planted = replace(planted, **{field: getattr(planted, field) + by})
+    assert any(hazards(planted, trips) for trips in range(2 * buffers + 1))
+
+
+def test_what_is_found_names_tile_and_slot():
+    early = replace(copy_schedule(3), wait=2)
+    assert "iteration 0 reads slot 0 before its copy is waited for" in hazards(early, 3)
+    late = replace(copy_schedule(3), wait=0)
+    assert "a wait covers a tile that is read later only" in hazards(late, 3)
+    assert hazards(replace(copy_schedule(2), wait=-1), 2)[0] == "wait for -1 groups"
