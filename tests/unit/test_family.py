@@ -104,9 +104,22 @@ def test_number_of_warps_is_asserted_where_there_are_layouts(tmp_path):
     assert "k is translated for num_warps=4" in refusal(tmp_path, text, copy("fp32", warps=8))
 
 
-def test_blocked_layouts_leave_tile_size_and_type_open(tmp_path):
+def test_blocked_layouts_leave_tile_size_open(tmp_path):
     text = translate(tmp_path, COPY, copy("fp32")).text
-    assert compiled(tmp_path, text, copy("fp16", 512)).metrics is not None
+    assert compiled(tmp_path, text, copy("fp32", 512)).metrics is not None
+
+
+def test_types_that_nothing_relies_on_stay_open(tmp_path):
+    source = COPY.replace("mask=offs < n), mask", "mask=offs < n).to(tl.float32), mask")
+    signature = {"x_ptr": "*fp16", "y_ptr": "*fp32", "n": "i32"}
+    text = translate(tmp_path, source, launch("k", signature, {"BLOCK": 1024})).text
+    assert compiled(tmp_path, text, launch("k", signature | {"x_ptr": "*fp32"}, {"BLOCK": 1024})).metrics is not None
+
+
+def test_a_store_without_a_cast_pins_the_type_of_its_pointer(tmp_path):
+    text = translate(tmp_path, COPY, copy("fp32")).text
+    other = launch("k", {"x_ptr": "*fp32", "y_ptr": "*fp16", "n": "i32"}, {"BLOCK": 1024})
+    assert "k is translated for y_ptr fp32" in refusal(tmp_path, text, other)
 
 
 @pytest.mark.parametrize(

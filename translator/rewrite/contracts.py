@@ -74,22 +74,73 @@ class Needs:
 
     num_warps: bool
     shapes: frozenset[str]  # constexpr parameters on which tensor shapes depend
-    elements: bool
+    elements: bool  # element types of all pointers
+    stored: frozenset[str] = frozenset()  # pointers whose element type a store relies on
 
     def wants(self, key: Key) -> bool:
         if key.kind == "num_warps":
             return self.num_warps
         if key.kind == "constexpr":
             return key.name in self.shapes
-        return key.kind in ("element", "dtype") and self.elements
+        return key.kind in ("element", "dtype") and (self.elements or key.name in self.stored)
 
 
 def needs(fn: JITFunction, texts: Sequence[str]) -> Needs:
-    """What a translated kernel and its helpers, given as text, are tied to."""
+    """What a translated kernel and its helpers, given as text in this order, are tied to."""
     layouts = any(_LAYOUT.search(text) for text in texts)
     shaped = any(_SHAPED.search(text) or _LITERAL_SHAPE.search(text) for text in texts)
     matrix = any(_MATRIX.search(text) for text in texts)
-    return Needs(layouts, shape_parameters(fn) if shaped else frozenset(), matrix)
+    stored = stored_pointers(texts[0])
+    # What a helper stores to is not looked into: then the types of all pointers count.
+    elements = matrix or any(stored_pointers(text) for text in texts[1:])
+    return Needs(layouts, shape_parameters(fn) if shaped else frozenset(), elements, stored)
+
+
+def stored_pointers(text: str) -> frozenset[str]:
+    """The names behind the pointers of buffer stores and atomics whose value is not cast to the pointer's own type."""
+    tree = ast.parse(text).body[0]
+    sources = _sources(tree)
+    wanted: set[str] = set()
+    for node in ast.walk(tree):
+        name = node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else ""
+        if name == "buffer_store" and not _is_cast(node.args[0]):  # type: ignore[attr-defined]
+            wanted |= _names(node.args[1])  # type: ignore[attr-defined]
+        elif name.startswith("buffer_atomic"):
+            wanted |= _names(node.args[0])  # type: ignore[attr-defined]
+    return frozenset(_reached(wanted, sources))
+
+
+def _is_cast(value: ast.expr) -> bool:
+    """`x.to(ptr.dtype.element_ty)`, perhaps converted to another layout."""
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+        if value.func.attr == "convert_layout":
+            return _is_cast(value.args[0])
+        return value.func.attr == "to" and ast.unparse(value.args[0]).endswith(".dtype.element_ty")
+    return False
+
+
+def _sources(tree: ast.AST) -> dict[str, set[str]]:
+    """The names in what is assigned to each name."""
+    out: dict[str, set[str]] = {}
+    for node in ast.walk(tree):
+        targets = (
+            node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+        )
+        for target in targets:
+            if isinstance(target, ast.Name) and getattr(node, "value", None) is not None:
+                out.setdefault(target.id, set()).update(_names(node.value))  # type: ignore[attr-defined]
+    return out
+
+
+def _reached(names: set[str], sources: dict[str, set[str]]) -> set[str]:
+    """The names, and all that they are made of."""
+    todo, found = set(names), set()
+    while todo:
+        name = todo.pop()
+        if name not in found:
+            found.add(name)
+            todo |= sources.get(name, set())
+    return found
 
 
 def shape_parameters(fn: JITFunction, _busy: frozenset[int] = frozenset()) -> frozenset[str]:
@@ -97,22 +148,10 @@ def shape_parameters(fn: JITFunction, _busy: frozenset[int] = frozenset()) -> fr
     tree = ast.parse(fn.src).body[0]
     assert isinstance(tree, ast.FunctionDef)
     wanted: set[str] = set()
-    sources: dict[str, set[str]] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             wanted |= _shape_names(fn, node, _busy | {id(fn)})
-        targets = (
-            node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
-        )
-        for target in targets:
-            if isinstance(target, ast.Name) and getattr(node, "value", None) is not None:
-                sources.setdefault(target.id, set()).update(_names(node.value))  # type: ignore[attr-defined]
-    reached: set[str] = set()
-    while wanted:
-        name = wanted.pop()
-        if name not in reached:
-            reached.add(name)
-            wanted |= sources.get(name, set())
+    reached = _reached(wanted, _sources(tree))
     return frozenset(p.name for p in fn.params if p.name in reached)
 
 
