@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
+# Matrix products here are small and many processes run at once: threads of the BLAS library would only spin.
+for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
+
 __all__ = ["validate_launch"]
 
 

@@ -156,7 +156,7 @@ class _Pair:
 
     def _run(self, inputs: Inputs, budget: float) -> ValidationResult:
         memory, machine, chosen = self._run_source(inputs, budget)
-        for schedule in self.schedules:
+        for schedule in self.schedules if not inputs.variant else self.schedules[:1]:
             result = self._judge(inputs, memory, machine, chosen, schedule)
             if result.status != "validated":
                 break
