@@ -26,10 +26,10 @@ def run_update(
 
     merge False (`gluonize translate` without arguments): leave files that were edited by hand alone.
     """
-    if not merge and not config and not find_config():
+    files = project_files(paths, config)
+    if not merge and not files and not config and not find_config():
         help = "name a file or a module, or add [tool.gluonize] to pyproject.toml"
         raise TranslationError(Diagnostic("usage", "no SOURCE given, and no configuration found", help=help))
-    files = project_files(paths, config)
     cache, jobs = ContentCache.of_user(options.cache), job_count(options.jobs)
     console = rich_console(verbosity)
     if not files and not verbosity.quiet:
