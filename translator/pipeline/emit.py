@@ -143,6 +143,22 @@ def _set_up(rw: "FunctionRewriter", plan: PipelinePlan) -> None:
         loop.rings.append(ring)
         rw.staged[load.call] = Read(loop, ring)
         rw.pipelined_statements[load.statement] = loop
+    # Addresses and masks are computed in the layout of the copy: what they depend on is converted once, before the loop.
+    for s, made in loop.ahead_of.items():
+        target = made.targets[0] if isinstance(made, ast.Assign) else made.target
+        web = rw.webs.of_definition[(made, target.id)]
+        rw._cheap[web.index] = True
+        for d in web.definitions:
+            _push(rw, d.value)
+        _push(rw, made.value)
+    for ring in loop.rings:
+        for argument in [*ring.fetch.args, *(k.value for k in ring.fetch.keywords)]:
+            _push(rw, argument)
+            if isinstance(argument, ast.Name) and (web := rw.webs.of_use.get(argument)) is not None:
+                if not web.is_parameter and all(_light(rw, d.value) for d in web.definitions):
+                    rw._cheap[web.index] = True
+                    for d in web.definitions:
+                        _push(rw, d.value)
     own = {web.index for _, web in loop.own_names}
     for made in [*loop.ahead_of.values(), *(ring.fetch for ring in loop.rings)]:
         for name in ast.walk(made):
@@ -150,6 +166,21 @@ def _set_up(rw: "FunctionRewriter", plan: PipelinePlan) -> None:
                 loop.own_names.append((name, web))
     rw.pipelined_loops[plan.loop] = loop
     _move_bases(rw, loop)
+
+
+def _light(rw: "FunctionRewriter", value: ast.expr | None) -> bool:
+    """Whether a value is arithmetic on names, with nothing loaded, reduced or called on the way."""
+    if value is None:
+        return False
+    allowed = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.Subscript, ast.Name, ast.Constant, ast.Tuple, ast.Slice)
+    return all(isinstance(n, (*allowed, ast.operator, ast.unaryop, ast.cmpop, ast.expr_context)) for n in ast.walk(value))
+
+
+def _push(rw: "FunctionRewriter", value: ast.expr | None) -> None:
+    if isinstance(value, (ast.BinOp, ast.UnaryOp, ast.Compare, ast.Subscript)):
+        rw.pushed.add(value)
+        for child in ast.iter_child_nodes(value):
+            _push(rw, child)
 
 
 def _move_bases(rw: "FunctionRewriter", loop: PipelinedLoop) -> None:

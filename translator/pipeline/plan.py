@@ -212,7 +212,7 @@ def plan_loop(rw: "FunctionRewriter", loop: ast.For) -> PipelinePlan | NotPipeli
                 return no(f"`{web.name}` moves in a way that cannot be undone and is used after the loop")
             rolled_back += own
 
-    tail = TailProof(rw, loop, high)
+    tail = TailProof(rw, loop, low, high, step)
     loads = []
     mechanisms = {staged_of(rw, c).copy != "registers" for c in found}
     depths = {staged_of(rw, c).buffers for c in found}

@@ -24,13 +24,15 @@ MAX_TERMS = 32
 
 
 class TailProof:
-    """Proof attempts for one loop over a range that ends at `high`.
+    """Proof attempts for one loop over `range(low or 0, high, step or 1)`.
 
     assumed: parameters that a successful proof needs to be non-negative.
     """
 
-    def __init__(self, rw: "FunctionRewriter", loop: ast.For, high: ast.expr):
-        self.rw, self.loop, self.high = rw, loop, high
+    def __init__(
+        self, rw: "FunctionRewriter", loop: ast.For, low: ast.expr | None, high: ast.expr, step: ast.expr | None
+    ):
+        self.rw, self.loop, self.low, self.high, self.step = rw, loop, low, high, step
         self.tensors: dict[str, ast.expr] = {}
         self.assumed: set[str] = set()
 
@@ -147,6 +149,9 @@ class TailProof:
             web = self.rw.webs.of_use.get(node)
             if is_index(self.rw, self.loop, node):
                 return {(INDEX,): 1}
+            moved = self._moved(node)
+            if moved is not None:
+                return moved
             value = self._definition(node)
             if value is not None and (self._varies(node) or not (isinstance(fact, TensorFact) and fact.shape)):
                 return self.polynomial(value)
@@ -169,6 +174,29 @@ class TailProof:
             return None
         d = definitions[0]
         return d.value if isinstance(d.node, (ast.Assign, ast.AnnAssign)) else None
+
+    def _moved(self, node: ast.Name) -> Polynomial | None:
+        """`x` where `x += c` once per iteration, after this use: its first value plus `c` per iteration."""
+        web = self.rw.webs.of_use.get(node)
+        if web is None or len(web.definitions) != 2 or self.low is not None:
+            return None
+        first, move = sorted(web.definitions, key=lambda d: d.augmented)
+        add = move.node
+        if not isinstance(add, ast.AugAssign) or not isinstance(add.op, ast.Add) or add not in self.loop.body:
+            return None
+        if first.augmented or first.value is None or self.loop in first.in_loop or node.lineno >= add.lineno:
+            return None
+        by = self._constant(add.value)
+        step = 1 if self.step is None else self._constant(self.step)
+        if not by or not step or by % step:
+            return None
+        fact = self.rw.fact(node)
+        start = (
+            self._atom(f"start of {web.name}#{web.index}", first.value, fact)
+            if isinstance(fact, TensorFact) and fact.shape
+            else self.polynomial(first.value)
+        )
+        return None if start is None else _add(start, {(INDEX,): by // step}, 1)
 
     def _is_expansion(self, node: ast.Subscript) -> bool:
         fact = self.rw.fact(node.value)

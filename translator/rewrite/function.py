@@ -77,6 +77,7 @@ class FunctionRewriter:
         self.staged: dict[ast.Call, Any] = {}
         self.pipelined_statements: dict[ast.stmt, Any] = {}
         self.pipelined_loops: dict[ast.For, Any] = {}
+        self.pushed: set[ast.AST] = set()  # computed in the wanted layout even where a conversion looks cheaper
         self.added_parameters: dict[str, str] = {}  # constexpr parameters that the source did not have -> default
         self.redefined = {
             d.name
@@ -355,7 +356,9 @@ class FunctionRewriter:
         if want is None:
             want = self.home(node)
         placed = self.placed_layouts(node)
-        if placed and want not in placed and not self.cheap(node) and not isinstance(node, ast.NamedExpr):
+        if placed and want not in placed and node not in self.pushed and not self.cheap(node) and not isinstance(
+            node, ast.NamedExpr
+        ):
             return self.convert(self.construct(node, placed[0]), want)
         return self.construct(node, want)
 
