@@ -376,6 +376,14 @@ def _split(rw, web: Web) -> SplitPointer | None:
         return None  # the offsets would change their integer type from definition to definition
     (root,) = roots
     if root not in rw.unit.small_pointers:
+    if wide and len(web.definitions) > 1:
+        # The offsets must keep one integer type: 32 bits, in which sums from the tensor's start may wrap.
+        plain = [d for d in web.definitions if not d.augmented]
+        if not bare or len(plain) != 1 or any(rw.tensor(d.value) is not None for d in web.definitions if d.augmented):
+            return None
+        if any((a := address_of(rw, d.value)) is None or a.web is not None for d in plain):
+            return None
+        return SplitPointer(root, bases.pop(), False, True, False, narrow=True)
         return None
     bare = len(bases) == 1 and "" not in bases and "__inner__" not in bases
     if bare and not moving:
@@ -470,6 +478,9 @@ def assign(rw: "FunctionRewriter", s: ast.stmt, state: WebState) -> list[str]:
                 base_text += f" {t.sign} {_factor(text, t.sign)}"
         if first and not state.split.base and base_text != base:
             lines.append(f"{base} = {closed(base_text)}")
-        if offsets != " ".join(terms):
-            lines.append(f"{offsets} = {closed(' '.join(terms))}")
+        sum_text = closed(" ".join(terms))
+        if state.split.narrow:
+            sum_text = f"{operand(' '.join(terms))}.to(gl.int32)"
+        if offsets != sum_text:
+            lines.append(f"{offsets} = {sum_text}")
     return lines or ["pass"]

@@ -28,6 +28,7 @@ class SplitPointer:
     fold: bool
     wide: bool
     node: ast.expr | None = None  # the parameter, for a split scalar pointer
+    narrow: bool = False  # 64-bit offsets are cut to 32 bits where the variable gets its first value
 
 
 @dataclass
