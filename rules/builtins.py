@@ -44,7 +44,7 @@ def _rows(names: str, kind: str, **fields) -> list[Row]:
 
 ROWS: tuple[Row, ...] = (
     *_rows("program_id num_programs static_assert static_print assume device_assert", "same"),
-    *_rows("expect_zero to_tensor constexpr static_range range", "same"),
+    *_rows("expect_zero to_tensor constexpr static_range range item", "same"),
     Row("debug_barrier", "same", "gl.barrier"),
     *_rows(
         "add sub mul where maximum minimum clamp abs cast multiple_of max_contiguous max_constancy umulhi mulhi"
