@@ -65,7 +65,7 @@ def retarget(text: str) -> str:
     _refuse_types(text)
     _refuse_mixed_counters(text)
     text = retarget_encodings(text, lanes)
-    text = scans_on_blocked(text)
+    text = scans_on_blocked(text, warps * lanes // 32)
     state = _State([warps * lanes // 32])
     flow = DescriptorFlow(state.known, state.names)
     out = []

@@ -308,7 +308,7 @@ def child(path: str, name: str, api: str, runs: int, timed: int) -> None:
         out = {"device": driver.device, "driver": driver.version} | run_code(bundle, code, driver, runs, timed)
     except (DeviceError, OSError, AttributeError) as error:
         out = {"failed": f"{type(error).__name__}: {error}" if not isinstance(error, DeviceError) else str(error)}
-    sys.stderr.flush()
+    ctypes.CDLL(None).fflush(None)  # what the driver printed of a trap
     print(MARK + json.dumps(out), flush=True)
     os._exit(0)  # a context that has trapped cannot be torn down in order
 

@@ -10,12 +10,14 @@ from translator.device.refusal import Refused
 from translator.validate.types import split_top
 
 
-def scans_on_blocked(text: str) -> str:
-    """Refuse scans on linear layouts by name; scans on blocked layouts stay as they are."""
+def scans_on_blocked(text: str, warps: int) -> str:
+    """Convert around scans of one tensor on a linear layout; scans on blocked layouts stay. `warps` of 32 lanes each.
+
+    Raises: Refused for a scan of several tensors on a linear layout.
+    """
     if "tt.scan" not in text:
         return text
     named = aliases(text)
-    warps = int(re.search(r'"ttg\.num-warps" = (\d+)', text).group(1))
     lines, out, pending = text.splitlines(), [], []
     for line in lines:
         found = re.match(r'^(\s*)(%[\w$.\-]+)(?::\d+)? = "tt\.scan"\(([^)]*)\)', line)
