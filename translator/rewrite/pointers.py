@@ -372,10 +372,10 @@ def _split(rw, web: Web) -> SplitPointer | None:
         moving |= any(not t.variable for t in address.scalars)
     if len(roots) != 1 or None in roots:
         return None
-    if wide and len(web.definitions) > 1:
-        return None  # the offsets would change their integer type from definition to definition
     (root,) = roots
     if root not in rw.unit.small_pointers:
+        return None
+    bare = len(bases) == 1 and "" not in bases and "__inner__" not in bases
     if wide and len(web.definitions) > 1:
         # The offsets must keep one integer type: 32 bits, in which sums from the tensor's start may wrap.
         plain = [d for d in web.definitions if not d.augmented]
@@ -384,8 +384,6 @@ def _split(rw, web: Web) -> SplitPointer | None:
         if any((a := address_of(rw, d.value)) is None or a.web is not None for d in plain):
             return None
         return SplitPointer(root, bases.pop(), False, True, False, narrow=True)
-        return None
-    bare = len(bases) == 1 and "" not in bases and "__inner__" not in bases
     if bare and not moving:
         return SplitPointer(root, bases.pop(), False, True, wide)
     if fits:
