@@ -77,6 +77,17 @@ def test_layouts_that_differ_come_from_a_function(tmp_path):
     assert "k is translated for num_warps=4 or num_warps=8" in refusal(tmp_path, text, copy("fp32", warps=2))
 
 
+def test_pointers_of_one_type_are_asserted_once(tmp_path):
+    text = translate(tmp_path, COPY, copy("fp32"), copy("i32")).text
+    # The type of x_ptr is left open: only the store needs that of y_ptr.
+    assert text.count("y_ptr.dtype.element_ty == gl.") == 2 and "x_ptr.dtype" not in text
+    source = COPY.replace(
+        "tl.load(x_ptr + offs, mask=offs < n)", "tl.load(x_ptr + offs, mask=offs < n) + tl.load(y_ptr + offs)"
+    )
+    text = translate(tmp_path, source, copy("fp32", warps=8), copy("fp16")).text
+    assert "k is translated for" in refusal(tmp_path, text, copy("bf16"))
+
+
 def test_texts_that_differ_are_behind_a_dispatcher(tmp_path):
     launches = dot("fp16"), dot("fp16", 128, 8)
     text = translate(tmp_path, DOT, *launches).text

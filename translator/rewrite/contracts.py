@@ -188,26 +188,34 @@ def assertions(
         chosen = [i for i in fixed if keys[i].kind in kinds]
         if chosen:
             out.append(_assertion(kernel, [keys[i] for i in chosen], [tuple(rows[0][i] for i in chosen)]))
-    varying = [i for i in range(len(keys)) if i not in fixed]
-    # Pointers that always have one type among them: the first of them stands for all.
-    alike: dict[tuple, list[int]] = {}
-    same = []
-    for i in varying:
-        if keys[i].kind == "element":
-            alike.setdefault(tuple(row[i] for row in rows), []).append(i)
-    for first, *others in alike.values():
-        if others:
-            varying = [i for i in varying if i not in others]
-            same.append(_same_type(kernel, [keys[i].name for i in (first, *others)]))
+    varying = [key for i, key in enumerate(keys) if i not in fixed]
+    alike, varying = pointers_alike(varying, elsewhere, configurations)
     if varying:
-        out.append(_assertion(kernel, [keys[i] for i in varying], [tuple(row[i] for i in varying) for row in rows]))
-    return out + same
+        rows = list(dict.fromkeys(tuple(c[key] for key in varying) for c in configurations))
+        out.append(_assertion(kernel, varying, rows))
+    return out + [_same_type(kernel, names) for names in alike]
+
+
+def pointers_alike(
+    keys: Sequence[Key], elsewhere: Sequence[Key], configurations: Sequence[Configuration]
+) -> tuple[list[list[str]], list[Key]]:
+    """Pointers that always have one type among them, and the keys without all but the first of each such group.
+
+    A pointer whose type is checked elsewhere comes first in its group, and then none of it is left.
+    """
+    groups: dict[tuple, list[Key]] = {}
+    for key in (*elsewhere, *keys):
+        if key.kind == "element" and all(key in c for c in configurations):
+            groups.setdefault(tuple(c[key] for c in configurations), []).append(key)
+    groups = {column: group for column, group in groups.items() if len(group) > 1 and set(group) & set(keys)}
+    implied = {key for group in groups.values() for key in group[1:]}
+    return [[key.name for key in group] for group in groups.values()], [key for key in keys if key not in implied]
 
 
 def _same_type(kernel: str, pointers: Sequence[str]) -> str:
     first, *others = pointers
     message = f"{kernel} is translated for {', '.join(pointers)} of one type"
-    condition = " and ".join(f"{name}.dtype == {first}.dtype" for name in others)
+    condition = " and ".join(f"{name}.dtype.element_ty == {first}.dtype.element_ty" for name in others)
     return f"gl.static_assert({condition}, {quoted(message)})"
 
 
