@@ -135,24 +135,24 @@ def _link(
                 links[position[id(unit)]] = (comments[unit.text], False)
             continue
         scored = [(_repeats(s, unit), -k, s, REPEATED) for k, s in enumerate(own)]
-        scored += [(_repeats(s, unit), -k - len(own), s, INLINED) for k, s in enumerate(others) if s.kind != "comment"]
+        scored += [(_repeats(s, unit, True), -k - len(own), s, INLINED) for k, s in enumerate(others) if s.kind != "comment"]
         score, _, best, least = max(scored, default=(0.0, 0, None, 1.0), key=lambda x: x[:2])
         if best is not None and score >= least:
             links[position[id(unit)]] = (best, False)
 
 
-def _repeats(source: Unit, unit: Unit) -> float:
+def _repeats(source: Unit, unit: Unit, inlined: bool = False) -> float:
     """How likely `unit` is one more version of `source`: `offs_k_b = ...` of `offs_k = ...`, a copy of a load."""
     if (filled := _FILLS.search(unit.text)) and "load" in source.words and filled.group(1) in source.targets:
         return 1.0  # the copy that fills the buffers which stand for a loaded value
     score = similarity(source, unit)
     variant = any(u == s or u.startswith(f"{s}_") for u in unit.targets for s in source.targets)
+    variant = variant and (inlined or source.depth == unit.depth)
     related = variant or bool({stem(u) for u in unit.targets} & {stem(s) for s in source.targets})
     if related and unit.kind == "Assign" == source.kind:
-        value = {word: n for word, n in unit.words.items() if word not in unit.targets[0].split("_")}
-        inside = sum(min(n, source.words.get(word, 0)) for word, n in value.items())
-        if inside >= PART * sum(value.values()):
-            score = max(score, REPEATED / 0.9)
+        inside = sum(min(n, source.value_words.get(word, 0)) for word, n in unit.value_words.items())
+        if inside >= PART * sum(unit.value_words.values()):
+            score = max(score, INLINED)
     return score if variant or not unit.targets else score * (0.9 if related else 0.6)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -114,15 +115,17 @@ def _anchor(line: Line, position: int, last: int) -> int | None:
 
 
 def _joined_blanks(rows: list[Row]) -> list[Row]:
-    """Blank lines that follow each other, one on each side, become one row."""
+    """Blank lines that follow each other on both sides, side by side."""
     out: list[Row] = []
-    for row in rows:
-        before = out[-1] if out else None
-        if before and not row.reason and not before.reason and (row.left is None) != (row.right is None):
-            if (before.left, row.right) == (None, None) or (before.right, row.left) == (None, None):
-                out[-1] = Row(row.left or before.left, row.right or before.right, "", (), row.function)
-                continue
-        out.append(row)
+    for blank, run in itertools.groupby(rows, key=lambda row: not row.reason):
+        if not blank:
+            out += run
+            continue
+        found = list(run)
+        lefts = [r.left for r in found if r.left is not None]
+        rights = [r.right for r in found if r.right is not None]
+        owner = found[0].function
+        out += [Row(left, right, "", (), owner) for left, right in itertools.zip_longest(lefts, rights)]
     return out
 
 

@@ -43,14 +43,25 @@ class Unit:
 
     @cached_property
     def words(self) -> dict[str, int]:
-        """How often each word occurs; names count by their parts, so that `a_ptrs` resembles `a_ptr`."""
-        found: dict[str, int] = {}
-        for word in _WORD.findall(self.spelled):
-            for part in word.split("_"):
-                part = part[:-1] if len(part) > 3 and part.endswith("s") else part
-                if part:
-                    found[part] = found.get(part, 0) + 1
-        return found
+        """How often each word occurs in `spelled`."""
+        return words_of(self.spelled)
+
+    @cached_property
+    def value_words(self) -> dict[str, int]:
+        """The words of what a statement assigns."""
+        value = getattr(self.node, "value", None)
+        return words_of(_TRITON_ALIAS.sub("gl.", ast.unparse(value))) if isinstance(value, ast.AST) else {}
+
+
+def words_of(text: str) -> dict[str, int]:
+    """How often each word occurs; names count by their parts, so that `a_ptrs` resembles `a_ptr`."""
+    found: dict[str, int] = {}
+    for word in _WORD.findall(text):
+        for part in word.split("_"):
+            part = part[:-1] if len(part) > 3 and part.endswith("s") else part
+            if part:
+                found[part] = found.get(part, 0) + 1
+    return found
 
 
 @dataclass(frozen=True)
