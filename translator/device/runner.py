@@ -315,8 +315,8 @@ def child(path: str, name: str, api: str, runs: int, timed: int) -> None:
 
 def run_child(path: str, code: dict, api: str, runs: int, timed: int, limit: float) -> dict:
     """`child` in a process of its own."""
-    command = [sys.executable, path if zipfile.is_zipfile(path) and _runs_itself(path) else os.path.abspath(__file__)]
-    command += [path] if command[1] != path else []
+    own = os.path.abspath(__file__)  # inside the bundle when the bundle itself was started
+    command = [sys.executable, own, path] if os.path.isfile(own) else [sys.executable, path]
     command += ["--child", code["name"], "--device", api, "--runs", str(runs), "--timed", str(timed)]
     started = time.monotonic()
     try:
@@ -332,10 +332,6 @@ def run_child(path: str, code: dict, api: str, runs: int, timed: int, limit: flo
     if "failed" in out and not messages:
         out["printed"] = printed.replace(MARK, "")[-600:]
     return head | out | {"messages": messages, "seconds": round(time.monotonic() - started, 2)}
-
-
-def _runs_itself(path: str) -> bool:
-    return "__main__.py" in zipfile.ZipFile(path).namelist()
 
 
 def numbers_line(result: dict | None) -> str:
