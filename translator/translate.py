@@ -20,7 +20,7 @@ from translator.rewrite.family import KernelVersion
 from translator.rewrite.host_file import whole_file
 from translator.rewrite.kernel import rewrite_kernel
 from translator.rewrite.module import SourceFacts, standalone_module
-from translator.source.derive import derive_launches, parse_settings
+from translator.source.derive import DerivedLaunch, derive_launches, parse_settings
 from translator.source.kernels import list_kernels
 from translator.source.launch_spec import LaunchSpec
 from translator.source.load import LoadedKernel, explain_trace_error, load_for_launch, resolve_source
@@ -35,7 +35,8 @@ def translate_kernel(request: TranslateRequest) -> TranslateResult:
     started = time.perf_counter()
     outcomes: list[LaunchOutcome] = []
     versions: list[KernelVersion] = []
-    launches, notes, assumed = planned_launches(request)
+    launches, notes, assumed, unknown = planned_launches(request)
+    outcomes += unknown
     for spec in launches:
         try:
             loaded, traced, emitted = translate_launch(request, spec)
@@ -49,7 +50,8 @@ def translate_kernel(request: TranslateRequest) -> TranslateResult:
     diagnostics: tuple[Diagnostic, ...] = ()
     if versions and (request.keep_going or len(versions) == len(outcomes)):
         try:
-            text, more = output_text(request, versions, tuple(assumed))
+            asked = {outcome.spec.kernel for outcome in outcomes}
+            text, more = output_text(request, versions, tuple(assumed), asked)
             notes += [n for n in more if n not in notes]
         except TranslationError as error:
             diagnostics = error.diagnostics
@@ -60,22 +62,45 @@ def translate_kernel(request: TranslateRequest) -> TranslateResult:
     )
 
 
-def planned_launches(request: TranslateRequest) -> tuple[list[LaunchSpec], list[str], list[str]]:
-    """The launches to translate; kernels without a given one get theirs from the file. -> launches, notes, assumptions."""
+def planned_launches(
+    request: TranslateRequest,
+) -> tuple[list[LaunchSpec], list[str], list[str], list[LaunchOutcome]]:
+    """The launches to translate; kernels without a given one get theirs from the file.
+
+    -> launches, notes, assumptions, and with keep_going the kernels for which no launch could be derived.
+    """
     given = [spec for spec in request.launches if not request.kernels or spec.kernel in request.kernels]
     without = [name for name in request.kernels if name not in {spec.kernel for spec in given}]
     if given and not without:
-        return given, [], []
+        return given, [], [], []
     settings = parse_settings(f"{name}={value}" for name, value in request.assignments)
-    derived = derive_launches(request.source, without, settings=settings, search_path=request.search_path)
+    groups: list[tuple[list[str], dict[str, Any]]] = [(without, settings)]
+    if request.keep_going:
+        infos = [k for k in list_kernels(request.source, request.search_path) if not without or k.name in without]
+        elsewhere = {name for info in infos for name in info.args}
+        groups = [
+            ([k.name], {name: x for name, x in settings.items() if name in k.args or name not in elsewhere})
+            for k in infos
+            if k.is_kernel or without
+        ] or groups
+    derived: list[DerivedLaunch] = []
+    unknown: list[LaunchOutcome] = []
+    for group, given_settings in groups:
+        try:
+            derived += derive_launches(request.source, group, settings=given_settings, search_path=request.search_path)
+        except TranslationError as error:
+            if not request.keep_going:
+                raise
+            spec = LaunchSpec(id=group[0], kernel=group[0], source=request.source)
+            unknown.append(LaunchOutcome(spec, "refused", error.diagnostics))
     assumed: list[str] = []
     for launch in derived:
         assumed += [text for line in launch.assumptions if (text := f"{launch.spec.kernel}: {line}") not in assumed]
-    return [*given, *(launch.spec for launch in derived)], [f"assumed {line}" for line in assumed], assumed
+    return [*given, *(launch.spec for launch in derived)], [f"assumed {line}" for line in assumed], assumed, unknown
 
 
 def output_text(
-    request: TranslateRequest, versions: list[KernelVersion], assumed: tuple[str, ...]
+    request: TranslateRequest, versions: list[KernelVersion], assumed: tuple[str, ...], asked: set[str]
 ) -> tuple[str, tuple[str, ...]]:
     """The output file, and notes: the source file with its kernels replaced, or in batch mode the kernels alone."""
     file, _ = resolve_source(request.source, full_search_path(tuple(request.search_path)))
@@ -86,7 +111,7 @@ def output_text(
         return standalone_module(versions, facts)
     # The general kernel is the author's, with all that it needs around it.
     text, notes = whole_file(source.text, versions, facts, general)
-    asked = {v.loaded.qualname for v in versions}
+    asked |= {v.loaded.qualname for v in versions}
     kernels = list_kernels(source.path, request.search_path)
     notes += tuple(
         f"{os.path.basename(source.path)}:{k.line}: {k.name} stays Triton: it was not asked for"

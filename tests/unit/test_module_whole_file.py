@@ -216,3 +216,33 @@ def test_launches_are_derived_where_none_is_given(tmp_path):
     assert [o.spec.kernel for o in result.outcomes] == ["copy_kernel"]
     assert any(note.startswith("assumed copy_kernel: ") for note in result.notes)
     assert "# assumed while reading: copy_kernel: x_ptr is *fp32" in result.text
+
+
+TWO = dedent("""
+    import triton
+    import triton.language as tl
+
+
+    @triton.jit
+    def first(x_ptr, BLOCK: tl.constexpr = 256):
+        tl.store(x_ptr + tl.arange(0, BLOCK), 1.0)
+
+
+    @triton.jit
+    def second(x_ptr, WIDTH: tl.constexpr):
+        tl.store(x_ptr + tl.arange(0, WIDTH), 2.0)
+    """)
+
+
+def test_a_kernel_without_a_launch_is_left_out_with_keep_going(tmp_path):
+    with pytest.raises(AssertionError, match="the value of WIDTH is not known"):
+        translate(tmp_path, TWO)
+    result = translate(tmp_path, TWO, keep_going=True)
+    assert [(o.spec.kernel, o.status) for o in result.outcomes] == [("second", "refused"), ("first", "translated")]
+    assert "@triton.jit\ndef second" in result.text and "@gluon.jit\ndef first" in result.text
+    assert not any("second" in note for note in result.notes), "it was asked for"
+
+
+def test_settings_go_to_the_kernels_that_have_them(tmp_path):
+    result = translate(tmp_path, TWO, keep_going=True, assignments=(("WIDTH", "128"),))
+    assert [o.status for o in result.outcomes] == ["translated", "translated"]

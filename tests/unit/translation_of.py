@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from pathlib import Path
 
+from translator.diagnostics import TranslationError
 from translator.lowering.jobs import lower_file
 from translator.request import TranslateRequest, TranslateResult
 from translator.source.launch_spec import LaunchSpec
@@ -27,7 +28,10 @@ def translate(folder: Path, text: str, *launches: LaunchSpec, **options) -> Tran
     """The translation of a file with this text; fails the test if it is refused."""
     path = folder / "source.py"
     path.write_bytes(text.encode())
-    result = translate_kernel(TranslateRequest(str(path), TARGET, launches=launches, **options))
+    try:
+        result = translate_kernel(TranslateRequest(str(path), TARGET, launches=launches, **options))
+    except TranslationError as error:
+        raise AssertionError(str(error)) from error
     found = [d.render(text) for d in (*result.diagnostics, *(d for o in result.outcomes for d in o.diagnostics))]
     assert result.text is not None, "\n".join(found)
     return result
