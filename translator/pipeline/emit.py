@@ -456,8 +456,16 @@ def emit_loop(rw: "FunctionRewriter", s: ast.For) -> bool:
     """Emit a pipelined loop; False when the loop is an ordinary one."""
     loop = rw.pipelined_loops.get(s)
     if loop is None:
+        for kept in rw.plans:
+            if isinstance(kept, NotPipelined) and kept.wanted and kept.line == s.lineno:
+                rw.record.choose(f"`for {ast.unparse(s.target)}` is not software-pipelined: {kept.reason}")
         return False
     plan = loop.plan
+    how = "direct copies" if loop.copies else "loads to registers"
+    ahead = f"{plan.schedule.ahead} tile{'s' if plan.schedule.ahead > 1 else ''} ahead"
+    slots = f"{plan.schedule.buffers} LDS buffer{'s' if plan.schedule.buffers > 1 else ''}"
+    tiles = ", ".join(f"`{load.name}`" for load in plan.loads)
+    rw.record.choose(f"`for {plan.index}` is software-pipelined: {tiles} by {how} {ahead}, {slots} each")
     rw.record.non_negative |= plan.assumed | loop.assumed
     rw.loops = (*rw.loops, s)
     rw.block(s.body)
@@ -584,9 +592,10 @@ def _plain_index(rw: "FunctionRewriter", loop: PipelinedLoop) -> bool:
 
 
 def _has_run_time(rw: "FunctionRewriter", node: ast.AST, index_names: set[ast.Name]) -> bool:
-    return any(
-        isinstance(n, ast.Name) and n not in index_names and isinstance(rw.fact(n), TensorFact) for n in ast.walk(node)
-    )
+    """Whether part of `node` is a run-time value whatever the loop index is."""
+    if isinstance(node, (ast.Name, ast.Call)) and isinstance(rw.fact(node), TensorFact):
+        return node not in index_names and not any(n in index_names for n in ast.walk(node))
+    return any(_has_run_time(rw, child, index_names) for child in ast.iter_child_nodes(node))
 
 
 def _block(lines: list[str], indent: str) -> str:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from translator.frontend.trace import ConstFact, TensorFact
@@ -214,14 +214,10 @@ def plan_loop(rw: "FunctionRewriter", loop: ast.For) -> PipelinePlan | NotPipeli
 
     tail = TailProof(rw, loop, low, high, step)
     loads = []
-    mechanisms = {staged_of(rw, c).copy != "registers" for c in found}
-    depths = {staged_of(rw, c).buffers for c in found}
-    if len(mechanisms) != 1 or len(depths) != 1:
-        return no("its loads have different depths or mechanisms")
-    copies, buffers = mechanisms.pop(), depths.pop()
+    ways, copies, buffers = _one_way([staged_of(rw, c) for c in found])
     if copies and buffers < 2:
         return no("a copy needs two buffers")
-    for call in found:
+    for call, staged in zip(found, ways):
         given = calls.bind(rw, call, calls.callee_of(rw, call))
         if set(given) - {"pointer", "mask", "other", "cache_modifier", "eviction_policy", "volatile"}:
             return no(f"the load in line {call.lineno} has arguments that a copy cannot take")
@@ -233,7 +229,7 @@ def plan_loop(rw: "FunctionRewriter", loop: ast.For) -> PipelinePlan | NotPipeli
         covered = masked and tail.implied(mask)
         shrinking = not masked or tail.shrinks(mask)
         name = _name(statement, call, given)
-        loads.append(PipelinedLoad(name, call.lineno, call, statement, staged_of(rw, call), covered, shrinking))
+        loads.append(PipelinedLoad(name, call.lineno, call, statement, staged, covered, shrinking))
     schedule = copy_schedule(buffers) if copies else register_schedule(buffers)
     return PipelinePlan(
         loop,
@@ -251,6 +247,19 @@ def plan_loop(rw: "FunctionRewriter", loop: ast.For) -> PipelinePlan | NotPipeli
         tuple(rolled_back),
         frozenset(tail.assumed),
     )
+
+
+def _one_way(staged: list[Staged]) -> tuple[list[Staged], bool, int]:
+    """(how each load is staged, by copies, buffers): one mechanism and one depth for all loads of a loop.
+
+    Where Triton mixes copies with loads to registers, all of them go through registers, one slot less deep.
+    """
+    copies = all(s.copy != "registers" for s in staged)
+    if copies:
+        return staged, True, min(s.buffers for s in staged)
+    buffers = min(s.buffers if s.copy == "registers" else s.buffers - 1 for s in staged)
+    ways = [s if s.copy == "registers" else replace(s, copy="registers", stored=s.source) for s in staged]
+    return ways, False, max(1, buffers)
 
 
 def _bounds(rw, loop: ast.For) -> tuple[ast.expr | None, ast.expr, ast.expr | None] | None:

@@ -1,0 +1,186 @@
+"""What the planner makes of loops: read from a trace, with nothing compiled to machine code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from translator.frontend.launch import trace_launch
+from translator.pipeline.plan import NotPipelined, PipelinePlan, plan_loop  # noqa: F401
+from translator.rewrite.function import FunctionRewriter
+from translator.rewrite.unit import Unit
+from translator.source.launch_spec import LaunchSpec
+from translator.source.load import load_for_launch
+
+
+HEAD = """
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def step(acc, p, b_ptr, k, offs_k, offs_n, N):
+    \"\"\"One tile.\"\"\"
+    a = tl.load(p)
+    b = tl.load(b_ptr + (k + offs_k)[:, None] * N + offs_n[None, :])
+    return tl.dot(a, b, acc)
+
+
+@triton.jit
+def kernel(a_ptr, b_ptr, c_ptr, i_ptr, M, N, K, BLOCK: tl.constexpr):
+    offs_m = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    offs_n = tl.arange(0, BLOCK)
+    offs_k = tl.arange(0, BLOCK)
+    p = a_ptr + offs_m[:, None] * K + offs_k[None, :]
+    q = b_ptr + offs_k[:, None] * N + offs_n[None, :]
+    acc = tl.zeros((BLOCK, BLOCK), dtype=tl.float32)
+"""
+TAIL = """
+    tl.store(c_ptr + offs_m[:, None] * N + offs_n[None, :], acc.to(tl.float16))
+"""
+
+
+def plans(body: str, folder: Path, target: str = "gfx950", stages: int = 2):
+    path = folder / "kernel.py"
+    path.write_text(HEAD + body + TAIL)
+    pointers = {"a_ptr": "*fp16", "b_ptr": "*fp16", "c_ptr": "*fp16", "i_ptr": "*i32"}
+    sizes = dict.fromkeys(("M", "N", "K"), "i32")
+    attrs = dict.fromkeys(pointers, "DS") | dict.fromkeys(sizes, "D")
+    options = {"num_warps": 4, "num_stages": stages}
+    spec = LaunchSpec("t", "kernel", str(path), {**pointers, **sizes, "BLOCK": "constexpr"}, {"BLOCK": 64}, attrs, options)
+    launch = trace_launch(load_for_launch(spec).fn, spec, target)
+    unit = Unit(launch.trace, launch.anchors, launch.target, launch.num_warps, frozenset(pointers))
+    unit.staging = launch.staging
+    rewriter = FunctionRewriter(unit, launch.trace.frames[0], ())
+    rewriter.rewrite()
+    return rewriter.plans
+
+
+POINTERS = """
+    for k in range(0, tl.cdiv(K, BLOCK)):
+        a = tl.load(p, mask=offs_k[None, :] < K - k * BLOCK, other=0.0)
+        b = tl.load(q, mask=offs_k[:, None] < K - k * BLOCK, other=0.0)
+        acc = tl.dot(a, b, acc)
+        p += BLOCK
+        q += BLOCK * N
+"""
+
+
+def test_pointers_that_move(tmp_path: Path):
+    (plan,) = plans(POINTERS, tmp_path)
+    assert [load.name for load in plan.loads] == ["a", "b"]
+    assert all(load.covered and load.shrinking for load in plan.loads)
+    assert [w.name for w in plan.carried] == ["p", "q"] and plan.shared == () and plan.rolled_back == ()
+    assert (plan.schedule.mechanism, plan.schedule.buffers, plan.schedule.wait) == ("copies", 2, 0)
+
+
+@pytest.mark.parametrize("target, stages, mechanism, buffers", [
+    ("gfx950", 3, "copies", 3), ("gfx942", 2, "registers", 1), ("gfx942", 3, "registers", 2), ("gfx1100", 2, "registers", 1),
+    ("gfx1250", 2, "copies", 2),
+])  # fmt: skip
+def test_depth_and_mechanism_are_tritons(target, stages, mechanism, buffers, tmp_path: Path):
+    (plan,) = plans(POINTERS, tmp_path, target, stages)
+    assert (plan.schedule.mechanism, plan.schedule.buffers) == (mechanism, buffers)
+
+
+def test_num_stages_of_the_loop_wins(tmp_path: Path):
+    body = POINTERS.replace("range(0, tl.cdiv(K, BLOCK))", "tl.range(0, tl.cdiv(K, BLOCK), num_stages=4)")
+    (plan,) = plans(body, tmp_path)
+    assert plan.schedule.buffers == 4
+
+
+def test_a_mask_that_says_nothing_about_the_end_is_not_enough(tmp_path: Path):
+    body = POINTERS.replace("offs_k[None, :] < K - k * BLOCK", "offs_m[:, None] < M")
+    (plan,) = plans(body, tmp_path)
+    assert [load.covered for load in plan.loads] == [False, True]
+    body = POINTERS.replace("offs_k[None, :] < K - k * BLOCK", "offs_k[None, :] < K + 16 - k * BLOCK")
+    assert [load.covered for load in plans(body, tmp_path)[0].loads] == [False, True]
+    body = POINTERS.replace("offs_k[None, :] < K - k * BLOCK", "offs_k[None, :] < K - k * (BLOCK // 2)")
+    assert [load.covered for load in plans(body, tmp_path)[0].loads] == [False, True]
+
+
+def test_copies_beside_loads_to_registers_all_go_through_registers(tmp_path: Path):
+    body = POINTERS.replace("offs_k[None, :] < K - k * BLOCK", "offs_k[None, :] < K - 1 - k * BLOCK")
+    (plan,) = plans(body, tmp_path)
+    assert (plan.schedule.mechanism, plan.schedule.buffers) == ("registers", 1)
+    assert [load.staged.copy for load in plan.loads] == ["registers", "registers"]
+
+
+def test_what_both_sides_need_is_computed_twice(tmp_path: Path):
+    body = """
+    for k in range(0, K, BLOCK):
+        cols = k + offs_k
+        a = tl.load(a_ptr + offs_m[:, None] * K + cols[None, :], mask=cols[None, :] < K, other=0.0)
+        b = tl.load(b_ptr + cols[:, None] * N + offs_n[None, :], mask=cols[:, None] < K, other=0.0)
+        acc = tl.dot(a, b, acc)
+        acc = tl.where(cols[None, :] < M, acc, 0.0)
+"""
+    (plan,) = plans(body, tmp_path)
+    assert [w.name for w in plan.shared] == ["cols"] and plan.carried == ()
+    assert all(load.covered for load in plan.loads)
+
+
+def test_pointers_used_after_the_loop_are_moved_back(tmp_path: Path):
+    first, second = plans(POINTERS + POINTERS, tmp_path)
+    assert [s.target.id for s in first.rolled_back] == ["p", "q"]
+    assert second.rolled_back == ()
+
+
+def test_helpers_with_the_loads_are_put_into_the_loop(tmp_path: Path):
+    body = """
+    for k in range(0, K, BLOCK):
+        acc = step(acc, p, b_ptr, k, offs_k, offs_n, N)
+        p += BLOCK
+"""
+    (plan,) = plans(body, tmp_path)
+    assert [load.name for load in plan.loads] == ["a", "b"] and not any(load.covered for load in plan.loads)
+
+
+NOT = {
+    "an address depends on": """
+    for k in range(0, tl.cdiv(K, BLOCK)):
+        row = tl.load(i_ptr + k)
+        a = tl.load(a_ptr + (row + offs_m)[:, None] * K + offs_k[None, :])
+        b = tl.load(q)
+        acc = tl.dot(a, b, acc)
+""",
+    "moves and is used by what consumes the tiles": """
+    for k in range(0, tl.cdiv(K, BLOCK)):
+        a = tl.load(a_ptr + offs_m[:, None] * K + offs_k[None, :])
+        b = tl.load(b_ptr + offs_k[:, None] * N + offs_n[None, :])
+        acc = tl.dot(a, b, acc) + offs_k[None, :]
+        offs_k += BLOCK
+""",
+    "not a loop over a range": """
+    k = 0
+    while k < K:
+        a = tl.load(a_ptr + offs_m[:, None] * K + (k + offs_k)[None, :])
+        b = tl.load(b_ptr + (k + offs_k)[:, None] * N + offs_n[None, :])
+        acc = tl.dot(a, b, acc)
+        k += BLOCK
+""",
+}
+
+
+@pytest.mark.parametrize("reason", [r for r in NOT if "range" not in r])
+def test_what_cannot_run_ahead_says_why(reason: str, tmp_path: Path):
+    (plan,) = plans(NOT[reason], tmp_path)
+    assert isinstance(plan, NotPipelined) and plan.wanted and reason in plan.reason
+
+
+def test_while_loops_stay(tmp_path: Path):
+    assert plans(NOT["not a loop over a range"], tmp_path) == []
+
+
+def test_one_stage_means_no_pipeline(tmp_path: Path):
+    (plan,) = plans(POINTERS, tmp_path, stages=1)
+    assert isinstance(plan, NotPipelined) and not plan.wanted
+
+
+def test_the_plan_can_be_read(tmp_path: Path):
+    (plan,) = plans(POINTERS, tmp_path)
+    text = str(plan)
+    assert "`for k` pipelined, copies, 2 buffers" in text
+    assert "a (64, 64) -> LDS, tail masked by the load itself" in text
+    assert "steady state: wait for all but 0 groups, copy tile i + 1, read tile i from slot i % 2" in text
