@@ -145,6 +145,8 @@ class TailProof:
             return _add(a, b, -1 if isinstance(node.op, ast.Sub) else 1)
         if isinstance(node, ast.Subscript) and self._is_expansion(node):
             return self.polynomial(node.value)
+        if (inner := self._widened(node)) is not None:
+            return self.polynomial(inner)
         if isinstance(node, ast.Name):
             web = self.rw.webs.of_use.get(node)
             if is_index(self.rw, self.loop, node):
@@ -197,6 +199,14 @@ class TailProof:
             else self.polynomial(first.value)
         )
         return None if start is None else _add(start, {(INDEX,): by // step}, 1)
+
+    def _widened(self, node: ast.expr) -> ast.expr | None:
+        """`x` of `x.to(tl.int64)`, for a signed integer `x`."""
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "to":
+            return None
+        before, after = self.rw.fact(node.func.value), self.rw.fact(node)
+        kinds = [f.dtype if isinstance(f, TensorFact) else "" for f in (before, after)]
+        return node.func.value if kinds in (["int32", "int64"], ["int32", "int32"], ["int64", "int64"]) else None
 
     def _is_expansion(self, node: ast.Subscript) -> bool:
         fact = self.rw.fact(node.value)
