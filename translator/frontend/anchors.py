@@ -7,6 +7,7 @@ inlined functions the chain of calls. `read_anchors` parses the text (one operat
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from translator.frontend.trace import LOC_FILE
@@ -137,6 +138,13 @@ def locations_of(text: str) -> tuple[dict[str, str], list[tuple[Path, str]]]:
         if loc and (path := _path(loc.group(1), locs, memo)):
             located.append((path, _strip_loc(line)))
     return aliases, located
+
+
+def locations(text: str) -> Callable[[str], Path]:
+    """A function from location names (`#loc12`) of a printed module to paths of visits."""
+    locs = dict(m.groups() for line in text.splitlines() if (m := _LOC_DEF.match(line)))
+    paths: dict[str, Path] = {}
+    return lambda name: _path(name, locs, paths)
 
 
 def _strip_loc(line: str) -> str:

@@ -17,6 +17,7 @@ from translator.frontend.passes import (
     run_ttir_passes,
 )
 from translator.frontend.trace import Trace, trace_source
+from translator.memory.operands import OperandInLds, read_operands
 from translator.memory.staging import Staged, read_staging
 from translator.pipeline.inline import inline_tile_loads
 from translator.source.compile_arguments import compile_arguments
@@ -33,6 +34,7 @@ class TracedLaunch:
     options: dict[str, Any]
     staging: dict[tuple[int, ...], Staged] = field(default_factory=dict)
     buffer_atomics: frozenset[tuple[int, ...]] = frozenset()  # paths of atomics that Triton makes buffer operations
+    operands_in_lds: dict[tuple[int, ...], tuple[OperandInLds, ...]] = field(default_factory=dict)
 
 
 def trace_launch(fn: Any, spec: LaunchSpec, target: str, load_jit=None) -> TracedLaunch:
@@ -63,5 +65,5 @@ def _trace_once(fn: Any, spec: LaunchSpec, target: str, load_jit) -> TracedLaunc
         if "amdg.buffer_atomic_rmw" in final:
             buffer_atomics = frozenset(op.path for op in read_anchors(final).ops if op.name == "amdg.buffer_atomic_rmw")
     trace.module = trace.context = None
-    return TracedLaunch(spec, row, trace, anchors, parsed.num_warps, options, staging, buffer_atomics)
+    return TracedLaunch(spec, row, trace, anchors, parsed.num_warps, options, staging, buffer_atomics, read_operands(final))
 

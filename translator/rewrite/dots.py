@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.layout.model import Blocked, DotOperand, Layout, Mfma, Wmma
-from translator.rewrite import calls
+from translator.rewrite import calls, lds_operands
 from translator.rewrite.splice import operand
 from translator.rewrite.unit import refuse
 
@@ -86,9 +86,8 @@ class DotPlan:
         scaled = rw.placed(node, "tt.dot_scaled") or rw.placed(node, "amdg.dot_scaled")
         ops = placed or scaled or self._twins(rw, fa, fb)
         if not ops:
-            raise refuse(
-                rw.frame, node, "dot-eliminated", "Triton removes this `tl.dot`", "its result is not used on this target"
-            )
+            self._unplaced(rw, fa, fb)
+            return
         op = ops[0]
         self.scaled = ops[0].name != "tt.dot"
         types = [t for t in op.operands if isinstance(t.layout, DotOperand)]
@@ -99,6 +98,15 @@ class DotPlan:
         self.a_element, self.b_element = types[0].element, types[1].element
         self.acc_element = op.results[0].element
         self._adapt(rw, fa)
+
+    def _unplaced(self, rw, fa: TensorFact, fb: TensorFact) -> None:
+        """Triton removed this dot (its result is never used) and has no other like it: multiply-adds always exist."""
+        self.scaled = False
+        self.result = rw.default_layout(self.fact.shape)
+        self.a_layout, self.b_layout = DotOperand(0, self.result, 0), DotOperand(1, self.result, 0)
+        spelled = {gluon: mlir for mlir, gluon in ELEMENT.items()}
+        self.a_element, self.b_element = (spelled.get(DTYPE.get(f.dtype, ""), "f32") for f in (fa, fb))
+        self.acc_element = spelled.get(DTYPE[self.fact.dtype], "f32")
 
     def _twins(self, rw, fa: TensorFact, fb: TensorFact) -> list:
         """Dots of the same shapes elsewhere: Triton merged this one with an equal one, or dropped it as unused."""
@@ -168,7 +176,7 @@ def emit_dot(
 def _operand(rw, node: ast.expr, fact: TensorFact, element: str, layout: Layout) -> str:
     """The operand in the instruction's dtype and layout."""
     if DTYPE.get(fact.dtype) == ELEMENT[element]:
-        return rw.emit(node, layout)
+        return lds_operands.operand_through_lds(rw, node, layout) or rw.emit(node, layout)
     home = layout if rw.cheap(node) else rw.home(node)
     text = f"{operand(rw.emit(node, home))}.to(gl.{ELEMENT[element]})"
     return text if home == layout else rw.convert(text, layout)

@@ -22,7 +22,7 @@ from translator.frontend.trace import ConstFact, Frame, OpaqueFact, TensorFact, 
 from translator.layout.model import Blocked, Layout, Slice
 from translator.layout.names import LayoutNames
 from translator.pipeline import emit as pipeline
-from translator.rewrite import calls, contracts, descriptors, pointers
+from translator.rewrite import calls, contracts, descriptors, lds_operands, pointers
 from translator.rewrite.splice import SourceText, closed, operand, replace_spans
 from translator.rewrite.unit import Record, Unit, refuse
 from translator.rewrite.variables import WebState
@@ -797,10 +797,17 @@ class FunctionRewriter:
         state = self.states.get(web.index) if web else None
         if state is None:
             return []
-        return [
+        lines = [
             f"{self.names.variant(target.id, layout)} = {self.convert(target.id, layout)}"
             for layout in state.converted
         ]
+        if state.shared is not None:
+            lines.append(f"{self.shared_name(web)} = {lds_operands.allocation(self, target.id, state.shared)}")
+        return lines
+
+    def shared_name(self, web: Web) -> str:
+        """The variable of the LDS buffer that holds a copy of a variable."""
+        return pointers._fresh(self, f"{web.name}_smem", self.state(web))
 
     def tensor_assignment(self, s: ast.stmt, name: str, web: Web) -> None:
         state = self.state(web)

@@ -15,6 +15,7 @@ def rewrite_kernel(launch: TracedLaunch) -> EmittedKernel:
     )
     unit = Unit(launch.trace, launch.anchors, launch.target, launch.num_warps, small, buffer_atomics=launch.buffer_atomics)
     unit.staging = launch.staging
+    unit.operands_in_lds = launch.operands_in_lds
     rewriter = FunctionRewriter(unit, launch.trace.frames[0], ())
     text = rewriter.rewrite()
     return assemble(unit, rewriter, text)

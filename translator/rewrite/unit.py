@@ -40,6 +40,7 @@ class Unit:
     small_pointers: frozenset[str]  # kernel parameters whose storage is known to be within 2 GiB
     staging: dict[tuple[int, ...], Any] = field(default_factory=dict)  # Triton's staged loads by path of visits
     buffer_atomics: frozenset[tuple[int, ...]] = frozenset()
+    operands_in_lds: dict[tuple[int, ...], Any] = field(default_factory=dict)  # initialised LDS buffers by path of visits
     versions: dict[Any, Any] = field(default_factory=dict)  # finished helper versions by (frame, path, wants)
     helper_versions: list[Any] = field(default_factory=list)  # (rewriter, text) of every version made
     in_progress: list[Any] = field(default_factory=list)

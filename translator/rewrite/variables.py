@@ -39,6 +39,7 @@ class WebState:
     variants: list[Layout] = field(default_factory=list)
     converted: list[Layout] = field(default_factory=list)
     split: SplitPointer | None = None
+    shared: Layout | None = None  # of the LDS buffer that holds a copy for dots
     first_use: dict[Layout, tuple[int, int]] = field(default_factory=dict)
 
     def demand(self, layout: Layout, place: tuple[int, int]) -> bool:

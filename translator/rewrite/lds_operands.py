@@ -1,0 +1,111 @@
+"""Matrix operands through LDS where Triton takes them there: one allocation, read as often as there are dots.
+
+`tl.dot(x, ...)` and `tl.dot(..., tl.trans(x))` read the same buffer, the second one permuted.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from translator.frontend.trace import TensorFact
+from translator.layout.model import DotOperand, Layout
+from translator.memory.operands import OperandInLds
+from translator.rewrite import calls, dots
+
+if TYPE_CHECKING:
+    from translator.rewrite.function import FunctionRewriter
+
+
+def operand_through_lds(rw: "FunctionRewriter", node: ast.expr, layout: Layout) -> str | None:
+    """`node` in operand layout, read from LDS; None where Triton converts it in registers."""
+    if not isinstance(layout, DotOperand):
+        return None
+    value, transposed = _untransposed(rw, node)
+    found = _in_lds(rw, value)
+    if found is None:
+        return None
+    buffer = _buffer(rw, value, found)
+    if transposed:
+        buffer = f"{buffer}.permute([1, 0])"
+    return f"{buffer}.load({rw.names.spell(layout)})"
+
+
+def _untransposed(rw, node: ast.expr) -> tuple[ast.expr, bool]:
+    """The matrix under `.T`, `tl.trans(x)` and `tl.permute(x, (1, 0))`, and whether an odd number of them was there."""
+    transposed = False
+    while True:
+        inner = None
+        if isinstance(node, ast.Attribute) and node.attr == "T":
+            inner = node.value
+        elif isinstance(node, ast.Call):
+            callee = calls.callee_of(rw, node)
+            given = calls.bind(rw, node, callee) if callee is not None and callee.row is not None else {}
+            if given and callee.name in ("trans", "permute"):
+                inner = next(iter(given.values()))
+            elif given and callee.name in ("to", "cast") and callee.owner is not None:
+                fact = rw.tensor(callee.owner)
+                if fact is not None and fact == rw.tensor(node):  # a cast to the type it has
+                    node = callee.owner
+                    continue
+        if inner is None or (fact := rw.tensor(inner)) is None or fact.rank != 2:
+            return node, transposed
+        if isinstance(node, ast.Call) and rw.tensor(node).shape != fact.shape[::-1]:
+            return node, transposed
+        node, transposed = inner, not transposed
+
+
+def _in_lds(rw, value: ast.expr) -> OperandInLds | None:
+    fact = rw.tensor(value)
+    if fact is None:
+        return None
+    origins = [value]
+    if isinstance(value, ast.Name):
+        web = rw.webs.of_use.get(value)
+        if web is None or web.is_parameter:
+            return None
+        state = rw.state(web)
+        if state.cheap or state.split:
+            return None
+        origins = [n for d in web.definitions if (n := rw.definition_node(d)) is not None]
+    for origin in origins:
+        if origin in rw.staged:
+            return None  # a pipelined load has buffers of its own
+        for visit in rw.visits(origin):
+            for found in rw.unit.operands_in_lds.get((*rw.path, visit), ()):
+                if found.shape == fact.shape:
+                    return found
+    return None
+
+
+def _buffer(rw, value: ast.expr, found: OperandInLds) -> str:
+    """The expression of the filled buffer: a variable beside the value's own, or an allocation in place."""
+    web = rw.webs.of_use.get(value) if isinstance(value, ast.Name) else None
+    if web is not None and len(web.definitions) == 1 and _assigned(web.definitions[0]):
+        state = rw.state(web)
+        if state.home is None:
+            state.home = rw.web_home(web) or rw.default_layout(rw.tensor(value).shape)
+        rw.names.suggest(found.shared, f"{web.name.lower()}_shared", 1, value.lineno)
+        if state.shared is None:
+            state.shared = found.shared
+            rw.changed = True
+        if state.shared == found.shared:
+            return rw.shared_name(web)
+    text = rw.emit(value, rw.home(value))
+    return allocation(rw, text, found.shared, rw.tensor(value))
+
+
+def _assigned(definition) -> bool:
+    """Whether the definition is one statement after which a buffer can be filled."""
+    return isinstance(definition.node, (ast.Assign, ast.AnnAssign))
+
+
+def allocation(rw, text: str, shared, fact: TensorFact | None = None) -> str:
+    if text.isidentifier():
+        return f"gl.allocate_shared_memory({text}.dtype, {text}.shape, {rw.names.spell(shared)}, {text})"
+    assert fact is not None, f"bug in gluonize: no type for {text}"
+    dtype = dots.DTYPE[fact.dtype]
+    return f"gl.allocate_shared_memory(gl.{dtype}, {list(fact.shape)}, {rw.names.spell(shared)}, {text})"
+
+
+__all__ = ["allocation", "operand_through_lds"]
