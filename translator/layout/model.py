@@ -118,6 +118,10 @@ class SharedLayout(Layout):
         """The Gluon constructor."""
         raise NotImplementedError
 
+    def described(self) -> str:
+        """One line for the reader."""
+        raise NotImplementedError
+
 
 @dataclass(frozen=True)
 class Opaque(Layout):

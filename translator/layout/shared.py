@@ -30,6 +30,11 @@ class Swizzled(SharedLayout):
     def spelled(self) -> str:
         return f"gl.SwizzledSharedLayout({self.vec}, {self.per_phase}, {self.max_phase}, {lists(self.order)})"
 
+    def described(self) -> str:
+        if self.max_phase == 1:
+            return "LDS: rows one after the other."
+        return f"LDS: vectors of {self.vec} elements swizzled within each row against bank conflicts."
+
 
 @dataclass(frozen=True)
 class Padded(SharedLayout):
@@ -49,6 +54,11 @@ class Padded(SharedLayout):
             return f"gl.PaddedSharedLayout({lists(self.pairs)}, {lists(self.offsets)}, [], {lists(self.shape)})"
         return f"gl.PaddedSharedLayout.with_identity_for({lists(self.pairs)}, {lists(self.shape)}, {lists(self.order)})"
 
+    def described(self) -> str:
+        padding = ", ".join(f"{pad} elements after each {interval}" for interval, pad in self.pairs)
+        rows = ", rows permuted" if self.offsets and not _is_identity(self.offsets) else ""
+        return f"LDS: padded by {padding}{rows} against bank conflicts."
+
 
 @dataclass(frozen=True)
 class SharedLinear(SharedLayout):
@@ -60,6 +70,16 @@ class SharedLinear(SharedLayout):
 
     def spelled(self) -> str:
         return f"gl.SharedLinearLayout({lists(self.offsets)})"
+
+    def described(self) -> str:
+        return "LDS: columns rotated from row to row against bank conflicts."
+
+
+def _is_identity(offsets: Bases) -> bool:
+    """Whether the bases of each dimension come in ascending order, one dimension after the other."""
+    places = [(next(i for i, x in enumerate(basis) if x), max(basis)) for basis in offsets]
+    dims = list(dict.fromkeys(dim for dim, _ in places))
+    return places == sorted(places, key=lambda place: (dims.index(place[0]), place[1]))
 
 
 def rotating(vec: int, per_phase: int, max_phase: int, order: Ints, shape: Ints) -> SharedLinear:

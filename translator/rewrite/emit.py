@@ -9,7 +9,7 @@ from typing import Any
 
 import black
 
-from translator.layout.model import Blocked, DotOperand, Layout, Linear, Mfma, Wmma
+from translator.layout.model import Blocked, DotOperand, Layout, Linear, Mfma, SharedLayout, Wmma
 from translator.layout.names import definition
 from translator.rewrite.function import FunctionRewriter
 from translator.rewrite.unit import Record, Unit
@@ -129,6 +129,8 @@ def _body_start(tree: ast.FunctionDef, lines: list[str]) -> int:
 
 def describe(layout: Layout) -> str:
     """One line for the reader: what the layout spreads over what."""
+    if isinstance(layout, SharedLayout):
+        return layout.described()
     if isinstance(layout, Mfma):
         shape, warps = "x".join(map(str, layout.instr_shape)), " x ".join(map(str, layout.warps_per_cta))
         return f"Matrix cores: {shape} MFMA, warps {warps} over the tile."
