@@ -164,3 +164,11 @@ def test_bank_map_colours_by_bank():
     picture = draw_banks.bank_map(SharedMap(ROWS, (), (32, 32), 32), banks=32)
     rows = re.findall(r'data-bank="(\d+)"', picture)
     assert rows[:32] == [str(i) for i in range(32)] and rows[32:64] == rows[:32]
+
+
+def test_bank_map_of_a_column_major_tile_steps_down_by_words():
+    """Two 16-bit elements of a column share a word: the second box of a column is the next bank."""
+    columns = tuple((1 << i, 0) for i in range(5)) + tuple((0, 1 << i) for i in range(3))
+    picture = draw_banks.bank_map(SharedMap(columns, (), (32, 8), 16), banks=32)
+    found = re.findall(r"element \((\d+), (\d+)\): byte (\d+), bank (\d+)", picture)
+    assert [tuple(map(int, x)) for x in (found[0], found[1], found[8])] == [(0, 0, 0, 0), (0, 1, 64, 16), (2, 0, 4, 1)]

@@ -114,3 +114,13 @@ def test_drawing_keeps_the_order_of_events(text):
     for spans in slots.values():
         spans.sort()
         assert all(a[1] <= b[0] + 0.01 or a[2] == b[2] for a, b in zip(spans, spans[1:]))
+
+
+def test_rings_allocated_again_belong_to_the_later_loop():
+    """Two loops with a ring of the same name: each is drawn with its own, alike ones on one card."""
+    text = COPIES.format(**RIGHT)
+    body = text.split("\n", 3)[3]
+    loops = timelines(text + body.replace("NUM_BUFFERS, BLOCK, 64", "NUM_BUFFERS, BLOCK, 32"))
+    assert [[(r.name, r.shape) for r in loop.rings] for loop in loops] == [[("a_smem", "BLOCK x 64")], [("a_smem", "BLOCK x 32")]]
+    assert pipeline_section(timelines(text + body)).count('<div class="card">') == 1
+    assert pipeline_section(loops).count('<div class="card">') == 2

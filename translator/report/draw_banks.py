@@ -14,14 +14,17 @@ def bank_map(stored: SharedMap, banks: int) -> str:
     """The first rows of the tile, one box per 32-bit word, coloured by bank: equal colours in a column may conflict."""
     rows, columns = stored.shape[-2:] if len(stored.shape) > 1 else (1, stored.shape[0])
     per_word = max(1, 32 // stored.bits)
-    rows, words = min(rows, MAX_ROWS), min(columns // per_word, MAX_WORDS)
+    down = len(stored.shape) > 1 and bool(stored.offset[0][-2])  # the elements of a word lie in a column
+    row_step, column_step = (per_word, 1) if down else (1, per_word)
+    rows, words = min(rows // row_step, MAX_ROWS), min(columns // column_step, MAX_WORDS)
     margin_x, margin_y = 30.0, 16.0
-    parts = [svg.text(margin_x + w * _CELL, margin_y - 5, str(w * per_word), "axis") for w in range(0, words, 8)]
+    parts = [svg.text(margin_x + w * _CELL, margin_y - 5, str(w * column_step), "axis") for w in range(0, words, 8)]
     for row in range(rows):
         if row % 4 == 0:
-            parts.append(svg.text(margin_x - 5, margin_y + row * _CELL + 8, str(row), "axis", "end"))
+            parts.append(svg.text(margin_x - 5, margin_y + row * _CELL + 8, str(row * row_step), "axis", "end"))
         for word in range(words):
-            at = (0,) * (len(stored.shape) - 2) + ((row, word * per_word) if len(stored.shape) > 1 else (word * per_word,))
+            place = (row * row_step, word * column_step)
+            at = (0,) * (len(stored.shape) - 2) + place if len(stored.shape) > 1 else place[1:]
             byte = stored.byte(at)
             bank = byte // 4 % banks
             parts.append(
@@ -32,7 +35,7 @@ def bank_map(stored: SharedMap, banks: int) -> str:
                     y=margin_y + row * _CELL,
                     width=_CELL,
                     height=_CELL,
-                    fill=f"hsl({number_of(bank, banks)} 48% 58%)",
+                    fill=f"hsl({_hue(bank, banks)} 48% 58%)",
                     class_="word",
                     data_bank=bank,
                 )
@@ -40,7 +43,7 @@ def bank_map(stored: SharedMap, banks: int) -> str:
     return svg.picture(margin_x + words * _CELL + 2, margin_y + rows * _CELL + 2, parts, "bank of each word", "banks")
 
 
-def number_of(bank: int, banks: int) -> int:
+def _hue(bank: int, banks: int) -> int:
     """A hue that turns once over all banks."""
     return bank * 360 // banks
 

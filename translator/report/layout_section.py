@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from html import escape
 
 from translator.report import draw_banks, draw_layout
@@ -13,8 +12,8 @@ from translator.report.linear_map import SharedMap, bank_use
 LEAST_BYTES = 4
 
 
-def layouts_section(layouts: list[DrawnLayout], anchor: Callable[[DrawnLayout], str]) -> str:
-    """Cards of the layouts of registers; empty when there are none."""
+def layouts_section(layouts: list[tuple[DrawnLayout, str, str]]) -> str:
+    """Cards of the layouts of registers, given with their kernels and ids; empty when there are none."""
     if not layouts:
         return ""
     lead = (
@@ -22,10 +21,17 @@ def layouts_section(layouts: list[DrawnLayout], anchor: Callable[[DrawnLayout], 
         "are warps; in the corner on the right every box is one run of elements that a lane holds in consecutive registers, "
         "its lane and registers written in it. Rest on a box to see all that its lane holds.</p>"
     )
-    return lead + "".join(_card(layout, anchor(layout)) for layout in layouts if layout.held)
+    return lead + "".join(_card(*entry) for entry in layouts)
 
 
-def _card(layout: DrawnLayout, id: str) -> str:
+def _heading(layout: DrawnLayout, owner: str, id: str) -> str:
+    """The start of a card: name, kernels, constructor."""
+    name = escape(layout.name) or "<span class=soft>without a name</span>"
+    of = f" <span class=soft>of {escape(owner)}</span>" if owner else ""
+    return f'<div class="card" id="{escape(id)}"><h3>{name}{of}</h3><code class="spelled">{escape(layout.spelled)}</code>'
+
+
+def _card(layout: DrawnLayout, owner: str, id: str) -> str:
     held = layout.held
     assert held is not None
     rows, columns = draw_layout.as_rows(held.shape)
@@ -39,15 +45,14 @@ def _card(layout: DrawnLayout, id: str) -> str:
     ]
     whole = "the whole tile" if len(held.shape) < 3 else "the last two dimensions at 0"
     return (
-        f'<div class="card" id="{escape(id)}"><h3>{escape(layout.name) or "<span class=soft>without a name</span>"}</h3>'
-        f'<code class="spelled">{escape(layout.spelled)}</code>{_facts(facts)}<div class="drawings">'
+        f'{_heading(layout, owner, id)}{_facts(facts)}<div class="drawings">'
         f"<figure><figcaption>{whole}, {rows} x {columns}, by warp</figcaption>{draw_layout.overview(held)}</figure>"
         f"<figure><figcaption>its first {shown_rows} x {shown_columns} elements, by lane and register</figcaption>"
         f"{draw_layout.detail(held)}</figure></div></div>"
     )
 
 
-def lds_section(layouts: list[DrawnLayout], banks: int, anchor: Callable[[DrawnLayout], str]) -> str:
+def lds_section(layouts: list[tuple[DrawnLayout, str, str]], banks: int) -> str:
     """Cards of the tiles in LDS with their accesses; empty when there are none."""
     if not layouts:
         return ""
@@ -57,10 +62,10 @@ def lds_section(layouts: list[DrawnLayout], banks: int, anchor: Callable[[DrawnL
         'order): <span class="key served"></span>one word, <span class="key conflict"></span>several, a conflict that costs '
         "a cycle per further word.</p>"
     )
-    return lead + "".join(_lds_card(layout, banks, anchor(layout)) for layout in layouts if layout.stored)
+    return lead + "".join(_lds_card(*entry, banks) for entry in layouts)
 
 
-def _lds_card(layout: DrawnLayout, banks: int, id: str) -> str:
+def _lds_card(layout: DrawnLayout, owner: str, id: str, banks: int) -> str:
     stored = layout.stored
     assert stored is not None
     facts = [
@@ -68,11 +73,10 @@ def _lds_card(layout: DrawnLayout, banks: int, id: str) -> str:
         ("bytes of one slot", str(stored.size)),
         ("padding", "; ".join(f"{p} elements after every {i}" for i, p in stored.pairs) or "none"),
     ]
-    figures = [f"<figure><figcaption>bank of each word, first rows</figcaption>{draw_banks.bank_map(stored, banks)}</figure>"]
+    figures = [f"<figure><figcaption>bank of each word, from the tile's first element on</figcaption>{draw_banks.bank_map(stored, banks)}</figure>"]
     figures += [_access(a, stored, banks) for a in layout.accesses]
     return (
-        f'<div class="card" id="{escape(id)}"><h3>{escape(layout.name) or "<span class=soft>without a name</span>"}</h3>'
-        f'<code class="spelled">{escape(layout.spelled)}</code>{_facts(facts)}<div class="drawings">{"".join(figures)}</div></div>'
+        f'{_heading(layout, owner, id)}{_facts(facts)}<div class="drawings">{"".join(figures)}</div></div>'
     )
 
 

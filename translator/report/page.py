@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
@@ -51,13 +50,15 @@ class ReportData:
 def report_page(data: ReportData) -> str:
     """The whole report."""
     c = data.correspondence
-    drawn = _distinct(data.layouts.values())
-    links = {d.name: anchor(d) for d in drawn if d.name}
+    drawn = _distinct(data)
+    ids = _ids(drawn)
+    links = {d.layout.name: ids[d] for d in reversed(drawn) if d.layout.name}
+    banks = target_row(data.target).lds_banks
     loops = timelines("\n".join(c.result.lines))
     sections = [
         ("code", "Source and result", code_section(c, data.source_name, data.result_name, links, folded=False)),
-        ("layouts", "Layouts", layouts_section([d for d in drawn if d.held], anchor)),
-        ("lds", "LDS", lds_section([d for d in drawn if d.stored], target_row(data.target).lds_banks, anchor)),
+        ("layouts", "Layouts", layouts_section([(d.layout, d.owner, ids[d]) for d in drawn if d.layout.held])),
+        ("lds", "LDS", lds_section([(d.layout, d.owner, ids[d]) for d in drawn if d.layout.stored], banks)),
         ("pipeline", "Pipeline", pipeline_section(loops)),
         ("parity", "Against Triton", parity_section(data.checked, {k: u.checked for k, u in data.upstream.items()},
                                                     {k: u.reason for k, u in data.upstream.items()})),
@@ -74,18 +75,36 @@ def diff_page(c: Correspondence, source_name: str, result_name: str, target: str
     return _page(f"{source_name} → {result_name}", _heading(source_name, result_name, chips), sections)
 
 
-def anchor(layout: DrawnLayout) -> str:
-    """The id of a layout's card."""
-    return f"layout-{layout.name}" if layout.name else f"layout-{re.sub(r'[^A-Za-z0-9]+', '-', layout.spelled)[:60]}"
+@dataclass(frozen=True)
+class _Drawn:
+    """A layout to draw; owner: the kernels that have it, "" when the file has one kernel only."""
+
+    layout: DrawnLayout
+    owner: str
 
 
-def _distinct(groups: Iterable[tuple[DrawnLayout, ...]]) -> list[DrawnLayout]:
+def _distinct(data: ReportData) -> list[_Drawn]:
     """The layouts of all launches, each once; a name that means different layouts in two versions is shown twice."""
-    out: dict[tuple, DrawnLayout] = {}
-    for group in groups:
+    kernels = {entry.spec.id: entry.spec.kernel for entry in data.checked}
+    owners: dict[DrawnLayout, dict[str, None]] = {}
+    shapes: dict[tuple, DrawnLayout] = {}
+    for launch, group in data.layouts.items():
         for layout in group:
-            out.setdefault((layout.name, layout.spelled, layout.shape), layout)
-    return list(out.values())
+            first = shapes.setdefault((layout.name, layout.spelled, layout.shape), layout)
+            owners.setdefault(first, {})[kernels.get(launch, "")] = None
+    several = len(set(kernels.values())) > 1
+    return [_Drawn(layout, ", ".join(names) if several else "") for layout, names in owners.items()]
+
+
+def _ids(drawn: list[_Drawn]) -> dict[_Drawn, str]:
+    """An id for every card: `layout-a_load`, `layout-a_load-2`."""
+    out: dict[_Drawn, str] = {}
+    counts: dict[str, int] = {}
+    for d in drawn:
+        name = d.layout.name or re.sub(r"[^A-Za-z0-9]+", "-", d.layout.spelled)[:60]
+        counts[name] = counts.get(name, 0) + 1
+        out[d] = f"layout-{name}" + (f"-{counts[name]}" if counts[name] > 1 else "")
+    return out
 
 
 def _target_words(target: str) -> tuple[str, str]:

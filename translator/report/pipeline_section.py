@@ -17,11 +17,18 @@ def pipeline_section(loops: tuple[LoopTimeline, ...]) -> str:
         'way or waiting <span class="key"></span>issued, read or computed <span class="key wait"></span>wait. Equal numbers and '
         "colours are one tile.</p>"
     )
-    return lead + "".join(_card(loop) for loop in loops)
+    alike: dict[tuple, list[LoopTimeline]] = {}
+    for loop in loops:
+        rings = tuple((r.name, r.slots, r.shape) for r in loop.rings)
+        alike.setdefault((loop.index, rings, loop.schedule, loop.computes), []).append(loop)
+    return lead + "".join(_card(group) for group in alike.values())
 
 
-def _card(loop: LoopTimeline) -> str:
-    heading = f"<h3><code>for {escape(loop.index)}</code> in {escape(loop.function)}, line {loop.line}</h3>"
+def _card(group: list[LoopTimeline]) -> str:
+    """Loops that are pipelined alike share a card."""
+    loop = group[0]
+    places = ", ".join(f"{escape(x.function)} line {x.line}" for x in group)
+    heading = f"<h3><code>for {escape(loop.index)}</code> in {places}</h3>"
     s = loop.schedule
     if s is None:
         facts = ["not pipelined: every iteration waits for its own loads"]

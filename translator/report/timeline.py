@@ -77,7 +77,8 @@ def _timeline(
     functions: dict[str, ast.FunctionDef],
 ) -> LoopTimeline | None:
     calls = _calls(loop, functions, frozenset([function.name]))
-    used = tuple(r for r in rings if any(f"{r.name}.index(" in ast.unparse(c) for c in calls))
+    latest = {r.name: r for r in rings if r.line < loop.lineno}  # a name may be allocated again for a later loop
+    used = tuple(r for r in latest.values() if any(f"{r.name}.index(" in ast.unparse(c) for c in calls))
     names = [_called(c) for c in calls]
     loads = sum(name in _MEMORY for name in names)
     computes = any(name in _MATRIX for name in names)

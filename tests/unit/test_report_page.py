@@ -1,0 +1,88 @@
+"""How a page is put together: ids, owners, escaping, figures."""
+
+import dataclasses
+import re
+
+import pytest
+
+from translator.lowering.metrics import InstructionMix, KernelMetrics
+from translator.report.checks import Checked
+from translator.report.correspondence import correspond
+from translator.report.highlight import highlighted
+from translator.report.layout_job import DrawnLayout, constructor_key, layout_constants
+from translator.report.linear_map import DistributedMap
+from translator.report.page import ReportData, report_page
+from translator.report.parity_section import status_chips
+from translator.source.launch_spec import LaunchSpec
+
+HELD = DistributedMap(((1,), (2,)), ((4,), (8,)), ((16,),), (32,))
+METRICS = KernelMetrics(InstructionMix(insns=100, mma=8), 64, 0, 20, 0, 0, 0, 1024, 0, None, 4)
+
+
+@dataclasses.dataclass(frozen=True)
+class Compiled:
+    target: str
+    metrics: KernelMetrics
+
+
+def launch(name: str, kernel: str, ours: KernelMetrics = METRICS, validation: str = "validated") -> Checked:
+    spec = LaunchSpec(name, kernel)
+    return Checked(spec, Compiled("gfx942", ours), Compiled("gfx942", METRICS), (), {"status": validation})
+
+
+def drawn(name: str, spelled: str) -> DrawnLayout:
+    return DrawnLayout(name, spelled, (32,), "f32", ("32 f32",), HELD)
+
+
+def test_layouts_of_one_name_have_ids_of_their_own():
+    source = "@triton.jit\ndef k(p):\n    row = 1\n"
+    groups = {"1": (drawn("row", "gl.A"), drawn("col", "gl.C")), "2": (drawn("row", "gl.B"), drawn("col", "gl.C"))}
+    checked = (launch("1", "first"), launch("2", "second"))
+    page = report_page(ReportData(correspond(source, source), "a.py", "b.py", "gfx942", checked, groups))
+    assert re.findall(r'id="(layout-\w+(?:-\d)?)"', page) == ["layout-row", "layout-col", "layout-row-2"]
+    owners = re.findall(r"<h3>(\w+) <span class=soft>of ([^<]*)<", page)
+    assert owners == [("row", "first"), ("col", "first, second"), ("row", "second")]
+    assert '<a href="#layout-row">row</a> = ' in page
+
+
+def test_what_users_write_is_escaped():
+    source = '@triton.jit\ndef k(p):\n    x = "<script>alert(1)</script>" # <b> & more\n'
+    page = report_page(ReportData(correspond(source, source), "<a>.py", "b.py", "gfx942", assumptions=("n < 2 & m",)))
+    assert "<script>alert" not in page and "&lt;b&gt; &amp; more" in page and "<a>.py" not in page and "n &lt; 2 &amp; m" in page
+
+
+@pytest.mark.parametrize(
+    "validation, worse, words",
+    [
+        (["validated", "validated"], False, {"validated on the reference machine": "good", "no worse than Triton": "good"}),
+        (["validated", "mismatch"], False, {"computes something else than the source": "bad"}),
+        (["validated", "not_runnable"], True, {"validated for 1 of 2 launches": "warn", "worse than Triton in 1 of 2": "warn"}),
+        (["skipped", "skipped"], False, {"not validated": "warn"}),
+    ],
+)
+def test_chips_say_how_it_stands(validation, worse, words):
+    spilling = dataclasses.replace(METRICS, spill=9)
+    checked = (launch("1", "k", validation=validation[0]), launch("2", "k", spilling if worse else METRICS, validation[1]))
+    assert words.items() <= dict(status_chips(checked)).items()
+
+
+def test_highlighting_keeps_every_character():
+    text = 'def f(x):  # a < b\n    """Two\n    lines."""\n    return gl.load(x) + 1.5e3\n'
+    lines = highlighted(text, {"x": "layout-x"})
+    plain = [re.sub(r"<[^>]+>", "", line).replace("&lt;", "<").replace("&quot;", '"') for line in lines]
+    assert plain == text.splitlines()
+    assert '<i class="keyword">return</i>' in lines[3] and '<a href="#layout-x">x</a>' in lines[3]
+    assert lines[1].count('class="string"') == lines[2].count('class="string"') == 1
+
+
+def test_layout_constants_are_found_whatever_their_spelling():
+    text = """
+@gluon.jit
+def k(p):
+    mma: gl.constexpr = gl.amd.AMDMFMALayout(version=4, instr_shape=[32, 32, 16], transposed=True, warps_per_cta=[2, 2])
+    a_operand: gl.constexpr = gl.DotOperandLayout(0, mma, 8)
+    n: gl.constexpr = 4
+"""
+    found = layout_constants(text, "k")
+    mma = "gl.amd.AMDMFMALayout(4, [32,32,16], True, [2, 2])"
+    assert found == {constructor_key(mma): "mma", constructor_key(f"gl.DotOperandLayout(0, {mma}, k_width=8)"): "a_operand"}
