@@ -31,7 +31,7 @@ def explain_launches(request: TranslateRequest, stage: str) -> tuple[Explanation
     """One explanation per launch, given or derived. Raises: TranslationError for what is refused."""
     from translator.translate import planned_launches
 
-    launches, _, _ = planned_launches(request)
+    launches, *_ = planned_launches(request)
     return tuple(explain_launch(request, spec, stage) for spec in launches)
 
 
