@@ -73,11 +73,33 @@ class Read:
     loop: PipelinedLoop
     ring: Ring
 
-    def text(self, rw: "FunctionRewriter", layout: Layout) -> str:
-        slot = f"{self.ring.smem}.index({self.loop.slot})"
+    def slot(self) -> str:
+        return f"{self.ring.smem}.index({self.loop.slot})"
+
+    def text(self, rw: "FunctionRewriter", layout: Layout, tile: str = "") -> str:
+        """The tile in `layout`; `tile`: an expression for it in LDS, by default its slot."""
+        tile = tile or self.slot()
         if self.loop.copies and rw.unit.target.family == "cdna4":
-            return f"{_module(rw)}.load_shared_relaxed({slot}, {rw.names.spell(layout)})"
-        return f"{slot}.load({rw.names.spell(layout)})"
+            return f"{_module(rw)}.load_shared_relaxed({tile}, {rw.names.spell(layout)})"
+        return f"{tile}.load({rw.names.spell(layout)})"
+
+
+def permuted_read(rw: "FunctionRewriter", data: ast.expr, order: tuple[int, ...], layout: Layout) -> str | None:
+    """A staged tile with its dimensions permuted, read from LDS straight into `layout`; None for anything else."""
+    tile = ""
+    if isinstance(data, ast.Name):
+        definitions = rw.webs.reaching.get(data, [])
+        if len(definitions) != 1 or definitions[0].value not in rw.staged or not isinstance(definitions[0].node, ast.Assign):
+            return None
+        read = rw.staged[definitions[0].value]
+        if read.loop.plan.loop not in rw.loops:
+            return None
+        tile = "" if rw.state(rw.webs.of_use[data]).variants else data.id
+    elif data in rw.staged:
+        read = rw.staged[data]
+    else:
+        return None
+    return read.text(rw, layout, f"{tile or read.slot()}.permute({list(order)})")
 
 
 def prepare(rw: "FunctionRewriter") -> None:
@@ -410,7 +432,7 @@ def emit_statement(rw: "FunctionRewriter", s: ast.stmt) -> bool:
         else:
             rw.replace(s, _render(rw, made))
         return True
-    rw.plain_statement(s)
+    _consumer_statement(rw, s)
     fetched = _group(loop, s)
     if fetched:
         condition = _condition(rw, loop, loop.ahead)
@@ -423,6 +445,16 @@ def emit_statement(rw: "FunctionRewriter", s: ast.stmt) -> bool:
         else:
             rw.edits.append((end, end, "".join(indent + line for line in lines)))
     return True
+
+
+def _consumer_statement(rw: "FunctionRewriter", s: ast.stmt) -> None:
+    """A statement with staged loads; a tile that is only read permuted is named where it lies, in LDS."""
+    if isinstance(s, ast.Assign) and s.value in rw.staged and isinstance(s.targets[0], ast.Name):
+        web = rw.webs.of_definition[(s, s.targets[0].id)]
+        if not rw.state(web).variants and web.uses:
+            rw.replace(s.value, rw.staged[s.value].slot())
+            return
+    rw.plain_statement(s)
 
 
 def _group(loop: PipelinedLoop, s: ast.stmt) -> list[Ring]:
