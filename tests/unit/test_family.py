@@ -169,6 +169,21 @@ TAKEN = "    if C:\n        # why\n        x = 1\n        y = 2\n    z = 3\n"
 LEFT = f"    if C:\n        {REFUSED}\n    z = 3\n"
 
 
+def test_layout_constants_are_told_from_the_body():
+    names = {
+        "mma": "gl.amd.AMDMFMALayout(version=4)",
+        "a": "gl.PaddedSharedLayout.with_identity_for([[8, 8]], [8, 8], [1, 0])",
+        "b": "gl.BlockedLayout(\n        [1],\n        [64],\n    )",
+    }
+    text = function(
+        "".join(f"    # {n}\n    {n}: gl.constexpr = {v}\n" for n, v in names.items())
+        + "\n    N: gl.constexpr = f(C)\n"
+    )
+    parts = merge.split(text)
+    assert [c.name for c in parts.constants] == ["mma", "a", "b"] and parts.text() == text
+    assert parts.plain == function("\n    N: gl.constexpr = f(C)\n")
+
+
 @pytest.mark.parametrize("order", [1, -1], ids=["forward", "backward"])
 def test_merge_takes_the_branch_that_is_there(order):
     a, b = [function(TAKEN), function(LEFT)][::order]

@@ -20,10 +20,10 @@ from translator.rewrite.configuration import Configuration, Key, any_of, common_
 from translator.rewrite.unit import Record
 
 _UNTRANSLATED = "was in no translated launch"
-_LAYOUT = re.compile(r"\bgl\.(?:amd\.)?\w*Layout\(")
+_LAYOUT = re.compile(r"\bgl\.(?:amd\.)?\w*Layout(?:\.\w+)?\(")
 # Layouts that fit one shape only.
 _SHAPED = re.compile(
-    r"\bgl\.(?:DistributedLinearLayout|DotOperandLayout|amd\.AMD(?:MFMA|WMMA)Layout|PaddedSharedLayout|SharedLinearLayout)\("
+    r"\bgl\.(?:DistributedLinearLayout|DotOperandLayout|amd\.AMD(?:MFMA|WMMA)Layout|PaddedSharedLayout|SharedLinearLayout)(?:\.\w+)?\("
 )
 # Layouts that fit one element type only.
 _MATRIX = re.compile(r"\bgl\.(?:DotOperandLayout|amd\.AMD(?:MFMA|WMMA)Layout)\(")

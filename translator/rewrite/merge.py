@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from translator.rewrite.contracts import is_untranslated
 from translator.rewrite.splice import SourceText, replace_spans
 
+_LAYOUT = re.compile(r"gl\.(?:amd\.)?\w*Layout(?:\.\w+)?")
+
 
 @dataclass(frozen=True)
 class LayoutConstant:
@@ -94,8 +96,7 @@ def _is_layout(statement: ast.stmt) -> bool:
         and isinstance(statement.target, ast.Name)
         and ast.unparse(statement.annotation) == "gl.constexpr"
         and isinstance(statement.value, ast.Call)
-        and ast.unparse(statement.value.func).startswith("gl.")
-        and ast.unparse(statement.value.func).endswith("Layout")
+        and _LAYOUT.fullmatch(ast.unparse(statement.value.func)) is not None
     )
 
 
