@@ -23,6 +23,7 @@ help:
 	@echo 'make test      set up and run the tests'
 	@echo 'make test-all  the tests, each fixture compiled for every target'
 	@echo 'make golden    rewrite fixtures/*/golden and show what changed'
+	@echo 'make docs      build the documentation site into build/site'
 	@echo 'make lint      check formatting'
 	@echo 'make setup     only set up $(VENV)'
 	@echo 'make clean     remove $(VENV) and the demo output'
@@ -54,6 +55,12 @@ test: $(STAMP)
 .PHONY: test-all
 test-all: $(STAMP)
 	$(BIN)/python -m pytest $(WORKERS) --all-targets $(PYTEST_ARGS)
+
+.PHONY: docs
+docs: $(STAMP)
+	$(BIN)/python docs/generate_reference.py
+	$(BIN)/python -m mkdocs build --strict --quiet
+	@echo 'the site is in build/site: open build/site/index.html'
 
 .PHONY: lint
 lint: $(STAMP)

@@ -87,7 +87,10 @@ def targets_page() -> str:
 
 
 def _matrix(row: Target) -> list[str]:
-    out = ["| instruction | M x N x K | operands | accumulator | k_width | cycles | source |", "|---|---|---|---|---|---|---|"]
+    out = [
+        "| instruction | M x N x K | operands | accumulator | k_width | cycles | source |",
+        "|---|---|---|---|---|---|---|",
+    ]
     for m in row.matrix:
         cells = (m.kind, " x ".join(map(str, m.shape)), ", ".join(m.dtypes), ", ".join(m.accumulators), m.k_width,
                  "not published" if m.cycles is None else m.cycles, m.source)  # fmt: skip

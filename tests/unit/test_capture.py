@@ -112,7 +112,8 @@ def test_each_specialization_once_and_every_configuration(captured):
     specs, printed, _ = captured
     assert [spec.kernel for spec in specs] == ["scale", "scale", "tuned", "tuned", "pairs", "scale"]
     assert "9 launches (recorded, not run), 6 different" in printed
-    assert [spec.options for spec in specs[2:4]] == [{"num_warps": 2}, {"num_warps": 8}]
+    config = {"num_ctas": 1, "num_stages": 3}  # the defaults of triton.Config, which are options of its launches
+    assert [spec.options for spec in specs[2:4]] == [{"num_warps": 2, **config}, {"num_warps": 8, **config}]
     assert [spec.constexprs for spec in specs[2:4]] == [{"EVEN": True, "BLOCK": 256}, {"EVEN": True, "BLOCK": 512}]
     assert {spec.source for spec in specs} == {"prog.py"}
 
@@ -191,18 +192,14 @@ def test_a_program_that_does_not_exist(tmp_path):
 
 
 def test_modules_and_setup_code_that_asks_for_the_device(tmp_path):
-    (tmp_path / "mod.py").write_text(
-        textwrap.dedent(
-            """
+    (tmp_path / "mod.py").write_text(textwrap.dedent("""
             import numpy as np, triton, triton.language as tl
             TARGET = triton.runtime.driver.active.get_current_target()
             @triton.jit
             def fill(x_ptr, BLOCK: tl.constexpr):
                 tl.store(x_ptr + tl.arange(0, BLOCK), 1.0)
             fill[(1,)](np.zeros(16, np.float16), BLOCK=16)
-            """
-        )
-    )
+            """))
     command = [sys.executable, "-m", "translator.cli", "capture", "-m", "mod", "-o", "out.json"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr

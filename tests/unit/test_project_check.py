@@ -56,7 +56,10 @@ def translate(*arguments):
 
 
 def write_launches(folder, **changes):
-    data = {"version": 1, "launches": [{**LAUNCH, **changes}, {**LAUNCH, "id": "other", "kernel": "other_kernel", "source": "other.py"}]}
+    data = {
+        "version": 1,
+        "launches": [{**LAUNCH, **changes}, {**LAUNCH, "id": "other", "kernel": "other_kernel", "source": "other.py"}],
+    }
     (folder / "l.json").write_text(json.dumps(data))
 
 
@@ -162,7 +165,9 @@ def test_windows_line_ends_change_nothing(project, capsys, monkeypatch):
 
 
 def test_missing_outputs_and_gone_sources(project, capsys):
-    (project / "gluonize.toml").write_text('sources = ["scale.py"]\ntargets = ["gfx942", "gfx950"]\nlaunches = "l.json"\n')
+    (project / "gluonize.toml").write_text(
+        'sources = ["scale.py"]\ntargets = ["gfx942", "gfx950"]\nlaunches = "l.json"\n'
+    )
     status, printed = check(capsys)
     assert status == 1 and "scale_gfx950.py: missing" in printed and "1 current, 1 missing" in printed
     assert check(capsys, "nowhere.py")[0] == 2
@@ -297,7 +302,9 @@ class TestUpdate:
         assert "gl.where(places > 3, y, x)" in text and "offsets >" not in text
 
     def test_translate_without_arguments_does_what_the_configuration_says(self, project, capsys):
-        (project / "gluonize.toml").write_text('sources = ["scale.py"]\ntargets = ["gfx942", "gfx1100"]\nlaunches = "l.json"\n')
+        (project / "gluonize.toml").write_text(
+            'sources = ["scale.py"]\ntargets = ["gfx942", "gfx1100"]\nlaunches = "l.json"\n'
+        )
         assert run(["translate", "--no-compile"]) == 0
         assert capsys.readouterr().out == "scale_gfx1100.py: written\n"
         edit(OUT, "# The tail", "# the tail")

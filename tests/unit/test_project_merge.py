@@ -39,7 +39,12 @@ SCENARIOS = {
         [],
     ),
     "new argument by hand, another by the source": (
-        [("    NUM_BUFFERS: gl.constexpr = 2,\n", "    NUM_BUFFERS: gl.constexpr = 2,\n    SWIZZLE: gl.constexpr = 0,\n")],
+        [
+            (
+                "    NUM_BUFFERS: gl.constexpr = 2,\n",
+                "    NUM_BUFFERS: gl.constexpr = 2,\n    SWIZZLE: gl.constexpr = 0,\n",
+            )
+        ],
         [ARGUMENT],
         ["    SWIZZLE: gl.constexpr = 0,\n", "M, N, K, scale,"],
         [],
@@ -95,7 +100,12 @@ SCENARIOS = {
         ["92eff5b8fe5f"],
     ),
     "instruction scheduling added in the loop": (
-        [("        acc = cdna4.mfma(a, b, acc)\n", "        gl.amd.sched_barrier(0)\n        acc = cdna4.mfma(a, b, acc)\n")],
+        [
+            (
+                "        acc = cdna4.mfma(a, b, acc)\n",
+                "        gl.amd.sched_barrier(0)\n        acc = cdna4.mfma(a, b, acc)\n",
+            )
+        ],
         [("acc = cdna4.mfma(a, b, acc)\n", "acc = cdna4.mfma(b, a, acc)\n")],
         ["        gl.amd.sched_barrier(0)\n        acc = cdna4.mfma(b, a, acc)\n"],
         [],

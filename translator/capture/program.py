@@ -11,7 +11,14 @@ from typing import Any
 
 
 def run_program(
-    program: str, arguments: list[str], out: str, *, is_module: bool, kernels: tuple[str, ...], launch: bool, report: str
+    program: str,
+    arguments: list[str],
+    out: str,
+    *,
+    is_module: bool,
+    kernels: tuple[str, ...],
+    launch: bool,
+    report: str,
 ) -> None:
     """Run a script (or module) as `python program arguments...` would, and write what it launched.
 

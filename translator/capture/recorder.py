@@ -117,7 +117,9 @@ class Recorder:
         out = {}
         for name, value in given.items():
             if name not in known:
-                self.note(f"{fn.fn.__qualname__}: the launch option {name} is not one of Triton's AMD backend: left out")
+                self.note(
+                    f"{fn.fn.__qualname__}: the launch option {name} is not one of Triton's AMD backend: left out"
+                )
             elif isinstance(value, (bool, int, float, str)):
                 out[name] = value
         return out

@@ -14,13 +14,29 @@ app = typer.Typer(
     epilog="Exit status: 0 done, 1 a check failed, 2 refused or bad input, 3 a bug in gluonize, 130 interrupted.",
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    add_completion=False,
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 TARGET_HELP = "Architecture such as gfx950; several separated by commas, or all."
-Targets = Annotated[str, typer.Option("-t", "--target", metavar="TARGET", help=TARGET_HELP)]
+
+
+def complete_target(incomplete: str) -> list[str]:
+    """Names for `-t` while it is typed: the last of several that are separated by commas."""
+    from rules.targets import TARGETS
+
+    before, comma, last = incomplete.rpartition(",")
+    names = [*TARGETS, *(() if comma else ("all",))]
+    return [f"{before}{comma}{name}" for name in names if name.startswith(last) and name not in before.split(",")]
+
+
+def complete_color(incomplete: str) -> list[str]:
+    return [word for word in ("auto", "always", "never") if word.startswith(incomplete)]
+
+
+Targets = Annotated[
+    str, typer.Option("-t", "--target", metavar="TARGET", help=TARGET_HELP, autocompletion=complete_target)
+]
 Kernels = Annotated[
     Optional[list[str]], typer.Option("-k", "--kernel", metavar="NAME", help="Only this kernel; may be repeated.")
 ]
@@ -63,7 +79,9 @@ def global_options(
     context: typer.Context,
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Print every choice and full tables.")] = False,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print diagnostics only.")] = False,
-    color: Annotated[str, typer.Option("--color", metavar="WHEN", help="auto, always or never.")] = "auto",
+    color: Annotated[
+        str, typer.Option("--color", metavar="WHEN", help="auto, always or never.", autocompletion=complete_color)
+    ] = "auto",
     version: Annotated[
         bool, typer.Option("--version", help="Print version numbers and leave.", is_eager=True, callback=_print_version)
     ] = False,
@@ -87,7 +105,10 @@ def required_target(target: str | None) -> str:
 @app.command()
 def translate(
     context: typer.Context,
-    target: Annotated[Optional[str], typer.Option("-t", "--target", metavar="TARGET", help=TARGET_HELP)] = None,
+    target: Annotated[
+        Optional[str],
+        typer.Option("-t", "--target", metavar="TARGET", help=TARGET_HELP, autocompletion=complete_target),
+    ] = None,
     source: Annotated[
         Optional[str],
         typer.Argument(
@@ -223,7 +244,9 @@ def parity(
 
 
 Timeout60 = Annotated[float, typer.Option("--timeout", metavar="SECONDS", help="Limit for one compiler job.")]
-OneTarget = Annotated[Optional[str], typer.Option("-t", "--target", metavar="TARGET", help="Architecture such as gfx950.")]
+OneTarget = Annotated[
+    Optional[str], typer.Option("-t", "--target", metavar="TARGET", help="Architecture such as gfx950.")
+]
 
 
 @app.command()
@@ -302,7 +325,9 @@ def explain(
     target: Annotated[str, typer.Option("-t", "--target", metavar="TARGET", help="Architecture such as gfx950.")],
     launches: Launches = None,
     kernel: Kernels = None,
-    line: Annotated[Optional[int], typer.Option("--line", min=1, metavar="N", help="Only this line of the source.")] = None,
+    line: Annotated[
+        Optional[int], typer.Option("--line", min=1, metavar="N", help="Only this line of the source.")
+    ] = None,
     after: Annotated[
         str, typer.Option("--after", metavar="STAGE", help="State after trace, layout, staging, pipeline or rewrite.")
     ] = "rewrite",
@@ -389,9 +414,7 @@ def capture(
     arguments: Annotated[
         Optional[list[str]], typer.Argument(metavar="[-- ARGS]...", help="Arguments of the program.")
     ] = None,
-    out: Annotated[
-        str, typer.Option("-o", "--out", metavar="FILE", help="Launch file to write.")
-    ] = "launches.json",
+    out: Annotated[str, typer.Option("-o", "--out", metavar="FILE", help="Launch file to write.")] = "launches.json",
     module: Annotated[bool, typer.Option("-m", "--module", help="PROGRAM is a module, as in python -m.")] = False,
     kernel: Kernels = None,
     launch: Annotated[

@@ -53,7 +53,9 @@ def run_capture(
             if done.returncode >= 0:
                 raise InternalError(f"the recording process left with status {done.returncode}") from None
             why = f"it was ended by signal {-done.returncode}"
-            raise TranslationError(Diagnostic("capture", "the program did not end by itself", program, why=why)) from None
+            raise TranslationError(
+                Diagnostic("capture", "the program did not end by itself", program, why=why)
+            ) from None
     launches = merged(before, found["specs"])
     for note in found["notes"]:
         print(f"note: {note}", file=sys.stderr)

@@ -74,9 +74,7 @@ def _elsewhere(paths: Sequence[str], covered: set[str]) -> Iterator[ProjectFile]
             yield from_provenance(file)
 
 
-def states_of(
-    files: Sequence[ProjectFile], jobs: int, timeout: float, cache: ContentCache
-) -> Iterator[FileState]:
+def states_of(files: Sequence[ProjectFile], jobs: int, timeout: float, cache: ContentCache) -> Iterator[FileState]:
     """The state of every file, in order; child processes start only when digests leave something open."""
     settled: dict[int, FileState] = {}
     for index, file in enumerate(files):
@@ -163,7 +161,9 @@ class _Printer:
             self.say("no generated files to check")
             return
         counts = {name: sum(state.state == name for state in states) for name in dict.fromkeys(s.state for s in states)}
-        self.say(f"{len(states)} generated file{'s' * (len(states) != 1)}: {', '.join(f'{n} {s}' for s, n in counts.items())}")
+        self.say(
+            f"{len(states)} generated file{'s' * (len(states) != 1)}: {', '.join(f'{n} {s}' for s, n in counts.items())}"
+        )
         if any(fails(state, self.allow_edits) and state.state in ("outdated", "missing") for state in states):
             self.say("bring them up to date with: gluonize update")
         if any(fails(state, self.allow_edits) and state.state == "edited" for state in states):

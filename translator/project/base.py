@@ -28,9 +28,7 @@ class Base:
     exact: bool = True
 
 
-def find_base(
-    generated: GeneratedFile, cache: ContentCache, regenerate: Callable[[ProjectFile], str]
-) -> Base | None:
+def find_base(generated: GeneratedFile, cache: ContentCache, regenerate: Callable[[ProjectFile], str]) -> Base | None:
     """The text that `generated` was before it was edited; None when it is nowhere."""
     wanted = generated.provenance.output
     if not generated.edited:

@@ -95,7 +95,9 @@ def changes(file: ProjectFile, generated: GeneratedFile | None) -> tuple[str, ..
     if was.target != file.target:
         out.append(f"it was made for {was.target}, not {file.target}")
     if was.options != file.options:
-        out.append(f"it was made with options {' '.join(was.options) or 'none'}, not {' '.join(file.options) or 'none'}")
+        out.append(
+            f"it was made with options {' '.join(was.options) or 'none'}, not {' '.join(file.options) or 'none'}"
+        )
     if was.version != __version__:
         out.append(f"it was made by gluonize {was.version}; this is {__version__}")
     if was.triton != triton_version():

@@ -77,7 +77,9 @@ def read_config(path: str) -> Config:
     """Parse and check a configuration. Raises: TranslationError with one diagnostic per problem, all of them located."""
     if _toml() is None:
         why = "this Python has no TOML parser"
-        raise TranslationError(Diagnostic("config-unreadable", "cannot read it", path, why=why, help="pip install tomli"))
+        raise TranslationError(
+            Diagnostic("config-unreadable", "cannot read it", path, why=why, help="pip install tomli")
+        )
     text = _text(path)
     try:
         data = _toml().loads(text)
@@ -101,7 +103,9 @@ def _text(path: str) -> str:
         return Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        raise TranslationError(Diagnostic("config-unreadable", "cannot read the configuration", path, why=why)) from None
+        raise TranslationError(
+            Diagnostic("config-unreadable", "cannot read the configuration", path, why=why)
+        ) from None
 
 
 def _toml() -> Any:
@@ -186,16 +190,23 @@ class _Reader:
             if value is not None:
                 self.pattern(name, value, place)
         if isinstance(output, str) and len(targets) > 1 and "{target}" not in output:
-            self.report(f"output {output!r} is one file for {len(targets)} targets", "output", where, "put {target} in it")
+            self.report(
+                f"output {output!r} is one file for {len(targets)} targets", "output", where, "put {target} in it"
+            )
         edits, place = get("edits")
         if edits not in (None, *EDITS):
             self.report(f"edits = {edits!r}: expected one of {', '.join(EDITS)}", "edits", place)
-        options = {**self.table("options", main.get("options"), None), **self.table("options", table.get("options"), index)}
+        options = {
+            **self.table("options", main.get("options"), None),
+            **self.table("options", table.get("options"), index),
+        }
         words = self.words(options, index if "options" in table else None)
         kernels, exclude = self.texts("kernels", *get("kernels")), self.texts("exclude", *get("exclude"))
         if len(self.problems) > before:
             return None
-        return Entry(sources, exclude, targets, launches, kernels, output, words, edits or EDITS[0], self.line("", index))
+        return Entry(
+            sources, exclude, targets, launches, kernels, output, words, edits or EDITS[0], self.line("", index)
+        )
 
     def texts(self, name: str, value: Any, index: int | None) -> tuple[str, ...]:
         value = [value] if isinstance(value, str) else value

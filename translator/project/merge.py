@@ -138,7 +138,9 @@ def _merged_line(base: str, mine: str, theirs: str) -> str | None:
     if not whole.conflict:
         return whole.merged[0]
     pieces = merge_sequences(*(_WORD.findall(text) for text in (base, mine, theirs)))
-    if any(piece.conflict for piece in pieces) or not any(p.mine == p.theirs and p.base[0].strip() for p in pieces if p.base):
+    if any(piece.conflict for piece in pieces) or not any(
+        p.mine == p.theirs and p.base[0].strip() for p in pieces if p.base
+    ):
         return None
     return "".join(word for piece in pieces for word in piece.merged)
 

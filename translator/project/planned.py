@@ -109,7 +109,9 @@ def _configured(config: Config, entry: Entry, source: str, target: str) -> Proje
 
 def _sources(config: Config, entry: Entry) -> list[str]:
     """The sources of an entry, relative to the configuration; what gluonize generated itself is no source."""
-    excluded = {path for pattern in entry.exclude for path in glob.glob(pattern, root_dir=config.folder, recursive=True)}
+    excluded = {
+        path for pattern in entry.exclude for path in glob.glob(pattern, root_dir=config.folder, recursive=True)
+    }
     found: dict[str, None] = {}
     for pattern in entry.sources:
         if not pattern.endswith(".py") and not glob.has_magic(pattern):  # a module
@@ -134,7 +136,9 @@ def discover(folder: str = os.curdir) -> tuple[ProjectFile, ...]:
     """The files under `folder` that say they were generated: those git knows or would add, else all."""
     paths = _with_git(folder)
     if paths is None:
-        paths = [os.path.join(root, name) for root, _, names in os.walk(folder) for name in names if name.endswith(".py")]
+        paths = [
+            os.path.join(root, name) for root, _, names in os.walk(folder) for name in names if name.endswith(".py")
+        ]
     files = [file for path in sorted(paths) if (file := _generated(os.path.normpath(path)))]
     return tuple(map(from_provenance, files))
 

@@ -68,7 +68,9 @@ def provenance_of(request: TranslateRequest, output: str, launches: str | None, 
     source = relative(request.source, output) if is_path(request.source) else request.source
     own = os.path.realpath(main) if main else ""
     uses = tuple(
-        (relative(path, output), digest) for path, digest in reads.files if is_users(path) and os.path.realpath(path) != own
+        (relative(path, output), digest)
+        for path, digest in reads.files
+        if is_users(path) and os.path.realpath(path) != own
     )
     return Provenance(
         source=source,

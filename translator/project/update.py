@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from translator.cli.output_file import write_whole
+from translator.cli.output_file import make_folder, write_whole
 from translator.cli.translate_plan import PlannedFile, TranslateOptions
 from translator.cli.translate_run import FileReport, checked_report, process_file, write_output
 from translator.diagnostics import Diagnostic, TranslationError
@@ -46,7 +46,12 @@ class Updated:
 
 
 def update_file(
-    file: ProjectFile, options: TranslateOptions, pool: WorkerPool, cache: ContentCache, merge: bool, use_git: bool = True
+    file: ProjectFile,
+    options: TranslateOptions,
+    pool: WorkerPool,
+    cache: ContentCache,
+    merge: bool,
+    use_git: bool = True,
 ) -> Updated:
     """Update one file. merge False: refuse files that were edited by hand instead."""
     try:
@@ -63,9 +68,12 @@ def update_file(
         if generated is not None and generated.edited and not same_text(generated.bare, without_line(report.text)):
             if not merge:
                 help = f"gluonize update {file.output} merges the edits with the new translation"
-                found = Diagnostic("edited", "this file was edited by hand and is not overwritten", file.output, help=help)
+                found = Diagnostic(
+                    "edited", "this file was edited by hand and is not overwritten", file.output, help=help
+                )
                 return Updated(file, "refused", diagnostics=(found,))
             return _merge(file, generated, report, options, pool, cache, use_git)
+        make_folder(os.path.dirname(file.output) or os.curdir)
         checked = write_output(_generate(file, options, pool))
         if checked.output is None:
             return Updated(file, "failed", checked, diagnostics=_problems(checked), notes=checked.notes)
@@ -88,7 +96,9 @@ def _adopt(file: ProjectFile, report: FileReport) -> Updated:
         return Updated(file, "written", report)
     why = "without the line `# gluonize: ...` it cannot be told from a file that was written by hand"
     help = "move it away and run gluonize update again"
-    found = Diagnostic("no-provenance", "there is a file that does not say what it was made from", file.output, why=why, help=help)
+    found = Diagnostic(
+        "no-provenance", "there is a file that does not say what it was made from", file.output, why=why, help=help
+    )
     return Updated(file, "refused", diagnostics=(found,))
 
 
