@@ -18,6 +18,8 @@ from translator.report.pipeline_section import pipeline_section
 from translator.report.timeline import timelines
 
 FOLDER = Path(__file__).parent
+# Lines of a translation above which the report folds unchanged ones from the start.
+LONG = 600
 
 
 @dataclass(frozen=True)
@@ -53,10 +55,11 @@ def report_page(data: ReportData) -> str:
     drawn = _distinct(data)
     ids = _ids(drawn)
     links = {d.layout.name: ids[d] for d in reversed(drawn) if d.layout.name}
+    long = len(c.result.lines) > LONG
     banks = target_row(data.target).lds_banks
     loops = timelines("\n".join(c.result.lines))
     sections = [
-        ("code", "Source and result", code_section(c, data.source_name, data.result_name, links, folded=False)),
+        ("code", "Source and result", code_section(c, data.source_name, data.result_name, links, folded=long)),
         ("layouts", "Layouts", layouts_section([(d.layout, d.owner, ids[d]) for d in drawn if d.layout.held])),
         ("lds", "LDS", lds_section([(d.layout, d.owner, ids[d]) for d in drawn if d.layout.stored], banks)),
         ("pipeline", "Pipeline", pipeline_section(loops)),

@@ -34,7 +34,7 @@ _PIPELINE = re.compile(
     r"wait_group|commit_group|async_wait|\bwait_\w+\(|NUM_BUFFERS|num_buffers|mbarrier|warp_specialize|sched_barrier"
     r"|warp_pipeline|\bgl\.barrier\(|\b\w*ahead\b|slot\b"
 )
-_GUARD = re.compile(r"gl\.static_assert\(|add_pre_run_hook|^raise\b")
+_GUARD = re.compile(r"gl\.static_assert\(|gl\.assume\(|add_pre_run_hook|^raise\b")
 _PIPELINE_COMMENT = re.compile(r"prologue|steady state|epilogue|commit group|in flight|drain|slot\b", re.I)
 _STAGING_COMMENT = re.compile(r"\bLDS\b|shared memory|buffer", re.I)
 

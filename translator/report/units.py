@@ -6,6 +6,7 @@ Units are what a reviewer compares. Every non-blank line of a text belongs to ex
 from __future__ import annotations
 
 import ast
+import copy
 import re
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -48,9 +49,14 @@ class Unit:
 
     @cached_property
     def value_words(self) -> dict[str, int]:
-        """The words of what a statement assigns."""
-        value = getattr(self.node, "value", None)
-        return words_of(_TRITON_ALIAS.sub("gl.", ast.unparse(value))) if isinstance(value, ast.AST) else {}
+        """The words of what a statement assigns, layouts left out."""
+        value = copy.deepcopy(getattr(self.node, "value", None))
+        if not isinstance(value, ast.AST):
+            return {}
+        for call in ast.walk(value):
+            if isinstance(call, ast.Call):
+                call.keywords = [k for k in call.keywords if k.arg != "layout"]
+        return words_of(_TRITON_ALIAS.sub("gl.", ast.unparse(value)))
 
 
 def words_of(text: str) -> dict[str, int]:
