@@ -23,12 +23,18 @@ def operand_through_lds(rw: "FunctionRewriter", node: ast.expr, layout: Layout) 
         return None
     value, transposed = _untransposed(rw, node)
     found = _in_lds(rw, value)
-    if found is None:
+    if found is None or _invariant(rw, value):
         return None
     buffer = _buffer(rw, value, found)
     if transposed:
         buffer = f"{buffer}.permute([1, 0])"
     return f"{buffer}.load({rw.names.spell(layout)})"
+
+
+def _invariant(rw, value: ast.expr) -> bool:
+    """Whether a loop reads a value from before it: then one conversion before the loop serves every iteration."""
+    web = rw.webs.of_use.get(value) if isinstance(value, ast.Name) else None
+    return web is not None and all(len(d.in_loop) < len(rw.loops) for d in web.definitions)
 
 
 def _untransposed(rw, node: ast.expr) -> tuple[ast.expr, bool]:
