@@ -134,6 +134,12 @@ def translate_launch(request: TranslateRequest, spec: LaunchSpec) -> tuple[Loade
         traced = trace_launch(loaded.fn, spec, request.target, _jit_loader(loaded))
     except CompilationError as error:
         raise explain_trace_error(loaded, error) or _trace_refusal(loaded, error) from error
+    except RuntimeError as error:
+        if "error encountered during parsing" not in str(error) and "PassManager" not in str(error):
+            raise
+        why = f"its own compiler stops: {str(error).strip().splitlines()[-1]}"
+        message = "Triton does not accept this kernel for this launch"
+        raise TranslationError(Diagnostic("triton-refuses", message, loaded.path, loaded.line, 1, why)) from error
     return loaded, traced, rewrite_kernel(traced)
 
 

@@ -75,7 +75,12 @@ def bind(rw: "FunctionRewriter", node: ast.Call, callee: Callee) -> dict[str, as
         names = list(function.arg_names)
     else:
         try:
-            names = [n for n in inspect.signature(function).parameters if not n.startswith("_")]
+            names = []
+            for parameter in inspect.signature(function).parameters.values():
+                if parameter.kind is parameter.VAR_POSITIONAL:
+                    break  # what follows is given by keyword only
+                if not parameter.name.startswith("_"):
+                    names.append(parameter.name)
         except (TypeError, ValueError):
             names = []
     given: dict[str, ast.expr] = {}
@@ -343,7 +348,7 @@ def _load(rw, node: ast.Call, callee: Callee, given, want):
     module = rw.record.amd(rw.unit.buffer_module)
     arguments = [access.base, access.offsets]
     mask = rest.get("mask")
-    if mask is not None and not _is_none(rw, mask):
+    if mask is not None and not _is_absent(rw, mask):
         arguments.append(f"mask={rw.operand_in(mask, fact, want)}")
         other = rest.get("other")
         # Masked-off lanes of a buffer load read as zero, so `other=0` needs no argument.
@@ -363,6 +368,12 @@ def _is_none(rw, node) -> bool:
     return isinstance(fact, ConstFact) and fact.value is None
 
 
+def _is_absent(rw, node) -> bool:
+    """A mask that masks nothing: None, or a compile-time truth."""
+    fact = rw.fact(node)
+    return isinstance(fact, ConstFact) and (fact.value is None or bool(fact.value))
+
+
 def _is_zero(rw, node) -> bool:
     fact = rw.fact(node)
     value = fact.value if isinstance(fact, ConstFact) else None
@@ -378,6 +389,9 @@ def _is_plain_access(rw, node: ast.Call, given) -> bool:
     """Whether nothing about the access needs a pointer operation."""
     fact = rw.fact(given["pointer"])
     if not isinstance(fact, TensorFact) or fact.pointee in ("int1",) or fact.pointee.startswith("pointer"):
+        return False
+    mask = rw.fact(given["mask"]) if "mask" in given else None
+    if isinstance(mask, ConstFact) and mask.value is not None and not mask.value:
         return False
     volatile = given.get("volatile")
     if volatile is not None and not _is_empty(rw, volatile):
@@ -400,14 +414,15 @@ def _store(rw, node: ast.Call, callee: Callee, given, want):
     module = rw.record.amd(rw.unit.buffer_module)
     text = rw.operand_in(value, fact, layout)
     own = rw.fact(value)
-    pointee = f"{access.root if not rw.path else operand(access.base)}.dtype.element_ty"
+    plain = not rw.path and not rw.rebound(access.root)
+    pointee = f"{access.root if plain else operand(access.base)}.dtype.element_ty"
     if isinstance(own, ConstFact):
         text = f"gl.to_tensor({text}).to({pointee})"
     elif own.dtype != fact.pointee:
         text = f"{operand(text)}.to({pointee})"
     arguments = [text, access.base, access.offsets]
     mask = given.get("mask")
-    if mask is not None and not _is_none(rw, mask):
+    if mask is not None and not _is_absent(rw, mask):
         arguments.append(f"mask={rw.operand_in(mask, fact, layout)}")
     if "cache_modifier" in given and not _is_empty(rw, given["cache_modifier"]):
         arguments.append(f"cache={rw.emit(given['cache_modifier'])}")
@@ -478,7 +493,7 @@ def _buffer_atomic(rw, node: ast.Call, callee: Callee, given, fact: TensorFact, 
         base = f"{operand(base)}.to(gl.pointer_type(gl.u{fact.pointee}), bitcast=True)"
         value = f"{operand(value)}.to(gl.u{fact.pointee}, bitcast=True)"
     arguments = [base, access.offsets, value]
-    if "mask" in given and not _is_none(rw, given["mask"]):
+    if "mask" in given and not _is_absent(rw, given["mask"]):
         arguments.append(f"mask={rw.operand_in(given['mask'], fact, layout)}")
     arguments += [f"{k}={rw.emit(given[k])}" for k in ("sem", "scope") if k in given and not _is_none(rw, given[k])]
     return f"{module}.buffer_{callee.name}({', '.join(arguments)})"

@@ -11,12 +11,14 @@ from __future__ import annotations
 import ast
 import copy
 import re
+import sys
 import textwrap
 import types
 from typing import Any
 
 import triton.language as tl
 from triton.experimental.gluon import language as gl
+from triton.runtime.jit import JITCallable
 
 from translator.frontend.trace import ConstFact, Frame, OpaqueFact, TensorFact, TupleFact, Visit, node_key
 from translator.layout.model import Blocked, Layout, Slice
@@ -160,6 +162,10 @@ class FunctionRewriter:
     def unrolled(self, loop: ast.For) -> bool:
         fact = self.fact(loop.iter.func) if isinstance(loop.iter, ast.Call) else None
         return isinstance(fact, ConstFact) and fact.value in (tl.static_range, gl.static_range)
+
+    def rebound(self, name: str) -> bool:
+        """Whether the author uses one name for several variables, so that it does not always mean the same."""
+        return sum(w.name == name for w in self.webs.all) > 1
 
     def dynamic(self, branch: ast.If) -> bool:
         return isinstance(self.fact(branch.test), TensorFact)
@@ -537,7 +543,7 @@ class FunctionRewriter:
             return calls.emit_attribute(self, node, want)
         if self.tensor(base) is not None and isinstance(base, ast.Name) and base in self.webs.of_use:
             state = self.state(self.webs.of_use[base])
-            if state.split:
+            if state.split and not self.rebound(state.split.root):
                 return f"{state.split.root}.{node.attr}"
         return self.splice(node, {base: self.emit(base)})
 
@@ -567,6 +573,12 @@ class FunctionRewriter:
             inner = "" if module == "triton.language" else module.removeprefix("triton.language") + "."
             prefix = "tl." if not inner or hasattr(tl, node.attr) else f"tl{inner}"
             return f"{prefix}{node.attr}"
+        top = module.partition(".")[0]
+        value = getattr(base, node.attr, None)
+        if top != "triton" and top not in sys.stdlib_module_names and isinstance(value, (JITCallable, tl.constexpr)):
+            if node.attr not in self.locals:  # a function or constant of the user's own package comes along
+                self.record.globals_needed[node.attr] = (value, self.frame.fn)
+                return node.attr
         return None
 
     def subscript(self, node: ast.Subscript, want: Any) -> str:

@@ -285,6 +285,8 @@ def split_scalar(rw: "FunctionRewriter", web: Web) -> SplitPointer | None:
         return None
     if not is_bare_parameter(rw, address.base) or address.base.id not in rw.unit.small_pointers:
         return None
+    if rw.rebound(address.base.id):
+        return None
     if any(_wide_scalar(rw, t.node) for t in address.scalars):
         return None
     return SplitPointer(address.base.id, address.base.id, False, True, False, address.base)
@@ -385,20 +387,22 @@ def _split(rw, web: Web) -> SplitPointer | None:
             return None
         return SplitPointer(root, bases.pop(), False, True, False, narrow=True)
     if bare and not moving:
-        return SplitPointer(root, bases.pop(), False, True, wide)
+        base = bases.pop()
+        return SplitPointer(root, "" if rw.rebound(base) else base, False, True, wide)
     if fits:
         rw.record.non_negative |= proof.assumed
         alias = aliases.pop() if len(aliases) == 1 and not moving and len(web.definitions) == 1 else ""
         return SplitPointer(root, alias, True, False, wide)
     if bare:
-        return SplitPointer(root, bases.pop(), False, True, wide)
+        base = bases.pop()
+        return SplitPointer(root, "" if rw.rebound(base) else base, False, True, wide)
     return None
 
 
 def _settled(rw, base: ast.expr, definition) -> bool:
     """Whether `base` is a scalar pointer variable that nothing reassigns after this definition."""
     web = rw.webs.of_use.get(base) if isinstance(base, ast.Name) else None
-    if web is None:
+    if web is None or rw.rebound(web.name):
         return False
     line = definition.node.lineno
     return all(d.node.lineno < line and not set(d.in_loop) & set(definition.in_loop) for d in web.definitions)
