@@ -169,6 +169,26 @@ def test_what_cannot_run_ahead_says_why(reason: str, tmp_path: Path):
     assert isinstance(plan, NotPipelined) and plan.wanted and reason in plan.reason
 
 
+DESCRIPTORS = """
+    a_desc = tl.make_tensor_descriptor(a_ptr, shape=[M, K], strides=[K, 1], block_shape=[BLOCK, BLOCK])
+    b_desc = tl.make_tensor_descriptor(b_ptr, shape=[N, K], strides=[K, 1], block_shape=[BLOCK, BLOCK])
+    for k in range(0, K, BLOCK):
+        a = a_desc.load([tl.program_id(0) * BLOCK, k])
+        b = b_desc.load([0, k])
+        acc = tl.dot(a, b.T, acc)
+"""
+
+
+def test_descriptor_loads(tmp_path: Path):
+    (plan,) = plans(DESCRIPTORS, tmp_path)
+    assert [(load.name, load.covered) for load in plan.loads] == [("a", True), ("b", True)]
+
+
+def test_descriptor_loads_that_do_not_end_with_the_loop(tmp_path: Path):
+    (plan,) = plans(DESCRIPTORS.replace("range(0, K, BLOCK)", "range(0, M, BLOCK)"), tmp_path)
+    assert isinstance(plan, NotPipelined) and "may reach past the loop's end" in plan.reason
+
+
 def test_while_loops_stay(tmp_path: Path):
     assert plans(NOT["not a loop over a range"], tmp_path) == []
 

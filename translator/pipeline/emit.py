@@ -19,7 +19,7 @@ from translator.frontend.trace import TensorFact
 from translator.layout.model import Layout
 from translator.pipeline.plan import NotPipelined, PipelinedLoad, PipelinePlan, plan_loop
 from translator.pipeline.tail import is_index
-from translator.rewrite import calls, dots, pointers
+from translator.rewrite import calls, descriptors, dots, pointers
 from translator.rewrite.ranges import NonNegative
 from translator.rewrite.splice import operand, replace_spans
 from translator.rewrite.webs import Definition, Web
@@ -305,8 +305,15 @@ def _fetch(rw: "FunctionRewriter", loop: PipelinedLoop, ring: Ring, slot: str, c
     """The statement that fetches one tile: to LDS slot `slot`, or to registers; `condition`: it is not past the end."""
     node, staged, fact = ring.fetch, ring.load.staged, rw.tensor(ring.load.call)
     given = calls.bind(rw, node, calls.callee_of(rw, node))
-    pointer = given["pointer"]
     rw.names.suggest(staged.source, f"{ring.load.name}_load", 1, ring.load.line)
+    owner = calls.callee_of(rw, node).owner
+    if owner is not None:  # a tensor descriptor
+        if not loop.copies:
+            return f"{ring.next} = {descriptors.tile_fetch(rw, owner, given['offsets'], staged.source)}"
+        name = "global_to_shared" if rw.unit.target.family == "cdna5" else "buffer_load_to_shared"
+        target = f"{ring.smem}.index({slot})"
+        return descriptors.tile_fetch(rw, owner, given["offsets"], staged.source, target, f"{_module(rw)}.{name}")
+    pointer = given["pointer"]
     access = pointers.access_of(rw, pointer, staged.source) if calls._is_plain_access(rw, node, given) else None
     arguments: list[str] = []
     use_buffer = access is not None and staged.copy != "global"
@@ -364,8 +371,8 @@ def _allocate(rw: "FunctionRewriter", loop: PipelinedLoop, ring: Ring) -> str:
     rw.names.suggest(staged.shared, f"{ring.load.name}_shared", 1, ring.load.line)
     shape = ", ".join([loop.buffers, *map(str, staged.shape)])
     dtype = f"gl.{dots.DTYPE.get(rw.tensor(ring.load.call).dtype, rw.tensor(ring.load.call).dtype)}"
-    pointer = calls.bind(rw, ring.fetch, calls.callee_of(rw, ring.fetch))["pointer"]
-    if not rw.path and (access := pointers.access_of(rw, pointer, staged.source)) is not None:
+    pointer = calls.bind(rw, ring.fetch, calls.callee_of(rw, ring.fetch)).get("pointer")
+    if pointer is not None and not rw.path and (access := pointers.access_of(rw, pointer, staged.source)) is not None:
         # Element types that differ between launches then make no difference to the text.
         dtype = f"{access.root}.dtype.element_ty"
     return f"{ring.smem} = gl.allocate_shared_memory({dtype}, [{shape}], {rw.names.spell(staged.shared)})"

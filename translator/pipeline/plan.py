@@ -13,7 +13,7 @@ from translator.frontend.trace import ConstFact, TensorFact
 from translator.memory.staging import Staged
 from translator.pipeline.schedule import Schedule, copy_schedule, register_schedule
 from translator.pipeline.tail import TailProof, is_index
-from translator.rewrite import calls
+from translator.rewrite import calls, descriptors
 from translator.rewrite.webs import Web
 
 if TYPE_CHECKING:
@@ -220,13 +220,23 @@ def plan_loop(rw: "FunctionRewriter", loop: ast.For) -> PipelinePlan | NotPipeli
         return no("a copy needs two buffers")
     for call, staged in zip(found, ways):
         given = calls.bind(rw, call, calls.callee_of(rw, call))
+        (statement,) = [a for a in atoms if call in loads_in(rw, a)]
+        owner = calls.callee_of(rw, call).owner
+        if owner is not None and descriptors.is_descriptor(rw.fact(owner)):
+            offsets, bounds = given.get("offsets"), descriptors.bounds_of(rw, owner)
+            if not descriptors.fetchable(rw, owner) or not isinstance(offsets, (ast.List, ast.Tuple)):
+                return no(f"the descriptor load in line {call.lineno} is not a plain tile")
+            if not any(map(tail.ends, offsets.elts, bounds)):
+                return no(f"the descriptor load in line {call.lineno} may reach past the loop's end")
+            name = _name(statement, call, {"pointer": owner})
+            loads.append(PipelinedLoad(name, call.lineno, call, statement, staged, True, False))
+            continue
         if set(given) - {"pointer", "mask", "other", "cache_modifier", "eviction_policy", "volatile"}:
             return no(f"the load in line {call.lineno} has arguments that a copy cannot take")
         mask, other = given.get("mask"), given.get("other")
         masked = mask is not None and not calls._is_none(rw, mask)
         if masked and other is not None and not (calls._is_none(rw, other) or calls._is_zero(rw, other)) and copies:
             return no(f"the load in line {call.lineno} fills masked lanes with something other than 0")
-        (statement,) = [a for a in atoms if call in loads_in(rw, a)]
         covered = masked and tail.implied(mask)
         shrinking = not masked or tail.shrinks(mask)
         name = _name(statement, call, given)

@@ -44,6 +44,10 @@ class TailProof:
         """Whether a lane that `mask` enables in some iteration is enabled in the first one too."""
         return all(self._monotone(c) for c in self.conjuncts(mask))
 
+    def ends(self, start: ast.expr, bound: ast.expr) -> bool:
+        """Whether `start` is at or past `bound` when the loop index is at or past the end."""
+        return self._conjunct(ast.Compare(start, [ast.Lt()], [bound]))
+
     def conjuncts(self, node: ast.expr) -> list[ast.expr]:
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd):
             return [*self.conjuncts(node.left), *self.conjuncts(node.right)]

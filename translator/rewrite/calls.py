@@ -210,6 +210,8 @@ def emit_iterator(rw: "FunctionRewriter", node: ast.expr) -> str:
 
 
 def emit_call(rw: "FunctionRewriter", node: ast.Call, want: Any) -> str:
+    if node in rw.staged:
+        return rw.staged[node].text(rw, want or rw.home(node))
     callee = callee_of(rw, node)
     if callee is None:
         return generic(rw, node, {})
@@ -333,8 +335,6 @@ def _load(rw, node: ast.Call, callee: Callee, given, want):
     if rw.tensor(pointer) is None:
         return _with_function(rw, node, callee, {})
     want = want or rw.home(node)
-    if node in rw.staged:
-        return rw.staged[node].text(rw, want)
     access = None
     if _is_plain_access(rw, node, given):
         access = pointers.access_of(rw, pointer, want)

@@ -114,6 +114,34 @@ def _access(rw, node: ast.Call, owner: ast.expr, kind: str, indices: list[ast.ex
     return text
 
 
+def tile_fetch(
+    rw: "FunctionRewriter", owner: ast.expr, offsets: ast.expr, layout: Layout, slot: str = "", module: str = ""
+) -> str:
+    """A call that loads a tile in `layout`, or copies it to LDS `slot` with the asynchronous copies of `module`."""
+    shape = block_of(rw.fact(owner)).shape
+    rw.record.buffer_pointers.add(descriptor_root(rw, owner))
+    function = _function(rw, "copy" if slot else "load", len(shape), True, "zero", module)
+    rw.record.globals_needed[function.name] = (function, rw.frame.fn)
+    arguments = [slot] if slot else []
+    arguments += [rw.emit(owner), *_offset_texts(rw, offsets, len(shape)), *_block_texts(rw, owner, shape, "load")]
+    return f"{function.name}({', '.join([*arguments, rw.names.spell(layout)])})"
+
+
+def bounds_of(rw: "FunctionRewriter", owner: ast.expr) -> list[ast.expr]:
+    """The shape that the descriptor was made with, where it is in reach; else nothing."""
+    made = _made_by(rw, owner)
+    if made is None:
+        return []
+    shape = made.args[1] if len(made.args) > 1 else next((k.value for k in made.keywords if k.arg == "shape"), None)
+    return list(shape.elts) if isinstance(shape, (ast.List, ast.Tuple)) else []
+
+
+def fetchable(rw: "FunctionRewriter", owner: ast.expr) -> bool:
+    """Whether tiles can be fetched by buffer accesses that read zeros outside of the tensor."""
+    root = None if _is_host(rw, owner) else descriptor_root(rw, owner)
+    return root is not None and root in rw.unit.small_pointers and _padding(rw, owner) == "zero"
+
+
 def _is_host(rw, owner: ast.expr) -> bool:
     if not isinstance(owner, ast.Name):
         return False
@@ -192,7 +220,9 @@ def _padding(rw, owner: ast.expr) -> str:
 # The functions that access a tile -----------------------------------------------------------------------------------
 
 
-def _function(rw, kind: str, rank: int, buffer: bool, pad: str) -> Synthesized:
+def _function(rw, kind: str, rank: int, buffer: bool, pad: str, copies: str = "") -> Synthesized:
+    if kind == "copy":
+        return Synthesized(f"copy_tile_{rank}d", _text(f"copy_tile_{rank}d", kind, rank, copies, pad))
     module = rw.record.amd(rw.unit.buffer_module) if buffer else ""
     name = f"{kind}_tile_{rank}d"
     if pad == "nan" and kind in ("load", "gather"):
@@ -208,8 +238,9 @@ def _text(name: str, kind: str, rank: int, module: str, pad: str) -> str:
     offsets = ["rows", "column"] if gathers else [f"offset{d}" for d in dims]
     blocks = [f"BLOCK{d}: gl.constexpr" for d in dims]
     value = ["value"] if kind in ("store", "scatter", *ATOMICS) else []
-    lines = [f"def {name}(desc, {', '.join([*offsets, *value, *blocks])}, layout: gl.constexpr):"]
-    what = {"load": "Load", "gather": "Gather rows of", "store": "Store", "scatter": "Scatter rows of"}
+    slot = "slot, " if kind == "copy" else ""
+    lines = [f"def {name}({slot}desc, {', '.join([*offsets, *value, *blocks])}, layout: gl.constexpr):"]
+    what = {"load": "Load", "copy": "Copy to LDS", "gather": "Gather rows of", "store": "Store", "scatter": "Scatter rows of"}
     verb = what.get(kind, f"{kind.replace('_', ' ').capitalize()} to")
     lines.append(f'    """{verb} a tile of the tensor `desc` = (base, shape, strides); elements outside are left out."""')
     lines.append("    base, shape, strides = desc")
@@ -230,7 +261,11 @@ def _text(name: str, kind: str, rank: int, module: str, pad: str) -> str:
     lines.append(f"    mask = {mask}")
     lines.append(f"    offsets = {terms}")
     other = 'float("nan")' if pad == "nan" else "0"
-    if kind in ("load", "gather"):
+    if kind == "copy" and module.endswith("global_to_shared"):
+        lines.append(f"    {module}(slot, base + offsets, mask=mask, other=0)")
+    elif kind == "copy":
+        lines.append(f"    {module}(slot, base, offsets.to(gl.int32), mask=mask)")
+    elif kind in ("load", "gather"):
         if module:
             fill = "" if other == "0" else f", other={other}"
             lines.append(f"    return {module}.buffer_load(base, offsets.to(gl.int32), mask=mask{fill})")
