@@ -99,6 +99,22 @@ def test_the_line_says_everything(project):
     assert Path(OUT).read_bytes() == before
 
 
+def test_files_of_other_projects_are_not_named(project, tmp_path_factory, monkeypatch):
+    """A kernel of an installed package may read dozens of its files: its own version is what pins them."""
+    elsewhere = tmp_path_factory.mktemp("installed")
+    (elsewhere / "lib").mkdir()
+    for name, text in (("__init__", ""), ("factor", Path("factor.py").read_text()), ("scale", SOURCE)):
+        (elsewhere / "lib" / f"{name}.py").write_text(text.replace("from factor", "from .factor"))
+    monkeypatch.syspath_prepend(str(elsewhere))
+    (project / "lib.json").write_text(json.dumps([{**LAUNCH, "source": "lib.scale"}]))
+    assert run(["translate", "-l", "lib.json", "-t", "gfx942", "--out-dir", "lib-out", "--no-compile", "-q"]) == 0
+    found = read_generated("lib-out/scale_gfx942.py").provenance
+    assert found.source == "lib.scale" and found.uses == ()
+    assert run(["check", "lib-out/scale_gfx942.py", "-q"]) == 0
+    edit(elsewhere / "lib" / "scale.py", "y = x * FACTOR", "y = x * FACTOR + 1")
+    assert run(["check", "lib-out/scale_gfx942.py", "-q"]) == 1
+
+
 def test_current_without_a_translation(project, capsys, monkeypatch):
     translates(monkeypatch)
     assert check(capsys) == (0, "1 generated file: 1 current\n")

@@ -15,7 +15,7 @@ from translator.project.digests import file_digest, launches_digest, text_digest
 from translator.project.provenance import DERIVED, Provenance, relative, stamped, without_line
 from translator.project.recorded import Reads
 from translator.request import TranslateRequest, TranslateResult
-from translator.source.module_file import find_module, full_search_path
+from translator.source.module_file import find_module, full_search_path, module_of_path
 
 if TYPE_CHECKING:
     from translator.lowering.worker import WorkerPool
@@ -67,11 +67,9 @@ def provenance_of(request: TranslateRequest, output: str, launches: str | None, 
     digests = dict(reads.files)
     source = relative(request.source, output) if is_path(request.source) else request.source
     own = os.path.realpath(main) if main else ""
-    uses = tuple(
-        (relative(path, output), digest)
-        for path, digest in reads.files
-        if is_users(path) and os.path.realpath(path) != own
-    )
+    roots = project_roots(request.source, output)
+    mine = [item for item in reads.files if is_users(item[0], roots) and os.path.realpath(item[0]) != own]
+    uses = tuple((relative(path, output), digest) for path, digest in mine)
     return Provenance(
         source=source,
         source_digest=digests.get(main or "") or (file_digest(main) if main else None) or "unknown",
@@ -94,9 +92,23 @@ def source_file(source: str, search_path: tuple[str, ...]) -> str | None:
     return found.path if found and found.path else None
 
 
-def is_users(path: str) -> bool:
-    """Whether a file belongs to the user's project and not to an installed package, which is named by no path."""
-    return "site-packages" not in path and "dist-packages" not in path
+def project_roots(source: str, output: str) -> tuple[str, ...]:
+    """Folders whose files belong to the user: the repository of the output, and where a source file imports from."""
+    folder = start = os.path.dirname(os.path.realpath(output))
+    while not os.path.exists(os.path.join(folder, ".git")):
+        if folder == os.path.dirname(folder):
+            folder = start
+            break
+        folder = os.path.dirname(folder)
+    return (folder, *([module_of_path(os.path.realpath(source))[1]] if is_path(source) else []))
+
+
+def is_users(path: str, roots: tuple[str, ...]) -> bool:
+    """Whether a file that was read belongs to the project, and not to a package that is installed somewhere."""
+    path = os.path.realpath(path)
+    if any(part in ("site-packages", "dist-packages") for part in path.split(os.sep)):
+        return False
+    return any(path.startswith(os.path.join(root, "")) for root in roots)
 
 
 def request_options(request: TranslateRequest, output: str) -> tuple[str, ...]:
