@@ -44,6 +44,13 @@ def test_a_damaged_entry_is_a_miss(cache, damage):
     assert cache.get("k") is None
 
 
+def test_a_changed_byte_that_still_loads_is_a_miss(cache):
+    cache.put("k", "hello")
+    path = cache.folder / "k"
+    path.write_bytes(path.read_bytes().replace(b"hello", b"jello"))
+    assert cache.get("k") is None
+
+
 def test_an_entry_of_a_class_that_is_gone_is_a_miss(cache):
     import hashlib
 
