@@ -57,7 +57,7 @@ def kernel(a_ptr, K):
 
 def test_copies_are_read_with_their_numbers():
     (loop,) = timelines(COPIES.format(**RIGHT))
-    s = loop.schedule
+    s = loop.replay
     assert (s.mechanism, s.buffers, s.prologue, s.ahead, s.wait) == ("copies", 3, 2, 2, 1)
     assert [(r.name, r.slots, r.shape) for r in loop.rings] == [("a_smem", 3, "BLOCK x 64")]
     assert (loop.line, loop.index, loop.computes, loop.hazards) == (8, "k", True, ())
@@ -67,7 +67,7 @@ def test_copies_are_read_with_their_numbers():
     "change, said",
     [
         ({"wait": "NUM_BUFFERS - 1"}, "before its copy is waited for"),
-        ({"ahead": "NUM_BUFFERS"}, "overwrites slot"),
+        ({"ahead": "NUM_BUFFERS"}, "which holds tile"),
         ({"prologue": "NUM_BUFFERS - 2"}, "which holds tile"),
     ],
     ids=["wait too short", "one tile too far ahead", "prologue too short"],
@@ -76,18 +76,18 @@ def test_a_broken_pipeline_is_called_one(change, said):
     text = COPIES.format(**RIGHT | change)
     (loop,) = timelines(text)
     assert any(said in problem for problem in loop.hazards)
-    assert 'class="chip bad"' in pipeline_section((loop,)) and "no hazard" not in pipeline_section((loop,))
+    assert 'class="chip bad"' in pipeline_section((loop,)) and "every read gets its tile" not in pipeline_section((loop,))
 
 
 def test_registers_are_told_from_copies():
     (loop,) = timelines(REGISTERS)
-    assert (loop.schedule.mechanism, loop.schedule.buffers, loop.schedule.prologue, loop.schedule.ahead) == ("registers", 1, 1, 1)
+    assert (loop.replay.mechanism, loop.replay.buffers, loop.replay.prologue, loop.replay.ahead) == ("registers", 1, 1, 1)
     assert loop.hazards == ()
 
 
 def test_a_loop_that_is_not_pipelined_is_drawn_as_such():
     (loop,) = timelines(PLAIN)  # the second loop loads nothing
-    assert loop.schedule is None and loop.line == 9
+    assert loop.replay is None and loop.line == 9
     assert "is not pipelined" in timeline(loop)
 
 
@@ -110,7 +110,7 @@ def test_drawing_keeps_the_order_of_events(text):
             assert len(issued) == len(computed) == 1 and issued[0] < begin < computed[0] < end
         if m := re.search(r"slot (\d+)", said):
             slots.setdefault(m.group(1), []).append((begin, end, tile))
-    assert len(slots) == loop.schedule.buffers
+    assert len(slots) == loop.replay.buffers
     for spans in slots.values():
         spans.sort()
         assert all(a[1] <= b[0] + 0.01 or a[2] == b[2] for a, b in zip(spans, spans[1:]))
@@ -124,3 +124,53 @@ def test_rings_allocated_again_belong_to_the_later_loop():
     assert [[(r.name, r.shape) for r in loop.rings] for loop in loops] == [[("a_smem", "BLOCK x 64")], [("a_smem", "BLOCK x 32")]]
     assert pipeline_section(timelines(text + body)).count('<div class="card">') == 1
     assert pipeline_section(loops).count('<div class="card">') == 2
+
+
+TDM = """
+@gluon.jit
+def kernel(a_desc, b_desc, K, NUM_BUFFERS: gl.constexpr = 2):
+    a_smem = gl.allocate_shared_memory(gl.float16, [NUM_BUFFERS, 128, 64], a_shared)
+    b_smem = gl.allocate_shared_memory(gl.float16, [NUM_BUFFERS, 64, 128], b_shared)
+    tdm.async_load(a_desc, [0, 0], a_smem.index(0))
+    tdm.async_load(b_desc, [0, 0], b_smem.index(0))
+    for k in range(0, K):
+        tdm.async_load(a_desc, [0, k], a_smem.index((k + 1) % NUM_BUFFERS))
+        tdm.async_load(b_desc, [k, 0], b_smem.index({slot}))
+        tdm.async_wait({wait})
+        a = a_smem.index(k % NUM_BUFFERS).load(a_operand)
+        b = b_smem.index(k % NUM_BUFFERS).load(b_operand)
+        acc = cdna5.wmma(a, b, acc)
+"""
+
+
+def test_another_style_by_hand_is_followed_too():
+    """A prologue without a loop, copies before the wait, waits that count the loads of both rings."""
+    (loop,) = timelines(TDM.format(slot="(k + 1) % NUM_BUFFERS", wait=2))
+    assert (loop.replay.prologue, loop.replay.wait, loop.hazards) == (1, 1, ())
+    assert len(loop.remarks) == 1 and "barrier" in loop.remarks[0]
+
+
+def test_a_wrong_slot_of_the_second_ring_is_found():
+    (loop,) = timelines(TDM.format(slot="k % NUM_BUFFERS", wait=2))
+    assert any("reads slot" in problem for problem in loop.hazards)
+
+
+def test_a_wait_that_counts_one_load_too_many_is_found():
+    (loop,) = timelines(TDM.format(slot="(k + 1) % NUM_BUFFERS", wait=3))
+    assert any("before its copy is waited for" in problem for problem in loop.hazards)
+
+
+@pytest.mark.parametrize("slot", ["gl.load(p) % NUM_BUFFERS", "unknown"], ids=["from memory", "of unknown origin"])
+def test_nothing_is_claimed_about_slots_that_cannot_be_followed(slot):
+    (loop,) = timelines(TDM.format(slot=slot, wait=2))
+    page = pipeline_section((loop,))
+    assert loop.replay is None and "could not be followed" in page and "<svg" not in page and "chip good" not in page
+
+
+def test_a_loop_over_tiles_that_starts_anywhere_is_followed():
+    """`for n in range(start, end, BLOCK)` with the slot from `n // BLOCK`, as attention has it."""
+    text = COPIES.format(**RIGHT | {"ahead": "(NUM_BUFFERS - 1) * BLOCK"})
+    text = text.replace("range(0, gl.cdiv(K, BLOCK))", "range(start, end, BLOCK)")
+    text = text.replace("k_ahead % NUM", "k_ahead // BLOCK % NUM").replace("index(k % NUM", "index(k // BLOCK % NUM")
+    (loop,) = timelines(text)
+    assert loop.replay is not None and loop.hazards == () and loop.replay.prologue == 2

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from translator.pipeline.schedule import Schedule
 from translator.report import svg
+from translator.report.replay import Replay
 from translator.report.timeline import LoopTimeline
 
 _STEP = 92.0
@@ -17,9 +17,9 @@ _WAIT, _FETCH, _READ, _END = 0.06, 0.2, 0.42, 0.94
 
 def timeline(loop: LoopTimeline) -> str:
     """The prologue, enough iterations to fill every slot twice, and the end."""
-    if loop.schedule is None:
+    if loop.replay is None:
         return _serial(loop)
-    s = loop.schedule
+    s = loop.replay
     trips = min(s.buffers + 3, 8)
     copies = s.mechanism == "copies"
     rows = ["copies issued" if copies else "loads to registers", *(f"slot {i}" for i in range(s.buffers))]
@@ -33,7 +33,7 @@ def timeline(loop: LoopTimeline) -> str:
             continue
         begin = issued + (_FETCH if tile >= s.prologue else 0.1)
         parts.append(_bar(0, begin, begin + 0.3, tile, "issue", f"tile {tile} {'copy issued' if copies else 'load issued'}"))
-        slot = (tile + s.write_shift) % s.buffers
+        slot = s.slot_of(tile)
         used = tile < trips
         needed = s.prologue + tile
         stop = needed + _WAIT if used else s.prologue + trips + 0.3
@@ -50,7 +50,7 @@ def timeline(loop: LoopTimeline) -> str:
     return svg.picture(width, height, parts, f"pipeline of `for {loop.index}`, {s.buffers} buffers", "timeline")
 
 
-def _frame(rows: list[str], s: Schedule, trips: int, width: float, height: float, index: str) -> list[str]:
+def _frame(rows: list[str], s: Replay, trips: int, width: float, height: float, index: str) -> list[str]:
     parts = []
     for i, name in enumerate(rows):
         y = _TOP + i * _ROW

@@ -20,7 +20,7 @@ def pipeline_section(loops: tuple[LoopTimeline, ...]) -> str:
     alike: dict[tuple, list[LoopTimeline]] = {}
     for loop in loops:
         rings = tuple((r.name, r.slots, r.shape) for r in loop.rings)
-        alike.setdefault((loop.index, rings, loop.schedule, loop.computes), []).append(loop)
+        alike.setdefault((loop.index, rings, loop.replay, loop.computes), []).append(loop)
     return lead + "".join(_card(group) for group in alike.values())
 
 
@@ -29,11 +29,11 @@ def _card(group: list[LoopTimeline]) -> str:
     loop = group[0]
     places = ", ".join(f"{escape(x.function)} line {x.line}" for x in group)
     heading = f"<h3><code>for {escape(loop.index)}</code> in {places}</h3>"
-    s = loop.schedule
+    s = loop.replay
     if s is None:
         facts = ["not pipelined: every iteration waits for its own loads"]
         if loop.rings:
-            facts.append("LDS: " + _rings(loop))
+            facts = ["its slots could not be followed, so it is not drawn", "LDS: " + _rings(loop)]
     else:
         facts = [
             f"{s.mechanism}, {s.buffers} buffer{'s' if s.buffers > 1 else ''}",
@@ -47,8 +47,10 @@ def _card(group: list[LoopTimeline]) -> str:
         if loop.hazards:
             items += "".join(f'<li class="chip bad">{escape(h)}</li>' for h in loop.hazards)
         else:
-            items += f'<li class="chip good">no hazard for 0 to {loop.checked} iterations</li>'
-    return f'<div class="card">{heading}<ul class="facts">{items}</ul><div class="scroll">{timeline(loop)}</div></div>'
+            items += f'<li class="chip good">every read gets its tile, for 0 to {loop.checked} iterations</li>'
+        items += "".join(f'<li class="chip warn">{escape(r)}</li>' for r in loop.remarks)
+    drawing = "" if s is None and loop.rings else f'<div class="scroll">{timeline(loop)}</div>'
+    return f'<div class="card">{heading}<ul class="facts">{items}</ul>{drawing}</div>'
 
 
 def _rings(loop: LoopTimeline) -> str:
