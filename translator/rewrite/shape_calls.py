@@ -10,7 +10,6 @@ from translator.diagnostics import TranslationError
 from translator.frontend.trace import ConstFact, TensorFact, TupleFact
 from translator.layout.model import Blocked, DotOperand, Layout, Linear, Slice
 from translator.layout.shapes import NoLayout, infer
-from translator.pipeline import emit as pipeline
 from translator.rewrite import calls
 from translator.rewrite.splice import operand
 from translator.rewrite.unit import refuse
@@ -277,7 +276,9 @@ def _fit(rw, text: str, own: Layout, want: Layout | None) -> str:
 
 
 def permuted(rw, node, data: ast.expr, order, want: Layout | None, spell: Callable[[str], str]) -> str:
-    if isinstance(want, Layout) and (text := pipeline.permuted_read(rw, data, tuple(order), want)) is not None:
+    from translator.pipeline.emit import permuted_read  # which needs this module, by way of calls
+
+    if isinstance(want, Layout) and (text := permuted_read(rw, data, tuple(order), want)) is not None:
         return text
     source = rw.tensor(data)
     parent = _operand_layout(rw, node, data, ("tt.trans",))
