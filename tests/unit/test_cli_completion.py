@@ -1,0 +1,52 @@
+"""Shell completion, color, and what `-v` logs."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from rules.targets import TARGETS
+from translator.cli.app import complete_color, complete_target
+
+
+def gluonize(*arguments, **environment):
+    command = [sys.executable, "-c", "from translator.cli import main; main()", *arguments]
+    clean = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
+    return subprocess.run(command, env={**clean, **environment}, capture_output=True, text=True, timeout=60)
+
+
+@pytest.mark.parametrize(
+    "words, expected",
+    [
+        ("gluonize tr", ["translate"]),
+        ("gluonize translate x.py -t gfx95", ["gfx950"]),
+        ("gluonize translate x.py -t gfx942,gfx12", ["gfx942,gfx1250", "gfx942,gfx1200", "gfx942,gfx1201"]),
+        ("gluonize --color n", ["never"]),
+        ("gluonize update --no-va", ["--no-validate"]),
+    ],
+)
+def test_bash_completes(words, expected):
+    count = len(words.split()) - 1
+    done = gluonize(_GLUONIZE_COMPLETE="complete_bash", COMP_WORDS=words, COMP_CWORD=str(count))
+    assert done.stdout.split() == expected, done.stderr
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_there_is_a_script_for(shell):
+    done = gluonize("--show-completion", shell, _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1")
+    assert done.returncode == 0 and "gluonize" in done.stdout, done.stderr
+
+
+def test_a_target_is_not_offered_twice():
+    assert complete_target("gfx942,gfx94") == [] and complete_target("") == [*TARGETS, "all"]
+    assert complete_color("a") == ["auto", "always"]
+
+
+def test_color_only_when_asked_or_on_a_terminal(tmp_path):
+    escape = re.compile(r"\x1b\[")
+    assert not escape.search(gluonize("targets").stdout)
+    assert escape.search(gluonize("--color", "always", "targets").stdout)
+    assert not escape.search(gluonize("--color", "never", "targets").stdout)
+    assert not escape.search(gluonize("targets", NO_COLOR="1", FORCE_COLOR="1").stdout)
