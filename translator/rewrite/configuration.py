@@ -96,7 +96,8 @@ def configuration(spec: LaunchSpec, fn: Any, num_warps: int) -> Configuration:
         kind = spec.signature.get(param.name)
         if param.is_constexpr:
             if param.name in spec.constexprs:
-                value = decode_value(spec.constexprs[param.name])
+                # A jit function is no value to tell configurations apart by; its text is in the kernel.
+                value = decode_value(spec.constexprs[param.name], lambda _: object())
                 if value is None or isinstance(value, (bool, int, float, str)):
                     out[Key("constexpr", param.name)] = value
         elif kind == "constexpr":
