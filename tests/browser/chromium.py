@@ -80,6 +80,8 @@ def screenshot(page: str, path: Path, folder: Path, *options: str) -> bytes:
     """A picture of the top of the page as PNG."""
     source = folder / "shown.html"
     source.write_text(page, encoding="utf-8")
-    command = _command(folder / "profile", "--hide-scrollbars", "--window-size=1400,1000", *options, f"--screenshot={path}")
+    command = _command(
+        folder / "profile", "--hide-scrollbars", "--window-size=1400,1000", *options, f"--screenshot={path}"
+    )
     subprocess.run([*command, source.as_uri()], capture_output=True, timeout=LIMIT_S, check=True)
     return path.read_bytes()

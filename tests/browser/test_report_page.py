@@ -26,7 +26,9 @@ def page(request, tmp_path_factory) -> str:
     folder = ROOT / "fixtures" / request.param
     output = tmp_path_factory.mktemp(request.param) / "report.html"
     source, launches = str(folder / "kernel.py"), str(folder / "launches.json")
-    status = run(["-q", "report", source, "-t", FIXTURES[request.param], "-l", launches, "--no-validate", "-o", str(output)])
+    status = run(
+        ["-q", "report", source, "-t", FIXTURES[request.param], "-l", launches, "--no-validate", "-o", str(output)]
+    )
     assert status == 0
     return output.read_text(encoding="utf-8")
 
@@ -194,7 +196,9 @@ def test_screenshots_show_a_light_and_a_dark_page(page, tmp_path):
 
 def test_diff_page(tmp_path, capsys):
     folder = ROOT / "fixtures" / "matmul"
-    status = run(["diff", str(folder / "kernel.py"), "-t", "gfx942", "-l", str(folder / "launches.json"), "--format", "html"])
+    status = run(
+        ["diff", str(folder / "kernel.py"), "-t", "gfx942", "-l", str(folder / "launches.json"), "--format", "html"]
+    )
     text = capsys.readouterr().out
     assert status == 0
     folds = "return Array.from(document.querySelectorAll('details.fold')).map((d) => d.open);"

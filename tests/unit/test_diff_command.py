@@ -99,12 +99,22 @@ def test_bad_command_lines_are_refused(folder, capsys, arguments, said):
 
 
 def test_report_shows_everything(folder, capsys):
-    assert run(["report", "scale.py", "by_hand.py", "-t", "gfx942", "-l", "l.json", "-o", "r.html", "--no-validate"]) == 0
+    assert (
+        run(["report", "scale.py", "by_hand.py", "-t", "gfx942", "-l", "l.json", "-o", "r.html", "--no-validate"]) == 0
+    )
     page = (folder / "r.html").read_text()
     assert capsys.readouterr().out == "r.html\n"
-    for said in ('id="layout-row"', "gl.BlockedLayout([4], [64], [4], [0])", "not validated", "occupancy", "gfx942: CDNA3"):
+    for said in (
+        'id="layout-row"',
+        "gl.BlockedLayout([4], [64], [4], [0])",
+        "not validated",
+        "occupancy",
+        "gfx942: CDNA3",
+    ):
         assert said in page
-    assert "http://" not in page.replace("http://www.w3.org", "") and "https://" not in page and "<script src" not in page
+    assert (
+        "http://" not in page.replace("http://www.w3.org", "") and "https://" not in page and "<script src" not in page
+    )
 
 
 def test_report_is_deterministic(folder):
@@ -115,7 +125,9 @@ def test_report_is_deterministic(folder):
 
 def test_report_of_what_does_not_compile_says_so(folder, capsys):
     (folder / "by_hand.py").write_text(RESULT.replace("[4], [64], [4], [0]", "[4], [64], [2], [0]"))
-    assert run(["report", "scale.py", "by_hand.py", "-t", "gfx942", "-l", "l.json", "-o", "r.html", "--no-validate"]) == 1
+    assert (
+        run(["report", "scale.py", "by_hand.py", "-t", "gfx942", "-l", "l.json", "-o", "r.html", "--no-validate"]) == 1
+    )
     assert "does not compile" in (folder / "r.html").read_text()
 
 
@@ -133,6 +145,30 @@ def test_report_of_a_wrong_translation_says_so(folder, capsys):
     (folder / "by_hand.py").write_text(RESULT.replace("x * 3", "x * 4"))
     assert run(command) == 1
     assert "computes something else than the source" in (folder / "r.html").read_text()
+
+
+def test_report_compares_with_upstream_where_it_accepts_the_kernel(folder):
+    command = [
+        "report",
+        "scale.py",
+        "by_hand.py",
+        "-t",
+        "gfx942",
+        "-l",
+        "l.json",
+        "--no-validate",
+        "-q",
+        "--upstream",
+        "-o",
+        "r.html",
+    ]
+    assert run(command) == 0
+    assert "<th>upstream</th>" in (folder / "r.html").read_text()
+    (folder / "scale.py").write_text(SOURCE + "\nraise ImportError('not to be imported')\n")
+    assert run(command) == 0
+    page = (folder / "r.html").read_text()
+    assert "<th>upstream</th>" not in page and "Upstream&#x27;s translator" not in page
+    assert "Upstream's translator: ImportError: not to be imported" in page
 
 
 def test_help_stays_fast():

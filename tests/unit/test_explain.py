@@ -53,7 +53,9 @@ def test_what_it_says_is_what_the_translation_does(folder, capsys):
     (found,) = explained(capsys)
     assert run(["translate", "scale.py", "-t", "gfx942", "-l", "l.json", "-o", "out.py", "--no-compile", "-q"]) == 0
     text = (folder / "out.py").read_text()
-    assert text.count("buffer_load(") == sum(c["choice"] == "buffer operation" for c in found["choices"] if c["line"] == 8 and c["kind"] == "access")
+    assert text.count("buffer_load(") == sum(
+        c["choice"] == "buffer operation" for c in found["choices"] if c["line"] == 8 and c["kind"] == "access"
+    )
     assert text.count("convert_layout(") == sum(c["kind"] == "conversion" for c in found["choices"])
     for layout in found["layouts"]:
         assert f"{layout['name']}: gl.constexpr = {layout['constructor']}" in text
@@ -123,19 +125,31 @@ def test_loops_matrices_and_conversions_of_a_matmul(folder, capsys):
     launch = {
         "id": "mm",
         "kernel": "matmul_kernel",
-        "signature": {**dict.fromkeys(names, "*fp16"), "K": "i32", "stride_a": "i32", "stride_b": "i32", "BLOCK": "constexpr"},
+        "signature": {
+            **dict.fromkeys(names, "*fp16"),
+            "K": "i32",
+            "stride_a": "i32",
+            "stride_b": "i32",
+            "BLOCK": "constexpr",
+        },
         "constexprs": {"BLOCK": 128},
         "attrs": {**dict.fromkeys(names, "DS"), "stride_a": "D", "stride_b": "D"},
         "options": {"num_warps": 4, "num_stages": 2},
     }
     (folder / "l.json").write_text(json.dumps([launch]))
     (found,) = explained(capsys)
-    by_kind = {kind: [c for c in found["choices"] if c["kind"] == kind] for kind in ("loop", "matrix", "staged", "conversion")}
+    by_kind = {
+        kind: [c for c in found["choices"] if c["kind"] == kind] for kind in ("loop", "matrix", "staged", "conversion")
+    }
     (loop,) = by_kind["loop"]
     assert loop["line"] == 10 and (loop["choice"].startswith("pipelined") or loop["why"])
     (matrix,) = by_kind["matrix"]
-    assert matrix["line"] == 13 and matrix["origin"] == "anchor" and matrix["cost"] == "64 accumulator registers per lane"
-    assert all(re.fullmatch(r"\d+ bytes (between .*|moved)|free: registers only", c["cost"]) for c in by_kind["conversion"])
+    assert (
+        matrix["line"] == 13 and matrix["origin"] == "anchor" and matrix["cost"] == "64 accumulator registers per lane"
+    )
+    assert all(
+        re.fullmatch(r"\d+ bytes (between .*|moved)|free: registers only", c["cost"]) for c in by_kind["conversion"]
+    )
     assert run(["translate", "scale.py", "-t", "gfx942", "-l", "l.json", "-o", "out.py", "--no-compile", "-q"]) == 0
     text = (folder / "out.py").read_text()
     assert ("allocate_shared_memory" in text) == loop["choice"].startswith("pipelined")

@@ -56,7 +56,11 @@ RESULT = [
     ("    x_smem = gl.allocate_shared_memory(gl.float32, [NUM_BUFFERS, BLOCK], x_shared)", (), "staging"),
     ("    # Prologue: the first tiles are copied before the loop.", (), "pipeline"),
     ("    for t in gl.static_range(NUM_BUFFERS - 1):", (), "pipeline"),
-    ("        async_copy.buffer_load_to_shared(x_smem.index(t), x_base, x_offs, mask=offs < n - t * BLOCK)", (15,), "pipeline"),
+    (
+        "        async_copy.buffer_load_to_shared(x_smem.index(t), x_base, x_offs, mask=offs < n - t * BLOCK)",
+        (15,),
+        "pipeline",
+    ),
     ("        async_copy.commit_group()", (), "pipeline"),
     ("        x_base += BLOCK", (17,), "pipeline"),
     ("    for k in range(0, gl.cdiv(n, BLOCK)):", (13,), "spelling"),
@@ -87,7 +91,10 @@ TRANSLATION = "\n".join(text for text, _, _ in RESULT) + "\n"
 
 def test_every_line_has_its_origin_and_reason():
     found = correspond(SOURCE, TRANSLATION).lines
-    said = [(line.text, line.source, line.reason if reason is not None else None) for line, (_, _, reason) in zip(found, RESULT)]
+    said = [
+        (line.text, line.source, line.reason if reason is not None else None)
+        for line, (_, _, reason) in zip(found, RESULT)
+    ]
     assert said == RESULT
 
 
@@ -106,7 +113,7 @@ def test_a_line_that_lost_its_origin_is_not_linked_to_another():
     assert [r.left for r in rows_of(correspond(SOURCE, changed)) if r.reason == "removed" and r.left != 3] == [16]
 
 
-VERSIONS = '''
+VERSIONS = """
 @gluon.jit
 def _row_sum_fp16(x_ptr, y_ptr, n, stride, BLOCK: gl.constexpr):
     row = gl.program_id(0)
@@ -123,7 +130,7 @@ def row_sum(x_ptr, y_ptr, n, stride, BLOCK: gl.constexpr):
         _row_sum_fp16(x_ptr, y_ptr, n, stride, BLOCK)
     else:
         _row_sum_fp32(x_ptr, y_ptr, n, stride, BLOCK)
-'''
+"""
 
 
 def test_versions_of_a_kernel_are_all_linked_and_the_dispatcher_by_its_signature():
@@ -134,7 +141,7 @@ def test_versions_of_a_kernel_are_all_linked_and_the_dispatcher_by_its_signature
     assert [by_number[n] for n in (14, 15, 16, 17)] == [((), "guard")] * 4
 
 
-HELPER_SOURCE = '''
+HELPER_SOURCE = """
 @triton.jit
 def step(acc, x):
     # Squares only.
@@ -147,15 +154,15 @@ def kernel(p, BLOCK: tl.constexpr):
     acc = tl.zeros((BLOCK,), dtype=tl.float32)
     acc = step(acc, tl.load(p + tl.arange(0, BLOCK)))
     tl.store(p, acc)
-'''
-HELPER_RESULT = '''
+"""
+HELPER_RESULT = """
 @gluon.jit
 def kernel(p, BLOCK: gl.constexpr):
     acc = gl.zeros((BLOCK,), dtype=gl.float32, layout=row)
     # Squares only.
     y = x * x + 1.0
     gl.store(p, acc)
-'''
+"""
 
 
 def test_what_was_inlined_is_linked_to_the_helper():

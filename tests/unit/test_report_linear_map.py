@@ -154,7 +154,12 @@ def test_lanes_that_want_the_same_word_share_it():
 
 def test_wide_accesses_are_served_in_phases():
     """64 lanes of 16 bytes need 1024 bytes, 256 at a time over 64 banks."""
-    vector = DistributedMap(tuple((0, 1 << i) for i in range(3)), tuple((0, 8 << i) for i in range(3)) + tuple((1 << i, 0) for i in range(3)), (), (8, 64))
+    vector = DistributedMap(
+        tuple((0, 1 << i) for i in range(3)),
+        tuple((0, 8 << i) for i in range(3)) + tuple((1 << i, 0) for i in range(3)),
+        (),
+        (8, 64),
+    )
     rows = tuple((0, 1 << i) for i in range(6)) + tuple((1 << i, 0) for i in range(3))
     use = bank_use(vector, SharedMap(rows, (), (8, 64), 16), banks=64)
     assert (use.vector_bytes, use.ideal, use.conflicts) == (16, 4, 0)

@@ -48,21 +48,37 @@ def test_layouts_of_one_name_have_ids_of_their_own():
 def test_what_users_write_is_escaped():
     source = '@triton.jit\ndef k(p):\n    x = "<script>alert(1)</script>" # <b> & more\n'
     page = report_page(ReportData(correspond(source, source), "<a>.py", "b.py", "gfx942", assumptions=("n < 2 & m",)))
-    assert "<script>alert" not in page and "&lt;b&gt; &amp; more" in page and "<a>.py" not in page and "n &lt; 2 &amp; m" in page
+    assert (
+        "<script>alert" not in page
+        and "&lt;b&gt; &amp; more" in page
+        and "<a>.py" not in page
+        and "n &lt; 2 &amp; m" in page
+    )
 
 
 @pytest.mark.parametrize(
     "validation, worse, words",
     [
-        (["validated", "validated"], False, {"validated on the reference machine": "good", "no worse than Triton": "good"}),
+        (
+            ["validated", "validated"],
+            False,
+            {"validated on the reference machine": "good", "no worse than Triton": "good"},
+        ),
         (["validated", "mismatch"], False, {"computes something else than the source": "bad"}),
-        (["validated", "not_runnable"], True, {"validated for 1 of 2 launches": "warn", "worse than Triton in 1 of 2": "warn"}),
+        (
+            ["validated", "not_runnable"],
+            True,
+            {"validated for 1 of 2 launches": "warn", "worse than Triton in 1 of 2": "warn"},
+        ),
         (["skipped", "skipped"], False, {"not validated": "warn"}),
     ],
 )
 def test_chips_say_how_it_stands(validation, worse, words):
     spilling = dataclasses.replace(METRICS, spill=9)
-    checked = (launch("1", "k", validation=validation[0]), launch("2", "k", spilling if worse else METRICS, validation[1]))
+    checked = (
+        launch("1", "k", validation=validation[0]),
+        launch("2", "k", spilling if worse else METRICS, validation[1]),
+    )
     assert words.items() <= dict(status_chips(checked)).items()
 
 
@@ -85,4 +101,7 @@ def k(p):
 """
     found = layout_constants(text, "k")
     mma = "gl.amd.AMDMFMALayout(4, [32,32,16], True, [2, 2])"
-    assert found == {constructor_key(mma): "mma", constructor_key(f"gl.DotOperandLayout(0, {mma}, k_width=8)"): "a_operand"}
+    assert found == {
+        constructor_key(mma): "mma",
+        constructor_key(f"gl.DotOperandLayout(0, {mma}, k_width=8)"): "a_operand",
+    }

@@ -76,12 +76,19 @@ def test_a_broken_pipeline_is_called_one(change, said):
     text = COPIES.format(**RIGHT | change)
     (loop,) = timelines(text)
     assert any(said in problem for problem in loop.hazards)
-    assert 'class="chip bad"' in pipeline_section((loop,)) and "every read gets its tile" not in pipeline_section((loop,))
+    assert 'class="chip bad"' in pipeline_section((loop,)) and "every read gets its tile" not in pipeline_section(
+        (loop,)
+    )
 
 
 def test_registers_are_told_from_copies():
     (loop,) = timelines(REGISTERS)
-    assert (loop.replay.mechanism, loop.replay.buffers, loop.replay.prologue, loop.replay.ahead) == ("registers", 1, 1, 1)
+    assert (loop.replay.mechanism, loop.replay.buffers, loop.replay.prologue, loop.replay.ahead) == (
+        "registers",
+        1,
+        1,
+        1,
+    )
     assert loop.hazards == ()
 
 
@@ -97,7 +104,9 @@ def bars(picture: str) -> list[tuple[int, str, str, float, float]]:
     return [(int(t), k, said, float(x), float(x) + float(w)) for t, k, said, x, w in re.findall(pattern, picture)]
 
 
-@pytest.mark.parametrize("text", [COPIES.format(**RIGHT), COPIES.format(**RIGHT | {"buffers": 2}), REGISTERS], ids=["3", "2", "registers"])
+@pytest.mark.parametrize(
+    "text", [COPIES.format(**RIGHT), COPIES.format(**RIGHT | {"buffers": 2}), REGISTERS], ids=["3", "2", "registers"]
+)
 def test_drawing_keeps_the_order_of_events(text):
     """Issued before read, read before the slot is filled again, computed on what was read."""
     (loop,) = timelines(text)
@@ -121,7 +130,10 @@ def test_rings_allocated_again_belong_to_the_later_loop():
     text = COPIES.format(**RIGHT)
     body = text.split("\n", 3)[3]
     loops = timelines(text + body.replace("NUM_BUFFERS, BLOCK, 64", "NUM_BUFFERS, BLOCK, 32"))
-    assert [[(r.name, r.shape) for r in loop.rings] for loop in loops] == [[("a_smem", "BLOCK x 64")], [("a_smem", "BLOCK x 32")]]
+    assert [[(r.name, r.shape) for r in loop.rings] for loop in loops] == [
+        [("a_smem", "BLOCK x 64")],
+        [("a_smem", "BLOCK x 32")],
+    ]
     assert pipeline_section(timelines(text + body)).count('<div class="card">') == 1
     assert pipeline_section(loops).count('<div class="card">') == 2
 

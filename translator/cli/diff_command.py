@@ -80,7 +80,9 @@ def _text(
     return github(found, *names, review.target, _parity_rows(review, review_options, options, pool))
 
 
-def _parity_rows(review: Review, review_options: ReviewOptions, options: DiffOptions, pool: WorkerPool) -> list[list[str]]:
+def _parity_rows(
+    review: Review, review_options: ReviewOptions, options: DiffOptions, pool: WorkerPool
+) -> list[list[str]]:
     """Figures for the summary; none without a target and launches."""
     if not (options.parity and review.target and review.launches):
         return []
@@ -88,7 +90,12 @@ def _parity_rows(review: Review, review_options: ReviewOptions, options: DiffOpt
 
     source = review_options.source
     given = Sources(
-        source, review.result_text, review.result_name, review.target, source_folders(source), review_options.import_hosts
+        source,
+        review.result_text,
+        review.result_name,
+        review.target,
+        source_folders(source),
+        review_options.import_hosts,
     )
     return summary_rows(check(pool, given, review.launches, validate=False, stages=False))
 

@@ -20,7 +20,9 @@ EXPLAIN = "translator.report.explain_job:explain_launches"
 def run_explain(options: ReviewOptions, line: int | None, after: str, json: str | None, verbosity: Verbosity) -> int:
     """Explain every launch. Raises: TranslationError for what is refused: the refusal is the explanation then."""
     if after not in STAGES:
-        raise TranslationError(Diagnostic("usage", f"--after {after}: no such stage", help=f"one of {', '.join(STAGES)}"))
+        raise TranslationError(
+            Diagnostic("usage", f"--after {after}: no such stage", help=f"one of {', '.join(STAGES)}")
+        )
     target = one_target(options.target or "")
     check_json(json)
     check_source(options.source)

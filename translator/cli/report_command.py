@@ -107,11 +107,15 @@ def _upstream(pool: WorkerPool, given: Sources, checked: tuple[Checked, ...]) ->
     out = {}
     for number, entry in enumerate(checked):
         try:
-            text = pool.call(UPSTREAM, given.source, entry.spec, given.target, given.search_path, what="upstream's translator")
+            text = pool.call(
+                UPSTREAM, given.source, entry.spec, given.target, given.search_path, what="upstream's translator"
+            )
             out[entry.spec.id] = Upstream(_compiled(pool, text, entry.spec, given, number))
         except (TranslationError, InternalError) as error:
             diagnostics = getattr(error, "diagnostics", ())
-            out[entry.spec.id] = Upstream(None, diagnostics[0].why or diagnostics[0].message if diagnostics else str(error))
+            out[entry.spec.id] = Upstream(
+                None, diagnostics[0].why or diagnostics[0].message if diagnostics else str(error)
+            )
     return out
 
 

@@ -63,12 +63,18 @@ def open_review(options: ReviewOptions, pool: WorkerPool) -> Review:
     return Review(path, parse_file(path).text, name, result.text or "", target, launches, result)
 
 
-def translated(options: ReviewOptions, target: str, launches: tuple[LaunchSpec, ...], pool: WorkerPool) -> TranslateResult:
+def translated(
+    options: ReviewOptions, target: str, launches: tuple[LaunchSpec, ...], pool: WorkerPool
+) -> TranslateResult:
     """The translation, in memory. Raises: TranslationError when it is refused."""
     if not target:
         why = "there is no translation to look at"
-        raise TranslationError(Diagnostic("usage", "neither OUT nor a target is given", why=why, help="give OUT or -t TARGET"))
-    result = pool.call(TRANSLATE, request_of(options, target, launches), what=f"translating {options.source} for {target}")
+        raise TranslationError(
+            Diagnostic("usage", "neither OUT nor a target is given", why=why, help="give OUT or -t TARGET")
+        )
+    result = pool.call(
+        TRANSLATE, request_of(options, target, launches), what=f"translating {options.source} for {target}"
+    )
     if result.text is None:
         found = [*result.diagnostics, *(d for o in result.outcomes for d in o.diagnostics)]
         if not found:

@@ -1,7 +1,7 @@
 """Which source line each line of a translation came from, and why it differs.
 
-Functions are paired by name, statements inside them by an order-preserving alignment; what remains (a second variant of a value,
-the same copy in a prologue) is linked to the most similar statement of its function.
+Functions are paired by name, statements inside them by an order-preserving alignment; what remains (a second variant
+of a value, the same copy in a prologue) is linked to the most similar statement of its function.
 """
 
 from __future__ import annotations
@@ -114,7 +114,9 @@ def _signature(units: list[Unit]) -> list[Unit]:
 def _helper_units(text: Text, own: int) -> list[Unit]:
     """The statements and comments of the source's other kernels: a helper's may take the place of its call."""
     helpers = [i for i, f in enumerate(text.functions) if f.kernel and i != own]
-    return [u for i in helpers for u in text.of_function(i) if u.kind not in ("decorator", "FunctionDef", "Return", "line")]
+    return [
+        u for i in helpers for u in text.of_function(i) if u.kind not in ("decorator", "FunctionDef", "Return", "line")
+    ]
 
 
 def _link(
@@ -135,7 +137,9 @@ def _link(
                 links[position[id(unit)]] = (comments[unit.text], False)
             continue
         scored = [(_repeats(s, unit), -k, s, REPEATED) for k, s in enumerate(own)]
-        scored += [(_repeats(s, unit, True), -k - len(own), s, INLINED) for k, s in enumerate(others) if s.kind != "comment"]
+        scored += [
+            (_repeats(s, unit, True), -k - len(own), s, INLINED) for k, s in enumerate(others) if s.kind != "comment"
+        ]
         score, _, best, least = max(scored, default=(0.0, 0, None, 1.0), key=lambda x: x[:2])
         if best is not None and score >= least:
             links[position[id(unit)]] = (best, False)

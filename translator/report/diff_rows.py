@@ -69,7 +69,8 @@ def _gone(c: Correspondence, numbers: Iterable[int], owner: str) -> list[Row]:
 
 
 def _chunks(c: Correspondence) -> Iterator[tuple[str, tuple[int, int], list[Line]]]:
-    """Runs of lines of one function or between functions: owner's name, the source lines to show beside them, the lines.
+    """Runs of lines of one function or between functions: owner's name, the source lines to show beside them, the
+    lines.
 
     What precedes a translated function is shown beside what precedes its source, once; without a counterpart the range
     is empty.
@@ -95,7 +96,9 @@ def _chunks(c: Correspondence) -> Iterator[tuple[str, tuple[int, int], list[Line
 
 
 def _signature_end(c: Correspondence, function: int) -> int:
-    return max(u.last for u in c.source.of_function(function) if u.depth == 0 and u.kind in ("decorator", "FunctionDef"))
+    return max(
+        u.last for u in c.source.of_function(function) if u.depth == 0 and u.kind in ("decorator", "FunctionDef")
+    )
 
 
 def _gaps(c: Correspondence) -> dict[int, tuple[int, int]]:

@@ -38,7 +38,9 @@ def side_by_side(
     before = None
     for item in folded(rows_of(c), context):
         if isinstance(item, Fold):
-            table.add_row("", Text(f"· · · {item.text}", style="bright_black"), "", "", Text("· · ·", style="bright_black"))
+            table.add_row(
+                "", Text(f"· · · {item.text}", style="bright_black"), "", "", Text("· · ·", style="bright_black")
+            )
             before = None
             continue
         table.add_row(*_cells(item, c, before))

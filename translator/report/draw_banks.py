@@ -60,7 +60,9 @@ def access(use: BankUse) -> str:
             kind = "idle" if not words else "served" if len(words) == 1 else "conflict"
             said = f"bank {bank}: {len(words)} word{'s' if len(words) != 1 else ''}"
             x = margin_x + bank * size
-            shape = svg.element("rect", svg.title(said), x=x, y=y, width=size - 1, height=size, class_=kind, data_words=len(words))
+            shape = svg.element(
+                "rect", svg.title(said), x=x, y=y, width=size - 1, height=size, class_=kind, data_words=len(words)
+            )
             parts.append(shape)
             if len(words) > 1:
                 parts.append(svg.text(x + size / 2 - 0.5, y + 8.5, str(len(words)), "count", "middle"))

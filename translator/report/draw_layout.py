@@ -89,7 +89,9 @@ def overview(held: DistributedMap) -> str:
             parts.append(svg.text(x, y, f"w{warp}", "warp-name", "middle"))
     shown_rows, shown_columns = detail_size(held)
     parts.append(
-        svg.element("rect", x=0.5, y=0.5, width=shown_columns * scale - 1, height=shown_rows * height / rows - 1, class_="frame")
+        svg.element(
+            "rect", x=0.5, y=0.5, width=shown_columns * scale - 1, height=shown_rows * height / rows - 1, class_="frame"
+        )
     )
     return svg.picture(columns * scale, height, parts, f"warps over the {rows} x {columns} tile", "overview")
 
@@ -119,12 +121,18 @@ def detail(held: DistributedMap) -> str:
     wide = max(run.length for run in found) >= 4
     cell = _CELL if wide else 30.0
     margin_x, margin_y = 30.0, 16.0
-    parts = [svg.text(margin_x + c * cell + 2, margin_y - 5, str(c), "axis") for c in range(0, columns, 8 if wide else 4)]
-    parts += [svg.text(margin_x - 5, margin_y + r * _CELL + 11, _row_label(held.shape, r), "axis", "end") for r in range(rows)]
+    parts = [
+        svg.text(margin_x + c * cell + 2, margin_y - 5, str(c), "axis") for c in range(0, columns, 8 if wide else 4)
+    ]
+    parts += [
+        svg.text(margin_x - 5, margin_y + r * _CELL + 11, _row_label(held.shape, r), "axis", "end") for r in range(rows)
+    ]
     for run in found:
         x, y, width = margin_x + run.column * cell, margin_y + run.row * _CELL, run.length * cell
         parts.append(_box(held.shape, run, x, y, width))
-    return svg.picture(margin_x + columns * cell + 2, margin_y + rows * _CELL + 2, parts, "lanes and registers", "detail")
+    return svg.picture(
+        margin_x + columns * cell + 2, margin_y + rows * _CELL + 2, parts, "lanes and registers", "detail"
+    )
 
 
 def _box(shape: Ints, run: Run, x: float, y: float, width: float) -> str:
@@ -135,11 +143,17 @@ def _box(shape: Ints, run: Run, x: float, y: float, width: float) -> str:
     more = f"; {run.copies} copies" if run.copies > 1 else ""
     label = f"element ({at}): warp {h.warp}, lane {h.lane}, {registers}{more}"
     rect = svg.element("rect", x=x, y=y, width=width, height=_CELL, class_=f"w{h.warp % WARP_COLORS}")
-    words = f"lane {h.lane}  {registers}" if width >= 100 else f"{h.lane} {registers}" if width >= 44 else f"{h.lane}·{first}" if width >= 28 else str(h.lane)
+    words = (
+        f"lane {h.lane}  {registers}"
+        if width >= 100
+        else f"{h.lane} {registers}" if width >= 44 else f"{h.lane}·{first}" if width >= 28 else str(h.lane)
+    )
     name = svg.text(x + width / 2, y + 11, words, "", "middle")
     holder = f"{h.warp}.{h.lane}"
     where = f"{run.row},{run.column},{run.length}"
-    return svg.element("g", svg.title(label) + rect + name, class_="box", data_holder=holder, data_at=where, data_first=first)
+    return svg.element(
+        "g", svg.title(label) + rect + name, class_="box", data_holder=holder, data_at=where, data_first=first
+    )
 
 
 def _row_label(shape: Ints, row: int) -> str:

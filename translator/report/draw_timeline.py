@@ -32,7 +32,9 @@ def timeline(loop: LoopTimeline) -> str:
         if not (tile < s.prologue or 0 <= tile - s.ahead < trips):
             continue
         begin = issued + (_FETCH if tile >= s.prologue else 0.1)
-        parts.append(_bar(0, begin, begin + 0.3, tile, "issue", f"tile {tile} {'copy issued' if copies else 'load issued'}"))
+        parts.append(
+            _bar(0, begin, begin + 0.3, tile, "issue", f"tile {tile} {'copy issued' if copies else 'load issued'}")
+        )
         slot = s.slot_of(tile)
         used = tile < trips
         needed = s.prologue + tile
@@ -45,8 +47,26 @@ def timeline(loop: LoopTimeline) -> str:
             parts.append(_bar(0, begin + 0.3, landed, tile, "flight", f"tile {tile} in registers"))
             parts.append(_bar(1 + slot, landed, stop, tile, "flight", f"tile {tile} in slot {slot}"))
         if used:
-            parts.append(_bar(1 + slot, stop, needed + _END - 0.1, tile, "landed", f"tile {tile} in slot {slot}: read in iteration {tile}"))
-            parts.append(_bar(len(rows) - 1, needed + _READ, needed + _END, tile, "compute", f"iteration {tile} works on tile {tile}"))
+            parts.append(
+                _bar(
+                    1 + slot,
+                    stop,
+                    needed + _END - 0.1,
+                    tile,
+                    "landed",
+                    f"tile {tile} in slot {slot}: read in iteration {tile}",
+                )
+            )
+            parts.append(
+                _bar(
+                    len(rows) - 1,
+                    needed + _READ,
+                    needed + _END,
+                    tile,
+                    "compute",
+                    f"iteration {tile} works on tile {tile}",
+                )
+            )
     return svg.picture(width, height, parts, f"pipeline of `for {loop.index}`, {s.buffers} buffers", "timeline")
 
 
@@ -73,7 +93,9 @@ def _bar(row: int, begin: float, end: float, tile: int, kind: str, said: str) ->
     x, width = _LEFT + begin * _STEP, max(2.0, (end - begin) * _STEP)
     y = _TOP + row * _ROW + 2
     shape = svg.element("rect", x=x, y=y, width=width, height=_ROW - 8, rx=3, class_=f"t{tile % COLORS} {kind}")
-    name = svg.text(x + min(width / 2, 14), y + 13, str(tile), "tile", "middle") if width > 12 and kind != "flight" else ""
+    name = (
+        svg.text(x + min(width / 2, 14), y + 13, str(tile), "tile", "middle") if width > 12 and kind != "flight" else ""
+    )
     return svg.element("g", svg.title(said) + shape + name, class_="bar", data_tile=tile, data_kind=kind)
 
 

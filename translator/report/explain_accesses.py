@@ -33,7 +33,11 @@ def accesses(view: "FunctionView") -> Iterator[Choice]:
         elif rw.tensor(node) is not None:
             row = callee.row
             said = row.gluon or f"gl.{callee.name}"
-            cost = "recomputed where another layout is needed" if row.cost == "cheap" else "converted where another layout is needed"
+            cost = (
+                "recomputed where another layout is needed"
+                if row.cost == "cheap"
+                else "converted where another layout is needed"
+            )
             why = f"row `{row.name}` ({row.kind}) of rules/builtins.py{': ' + row.note if row.note else ''}"
             yield view.choice(node, "builtin", callee.name, choice=said, origin="rule", why=why, cost=cost)
 
@@ -54,7 +58,11 @@ def _access(view: "FunctionView", node: ast.Call, name: str, pointer: ast.expr) 
         dtype=fact.pointee or "",
         origin="solver",
         why=why,
-        cost=f"{width} per lane and instruction, {view.costs.bytes(fact.shape, fact.pointee or '')} bytes" if width else "",
+        cost=(
+            f"{width} per lane and instruction, {view.costs.bytes(fact.shape, fact.pointee or '')} bytes"
+            if width
+            else ""
+        ),
         bytes=view.costs.bytes(fact.shape, fact.pointee or ""),
     )
 

@@ -1,7 +1,7 @@
 """Explain the translation of one launch: translate it once more while watching what the rewriter decides.
 
-The rewriter is observed from outside: a subclass notes the conversions it writes, the rest is read from its state when it
-is done. Runs Triton's passes: call it in a child process.
+The rewriter is observed from outside: a subclass notes the conversions it writes, the rest is read from its state
+when it is done. Runs Triton's passes: call it in a child process.
 """
 
 from __future__ import annotations
@@ -202,7 +202,9 @@ class FunctionView:
                 if isinstance(fact, TensorFact):
                     kind = f"pointer to {fact.pointee}" if fact.is_pointer else fact.dtype
                     what = "scalar" if not fact.shape else "tensor"
-                    yield self.choice(d.node, "value", d.name, choice=what, shape=fact.shape, dtype=kind, origin="source")
+                    yield self.choice(
+                        d.node, "value", d.name, choice=what, shape=fact.shape, dtype=kind, origin="source"
+                    )
                 elif isinstance(fact, ConstFact) and isinstance(fact.value, (int, float, bool, str, type(None))):
                     yield self.choice(d.node, "value", d.name, choice=f"compile-time {fact.value!r}", origin="source")
 
@@ -262,13 +264,23 @@ class FunctionView:
             node = getattr(plan, "loop", None) or by_line.get(getattr(plan, "line", 0))
             if node is None:
                 continue
-            header = f"for {ast.unparse(node.target)} in {ast.unparse(node.iter)}" if isinstance(node, ast.For) else "while"
+            header = (
+                f"for {ast.unparse(node.target)} in {ast.unparse(node.iter)}" if isinstance(node, ast.For) else "while"
+            )
             if hasattr(plan, "schedule"):
                 s = plan.schedule
                 why = f"Triton stages {', '.join(load.name for load in plan.loads)} through LDS, and their addresses do not depend on what the loop computes"
                 wait = f", waits for all but {s.wait} groups" if s.mechanism == "copies" else ""
                 cost = f"{s.prologue} tile{'s' if s.prologue != 1 else ''} in the prologue, fetches tile i + {s.ahead}{wait}"
-                yield self.choice(node, "loop", header, choice=f"pipelined: {s.mechanism}, {s.buffers} buffers", origin="anchor", why=why, cost=cost)
+                yield self.choice(
+                    node,
+                    "loop",
+                    header,
+                    choice=f"pipelined: {s.mechanism}, {s.buffers} buffers",
+                    origin="anchor",
+                    why=why,
+                    cost=cost,
+                )
             else:
                 origin = "solver" if plan.wanted else "anchor"
                 what = "not pipelined, although Triton does it" if plan.wanted else "not pipelined"

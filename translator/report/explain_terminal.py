@@ -11,10 +11,21 @@ from rich.text import Text
 from translator.report.explanation import Choice, Explanation
 
 _STYLES = {"anchor": "cyan", "rule": "green", "solver": "yellow", "default": "bright_black", "source": "bright_black"}
-_KIND = {"operation": "", "builtin": "", "value": "", "loop": "loop", "staged": "staged", "access": "memory", "matrix": "matrix", "conversion": "convert"}
+_KIND = {
+    "operation": "",
+    "builtin": "",
+    "value": "",
+    "loop": "loop",
+    "staged": "staged",
+    "access": "memory",
+    "matrix": "matrix",
+    "conversion": "convert",
+}
 
 
-def print_explanation(console: Console, found: Explanation, sources: Mapping[str, list[str]], verbose: bool = False) -> None:
+def print_explanation(
+    console: Console, found: Explanation, sources: Mapping[str, list[str]], verbose: bool = False
+) -> None:
     """Line by line; builtins that follow one rule row are left out unless `verbose`. sources: file -> its lines."""
     head = f"{found.kernel} ({found.launch}) on {found.target}, {found.num_warps} warps"
     console.print(Text(head + ("" if found.stage == "rewrite" else f", after {found.stage}"), style="bold"))

@@ -21,7 +21,11 @@ def values(view: "FunctionView") -> Iterator[Choice]:
         state = rw.states.get(web.index)
         for d in web.definitions:
             node = rw.definition_node(d)
-            fact = rw.frame.args.get(d.name) if isinstance(d.node, ast.arg) else rw.fact(node) if node is not None else None
+            fact = (
+                rw.frame.args.get(d.name)
+                if isinstance(d.node, ast.arg)
+                else rw.fact(node) if node is not None else None
+            )
             if not isinstance(fact, TensorFact) or not fact.shape or state is None:
                 continue
             layouts = (state.variants if state.cheap or state.split else [state.home]) or [state.home]

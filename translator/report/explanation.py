@@ -20,9 +20,9 @@ ORIGINS = {
 class Choice:
     """One decision about one place of the source.
 
-    kind: `value`, `operation` (a placed operation), `conversion`, `access`, `matrix`, `staged`, `loop` or `builtin`. what: what is
-    decided about. choice: what was chosen. origin: a key of ORIGINS; why: in words. cost: in words, "" when free. bytes:
-    what a conversion moves or a tile occupies, per program and time. depth: loops around it.
+    kind: `value`, `operation` (a placed operation), `conversion`, `access`, `matrix`, `staged`, `loop` or `builtin`.
+    what: what is decided about. choice: what was chosen. origin: a key of ORIGINS; why: in words. cost: in words, ""
+    when free. bytes: what a conversion moves or a tile occupies, per program and time. depth: loops around it.
     """
 
     line: int

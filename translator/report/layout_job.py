@@ -82,9 +82,13 @@ def drawn_layouts(ttgir: str, text: str, kernel: str, target: str, num_warps: in
         found = tuple(Access(k, _name_of(y, names), asker.distributed(y, shape)) for k, y in accesses if _spellable(y))
         name = names.get(constructor_key(spelled), "")
         mapped = asker.shared(shared, shape, _bits(element))
-        out.append(DrawnLayout(name, spelled, shape, element, (f"{'x'.join(map(str, shape))} {element}",), None, mapped, found))
+        out.append(
+            DrawnLayout(name, spelled, shape, element, (f"{'x'.join(map(str, shape))} {element}",), None, mapped, found)
+        )
     order = list(names.values())
-    return tuple(sorted(out, key=lambda d: (order.index(d.name) if d.name in order else len(order), d.stored is not None)))
+    return tuple(
+        sorted(out, key=lambda d: (order.index(d.name) if d.name in order else len(order), d.stored is not None))
+    )
 
 
 def _tiles_in_lds(line: str, aliases: dict[str, str]) -> list[tuple[SharedLayout, Ints, str]]:
@@ -186,7 +190,9 @@ class LayoutAsker:
         try:
             return self.builder.to_linear_layout(layout._to_ir(self.builder), list(shape))
         except (RuntimeError, ValueError) as error:
-            raise TranslationError(Diagnostic("layout-map", f"no linear map of {layout} for {shape}", why=str(error))) from None
+            raise TranslationError(
+                Diagnostic("layout-map", f"no linear map of {layout} for {shape}", why=str(error))
+            ) from None
 
 
 def _identity(shape: Ints, order: Ints) -> tuple[Ints, ...]:

@@ -28,7 +28,9 @@ def _heading(layout: DrawnLayout, owner: str, id: str) -> str:
     """The start of a card: name, kernels, constructor."""
     name = escape(layout.name) or "<span class=soft>without a name</span>"
     of = f" <span class=soft>of {escape(owner)}</span>" if owner else ""
-    return f'<div class="card" id="{escape(id)}"><h3>{name}{of}</h3><code class="spelled">{escape(layout.spelled)}</code>'
+    return (
+        f'<div class="card" id="{escape(id)}"><h3>{name}{of}</h3><code class="spelled">{escape(layout.spelled)}</code>'
+    )
 
 
 def _card(layout: DrawnLayout, owner: str, id: str) -> str:
@@ -73,22 +75,26 @@ def _lds_card(layout: DrawnLayout, owner: str, id: str, banks: int) -> str:
         ("bytes of one slot", str(stored.size)),
         ("padding", "; ".join(f"{p} elements after every {i}" for i, p in stored.pairs) or "none"),
     ]
-    figures = [f"<figure><figcaption>bank of each word, from the tile's first element on</figcaption>{draw_banks.bank_map(stored, banks)}</figure>"]
+    figures = [
+        f"<figure><figcaption>bank of each word, from the tile's first element on</figcaption>{draw_banks.bank_map(stored, banks)}</figure>"
+    ]
     figures += [_access(a, stored, banks) for a in layout.accesses]
-    return (
-        f'{_heading(layout, owner, id)}{_facts(facts)}<div class="drawings">{"".join(figures)}</div></div>'
-    )
+    return f'{_heading(layout, owner, id)}{_facts(facts)}<div class="drawings">{"".join(figures)}</div></div>'
 
 
 def _access(access: Access, stored: SharedMap, banks: int) -> str:
     use = bank_use(access.held, stored, banks)
     what = f"{access.kind} {'to' if access.kind == 'read' else 'from'} <code>{escape(access.layout)}</code>"
     if use.vector_bytes < LEAST_BYTES:
-        said = f"{what}: {use.vector_bytes} bytes per lane, done by transposing or narrow LDS instructions; not modelled"
+        said = (
+            f"{what}: {use.vector_bytes} bytes per lane, done by transposing or narrow LDS instructions; not modelled"
+        )
         return f"<figure><figcaption>{said}</figcaption></figure>"
     cost = "no conflicts" if not use.conflicts else f"{use.conflicts} cycles of {use.cycles} lost to conflicts"
     caption = f"{what}: {use.vector_bytes} bytes per lane, {use.ideal} phases, {cost}"
-    return f'<figure data-conflicts="{use.conflicts}"><figcaption>{caption}</figcaption>{draw_banks.access(use)}</figure>'
+    return (
+        f'<figure data-conflicts="{use.conflicts}"><figcaption>{caption}</figcaption>{draw_banks.access(use)}</figure>'
+    )
 
 
 def _facts(facts: list[tuple[str, str]]) -> str:

@@ -94,8 +94,8 @@ class DistributedMap:
 class SharedMap:
     """Where the elements of a tile of `shape` are in LDS: XOR-linear offsets, in elements, then padding.
 
-    offset: what each bit of the offset moves in the tile. pairs: (interval, padding) in elements: after every `interval`
-    elements the addresses skip `padding`.
+    offset: what each bit of the offset moves in the tile. pairs: (interval, padding) in elements: after every
+    `interval` elements the addresses skip `padding`.
     """
 
     offset: Bases
@@ -131,8 +131,8 @@ class SharedMap:
 class BankUse:
     """One LDS access of one wave: `phases` of lanes that are served together, and what each bank has to deliver.
 
-    The model: a bank delivers one 32-bit word per cycle, a wave is served `banks` words at a time in lane order; lanes that
-    want the same word share it. phases: bank -> the distinct words wanted of it.
+    The model: a bank delivers one 32-bit word per cycle, a wave is served `banks` words at a time in lane order;
+    lanes that want the same word share it. phases: bank -> the distinct words wanted of it.
     """
 
     banks: int

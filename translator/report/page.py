@@ -34,8 +34,8 @@ class Upstream:
 class ReportData:
     """Everything that a report shows.
 
-    layouts: by launch id, empty for a launch that did not compile. upstream: by launch id, where it was asked for. remarks:
-    lines for the notes, such as why a loop is not pipelined.
+    layouts: by launch id, empty for a launch that did not compile. upstream: by launch id, where it was asked for.
+    remarks: lines for the notes, such as why a loop is not pipelined.
     """
 
     correspondence: Correspondence
@@ -68,7 +68,9 @@ def report_page(data: ReportData) -> str:
         ("notes", "Notes", _notes(data)),
     ]  # fmt: skip
     chips = [_target_words(data.target), *status_chips(data.checked)]
-    return _page(f"{data.source_name} → {data.result_name}", _heading(data.source_name, data.result_name, chips), sections)
+    return _page(
+        f"{data.source_name} → {data.result_name}", _heading(data.source_name, data.result_name, chips), sections
+    )
 
 
 def diff_page(c: Correspondence, source_name: str, result_name: str, target: str) -> str:

@@ -57,7 +57,12 @@ def status_chips(checked: tuple[Checked, ...]) -> list[tuple[str, str]]:
     parities = [c.parity for c in checked if c.parity]
     if parities:
         worse = sum(bool(p.regressions()) for p in parities)
-        out.append((f"worse than Triton in {worse} of {len(parities)}" if worse else "no worse than Triton", "warn" if worse else "good"))
+        out.append(
+            (
+                f"worse than Triton in {worse} of {len(parities)}" if worse else "no worse than Triton",
+                "warn" if worse else "good",
+            )
+        )
         waves = sorted({p.translated.occupancy for p in parities if p.translated.occupancy is not None})
         out.append((f"occupancy {' or '.join(map(str, waves))} waves per SIMD", ""))
     return out
@@ -70,10 +75,14 @@ def parity_section(checked: tuple[Checked, ...], upstream: dict[str, Checked | N
 
 def _card(entry: Checked, upstream: Checked | None, reason: str) -> str:
     theirs = upstream.gluon.metrics if upstream and upstream.gluon else None
-    parts = [f"<h3>{escape(entry.spec.id)}</h3>", f'<ul class="facts"><li><b>validation</b> {escape(_validation(entry.validation))}</li></ul>']
+    parts = [
+        f"<h3>{escape(entry.spec.id)}</h3>",
+        f'<ul class="facts"><li><b>validation</b> {escape(_validation(entry.validation))}</li></ul>',
+    ]
     if entry.parity:
-        worse = entry.parity.regressions()
-        parts += [f'<ul class="chips">{"".join(f"<li class=&quot;chip warn&quot;>{escape(w)}</li>" for w in worse)}</ul>'.replace("&quot;", '"')] if worse else []
+        if worse := entry.parity.regressions():
+            items = "".join(f'<li class="chip warn">{escape(w)}</li>' for w in worse)
+            parts.append(f'<ul class="chips">{items}</ul>')
         parts.append(_table(entry.parity.translated, entry.parity.triton, theirs))
     if reason:
         parts.append(f'<p class="soft">Upstream\'s translator: {escape(reason)}</p>')
@@ -89,7 +98,9 @@ def _validation(found: dict) -> str:
     if status == "validated":
         said += " bit for bit" if found.get("bitwise") else " within tolerance"
         if found.get("grid"):
-            said += f", {found['programs']} of {found['grid']} programs, {len(found.get('variants', ()))} input variants"
+            said += (
+                f", {found['programs']} of {found['grid']} programs, {len(found.get('variants', ()))} input variants"
+            )
     return f"{said}: {found['reason']}" if found.get("reason") else said
 
 

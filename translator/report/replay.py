@@ -1,7 +1,7 @@
 """Follow the slots of an LDS ring through the first iterations of a loop, as its text says.
 
-Tiles are counted: each fill before the loop brings the next one, each iteration fetches one more and reads one. What a fill
-copies is not looked at, only where it goes.
+Tiles are counted: each fill before the loop brings the next one, each iteration fetches one more and reads one. What
+a fill copies is not looked at, only where it goes.
 """
 
 from __future__ import annotations
@@ -29,11 +29,12 @@ MOST_FILLS = 16
 
 @dataclass(frozen=True)
 class Replay:
-    """What happens to one ring. mechanism: `copies` (asynchronous) or `registers`. prologue: tiles fetched before the loop,
-    which is also how far ahead an iteration fetches. wait: commit groups that may be outstanding when a tile is read.
+    """What happens to one ring. mechanism: `copies` (asynchronous) or `registers`. prologue: tiles fetched before the
+    loop, which is also how far ahead an iteration fetches. wait: commit groups that may be outstanding when a tile is
+    read.
 
-    first: events before the loop; iterations: of each iteration, in order; last: after the loop. The events are those of
-    `translator.pipeline.schedule`.
+    first: events before the loop; iterations: of each iteration, in order; last: after the loop. The events are those
+    of `translator.pipeline.schedule`.
     """
 
     mechanism: str
@@ -132,7 +133,12 @@ class _Follower:
         if self.ring not in ast.unparse(s):
             return
         count = value_of(s.iter.args[-1], self.names) if isinstance(s.iter, ast.Call) and s.iter.args else None
-        if "static_range" not in ast.unparse(s.iter) or count is None or count > MOST_FILLS or not isinstance(s.target, ast.Name):
+        if (
+            "static_range" not in ast.unparse(s.iter)
+            or count is None
+            or count > MOST_FILLS
+            or not isinstance(s.target, ast.Name)
+        ):
             raise _NotFollowed
         for i in range(count):
             self.names[s.target.id] = i

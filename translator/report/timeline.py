@@ -1,4 +1,5 @@
-"""The pipelines of a translation, read from its text: LDS rings, prologue, what one iteration fetches, waits for and reads.
+"""The pipelines of a translation, read from its text: LDS rings, prologue, what one iteration fetches, waits for and
+reads.
 
 Nothing here depends on how the translation was made: a hand-tuned file shows what it does now, or is said not to be
 understood. `replay.py` follows the slots through the first iterations.
@@ -30,8 +31,8 @@ class Ring:
 class LoopTimeline:
     """One loop that loads tiles. replay: None where the loop is not pipelined, or its slots cannot be followed.
 
-    computes: whether it has matrix instructions. hazards: what is wrong with the schedule, empty when every read gets its
-    tile, for 0 to `checked` iterations. remarks: what it leaves to the compiler.
+    computes: whether it has matrix instructions. hazards: what is wrong with the schedule, empty when every read gets
+    its tile, for 0 to `checked` iterations. remarks: what it leaves to the compiler.
     """
 
     function: str
@@ -60,7 +61,9 @@ def timelines(text: str) -> tuple[LoopTimeline, ...]:
             rings = _rings(function, values)
             for block in _blocks(function):
                 for at, s in enumerate(block):
-                    if isinstance(s, ast.For) and (loop := _timeline(function, s, block[:at], rings, values, functions)):
+                    if isinstance(s, ast.For) and (
+                        loop := _timeline(function, s, block[:at], rings, values, functions)
+                    ):
                         found.append(loop)
     return tuple(found)
 

@@ -19,8 +19,8 @@ _TRITON_ALIAS = re.compile(r"\b(?:tl|triton\.language)\.")
 class Unit:
     """Lines `first` to `last` (from 1, inclusive) of a text.
 
-    kind: `comment`, `docstring`, `decorator`, `line` (such as `else:`), or the AST class of the statement. targets: names that it
-    binds. function: index into `Text.functions` of the top-level function or class it is in, -1 outside.
+    kind: `comment`, `docstring`, `decorator`, `line` (such as `else:`), or the AST class of the statement. targets:
+    names that it binds. function: index into `Text.functions` of the top-level function or class it is in, -1 outside.
     """
 
     first: int

@@ -31,4 +31,6 @@ def upstream_text(source: str, spec: LaunchSpec, target: str, search_path: tuple
         except Exception as error:  # whatever upstream raises is its answer
             words = str(error).strip().splitlines()
             why = f"{type(error).__name__}: {words[-1]}" if words else type(error).__name__
-            raise TranslationError(Diagnostic("upstream-refuses", "upstream's translator fails", source, why=why)) from error
+            raise TranslationError(
+                Diagnostic("upstream-refuses", "upstream's translator fails", source, why=why)
+            ) from error
