@@ -144,7 +144,7 @@ def translate_launch(request: TranslateRequest, spec: LaunchSpec) -> tuple[Loade
 
 
 def _jit_loader(loaded: LoadedKernel) -> Any:
-    return loaded.program.load_jit if loaded.program is not None and hasattr(loaded.program, "load_jit") else None
+    return loaded.load_jit
 
 
 def _trace_refusal(loaded: LoadedKernel, error: BaseException) -> TranslationError:

@@ -158,6 +158,16 @@ def test_what_was_recorded_compiles(captured, tmp_path):
     assert done.returncode == 0, done.stderr
 
 
+def test_what_was_recorded_is_translated(captured):
+    """With a jit function as a constexpr, and launches that differ in what they specialize on."""
+    folder = captured[2]
+    command = [sys.executable, "-m", "translator.cli", "translate", "prog.py", "-k", "scale", "-t", "gfx942"]
+    command += ["-l", "launches.json", "-o", "scale_out.py", "--no-parity"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert "validated" in done.stdout
+
+
 def test_existing_files_are_kept_unless_asked(captured):
     folder = captured[2]
     before = (folder / "launches.json").read_text()
