@@ -40,7 +40,12 @@ def run(text: str, target: str, buffers: int, folder: Path) -> dict[int, str]:
         spec = matmul_launch(*size, buffers)
         left = source(KERNELS / "matmul.py", target, *size)
         result = validate_pair(
-            left.text, compiled.text, spec, source_names=left.names, translated_names=compiled.names, with_variants=False
+            left.text,
+            compiled.text,
+            spec,
+            source_names=left.names,
+            translated_names=compiled.names,
+            with_variants=False,
         )
         counted = {n for counts in result.trips.values() for n in counts}
         expected = {min(trips, 4)}  # the machine counts "4 or more" as 4

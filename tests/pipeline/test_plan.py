@@ -13,7 +13,6 @@ from translator.rewrite.unit import Unit
 from translator.source.launch_spec import LaunchSpec
 from translator.source.load import load_for_launch
 
-
 HEAD = """
 import triton
 import triton.language as tl
@@ -48,7 +47,9 @@ def plans(body: str, folder: Path, target: str = "gfx950", stages: int = 2):
     sizes = dict.fromkeys(("M", "N", "K"), "i32")
     attrs = dict.fromkeys(pointers, "DS") | dict.fromkeys(sizes, "D")
     options = {"num_warps": 4, "num_stages": stages}
-    spec = LaunchSpec("t", "kernel", str(path), {**pointers, **sizes, "BLOCK": "constexpr"}, {"BLOCK": 64}, attrs, options)
+    spec = LaunchSpec(
+        "t", "kernel", str(path), {**pointers, **sizes, "BLOCK": "constexpr"}, {"BLOCK": 64}, attrs, options
+    )
     launch = trace_launch(load_for_launch(spec).fn, spec, target)
     unit = Unit(launch.trace, launch.anchors, launch.target, launch.num_warps, frozenset(pointers))
     unit.staging = launch.staging

@@ -13,7 +13,9 @@ from translator.frontend.anchors import Path, locations_of, tensor_types
 from translator.layout.model import AttributeReader, Layout, Opaque, SharedLayout
 from translator.layout.shared import read_shared
 
-_ALLOC = re.compile(r"ttg\.local_alloc : \(\) -> !ttg\.memdesc<((?:\d+x)+)(\w+), (#\w+|#ttg\.\w+<.*?>), #smem, mutable>")
+_ALLOC = re.compile(
+    r"ttg\.local_alloc : \(\) -> !ttg\.memdesc<((?:\d+x)+)(\w+), (#\w+|#ttg\.\w+<.*?>), #smem, mutable>"
+)
 _COPIES = {"amdg.buffer_load_to_local": "buffer", "ttg.async_copy_global_to_local": "global"}
 
 

@@ -9,280 +9,19 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import copy
-import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from translator.frontend.trace import TensorFact
-from translator.layout.model import Layout
-from translator.pipeline.plan import NotPipelined, PipelinedLoad, PipelinePlan, plan_loop
-from translator.pipeline.tail import is_index
+from translator.pipeline.loop import PipelinedLoop, Ring, async_module, permuted_read
+from translator.pipeline.plan import NotPipelined
+from translator.pipeline.prepare import fresh, prepare
 from translator.rewrite import calls, descriptors, dots, pointers
-from translator.rewrite.ranges import NonNegative
 from translator.rewrite.splice import operand, replace_spans
-from translator.rewrite.webs import Definition, Web
+from translator.rewrite.webs import Web
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter
-
-
-# A base that moves costs about five scalar instructions per tile (a 64-bit addition and a new buffer descriptor), offsets
-# that move cost two vector instructions per load.
-FEWEST_LOADS = 2
-ELEMENT_BYTES = {"fp64": 8, "int64": 8, "fp32": 4, "int32": 4, "uint32": 4, "fp16": 2, "bf16": 2, "int16": 2, "uint16": 2}
-
-
-@dataclass
-class Ring:
-    """The LDS buffers of one load. fetch: the load for a tile ahead; next: the name of a tile held in registers."""
-
-    load: PipelinedLoad
-    smem: str
-    fetch: ast.Call
-    next: str
-
-
-@dataclass
-class PipelinedLoop:
-    """A plan with its names and renamed syntax; made once per loop, emitted in every round."""
-
-    plan: PipelinePlan
-    buffers: str
-    ahead: str
-    slot: str  # of the tile that this iteration reads
-    free: str  # of the tile that is copied ahead
-    tile: str  # loop variable of the prologue
-    counter: str  # of iterations, where the loop index is not one from 0; else empty
-    index_names: list[ast.Name] = field(default_factory=list)  # uses of the loop index in the producer's copies
-    own_names: list[tuple[ast.Name, Web]] = field(default_factory=list)  # of values that each tile computes anew
-    ahead_of: dict[ast.stmt, ast.stmt] = field(default_factory=dict)  # statement -> its copy for tiles ahead
-    rings: list[Ring] = field(default_factory=list)
-    assumed: set[str] = field(default_factory=set)  # parameters that must not be negative
-
-    @property
-    def copies(self) -> bool:
-        return self.plan.schedule.mechanism == "copies"
-
-
-@dataclass
-class Read:
-    """What stands for a staged load in the consumer."""
-
-    loop: PipelinedLoop
-    ring: Ring
-
-    def slot(self) -> str:
-        return f"{self.ring.smem}.index({self.loop.slot})"
-
-    def text(self, rw: "FunctionRewriter", layout: Layout, tile: str = "") -> str:
-        """The tile in `layout`; `tile`: an expression for it in LDS, by default its slot."""
-        tile = tile or self.slot()
-        if self.loop.copies and rw.unit.target.family == "cdna4":
-            return f"{_module(rw)}.load_shared_relaxed({tile}, {rw.names.spell(layout)})"
-        return f"{tile}.load({rw.names.spell(layout)})"
-
-
-def permuted_read(rw: "FunctionRewriter", data: ast.expr, order: tuple[int, ...], layout: Layout) -> str | None:
-    """A staged tile with its dimensions permuted, read from LDS straight into `layout`; None for anything else."""
-    tile = ""
-    if isinstance(data, ast.Name):
-        definitions = rw.webs.reaching.get(data, [])
-        if len(definitions) != 1 or definitions[0].value not in rw.staged or not isinstance(definitions[0].node, ast.Assign):
-            return None
-        read = rw.staged[definitions[0].value]
-        if read.loop.plan.loop not in rw.loops:
-            return None
-        tile = "" if rw.state(rw.webs.of_use[data]).variants else data.id
-    elif data in rw.staged:
-        read = rw.staged[data]
-    else:
-        return None
-    return read.text(rw, layout, f"{tile or read.slot()}.permute({list(order)})")
-
-
-def prepare(rw: "FunctionRewriter") -> None:
-    """Plan every loop of the function, before any layout is demanded."""
-    for loop in [n for n in ast.walk(rw.tree) if isinstance(n, ast.For)]:
-        if not rw.taken(loop):
-            continue
-        plan = plan_loop(rw, loop)
-        if isinstance(plan, PipelinePlan) and (reason := _unsupported(rw, plan)):
-            plan = NotPipelined(loop.lineno, reason, True)
-        rw.plans.append(plan)
-        if isinstance(plan, PipelinePlan):
-            _set_up(rw, plan)
-
-
-def _unsupported(rw: "FunctionRewriter", plan: PipelinePlan) -> str | None:
-    """Why a planned loop cannot be written for this target; None when it can."""
-    if plan.schedule.mechanism == "copies" and rw.unit.target.family not in ("cdna4", "cdna5"):
-        return "the target has no asynchronous copies"
-    return None
-
-
-def _set_up(rw: "FunctionRewriter", plan: PipelinePlan) -> None:
-    counter = "" if plan.low is None and plan.index_dtype == "int32" else _fresh(rw, "tile")
-    names = [_fresh(rw, name) for name in (f"{plan.index.strip('_') or 'tile'}_ahead", "slot", "free_slot", "t")]
-    loop = PipelinedLoop(plan, _buffers_parameter(rw, plan), *names, counter)
-    renamed: dict[int, Web] = {}
-    for web in plan.shared:
-        twin = Web(len(rw.webs.all), _fresh(rw, f"{web.name}_ahead"))
-        rw.webs.all.append(twin)
-        renamed[web.index] = twin
-
-    def twin_of(node: ast.AST) -> ast.AST:
-        """A copy of `node` at the same place in the source, in which moving names are those of the tile ahead."""
-        made = copy.deepcopy(node)
-        for old, new in zip(ast.walk(node), ast.walk(made)):
-            if isinstance(old, ast.Name) and (web := rw.webs.of_use.get(old)) is not None:
-                rw.webs.reaching[new] = rw.webs.reaching[old]
-                if is_index(rw, plan.loop, old):
-                    loop.index_names.append(new)
-                    rw.webs.of_use[new] = web
-                else:
-                    web = renamed.get(web.index, web)
-                    new.id = web.name
-                    rw.webs.of_use[new] = web
-        return made
-
-    for s in plan.producer:
-        made = twin_of(s)
-        target = made.targets[0] if isinstance(made, ast.Assign) else made.target
-        original = rw.webs.of_definition[(s, target.id)]
-        web = renamed.get(original.index, original)
-        if web is not original:
-            target.id = web.name
-            web.definitions.append(Definition(web.name, made, made.value, 1, (plan.loop,), isinstance(s, ast.AugAssign)))
-        if not isinstance(s, ast.AugAssign) and original not in plan.carried:
-            loop.own_names.append((target, web))
-        rw.webs.of_definition[(made, web.name)] = web
-        loop.ahead_of[s] = made
-        rw.pipelined_statements[s] = loop
-    for load in plan.loads:
-        ring = Ring(load, _fresh(rw, f"{load.name}_smem"), twin_of(load.call), _fresh(rw, f"{load.name}_next"))
-        loop.rings.append(ring)
-        rw.staged[load.call] = Read(loop, ring)
-        rw.pipelined_statements[load.statement] = loop
-    # Addresses and masks are computed in the layout of the copy: what they depend on is converted once, before the loop.
-    for s, made in loop.ahead_of.items():
-        target = made.targets[0] if isinstance(made, ast.Assign) else made.target
-        web = rw.webs.of_definition[(made, target.id)]
-        rw._cheap[web.index] = True
-        for d in web.definitions:
-            _push(rw, d.value)
-        _push(rw, made.value)
-    for ring in loop.rings:
-        for argument in [*ring.fetch.args, *(k.value for k in ring.fetch.keywords)]:
-            _push(rw, argument)
-            if isinstance(argument, ast.Name) and (web := rw.webs.of_use.get(argument)) is not None:
-                if not web.is_parameter and all(_light(rw, d.value) for d in web.definitions):
-                    rw._cheap[web.index] = True
-                    for d in web.definitions:
-                        _push(rw, d.value)
-    own = {web.index for _, web in loop.own_names}
-    for made in [*loop.ahead_of.values(), *(ring.fetch for ring in loop.rings)]:
-        for name in ast.walk(made):
-            if isinstance(name, ast.Name) and (web := rw.webs.of_use.get(name)) is not None and web.index in own:
-                loop.own_names.append((name, web))
-    rw.pipelined_loops[plan.loop] = loop
-    _move_bases(rw, loop)
-
-
-def _light(rw: "FunctionRewriter", value: ast.expr | None) -> bool:
-    """Whether a value is arithmetic on names, with nothing loaded, reduced or called on the way."""
-    if value is None:
-        return False
-    allowed = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.Subscript, ast.Name, ast.Constant, ast.Tuple, ast.Slice)
-    return all(isinstance(n, (*allowed, ast.operator, ast.unaryop, ast.cmpop, ast.expr_context)) for n in ast.walk(value))
-
-
-def _push(rw: "FunctionRewriter", value: ast.expr | None) -> None:
-    if isinstance(value, (ast.BinOp, ast.UnaryOp, ast.Compare, ast.Subscript)):
-        rw.pushed.add(value)
-        for child in ast.iter_child_nodes(value):
-            _push(rw, child)
-
-
-def _move_bases(rw: "FunctionRewriter", loop: PipelinedLoop) -> None:
-    """Choose what moves from tile to tile, the scalar base or the tensor of offsets, where only staged loads follow it.
-
-    A base may move without knowing signs: every lane that is ever read is read in the first iteration too (its mask
-    only shrinks), so its first offset is that of an element of the tensor, which is not negative. Offsets from a base
-    that is not the tensor's start may move when neither they nor the step can be negative.
-    """
-    plan = loop.plan
-    for s in plan.producer:
-        if not isinstance(s, ast.AugAssign) or not isinstance(s.op, ast.Add):
-            continue
-        fact, web = rw.fact(s.value), rw.webs.of_definition[(s, s.target.id)]
-        state = rw.state(web)
-        if state.split is None or state.split.wide or (isinstance(fact, TensorFact) and fact.shape):
-            continue
-        inside = [d for d in web.definitions if plan.loop in d.in_loop]
-        followers = [load for load in plan.loads if _pointer_name(load.call) == s.target.id]
-        uses = [n for n, loops in web.uses if plan.loop in loops]
-        direct = {load.call.args[0] for load in followers if load.call.args}
-        if len(inside) != 1 or not followers or not all(n in direct for n in uses):
-            continue
-        many = all(_instructions(rw, load) >= FEWEST_LOADS for load in followers)
-        if not state.split.moves:
-            if any(d.augmented and d.node is not s for d in web.definitions):
-                continue
-            if many and all(load.shrinking and load.staged.copy != "global" for load in followers):
-                state.split = replace(state.split, base="", moves=True)
-        elif not state.split.fold and not many and len([d for d in web.definitions if d.augmented]) == 1:
-            proof = NonNegative(rw)
-            if proof.holds(s.value) and not _is_wide(fact):
-                loop.assumed |= proof.assumed
-                state.split = replace(state.split, moves=False)
-
-
-def _is_wide(fact: object) -> bool:
-    return isinstance(fact, TensorFact) and fact.dtype in ("int64", "uint64")
-
-
-def _instructions(rw: "FunctionRewriter", load: PipelinedLoad) -> int:
-    """Memory instructions per wave and tile, at 16 bytes per lane."""
-    lanes = rw.unit.num_warps * rw.unit.target.warp_size
-    return math.prod(load.staged.shape) * ELEMENT_BYTES.get(rw.tensor(load.call).dtype, 1) // (16 * lanes)
-
-
-def _pointer_name(call: ast.Call) -> str | None:
-    return call.args[0].id if call.args and isinstance(call.args[0], ast.Name) else None
-
-
-def _buffers_parameter(rw: "FunctionRewriter", plan: PipelinePlan) -> str:
-    """The constexpr parameter that holds the number of buffers; loops of one depth share it."""
-    depth = plan.schedule.buffers
-    for name, value in rw.added_parameters.items():
-        if value == str(depth) and name.startswith("NUM_BUFFERS"):
-            return name
-    name, n = _fresh(rw, "NUM_BUFFERS"), 2
-    while name in rw.added_parameters:
-        name, n = _fresh(rw, f"NUM_BUFFERS_{n}"), n + 1
-    rw.added_parameters[name] = str(depth)
-    return name
-
-
-def _fresh(rw: "FunctionRewriter", name: str) -> str:
-    """A name that the source does not use; pipelined loops may share it."""
-    names = {n.id for n in ast.walk(rw.tree) if isinstance(n, ast.Name)}
-    names |= {a.arg for a in ast.walk(rw.tree) if isinstance(a, ast.arg)}
-    candidate, n = name, 2
-    while candidate in names:
-        candidate, n = f"{name}_{n}", n + 1
-    rw.locals.add(candidate)
-    return candidate
-
-
-# Texts ---------------------------------------------------------------------------------------------------------------
-
-
-def _module(rw: "FunctionRewriter") -> str:
-    rw.record.imports.add(f"from triton.experimental.gluon.language.amd.{rw.unit.target.family} import async_copy")
-    return "async_copy"
 
 
 def _tile_number(rw: "FunctionRewriter", loop: PipelinedLoop) -> str:
@@ -312,7 +51,7 @@ def _fetch(rw: "FunctionRewriter", loop: PipelinedLoop, ring: Ring, slot: str, c
             return f"{ring.next} = {descriptors.tile_fetch(rw, owner, given['offsets'], staged.source)}"
         name = "global_to_shared" if rw.unit.target.family == "cdna5" else "buffer_load_to_shared"
         target = f"{ring.smem}.index({slot})"
-        return descriptors.tile_fetch(rw, owner, given["offsets"], staged.source, target, f"{_module(rw)}.{name}")
+        return descriptors.tile_fetch(rw, owner, given["offsets"], staged.source, target, f"{async_module(rw)}.{name}")
     pointer = given["pointer"]
     access = pointers.access_of(rw, pointer, staged.source) if calls._is_plain_access(rw, node, given) else None
     arguments: list[str] = []
@@ -344,7 +83,7 @@ def _fetch(rw: "FunctionRewriter", loop: PipelinedLoop, ring: Ring, slot: str, c
         name = "buffer_load_to_shared" if use_buffer else "global_load_to_shared"
         if rw.unit.target.family == "cdna5":
             name = "global_to_shared"
-        return f"{_module(rw)}.{name}({ring.smem}.index({slot}), {', '.join(arguments)})"
+        return f"{async_module(rw)}.{name}({ring.smem}.index({slot}), {', '.join(arguments)})"
     function = f"{rw.record.amd(rw.unit.buffer_module)}.buffer_load" if use_buffer else "gl.load"
     text = f"{function}({', '.join(arguments)})"
     return f"{ring.next} = {text}"
@@ -390,7 +129,7 @@ def _names_of_prologue(rw: "FunctionRewriter", loop: PipelinedLoop) -> Iterator[
     names = {i: web.name for i, web in webs.items()}
     added = {}
     for i, web in webs.items():
-        web.name = _fresh(rw, f"{names[i]}_{loop.tile}")
+        web.name = fresh(rw, f"{names[i]}_{loop.tile}")
     for name, web in loop.own_names:
         name.id = web.name
     for key, web in list(rw.webs.of_definition.items()):
@@ -419,9 +158,6 @@ def _render(rw: "FunctionRewriter", s: ast.stmt) -> str:
     return text
 
 
-# Emission ------------------------------------------------------------------------------------------------------------
-
-
 def emit_statement(rw: "FunctionRewriter", s: ast.stmt) -> bool:
     """Emit a statement of a pipelined loop's body; False when it is an ordinary one."""
     loop = rw.pipelined_statements.get(s)
@@ -445,7 +181,7 @@ def emit_statement(rw: "FunctionRewriter", s: ast.stmt) -> bool:
         condition = _condition(rw, loop, loop.ahead)
         lines = [_fetch(rw, loop, ring, loop.free, condition) for ring in fetched]
         if loop.copies and fetched[-1] is loop.rings[-1]:
-            lines.append(f"{_module(rw)}.commit_group()")
+            lines.append(f"{async_module(rw)}.commit_group()")
         start, end = rw.source.span(s)
         if loop.copies:
             rw.edits.append((start, start, "".join(line + indent for line in lines)))
@@ -535,7 +271,7 @@ def _top_lines(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
         lines.append(f"{loop.free} = gl.where({loop.slot} == 0, {loop.buffers} - 1, {loop.slot} - 1)")
         lines += [
             "# This tile has landed, and every warp is done with the slot that the next copy fills.",
-            f"{_module(rw)}.wait_group({loop.buffers} - 2)",
+            f"{async_module(rw)}.wait_group({loop.buffers} - 2)",
         ]
     uses_ahead = loop.index_names or not all(load.covered for load in plan.loads)
     if uses_ahead:
@@ -553,7 +289,10 @@ def _tail_lines(rw: "FunctionRewriter", loop: PipelinedLoop, indent: str) -> lis
 def _after_lines(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
     lines = []
     if loop.copies:
-        lines += ["# Copies past the last tile must not land in LDS that is used for something else.", f"{_module(rw)}.wait_group(0)"]
+        lines += [
+            "# Copies past the last tile must not land in LDS that is used for something else.",
+            f"{async_module(rw)}.wait_group(0)",
+        ]
     tiles = f"({loop.buffers} - 1)" if loop.copies else loop.buffers
     for s in loop.plan.rolled_back:
         web = rw.webs.of_definition[(s, s.target.id)]
@@ -583,7 +322,7 @@ def _prologue(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
     if loop.index_names and not _plain_index(rw, loop):
         typed = f"gl.to_tensor({index})"
         text = typed if plan.index_dtype == "int32" else f"{typed}.to(gl.{plan.index_dtype})"
-        index = _fresh(rw, f"{plan.index}_{loop.tile}")
+        index = fresh(rw, f"{plan.index}_{loop.tile}")
         body.append(f"{index} = {text}")
         _rename(loop, index)
     condition = _condition(rw, loop, index)
@@ -597,7 +336,7 @@ def _prologue(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
                     body.append(_fetch(rw, loop, ring, loop.tile, condition))
                     fetched.append(ring)
                     if loop.copies and len(fetched) == len(loop.rings):
-                        body.append(f"{_module(rw)}.commit_group()")
+                        body.append(f"{async_module(rw)}.commit_group()")
     if not loop.copies:
         body += [_store(rw, ring, loop.tile) for ring in fetched]
     lines += ["    " + line.replace("\n", "\n    ") for line in body]
@@ -655,3 +394,6 @@ def _comment_start(rw: "FunctionRewriter", s: ast.stmt, above: int = 0) -> int:
     while line - 1 > above and rw.source.lines[line - 2].lstrip().startswith("#"):
         line -= 1
     return line
+
+
+__all__ = ["emit_loop", "emit_statement", "permuted_read", "prepare"]

@@ -82,14 +82,20 @@ def _body(source: SourceText, kernel: ast.AST, frame: Frame, statement, call: as
     tree = ast.parse(fn.src).body[0]
     body = list(tree.body)
     comment: list[str] = []
-    if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant) and isinstance(body[0].value.value, str):
+    if (
+        isinstance(body[0], ast.Expr)
+        and isinstance(body[0].value, ast.Constant)
+        and isinstance(body[0].value.value, str)
+    ):
         first = body.pop(0).value.value.strip().splitlines()
         comment = [f"# {line.strip()}" for line in first if line.strip()]
     returned = body.pop() if body and isinstance(body[-1], ast.Return) else None
     if not body or any(isinstance(n, (ast.Return, ast.Global, ast.FunctionDef)) for s in body for n in ast.walk(s)):
         raise _CannotInline
     arguments = _arguments(source, tree, call, helper)
-    names = {n.id for n in ast.walk(kernel) if isinstance(n, ast.Name)} | {a.arg for a in ast.walk(kernel) if isinstance(a, ast.arg)}
+    names = {n.id for n in ast.walk(kernel) if isinstance(n, ast.Name)} | {
+        a.arg for a in ast.walk(kernel) if isinstance(a, ast.arg)
+    }
     stored = {n.id for s in body for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     targets = _targets(statement)
     local = stored - set(arguments)
@@ -189,7 +195,9 @@ def _lines(text: list[str], statements: list[ast.stmt], frame: Frame, after: int
     return out
 
 
-def _results(text: SourceText, edits, statement: ast.stmt, returned: ast.Return | None, targets: list[str]) -> list[str]:
+def _results(
+    text: SourceText, edits, statement: ast.stmt, returned: ast.Return | None, targets: list[str]
+) -> list[str]:
     """Assignments of what the helper returns to what the call was assigned to."""
     if isinstance(statement, ast.Expr):
         return []

@@ -194,9 +194,7 @@ def plan_loop(rw: "FunctionRewriter", loop: ast.For) -> PipelinePlan | NotPipeli
             continue
         seen.add(web.index)
         carried = _carried(rw, web, atoms)
-        after = any(
-            loop not in loops and any(loop in d.in_loop for d in rw.webs.reaching[n]) for n, loops in web.uses
-        )
+        after = any(loop not in loops and any(loop in d.in_loop for d in rw.webs.reaching[n]) for n, loops in web.uses)
         if not carried:
             if web.index in consumed:
                 shared.append(web)

@@ -1,0 +1,91 @@
+"""Pipelined loops while a function is rewritten: names, renamed syntax, and reads of LDS slots."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from translator.layout.model import Layout
+from translator.pipeline.plan import PipelinedLoad, PipelinePlan
+from translator.rewrite.webs import Web
+
+if TYPE_CHECKING:
+    from translator.rewrite.function import FunctionRewriter
+
+
+@dataclass
+class Ring:
+    """The LDS buffers of one load. fetch: the load for a tile ahead; next: the name of a tile held in registers."""
+
+    load: PipelinedLoad
+    smem: str
+    fetch: ast.Call
+    next: str
+
+
+@dataclass
+class PipelinedLoop:
+    """A plan with its names and renamed syntax; made once per loop, emitted in every round."""
+
+    plan: PipelinePlan
+    buffers: str
+    ahead: str
+    slot: str  # of the tile that this iteration reads
+    free: str  # of the tile that is copied ahead
+    tile: str  # loop variable of the prologue
+    counter: str  # of iterations, where the loop index is not one from 0; else empty
+    index_names: list[ast.Name] = field(default_factory=list)  # uses of the loop index in the producer's copies
+    own_names: list[tuple[ast.Name, Web]] = field(default_factory=list)  # of values that each tile computes anew
+    ahead_of: dict[ast.stmt, ast.stmt] = field(default_factory=dict)  # statement -> its copy for tiles ahead
+    rings: list[Ring] = field(default_factory=list)
+    assumed: set[str] = field(default_factory=set)  # parameters that must not be negative
+
+    @property
+    def copies(self) -> bool:
+        return self.plan.schedule.mechanism == "copies"
+
+
+@dataclass
+class Read:
+    """What stands for a staged load in the consumer."""
+
+    loop: PipelinedLoop
+    ring: Ring
+
+    def slot(self) -> str:
+        return f"{self.ring.smem}.index({self.loop.slot})"
+
+    def text(self, rw: "FunctionRewriter", layout: Layout, tile: str = "") -> str:
+        """The tile in `layout`; `tile`: an expression for it in LDS, by default its slot."""
+        tile = tile or self.slot()
+        if self.loop.copies and rw.unit.target.family == "cdna4":
+            return f"{async_module(rw)}.load_shared_relaxed({tile}, {rw.names.spell(layout)})"
+        return f"{tile}.load({rw.names.spell(layout)})"
+
+
+def permuted_read(rw: "FunctionRewriter", data: ast.expr, order: tuple[int, ...], layout: Layout) -> str | None:
+    """A staged tile with its dimensions permuted, read from LDS straight into `layout`; None for anything else."""
+    tile = ""
+    if isinstance(data, ast.Name):
+        definitions = rw.webs.reaching.get(data, [])
+        if (
+            len(definitions) != 1
+            or definitions[0].value not in rw.staged
+            or not isinstance(definitions[0].node, ast.Assign)
+        ):
+            return None
+        read = rw.staged[definitions[0].value]
+        if read.loop.plan.loop not in rw.loops:
+            return None
+        tile = "" if rw.state(rw.webs.of_use[data]).variants else data.id
+    elif data in rw.staged:
+        read = rw.staged[data]
+    else:
+        return None
+    return read.text(rw, layout, f"{tile or read.slot()}.permute({list(order)})")
+
+
+def async_module(rw: "FunctionRewriter") -> str:
+    rw.record.imports.add(f"from triton.experimental.gluon.language.amd.{rw.unit.target.family} import async_copy")
+    return "async_copy"

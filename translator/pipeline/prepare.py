@@ -1,0 +1,216 @@
+"""Set pipelined loops up, before any layout is demanded: plans, names, copies of the producer's syntax, what moves.
+
+The copies stand at the same place in the source as the originals, so that facts and layouts of the trace apply to them.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from translator.frontend.trace import TensorFact
+from translator.pipeline.loop import PipelinedLoop, Read, Ring
+from translator.pipeline.plan import NotPipelined, PipelinedLoad, PipelinePlan, plan_loop
+from translator.pipeline.tail import is_index
+from translator.rewrite.ranges import NonNegative
+from translator.rewrite.webs import Definition, Web
+
+if TYPE_CHECKING:
+    from translator.rewrite.function import FunctionRewriter
+
+# A base that moves costs about five scalar instructions per tile (a 64-bit addition and a new buffer descriptor), offsets
+# that move cost two vector instructions per load.
+FEWEST_LOADS = 2
+ELEMENT_BYTES = {
+    "fp64": 8,
+    "int64": 8,
+    "fp32": 4,
+    "int32": 4,
+    "uint32": 4,
+    "fp16": 2,
+    "bf16": 2,
+    "int16": 2,
+    "uint16": 2,
+}
+
+
+def prepare(rw: "FunctionRewriter") -> None:
+    """Plan every loop of the function, before any layout is demanded."""
+    for loop in [n for n in ast.walk(rw.tree) if isinstance(n, ast.For)]:
+        if not rw.taken(loop):
+            continue
+        plan = plan_loop(rw, loop)
+        if isinstance(plan, PipelinePlan) and (reason := _unsupported(rw, plan)):
+            plan = NotPipelined(loop.lineno, reason, True)
+        rw.plans.append(plan)
+        if isinstance(plan, PipelinePlan):
+            _set_up(rw, plan)
+
+
+def _unsupported(rw: "FunctionRewriter", plan: PipelinePlan) -> str | None:
+    """Why a planned loop cannot be written for this target; None when it can."""
+    if plan.schedule.mechanism == "copies" and rw.unit.target.family not in ("cdna4", "cdna5"):
+        return "the target has no asynchronous copies"
+    return None
+
+
+def _set_up(rw: "FunctionRewriter", plan: PipelinePlan) -> None:
+    counter = "" if plan.low is None and plan.index_dtype == "int32" else fresh(rw, "tile")
+    names = [fresh(rw, name) for name in (f"{plan.index.strip('_') or 'tile'}_ahead", "slot", "free_slot", "t")]
+    loop = PipelinedLoop(plan, _buffers_parameter(rw, plan), *names, counter)
+    renamed: dict[int, Web] = {}
+    for web in plan.shared:
+        twin = Web(len(rw.webs.all), fresh(rw, f"{web.name}_ahead"))
+        rw.webs.all.append(twin)
+        renamed[web.index] = twin
+
+    def twin_of(node: ast.AST) -> ast.AST:
+        """A copy of `node` at the same place in the source, in which moving names are those of the tile ahead."""
+        made = copy.deepcopy(node)
+        for old, new in zip(ast.walk(node), ast.walk(made)):
+            if isinstance(old, ast.Name) and (web := rw.webs.of_use.get(old)) is not None:
+                rw.webs.reaching[new] = rw.webs.reaching[old]
+                if is_index(rw, plan.loop, old):
+                    loop.index_names.append(new)
+                    rw.webs.of_use[new] = web
+                else:
+                    web = renamed.get(web.index, web)
+                    new.id = web.name
+                    rw.webs.of_use[new] = web
+        return made
+
+    for s in plan.producer:
+        made = twin_of(s)
+        target = made.targets[0] if isinstance(made, ast.Assign) else made.target
+        original = rw.webs.of_definition[(s, target.id)]
+        web = renamed.get(original.index, original)
+        if web is not original:
+            target.id = web.name
+            web.definitions.append(
+                Definition(web.name, made, made.value, 1, (plan.loop,), isinstance(s, ast.AugAssign))
+            )
+        if not isinstance(s, ast.AugAssign) and original not in plan.carried:
+            loop.own_names.append((target, web))
+        rw.webs.of_definition[(made, web.name)] = web
+        loop.ahead_of[s] = made
+        rw.pipelined_statements[s] = loop
+    for load in plan.loads:
+        ring = Ring(load, fresh(rw, f"{load.name}_smem"), twin_of(load.call), fresh(rw, f"{load.name}_next"))
+        loop.rings.append(ring)
+        rw.staged[load.call] = Read(loop, ring)
+        rw.pipelined_statements[load.statement] = loop
+    # Addresses and masks are computed in the layout of the copy: what they depend on is converted once, before the loop.
+    for s, made in loop.ahead_of.items():
+        target = made.targets[0] if isinstance(made, ast.Assign) else made.target
+        web = rw.webs.of_definition[(made, target.id)]
+        rw._cheap[web.index] = True
+        for d in web.definitions:
+            _push(rw, d.value)
+        _push(rw, made.value)
+    for ring in loop.rings:
+        for argument in [*ring.fetch.args, *(k.value for k in ring.fetch.keywords)]:
+            _push(rw, argument)
+            if isinstance(argument, ast.Name) and (web := rw.webs.of_use.get(argument)) is not None:
+                if not web.is_parameter and all(_light(rw, d.value) for d in web.definitions):
+                    rw._cheap[web.index] = True
+                    for d in web.definitions:
+                        _push(rw, d.value)
+    own = {web.index for _, web in loop.own_names}
+    for made in [*loop.ahead_of.values(), *(ring.fetch for ring in loop.rings)]:
+        for name in ast.walk(made):
+            if isinstance(name, ast.Name) and (web := rw.webs.of_use.get(name)) is not None and web.index in own:
+                loop.own_names.append((name, web))
+    rw.pipelined_loops[plan.loop] = loop
+    _move_bases(rw, loop)
+
+
+def _light(rw: "FunctionRewriter", value: ast.expr | None) -> bool:
+    """Whether a value is arithmetic on names, with nothing loaded, reduced or called on the way."""
+    if value is None:
+        return False
+    allowed = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.Subscript, ast.Name, ast.Constant, ast.Tuple, ast.Slice)
+    return all(
+        isinstance(n, (*allowed, ast.operator, ast.unaryop, ast.cmpop, ast.expr_context)) for n in ast.walk(value)
+    )
+
+
+def _push(rw: "FunctionRewriter", value: ast.expr | None) -> None:
+    if isinstance(value, (ast.BinOp, ast.UnaryOp, ast.Compare, ast.Subscript)):
+        rw.pushed.add(value)
+        for child in ast.iter_child_nodes(value):
+            _push(rw, child)
+
+
+def _move_bases(rw: "FunctionRewriter", loop: PipelinedLoop) -> None:
+    """Choose what moves from tile to tile, the scalar base or the tensor of offsets, where only staged loads follow it.
+
+    A base may move without knowing signs: every lane that is ever read is read in the first iteration too (its mask
+    only shrinks), so its first offset is that of an element of the tensor, which is not negative. Offsets from a base
+    that is not the tensor's start may move when neither they nor the step can be negative.
+    """
+    plan = loop.plan
+    for s in plan.producer:
+        if not isinstance(s, ast.AugAssign) or not isinstance(s.op, ast.Add):
+            continue
+        fact, web = rw.fact(s.value), rw.webs.of_definition[(s, s.target.id)]
+        state = rw.state(web)
+        if state.split is None or state.split.wide or (isinstance(fact, TensorFact) and fact.shape):
+            continue
+        inside = [d for d in web.definitions if plan.loop in d.in_loop]
+        followers = [load for load in plan.loads if _pointer_name(load.call) == s.target.id]
+        uses = [n for n, loops in web.uses if plan.loop in loops]
+        direct = {load.call.args[0] for load in followers if load.call.args}
+        if len(inside) != 1 or not followers or not all(n in direct for n in uses):
+            continue
+        many = all(_instructions(rw, load) >= FEWEST_LOADS for load in followers)
+        if not state.split.moves:
+            if any(d.augmented and d.node is not s for d in web.definitions):
+                continue
+            if many and all(load.shrinking and load.staged.copy != "global" for load in followers):
+                state.split = replace(state.split, base="", moves=True)
+        elif not state.split.fold and not many and len([d for d in web.definitions if d.augmented]) == 1:
+            proof = NonNegative(rw)
+            if proof.holds(s.value) and not _is_wide(fact):
+                loop.assumed |= proof.assumed
+                state.split = replace(state.split, moves=False)
+
+
+def _is_wide(fact: object) -> bool:
+    return isinstance(fact, TensorFact) and fact.dtype in ("int64", "uint64")
+
+
+def _instructions(rw: "FunctionRewriter", load: PipelinedLoad) -> int:
+    """Memory instructions per wave and tile, at 16 bytes per lane."""
+    lanes = rw.unit.num_warps * rw.unit.target.warp_size
+    return math.prod(load.staged.shape) * ELEMENT_BYTES.get(rw.tensor(load.call).dtype, 1) // (16 * lanes)
+
+
+def _pointer_name(call: ast.Call) -> str | None:
+    return call.args[0].id if call.args and isinstance(call.args[0], ast.Name) else None
+
+
+def _buffers_parameter(rw: "FunctionRewriter", plan: PipelinePlan) -> str:
+    """The constexpr parameter that holds the number of buffers; loops of one depth share it."""
+    depth = plan.schedule.buffers
+    for name, value in rw.added_parameters.items():
+        if value == str(depth) and name.startswith("NUM_BUFFERS"):
+            return name
+    name, n = fresh(rw, "NUM_BUFFERS"), 2
+    while name in rw.added_parameters:
+        name, n = fresh(rw, f"NUM_BUFFERS_{n}"), n + 1
+    rw.added_parameters[name] = str(depth)
+    return name
+
+
+def fresh(rw: "FunctionRewriter", name: str) -> str:
+    """A name that the source does not use; pipelined loops may share it."""
+    names = {n.id for n in ast.walk(rw.tree) if isinstance(n, ast.Name)}
+    names |= {a.arg for a in ast.walk(rw.tree) if isinstance(a, ast.arg)}
+    candidate, n = name, 2
+    while candidate in names:
+        candidate, n = f"{name}_{n}", n + 1
+    rw.locals.add(candidate)
+    return candidate
