@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from pathlib import Path
 
@@ -41,7 +42,7 @@ def select_launches(path: str, source: str, kernels: tuple[str, ...]) -> tuple[L
     its source.
     Raises: TranslationError `spec-missing` when none is, naming the kernels that the file does have.
     """
-    every = read_launches(path)
+    every = _launches_of(path)
     mine = [spec for spec in every if not spec.source or source_name(spec.source) == source_name(source)]
     found = tuple(spec for spec in mine or every if not kernels or spec.kernel in kernels)
     if found:
@@ -53,6 +54,20 @@ def select_launches(path: str, source: str, kernels: tuple[str, ...]) -> tuple[L
         message = f"no launch for {', '.join(kernels) or source}"
     has = sorted({f"{spec.kernel} of {spec.source}" if spec.source else spec.kernel for spec in every})
     raise TranslationError(Diagnostic("spec-missing", message, path, why=f"it has launches for {', '.join(has)}"))
+
+
+def _launches_of(path: str) -> tuple[LaunchSpec, ...]:
+    """`read_launches`, once for as long as the file stays the same: many outputs may share one launch file."""
+    try:
+        stat = os.stat(path)
+    except OSError:
+        return tuple(read_launches(path))  # which says what is wrong
+    return _read_once(path, os.getcwd(), stat.st_mtime_ns, stat.st_size)
+
+
+@functools.lru_cache(maxsize=16)
+def _read_once(path: str, _folder: str, _mtime_ns: int, _size: int) -> tuple[LaunchSpec, ...]:
+    return tuple(read_launches(path))
 
 
 def resolve_source(spec: LaunchSpec, launches_path: str) -> str:
