@@ -342,6 +342,18 @@ def values():
     return {"x_ptr": tensor, "y_ptr": tensor, "n": 2000}
 
 
+def test_translating_over_an_edited_file_keeps_it_beside(project, capsys):
+    edit(OUT, "# The tail", "# the tail")
+    edited = Path(OUT).read_text()
+    assert run(["translate", "scale.py", "-t", "gfx942", "-l", "l.json", "--no-compile"]) == 0
+    assert "was edited by hand" in capsys.readouterr().out
+    assert Path(f"{OUT}.edited").read_text() == edited and Path(OUT).read_text() != edited
+    assert check(capsys) == (0, "1 generated file: 1 current\n")
+    Path(f"{OUT}.edited").unlink()
+    assert run(["translate", "scale.py", "-t", "gfx942", "-l", "l.json", "--no-compile", "-q"]) == 0
+    assert not Path(f"{OUT}.edited").exists()
+
+
 def test_batch_outputs_name_their_launch(project, capsys):
     write_launches(project, source="scale.py")
     (project / "one.json").write_text(json.dumps([{**LAUNCH, "source": "scale.py"}]))

@@ -17,7 +17,7 @@ from translator.lowering.compile import Lowered
 from translator.lowering.parity import Parity
 from translator.lowering.worker import WorkerPool
 from translator.project.cache import ContentCache, content_key
-from translator.project.provenance import without_line
+from translator.project.provenance import read_generated, without_line
 from translator.project.recorded import Reads
 from translator.project.translation import stamped_text, translate_cached
 from translator.request import LaunchOutcome, TranslateResult
@@ -151,8 +151,9 @@ def write_output(report: FileReport) -> FileReport:
     bare = replace(report, text=None)
     try:
         if report.status == "translated":
+            notes = _keep_edits(output, report.text)
             write_whole(output, report.text)
-            return replace(bare, output=output)
+            return replace(bare, output=output, notes=(*report.notes, *notes))
         if report.status == "failed":
             # Code that does not compile is no result, but whoever looks into it needs it.
             rejected = os.path.splitext(output)[0] + ".rejected.py"
@@ -163,6 +164,16 @@ def write_output(report: FileReport) -> FileReport:
         return bare
     except TranslationError as error:
         return replace(bare, status="failed", diagnostics=(*report.diagnostics, *error.diagnostics))
+
+
+def _keep_edits(output: str, text: str) -> tuple[str, ...]:
+    """Before a file that was edited by hand is replaced: keep it as `OUT.edited`; -> a note that says so."""
+    found = read_generated(output)
+    if found is None or not found.edited or found.bare == without_line(text).replace("\r\n", "\n"):
+        return ()
+    with open(output, encoding="utf-8", newline="") as file:
+        write_whole(f"{output}.edited", file.read())
+    return (f"{output} was edited by hand: that text is in {output}.edited; gluonize update merges edits",)
 
 
 def _moved(checked: CheckedLaunch, old: str, new: str) -> CheckedLaunch:
