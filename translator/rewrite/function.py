@@ -165,7 +165,13 @@ class FunctionRewriter:
 
     def rebound(self, name: str) -> bool:
         """Whether the author uses one name for several variables, so that it does not always mean the same."""
-        return sum(w.name == name for w in self.webs.all) > 1
+
+        def split(web: Web) -> bool:
+            facts = [self.fact(n) for d in web.definitions if (n := self.definition_node(d)) is not None]
+            pointers_only = facts and all(isinstance(f, TensorFact) and f.is_pointer and f.shape for f in facts)
+            return bool(pointers_only) and self.state(web).split is not None
+
+        return sum(w.name == name and not split(w) for w in self.webs.all) > 1
 
     def dynamic(self, branch: ast.If) -> bool:
         return isinstance(self.fact(branch.test), TensorFact)
@@ -615,6 +621,8 @@ class FunctionRewriter:
             self.record = Record()
             for state in self.states.values():
                 state.settle()
+                if state.split is not None:
+                    self.record.non_negative |= state.split.assumed
             self.edits: list[tuple[int, int, str]] = []
             self.signature()
             self.block(self.tree.body)

@@ -356,7 +356,8 @@ def _split(rw, web: Web) -> SplitPointer | None:
             wide |= inner.wide
             fits &= not inner.fold
             moving |= inner.moves
-            bases.add(inner.base if inner.fold and not inner.moves else "__inner__")
+            start = inner.base or base_variable(rw, rw.state(address.web))
+            bases.add(start if inner.fold and not inner.moves else "__inner__")
         elif address.web is web:
             moving |= bool(address.scalars)
         elif any(t.variable for t in address.scalars):
@@ -390,9 +391,8 @@ def _split(rw, web: Web) -> SplitPointer | None:
         base = bases.pop()
         return SplitPointer(root, "" if rw.rebound(base) else base, False, True, wide)
     if fits:
-        rw.record.non_negative |= proof.assumed
         alias = aliases.pop() if len(aliases) == 1 and not moving and len(web.definitions) == 1 else ""
-        return SplitPointer(root, alias, True, False, wide)
+        return SplitPointer(root, alias, True, False, wide, assumed=frozenset(proof.assumed))
     if bare:
         base = bases.pop()
         return SplitPointer(root, "" if rw.rebound(base) else base, False, True, wide)
@@ -413,10 +413,17 @@ def names_of(rw: "FunctionRewriter", state: WebState, layout: Layout) -> tuple[s
     name = state.web.name
     stem = re.sub(r"_?(ptrs?|pointers?)$", "", name) or name
     offsets = _fresh(rw, f"{stem}_offs" if stem != name else f"{name}_offs", state)
-    base = state.split.base or _fresh(rw, f"{stem}_base" if stem != name else f"{name}_base", state)
+    base = state.split.base or base_variable(rw, state)
     if not state.variants or state.variants[0] == layout:
         return base, offsets
     return base, rw.names.variant(offsets, layout)
+
+
+def base_variable(rw: "FunctionRewriter", state: WebState) -> str:
+    """The variable that holds the base of a split pointer variable, where it needs one."""
+    name = state.web.name
+    stem = re.sub(r"_?(ptrs?|pointers?)$", "", name) or name
+    return _fresh(rw, f"{stem}_base" if stem != name else f"{name}_base", state)
 
 
 def _fresh(rw, name: str, state: WebState) -> str:

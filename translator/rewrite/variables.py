@@ -29,6 +29,7 @@ class SplitPointer:
     wide: bool
     node: ast.expr | None = None  # the parameter, for a split scalar pointer
     narrow: bool = False  # 64-bit offsets are cut to 32 bits where the variable gets its first value
+    assumed: frozenset[str] = frozenset()  # kernel parameters that must not be negative for this
 
 
 @dataclass

@@ -159,8 +159,9 @@ class _Builder:
                 a, b = then_env.get(name, set()), else_env.get(name, set())
                 if a and b:
                     merged[name] = a | b
-                    if a != b:
-                        self.union([*a, *b])
+                    before = env.get(name, set())
+                    if a != b or a != before:
+                        self.union([*a, *b, *before])  # the branch must keep the type that the name came with
         else:
             merged = then_env if body else else_env
         env.clear()
