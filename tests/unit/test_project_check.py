@@ -297,6 +297,13 @@ class TestUpdate:
         marker = next(i for i, line in enumerate(lines, 1) if line.startswith("<<<<<<< "))
         assert f"{OUT}: conflicts" in printed and f"conflicts to resolve at line {marker}" in printed
         assert lines[marker] == "    y = x * 4" and ">>>>>>> generated from scale.py" in lines
+        # Until they are resolved nothing else happens to the file, and no setting lets it through.
+        assert check(capsys, "--allow-edits")[0] == 1
+        assert run(["update", "--no-compile"]) == 2
+        assert "unresolved conflicts" in capsys.readouterr().err and Path(OUT).read_text().splitlines() == lines
+        end = lines.index(">>>>>>> generated from scale.py")
+        Path(OUT).write_text("\n".join([*lines[: marker - 1], "    y = x * 32", *lines[end + 1 :]]) + "\n")
+        assert check(capsys, "--allow-edits")[0] == 0
 
     def test_a_merge_that_does_not_compile_leaves_the_file_alone(self, project, capsys):
         edit(OUT, "    y = x * FACTOR\n", "    y = x * FACTOR + not_there\n")
@@ -306,6 +313,7 @@ class TestUpdate:
         assert "not_there" in capsys.readouterr().err
         assert Path(OUT).read_text() == before
         assert "not_there" in Path("scale_gfx942.rejected.py").read_text()
+        assert "1 generated file:" in check(capsys)[1]  # what was rejected is not one of them
 
     def test_a_renamed_variable_is_used_in_new_lines_and_validated(self, project, capsys):
         for old, new in (("offsets", "places"),):

@@ -139,7 +139,8 @@ def discover(folder: str = os.curdir) -> tuple[ProjectFile, ...]:
         paths = [
             os.path.join(root, name) for root, _, names in os.walk(folder) for name in names if name.endswith(".py")
         ]
-    files = [file for path in sorted(paths) if (file := _generated(os.path.normpath(path)))]
+    paths = [path for path in sorted(paths) if not path.endswith(".rejected.py")]  # what did not pass its checks
+    files = [file for path in paths if (file := _generated(os.path.normpath(path)))]
     return tuple(map(from_provenance, files))
 
 

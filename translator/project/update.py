@@ -13,7 +13,7 @@ from translator.diagnostics import Diagnostic, TranslationError
 from translator.lowering.worker import WorkerPool
 from translator.project.base import Base, find_base
 from translator.project.cache import ContentCache
-from translator.project.check import changes, same_text
+from translator.project.check import changes, conflict_lines, same_text
 from translator.project.digests import text_digest
 from translator.project.merge import Merge, merge_texts
 from translator.project.planned import ProjectFile
@@ -57,6 +57,13 @@ def update_file(
     try:
         generated = read_generated(file.output)
         exists = os.path.exists(file.output)
+        if generated is not None and conflict_lines(generated.bare):
+            help = "resolve them (between <<<<<<< and >>>>>>>) first"
+            return Updated(
+                file,
+                "refused",
+                diagnostics=(Diagnostic("conflicts", "it has unresolved conflicts", file.output, help=help),),
+            )
         if exists and not changes(file, generated):
             return Updated(file, "current")
         # The text first, without checks: it may be what is there already.
