@@ -140,7 +140,7 @@ def translate_launch(request: TranslateRequest, spec: LaunchSpec) -> tuple[Loade
         why = f"its own compiler stops: {str(error).strip().splitlines()[-1]}"
         message = "Triton does not accept this kernel for this launch"
         raise TranslationError(Diagnostic("triton-refuses", message, loaded.path, loaded.line, 1, why)) from error
-    return loaded, traced, rewrite_kernel(traced)
+    return loaded, traced, rewrite_kernel(traced, request.num_buffers or 0)
 
 
 def _jit_loader(loaded: LoadedKernel) -> Any:

@@ -157,6 +157,12 @@ def _assignments(given: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
 def _check_choices(options: TranslateOptions) -> None:
     if options.optimize not in ("parity", "aggressive"):
         raise _usage(f"--optimize {options.optimize}: no such level", "parity or aggressive")
+    if options.optimize == "aggressive":
+        raise _usage("--optimize aggressive is not built yet", "leave it out: loops are then as deep as Triton's")
+    if options.strategy not in (None, "pipelined"):
+        raise _usage(f"--strategy {options.strategy} is not built yet", "the only one is pipelined, which is the default")
+    if options.num_buffers is not None and not 1 <= options.num_buffers <= 16:
+        raise _usage(f"--num-buffers {options.num_buffers}: out of range", "a number of LDS buffers from 1 to 16")
     if options.fallback not in (None, "general"):
         raise _usage(f"--fallback {options.fallback}: no such fallback", "the only one is general")
 

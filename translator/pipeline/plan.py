@@ -232,7 +232,7 @@ def plan_loop(rw: "FunctionRewriter", loop: ast.For) -> PipelinePlan | NotPipeli
         if set(given) - {"pointer", "mask", "other", "cache_modifier", "eviction_policy", "volatile"}:
             return no(f"the load in line {call.lineno} has arguments that a copy cannot take")
         mask, other = given.get("mask"), given.get("other")
-        masked = mask is not None and not calls._is_none(rw, mask)
+        masked = mask is not None and not calls._is_absent(rw, mask)
         if masked and other is not None and not (calls._is_none(rw, other) or calls._is_zero(rw, other)) and copies:
             return no(f"the load in line {call.lineno} fills masked lanes with something other than 0")
         covered = masked and tail.implied(mask)

@@ -8,12 +8,16 @@ from translator.rewrite.function import FunctionRewriter
 from translator.rewrite.unit import Unit
 
 
-def rewrite_kernel(launch: TracedLaunch) -> EmittedKernel:
-    """Raises TranslationError for what has no correct translation."""
+def rewrite_kernel(launch: TracedLaunch, num_buffers: int = 0) -> EmittedKernel:
+    """The kernel in Gluon; `num_buffers` LDS buffers for pipelined loops, 0 for as many as Triton takes.
+
+    Raises TranslationError for what has no correct translation.
+    """
     small = frozenset(
         name for name, flags in launch.spec.attrs.items() if isinstance(flags, str) and "S" in flags
     )
     unit = Unit(launch.trace, launch.anchors, launch.target, launch.num_warps, small, buffer_atomics=launch.buffer_atomics)
+    unit.num_buffers = num_buffers
     unit.staging = launch.staging
     unit.operands_in_lds = launch.operands_in_lds
     rewriter = FunctionRewriter(unit, launch.trace.frames[0], ())
