@@ -94,7 +94,7 @@ def _build_one(pool, out: Path, case: dict, planted: bool) -> dict:
         output = case["output"]
         if not output:
             request = TranslateRequest(source=case["source"], target=target, launches=(spec,))
-            result = pool.call("translator.translate:translate_kernel", request, what=f"translating {spec.id} for {target}")
+            result = pool.call("translator.translation:translate_kernel", request, what=f"translating {spec.id} for {target}")
             if not result.text:
                 found = [*result.diagnostics, *(d for outcome in result.outcomes for d in outcome.diagnostics)]
                 return entry | {"refused": "translation: " + "; ".join(d.message for d in found[:2])}

@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/**/*.md"))]
 # `validate` is checked as soon as the command line has it.
-COMMANDS = ["translate", "compile", "parity", "targets"]
+COMMANDS = ["translate", "compile", "parity", "targets", "diff", "report", "explain", "bundle", "run-bundle"]
 COMMANDS += ["validate"] if importlib.util.find_spec("translator.cli.validate") else []
 ANYWHERE = {"-q", "--quiet", "-v", "--verbose", "--color"}
 COMMAND = re.compile(rf"gluonize ((?:{'|'.join(COMMANDS)})\b[^`|\n]*)")
@@ -29,8 +29,9 @@ def help_text(command: str) -> str:
 
 
 def test_example_is_the_fixture():
-    before, *_ = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    before, after, *_ = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     assert before in (ROOT / "fixtures/vector_add/kernel.py").read_text()
+    assert after in (ROOT / "fixtures/vector_add/golden/gfx950.py").read_text()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from translator.request import TranslateRequest
 from translator.source.launch_spec import read_launches
-from translator.translate import translate_kernel
+from translator.translation import translate_kernel
 
 
 def main(source: str, target: str, *ids: str) -> None:

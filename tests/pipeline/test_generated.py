@@ -14,7 +14,7 @@ sys.path.insert(0, str(VALIDATE))
 from planted import KERNELS, matmul_launch, source  # noqa: E402
 
 from translator.request import TranslateRequest  # noqa: E402
-from translator.translate import translate_kernel  # noqa: E402
+from translator.translation import translate_kernel  # noqa: E402
 from translator.validate.run import validate_pair  # noqa: E402
 from translator.validate.stages import translated_stage  # noqa: E402
 

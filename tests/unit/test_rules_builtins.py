@@ -148,7 +148,7 @@ def test_each_row_is_translated(name, pool, tmp_path):
     path.write_text(KERNEL.format(expression=EXPRESSIONS[name]))
     launch = {"kernel": "row_kernel", "signature": {"x_ptr": "*fp32", "y_ptr": "*fp32"}, "attrs": {"x_ptr": "DS"}}
     request = TranslateRequest(str(path), "gfx942", launches=tuple(parse_launches(json.dumps(launch))))
-    result = pool.call("translator.translate:translate_kernel", request)
+    result = pool.call("translator.translation:translate_kernel", request)
     found = [d.render() for outcome in result.outcomes for d in (*outcome.diagnostics, *result.diagnostics)]
     assert result.status == "translated", found
     assert "import triton.language" not in result.text.split("def row_kernel")[0] or "tl." in result.text

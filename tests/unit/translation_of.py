@@ -9,7 +9,7 @@ from translator.diagnostics import TranslationError
 from translator.lowering.jobs import lower_file
 from translator.request import TranslateRequest, TranslateResult
 from translator.source.launch_spec import LaunchSpec
-from translator.translate import translate_kernel
+from translator.translation import translate_kernel
 
 TARGET = "gfx942"
 

@@ -51,7 +51,7 @@ def test_translation_of_a_random_kernel_validates(tmp_path, pool, case: RandomKe
     source.write_text(case.text)
     request = TranslateRequest(str(source), target, launches=(case.spec,))
     try:
-        translated = pool.call("translator.translate:translate_kernel", request)
+        translated = pool.call("translator.translation:translate_kernel", request)
     except TranslationError as error:
         raise AssertionError(f"{target}: {error}\n{case.text}\n{case.spec}") from None
     assert translated.status == "translated", f"{target}: {translated.diagnostics} {translated.outcomes}\n{case.text}\n{case.spec}"

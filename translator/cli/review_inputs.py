@@ -13,7 +13,7 @@ from translator.request import TranslateRequest, TranslateResult
 from translator.source.launch_spec import LaunchSpec
 from translator.source.module_file import find_module, full_search_path, parse_file
 
-TRANSLATE = "translator.translate:translate_kernel"
+TRANSLATE = "translator.translation:translate_kernel"
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,8 @@ def run_run_bundle(arguments: list[str], verbosity: Verbosity) -> int:
     from translator.device import runner
 
     files = [argument for argument in arguments if not argument.startswith("-") and argument.endswith(".zip")]
+    if {"-h", "--help"} & set(arguments):
+        runner.main(["--help"])  # prints and exits with status 0
     if len(files) != 1:
         raise TranslationError(Diagnostic("usage", "gluonize run-bundle FILE.zip [--device auto|hip|cuda] [--json FILE]"))
     if not os.path.isfile(files[0]) or not zipfile.is_zipfile(files[0]):

@@ -23,7 +23,7 @@ from translator.project.translation import stamped_text, translate_cached
 from translator.request import LaunchOutcome, TranslateResult
 from translator.source.launch_spec import LaunchSpec
 
-TRANSLATE = "translator.translate:translate_kernel"
+TRANSLATE = "translator.translation:translate_kernel"
 LOWER = "translator.lowering.jobs:lower_file"
 # validate_launch(source, output, spec, target, search_path, import_hosts) -> {"status": ..., ...}
 VALIDATE = "translator.validate:validate_launch"

@@ -29,14 +29,14 @@ from translator.source.launch_spec import LaunchSpec
 
 def explain_launches(request: TranslateRequest, stage: str) -> tuple[Explanation, ...]:
     """One explanation per launch, given or derived. Raises: TranslationError for what is refused."""
-    from translator.translate import planned_launches
+    from translator.translation import planned_launches
 
     launches, *_ = planned_launches(request)
     return tuple(explain_launch(request, spec, stage) for spec in launches)
 
 
 def explain_launch(request: TranslateRequest, spec: LaunchSpec, stage: str) -> Explanation:
-    from translator.translate import translate_launch
+    from translator.translation import translate_launch
 
     with _observed() as seen:
         _, traced, _ = translate_launch(request, spec)

@@ -1,0 +1,43 @@
+"""`translator.translate`: the whole tool as a function."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import translator
+from translator.diagnostics import TranslationError
+
+FIXTURE = Path(__file__).resolve().parents[2] / "fixtures" / "vector_add"
+
+
+def test_exported_names():
+    assert translator.__all__ == ["__version__", "translate"]
+    assert callable(translator.translate)
+
+
+def test_translation_is_the_golden():
+    result = translator.translate(
+        str(FIXTURE / "kernel.py"), "gfx950", launches=str(FIXTURE / "launches.json"), kernels=["add_kernel"]
+    )
+    assert result.status == "translated"
+    assert [o.status for o in result.outcomes] == ["translated", "translated"]
+    golden = (FIXTURE / "golden" / "gfx950.py").read_text()
+    body = result.text[result.text.index("@gluon.jit") :]
+    assert body == golden[golden.index("@gluon.jit") :]
+
+
+def test_refusal_is_a_result(tmp_path):
+    source = tmp_path / "kernel.py"
+    source.write_text("import triton\nimport triton.language as tl\n\n\n@triton.jit\ndef k(x):\n    tl.store(x, missing)\n")
+    launch = {"id": "k", "kernel": "k", "signature": {"x": "*fp32"}, "grid": [1]}
+    result = translator.translate(str(source), "gfx942", launches={"version": 1, "launches": [launch]})
+    assert result.status == "refused" and result.text is None
+    (diagnostic,) = result.outcomes[0].diagnostics
+    assert diagnostic.line == 7 and "missing" in diagnostic.message
+
+
+def test_unknown_target_names_the_known_ones():
+    with pytest.raises(TranslationError, match="gfx950"):
+        translator.translate(str(FIXTURE / "kernel.py"), "gfx900")
