@@ -92,6 +92,8 @@ def without_line(text: str) -> str:
 
 def read_generated(path: str) -> GeneratedFile | None:
     """The generated file at `path`; None when there is none, or it has no provenance line that can be read."""
+    if not os.path.isfile(path):  # a device such as /dev/full has no end
+        return None
     try:
         with open(path, "rb") as file:
             text = file.read().decode("utf-8").replace("\r\n", "\n")
