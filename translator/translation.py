@@ -15,6 +15,7 @@ from translator.diagnostics import Diagnostic, TranslationError
 from translator.frontend.launch import TracedLaunch, trace_launch
 from translator.request import LaunchOutcome, TranslateRequest, TranslateResult
 from translator.rewrite.contracts import RunTimeContract
+from translator.rewrite.concrete import check_concrete
 from translator.rewrite.emit import EmittedKernel
 from translator.rewrite.family import KernelVersion
 from translator.rewrite.host_file import whole_file
@@ -52,6 +53,7 @@ def translate_kernel(request: TranslateRequest) -> TranslateResult:
         try:
             asked = {outcome.spec.kernel for outcome in outcomes}
             text, more = output_text(request, versions, tuple(assumed), asked)
+            check_concrete(text)
             notes += [n for n in more if n not in notes]
         except TranslationError as error:
             diagnostics = error.diagnostics

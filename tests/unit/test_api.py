@@ -41,3 +41,12 @@ def test_refusal_is_a_result(tmp_path):
 def test_unknown_target_names_the_known_ones():
     with pytest.raises(TranslationError, match="gfx950"):
         translator.translate(str(FIXTURE / "kernel.py"), "gfx900")
+
+
+def test_a_damaged_output_is_noticed():
+    from translator.diagnostics import InternalError
+    from translator.rewrite.concrete import check_concrete
+
+    check_concrete("x = 1  # kept\n")
+    with pytest.raises(InternalError, match="not a Python module"):
+        check_concrete("def f(:\n    pass\n")
