@@ -104,8 +104,9 @@ def function_with_layouts(rw: FunctionRewriter, text: str) -> str:
     at = _body_start(tree, lines)
     indent = " " * tree.body[0].col_offset
     block: list[str] = []
-    if any(loop.copies for loop in rw.pipelined_loops.values()):
-        for name in rw.added_parameters:
+    copying = {loop.buffers for loop in rw.pipelined_loops.values() if loop.copies}
+    for name in rw.added_parameters:
+        if name in copying:
             block.append(f'gl.static_assert({name} >= 2, "{name}: one tile is copied while another is read")\n')
     for name, layout in constants:
         comment = describe(layout)
