@@ -101,7 +101,7 @@ def test_own_code_is_part_of_the_version():
 
     assert own_digest() == own_digest()
     root = Path(module.__file__).resolve().parents[2]
-    assert (root / "rules" / "targets.py").exists() and (root / "translator" / "translate.py").exists()
+    assert (root / "rules" / "targets.py").exists() and (root / "translator" / "translation.py").exists()
 
 
 def test_pruning_keeps_what_was_used_last(cache):
