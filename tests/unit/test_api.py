@@ -50,3 +50,21 @@ def test_a_damaged_output_is_noticed():
     check_concrete("x = 1  # kept\n")
     with pytest.raises(InternalError, match="not a Python module"):
         check_concrete("def f(:\n    pass\n")
+
+
+def test_rank_one_reduction_that_keeps_its_dimension(tmp_path):
+    source = tmp_path / "kernel.py"
+    source.write_text(
+        "import triton\nimport triton.language as tl\n\n\n@triton.jit\ndef k(x, o, B: tl.constexpr):\n"
+        "    i = tl.arange(0, B)\n    v = tl.load(x + i)\n    tl.store(o + i, v / tl.sum(v, 0, keep_dims=True))\n"
+    )
+    launch = {
+        "id": "k",
+        "kernel": "k",
+        "signature": {"x": "*fp32", "o": "*fp32", "B": "constexpr"},
+        "constexprs": {"B": 256},
+        "grid": [1],
+    }
+    result = translator.translate(str(source), "gfx942", launches={"version": 1, "launches": [launch]})
+    # Gluon's reduction gives a scalar here, which has no dimension to keep.
+    assert "v / gl.full([1], gl.sum(v, 0), gl.float32, layout=layout)" in result.text

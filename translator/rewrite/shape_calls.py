@@ -10,7 +10,7 @@ from translator.diagnostics import TranslationError
 from translator.frontend.trace import ConstFact, TensorFact, TupleFact
 from translator.layout.model import Blocked, DotOperand, Layout, Linear, Slice
 from translator.layout.shapes import NoLayout, infer
-from translator.rewrite import calls
+from translator.rewrite import calls, dots
 from translator.rewrite.splice import operand
 from translator.rewrite.unit import refuse
 
@@ -88,6 +88,8 @@ def emit_reduce(rw: "FunctionRewriter", node: ast.Call, callee, given, want: Any
         text = _reduce_with_indices(rw, node, callee, given, children[items[0]], fact, axis, parent, keeps)
     else:
         text = calls._with_function(rw, node, callee, children)
+        if keeps and fact.rank == 1 and not isinstance(result, TupleFact):
+            return _kept_scalar(rw, text, result, want or parent)
     if not isinstance(result, TupleFact):
         if not (isinstance(result, TensorFact) and result.shape):
             return text
@@ -99,6 +101,15 @@ def emit_reduce(rw: "FunctionRewriter", node: ast.Call, callee, given, want: Any
             rw.frame, node, "tuple-layout", f"results of `{callee.name}` are needed in another layout", "bug in gluonize"
         )
     return text
+
+
+def _kept_scalar(rw, text: str, result: TensorFact, layout: Layout) -> str:
+    """A rank-1 reduction with keep_dims: Gluon's gives a scalar that has no dimension to expand."""
+    call = ast.parse(text.strip(), mode="eval").body
+    assert isinstance(call, ast.Call), f"bug in gluonize: {text}"
+    call.keywords = [k for k in call.keywords if k.arg != "keep_dims"]
+    dtype = dots.DTYPE.get(result.dtype, result.dtype)
+    return f"gl.full([1], {ast.unparse(call)}, gl.{dtype}, layout={rw.names.spell(layout)})"
 
 
 def _reduced(rw, parent: Layout, axis: int | None, keeps: bool, shape) -> Layout | None:
