@@ -10,7 +10,7 @@ from translator.cli.console import Verbosity, print_diagnostics, rich_console
 from translator.cli.inputs import check_source, job_count, select_launches, source_folders
 from translator.cli.output_file import launch_stems, make_folder, write_bytes, write_whole
 from translator.cli.results import check_json, write_json
-from translator.diagnostics import Diagnostic, TranslationError
+from translator.diagnostics import TranslationError
 from translator.lowering.compile import Lowered
 from translator.lowering.worker import WorkerPool
 

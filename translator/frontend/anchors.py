@@ -82,16 +82,22 @@ _OP = re.compile(r'^\s*(?:%[\w$.#]+(?::\d+)?(?:, %[\w$.#]+(?::\d+)?)* = )?"?([a-
 _OPEN = re.compile(r"\{\s*(?:loc\(#loc\d*\))?$")
 
 
-def read_anchors(text: str) -> Anchors:
-    """Parse the text of a TTGIR module printed with locations."""
+def _definitions(lines: list[str]) -> tuple[dict[str, str], dict[str, str]]:
+    """The attribute aliases (`#blocked = ...`) and the locations (`#loc1 = ...`) that a printed module defines."""
     aliases: dict[str, str] = {}
     locs: dict[str, str] = {}
-    lines = text.splitlines()
     for line in lines:
         if m := _ALIAS.match(line):
             aliases[m.group(1)] = m.group(2)
         elif m := _LOC_DEF.match(line):
             locs[m.group(1)] = m.group(2)
+    return aliases, locs
+
+
+def read_anchors(text: str) -> Anchors:
+    """Parse the text of a TTGIR module printed with locations."""
+    lines = text.splitlines()
+    aliases, locs = _definitions(lines)
     reader = AttributeReader(aliases)
     paths: dict[str, Path] = {}
     anchors = Anchors()
@@ -123,14 +129,8 @@ def read_anchors(text: str) -> Anchors:
 
 def locations_of(text: str) -> tuple[dict[str, str], list[tuple[Path, str]]]:
     """Attribute aliases of a module printed with locations, and its located one-line operations by visit path."""
-    aliases: dict[str, str] = {}
-    locs: dict[str, str] = {}
     lines = text.splitlines()
-    for line in lines:
-        if m := _ALIAS.match(line):
-            aliases[m.group(1)] = m.group(2)
-        elif m := _LOC_DEF.match(line):
-            locs[m.group(1)] = m.group(2)
+    aliases, locs = _definitions(lines)
     memo: dict[str, Path] = {}
     located: list[tuple[Path, str]] = []
     for line in lines:
@@ -203,10 +203,6 @@ def _split_encoding(text: str) -> tuple[str, str, str]:
         if c == "," and depth == 0:
             return text[:i].strip(), ",", text[i + 1 :]
     return text, "", ""
-
-
-# Operations whose printed type is that of the pointer operand, or that print one type for operands and result.
-_ONE_TYPE_OPERANDS = {"tt.store": 1, "tt.atomic_rmw": 0, "scf.yield": 1, "scf.condition": 1}
 
 
 def _record(anchors: Anchors, reader: AttributeReader, name: str, text: str, path: Path, line: str) -> None:

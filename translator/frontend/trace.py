@@ -17,7 +17,6 @@ from typing import Any
 import triton.language as tl
 from triton.compiler import code_generator
 from triton.language.core import base_value, constexpr
-from triton.runtime.jit import JITCallable
 
 LOC_FILE = "gluonize"
 
@@ -277,7 +276,3 @@ def trace_source(source: Any, gpu_target: Any, options: dict) -> Trace:
             gpu_target, parsed, backend.get_codegen_implementation(parsed), backend.get_module_map(), context
         )
     return Trace(session.frames, {f.name: f for f in session.frames}, module, context)
-
-
-def is_function(value: Any) -> bool:
-    return isinstance(value, JITCallable)

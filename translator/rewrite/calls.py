@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import triton.language as tl
 from triton.experimental.gluon import language as gl
-from triton.language.core import constexpr_type  # noqa: F401
 from triton.runtime.jit import ConstexprFunction, JITFunction
 
 from rules.builtins import BY_NAME, Row
@@ -343,7 +342,7 @@ def _load(rw, node: ast.Call, callee: Callee, given, want):
     if access is None:
         children = {pointer: rw.emit(pointer, want)}
         children.update({a: rw.operand_in(a, fact, want) for a in rest.values()})
-        return _drop_arguments(rw, node, callee, children, ("padding_option", "boundary_check"))
+        return _with_function(rw, node, callee, children)
     rw.record.buffer_pointers.add(access.root)
     module = rw.record.amd(rw.unit.buffer_module)
     arguments = [access.base, access.offsets]
@@ -357,10 +356,6 @@ def _load(rw, node: ast.Call, callee: Callee, given, want):
     if "cache_modifier" in given and not _is_empty(rw, given["cache_modifier"]):
         arguments.append(f"cache={rw.emit(given['cache_modifier'])}")
     return f"{module}.buffer_load({', '.join(arguments)})"
-
-
-def _drop_arguments(rw, node, callee, children, names):
-    return _with_function(rw, node, callee, children)
 
 
 def _is_none(rw, node) -> bool:

@@ -862,7 +862,7 @@ class FunctionRewriter:
                 return f"{variant} = {dot}"
             value = self.operand_in(s.value, fact, layout)
         else:
-            value = self.broadcast_free(s.value, layout)
+            value = self.emit(s.value, layout)
         if isinstance(s.value, Promotion) and not isinstance(s, ast.AugAssign):
             return f"{variant} = {closed(value)}"
         children = {s.value: value}
@@ -871,9 +871,6 @@ class FunctionRewriter:
         if isinstance(s, ast.AnnAssign):
             children[s.annotation] = self.emit(s.annotation)
         return self.splice(s, children)
-
-    def broadcast_free(self, value: ast.expr, layout: Layout) -> str:
-        return self.emit(value, layout)
 
     def joined(self, s: ast.stmt, lines: list[str]) -> str:
         return ("\n" + self.source.indent(s)).join(lines)

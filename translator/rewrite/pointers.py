@@ -128,7 +128,6 @@ def root_parameter(rw: "FunctionRewriter", node: ast.AST, seen: frozenset = froz
             if d.value is None:
                 return None
             roots.add(root_parameter(rw, d.value, seen | {web.index}))
-    roots.discard(None) if len(roots) > 1 and web.index in seen else None
     return roots.pop() if len(roots) == 1 else None
 
 
@@ -228,7 +227,7 @@ def plan_access(rw: "FunctionRewriter", node: ast.expr):
     else:
         bare = any(t.variable for t in address.scalars) or is_bare_parameter(rw, address.base)
     if split is not None:
-        if split.moves and not (fits and all(_fixed_sign(t) for t in address.scalars)):
+        if split.moves and not fits:
             return None
         if split.fold or not (split.moves or fits):
             fold = True
@@ -247,10 +246,6 @@ def plan_access(rw: "FunctionRewriter", node: ast.expr):
     if split is not None and split.moves:
         rw.record.non_negative |= proof.assumed
     return address, split, root, fold
-
-
-def _fixed_sign(term: Term) -> bool:
-    return True
 
 
 def _term(rw, t: Term, layout: Layout, first: bool) -> str:

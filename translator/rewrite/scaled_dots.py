@@ -19,8 +19,6 @@ from translator.rewrite.unit import refuse
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter
 
-NATIVE_FORMATS = ("e2m1", "e4m3", "e5m2")
-
 
 def emit_dot_scaled(rw: "FunctionRewriter", node: ast.Call, callee, given: dict[str, ast.expr], want: Any) -> str:
     for side in ("lhs_k_pack", "rhs_k_pack"):

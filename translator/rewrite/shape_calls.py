@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from translator.diagnostics import TranslationError
 from translator.frontend.trace import ConstFact, TensorFact, TupleFact
-from translator.layout.model import Blocked, DotOperand, Layout, Linear, Slice
+from translator.layout.model import Blocked, Layout, Linear, Slice
 from translator.layout.shapes import NoLayout, infer
 from translator.rewrite import calls, dots
 from translator.rewrite.splice import operand
@@ -45,10 +45,6 @@ def operands_of(given: dict[str, ast.expr]) -> list[ast.expr]:
     return list(node.elts) if isinstance(node, (ast.Tuple, ast.List)) else [node]
 
 
-def _blocked_root(layout: Layout) -> bool:
-    return not isinstance(layout.root, (DotOperand,))
-
-
 def reduce_operand_layout(rw, node: ast.Call, data: ast.expr, axis: int | None = 0) -> Layout:
     """Triton's layout of what this call reduces, else the operand's own; a reduction over everything takes any."""
     fact = rw.tensor(data)
@@ -61,17 +57,13 @@ def reduce_operand_layout(rw, node: ast.Call, data: ast.expr, axis: int | None =
     return rw.home(data) or rw.default_layout(fact.shape)
 
 
-def _data_node(rw, given) -> ast.expr:
-    return operands_of(given)[0]
-
-
 def emit_reduce(rw: "FunctionRewriter", node: ast.Call, callee, given, want: Any) -> str:
     items = operands_of(given)
     fact = rw.tensor(items[0])
     if fact is None:
         source = rw.fact(items[0])
         if isinstance(source, TupleFact):  # a tuple held in a variable
-            return _reduce_tuple_variable(rw, node, callee, given, want)
+            return calls.generic(rw, node, {})
         return calls.generic(rw, node, {})
     axis = axis_of(rw, given, fact.rank)
     parent = reduce_operand_layout(rw, node, items[0], axis)
@@ -118,10 +110,6 @@ def _reduced(rw, parent: Layout, axis: int | None, keeps: bool, shape) -> Layout
     return parent if keeps else Slice(axis, parent)
 
 
-def _reduce_tuple_variable(rw, node, callee, given, want):
-    return calls.generic(rw, node, {})
-
-
 def multi_reduce_home(rw, node, callee, given, fact: TupleFact) -> tuple:
     items = operands_of(given)
     data = rw.tensor(items[0])
@@ -162,11 +150,7 @@ def _reduce_with_indices(rw, node, callee, given, text, fact, axis, parent, keep
         index += "[" + ", ".join(":" if d == axis else "None" for d in range(fact.rank)) + "]"
         index = f"gl.broadcast({index}, gl.zeros({list(fact.shape)}, gl.int32, layout={rw.names.spell(parent)}))[0]"
     keep = ", keep_dims=True" if keeps else ""
-    promoted = text
-    data = rw.tensor(operands_of(given)[0])
-    if callee.name in ("max", "min", "argmax", "argmin") and data is not None and data.dtype == "bf16":
-        promoted = text
-    reduced = f"gl.reduce(({promoted}, {index}), {axis}, {combine}{keep})"
+    reduced = f"gl.reduce(({text}, {index}), {axis}, {combine}{keep})"
     return f"{reduced}[1]" if callee.name.startswith("arg") else reduced
 
 
