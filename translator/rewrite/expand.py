@@ -1,0 +1,81 @@
+"""Changes to a function's syntax tree before it is rewritten: promotions to tensors and loops written out."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from typing import TYPE_CHECKING
+
+from translator.frontend.trace import TensorFact, node_key
+from translator.rewrite.webs import UnrolledLoop
+
+if TYPE_CHECKING:
+    from translator.rewrite.facts import FunctionFacts
+
+
+class Promotion(ast.BinOp):
+    """The sum of `x += t`, which has the statement's span and no text of its own."""
+
+
+def augmented_binop(s: ast.AugAssign) -> ast.BinOp:
+    """The binary operation that Triton's front end visits for `x += y` (same span as the statement)."""
+    node = ast.BinOp(s.target, s.op, s.value)
+    return ast.copy_location(node, s)
+
+
+def expand_promotions(facts: FunctionFacts) -> None:
+    """`x += t` that turns a scalar into a tensor is a new variable: `x = x + t`."""
+
+    def expand(body: list[ast.stmt]) -> None:
+        for i, s in enumerate(body):
+            for inner in ("body", "orelse"):
+                expand(getattr(s, inner, []) or [])
+            if isinstance(s, ast.AugAssign) and isinstance(s.target, ast.Name):
+                before = facts.fact(ast.copy_location(ast.Name(s.target.id, ast.Load()), s.target))
+                after = facts.fact(augmented_binop(s))
+                if isinstance(before, TensorFact) and isinstance(after, TensorFact) and before.shape != after.shape:
+                    left = ast.copy_location(ast.Name(s.target.id, ast.Load()), s.target)
+                    value = Promotion(left, s.op, s.value)
+                    body[i] = ast.copy_location(ast.Assign([s.target], ast.copy_location(value, s)), s)
+
+    expand(facts.tree.body)
+
+
+def unroll_loops(facts: FunctionFacts) -> None:
+    """Write out `static_range` loops in which a tensor changes its shape."""
+
+    def changes_shape(loop: ast.For) -> bool:
+        for n in ast.walk(loop):
+            if isinstance(n, ast.expr) and hasattr(n, "lineno"):
+                shapes = {
+                    v.fact.shape for v in facts.frame.visits.get(node_key(n), []) if isinstance(v.fact, TensorFact)
+                }
+                if len(shapes) > 1:
+                    return True
+        return False
+
+    def unroll(body: list[ast.stmt], depth: int) -> None:
+        for i, s in enumerate(body):
+            static = isinstance(s, ast.For) and facts.unrolled(s)
+            if static and not depth and isinstance(s.target, ast.Name) and changes_shape(s):
+                visits = [v for b in s.body for v in facts.frame.visits.get(node_key(b), [])]
+                rounds = sorted({v.iterations[0] for v in visits if v.iterations})
+                bounds = [facts.fact(a).value for a in s.iter.args]
+                values = list(range(*bounds))
+                loop = UnrolledLoop(s.target, s.iter, s.body, s.orelse)
+                loop.bodies, loop.index = [], values
+                for r in rounds:
+                    copies = copy.deepcopy(s.body)
+                    for statement in copies:
+                        for n in ast.walk(statement):
+                            n.iteration = r
+                            if isinstance(n, ast.Name) and n.id == s.target.id:
+                                n.literal = str(values[r])
+                    loop.bodies.append(copies)
+                body[i] = ast.copy_location(loop, s)
+                continue
+            for inner in ("body", "orelse"):
+                unroll(getattr(s, inner, []) or [], depth + static)
+
+    if not facts.frame.joined:
+        unroll(facts.tree.body, 0)

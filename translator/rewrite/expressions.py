@@ -1,0 +1,320 @@
+"""Expressions of a function: the Gluon text of each in the layout that its user wants."""
+
+from __future__ import annotations
+
+import ast
+import sys
+import types
+from typing import Any
+
+import triton.language as tl
+from triton.experimental.gluon import language as gl
+from triton.runtime.jit import JITCallable
+
+from translator.frontend.trace import ConstFact, TensorFact, TupleFact
+from translator.layout.model import Layout, Slice
+from translator.rewrite import calls, contracts, descriptors, pointers
+from translator.rewrite.expand import Promotion
+from translator.rewrite.homes import ELEMENTWISE_NODES, Homes
+from translator.rewrite.splice import operand
+from translator.rewrite.unit import refuse
+from translator.rewrite.variables import WebState
+
+_OPERATORS = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+    ast.Pow: "**",
+    ast.LShift: "<<",
+    ast.RShift: ">>",
+    ast.BitAnd: "&",
+    ast.BitOr: "|",
+    ast.BitXor: "^",
+}
+
+
+class Expressions(Homes):
+    """`emit(node, want)` returns the text for `node` in the layout `want`; demands on variables are noted as they come."""
+
+    def emit(self, node: ast.AST, want: Any = None) -> str:
+        """The Gluon text for `node`; a tensor comes in layout `want` (None: in whatever layout is at hand)."""
+        fact = self.fact(node)
+        if not (isinstance(fact, TensorFact) and fact.shape):
+            return self.construct(node, want)
+        if isinstance(node, ast.Name):
+            return self.use(node, want)
+        if want is None:
+            want = self.home(node)
+        placed = self.placed_layouts(node)
+        if (
+            placed
+            and want not in placed
+            and node not in self.pushed
+            and not self.cheap(node)
+            and not isinstance(node, ast.NamedExpr)
+        ):
+            return self.convert(self.construct(node, placed[0]), want)
+        return self.construct(node, want)
+
+    def convert(self, text: str, layout: Layout) -> str:
+        return f"gl.convert_layout({text}, {self.names.spell(layout)})"
+
+    def splice(self, node: ast.AST, children: dict[ast.AST, str]) -> str:
+        edits = []
+        for child, text in children.items():
+            if text == self.source.of(child):
+                continue
+            needs_parens = isinstance(node, (ast.BinOp, ast.Compare, ast.UnaryOp, ast.BoolOp, ast.Attribute))
+            needs_parens = needs_parens or (isinstance(node, ast.Subscript) and child is node.value)
+            changed_kind = type(child) is not type(_parse(text))
+            edits.append((child, operand(text) if needs_parens and changed_kind else text))
+        return self.source.splice(node, edits)
+
+    def construct(self, node: ast.AST, want: Any) -> str:
+        """Like `emit`, with no conversion around the whole node unless its kind demands one."""
+        if isinstance(node, ast.Name):
+            return self.use(node, want)
+        if isinstance(node, ast.Call):
+            return calls.emit_call(self, node, want)
+        if isinstance(node, ast.Attribute):
+            return self.attribute(node, want)
+        if isinstance(node, ast.Subscript):
+            return self.subscript(node, want)
+        if isinstance(node, ast.NamedExpr):
+            return self.splice(node, {node.value: self.emit(node.value, want)})
+        if isinstance(node, ELEMENTWISE_NODES):
+            return self.elementwise(node, want)
+        if isinstance(node, (ast.Tuple, ast.List)):
+            wants = want if isinstance(want, tuple) else (None,) * len(node.elts)
+            return self.splice(node, {e: self.emit(e, w) for e, w in zip(node.elts, wants)})
+        children = {c: self.emit(c) for c in ast.iter_child_nodes(node) if isinstance(c, ast.expr) and _spanned(c)}
+        if isinstance(node, (ast.JoinedStr, ast.Lambda, ast.Constant)):
+            return self.source.of(node)
+        return self.splice(node, children)
+
+    def elementwise(self, node: ast.AST, want: Layout | None) -> str:
+        fact = self.tensor(node)
+        if fact is not None and (fused := calls.fused_dot(self, node, want)) is not None:
+            return fused
+        children = {}
+        for child in ast.iter_child_nodes(node):
+            if not isinstance(child, ast.expr):
+                continue
+            untaken = self.untaken_arm(node, child)
+            children[child] = untaken or self.operand_in(child, fact, want)
+        if isinstance(node, ast.IfExp) and self.fact(node.test) is not None:
+            taken = [c for c in (node.body, node.orelse) if self.fact(c) is not None]
+            children = {c: t for c, t in children.items() if c is node.test or c in taken or self.fact(c) is None}
+        if isinstance(node, Promotion):
+            left, right = (operand(children[c]) for c in (node.left, node.right))
+            return f"{left} {_OPERATORS[type(node.op)]} {right}"
+        return self.splice(node, children)
+
+    def untaken_arm(self, node: ast.AST, child: ast.expr) -> str:
+        """The refusal that stands for a call in the arm of a conditional expression which this specialization leaves out."""
+        if not isinstance(node, ast.IfExp) or child is node.test or not isinstance(self.fact(node.test), ConstFact):
+            return ""
+        if self.taken(child) or not any(isinstance(n, ast.Call) for n in ast.walk(child)):
+            return ""
+        test = self.source.of(node.test)
+        return contracts.untranslated(self.frame.fn, child, test if child is node.body else contracts.negated(test))
+
+    def operand_in(self, child: ast.expr, fact: TensorFact | None, want: Layout | None) -> str:
+        """An operand of an elementwise operation: in the result's layout, with leading dimensions added if it lacks some."""
+        mine = self.tensor(child)
+        if mine is None or fact is None or want is None:
+            return self.emit(child)
+        missing = fact.rank - mine.rank
+        layout = want
+        for axis in reversed(range(missing)):
+            layout = Slice(axis, layout)
+        text = self.emit(child, layout)
+        if missing:
+            text = operand(text) + "[" + ", ".join(["None"] * missing + [":"] * mine.rank) + "]"
+        return text
+
+    def use(self, node: ast.Name, want: Any) -> str:
+        if (literal := getattr(node, "literal", None)) is not None:
+            return literal
+        web = self.webs.of_use.get(node)
+        if web is None:
+            if isinstance(node.ctx, ast.Load) and node.id not in self.locals:
+                return self.global_name(node)
+            return node.id
+        fact = self.fact(node)
+        if isinstance(fact, TupleFact):
+            return node.id
+        if not (isinstance(fact, TensorFact) and fact.shape):
+            if isinstance(fact, TensorFact) and fact.is_pointer and (split := self.state(web).split) is not None:
+                return f"({split.root} + {pointers.scalar_name(self, web)})"
+            return node.id
+        state = self.state(web)
+        if want is None:
+            if state.variants:
+                want = state.variants[0]
+            else:
+                want = self.web_home(web) or self.default_layout(fact.shape)
+        if state.split:
+            self.changed |= state.demand(want, (node.lineno, node.col_offset))
+            base, offsets = pointers.names_of(self, state, want)
+            return f"({base} + {offsets})"
+        if state.cheap:
+            self.changed |= state.demand(want, (node.lineno, node.col_offset))
+            return self.variant_name(state, want)
+        if state.home is None:
+            state.home = self.web_home(web) or want
+        if web.is_parameter and not any(d for d in web.definitions if not isinstance(d.node, ast.arg)):
+            self.changed |= state.demand(want, (node.lineno, node.col_offset))
+            if len(state.variants) == 1:
+                state.home = want
+            elif state.home not in state.variants:
+                state.home = state.variants[0]
+        if want == state.home:
+            return node.id
+        depth = min((d.loop_depth for d in web.definitions), default=0)
+        if len(self.loops) > depth and not web.is_parameter and all(d.loop_depth <= depth for d in web.definitions):
+            self.changed |= state.demand_converted(want)
+            return self.names.variant(node.id, want)
+        return self.convert(node.id, want)
+
+    def variant_name(self, state: WebState, layout: Layout) -> str:
+        name = state.web.name
+        return name if self.primary(state) == layout else self.names.variant(name, layout)
+
+    def primary(self, state: WebState) -> Layout:
+        """The variant that keeps the author's name.
+
+        Where a variable is redefined from itself (`x = f(x)`), all its webs agree on it: the new variants are assigned
+        one after the other, and none may overwrite what the next one still reads.
+        """
+        if state.web.name not in self.redefined:
+            return state.variants[0]
+        same = [
+            s for s in self.states.values() if s.web.name == state.web.name and s.cheap and s.variants and not s.split
+        ]
+        first = min(same, key=lambda s: s.first_use[s.variants[0]])
+        return first.variants[0]
+
+    def global_name(self, node: ast.Name) -> str:
+        name = node.id
+        env = self.frame.fn.__globals__
+        if name in env:
+            value = env[name]
+        else:
+            fact = self.fact(node)
+            value = fact.value if isinstance(fact, ConstFact) else None
+            if value is None or name in (
+                "min",
+                "max",
+                "range",
+                "len",
+                "int",
+                "float",
+                "isinstance",
+                "getattr",
+                "hasattr",
+            ):
+                return name
+            if name in vars(__builtins__) if isinstance(__builtins__, types.ModuleType) else name in __builtins__:
+                return name
+        self.refuse_nvidia(node, value)
+        self.record.globals_needed[name] = (value, self.frame.fn)
+        return name
+
+    def refuse_nvidia(self, node: ast.AST, value: Any) -> None:
+        """Raises for what is written in PTX: the AMD compiler drops that without a message."""
+        module = getattr(value, "__module__", None) or ""
+        if module.startswith("triton.language.extra.cuda") and not module.endswith("libdevice"):
+            what = f"`{getattr(value, '__name__', value)}` exists on NVIDIA GPUs only"
+            why = "it is PTX assembly, which the AMD compiler drops without a message"
+            help = "for clocks and ids there are tl.program_id and AMDGCN assembly (tl.inline_asm_elementwise)"
+            raise refuse(self.frame, node, "nvidia-only", what, why, help)
+
+    def attribute(self, node: ast.Attribute, want: Any) -> str:
+        if (spelled := self.static_attribute(node)) is not None:
+            return spelled
+        base = node.value
+        if (spelled := descriptors.attribute(self, node)) is not None:
+            return spelled
+        if node.attr in ("dtype", "shape") and isinstance(base, ast.Name) and base in self.webs.of_use:
+            if self.tensor(base) is not None and self.state(self.webs.of_use[base]).split is None:
+                return f"{base.id}.{node.attr}"  # the same in all its layouts: none is asked for
+        if self.tensor(node) is not None:  # x.T and namedtuple or aggregate fields
+            return calls.emit_attribute(self, node, want)
+        if self.tensor(base) is not None and isinstance(base, ast.Name) and base in self.webs.of_use:
+            state = self.state(self.webs.of_use[base])
+            if state.split and not self.rebound(state.split.root):
+                return f"{state.split.root}.{node.attr}"
+        return self.splice(node, {base: self.emit(base)})
+
+    def static_value(self, node: ast.AST) -> Any:
+        """The object that a dotted global name denotes, or None."""
+        if isinstance(node, ast.Name):
+            return self.frame.fn.__globals__.get(node.id) if node.id not in self.locals else None
+        if isinstance(node, ast.Attribute):
+            base = self.static_value(node.value)
+            return getattr(base, node.attr, None) if isinstance(base, (types.ModuleType, type)) else None
+        return None
+
+    def static_attribute(self, node: ast.Attribute) -> str | None:
+        """`tl.float32` -> `gl.float32`: attributes of Triton's language modules that Gluon has too."""
+        base = self.static_value(node.value)
+        if not isinstance(base, types.ModuleType):
+            return None
+        self.refuse_nvidia(node, getattr(base, node.attr, None))
+        module = base.__name__
+        if module in ("triton.language", "triton.language.core", "triton.language.math", "triton.language.standard"):
+            value = getattr(base, node.attr, None)
+            if hasattr(gl, node.attr) and not isinstance(value, types.ModuleType):
+                return f"gl.{node.attr}"
+            if isinstance(value, types.ModuleType):
+                return None
+            self.record.imports.add("import triton.language as tl")
+            inner = "" if module == "triton.language" else module.removeprefix("triton.language") + "."
+            prefix = "tl." if not inner or hasattr(tl, node.attr) else f"tl{inner}"
+            return f"{prefix}{node.attr}"
+        top = module.partition(".")[0]
+        value = getattr(base, node.attr, None)
+        if top != "triton" and top not in sys.stdlib_module_names and isinstance(value, (JITCallable, tl.constexpr)):
+            if node.attr not in self.locals:  # a function or constant of the user's own package comes along
+                self.record.globals_needed[node.attr] = (value, self.frame.fn)
+                return node.attr
+        return None
+
+    def subscript(self, node: ast.Subscript, want: Any) -> str:
+        base = self.tensor(node.value)
+        if base is None:
+            fact = self.fact(node.value)
+            if isinstance(fact, TensorFact):  # scalar[None]: a tensor of one element
+                result = self.tensor(node)
+                shape = ", ".join("1" for _ in result.shape)
+                scalar = self.emit(node.value)
+                return f"gl.full([{shape}], {scalar}, {operand(scalar)}.dtype, layout={self.names.spell(want)})"
+            text = self.splice(node, {node.value: self.emit(node.value), node.slice: self.emit(node.slice)})
+            if isinstance(fact, TupleFact) and isinstance(want, Layout):
+                homes = self.home(node.value)
+                index = self.fact(node.slice)
+                home = homes[index.value] if homes and isinstance(index, ConstFact) else None
+                if home != want:
+                    return self.convert(text, want)
+            return text
+        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        axes = [i for i, p in enumerate(parts) if isinstance(p, ast.Constant) and p.value is None]
+        layout = want
+        for axis in reversed(axes):
+            layout = Slice(axis, layout) if layout is not None else None
+        return self.splice(node, {node.value: self.emit(node.value, layout)})
+
+
+def _spanned(node: ast.AST) -> bool:
+    return hasattr(node, "lineno")
+
+
+def _parse(text: str) -> ast.AST | None:
+    try:
+        return ast.parse(text.strip(), mode="eval").body
+    except SyntaxError:
+        return None

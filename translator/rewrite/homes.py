@@ -1,0 +1,182 @@
+"""Homes of a function's values (the layout a value has when nobody asks for another) and what it costs to move them."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from translator.frontend.trace import ConstFact, Frame, OpaqueFact, TensorFact, TupleFact
+from translator.layout.model import Layout
+from translator.rewrite import calls, pointers
+from translator.rewrite.expand import augmented_binop, expand_promotions, unroll_loops
+from translator.rewrite.facts import FunctionFacts
+from translator.rewrite.unit import Unit
+from translator.rewrite.variables import WebState
+from translator.rewrite.webs import Web, build_webs
+
+ELEMENTWISE_NODES = (ast.BinOp, ast.Compare, ast.BoolOp, ast.UnaryOp, ast.IfExp)
+
+
+class Homes(FunctionFacts):
+    """The function's variables as webs of definitions and uses, each with its home and its state over the rounds."""
+
+    def __init__(self, unit: Unit, frame: Frame, path: tuple[int, ...], argument_homes: dict[str, Any] | None):
+        super().__init__(unit, frame, path)
+        self.argument_homes = argument_homes or {}
+        expand_promotions(self)
+        unroll_loops(self)
+        self.webs = build_webs(self.tree, self.taken, self.unrolled, self.dynamic)
+        self.states: dict[int, WebState] = {}
+        self._cheap: dict[int, bool] = {}
+        self._homes: dict[int, Any] = {}
+        self._busy_homes: set[int] = set()
+
+    def home(self, node: ast.AST) -> Any:
+        """The natural layout of `node`: Triton's choice, else its operands', else the default."""
+        fact = self.fact(node)
+        if isinstance(fact, TupleFact):
+            if isinstance(node, (ast.Tuple, ast.List)):
+                return tuple(self.home(e) for e in node.elts)
+            if isinstance(node, ast.Name) and node in self.webs.of_use:
+                return self.web_home(self.webs.of_use[node])
+            if isinstance(node, ast.Call):
+                return calls.tuple_home(self, node, fact)
+            return tuple(
+                self.default_layout(f.shape) if isinstance(f, TensorFact) and f.shape else None for f in fact.items
+            )
+        if not (isinstance(fact, TensorFact) and fact.shape):
+            return None
+        if isinstance(node, ast.Name):
+            web = self.webs.of_use.get(node)
+            return self.web_home(web) if web else self.default_layout(fact.shape)
+        placed = self.placed_layouts(node)
+        if placed:
+            is_call = isinstance(node, ast.Call)
+            return placed[-1] if is_call and calls.is_helper(self, node) else placed[0]
+        return self.structural_home(node) or self.default_layout(fact.shape)
+
+    def structural_home(self, node: ast.AST) -> Layout | None:
+        fact = self.tensor(node)
+        if isinstance(node, ELEMENTWISE_NODES):
+            for child in ast.iter_child_nodes(node):
+                if isinstance(child, ast.expr) and (f := self.tensor(child)) and f.rank == fact.rank:
+                    return self.home(child)
+        if isinstance(node, ast.Subscript) and isinstance(self.fact(node.value), TupleFact):
+            homes = self.home(node.value)
+            index = self.fact(node.slice)
+            if homes and isinstance(index, ConstFact):
+                return homes[index.value]
+        if isinstance(node, ast.Call):
+            return calls.home(self, node)
+        return None
+
+    def state(self, web: Web) -> WebState:
+        if web.index not in self.states:
+            cheap = self.web_cheap(web)
+            self.states[web.index] = WebState(web, cheap)
+            self.states[web.index].split = pointers.split_web(self, web)
+        return self.states[web.index]
+
+    def web_home(self, web: Web) -> Any:
+        if web.index in self._homes:
+            return self._homes[web.index]
+        if web.index in self._busy_homes:
+            return None
+        self._busy_homes.add(web.index)
+        home = None
+        if web.is_parameter:
+            home = self.argument_homes.get(web.name)
+        ordered = sorted(web.definitions, key=lambda d: -d.loop_depth)
+        if home is None:
+            for d in ordered:
+                placed = self.definition_placed(d)
+                if placed:
+                    home = placed[0]
+                    break
+        if home is None:
+            for d in ordered:
+                home = self.definition_home(d)
+                if home is not None:
+                    break
+        if home is None and web.index in self.states and self.states[web.index].variants:
+            home = self.states[web.index].variants[0]
+        self._busy_homes.discard(web.index)
+        if home is not None:
+            self._homes[web.index] = home
+        return home
+
+    def definition_node(self, d) -> ast.AST | None:
+        """The node whose visit produced the defined value."""
+        if d.augmented:
+            return augmented_binop(d.node)
+        return d.value
+
+    def definition_placed(self, d) -> list[Layout]:
+        node = self.definition_node(d)
+        return self.placed_layouts(node) if node is not None and not isinstance(node, ast.Name) else []
+
+    def definition_home(self, d) -> Any:
+        if d.augmented:
+            return self.home(d.value) if self.tensor(d.value) else None
+        if d.value is not None:
+            return self.home(d.value) if self.fact(d.value) is not None else None
+        if isinstance(d.node, ast.Assign):  # part of a tuple
+            homes = self.home(d.node.value)
+            for target, home in zip(flat_targets(d.node.targets[0]), flatten(homes)):
+                if isinstance(target, ast.Name) and target.id == d.name:
+                    return home
+        return None
+
+    # Cost --------------------------------------------------------------------------------------------------------
+
+    def web_cheap(self, web: Web) -> bool:
+        if web.index not in self._cheap:
+            self._cheap[web.index] = True  # while recursing through loops
+            self._cheap[web.index] = not web.is_parameter and all(
+                d.value is not None and self.cheap(d.value) for d in web.definitions
+            )
+            if web.is_parameter and all(not isinstance(d.node, ast.arg) for d in web.definitions):
+                self._cheap[web.index] = True
+        return self._cheap[web.index]
+
+    def cheap(self, node: ast.AST) -> bool:
+        """Whether recomputing `node` costs less than moving it: index and mask arithmetic."""
+        fact = self.fact(node)
+        if isinstance(fact, (TupleFact, OpaqueFact)):
+            return False
+        if not (isinstance(fact, TensorFact) and fact.shape):
+            return True
+        if isinstance(node, ast.Name):
+            web = self.webs.of_use.get(node)
+            return web is None or self.web_cheap(web)
+        if isinstance(node, ast.Call):
+            return calls.cheap(self, node)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
+            return False
+        if isinstance(node, ast.Subscript):
+            return self.cheap(node.value)
+        if isinstance(node, ELEMENTWISE_NODES):
+            return all(self.cheap(c) for c in ast.iter_child_nodes(node) if isinstance(c, ast.expr))
+        return isinstance(node, ast.Attribute) and self.cheap(node.value)
+
+    def rebound(self, name: str) -> bool:
+        """Whether the author uses one name for several variables, so that it does not always mean the same."""
+
+        def split(web: Web) -> bool:
+            facts = [self.fact(n) for d in web.definitions if (n := self.definition_node(d)) is not None]
+            pointers_only = facts and all(isinstance(f, TensorFact) and f.is_pointer and f.shape for f in facts)
+            return bool(pointers_only) and self.state(web).split is not None
+
+        return sum(w.name == name and not split(w) for w in self.webs.all) > 1
+
+
+def flat_targets(target: ast.AST) -> list[ast.AST]:
+    if isinstance(target, (ast.Tuple, ast.List)):
+        return [t for e in target.elts for t in flat_targets(e)]
+    return [target]
+
+
+def flatten(value: Any) -> list:
+    if isinstance(value, tuple):
+        return [v for item in value for v in flatten(item)]
+    return [value]
