@@ -27,6 +27,7 @@ def translate(
     import_hosts: bool = False,
     fallback: str | None = None,
     num_buffers: int | None = None,
+    optimize: str = "parity",
     keep_going: bool = False,
     standalone: bool = False,
     timeout: float = 60.0,
@@ -46,6 +47,7 @@ def translate(
 
     from rules.targets import target as target_row
     from translator.lowering.worker import WorkerPool
+    from translator.optimize.choose import choose_tunings
     from translator.request import TranslateRequest
     from translator.source.launch_spec import parse_launches, read_launches
 
@@ -67,11 +69,14 @@ def translate(
         import_hosts=import_hosts,
         fallback=fallback,
         num_buffers=num_buffers,
+        optimize=optimize,
         keep_going=keep_going,
         standalone=standalone,
     )
     pool = WorkerPool(1, timeout=timeout)
     try:
+        if optimize == "aggressive":
+            request = choose_tunings(request, pool)
         return pool.call("translator.translation:translate_kernel", request)
     finally:
         pool.close()

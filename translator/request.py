@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from translator.diagnostics import Diagnostic
+from translator.optimize.tuning import Tuning
 from translator.source.launch_spec import LaunchSpec
 
 STATUSES = ("translated", "refused", "failed")
@@ -22,7 +23,8 @@ class TranslateRequest:
     search_path: where modules are looked for before `sys.path`. assignments: `NAME=VALUE` pairs that fill in a derived
     launch. import_hosts: really import modules whose constants cannot be evaluated statically. fallback: `general` adds
     an assumption-free kernel and a launcher that picks. num_buffers, strategy: for pipelined loops, None to choose.
-    optimize: `parity` or `aggressive`. keep_going: leave out a kernel that is refused instead of giving up the file.
+    optimize: `parity` or `aggressive`, which chooses a tuning per kernel before anything is translated. tunings: those
+    chosen, by kernel. keep_going: leave out a kernel that is refused instead of giving up the file.
     rules: folders with more rewrite rows. standalone: write the kernels and what they need, without the host code.
     """
 
@@ -40,6 +42,12 @@ class TranslateRequest:
     keep_going: bool = False
     rules: tuple[str, ...] = ()
     standalone: bool = False
+    tunings: tuple[tuple[str, Tuning], ...] = ()
+
+    def tuning(self, kernel: str) -> Tuning:
+        """What is changed about the loops of `kernel`: what was chosen for it, else what strategy and depth ask for."""
+        asked = Tuning(num_buffers=self.num_buffers or 0, ping_pong=self.strategy == "ping-pong")
+        return dict(self.tunings).get(kernel, asked)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from triton.compiler.errors import CompilationError
 from translator import __version__
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.frontend.launch import TracedLaunch, trace_launch
+from translator.optimize.tuning import Tuning
 from translator.request import LaunchOutcome, TranslateRequest, TranslateResult
 from translator.rewrite.contracts import RunTimeContract
 from translator.rewrite.concrete import check_concrete
@@ -132,8 +133,10 @@ def translate_launch(request: TranslateRequest, spec: LaunchSpec) -> tuple[Loade
     # A launch names its source for batch mode; here it is the request's.
     spec = replace(spec, source=request.source or spec.source)
     loaded = load_for_launch(spec, request.source, request.search_path, request.import_hosts)
+    tuning = request.tuning(spec.kernel)
     try:
-        traced = trace_launch(loaded.fn, spec, request.target, _jit_loader(loaded))
+        traced = trace_launch(loaded.fn, _with_matrix_size(spec, tuning), request.target, _jit_loader(loaded))
+        traced.spec = spec
     except CompilationError as error:
         raise explain_trace_error(loaded, error) or _trace_refusal(loaded, error) from error
     except RuntimeError as error:
@@ -142,7 +145,14 @@ def translate_launch(request: TranslateRequest, spec: LaunchSpec) -> tuple[Loade
         why = f"its own compiler stops: {str(error).strip().splitlines()[-1]}"
         message = "Triton does not accept this kernel for this launch"
         raise TranslationError(Diagnostic("triton-refuses", message, loaded.path, loaded.line, 1, why)) from error
-    return loaded, traced, rewrite_kernel(traced, request.num_buffers or 0)
+    return loaded, traced, rewrite_kernel(traced, tuning)
+
+
+def _with_matrix_size(spec: LaunchSpec, tuning: Tuning) -> LaunchSpec:
+    """`spec` with the option by which Triton's passes take another size of matrix instruction."""
+    if not tuning.matrix_size:
+        return spec
+    return replace(spec, options={**spec.options, "matrix_instr_nonkdim": tuning.matrix_size})
 
 
 def _jit_loader(loaded: LoadedKernel) -> Any:

@@ -463,6 +463,50 @@ def run_bundle(context: typer.Context) -> int:
     return run_run_bundle(list(context.args), context.obj)
 
 
+@app.command()
+def tune(
+    context: typer.Context,
+    source: Annotated[str, typer.Argument(help="The Triton source: a file or a module.")],
+    target: Targets,
+    launches: Launches = None,
+    kernel: Kernels = None,
+    out_dir: Annotated[
+        Optional[str], typer.Option("-o", "--out-dir", metavar="DIR", help="Write each candidate there, to be timed.")
+    ] = None,
+    json: Json = None,
+    num_buffers: Annotated[
+        Optional[int], typer.Option("--num-buffers", min=1, metavar="N", help="LDS buffers of every candidate.")
+    ] = None,
+    validate: Annotated[
+        bool, typer.Option("--validate/--no-validate", help="Run source and candidates on the CPU and compare.")
+    ] = True,
+    import_hosts: Import = False,
+    assignments: Assignments = None,
+    jobs: Jobs = 0,
+    timeout: Timeout60 = 120.0,
+) -> int:
+    """Try the ways to write a kernel's loops and print what each costs; -o writes them for a machine with the GPU."""
+    from translator.cli.tune_command import TuneOptions, run_tune
+
+    return run_tune(
+        TuneOptions(
+            source,
+            target,
+            launches,
+            tuple(kernel or ()),
+            out_dir,
+            json,
+            num_buffers,
+            validate,
+            import_hosts,
+            tuple(assignments or ()),
+            jobs,
+            timeout,
+        ),
+        context.obj,
+    )
+
+
 @app.command(context_settings=_PASSED_ON)
 def bench(context: typer.Context) -> int:
     """Time source and translation on the AMD GPU of this machine: bench OUT -t TARGET -l FILE."""

@@ -1,7 +1,8 @@
-"""`gluonize bench`: time source and translation natively on the AMD GPU of this machine."""
+"""`gluonize bench`: time source and translation, or a folder of candidates, natively on this machine's AMD GPU."""
 
 from __future__ import annotations
 
+import glob
 import os
 import tempfile
 
@@ -9,6 +10,7 @@ from rules.targets import parse_targets
 from translator.cli import exit_status
 from translator.cli.bundle_command import build, chosen_specs, device_parser
 from translator.cli.console import Verbosity, print_diagnostics, rich_console
+from translator.cli.output_file import launch_stems
 from translator.cli.results import write_json
 from translator.diagnostics import Diagnostic, TranslationError
 
@@ -24,25 +26,46 @@ def run_bench(arguments: list[str], verbosity: Verbosity) -> int:
     parser.add_argument("--samples", type=int, default=100, metavar="N", help="timed launches of each kernel")
     a = parser.parse_args(arguments)
     rows = parse_targets(a.target)
-    specs = chosen_specs(a, a.source or a.out)
+    folder = sorted(glob.glob(os.path.join(glob.escape(a.out), "*.py"))) if os.path.isdir(a.out) else []
+    if folder and not a.source:
+        raise TranslationError(Diagnostic("usage", f"{a.out} is a folder of candidates", help="give --source FILE"))
+    timed = _timed(a, folder, rows)
     driver = runner.find_driver("hip")
     if driver is None:
-        raise TranslationError(Diagnostic("no-gpu", NO_GPU, help="times are measured on the target only; see gluonize parity"))
+        raise TranslationError(
+            Diagnostic("no-gpu", NO_GPU, help="times are measured on the target only; see gluonize parity")
+        )
     results, failed = [], False
-    for spec in specs:
-        for row in rows:
-            try:
-                entry = _bench_one(spec, a, row.name, runner)
-            except TranslationError as error:
-                print_diagnostics(error.diagnostics)
-                entry, failed = {"failed": str(error)}, True
-            failed |= "ratio" not in entry
-            results.append({"id": spec.id, "kernel": spec.kernel, "target": row.name, "bench": entry})
-            if not verbosity.quiet and a.json != "-":
-                rich_console(verbosity).print(line(spec.id, row.name, entry), markup=False)
+    for out, spec, row in timed:
+        a.out = out
+        try:
+            entry = _bench_one(spec, a, row.name, runner)
+        except TranslationError as error:
+            print_diagnostics(error.diagnostics)
+            entry, failed = {"failed": str(error)}, True
+        failed |= "ratio" not in entry
+        results.append({"id": spec.id, "kernel": spec.kernel, "target": row.name, "file": out, "bench": entry})
+        if not verbosity.quiet and a.json != "-":
+            name = f"{spec.id} {os.path.basename(out)}" if folder else spec.id
+            rich_console(verbosity).print(line(name, row.name, entry), markup=False)
     if a.json:
         write_json(a.json, results)
     return exit_status.CHECK_FAILED if failed else exit_status.DONE
+
+
+def _timed(a, folder: list[str], rows) -> list[tuple]:
+    """(file, launch, target) of everything to time; candidates say launch and target in their names."""
+    if not folder:
+        return [(a.out, spec, row) for spec in chosen_specs(a, a.source or a.out) for row in rows]
+    found = []
+    for path in folder:
+        a.out = path
+        specs = chosen_specs(a, a.source)
+        stems = launch_stems(spec.id for spec in specs)
+        named = [(spec, row) for spec in specs for row in rows]
+        own = [x for x in named if os.path.basename(path).startswith(f"{stems[x[0].id]}_{x[1].name}_")]
+        found += [(path, spec, row) for spec, row in own]
+    return found
 
 
 def _bench_one(spec, a, target: str, runner) -> dict:

@@ -116,7 +116,7 @@ def _request(options: TranslateOptions, source: str, row: Target, kernels: tuple
         # A relative name in a launch would be looked up again, in the working folder first.
         launches=tuple(replace(spec, source=source) for spec in launches),
         search_path=source_folders(source),
-        assignments=_assignments(options.assignments),
+        assignments=assignments_of(options.assignments),
         import_hosts=options.import_hosts,
         fallback=options.fallback,
         num_buffers=options.num_buffers,
@@ -146,7 +146,7 @@ def _output_paths(options: TranslateOptions, targets: tuple[Target, ...]) -> dic
     return paths
 
 
-def _assignments(given: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+def assignments_of(given: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
     pairs = [text.partition("=") for text in given]
     for text, (name, equals, _) in zip(given, pairs):
         if not equals or not name.strip():
@@ -157,8 +157,6 @@ def _assignments(given: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
 def _check_choices(options: TranslateOptions) -> None:
     if options.optimize not in ("parity", "aggressive"):
         raise _usage(f"--optimize {options.optimize}: no such level", "parity or aggressive")
-    if options.optimize == "aggressive":
-        raise _usage("--optimize aggressive is not built yet", "leave it out: loops are then as deep as Triton's")
     if options.strategy not in (None, "pipelined"):
         raise _usage(f"--strategy {options.strategy} is not built yet", "the only one is pipelined, which is the default")
     if options.num_buffers is not None and not 1 <= options.num_buffers <= 16:

@@ -5,6 +5,7 @@ Counts are of instructions as written, not of cycles or of executions; a wave ex
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable
@@ -20,6 +21,7 @@ from translator.lowering.amdgcn import (
 )
 
 _MATRIX = ("v_mfma", "v_smfmac", "v_wmma", "v_swmmac")
+_MATRIX_SHAPE = re.compile(r"_(\d+x\d+x\d+)(?=_|$|[a-z])")
 _DIRECT_TO_LDS = (
     "global_load_lds",
     "buffer_load_lds",
@@ -44,7 +46,7 @@ class InstructionMix:
     ds_write + ds_other. lds_dma: copies from global memory straight to LDS, TDM loads included. tdm: tensor data
     mover loads and stores. load, store, atomic: global and buffer memory. barrier: arrivals. wait: counters.
     branch: conditional and unconditional, also in salu. scratch: accesses of spilled or indexed private memory.
-    widths: {"load" | "store" | "ds": {bits per lane: count}}.
+    widths: {"load" | "store" | "ds": {bits per lane: count}}. matrix: {"32x32x16": count}, K of wave-wide operands.
     """
 
     insns: int = 0
@@ -66,11 +68,17 @@ class InstructionMix:
     scratch: int = 0
     dpp: int = 0
     widths: dict[str, dict[str, int]] = field(default_factory=dict, hash=False)
+    matrix: dict[str, int] = field(default_factory=dict, hash=False)
 
     @property
     def density(self) -> float:
         """Matrix instructions per instruction, 0 to 1."""
         return self.mma / self.insns if self.insns else 0.0
+
+    @property
+    def matrix_flops(self) -> int:
+        """Floating-point (or integer) operations of the matrix instructions, per wave."""
+        return sum(n * 2 * math.prod(int(x) for x in shape.split("x")) for shape, n in self.matrix.items())
 
 
 @dataclass(frozen=True)
@@ -123,16 +131,19 @@ def count(code: Iterable[Instruction]) -> InstructionMix:
     """Counts of a stretch of code by class."""
     counts: Counter[str] = Counter()
     widths: dict[str, Counter[int]] = {"load": Counter(), "store": Counter(), "ds": Counter()}
+    matrix: Counter[str] = Counter()
     for line in code:
         if line.label:
             continue
         counts["insns"] += 1
+        if line.op.startswith(_MATRIX) and (shape := _MATRIX_SHAPE.search(line.op)):
+            matrix[shape.group(1)] += 1
         for name in classes(line):
             counts[name] += 1
         if access := _access_width(line):
             widths[access[0]][access[1]] += 1
     spelled = {kind: {str(bits): n for bits, n in sorted(found.items())} for kind, found in widths.items() if found}
-    return InstructionMix(**counts, widths=spelled)
+    return InstructionMix(**counts, widths=spelled, matrix=dict(sorted(matrix.items())))
 
 
 def classes(line: Instruction) -> tuple[str, ...]:

@@ -213,7 +213,7 @@ def plan_loop(rw: "FunctionRewriter", loop: ast.For) -> PipelinePlan | NotPipeli
     tail = TailProof(rw, loop, low, high, step)
     loads = []
     ways, copies, buffers = _one_way([staged_of(rw, c) for c in found])
-    buffers = rw.unit.num_buffers or buffers
+    buffers = rw.unit.tuning.num_buffers or buffers
     if copies and buffers < 2:
         return no("a copy needs two buffers")
     for call, staged in zip(found, ways):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from translator import __version__
 from translator.cli.inputs import is_path
 from translator.cli.versions import triton_version
+from translator.optimize.choose import choose_tunings
 from translator.project.cache import ContentCache, content_key, folder_digest
 from translator.project.digests import file_digest, launches_digest, text_digest
 from translator.project.provenance import DERIVED, Provenance, relative, stamped, without_line
@@ -37,6 +38,8 @@ def translate_cached(
         log.info("%s for %s: translation found in the cache", request.source, request.target)
         return found
     what = f"translating {request.source} for {request.target}"
+    if request.optimize == "aggressive":
+        request = choose_tunings(request, pool)
     answer: tuple[TranslateResult, Reads] = pool.call(RECORDED, request, function, what=what)
     log.info("%s for %s: translated in %.2f s", request.source, request.target, answer[0].seconds)
     if answer[0].status == "translated" and not request.import_hosts:

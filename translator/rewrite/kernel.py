@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from translator.frontend.launch import TracedLaunch
+from translator.optimize.tuning import Tuning
 from translator.rewrite.emit import EmittedKernel, assemble
 from translator.rewrite.function import FunctionRewriter
 from translator.rewrite.unit import Unit
 
 
-def rewrite_kernel(launch: TracedLaunch, num_buffers: int = 0) -> EmittedKernel:
-    """The kernel in Gluon; `num_buffers` LDS buffers for pipelined loops, 0 for as many as Triton takes.
+def rewrite_kernel(launch: TracedLaunch, tuning: Tuning = Tuning()) -> EmittedKernel:
+    """The kernel in Gluon, its pipelined loops changed as `tuning` says.
 
     Raises TranslationError for what has no correct translation.
     """
@@ -17,7 +18,7 @@ def rewrite_kernel(launch: TracedLaunch, num_buffers: int = 0) -> EmittedKernel:
         name for name, flags in launch.spec.attrs.items() if isinstance(flags, str) and "S" in flags
     )
     unit = Unit(launch.trace, launch.anchors, launch.target, launch.num_warps, small, buffer_atomics=launch.buffer_atomics)
-    unit.num_buffers = num_buffers
+    unit.tuning = tuning
     unit.staging = launch.staging
     unit.operands_in_lds = launch.operands_in_lds
     rewriter = FunctionRewriter(unit, launch.trace.frames[0], ())

@@ -9,6 +9,7 @@ from rules.targets import Target
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.frontend.anchors import Anchors
 from translator.frontend.trace import Frame, Trace
+from translator.optimize.tuning import Tuning
 
 
 @dataclass
@@ -41,7 +42,7 @@ class Unit:
     staging: dict[tuple[int, ...], Any] = field(default_factory=dict)  # Triton's staged loads by path of visits
     buffer_atomics: frozenset[tuple[int, ...]] = frozenset()
     operands_in_lds: dict[tuple[int, ...], Any] = field(default_factory=dict)  # initialised LDS buffers by path of visits
-    num_buffers: int = 0  # LDS buffers of pipelined loops; 0: as many as Triton
+    tuning: Tuning = Tuning()  # of pipelined loops
     versions: dict[Any, Any] = field(default_factory=dict)  # finished helper versions by (frame, path, wants)
     helper_versions: list[Any] = field(default_factory=list)  # (rewriter, text) of every version made
     in_progress: list[Any] = field(default_factory=list)

@@ -1,0 +1,167 @@
+"""`gluonize tune`: the candidates for a kernel's pipelined loops with their figures, and which one would be chosen."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from rich.table import Table
+
+from rules.targets import parse_targets, target as target_row
+from translator.cli import exit_status
+from translator.cli.console import Verbosity, print_diagnostics, rich_console
+from translator.cli.inputs import check_source, job_count, select_launches, source_folders, source_name
+from translator.cli.output_file import launch_stems, make_folder, write_whole
+from translator.cli.results import check_json, write_json
+from translator.cli.translate_plan import assignments_of
+from translator.cli.translate_run import VALIDATE
+from translator.diagnostics import TranslationError
+from translator.lowering.worker import WorkerPool
+from translator.optimize.choose import Tried, best, figures_of, try_candidates
+from translator.optimize.planning import planned
+from translator.request import TranslateRequest
+
+
+@dataclass(frozen=True)
+class TuneOptions:
+    """The options of `gluonize tune`, as given."""
+
+    source: str
+    target: str
+    launches: str | None = None
+    kernels: tuple[str, ...] = ()
+    out_dir: str | None = None
+    json: str | None = None
+    num_buffers: int | None = None
+    validate: bool = True
+    import_hosts: bool = False
+    assignments: tuple[str, ...] = ()
+    jobs: int = 0
+    timeout: float = 120.0
+
+
+def run_tune(options: TuneOptions, verbosity: Verbosity) -> int:
+    """One table per launch and target; 1 when a candidate is wrong on the reference machine."""
+    rows = parse_targets(options.target)
+    check_json(options.json)
+    check_source(options.source)
+    launches = select_launches(options.launches, options.source, options.kernels) if options.launches else ()
+    if options.out_dir:
+        make_folder(options.out_dir)
+    quiet = verbosity.quiet or options.json == "-"
+    console = rich_console(verbosity)
+    results, wrong, failed = [], False, False
+    with WorkerPool(job_count(options.jobs), timeout=options.timeout) as pool:
+        for row in rows:
+            request = TranslateRequest(
+                source=options.source,
+                target=row.name,
+                kernels=options.kernels,
+                launches=launches,
+                search_path=source_folders(options.source),
+                assignments=assignments_of(options.assignments),
+                import_hosts=options.import_hosts,
+                num_buffers=options.num_buffers,
+                optimize="aggressive",
+            )
+            specs = planned(request, pool)
+            stems = launch_stems(spec.id for spec in specs)
+            tried: list[Tried] = []
+            for spec in specs:
+                own = try_candidates(request, spec, pool)
+                tried += own
+                files = _write(options, own, stems[spec.id], row.name) if options.out_dir else {}
+                verdicts = _validate(options, own, request, files, pool) if options.validate else {}
+                entries = [_entry(t, own, files, verdicts) for t in own]
+                wrong |= any(e["validation"] == "mismatch" for e in entries)
+                failed |= all(e["metrics"] is None for e in entries)
+                results.append({"id": spec.id, "kernel": spec.kernel, "target": row.name, "candidates": entries})
+            chosen = best(tried)
+            for result in results:
+                if result["target"] == row.name:
+                    result["chosen"] = chosen[result["kernel"]].name
+                    if not quiet:
+                        console.print(_table(result), markup=False)
+            if failed:
+                print_diagnostics([d for t in tried for d in t.diagnostics][:3])
+    if options.json:
+        write_json(options.json, results)
+    if options.out_dir and not quiet:
+        console.print(
+            f"To time them on the GPU: gluonize bench {options.out_dir} -t {options.target} "
+            f"-l {options.launches or 'LAUNCHES.json'} --source {options.source}",
+            markup=False,
+        )
+    return exit_status.CHECK_FAILED if wrong or failed else exit_status.DONE
+
+
+def _write(options: TuneOptions, tried: list[Tried], stem: str, target: str) -> dict[str, str]:
+    """Candidate name -> the file it was written to; candidates with the same text as an earlier one have none."""
+    files = {}
+    for t in tried:
+        if t.lowered is not None:
+            path = os.path.join(options.out_dir or "", f"{stem}_{target}_{t.tuning.name}.py")
+            write_whole(path, t.text)
+            files[t.tuning.name] = path
+    return files
+
+
+def _validate(options: TuneOptions, tried: list[Tried], request: TranslateRequest, files: dict[str, str], pool) -> dict:
+    """Candidate name -> status on the reference machine."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory(prefix="gluonize-tune-") as folder:
+        pending = {}
+        for i, t in enumerate(tried):
+            if t.lowered is None:
+                continue
+            path = files.get(t.tuning.name)
+            if path is None:
+                path = os.path.join(folder, f"{source_name(options.source)}_{i}.py")
+                write_whole(path, t.text)
+            arguments = (request.source, path, t.spec, request.target, request.search_path, request.import_hosts)
+            pending[t.tuning.name] = pool.submit(VALIDATE, *arguments, what=f"validating {t.tuning.name}")
+        verdicts = {}
+        for name, future in pending.items():
+            try:
+                verdicts[name] = future.result()["status"]
+            except TranslationError as error:
+                verdicts[name] = f"not_runnable: {error.diagnostics[0].code}"
+        return verdicts
+
+
+def _entry(t: Tried, own: list[Tried], files: dict[str, str], verdicts: dict[str, str]) -> dict:
+    figures = figures_of(own, t.spec.id, t.tuning)
+    return {
+        "candidate": t.tuning.name,
+        "same_as": t.same_as or None,
+        "file": files.get(t.same_as or t.tuning.name),
+        "cycles": round(figures.cost.cycles, 3) if figures and figures.cost else None,
+        "metrics": figures.lowered.metrics.as_json() if figures and figures.lowered else None,
+        "validation": verdicts.get(t.same_as or t.tuning.name, "skipped"),
+        "diagnostics": [d.as_json() for d in t.diagnostics],
+    }
+
+
+def _table(result: dict) -> Table:
+    title = f"{result['id']} on {result['target']}: {result['chosen']} would be chosen"
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    table.add_column("candidate")
+    for name in ("cost", "loop", "matrix", "density", "barriers", "VGPRs", "spills", "LDS bytes"):
+        table.add_column(name, justify="right")
+    table.add_column("")
+    lds = target_row(result["target"]).lds_bytes
+    for entry in result["candidates"]:
+        metrics = entry["metrics"]
+        if metrics is None:
+            why = entry["diagnostics"][0]["message"] if entry["diagnostics"] else ""
+            table.add_row(entry["candidate"], *["-"] * 8, why)
+            continue
+        loop = metrics["loop"] or metrics
+        note = f"as {entry['same_as']}" if entry["same_as"] else entry["validation"]
+        note = "LDS does not fit" if metrics["lds_bytes"] > lds else note
+        density = f"{loop['mma'] / loop['insns']:.1%}"
+        cells = (entry["cycles"], loop["insns"], loop["mma"], density, loop["barrier"])
+        cells += (metrics["vgpr"], metrics["spill"], metrics["lds_bytes"])
+        table.add_row(entry["candidate"], *map(str, cells), note)
+    return table

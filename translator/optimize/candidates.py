@@ -1,0 +1,61 @@
+"""Which tunings are tried for one launch: data rows, each with the condition under which it can pay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from rules.targets import Target
+from translator.optimize.tuning import Tuning
+
+MAX_BUFFERS = 4  # a deeper ring hides no more latency than a compute-bound loop has
+
+
+@dataclass(frozen=True)
+class CandidateRow:
+    """tuning: what is tried. when: whether it can pay on a target with that many warps. why: what it may buy."""
+
+    tuning: Tuning
+    when: Callable[[Target, int], bool]
+    why: str
+
+
+def _always(target: Target, num_warps: int) -> bool:
+    return True
+
+
+def _copies(target: Target, num_warps: int) -> bool:
+    return target.family in ("cdna4", "cdna5")
+
+
+ROWS = (
+    CandidateRow(Tuning(), _always, "what Triton's own choices give"),
+    CandidateRow(Tuning(num_buffers=2), _always, "one tile further ahead where Triton takes one slot"),
+    CandidateRow(Tuning(num_buffers=3), _always, "memory latency of one more tile is hidden"),
+    CandidateRow(Tuning(num_buffers=4), _copies, "memory latency of two more tiles is hidden"),
+    CandidateRow(
+        Tuning(matrix_size=16),
+        lambda target, _: target.matrix_kind == "mfma",
+        "less to wait for between dependent instructions, more freedom for the scheduler",
+    ),
+    CandidateRow(
+        Tuning(matrix_size=32),
+        lambda target, _: target.matrix_kind == "mfma",
+        "half the operand reads per operation",
+    ),
+)
+
+
+def candidates(target: Target, num_warps: int, num_buffers: int = 0, ping_pong: bool = False) -> tuple[Tuning, ...]:
+    """The tunings to try, parity first; a depth or ping-pong that was asked for holds for all of them."""
+    from dataclasses import replace
+
+    found: list[Tuning] = []
+    for row in ROWS:
+        if not row.when(target, num_warps):
+            continue
+        tuning = replace(row.tuning, num_buffers=num_buffers or row.tuning.num_buffers)
+        tuning = replace(tuning, ping_pong=tuning.ping_pong or ping_pong)
+        if tuning not in found:
+            found.append(tuning)
+    return tuple(found)

@@ -1,0 +1,132 @@
+"""Try the candidates of a request in child processes and choose one per kernel by the static cost model.
+
+Deterministic: the same source, launches, target and versions give the same choice, whatever the number of jobs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+import tempfile
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from rules.targets import target as target_row
+from translator.diagnostics import Diagnostic, TranslationError
+from translator.lowering.compile import Lowered
+from translator.optimize.candidates import candidates
+from translator.optimize.cost import Cost, cost
+from translator.optimize.tuning import Tuning
+from translator.request import TranslateRequest
+from translator.source.launch_spec import LaunchSpec
+
+if TYPE_CHECKING:
+    from translator.lowering.worker import WorkerPool
+
+TRANSLATE = "translator.translation:translate_kernel"
+LOWER = "translator.lowering.jobs:lower_file"
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One candidate for one launch. same_as: an earlier candidate with the same text. diagnostics: why it is none."""
+
+    spec: LaunchSpec
+    tuning: Tuning
+    text: str = ""
+    lowered: Lowered | None = None
+    cost: Cost | None = None
+    same_as: str = ""
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+def choose_tunings(request: TranslateRequest, pool: "WorkerPool") -> TranslateRequest:
+    """`request` with its launches planned and a tuning chosen for each kernel."""
+    from translator.optimize.planning import planned
+
+    tried = [t for spec in planned(request, pool) for t in try_candidates(request, spec, pool)]
+    return replace(request, tunings=tuple(sorted(best(tried).items())))
+
+
+def try_candidates(request: TranslateRequest, spec: LaunchSpec, pool: "WorkerPool") -> list[Tried]:
+    """Every candidate for one launch, translated, compiled and costed, in the order of the rows."""
+    row = target_row(request.target)
+    num_warps = int(spec.options.get("num_warps", 4))
+    tunings = candidates(row, num_warps, request.num_buffers or 0, request.strategy == "ping-pong")
+    requests = [
+        replace(
+            request, kernels=(spec.kernel,), launches=(spec,), standalone=True, fallback=None,
+            tunings=((spec.kernel, tuning),),
+        )
+        for tuning in tunings
+    ]  # fmt: skip
+    results = [
+        pool.submit(TRANSLATE, made, what=f"translating {spec.kernel} for {row.name} ({tuning.name})")
+        for made, tuning in zip(requests, tunings)
+    ]
+    tried: list[Tried] = []
+    seen: dict[str, str] = {}
+    with tempfile.TemporaryDirectory(prefix="gluonize-tune-") as folder:
+        pending = []
+        for tuning, future in zip(tunings, results):
+            try:
+                result = future.result()
+            except TranslationError as error:
+                tried.append(Tried(spec, tuning, diagnostics=error.diagnostics))
+                pending.append(None)
+                continue
+            found = [d for o in result.outcomes for d in o.diagnostics] + list(result.diagnostics)
+            digest = hashlib.sha256((result.text or "").encode()).hexdigest()
+            entry = Tried(spec, tuning, result.text or "", same_as=seen.get(digest, ""), diagnostics=tuple(found))
+            future = None
+            if result.text is not None and not entry.same_as:
+                seen[digest] = tuning.name
+                path = os.path.join(folder, f"{spec.kernel.rpartition('.')[2]}_{len(tried)}.py")
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(result.text)
+                what = f"{spec.kernel} on {row.name} ({tuning.name})"
+                future = pool.submit(LOWER, path, spec, row.name, request.search_path, request.import_hosts, what=what)
+            tried.append(entry)
+            pending.append(future)
+        for i, future in enumerate(pending):
+            if future is None:
+                continue
+            try:
+                lowered = future.result()
+            except TranslationError as error:
+                tried[i] = replace(tried[i], diagnostics=error.diagnostics)
+                continue
+            entry = replace(tried[i], lowered=lowered)
+            overflow = lowered.lds_overflow()
+            figures = cost(lowered.metrics, row, lowered.num_warps, entry.tuning.ping_pong)
+            tried[i] = replace(entry, cost=figures, diagnostics=(overflow,) if overflow else ())
+    return tried
+
+
+def best(tried: list[Tried]) -> dict[str, Tuning]:
+    """The tuning of each kernel: least cost in the geometric mean over its launches, the earlier row among equals.
+
+    Only a candidate that compiles and fits for every launch can be chosen; where there is none, parity is.
+    """
+    chosen: dict[str, Tuning] = {}
+    for kernel in dict.fromkeys(t.spec.kernel for t in tried):
+        own = [t for t in tried if t.spec.kernel == kernel]
+        launches = list(dict.fromkeys(t.spec.id for t in own))
+        ranked = []
+        for order, tuning in enumerate(dict.fromkeys(t.tuning for t in own)):
+            figures = [f for spec_id in launches if (f := figures_of(own, spec_id, tuning)) is not None]
+            if len(figures) == len(launches) and all(f.cost is not None and f.cost.fits for f in figures):
+                mean = math.exp(sum(math.log(max(f.cost.cycles, 1e-9)) for f in figures) / len(figures))
+                spills = max(f.lowered.metrics.spill for f in figures)
+                ranked.append((round(mean, 3), spills, order, tuning))
+        chosen[kernel] = min(ranked)[-1] if ranked else Tuning()
+    return chosen
+
+
+def figures_of(tried: list[Tried], spec_id: str, tuning: Tuning) -> Tried | None:
+    """The entry with the figures of `tuning` for one launch: its own, or that of the candidate with the same text."""
+    entry = next((t for t in tried if t.spec.id == spec_id and t.tuning == tuning), None)
+    if entry is not None and entry.same_as:
+        return next(t for t in tried if t.spec.id == spec_id and t.tuning.name == entry.same_as)
+    return entry if entry is not None and entry.lowered is not None else None
