@@ -53,6 +53,7 @@ def plans(body: str, folder: Path, target: str = "gfx950", stages: int = 2):
     launch = trace_launch(load_for_launch(spec).fn, spec, target)
     unit = Unit(launch.trace, launch.anchors, launch.target, launch.num_warps, frozenset(pointers))
     unit.staging = launch.staging
+    unit.descriptor_layouts = launch.descriptor_layouts
     rewriter = FunctionRewriter(unit, launch.trace.frames[0], ())
     rewriter.rewrite()
     return rewriter.plans
@@ -188,6 +189,20 @@ def test_descriptor_loads(tmp_path: Path):
 def test_descriptor_loads_that_do_not_end_with_the_loop(tmp_path: Path):
     (plan,) = plans(DESCRIPTORS.replace("range(0, K, BLOCK)", "range(0, M, BLOCK)"), tmp_path)
     assert isinstance(plan, NotPipelined) and "may reach past the loop's end" in plan.reason
+
+
+def test_descriptors_of_the_data_mover(tmp_path: Path):
+    (plan,) = plans(DESCRIPTORS, tmp_path, "gfx1250", 2)
+    assert [(load.name, load.covered, load.tile.fixed) for load in plan.loads] == [
+        ("a", True, (True, False)),
+        ("b", True, (True, False)),
+    ]
+    s = plan.schedule
+    assert (s.buffers, s.grouped, s.tensor_loads, s.tensor_wait) == (2, False, 2, 0)
+    assert "a (64, 64) -> LDS by the tensor data mover, tail masked by the load itself" in str(plan)
+    # Tiles past the end are not read where the tensor does not end with the loop.
+    (plan,) = plans(DESCRIPTORS.replace("range(0, K, BLOCK)", "range(0, M, BLOCK)"), tmp_path, "gfx1250")
+    assert [load.covered for load in plan.loads] == [False, False]
 
 
 def test_while_loops_stay(tmp_path: Path):

@@ -15,6 +15,22 @@ def test_copies_are_right_for_all_trip_counts(buffers):
         assert hazards(copy_schedule(buffers), trips) == []
 
 
+@pytest.mark.parametrize("buffers", [2, 3, 4])
+@pytest.mark.parametrize("grouped, tensor_loads", [(False, 1), (False, 2), (True, 1), (True, 3)])
+def test_tensor_copies_are_right_for_all_trip_counts(buffers, grouped, tensor_loads):
+    for trips in range(2 * buffers + 1):
+        assert hazards(copy_schedule(buffers, tensor_loads, grouped), trips) == []
+
+
+@pytest.mark.parametrize("buffers", [2, 3, 4])
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize("by", [-2, 1, 2])
+def test_a_wrong_count_of_tensor_copies_is_found(buffers, grouped, by):
+    right = copy_schedule(buffers, 2, grouped)
+    planted = replace(right, tensor_wait=right.tensor_wait + by)
+    assert any(hazards(planted, trips) for trips in range(2 * buffers + 1))
+
+
 @pytest.mark.parametrize("buffers", [1, 2, 3, 4])
 def test_registers_are_right_for_all_trip_counts(buffers):
     for trips in range(2 * buffers + 3):

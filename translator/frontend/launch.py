@@ -17,8 +17,9 @@ from translator.frontend.passes import (
     run_ttir_passes,
 )
 from translator.frontend.trace import Trace, trace_source
+from translator.layout.model import SharedLayout
 from translator.memory.operands import OperandInLds, read_operands
-from translator.memory.staging import Staged, read_staging
+from translator.memory.staging import Staged, read_descriptor_layouts, read_staging
 from translator.pipeline.inline import inline_tile_loads
 from translator.source.compile_arguments import compile_arguments
 from translator.source.launch_spec import LaunchSpec
@@ -35,6 +36,7 @@ class TracedLaunch:
     staging: dict[tuple[int, ...], Staged] = field(default_factory=dict)
     buffer_atomics: frozenset[tuple[int, ...]] = frozenset()  # paths of atomics that Triton makes buffer operations
     operands_in_lds: dict[tuple[int, ...], tuple[OperandInLds, ...]] = field(default_factory=dict)
+    descriptor_layouts: dict[tuple[int, ...], SharedLayout] = field(default_factory=dict)
 
 
 def trace_launch(fn: Any, spec: LaunchSpec, target: str, load_jit=None) -> TracedLaunch:
@@ -61,9 +63,21 @@ def _trace_once(fn: Any, spec: LaunchSpec, target: str, load_jit) -> TracedLaunc
         run_pipeline_passes(trace.module, parsed)
         final = trace.module.str()
         staging = read_staging(final)
+        descriptor_layouts = read_descriptor_layouts(final)
         buffer_atomics = frozenset[tuple[int, ...]]()
         if "amdg.buffer_atomic_rmw" in final:
             buffer_atomics = frozenset(op.path for op in read_anchors(final).ops if op.name == "amdg.buffer_atomic_rmw")
     trace.module = trace.context = None
-    return TracedLaunch(spec, row, trace, anchors, parsed.num_warps, options, staging, buffer_atomics, read_operands(final))
+    return TracedLaunch(
+        spec,
+        row,
+        trace,
+        anchors,
+        parsed.num_warps,
+        options,
+        staging,
+        buffer_atomics,
+        read_operands(final),
+        descriptor_layouts,
+    )
 

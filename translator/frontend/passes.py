@@ -17,7 +17,8 @@ def run_ttir_passes(module: Any, options: Any) -> None:
     """Inline, canonicalize and simplify, as Triton does before layouts exist."""
     pm = ir.pass_manager(module.context)
     passes.common.add_inliner(pm)
-    if not amd.supports_tdm(options.arch):
+    # The tensor data mover does not reduce: Triton has no code for such a store there, this pass has.
+    if not amd.supports_tdm(options.arch) or "tt.descriptor_reduce" in module.str():
         passes.ttir.add_rewrite_tensor_descriptor_to_pointer(pm)
     passes.common.add_canonicalizer(pm)
     passes.ttir.add_combine(pm)

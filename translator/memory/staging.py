@@ -16,6 +16,7 @@ from translator.layout.shared import read_shared
 _ALLOC = re.compile(
     r"ttg\.local_alloc : \(\) -> !ttg\.memdesc<((?:\d+x)+)(\w+), (#\w+|#ttg\.\w+<.*?>), #smem, mutable>"
 )
+_DESCRIPTOR = re.compile(r" tt\.make_tensor_descriptor .*, <((?:\d+x)+)\w+, (#\w+|#ttg\.\w+<.*?>)>$")
 _COPIES = {"amdg.buffer_load_to_local": "buffer", "ttg.async_copy_global_to_local": "global"}
 
 
@@ -23,14 +24,15 @@ _COPIES = {"amdg.buffer_load_to_local": "buffer", "ttg.async_copy_global_to_loca
 class Staged:
     """One load that goes through LDS.
 
-    shape: of the tile. buffers: LDS slots in Triton's ring. source: layout of the global read. stored: layout in which
-    registers are written to LDS (None for direct copies). copy: `buffer` or `global` for direct copies, `registers`.
+    shape: of the tile. buffers: LDS slots in Triton's ring. source: layout of the global read, None for the tensor data
+    mover. stored: layout in which registers are written to LDS (None for direct copies). copy: `buffer` or `global` for
+    direct copies, `tensor` for those of the tensor data mover, `registers`.
     """
 
     shape: tuple[int, ...]
     shared: SharedLayout
     buffers: int
-    source: Layout
+    source: Layout | None
     stored: Layout | None
     copy: str
 
@@ -40,7 +42,7 @@ def read_staging(text: str) -> dict[Path, Staged]:
     aliases, located = locations_of(text)
     reader = AttributeReader({k: v for k, v in aliases.items() if not k.startswith("#shared")})
     shared: dict[Path, tuple[tuple[int, ...], int, SharedLayout]] = {}
-    sources: dict[Path, tuple[Layout, str]] = {}
+    sources: dict[Path, tuple[Layout | None, str]] = {}
     stored: dict[Path, Layout] = {}
     for path, line in located:
         if m := _ALLOC.search(line):
@@ -52,6 +54,8 @@ def read_staging(text: str) -> dict[Path, Staged]:
         for name, kind in _COPIES.items():
             if f" {name} " in line and (types := tensor_types(line, reader)):
                 sources.setdefault(path, (types[-1].layout, kind))
+        if " amdg.async_tdm_copy_global_to_local " in line:
+            sources.setdefault(path, (None, "tensor"))
         if (" amdg.buffer_load " in line or " tt.load " in line) and (types := tensor_types(line, reader)):
             sources.setdefault(path, (types[-1].layout, "registers"))
         if " ttg.local_store " in line and (types := tensor_types(line, reader)):
@@ -65,4 +69,19 @@ def read_staging(text: str) -> dict[Path, Staged]:
         if isinstance(source, Opaque) or isinstance(into, Opaque) or (copy == "registers" and into is None):
             continue
         out[path] = Staged(shape, layout, buffers, source, into, copy)
+    return out
+
+
+def read_descriptor_layouts(text: str) -> dict[Path, SharedLayout]:
+    """LDS layouts of the tiles of tensor descriptors, by the path of the visit that makes the descriptor."""
+    if "tt.make_tensor_descriptor" not in text:
+        return {}
+    aliases, located = locations_of(text)
+    out: dict[Path, SharedLayout] = {}
+    for path, line in located:
+        if m := _DESCRIPTOR.search(line):
+            shape = tuple(int(d) for d in m.group(1)[:-1].split("x"))
+            layout = read_shared(aliases.get(m.group(2), m.group(2)), shape)
+            if layout is not None:
+                out.setdefault(path, layout)
     return out

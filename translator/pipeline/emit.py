@@ -16,7 +16,8 @@ from translator.frontend.trace import TensorFact
 from translator.pipeline.loop import PipelinedLoop, Ring, async_module, permuted_read
 from translator.pipeline.plan import NotPipelined
 from translator.pipeline.prepare import fresh, prepare
-from translator.rewrite import calls, descriptors, dots, pointers
+from translator.pipeline.tensor_tiles import DescriptorTile
+from translator.rewrite import calls, descriptors, dots, pointers, tdm
 from translator.rewrite.splice import operand, replace_spans
 from translator.rewrite.webs import Web
 
@@ -43,6 +44,8 @@ def _distance(rw: "FunctionRewriter", loop: PipelinedLoop) -> str:
 def _fetch(rw: "FunctionRewriter", loop: PipelinedLoop, ring: Ring, slot: str, condition: str) -> str:
     """The statement that fetches one tile: to LDS slot `slot`, or to registers; `condition`: it is not past the end."""
     node, staged, fact = ring.fetch, ring.load.staged, rw.tensor(ring.load.call)
+    if ring.load.tile is not None:
+        return ring.load.tile.copy(rw, loop, ring, slot, "" if ring.load.covered else condition)
     given = calls.bind(rw, node, calls.callee_of(rw, node))
     rw.names.suggest(staged.source, f"{ring.load.name}_load", 1, ring.load.line)
     owner = calls.callee_of(rw, node).owner
@@ -110,6 +113,11 @@ def _allocate(rw: "FunctionRewriter", loop: PipelinedLoop, ring: Ring) -> str:
     rw.names.suggest(staged.shared, f"{ring.load.name}_shared", 1, ring.load.line)
     shape = ", ".join([loop.buffers, *map(str, staged.shape)])
     dtype = f"gl.{dots.DTYPE.get(rw.tensor(ring.load.call).dtype, rw.tensor(ring.load.call).dtype)}"
+    tile = ring.load.tile
+    if isinstance(tile, DescriptorTile):
+        owner = rw.emit(tile.owner)
+        shape = f"[{loop.buffers}] + {owner}.block_shape"
+        return f"{ring.smem} = gl.allocate_shared_memory({owner}.dtype, {shape}, {owner}.layout)"
     pointer = calls.bind(rw, ring.fetch, calls.callee_of(rw, ring.fetch)).get("pointer")
     if pointer is not None and not rw.path and (access := pointers.access_of(rw, pointer, staged.source)) is not None:
         # Element types that differ between launches then make no difference to the text.
@@ -180,7 +188,7 @@ def emit_statement(rw: "FunctionRewriter", s: ast.stmt) -> bool:
     if fetched:
         condition = _condition(rw, loop, loop.ahead)
         lines = [_fetch(rw, loop, ring, loop.free, condition) for ring in fetched]
-        if loop.copies and fetched[-1] is loop.rings[-1]:
+        if _closes_group(loop, fetched):
             lines.append(f"{async_module(rw)}.commit_group()")
         start, end = rw.source.span(s)
         if loop.copies:
@@ -188,6 +196,12 @@ def emit_statement(rw: "FunctionRewriter", s: ast.stmt) -> bool:
         else:
             rw.edits.append((end, end, "".join(indent + line for line in lines)))
     return True
+
+
+def _closes_group(loop: PipelinedLoop, fetched: list[Ring]) -> bool:
+    """Whether the last copy of a tile's commit group is the last of `fetched` that belongs to one."""
+    grouped = [ring for ring in loop.rings if ring.load.tile is None]
+    return loop.copies and bool(grouped) and grouped[-1] in fetched
 
 
 def _consumer_statement(rw: "FunctionRewriter", s: ast.stmt) -> None:
@@ -269,11 +283,16 @@ def _top_lines(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
     lines.append(f"{loop.slot} = {number} % {loop.buffers}")
     if loop.copies:
         lines.append(f"{loop.free} = gl.where({loop.slot} == 0, {loop.buffers} - 1, {loop.slot} - 1)")
-        lines += [
-            "# This tile has landed, and every warp is done with the slot that the next copy fills.",
-            f"{async_module(rw)}.wait_group({loop.buffers} - 2)",
-        ]
-    uses_ahead = loop.index_names or not all(load.covered for load in plan.loads)
+        lines.append("# This tile has landed, and every warp is done with the slot that the next copy fills.")
+        schedule = plan.schedule
+        if schedule.grouped:
+            lines.append(f"{async_module(rw)}.wait_group({loop.buffers} - 2)")
+        if schedule.tensor_loads:
+            tiles = f"{loop.buffers} - 2"
+            count = tiles if schedule.tensor_loads == 1 else f"({tiles}) * {schedule.tensor_loads}"
+            lines.append(f"{tdm.module(rw)}.async_wait({count})")
+    counts = any(load.tile is not None and load.tile.counts_tiles for load in plan.loads)
+    uses_ahead = loop.index_names or counts or not all(load.covered for load in plan.loads)
     if uses_ahead:
         lines.append(f"{loop.ahead} = {plan.index} + {_distance(rw, loop)}")
     return lines
@@ -291,7 +310,8 @@ def _after_lines(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
     if loop.copies:
         lines += [
             "# Copies past the last tile must not land in LDS that is used for something else.",
-            f"{async_module(rw)}.wait_group(0)",
+            *([f"{async_module(rw)}.wait_group(0)"] if loop.plan.schedule.grouped else []),
+            *([f"{tdm.module(rw)}.async_wait(0)"] if loop.plan.schedule.tensor_loads else []),
         ]
     tiles = f"({loop.buffers} - 1)" if loop.copies else loop.buffers
     for s in loop.plan.rolled_back:
@@ -310,6 +330,9 @@ def _moves(rw: "FunctionRewriter", s: ast.AugAssign, web: Web) -> list[str]:
 def _prologue(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
     plan = loop.plan
     lines = [_allocate(rw, loop, ring) for ring in loop.rings]
+    for ring in loop.rings:
+        if ring.load.tile is not None:
+            lines += ring.load.tile.before(rw, loop, ring)
     tiles = f"{loop.buffers} - 1" if loop.copies else loop.buffers
     what = "copied" if loop.copies else "loaded"
     tail = " Tiles past the end are masked out and still counted." if loop.copies else ""
@@ -335,7 +358,7 @@ def _prologue(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
                 if ring.load.statement is atom:
                     body.append(_fetch(rw, loop, ring, loop.tile, condition))
                     fetched.append(ring)
-                    if loop.copies and len(fetched) == len(loop.rings):
+                    if _closes_group(loop, [ring]):
                         body.append(f"{async_module(rw)}.commit_group()")
     if not loop.copies:
         body += [_store(rw, ring, loop.tile) for ring in fetched]
@@ -365,7 +388,11 @@ def _plain_index(rw: "FunctionRewriter", loop: PipelinedLoop) -> bool:
             return all(plain(x, meets or any(run_time[:i] + run_time[i + 1 :])) for i, x in enumerate(sides))
         return all(plain(child, False) for child in ast.iter_child_nodes(node))
 
-    made = [*loop.ahead_of.values(), *(ring.fetch for ring in loop.rings)]
+    # The data mover takes numbers as they are; what is called may not.
+    tiles = [ring.fetch for ring in loop.rings if ring.load.tile is not None]
+    if any(n is not tile and isinstance(n, ast.Call) for tile in tiles for n in ast.walk(tile)):
+        return False
+    made = [*loop.ahead_of.values(), *(ring.fetch for ring in loop.rings if ring.load.tile is None)]
     return all(plain(s.value if isinstance(s, ast.stmt) else s, False) for s in made)
 
 

@@ -16,12 +16,14 @@ if TYPE_CHECKING:
 
 @dataclass
 class Ring:
-    """The LDS buffers of one load. fetch: the load for a tile ahead; next: the name of a tile held in registers."""
+    """The LDS buffers of one load. fetch: the load for a tile ahead; next: the name of a tile held in registers; tiles:
+    that of the descriptor whose tiles are copied."""
 
     load: PipelinedLoad
     smem: str
     fetch: ast.Call
     next: str
+    tiles: str = ""
 
 
 @dataclass

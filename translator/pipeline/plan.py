@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.memory.staging import Staged
 from translator.pipeline.schedule import Schedule, copy_schedule, register_schedule
+from translator.pipeline.tensor_tiles import DescriptorTile
 from translator.pipeline.tail import TailProof, is_index
-from translator.rewrite import calls, descriptors
+from translator.rewrite import calls, descriptors, tdm
 from translator.rewrite.webs import Web
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ class PipelinedLoad:
     staged: Staged
     covered: bool
     shrinking: bool
+    tile: DescriptorTile | None = None  # how the tensor data mover fetches it; None: another way
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,8 @@ class PipelinePlan:
         lines = [f"line {self.loop.lineno}: `for {self.index}` pipelined, {s.mechanism}, {s.buffers} buffers"]
         for load in self.loads:
             tail = "tail masked by the load itself" if load.covered else "tail masked by the loop bound"
-            lines.append(f"  line {load.line}: {load.name} {load.staged.shape} -> LDS, {tail}")
+            how = " by the tensor data mover" if load.tile else ""
+            lines.append(f"  line {load.line}: {load.name} {load.staged.shape} -> LDS{how}, {tail}")
         lines.append("  producer: " + ("; ".join(ast.unparse(p) for p in self.producer) or "addresses only"))
         if self.shared:
             lines.append("  computed twice: " + ", ".join(w.name for w in self.shared))
@@ -85,7 +88,8 @@ class PipelinePlan:
             lines.append("  moved back after the loop: " + ", ".join(s.target.id for s in self.rolled_back))
         lines.append(f"  prologue: tiles 0 to {s.prologue - 1}" if s.prologue > 1 else "  prologue: tile 0")
         fetch = "copy" if s.mechanism == "copies" else "load"
-        wait = f"wait for all but {s.wait} groups, " if s.mechanism == "copies" else ""
+        wait = f"wait for all but {s.wait} groups, " if s.mechanism == "copies" and s.grouped else ""
+        wait += f"wait for all but {s.tensor_wait} tensor copies, " if s.tensor_loads else ""
         lines.append(f"  steady state: {wait}{fetch} tile i + {s.ahead}, read tile i from slot i % {s.buffers}")
         lines.append("  epilogue: none; tiles past the end are masked out")
         return "\n".join(lines)
@@ -222,11 +226,20 @@ def plan_loop(rw: "FunctionRewriter", loop: ast.For) -> PipelinePlan | NotPipeli
         owner = calls.callee_of(rw, call).owner
         if owner is not None and descriptors.is_descriptor(rw.fact(owner)):
             offsets, bounds = given.get("offsets"), descriptors.bounds_of(rw, owner)
+            name = _name(statement, call, {"pointer": owner})
+            if tdm.uses_data_mover(rw, descriptors.made_by(rw, owner)):
+                if not isinstance(offsets, (ast.List, ast.Tuple)) or not isinstance(owner, ast.Name) or tail.varies(owner):
+                    return no(f"the descriptor load in line {call.lineno} is not a plain tile")
+                covered = len(bounds) == len(offsets.elts) and any(map(tail.ends, offsets.elts, bounds))
+                tile = DescriptorTile(owner, tuple(offsets.elts), tuple(not tail.varies(o) for o in offsets.elts))
+                loads.append(PipelinedLoad(name, call.lineno, call, statement, staged, covered, False, tile))
+                continue
+            if staged.copy == "tensor":
+                return no(f"the descriptor load in line {call.lineno} is not one of the tensor data mover")
             if not descriptors.fetchable(rw, owner) or not isinstance(offsets, (ast.List, ast.Tuple)):
                 return no(f"the descriptor load in line {call.lineno} is not a plain tile")
             if not any(map(tail.ends, offsets.elts, bounds)):
                 return no(f"the descriptor load in line {call.lineno} may reach past the loop's end")
-            name = _name(statement, call, {"pointer": owner})
             loads.append(PipelinedLoad(name, call.lineno, call, statement, staged, True, False))
             continue
         if set(given) - {"pointer", "mask", "other", "cache_modifier", "eviction_policy", "volatile"}:
@@ -239,7 +252,9 @@ def plan_loop(rw: "FunctionRewriter", loop: ast.For) -> PipelinePlan | NotPipeli
         shrinking = not masked or tail.shrinks(mask)
         name = _name(statement, call, given)
         loads.append(PipelinedLoad(name, call.lineno, call, statement, staged, covered, shrinking))
-    schedule = copy_schedule(buffers) if copies else register_schedule(buffers)
+    tensor_loads = sum(load.tile is not None for load in loads)
+    grouped = tensor_loads < len(loads)
+    schedule = copy_schedule(buffers, tensor_loads, grouped) if copies else register_schedule(buffers)
     return PipelinePlan(
         loop,
         loop.target.id,

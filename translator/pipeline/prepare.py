@@ -98,7 +98,8 @@ def _set_up(rw: "FunctionRewriter", plan: PipelinePlan) -> None:
         loop.ahead_of[s] = made
         rw.pipelined_statements[s] = loop
     for load in plan.loads:
-        ring = Ring(load, fresh(rw, f"{load.name}_smem"), twin_of(load.call), fresh(rw, f"{load.name}_next"))
+        names = [fresh(rw, f"{load.name}_{part}") for part in ("smem", "next", "tiles")]
+        ring = Ring(load, names[0], twin_of(load.call), *names[1:])
         loop.rings.append(ring)
         rw.staged[load.call] = Read(loop, ring)
         rw.pipelined_statements[load.statement] = loop

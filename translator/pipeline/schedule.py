@@ -4,7 +4,7 @@ Tile `i` is what iteration `i` of the loop reads. Two mechanisms:
 
 * `copies`: asynchronous copies from global memory to LDS, one commit group per tile. `buffers` slots; the prologue
   copies tiles 0 .. buffers-2; iteration i waits until at most `wait` groups are outstanding, copies tile i + ahead
-  and reads tile i.
+  and reads tile i. Copies of the tensor data mover have no groups: waits count `tensor_loads` operations per tile.
 * `registers`: iteration i loads tile i + ahead to registers, reads tile i from its slot, and stores the registers to
   the slot of tile i + ahead at the end; barriers between reads and stores are the compiler's.
 
@@ -17,12 +17,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 
+GROUPED = -1  # the ring that all copies with commit groups stand for
+
+
 @dataclass(frozen=True)
 class Schedule:
     """`buffers` slots; `prologue` tiles fetched before the loop; iteration i fetches tile i + `ahead`.
 
     wait: commit groups that may be outstanding when tile i is read (copies only). read_shift: added to i before the
     slot is taken modulo `buffers`; write_shift: the same for a fetched tile. Both are 0 in a correct schedule.
+    grouped: whether a tile has copies with a commit group; tensor_loads: its copies by the tensor data mover, of which
+    `tensor_wait` may be outstanding when tile i is read.
     """
 
     mechanism: str
@@ -32,18 +37,25 @@ class Schedule:
     wait: int = 0
     read_shift: int = 0
     write_shift: int = 0
+    grouped: bool = True
+    tensor_loads: int = 0
+    tensor_wait: int = 0
 
     def events(self, trips: int) -> Iterator[tuple]:
         """What one program does for `trips` iterations, in order."""
         copies = self.mechanism == "copies"
         for t in range(self.prologue):
             slot = (t + self.write_shift) % self.buffers
-            yield from [("copy", t, slot), ("commit",)] if copies else [("load", t), ("store", t, slot)]
+            yield from self._copies(t, slot) if copies else [("load", t), ("store", t, slot)]
         for i in range(trips):
             fetched = i + self.ahead
             slot = (fetched + self.write_shift) % self.buffers
             if copies:
-                yield from [("wait", self.wait), ("copy", fetched, slot), ("commit",)]
+                if self.grouped:
+                    yield ("wait", self.wait)
+                if self.tensor_loads:
+                    yield ("tensor_wait", self.tensor_wait)
+                yield from self._copies(fetched, slot)
             else:
                 yield ("load", fetched)
             yield ("read", i, (i + self.read_shift) % self.buffers)
@@ -52,9 +64,25 @@ class Schedule:
         if copies:
             yield ("drain", 0)
 
+    def _copies(self, tile: int, slot: int) -> Iterator[tuple]:
+        """All copies of one tile. The copies of a group go to one ring, those of the tensor data mover to one each."""
+        if self.grouped:
+            yield from [("copy", tile, slot), ("commit",)]
+        yield from (("tensor", tile, slot, ring) for ring in range(self.tensor_loads))
 
-def copy_schedule(buffers: int) -> Schedule:
-    return Schedule("copies", buffers, buffers - 1, buffers - 1, buffers - 2)
+
+def copy_schedule(buffers: int, tensor_loads: int = 0, grouped: bool = True) -> Schedule:
+    ahead = buffers - 1
+    return Schedule(
+        "copies",
+        buffers,
+        ahead,
+        ahead,
+        ahead - 1,
+        grouped=grouped,
+        tensor_loads=tensor_loads,
+        tensor_wait=(ahead - 1) * tensor_loads,
+    )
 
 
 def register_schedule(buffers: int) -> Schedule:
@@ -69,47 +97,56 @@ def hazards(schedule: Schedule, trips: int) -> list[str]:
     tile to be read, copies left in flight.
     """
     found: list[str] = []
-    slots: dict[int, int] = {}  # slot -> tile whose data it holds or is about to
-    groups: list[set[int]] = []  # committed groups still outstanding, oldest first
-    open_group: set[int] = set()
+    slots: dict[tuple[int, int], int] = {}  # (ring, slot) -> tile whose data it holds or is about to
+    groups: list[set[tuple[int, int]]] = []  # committed groups of (ring, tile) still outstanding, oldest first
+    tensor: list[set[tuple[int, int]]] = []  # the same for copies of the tensor data mover, one each
+    open_group: set[tuple[int, int]] = set()
     registers: dict[int, bool] = {}
     unread = dict.fromkeys(range(trips))
     read_since_barrier: set[int] = set()
     for event in schedule.events(trips):
         kind = event[0]
-        if kind in ("copy", "store"):
-            _, tile, slot = event
-            if slot in slots and slots[slot] in unread:
-                found.append(f"tile {tile} overwrites slot {slot} before tile {slots[slot]} is read")
-            if kind == "copy":
+        if kind in ("copy", "store", "tensor"):
+            tile, slot, ring = (*event[1:3], event[3] if kind == "tensor" else GROUPED)
+            if slots.get((ring, slot)) in unread:
+                found.append(f"tile {tile} overwrites slot {slot} before tile {slots[ring, slot]} is read")
+            if kind != "store":
                 if slot in read_since_barrier:
                     found.append(f"tile {tile} refills slot {slot} with no barrier since it was read")
-                open_group.add(tile)
+                if kind == "tensor":
+                    tensor.append({(ring, tile)})
+                else:
+                    open_group.add((ring, tile))
             elif not registers.pop(tile, False):
                 found.append(f"tile {tile} is stored before it is loaded")
-            slots[slot] = tile
+            slots[ring, slot] = tile
         elif kind == "load":
             registers[event[1]] = True
         elif kind == "commit":
             groups.append(open_group)
             open_group = set()
-        elif kind in ("wait", "drain"):
+        elif kind in ("wait", "tensor_wait", "drain"):
             if event[1] < 0:
                 found.append(f"wait for {event[1]} groups")
-            waited = groups[: max(0, len(groups) - event[1])]
-            if kind == "wait" and any(min(g) > trips - len(unread) for g in waited if g):
+            under_way = tensor if kind == "tensor_wait" else groups
+            waited = under_way[: max(0, len(under_way) - event[1])]
+            if kind != "drain" and any(min(t for _, t in g) > trips - len(unread) for g in waited if g):
                 found.append("a wait covers a tile that is read later only")
-            open_group = set()
-            groups = groups[len(groups) - event[1] :] if event[1] > 0 else []
+            del under_way[: len(waited)]
+            if kind == "drain":
+                tensor = []
+            if kind != "tensor_wait":
+                open_group = set()
             read_since_barrier = set()
         elif kind == "read":
             _, tile, slot = event
-            if slots.get(slot) != tile:
-                found.append(f"iteration {tile} reads slot {slot}, which holds tile {slots.get(slot)}")
-            elif any(tile in g for g in [*groups, open_group]):
-                found.append(f"iteration {tile} reads slot {slot} before its copy is waited for")
+            for ring in sorted({r for r, _ in slots}) or [GROUPED]:
+                if slots.get((ring, slot)) != tile:
+                    found.append(f"iteration {tile} reads slot {slot}, which holds tile {slots.get((ring, slot))}")
+                elif any((ring, tile) in g for g in [*groups, *tensor, open_group]):
+                    found.append(f"iteration {tile} reads slot {slot} before its copy is waited for")
             unread.pop(tile, None)
             read_since_barrier.add(slot)
-    if groups or open_group:
+    if groups or tensor or open_group:
         found.append("copies are in flight after the loop")
     return found

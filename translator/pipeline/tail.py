@@ -97,12 +97,12 @@ class TailProof:
         return False
 
     def _monotone(self, node: ast.expr) -> bool:
-        if not self._varies(node):
+        if not self.varies(node):
             return True
         margin = self._margin(node)
         return margin is not None and all(INDEX not in m or (m == (INDEX,) and c < 0) for m, c in margin.items())
 
-    def _varies(self, node: ast.expr) -> bool:
+    def varies(self, node: ast.expr) -> bool:
         """Whether the value may differ between iterations."""
         for name in ast.walk(node):
             if isinstance(name, ast.Name) and (web := self.rw.webs.of_use.get(name)) is not None:
@@ -159,12 +159,12 @@ class TailProof:
             if moved is not None:
                 return moved
             value = self._definition(node)
-            if value is not None and (self._varies(node) or not (isinstance(fact, TensorFact) and fact.shape)):
+            if value is not None and (self.varies(node) or not (isinstance(fact, TensorFact) and fact.shape)):
                 return self.polynomial(value)
-            if web is None or self._varies(node):
+            if web is None or self.varies(node):
                 return None
             return self._atom(f"{node.id}#{web.index}", node, fact)
-        if self._varies(node):
+        if self.varies(node):
             return None
         return self._atom(ast.dump(node), node, fact)
 

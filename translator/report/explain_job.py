@@ -237,7 +237,11 @@ class FunctionView:
                 staged = self.launch.staging.get((*self.rw.path, visit))
                 if staged is None:
                     continue
-                how = {"registers": "through registers", "buffer": "buffer copy straight to LDS"}
+                how = {
+                    "registers": "through registers",
+                    "buffer": "buffer copy straight to LDS",
+                    "tensor": "tensor data mover",
+                }
                 used = node in self.rw.staged
                 size = self.costs.bytes(staged.shape, self._element(node))
                 yield self.choice(

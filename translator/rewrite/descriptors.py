@@ -2,18 +2,20 @@
 
 `tl.make_tensor_descriptor(base, shape, strides, block)` becomes the tuple `(base, shape, strides)`; its loads, stores,
 gathers, scatters and atomics call small functions that are written into the output, one per rank and kind. Elements
-outside of the tensor read as zero (or NaN where the source pads with it) and are not written.
+outside of the tensor read as zero (or NaN where the source pads with it) and are not written. Where the target has a
+tensor data mover that can do the same, descriptors are its own (`tdm.py`).
 """
 
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from translator.frontend.trace import ConstFact, OpaqueFact, TensorFact
 from translator.layout.model import Layout, Slice
+from translator.rewrite import tdm
 from translator.rewrite.splice import operand
+from translator.rewrite.tdm import Synthesized
 from translator.rewrite.unit import refuse
 
 if TYPE_CHECKING:
@@ -21,14 +23,6 @@ if TYPE_CHECKING:
 
 ATOMICS = ("atomic_add", "atomic_min", "atomic_max", "atomic_and", "atomic_or", "atomic_xor")
 METHODS = ("load", "store", "gather", "scatter", *ATOMICS)
-
-
-@dataclass(frozen=True)
-class Synthesized:
-    """A function of the output that has no source of its own."""
-
-    name: str
-    text: str
 
 
 def is_descriptor(fact: Any) -> bool:
@@ -43,8 +37,21 @@ def block_of(fact: OpaqueFact) -> TensorFact:
 def emit_make(rw: "FunctionRewriter", node: ast.Call, callee, given: dict[str, ast.expr], want: Any) -> str:
     if callee.name != "make_tensor_descriptor":
         return _function_form(rw, node, callee, given, want)
+    if tdm.uses_data_mover(rw, node):
+        if (pad := _padding(rw, node)) != "zero":
+            raise tdm.keep_plain(rw, node, f"the data mover does not fill with {pad}")
+        return tdm.make_text(rw, node, given, block_of(rw.fact(node)).shape, _name_of(rw, node))
     shape, strides = (_tuple_text(rw, given[k]) for k in ("shape", "strides"))
     return f"({rw.emit(given['base'])}, {shape}, {strides})"
+
+
+def _name_of(rw, made: ast.Call) -> str:
+    """What the variable that holds the descriptor is called, without a suffix that says so."""
+    names = [d.name for w in rw.webs.all for d in w.definitions if d.value is made]
+    name = names[0] if names else "tile"
+    for suffix in ("_descriptor", "_desc"):
+        name = name.removesuffix(suffix)
+    return name.removeprefix("desc_").lower()
 
 
 def _function_form(rw, node, callee, given, want) -> str:
@@ -85,6 +92,21 @@ def _access(rw, node: ast.Call, owner: ast.expr, kind: str, indices: list[ast.ex
             "make the descriptor in the kernel with tl.make_tensor_descriptor",
         )
     block = block_of(fact)
+    made = made_by(rw, owner)
+    if tdm.uses_data_mover(rw, made):
+        if kind not in ("load", "store"):
+            raise tdm.keep_plain(rw, made, f"the data mover has no `{kind}`")
+        if not isinstance(indices[0], (ast.List, ast.Tuple)):
+            raise tdm.keep_plain(rw, made, "offsets are not written as a list")
+        tdm.check_offsets(rw, made, indices[0].elts)
+        offsets = tdm.bounds_text(rw, indices[0])
+        if value is not None:
+            text = rw.emit(value, rw.home(value))
+            if rw.fact(value).dtype != block.dtype:
+                text = f"{operand(text)}.to({operand(rw.emit(owner))}.dtype)"
+            return tdm.store_text(rw, rw.emit(owner), offsets, text)
+        layout = want if isinstance(want, Layout) else _layout(rw, node, None, block.shape, want)
+        return tdm.load_text(rw, rw.emit(owner), offsets, layout)
     shape = _accessed_shape(rw, node, kind, indices, value, block)
     layout = _layout(rw, node, value, shape, want)
     rank = len(shape)
@@ -129,7 +151,7 @@ def tile_fetch(
 
 def bounds_of(rw: "FunctionRewriter", owner: ast.expr) -> list[ast.expr]:
     """The shape that the descriptor was made with, where it is in reach; else nothing."""
-    made = _made_by(rw, owner)
+    made = made_by(rw, owner)
     if made is None:
         return []
     shape = made.args[1] if len(made.args) > 1 else next((k.value for k in made.keywords if k.arg == "shape"), None)
@@ -177,7 +199,7 @@ def _offset_texts(rw, node: ast.expr, rank: int) -> list[str]:
 
 def _block_texts(rw, owner: ast.expr, shape: tuple[int, ...], kind: str) -> list[str]:
     """Block sizes, by the names that the descriptor was made with where those are in reach."""
-    made = _made_by(rw, owner)
+    made = made_by(rw, owner)
     if made is not None and kind not in ("gather", "scatter"):
         block = next((k.value for k in made.keywords if k.arg == "block_shape"), None)
         if block is None and len(made.args) > 3:
@@ -187,7 +209,7 @@ def _block_texts(rw, owner: ast.expr, shape: tuple[int, ...], kind: str) -> list
     return [str(s) for s in shape]
 
 
-def _made_by(rw, owner: ast.expr) -> ast.Call | None:
+def made_by(rw, owner: ast.expr) -> ast.Call | None:
     """The call that made the descriptor, where it is the one definition of a variable of this function."""
     if isinstance(owner, ast.Call):
         return owner
@@ -197,13 +219,13 @@ def _made_by(rw, owner: ast.expr) -> ast.Call | None:
     value = web.definitions[0].value
     if isinstance(value, ast.Call) and is_descriptor(rw.fact(value)):
         return value
-    return _made_by(rw, value) if isinstance(value, ast.Name) else None
+    return made_by(rw, value) if isinstance(value, ast.Name) else None
 
 
 def descriptor_root(rw, owner: ast.expr) -> str | None:
     from translator.rewrite.pointers import root_parameter
 
-    made = _made_by(rw, owner)
+    made = made_by(rw, owner)
     if made is None or not made.args and not made.keywords:
         return None
     base = made.args[0] if made.args else next((k.value for k in made.keywords if k.arg == "base"), None)
@@ -211,7 +233,7 @@ def descriptor_root(rw, owner: ast.expr) -> str | None:
 
 
 def _padding(rw, owner: ast.expr) -> str:
-    made = _made_by(rw, owner)
+    made = made_by(rw, owner)
     option = next((k.value for k in made.keywords if k.arg == "padding_option"), None) if made is not None else None
     fact = rw.fact(option) if option is not None else None
     return fact.value if isinstance(fact, ConstFact) else "zero"
@@ -284,7 +306,7 @@ def _text(name: str, kind: str, rank: int, module: str, pad: str) -> str:
 def attribute(rw: "FunctionRewriter", node: ast.Attribute) -> str | None:
     """`desc.shape`, `desc.strides`, `desc.dtype`, `desc.block_shape` of a descriptor tuple."""
     fact = rw.fact(node.value)
-    if not is_descriptor(fact) or _is_host(rw, node.value):
+    if not is_descriptor(fact) or _is_host(rw, node.value) or tdm.uses_data_mover(rw, made_by(rw, node.value)):
         return None
     base = operand(rw.emit(node.value))
     if node.attr == "shape":

@@ -6,6 +6,7 @@ from translator.frontend.launch import TracedLaunch
 from translator.optimize.tuning import Tuning
 from translator.rewrite.emit import EmittedKernel, assemble
 from translator.rewrite.function import FunctionRewriter
+from translator.rewrite.tdm import NotForTheDataMover
 from translator.rewrite.unit import Unit
 
 
@@ -17,10 +18,21 @@ def rewrite_kernel(launch: TracedLaunch, tuning: Tuning = Tuning()) -> EmittedKe
     small = frozenset(
         name for name, flags in launch.spec.attrs.items() if isinstance(flags, str) and "S" in flags
     )
-    unit = Unit(launch.trace, launch.anchors, launch.target, launch.num_warps, small, buffer_atomics=launch.buffer_atomics)
-    unit.tuning = tuning
-    unit.staging = launch.staging
-    unit.operands_in_lds = launch.operands_in_lds
-    rewriter = FunctionRewriter(unit, launch.trace.frames[0], ())
-    text = rewriter.rewrite()
-    return assemble(unit, rewriter, text)
+    plain: dict[tuple[int, ...], str] = {}
+    while True:
+        unit = Unit(launch.trace, launch.anchors, launch.target, launch.num_warps, small, buffer_atomics=launch.buffer_atomics)
+        unit.tuning = tuning
+        unit.staging = launch.staging
+        unit.operands_in_lds = launch.operands_in_lds
+        unit.descriptor_layouts = launch.descriptor_layouts
+        unit.plain_descriptors = frozenset(plain)
+        rewriter = FunctionRewriter(unit, launch.trace.frames[0], ())
+        try:
+            text = rewriter.rewrite()
+        except NotForTheDataMover as kept:
+            assert kept.site not in plain, f"bug in gluonize: {kept.reason}"
+            plain[kept.site] = kept.reason
+            continue
+        for reason in plain.values():
+            rewriter.record.choose(f"tensor descriptors as bounds-masked accesses: {reason}")
+        return assemble(unit, rewriter, text)

@@ -43,6 +43,8 @@ class Unit:
     buffer_atomics: frozenset[tuple[int, ...]] = frozenset()
     operands_in_lds: dict[tuple[int, ...], Any] = field(default_factory=dict)  # initialised LDS buffers by path of visits
     tuning: Tuning = Tuning()  # of pipelined loops
+    descriptor_layouts: dict[tuple[int, ...], Any] = field(default_factory=dict)  # of tensor descriptors' tiles in LDS
+    plain_descriptors: frozenset[tuple[int, ...]] = frozenset()  # those that stay bounds-masked, by path of the visit
     versions: dict[Any, Any] = field(default_factory=dict)  # finished helper versions by (frame, path, wants)
     helper_versions: list[Any] = field(default_factory=list)  # (rewriter, text) of every version made
     in_progress: list[Any] = field(default_factory=list)

@@ -1,0 +1,48 @@
+"""Loads of a pipelined loop that the tensor data mover fetches: a descriptor before the loop, one copy per tile.
+
+`before` writes the descriptor for a load, `copy` issues the copy of one tile into one slot.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from translator.rewrite import calls, descriptors, tdm
+
+if TYPE_CHECKING:
+    from translator.pipeline.loop import PipelinedLoop, Ring
+    from translator.rewrite.function import FunctionRewriter
+
+
+@dataclass(frozen=True)
+class DescriptorTile:
+    """Tiles of a descriptor of the source. fixed: by dimension, whether the offset is the same in every iteration."""
+
+    owner: ast.expr
+    offsets: tuple[ast.expr, ...]
+    fixed: tuple[bool, ...]
+
+    @property
+    def counts_tiles(self) -> bool:
+        """Whether a copy needs the loop index apart from the author's own expressions."""
+        return False
+
+    def positioned(self, rw: "FunctionRewriter") -> bool:
+        """Whether offsets that stay the same are worked into the descriptor before the loop."""
+        return any(f and not tdm.constant_zero(rw, o) for f, o in zip(self.fixed, self.offsets))
+
+    def before(self, rw: "FunctionRewriter", loop: "PipelinedLoop", ring: "Ring") -> list[str]:
+        if not self.positioned(rw):
+            return []
+        offsets = [tdm.index_text(rw, o) if f else "0" for f, o in zip(self.fixed, self.offsets)]
+        return [f"{ring.tiles} = {tdm.position_text(rw, rw.emit(self.owner), offsets)}"]
+
+    def copy(self, rw: "FunctionRewriter", loop: "PipelinedLoop", ring: "Ring", slot: str, condition: str) -> str:
+        given = calls.bind(rw, ring.fetch, calls.callee_of(rw, ring.fetch))
+        tdm.check_offsets(rw, descriptors.made_by(rw, self.owner), list(self.offsets))
+        moved = self.positioned(rw)
+        offsets = ["0" if f and moved else tdm.index_text(rw, o) for f, o in zip(self.fixed, given["offsets"].elts)]
+        name = ring.tiles if moved else rw.emit(self.owner)
+        return tdm.copy_text(rw, name, offsets, f"{ring.smem}.index({slot})", condition)
