@@ -41,6 +41,8 @@ def _one(spec, request):
     if spec.kernel == "buggy_kernel":
         raise KeyError("a bug")
     if spec.kernel == "slow_kernel":
+        if marker := os.environ.get("SLOW_KERNEL_STARTED"):
+            open(marker, "w").close()
         time.sleep(60)
     if spec.kernel == "refusing_kernel":
         raise TranslationError(Diagnostic("offset-range", "no bound", request.source, 9, 5, why="w", help="h"))

@@ -298,21 +298,28 @@ def test_a_mismatch_is_a_failed_check(folder, monkeypatch):
     assert run([*words, "--no-validate"]) == 0
 
 
-def test_ctrl_c_leaves_nothing_behind(folder):
+def test_ctrl_c_leaves_nothing_behind(folder, tmp_path_factory):
     write_launches(folder, launch("s", "slow_kernel"))
     program = (
         "import sys\nfrom translator.cli import translate_run\nfrom translator.cli.edge import run\n"
         "translate_run.TRANSLATE = 'cli_stand_in:translate_kernel'\nsys.exit(run(sys.argv[1:]))\n"
     )
     before = sorted(os.listdir(folder))
+    started = tmp_path_factory.mktemp("started") / "marker"
     process = subprocess.Popen(
         [sys.executable, "-c", program, "translate", "scale.py", "-t", "gfx950", "-l", "l.json", "--json", "r.json"],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([os.path.dirname(__file__), *sys.path])},
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([os.path.dirname(__file__), *sys.path]),
+            "SLOW_KERNEL_STARTED": str(started),
+        },
         stderr=subprocess.PIPE,
         text=True,
     )
-    time.sleep(1.5)
-    assert process.poll() is None
+    deadline = time.monotonic() + 60
+    while not started.exists() and time.monotonic() < deadline:
+        assert process.poll() is None
+        time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=10)
     assert process.returncode == 130 and err.strip() == "interrupted"

@@ -86,7 +86,12 @@ def test_whole_kernel(metrics):
         "atomic": 1,
         "scratch": 1,
     }
-    assert metrics.mix.widths == {"load": {"128": 1}, "store": {"16": 1}, "ds": {"64": 1, "128": 1}}
+    assert metrics.mix.widths == {
+        "load": {"128": 1},
+        "store": {"16": 1},
+        "lds_dma": {"128": 1},
+        "ds": {"64": 1, "128": 1},
+    }
 
 
 def test_the_hottest_loop_is_the_one_with_matrix_instructions(metrics):
@@ -163,6 +168,10 @@ def test_classes(text, expected):
         ("ds_load_2addr_stride64_b32 v[0:1], v1 offset1:1", {"ds": {"64": 1}}),
         ("ds_read_b64_tr_b16 v[0:1], v1", {"ds": {"64": 1}}),
         ("ds_bpermute_b32 v0, v1, v2", {}),
+        ("global_load_lds_dwordx4 v[0:1], off", {"lds_dma": {"128": 1}}),
+        ("global_load_async_to_lds_b64 v0, v[2:3], off", {"lds_dma": {"64": 1}}),
+        ("buffer_load_dword v1, s[4:7], 0 offen lds", {"lds_dma": {"32": 1}}),
+        ("tensor_load_to_lds s[0:3], s[4:11]", {}),
     ],
     ids=lambda x: x.split()[0] if isinstance(x, str) else "",
 )

@@ -76,15 +76,13 @@ def tensor_argument(value: Any) -> TensorArgument | None:
 
 
 def _strides(value: Any, shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+    """Strides in elements: torch says them so, numpy in bytes; a tensor that says nothing is contiguous."""
     if callable(getattr(value, "stride", None)):
         return tuple(int(stride) for stride in value.stride())
-    if isinstance(getattr(value, "strides", None), tuple):  # numpy counts bytes
+    if isinstance(getattr(value, "strides", None), tuple):
         return tuple(int(stride) // itemsize for stride in value.strides)
-    out: list[int] = []
-    for size in reversed(shape):
-        out.append(out[-1] * last if out else 1)
-        last = size
-    return tuple(reversed(out))
+    # The last dimension varies fastest: each stride is the number of elements in one entry of its dimension.
+    return tuple(math.prod(shape[dimension + 1 :]) for dimension in range(len(shape)))
 
 
 def _address(value: Any) -> int:

@@ -34,9 +34,9 @@ def complete_color(incomplete: str) -> list[str]:
     return [word for word in ("auto", "always", "never") if word.startswith(incomplete)]
 
 
-Targets = Annotated[
-    str, typer.Option("-t", "--target", metavar="TARGET", help=TARGET_HELP, autocompletion=complete_target)
-]
+_TARGETS = typer.Option("-t", "--target", metavar="TARGET", help=TARGET_HELP, autocompletion=complete_target)
+Targets = Annotated[str, _TARGETS]
+TargetsOrNone = Annotated[Optional[str], _TARGETS]
 Kernels = Annotated[
     Optional[list[str]], typer.Option("-k", "--kernel", metavar="NAME", help="Only this kernel; may be repeated.")
 ]
@@ -53,6 +53,23 @@ Json = Annotated[
 Jobs = Annotated[
     int, typer.Option("-j", "--jobs", min=0, metavar="N", help="Child processes; 0 means one per available core.")
 ]
+GivenLaunches = Annotated[str, typer.Option("-l", "--launches", metavar="FILE", help="Launch specs (JSON).")]
+Source = Annotated[str, typer.Argument(help="The Triton source: a file or a module.")]
+ReviewedFile = Annotated[
+    Optional[str],
+    typer.Argument(help="Its translation; left out: NAME_TARGET.py beside the source, or translated on the spot."),
+]
+_ONE_TARGET = typer.Option("-t", "--target", metavar="TARGET", help="Architecture such as gfx950.")
+OneTarget = Annotated[str, _ONE_TARGET]
+OneTargetOrNone = Annotated[Optional[str], _ONE_TARGET]
+GeneratedFiles = Annotated[
+    Optional[list[str]],
+    typer.Argument(help="Generated files, or files they are made from; all of the project when left out."),
+]
+Validate = Annotated[
+    bool, typer.Option("--validate/--no-validate", help="Run source and translation on the CPU and compare.")
+]
+Compile = Annotated[bool, typer.Option("--compile/--no-compile", help="Compile what was written.")]
 Timeout = Annotated[float, typer.Option("--timeout", metavar="SECONDS", help="Limit for one compiler job.")]
 Import = Annotated[
     bool, typer.Option("--import", help="Really import modules whose constants cannot be evaluated statically.")
@@ -105,10 +122,7 @@ def required_target(target: str | None) -> str:
 @app.command()
 def translate(
     context: typer.Context,
-    target: Annotated[
-        Optional[str],
-        typer.Option("-t", "--target", metavar="TARGET", help=TARGET_HELP, autocompletion=complete_target),
-    ] = None,
+    target: TargetsOrNone = None,
     source: Annotated[
         Optional[str],
         typer.Argument(
@@ -147,13 +161,11 @@ def translate(
     rules: Annotated[
         Optional[list[str]], typer.Option("--rules", metavar="DIR", help="Folder with more rewrite rows; repeatable.")
     ] = None,
-    validate: Annotated[
-        bool, typer.Option("--validate/--no-validate", help="Run source and translation on the CPU and compare.")
-    ] = True,
+    validate: Validate = True,
     parity: Annotated[
         bool, typer.Option("--parity/--no-parity", help="Compare with Triton's own compile of the source.")
     ] = True,
-    compile: Annotated[bool, typer.Option("--compile/--no-compile", help="Compile what was written.")] = True,
+    compile: Compile = True,
     cache: Cache = True,
 ) -> int:
     """Translate the kernels of SOURCE, or of every launch, and check the result."""
@@ -201,7 +213,7 @@ def compile_(
     context: typer.Context,
     file: Annotated[str, typer.Argument(help="Python file (or module) with a Gluon or Triton kernel.")],
     target: Targets,
-    launches: Annotated[str, typer.Option("-l", "--launches", metavar="FILE", help="Launch specs (JSON).")],
+    launches: GivenLaunches,
     kernel: Kernels = None,
     emit: Annotated[
         Optional[str], typer.Option("--emit", metavar="DIR", help="Write ttgir, llir, amdgcn and hsaco there.")
@@ -213,19 +225,19 @@ def compile_(
 ) -> int:
     """Compile a kernel with no GPU and print what the machine code costs."""
     from translator.cli.compile_command import run_compile
+    from translator.cli.compile_jobs import CompileOptions
 
-    return run_compile(
-        file, target, launches, tuple(kernel or ()), emit, json, jobs, timeout, import_hosts, context.obj
-    )
+    options = CompileOptions(target, launches, tuple(kernel or ()), json, jobs, timeout, import_hosts)
+    return run_compile(file, emit, options, context.obj)
 
 
 @app.command()
 def parity(
     context: typer.Context,
-    source: Annotated[str, typer.Argument(help="The Triton source: a file or a module.")],
+    source: Source,
     out: Annotated[str, typer.Argument(help="Its translation.")],
     target: Targets,
-    launches: Annotated[str, typer.Option("-l", "--launches", metavar="FILE", help="Launch specs (JSON).")],
+    launches: GivenLaunches,
     kernel: Kernels = None,
     json: Json = None,
     check: Annotated[
@@ -236,28 +248,19 @@ def parity(
     import_hosts: Import = False,
 ) -> int:
     """Compare the machine code of a translation with Triton's own compile of its source."""
+    from translator.cli.compile_jobs import CompileOptions
     from translator.cli.parity_command import run_parity
 
-    return run_parity(
-        source, out, target, launches, tuple(kernel or ()), json, check, jobs, timeout, import_hosts, context.obj
-    )
-
-
-Timeout60 = Annotated[float, typer.Option("--timeout", metavar="SECONDS", help="Limit for one compiler job.")]
-OneTarget = Annotated[
-    Optional[str], typer.Option("-t", "--target", metavar="TARGET", help="Architecture such as gfx950.")
-]
+    options = CompileOptions(target, launches, tuple(kernel or ()), json, jobs, timeout, import_hosts)
+    return run_parity(source, out, check, options, context.obj)
 
 
 @app.command()
 def diff(
     context: typer.Context,
-    source: Annotated[str, typer.Argument(help="The Triton source: a file or a module.")],
-    out: Annotated[
-        Optional[str],
-        typer.Argument(help="Its translation; left out: NAME_TARGET.py beside the source, or translated on the spot."),
-    ] = None,
-    target: OneTarget = None,
+    source: Source,
+    out: ReviewedFile = None,
+    target: OneTargetOrNone = None,
     launches: Launches = None,
     kernel: Kernels = None,
     format: Annotated[
@@ -273,7 +276,7 @@ def diff(
     ] = True,
     import_hosts: Import = False,
     assignments: Assignments = None,
-    timeout: Timeout60 = 60.0,
+    timeout: Timeout = 60.0,
 ) -> int:
     """Review a translation beside its source: what changed, and why."""
     from translator.cli.diff_command import DiffOptions, run_diff
@@ -287,27 +290,22 @@ def diff(
 @app.command()
 def report(
     context: typer.Context,
-    source: Annotated[str, typer.Argument(help="The Triton source: a file or a module.")],
-    target: Annotated[str, typer.Option("-t", "--target", metavar="TARGET", help="Architecture such as gfx950.")],
-    out: Annotated[
-        Optional[str],
-        typer.Argument(help="Its translation; left out: NAME_TARGET.py beside the source, or translated on the spot."),
-    ] = None,
+    source: Source,
+    target: OneTarget,
+    out: ReviewedFile = None,
     launches: Launches = None,
     kernel: Kernels = None,
     output: Annotated[
         Optional[str], typer.Option("-o", "--output", metavar="FILE", help="The page; NAME_TARGET.html when left out.")
     ] = None,
-    validate: Annotated[
-        bool, typer.Option("--validate/--no-validate", help="Run source and translation on the CPU and compare.")
-    ] = True,
+    validate: Validate = True,
     upstream: Annotated[
         bool, typer.Option("--upstream", help="Compare with upstream's translator too; it imports the source for real.")
     ] = False,
     import_hosts: Import = False,
     assignments: Assignments = None,
     jobs: Jobs = 0,
-    timeout: Timeout60 = 60.0,
+    timeout: Timeout = 60.0,
 ) -> int:
     """Write one HTML page to review a translation: code in step, layouts, LDS, pipeline, parity."""
     from translator.cli.report_command import ReportOptions, run_report
@@ -321,8 +319,8 @@ def report(
 @app.command()
 def explain(
     context: typer.Context,
-    source: Annotated[str, typer.Argument(help="The Triton source: a file or a module.")],
-    target: Annotated[str, typer.Option("-t", "--target", metavar="TARGET", help="Architecture such as gfx950.")],
+    source: Source,
+    target: OneTarget,
     launches: Launches = None,
     kernel: Kernels = None,
     line: Annotated[
@@ -334,7 +332,7 @@ def explain(
     json: Json = None,
     import_hosts: Import = False,
     assignments: Assignments = None,
-    timeout: Timeout60 = 60.0,
+    timeout: Timeout = 60.0,
 ) -> int:
     """Say for every line what was chosen, where the choice came from, and what it costs."""
     from translator.cli.explain_command import run_explain
@@ -362,10 +360,7 @@ ConfigFile = Annotated[
 @app.command()
 def check(
     context: typer.Context,
-    files: Annotated[
-        Optional[list[str]],
-        typer.Argument(help="Generated files, or files they are made from; all of the project when left out."),
-    ] = None,
+    files: GeneratedFiles = None,
     config: ConfigFile = None,
     allow_edits: Annotated[
         bool, typer.Option("--allow-edits", help="Hand edits are fine as long as source and launches are unchanged.")
@@ -384,17 +379,12 @@ def check(
 @app.command()
 def update(
     context: typer.Context,
-    files: Annotated[
-        Optional[list[str]],
-        typer.Argument(help="Generated files, or files they are made from; all of the project when left out."),
-    ] = None,
+    files: GeneratedFiles = None,
     config: ConfigFile = None,
     jobs: Jobs = 0,
     timeout: Timeout = 60.0,
-    validate: Annotated[
-        bool, typer.Option("--validate/--no-validate", help="Run source and result on the CPU and compare.")
-    ] = True,
-    compile: Annotated[bool, typer.Option("--compile/--no-compile", help="Compile the result.")] = True,
+    validate: Validate = True,
+    compile: Compile = True,
     cache: Cache = True,
 ) -> int:
     """Bring generated files up to date; what was edited by hand is merged with the new translation."""
@@ -430,7 +420,11 @@ def capture(
     return run_capture(program, words, out, module, names, launch, append, overwrite, context.obj)
 
 
-@app.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []})
+# The command reads its own words, --help included.
+_PASSED_ON = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
+
+
+@app.command(context_settings=_PASSED_ON)
 def validate(context: typer.Context) -> int:
     """Run source and translation on the CPU reference machine and compare: validate SOURCE OUT -t TARGET -l FILE."""
     import importlib.util
@@ -442,9 +436,6 @@ def validate(context: typer.Context) -> int:
     from translator.cli.validate import run_validate
 
     return run_validate(list(context.args), context.obj)
-
-
-_PASSED_ON = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
 
 
 @app.command(context_settings=_PASSED_ON)

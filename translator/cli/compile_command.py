@@ -4,72 +4,40 @@ from __future__ import annotations
 
 import os
 
-from rules.targets import parse_targets
-from translator.cli import exit_status
-from translator.cli.console import Verbosity, print_diagnostics, rich_console
-from translator.cli.inputs import check_source, job_count, select_launches, source_folders
+from translator.cli.compile_jobs import CompileOptions, fail, finish, read_inputs, start_jobs
+from translator.cli.console import Verbosity, rich_console
+from translator.cli.inputs import job_count
 from translator.cli.output_file import launch_stems, make_folder, write_bytes, write_whole
-from translator.cli.results import check_json, write_json
 from translator.diagnostics import TranslationError
 from translator.lowering.compile import Lowered
 from translator.lowering.worker import WorkerPool
 
-LOWER = "translator.lowering.jobs:lower_file"
 
-
-def run_compile(
-    file: str,
-    target: str,
-    launches: str,
-    kernels: tuple[str, ...],
-    emit: str | None,
-    json: str | None,
-    jobs: int,
-    timeout: float,
-    import_hosts: bool,
-    verbosity: Verbosity,
-) -> int:
+def run_compile(file: str, emit: str | None, options: CompileOptions, verbosity: Verbosity) -> int:
     """Compile every launch for every target; 1 when one does not compile or does not fit its target."""
-    rows = parse_targets(target)
-    check_json(json)
-    check_source(file)
-    specs = select_launches(launches, file, kernels)
+    inputs = read_inputs(options, file)
     if emit:
         make_folder(emit)
-    stems = launch_stems(spec.id for spec in specs)
-    results, failed = [], False
-    with WorkerPool(job_count(jobs), timeout=timeout) as pool:
-        pending = [
-            (spec, row.name, pool.submit(
-                LOWER, file, spec, row.name, source_folders(file), import_hosts, bool(emit),
-                what=f"{spec.kernel} on {row.name}",
-            ))
-            for spec in specs
-            for row in rows
-        ]  # fmt: skip
-        for spec, name, future in pending:
-            entry = {"id": spec.id, "kernel": spec.kernel, "target": name, "status": "compiled", "diagnostics": []}
+    stems = launch_stems(spec.id for spec in inputs.launches)
+    results = []
+    with WorkerPool(job_count(options.jobs), timeout=options.timeout) as pool:
+        for job in start_jobs(pool, inputs, options, keep_stages=bool(emit)):
+            entry = job.entry("compiled")
             try:
-                lowered = future.result()
+                lowered = job.lowered[0].result()
                 problems = tuple(filter(None, [lowered.lds_overflow()]))
                 entry["metrics"] = lowered.metrics.as_json()
                 entry["seconds"] = round(lowered.seconds, 4)
                 if emit:
-                    entry["files"] = _emit(lowered, os.path.join(emit, f"{stems[spec.id]}_{name}"))
-                if not verbosity.quiet and json != "-":
+                    entry["files"] = _emit(lowered, os.path.join(emit, f"{stems[job.spec.id]}_{job.target}"))
+                if not verbosity.quiet and options.json != "-":
                     _show(lowered, entry.get("files", {}), verbosity)
             except TranslationError as error:
                 problems = error.diagnostics
             if problems:
-                failed = True
-                entry["status"] = "failed"
-                entry["diagnostics"] = [found.as_json() for found in problems]
-                print_diagnostics(problems)
+                fail(entry, problems)
             results.append(entry)
-    if json:
-        write_json(json, results)
-    bad_input = any(d["code"].startswith(("spec-", "source-")) for entry in results for d in entry["diagnostics"])
-    return exit_status.REFUSED if bad_input else exit_status.CHECK_FAILED if failed else exit_status.DONE
+    return finish(options, results, failed=any(entry["status"] == "failed" for entry in results))
 
 
 def _emit(lowered: Lowered, stem: str) -> dict[str, str]:

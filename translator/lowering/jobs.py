@@ -23,20 +23,9 @@ def lower_file(
     Host code is read, not executed, unless `import_hosts`.
     Raises: TranslationError for what cannot be read, bound or compiled.
     """
-    from translator.source.load import check_defaults, explain_trace_error, load_kernel
+    from translator.source.load import explain_trace_error, load_side
 
-    def load(kernel: str):
-        return load_kernel(source, kernel, globals=spec.globals, search_path=search_path, import_hosts=import_hosts)
-
-    try:
-        loaded = load(spec.kernel)
-    except TranslationError as error:
-        # A kernel defined in a class or a function stands at the top of its translation.
-        plain = spec.kernel.rpartition(".")[2]
-        if plain == spec.kernel or error.diagnostics[0].code != "kernel-missing":
-            raise
-        loaded = load(plain)
-    check_defaults(loaded, spec)
+    loaded = load_side(source, spec, search_path, import_hosts)
     try:
         return compile_kernel(loaded.fn, spec, target, load_jit=loaded.load_jit, keep_stages=keep_stages)
     except TranslationError as error:

@@ -46,7 +46,8 @@ class InstructionMix:
     ds_write + ds_other. lds_dma: copies from global memory straight to LDS, TDM loads included. tdm: tensor data
     mover loads and stores. load, store, atomic: global and buffer memory. barrier: arrivals. wait: counters.
     branch: conditional and unconditional, also in salu. scratch: accesses of spilled or indexed private memory.
-    widths: {"load" | "store" | "ds": {bits per lane: count}}. matrix: {"32x32x16": count}, K of wave-wide operands.
+    widths: {"load" | "store" | "lds_dma" | "ds": {bits per lane: count}}; TDM copies have none. matrix: {"32x32x16":
+    count}, K of wave-wide operands.
     """
 
     insns: int = 0
@@ -130,7 +131,7 @@ def measure(text: str, *, shared: int = 0, target: Target | None = None, num_war
 def count(code: Iterable[Instruction]) -> InstructionMix:
     """Counts of a stretch of code by class."""
     counts: Counter[str] = Counter()
-    widths: dict[str, Counter[int]] = {"load": Counter(), "store": Counter(), "ds": Counter()}
+    widths: dict[str, Counter[int]] = {"load": Counter(), "store": Counter(), "lds_dma": Counter(), "ds": Counter()}
     matrix: Counter[str] = Counter()
     for line in code:
         if line.label:
@@ -181,7 +182,7 @@ def _lds_direction(op: str) -> str:
 
 
 def _access_width(line: Instruction) -> tuple[str, int] | None:
-    """("load" | "store" | "ds", bits per lane) of a memory access; 0 bits when the mnemonic does not tell."""
+    """(kind as in `widths`, bits per lane) of a memory access; 0 bits when the mnemonic does not tell."""
     found = classes(line)
     if "ds_read" in found or "ds_write" in found:
         bits = _LDS_WIDTH.search(line.op)
@@ -189,6 +190,8 @@ def _access_width(line: Instruction) -> tuple[str, int] | None:
         return ("ds", int(bits.group(1)) * (2 if paired else 1)) if bits else None
     if found in (("load",), ("store",)):
         return found[0], _memory_bits(_MEMORY.fullmatch(line.op).group(2))
+    if found == ("lds_dma",):
+        return "lds_dma", _memory_bits(line.op.partition("load_")[2])
     return None
 
 

@@ -33,6 +33,7 @@ __all__ = [
     "explain_trace_error",
     "load_for_launch",
     "load_kernel",
+    "load_side",
     "resolve_source",
 ]
 
@@ -112,6 +113,27 @@ def load_for_launch(
             Diagnostic("spec-missing", f"launch {spec.id} names no source", help="give SOURCE on the command line")
         )
     return load_kernel(source, spec.kernel, globals=spec.globals, search_path=search_path, import_hosts=import_hosts)
+
+
+def load_side(source: str, spec: LaunchSpec, search_path: Iterable[str], import_hosts: bool = False) -> LoadedKernel:
+    """The kernel of `spec` as the source or a translation of it has it, its defaults checked against the launch.
+
+    Raises: TranslationError as `load_kernel` and `check_defaults` do.
+    """
+
+    def load(kernel: str) -> LoadedKernel:
+        return load_kernel(source, kernel, globals=spec.globals, search_path=search_path, import_hosts=import_hosts)
+
+    try:
+        loaded = load(spec.kernel)
+    except TranslationError as error:
+        # A kernel defined in a class or a function stands at the top of its translation.
+        plain = spec.kernel.rpartition(".")[2]
+        if plain == spec.kernel or error.diagnostics[0].code != "kernel-missing":
+            raise
+        loaded = load(plain)
+    check_defaults(loaded, spec)
+    return loaded
 
 
 def load_kernel(

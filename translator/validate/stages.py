@@ -18,31 +18,24 @@ class Stage:
     file: str
 
 
-def source_stage(source: str, spec: LaunchSpec, target: str, folders: tuple[str, ...] = (), hosts: bool = False) -> Stage:
+def source_stage(
+    source: str, spec: LaunchSpec, target: str, folders: tuple[str, ...] = (), hosts: bool = False
+) -> Stage:
     """TTIR of a Triton kernel. Raises: TranslationError."""
     return _stage(source, spec, target, folders, hosts, "ttir")
 
 
-def translated_stage(output: str, spec: LaunchSpec, target: str, folders: tuple[str, ...] = (), hosts: bool = False) -> Stage:
+def translated_stage(
+    output: str, spec: LaunchSpec, target: str, folders: tuple[str, ...] = (), hosts: bool = False
+) -> Stage:
     """TTGIR of a Gluon (or Triton) kernel. Raises: TranslationError."""
     return _stage(output, spec, target, folders, hosts, "ttgir")
 
 
 def _stage(path: str, spec: LaunchSpec, target: str, folders, hosts: bool, until: str) -> Stage:
-    from translator.source.load import check_defaults, load_kernel
+    from translator.source.load import load_side
 
-    def load(kernel: str):
-        return load_kernel(path, kernel, globals=spec.globals, search_path=folders, import_hosts=hosts)
-
-    try:
-        loaded = load(spec.kernel)
-    except TranslationError as error:
-        # A kernel defined in a class or a function stands at the top of its translation.
-        plain = spec.kernel.rpartition(".")[2]
-        if plain == spec.kernel or error.diagnostics[0].code != "kernel-missing":
-            raise
-        loaded = load(plain)
-    check_defaults(loaded, spec)
+    loaded = load_side(path, spec, folders, hosts)
     text = lower_until(loaded.fn, spec, target, until, loaded.load_jit)
     return Stage(text, list(loaded.fn.arg_names), loaded.path)
 
