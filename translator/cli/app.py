@@ -457,7 +457,7 @@ def run_bundle(context: typer.Context) -> int:
 @app.command()
 def tune(
     context: typer.Context,
-    source: Annotated[str, typer.Argument(help="The Triton source: a file or a module.")],
+    source: Source,
     target: Targets,
     launches: Launches = None,
     kernel: Kernels = None,
@@ -468,13 +468,11 @@ def tune(
     num_buffers: Annotated[
         Optional[int], typer.Option("--num-buffers", min=1, metavar="N", help="LDS buffers of every candidate.")
     ] = None,
-    validate: Annotated[
-        bool, typer.Option("--validate/--no-validate", help="Run source and candidates on the CPU and compare.")
-    ] = True,
+    validate: Validate = True,
     import_hosts: Import = False,
     assignments: Assignments = None,
     jobs: Jobs = 0,
-    timeout: Timeout60 = 120.0,
+    timeout: Timeout = 120.0,
 ) -> int:
     """Try the ways to write a kernel's loops and print what each costs; -o writes them for a machine with the GPU."""
     from translator.cli.tune_command import TuneOptions, run_tune
