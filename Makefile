@@ -1,4 +1,4 @@
-# The commands of the project. Needs Python 3.10 to 3.13 and PyPI; no GPU, no torch.
+# The commands of the project. Needs Python 3.11 to 3.13 and PyPI; no GPU, no torch.
 #
 #   make demo    set up, translate two kernels for gfx950, compile, compare with Triton, validate, show
 #   make test    set up, run the tests (one target per fixture)
@@ -33,8 +33,8 @@ help:
 setup: $(STAMP)
 
 $(STAMP): pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(not (3, 10) <= sys.version_info < (3, 14))' || \
-	  { echo '$(PYTHON) is not Python 3.10 to 3.13; choose one with: make PYTHON=python3.12 ...' >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || \
+	  { echo '$(PYTHON) is not Python 3.11 to 3.13; choose one with: make PYTHON=python3.12 ...' >&2; exit 1; }
 	@$(PYTHON) -c 'import venv, ensurepip' || \
 	  { echo '$(PYTHON) has no venv module; on Debian and Ubuntu: apt install python3-venv' >&2; exit 1; }
 	$(PYTHON) -m venv --clear $(VENV)
@@ -64,8 +64,8 @@ docs: $(STAMP)
 
 .PHONY: lint
 lint: $(STAMP)
-	$(BIN)/python -m black --check --quiet translator rules tests fixtures/*/reference.py || \
-	  { $(BIN)/python -m black --check translator rules tests fixtures/*/reference.py; exit 1; }
+	$(BIN)/python -m black --check --quiet translator rules bench tests fixtures/*/reference.py || \
+	  { $(BIN)/python -m black --check translator rules bench tests fixtures/*/reference.py; exit 1; }
 
 .PHONY: golden
 golden: $(STAMP)

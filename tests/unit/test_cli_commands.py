@@ -128,7 +128,7 @@ def test_the_schema_refuses_what_it_does_not_describe(wrong):
 def test_bad_input_is_refused_with_one_message(folder, capfd, words, message):
     (folder / "broken.py").write_text("x = 1\ndef f(:\n")
     (folder / "binary.py").write_bytes(b"\x7fELF\x00\x00")
-    (folder / "broken.json").write_text('{"kernel": "f",\n}')
+    (folder / "broken.json").write_text('{"kernel":\n}')
     before = sorted(os.listdir(folder))
     assert run(words.split()) == 2
     captured = capfd.readouterr()

@@ -17,6 +17,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -75,14 +76,9 @@ def find_config(start: str = os.curdir) -> str | None:
 
 def read_config(path: str) -> Config:
     """Parse and check a configuration. Raises: TranslationError with one diagnostic per problem, all of them located."""
-    if _toml() is None:
-        why = "this Python has no TOML parser"
-        raise TranslationError(
-            Diagnostic("config-unreadable", "cannot read it", path, why=why, help="pip install tomli")
-        )
     text = _text(path)
     try:
-        data = _toml().loads(text)
+        data = tomllib.loads(text)
     except ValueError as error:
         found = re.search(r"at line (\d+), column (\d+)", str(error))
         line, column = map(int, found.groups()) if found else (0, 0)
@@ -106,18 +102,6 @@ def _text(path: str) -> str:
         raise TranslationError(
             Diagnostic("config-unreadable", "cannot read the configuration", path, why=why)
         ) from None
-
-
-def _toml() -> Any:
-    """The TOML parser: in the standard library since Python 3.11."""
-    try:
-        import tomllib
-    except ModuleNotFoundError:
-        try:
-            import tomli as tomllib
-        except ModuleNotFoundError:
-            return None
-    return tomllib
 
 
 class _Reader:

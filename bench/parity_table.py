@@ -1,0 +1,342 @@
+"""Machine code of the translation, of Triton's own compile and of upstream's translator, side by side; no GPU.
+
+    python bench/parity_table.py [FOLDER [--launches FILE]] [-t TARGETS] [--all] [--only ID] [-j 2] [--out STEM] [--readme]
+
+Compares every launch with a dot (`--all`: every launch) of the fixtures, or of the launch file of FOLDER, whose
+sources are modules in it, on every target. Writes STEM.json and STEM.md (bench/results/parity by default) and prints the
+summary; `--readme` also puts it into the README. Exit status 1 when a launch that Triton compiles has no translation.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import importlib.metadata
+import json
+import math
+import os
+import shlex
+import sys
+import tempfile
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from bench.launch_sets import TARGETS, Unit, chosen_units  # noqa: E402
+from translator.cli.inputs import job_count  # noqa: E402
+from translator.diagnostics import InternalError, TranslationError  # noqa: E402
+from translator.lowering.compile import Lowered  # noqa: E402
+from translator.lowering.metrics import KernelMetrics  # noqa: E402
+from translator.lowering.worker import WorkerPool  # noqa: E402
+from translator.source.launch_spec import LaunchSpec  # noqa: E402
+
+LOWER = "translator.lowering.jobs:lower_file"
+TRANSLATE = "translator.translation:translate_kernel"
+UPSTREAM = "translator.report.upstream_job:upstream_text"
+# figure -> how its column is headed; of the hottest loop where the name starts with loop
+FIGURES = {
+    "loop_insns": "loop",
+    "insns": "total",
+    "loop_mma": "mma in loop",
+    "mma": "mma",
+    "lds_bytes": "LDS bytes",
+    "loop_barriers": "barriers in loop",
+    "vgpr": "VGPR",
+    "spill": "spills",
+    "load_bits": "load bits",
+    "store_bits": "store bits",
+}
+LDS_LIMIT, LOOP_LIMIT = 1.05, 1.10  # beyond these a launch is listed by name
+
+
+def figures(metrics: KernelMetrics) -> dict[str, int | None]:
+    """The figures of one compiled kernel; those of the loop are None without one.
+
+    load_bits, store_bits: of the widest access per lane; loads include the copies straight to LDS, TDM excepted.
+    """
+    loop = metrics.loop
+    return {
+        "loop_insns": loop.insns if loop else None,
+        "insns": metrics.mix.insns,
+        "loop_mma": loop.mma if loop else None,
+        "mma": metrics.mix.mma,
+        "lds_bytes": metrics.lds_bytes,
+        "loop_barriers": loop.barrier if loop else None,
+        "vgpr": metrics.vgpr,
+        "spill": metrics.spill,
+        "load_bits": _widest(metrics, "load", "lds_dma"),
+        "store_bits": _widest(metrics, "store"),
+    }
+
+
+def _widest(metrics: KernelMetrics, *kinds: str) -> int:
+    return max((int(bits) for kind in kinds for bits in metrics.mix.widths.get(kind, ())), default=0)
+
+
+@dataclass(frozen=True)
+class Refused:
+    """Why one side has no figures, in one line."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Compilers:
+    """Child processes: `many` keep what they imported, `single` is renewed for every job, as upstream needs it."""
+
+    many: WorkerPool
+    single: WorkerPool
+
+    def lower(self, path: str, spec: LaunchSpec, target: str, unit: Unit, import_hosts=False, stages=False):
+        return _attempt(self.many, LOWER, path, spec, target, unit.search_path, import_hosts, stages)
+
+
+def measure(unit: Unit, target: str, every: bool, upstream: bool, compilers: Compilers) -> list[dict]:
+    """The rows of one unit on one target: of its launches with a dot, or of every one. A side is its figures or why not."""
+    triton = {spec.id: compilers.lower(unit.source, spec, target, unit, stages=True) for spec in unit.launches}
+    dots = {name: isinstance(side, Lowered) and "tt.dot" in side.stages["ttir"] for name, side in triton.items()}
+    wanted = [spec for spec in unit.launches if every or dots[spec.id]]
+    if not wanted:
+        return []
+    rows = []
+    with tempfile.TemporaryDirectory(prefix="gluonize-") as folder:
+        path = os.path.join(folder, f"{Path(unit.source).stem}_{target}.py")
+        refused = _translated(compilers.many, unit, target, path)
+        for spec in wanted:
+            sides = {
+                "ours": refused.get(spec.id) or compilers.lower(path, spec, target, unit),
+                "triton": triton[spec.id],
+            }
+            if upstream:
+                sides["upstream"] = _upstream(compilers, unit, spec, target, folder)
+            shown = {name: _shown(side) for name, side in sides.items()}
+            rows.append({"id": spec.id, "target": target, "dot": dots[spec.id], **shown})
+    return rows
+
+
+def _progress(rows: list[dict]) -> list[dict]:
+    for row in rows:
+        loops = [str(row[side].get("loop_insns", "-")) for side in ("ours", "triton", "upstream") if side in row]
+        print(f"{row['target']} {row['id']}: loop {' / '.join(loops)}", file=sys.stderr, flush=True)
+    return rows
+
+
+def _translated(pool: WorkerPool, unit: Unit, target: str, path: str) -> dict[str, Refused]:
+    """Write the translation of a unit; returns the launches that it does not hold, by id."""
+    result = _attempt(pool, TRANSLATE, unit.request(target))
+    if isinstance(result, Refused):
+        return {spec.id: result for spec in unit.launches}
+    Path(path).write_text(result.text or "")
+    return {
+        outcome.spec.id: Refused("; ".join(d.message for d in (*outcome.diagnostics, *result.diagnostics)))
+        for outcome in result.outcomes
+        if outcome.status != "translated" or result.text is None
+    }
+
+
+def _upstream(compilers: Compilers, unit: Unit, spec: LaunchSpec, target: str, folder: str) -> Lowered | Refused:
+    text = _attempt(compilers.single, UPSTREAM, unit.source, spec, target, unit.search_path)
+    if isinstance(text, Refused):
+        return text
+    # The file is imported, in a process that knows modules by name.
+    digest = hashlib.sha256(f"{spec.id} {target}".encode()).hexdigest()
+    path = os.path.join(folder, f"upstream_{digest[:16]}.py")
+    Path(path).write_text(text)
+    # Its helpers are modules of Triton that are not read statically.
+    return compilers.lower(path, spec, target, unit, import_hosts=True)
+
+
+def _attempt(pool: WorkerPool, function: str, *arguments):
+    """What the function returns in a child, or Refused."""
+    try:
+        return pool.call(function, *arguments)
+    except TranslationError as error:
+        first = error.diagnostics[0]
+        return Refused((first.why or first.message).strip().splitlines()[0])
+    except InternalError as error:
+        return Refused(str(error).strip().splitlines()[-1])
+
+
+def _shown(side: Lowered | Refused) -> dict:
+    if isinstance(side, Refused):
+        return {"refused": side.reason}
+    overflow = side.lds_overflow()
+    return {"refused": overflow.message} if overflow else figures(side.metrics)
+
+
+def summarize(rows: list[dict]) -> list[dict]:
+    """Per target: geometric means of our figures and upstream's over Triton's, and by id what is worse than a limit."""
+    return [_target_summary(target, [row for row in rows if row["target"] == target]) for target in _targets(rows)]
+
+
+def _targets(rows: list[dict]) -> list[str]:
+    return list(dict.fromkeys(row["target"] for row in rows))
+
+
+def _target_summary(target: str, rows: list[dict]) -> dict:
+    both = [row for row in rows if "refused" not in row["ours"] and "refused" not in row["triton"]]
+    theirs = [
+        row for row in rows if "refused" not in row.get("upstream", {"refused": 1}) and "refused" not in row["triton"]
+    ]
+
+    def worse(name: str, limit: float = 1.0) -> list[str]:
+        """The launches in which a figure of ours is more than `limit` times Triton's."""
+        return [row["id"] for row in both if (row["ours"][name] or 0) > limit * (row["triton"][name] or 0)]
+
+    narrower = [
+        row["id"]
+        for row in both
+        if any(row["ours"][name] < row["triton"][name] for name in ("load_bits", "store_bits"))
+    ]
+    return {
+        "target": target,
+        "launches": len(rows),
+        "refused": [row["id"] for row in rows if "refused" in row["ours"] and "refused" not in row["triton"]],
+        "loop": _geomean(both, "ours", "loop_insns"),
+        "insns": _geomean(both, "ours", "insns"),
+        "loop_above_limit": worse("loop_insns", LOOP_LIMIT),
+        # Per loop pass, because loops are unrolled by different factors in the whole kernel.
+        "mma_differs": [row["id"] for row in both if row["ours"]["loop_mma"] != row["triton"]["loop_mma"]],
+        "lds_above_limit": worse("lds_bytes", LDS_LIMIT),
+        "more_barriers": worse("loop_barriers"),
+        "more_spills": worse("spill"),
+        "narrower": narrower,
+        "upstream_accepts": len(theirs),
+        # An innermost loop of upstream's without matrix instructions is not the loop that Triton's figure is of.
+        "upstream_loop": _geomean(
+            [row for row in theirs if bool(row["upstream"]["loop_mma"]) == bool(row["triton"]["loop_mma"])],
+            "upstream",
+            "loop_insns",
+        ),
+        "upstream_insns": _geomean(theirs, "upstream", "insns"),
+    }
+
+
+def _geomean(rows: list[dict], side: str, name: str) -> float | None:
+    """Geometric mean of a side's figure over Triton's, of the rows in which both have it."""
+    ratios = [row[side][name] / row["triton"][name] for row in rows if row[side][name] and row["triton"][name]]
+    return round(math.exp(sum(map(math.log, ratios)) / len(ratios)), 3) if ratios else None
+
+
+# heading -> what the summary shows there
+COLUMNS = {
+    "target": lambda entry: entry["target"],
+    "launches": lambda entry: entry["launches"],
+    "hottest loop": lambda entry: _number(entry["loop"]),
+    "all instructions": lambda entry: _number(entry["insns"]),
+    "loop above 1.10": lambda entry: len(entry["loop_above_limit"]),
+    "other mma in loop": lambda entry: len(entry["mma_differs"]),
+    "LDS above 1.05": lambda entry: len(entry["lds_above_limit"]),
+    "more barriers": lambda entry: len(entry["more_barriers"]),
+    "more spills": lambda entry: len(entry["more_spills"]),
+    "narrower": lambda entry: len(entry["narrower"]),
+    "upstream compiles": lambda entry: entry["upstream_accepts"],
+    "its hottest loop": lambda entry: _number(entry["upstream_loop"]),
+    "its instructions": lambda entry: _number(entry["upstream_insns"]),
+}
+README_COLUMNS = ("target", "launches", "hottest loop", "all instructions", "more spills", *list(COLUMNS)[-3:])
+
+
+def summary_table(summary: list[dict], columns: Iterable[str] = COLUMNS) -> str:
+    """The summary as a markdown table: ratios to Triton, and numbers of launches."""
+    rows = [_line([COLUMNS[name](entry) for name in columns]) for entry in summary]
+    return "\n".join([_line(list(columns)), _line(["---"] * len(list(columns))), *rows]) + "\n"
+
+
+def markdown(report: dict) -> str:
+    """The whole table: a summary, then for each target a line per launch with ours / Triton's / upstream's figures."""
+    parts = [
+        "# Parity with Triton's own compile",
+        f"`{report['command']}`, Triton {report['triton']}. Ratios to Triton are geometric means.",
+        summary_table(report["summary"]),
+    ]
+    for entry in report["summary"]:
+        rows = [row for row in report["rows"] if row["target"] == entry["target"]]
+        upstream = any("upstream" in row for row in rows)
+        parts.append(
+            f"## {entry['target']}\nours / Triton" + (" / upstream; - where there is none" if upstream else "")
+        )
+        sides = ("ours", "triton", "upstream") if upstream else ("ours", "triton")
+        table = [_line(["launch", *FIGURES.values()]), _line(["---"] * (len(FIGURES) + 1))]
+        for row in rows:
+            table.append(
+                _line([row["id"], *(" / ".join(_figure(row[side], name) for side in sides) for name in FIGURES)])
+            )
+        parts.append("\n".join(table))
+        reasons: dict[str, list[str]] = {}
+        for row in rows:
+            for side in sides:
+                if "refused" in row[side]:
+                    reasons.setdefault(f"{side}: {row[side]['refused']}", []).append(row["id"])
+        parts += ["\n".join(f"- {', '.join(ids)}: {reason}" for reason, ids in reasons.items())] if reasons else []
+    return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
+def _figure(side: dict, name: str) -> str:
+    value = side.get(name)
+    return "-" if value is None else str(value)
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"
+
+
+def _line(cells: list) -> str:
+    return "| " + " | ".join(map(str, cells)) + " |"
+
+
+def put_into_readme(readme: Path, summary: str) -> None:
+    """Replace what stands between the two markers of the README."""
+    before, begin, rest = readme.read_text().partition("<!-- parity -->\n")
+    _, end, after = rest.partition("<!-- /parity -->")
+    assert begin and end, f"{readme} has no parity markers"
+    readme.write_text(before + begin + summary + end + after)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "folder", nargs="?", type=Path, help="folder on which the modules that the launches name are found"
+    )
+    parser.add_argument("--launches", type=Path, help="launch file; FOLDER/launches.json when left out")
+    parser.add_argument("-t", "--target", default="all")
+    parser.add_argument("--all", action="store_true", help="launches without a dot too")
+    parser.add_argument("--only", default="", metavar="ID", help="only launches whose id contains this")
+    parser.add_argument("--no-upstream", action="store_true")
+    parser.add_argument("-j", "--jobs", type=int, default=0)
+    parser.add_argument("--timeout", type=float, default=120.0, help="seconds for one compile")
+    parser.add_argument("--out", type=Path, default=ROOT / "bench" / "results" / "parity", metavar="STEM")
+    parser.add_argument("--readme", action="store_true", help="put the summary into the README")
+    a = parser.parse_args()
+    targets = TARGETS if a.target == "all" else tuple(a.target.split(","))
+    units, jobs = chosen_units(a.folder, a.launches, a.only), job_count(a.jobs)
+    work = [(unit, target) for target in targets for unit in units]
+    with (
+        WorkerPool(jobs, timeout=a.timeout) as many,
+        WorkerPool(jobs, timeout=a.timeout, max_jobs=1) as single,
+        ThreadPoolExecutor(jobs) as threads,
+    ):
+        compilers = Compilers(many, single)
+        found = threads.map(lambda item: measure(*item, a.all, not a.no_upstream, compilers), work)
+        rows = [row for measured in found for row in _progress(measured)]
+    report = {
+        "command": shlex.join(["python", "bench/parity_table.py", *sys.argv[1:]]),
+        "triton": importlib.metadata.version("triton"),
+        "summary": summarize(rows),
+        "rows": rows,
+    }
+    a.out.parent.mkdir(parents=True, exist_ok=True)
+    a.out.with_suffix(".json").write_text(json.dumps(report, indent=1) + "\n")
+    a.out.with_suffix(".md").write_text(markdown(report))
+    print(summary_table(report["summary"]), end="")
+    if a.readme:
+        put_into_readme(ROOT / "README.md", summary_table(report["summary"], README_COLUMNS))
+    return 1 if any(entry["refused"] for entry in report["summary"]) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
