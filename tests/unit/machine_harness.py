@@ -14,13 +14,15 @@ from translator.validate.parse import parse_module
 from translator.validate.stages import lower_until
 
 
-def run_kernel(fn, types: dict[str, str], values: dict, grid=(1,), target="gfx950", warps=4, constexprs=None, flags="DS"):
+def run_kernel(
+    fn, types: dict[str, str], values: dict, grid=(1,), target="gfx950", warps=4, constexprs=None, flags="DS"
+):
     """-> (arrays after the run by name, machine). `types` are signature types; arrays may hold float values of any width."""
     constexprs = constexprs or {}
     signature = {name: types.get(name, "constexpr") for name in fn.arg_names}
     attrs = {name: flags for name, kind in types.items() if kind.startswith("*")}
     spec = LaunchSpec("test", fn.__name__, "", signature, constexprs, attrs, {"num_warps": warps}, tuple(grid))
-    text = lower_until(fn, spec, target, "ttgir" if fn.is_gluon() else "ttir")
+    text = lower_until(fn, spec, target, "ttgir" if fn.is_gluon() else "ttir", placed=fn.is_gluon())
     arguments = {}
     for name, kind in types.items():
         if not kind.startswith("*"):
@@ -28,7 +30,9 @@ def run_kernel(fn, types: dict[str, str], values: dict, grid=(1,), target="gfx95
             continue
         element = SIGNATURE[kind[1:]]
         array = np.asarray(values[name])
-        wide = array.astype(held(element)) if element[0] == "i" else np.asarray(rounded(array.astype(np.float32), element))
+        wide = (
+            array.astype(held(element)) if element[0] == "i" else np.asarray(rounded(array.astype(np.float32), element))
+        )
         bits = np.asarray(encode(wide, element)).astype(stored(element), copy=False).reshape(-1)
         arguments[name] = Tensor(name, element, bits, 0, array.shape, ())
     inputs = Inputs(arguments)

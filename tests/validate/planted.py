@@ -21,7 +21,15 @@ def matmul_launch(m: int = 272, n: int = 208, k: int = 144, buffers: int | None 
         for name, shape in {"a_ptr": (m, k), "b_ptr": (k, n), "c_ptr": (m, n)}.items()
     }  # fmt: skip
     scalars = {"M": m, "N": n, "K": k, "stride_am": k, "stride_bk": n, "stride_cm": n}
-    constexprs = {"stride_ak": 1, "stride_bn": 1, "stride_cn": 1, "BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64, "GROUP_M": 8}
+    constexprs = {
+        "stride_ak": 1,
+        "stride_bn": 1,
+        "stride_cn": 1,
+        "BLOCK_M": 128,
+        "BLOCK_N": 128,
+        "BLOCK_K": 64,
+        "GROUP_M": 8,
+    }
     signature = {name: "*fp16" for name in tensor} | {name: "i32" for name in scalars}
     constexprs |= {} if buffers is None else {"NUM_BUFFERS": buffers}
     order = "a_ptr b_ptr c_ptr M N K stride_am stride_ak stride_bk stride_bn stride_cm stride_cn".split()
@@ -29,7 +37,9 @@ def matmul_launch(m: int = 272, n: int = 208, k: int = 144, buffers: int | None 
     attrs = {name: "DS" for name in tensor} | {name: "D" for name in scalars}
     options = {"num_warps": 4, "num_stages": 2}
     grid = (-(-m // 128) * -(-n // 128),)
-    return LaunchSpec("planted/matmul", "matmul_kernel", "", signature, constexprs, attrs, options, grid, {}, tensor | scalars)
+    return LaunchSpec(
+        "planted/matmul", "matmul_kernel", "", signature, constexprs, attrs, options, grid, {}, tensor | scalars
+    )
 
 
 @functools.lru_cache(maxsize=None)
@@ -48,7 +58,9 @@ class Planted:
     times: int = 1
 
 
-def run_matmul(text: str, target: str, folder: Path, size=(272, 208, 272), buffers: int | None = None) -> ValidationResult:
+def run_matmul(
+    text: str, target: str, folder: Path, size=(272, 208, 272), buffers: int | None = None
+) -> ValidationResult:
     """Validate the Gluon text against kernels/matmul.py."""
     file = folder / "translated.py"
     file.write_text(text)

@@ -13,10 +13,34 @@ from translator.source.launch_spec import LaunchSpec
 
 FLOATS = {"*fp32": "float32", "*fp16": "float16", "*bf16": "bfloat16"}
 HEAD = "import triton\nimport triton.language as tl\n\n\n"
-UNARY = ("tl.exp(-tl.abs({0}))", "tl.abs({0})", "-{0}", "tl.sqrt(tl.abs({0}))", "{0} * 0.5", "tl.sigmoid({0})", "tl.maximum({0}, 0.0)")
-BINARY = ("{0} + {1}", "{0} - {1}", "{0} * {1}", "tl.where({0} > {1}, {0}, {1} * 2.0)", "tl.minimum({0}, {1})", "{0} / (tl.abs({1}) + 1.0)")
+UNARY = (
+    "tl.exp(-tl.abs({0}))",
+    "tl.abs({0})",
+    "-{0}",
+    "tl.sqrt(tl.abs({0}))",
+    "{0} * 0.5",
+    "tl.sigmoid({0})",
+    "tl.maximum({0}, 0.0)",
+)
+BINARY = (
+    "{0} + {1}",
+    "{0} - {1}",
+    "{0} * {1}",
+    "tl.where({0} > {1}, {0}, {1} * 2.0)",
+    "tl.minimum({0}, {1})",
+    "{0} / (tl.abs({1}) + 1.0)",
+)
 REDUCE = ("tl.sum({0}, {axis})", "tl.max({0}, {axis})", "tl.min({0}, {axis})")
-INTEGER = ("{0} + {1}", "{0} * {1}", "{0} ^ {1}", "{0} & {1}", "{0} >> 2", "tl.where({0} < {1}, {0}, {1})", "{0} % 7", "({0} + 3) // 2")
+INTEGER = (
+    "{0} + {1}",
+    "{0} * {1}",
+    "{0} ^ {1}",
+    "{0} & {1}",
+    "{0} >> 2",
+    "tl.where({0} < {1}, {0}, {1})",
+    "{0} % 7",
+    "({0} + 3) // 2",
+)
 
 
 @dataclass(frozen=True)
@@ -42,7 +66,9 @@ def _tensor(dtype: str, *shape: int, low=None, high=None) -> dict:
 
 
 @st.composite
-def chains(draw, names: list[str], ops: tuple[tuple[str, ...], ...], length: int, prefix: str = "v") -> tuple[list[str], str]:
+def chains(
+    draw, names: list[str], ops: tuple[tuple[str, ...], ...], length: int, prefix: str = "v"
+) -> tuple[list[str], str]:
     """Assignments `v0 = ...` on earlier values; -> lines and the last name."""
     lines, known = [], list(names)
     for i in range(length):
@@ -56,10 +82,21 @@ def chains(draw, names: list[str], ops: tuple[tuple[str, ...], ...], length: int
 @st.composite
 def elementwise(draw) -> RandomKernel:
     """One dimension, a tail, optionally an integer input, a loop and a branch on a scalar."""
-    kind, block, warps = draw(st.sampled_from(sorted(FLOATS))), draw(st.sampled_from([64, 256, 1024])), draw(st.sampled_from([1, 4]))
+    kind, block, warps = (
+        draw(st.sampled_from(sorted(FLOATS))),
+        draw(st.sampled_from([64, 256, 1024])),
+        draw(st.sampled_from([1, 4])),
+    )
     n = draw(st.integers(1, 3)) * block + draw(st.sampled_from([0, 2, 16, block // 2 + 3]))
-    body = ["i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)", "mask = i < n", f"x = tl.load(x_ptr + i, mask=mask, other={draw(st.sampled_from(['0.0', '1.0']))}).to(tl.float32)"]
-    body += ["y = tl.load(y_ptr + i, mask=mask, other=0.0).to(tl.float32)", "k = tl.load(k_ptr + i, mask=mask, other=0)"]
+    body = [
+        "i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)",
+        "mask = i < n",
+        f"x = tl.load(x_ptr + i, mask=mask, other={draw(st.sampled_from(['0.0', '1.0']))}).to(tl.float32)",
+    ]
+    body += [
+        "y = tl.load(y_ptr + i, mask=mask, other=0.0).to(tl.float32)",
+        "k = tl.load(k_ptr + i, mask=mask, other=0)",
+    ]
     lines, last = draw(chains(["x", "y"], (UNARY, BINARY), draw(st.integers(1, 6))))
     if draw(st.booleans()):
         trips = draw(st.sampled_from(["3", "n % 5", "trips"]))
@@ -70,7 +107,16 @@ def elementwise(draw) -> RandomKernel:
     integers, whole = draw(chains(["k", "i"], (INTEGER,), draw(st.integers(1, 4)), "w"))
     body += integers
     body += [f"tl.store(out_ptr + i, {last}, mask=mask)", f"tl.store(int_ptr + i, {whole}, mask=mask)"]
-    signature = {"x_ptr": kind, "y_ptr": kind, "k_ptr": "*i32", "out_ptr": kind, "int_ptr": "*i32", "n": "i32", "trips": "i32", "BLOCK": "constexpr"}
+    signature = {
+        "x_ptr": kind,
+        "y_ptr": kind,
+        "k_ptr": "*i32",
+        "out_ptr": kind,
+        "int_ptr": "*i32",
+        "n": "i32",
+        "trips": "i32",
+        "BLOCK": "constexpr",
+    }
     floats = {name: _tensor(FLOATS[kind], n) for name in ("x_ptr", "y_ptr", "out_ptr")}
     values = floats | {"k_ptr": _tensor("int32", n, low=-100, high=100), "int_ptr": _tensor("int32", n, low=0, high=0)}
     values |= {"n": n, "trips": draw(st.sampled_from([0, 2, 4]))}
@@ -85,7 +131,11 @@ def rows(draw) -> RandomKernel:
     m, n = draw(st.integers(1, 2)) * r + draw(st.sampled_from([0, 3])), c - draw(st.sampled_from([0, 1, 16]))
     axis = draw(st.sampled_from([0, 1]))
     expand = "[None, :]" if axis == 0 else "[:, None]"
-    body = ["r = tl.program_id(0) * R + tl.arange(0, R)", "c = tl.arange(0, C)", "mask = (r[:, None] < m) & (c[None, :] < n)"]
+    body = [
+        "r = tl.program_id(0) * R + tl.arange(0, R)",
+        "c = tl.arange(0, C)",
+        "mask = (r[:, None] < m) & (c[None, :] < n)",
+    ]
     body += ["x = tl.load(x_ptr + r[:, None] * n + c[None, :], mask=mask, other=0.0).to(tl.float32)"]
     before, last = draw(chains(["x"], (UNARY, BINARY), draw(st.integers(0, 3))))
     reduced = draw(st.sampled_from(REDUCE)).format(last, axis=axis)
@@ -114,14 +164,44 @@ def products(draw) -> RandomKernel:
     mask = draw(st.booleans()) or k % bk
     left = "mask=kk[None, :] < K - t * BK, other=0.0" if mask else ""
     right = "mask=kk[:, None] < K - t * BK, other=0.0" if mask else ""
-    body = ["i = (tl.program_id(0) * BM + tl.arange(0, BM)) % M", "j = (tl.program_id(1) * BN + tl.arange(0, BN)) % N", "kk = tl.arange(0, BK)"]
+    body = [
+        "i = (tl.program_id(0) * BM + tl.arange(0, BM)) % M",
+        "j = (tl.program_id(1) * BN + tl.arange(0, BN)) % N",
+        "kk = tl.arange(0, BK)",
+    ]
     body += ["a_ptrs = a_ptr + i[:, None] * K + kk[None, :]", "b_ptrs = b_ptr + kk[:, None] * N + j[None, :]"]
-    body += ["acc = tl.zeros((BM, BN), dtype=tl.float32)", "for t in range(0, tl.cdiv(K, BK)):", f"    a = tl.load(a_ptrs, {left})"]
-    body += [f"    b = tl.load(b_ptrs, {right})", "    acc = tl.dot(a, b, acc)", "    a_ptrs += BK", "    b_ptrs += BK * N"]
-    body += epilogue + ["oi = tl.program_id(0) * BM + tl.arange(0, BM)", "oj = tl.program_id(1) * BN + tl.arange(0, BN)"]
+    body += [
+        "acc = tl.zeros((BM, BN), dtype=tl.float32)",
+        "for t in range(0, tl.cdiv(K, BK)):",
+        f"    a = tl.load(a_ptrs, {left})",
+    ]
+    body += [
+        f"    b = tl.load(b_ptrs, {right})",
+        "    acc = tl.dot(a, b, acc)",
+        "    a_ptrs += BK",
+        "    b_ptrs += BK * N",
+    ]
+    body += epilogue + [
+        "oi = tl.program_id(0) * BM + tl.arange(0, BM)",
+        "oj = tl.program_id(1) * BN + tl.arange(0, BN)",
+    ]
     body += [f"tl.store(c_ptr + oi[:, None] * N + oj[None, :], {last}, mask=(oi[:, None] < M) & (oj[None, :] < N))"]
-    signature = {"a_ptr": kind, "b_ptr": kind, "c_ptr": kind, "M": "i32", "N": "i32", "K": "i32", "BM": "constexpr", "BN": "constexpr", "BK": "constexpr"}
-    values = {"a_ptr": _tensor(FLOATS[kind], m, k), "b_ptr": _tensor(FLOATS[kind], k, n), "c_ptr": _tensor(FLOATS[kind], m, n)}
+    signature = {
+        "a_ptr": kind,
+        "b_ptr": kind,
+        "c_ptr": kind,
+        "M": "i32",
+        "N": "i32",
+        "K": "i32",
+        "BM": "constexpr",
+        "BN": "constexpr",
+        "BK": "constexpr",
+    }
+    values = {
+        "a_ptr": _tensor(FLOATS[kind], m, k),
+        "b_ptr": _tensor(FLOATS[kind], k, n),
+        "c_ptr": _tensor(FLOATS[kind], m, n),
+    }
     values |= {"M": m, "N": n, "K": k}
     grid = (-(-m // bm), -(-n // bn))
     return RandomKernel(_text(signature, body), _launch(signature, {"BM": bm, "BN": bn, "BK": bk}, values, grid, 4))

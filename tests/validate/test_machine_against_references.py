@@ -57,7 +57,11 @@ def test_source_computes_the_reference(fixture, spec):
         dtype = spec.values[name]["tensor"]["dtype"]
         rtol, atol = TOLERANCE.get(dtype, (0, 0)) if name in outputs else (0, 0)
         np.testing.assert_allclose(
-            after[name].astype(np.float64), np.asarray(value, np.float64), rtol=rtol, atol=atol, err_msg=f"{spec.id}: {name}"
+            after[name].astype(np.float64),
+            np.asarray(value, np.float64),
+            rtol=rtol,
+            atol=atol,
+            err_msg=f"{spec.id}: {name}",
         )
 
 
@@ -80,6 +84,8 @@ def test_inputs_are_the_same_every_time():
 
 
 def test_every_dtype_of_a_launch_is_known():
-    used = {v["tensor"]["dtype"] for _, spec in CASES for v in spec.values.values() if isinstance(v, dict) and "tensor" in v}
+    used = {
+        v["tensor"]["dtype"] for _, spec in CASES for v in spec.values.values() if isinstance(v, dict) and "tensor" in v
+    }
     assert used <= set(ELEMENTS)
     assert all(encode(np.zeros(1, np.float32), ELEMENTS[d]).itemsize for d in used if "float" in d)

@@ -54,7 +54,9 @@ def test_translation_of_a_random_kernel_validates(tmp_path, pool, case: RandomKe
         translated = pool.call("translator.translation:translate_kernel", request)
     except TranslationError as error:
         raise AssertionError(f"{target}: {error}\n{case.text}\n{case.spec}") from None
-    assert translated.status == "translated", f"{target}: {translated.diagnostics} {translated.outcomes}\n{case.text}\n{case.spec}"
+    assert (
+        translated.status == "translated"
+    ), f"{target}: {translated.diagnostics} {translated.outcomes}\n{case.text}\n{case.spec}"
     out.write_text(translated.text)
     found = pool.call("translator.validate:validate_launch", str(source), str(out), case.spec, target)
     assert found["status"] == "validated", f"{target}: {found['reason']}\n{case.text}\n{translated.text}\n{case.spec}"

@@ -11,7 +11,9 @@ for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
 __all__ = ["validate_launch"]
 
 
-def validate_launch(source, output, spec, target, search_path=(), import_hosts=False, inputs=None, variants=True) -> dict:
+def validate_launch(
+    source, output, spec, target, search_path=(), import_hosts=False, inputs=None, variants=True
+) -> dict:
     """Compile and validate one launch, in a worker process: `translator.validate.run.validate_job` with arguments."""
     from translator.validate.run import validate_job
 

@@ -51,7 +51,9 @@ def bind(module: Module, names: list[str], inputs: Inputs, addresses: dict[int, 
         kind = parameters[len(out)][1] if len(out) < len(parameters) else Type("none")
         out += _leaf(leaf, kind, parameters[len(out) :], addresses)
     if len(out) != len(parameters):
-        raise NotRunnable("launch", f"{module.entry.name} has {len(parameters)} parameters, the launch gives {len(out)} values")
+        raise NotRunnable(
+            "launch", f"{module.entry.name} has {len(parameters)} parameters, the launch gives {len(out)} values"
+        )
     for (parameter, kind), value, attributes in zip(parameters, out, module.entry.argument_attributes):
         _check(parameter, kind, value, attributes)
     return out
@@ -82,6 +84,8 @@ def _check(parameter: str, kind: Type, value, attributes: str) -> None:
     """What the specialization promised must be true of the value. Raises: NotRunnable, Hazard."""
     is_pointer = kind.kind == "ptr"
     if kind.kind == "none" or (kind.kind == "desc") != isinstance(value, Descriptor):
-        raise NotRunnable("launch", f"parameter {parameter} of type {kind.element or kind.kind} does not take {type(value).__name__}")
+        raise NotRunnable(
+            "launch", f"parameter {parameter} of type {kind.element or kind.kind} does not take {type(value).__name__}"
+        )
     if "tt.divisibility = 16" in attributes and (is_pointer or kind.kind == "int") and int(value) % 16:
         raise Hazard("broken-promise", f"{parameter} is compiled as divisible by 16, but is {int(value)}")

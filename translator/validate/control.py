@@ -48,7 +48,11 @@ def run_for(program: "Program", op: Op, env: dict):
     convert = type(low)
     values = [env[init] for _, init in bindings]
     names = [name for name, _ in bindings]
-    bounds = (int(unsigned(low)), int(unsigned(high)), int(unsigned(step))) if is_unsigned else (int(low), int(high), int(step))
+    bounds = (
+        (int(unsigned(low)), int(unsigned(high)), int(unsigned(step)))
+        if is_unsigned
+        else (int(low), int(high), int(step))
+    )
     block = op.regions[0].blocks[0]
     trips = program.trips.setdefault(op.line, set())
     trips.add(min(max(0, -(-(bounds[1] - bounds[0]) // bounds[2])), 4))
@@ -115,7 +119,10 @@ def run_call(program: "Program", op: Op, env: dict):
     if function is None or not function.region.blocks:
         raise NotRunnable(f"tt.call @{op.callee}", "the function has no body")
     inner = {name: env[value] for (name, _), value in zip(function.arguments, op.operands)}
-    return program.run_region(function.region, inner)[1]
+    program.frames += 1
+    values = program.run_region(function.region, inner)[1]
+    program.frames -= 1
+    return values
 
 
 @handler("ttg.warp_specialize")

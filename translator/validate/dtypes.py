@@ -80,7 +80,7 @@ def _values8(name: str) -> np.ndarray:
     form = FLOAT8[name]
     code = np.arange(256)
     exponent, fraction = (code & 0x7F) >> form.mantissa, code & ((1 << form.mantissa) - 1)
-    scale = 2.0 ** -form.mantissa
+    scale = 2.0**-form.mantissa
     normal = (1 + fraction * scale) * 2.0 ** (exponent - form.bias)
     value = np.where(exponent == 0, fraction * scale * 2.0 ** (1 - form.bias), normal)
     value = np.where(code & 0x80, -value, value)

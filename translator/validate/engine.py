@@ -18,6 +18,7 @@ from translator.validate.control import CONTROL, TERMINATORS, branch_target
 from translator.validate.hints import broken_promise
 from translator.validate.hazards import Finding, Hazard, NotRunnable, WaitsForever
 from translator.validate.lds import SharedMemory
+from translator.validate.locations import UNKNOWN
 from translator.validate.mbarriers import Barriers
 from translator.validate.memory import Memory
 from translator.validate.ops import TABLE
@@ -46,6 +47,7 @@ class Program:
         self.printed = machine.printed
         self.trips = machine.trips
         self.steps = 0
+        self.frames = 0  # calls under way; shared memory of a callee has no known place
         self.reduction = 1
 
     def partition(self, warps: int) -> "Program":
@@ -130,6 +132,8 @@ class Program:
                 row = TABLE.get(name)
                 if row is not None:
                     self.env = env
+                    if op.scratch and not self.frames:
+                        self.lds.use_scratch(*op.scratch)
                     result = row(self, op, *[env[o] for o in op.operands])
                 elif name in CONTROL:
                     result = CONTROL[name](self, op, env)
@@ -137,6 +141,8 @@ class Program:
                     raise NotRunnable(name)
             except Hazard as hazard:
                 raise hazard.at(name, op.place, self.program)
+            if self.memory.hit:
+                self.memory.hit, self.machine.blamed = False, op.place
             names = op.results
             if not names:
                 continue
@@ -169,6 +175,7 @@ class Machine:
         self.trips: dict[int, set[int]] = {}
         self.waits: dict[int, list] = {}
         self.findings: list[Finding] = []
+        self.blamed = UNKNOWN  # the last op that wrote the byte that the memory watches
         self.work = 0
         self.reduction = 1
         self._counts: dict[str, int] | None = None
@@ -196,7 +203,7 @@ class Machine:
                 self._finish(program, number)
 
     def _finish(self, program: Program, number: int) -> None:
-        self.findings += program.lds.close(program.program)
+        self.findings += program.lds.close(program.program, self.module.target)
         self.work += program.steps
         self.reduction = max(self.reduction, program.reduction)
         for key, record in program.lds.waits.items():

@@ -29,7 +29,9 @@ def apply_hook(path: str, spec: LaunchSpec, inputs: Inputs) -> Inputs:
     arguments = dict(inputs.arguments)
     for name, value in given.items():
         if name not in arguments:
-            raise TranslationError(Diagnostic("inputs-hook", f"make_inputs gives {name}, which the launch does not have", path))
+            raise TranslationError(
+                Diagnostic("inputs-hook", f"make_inputs gives {name}, which the launch does not have", path)
+            )
         old = arguments[name]
         arguments[name] = _filled(old, value, path) if isinstance(old, Tensor) else scalar(value, spec.signature[name])
     return Inputs(arguments, inputs.variant)
@@ -43,6 +45,10 @@ def _filled(tensor: Tensor, value, path: str) -> Tensor:
     data = tensor.data.copy()
     strides = [s * data.itemsize for s in tensor.strides]
     view = np.lib.stride_tricks.as_strided(data[tensor.offset :], tensor.shape, strides)
-    wide = array.astype(held(tensor.element)) if tensor.element[0] == "i" else np.asarray(rounded(array.astype(np.float64), tensor.element))
+    wide = (
+        array.astype(held(tensor.element))
+        if tensor.element[0] == "i"
+        else np.asarray(rounded(array.astype(np.float64), tensor.element))
+    )
     view[...] = np.asarray(encode(wide, tensor.element)).astype(data.dtype, copy=False)
     return replace(tensor, data=data)

@@ -231,7 +231,9 @@ def alternatives(inputs: Inputs):
     Each is filled with an even walk from 0 to some limit (starts of segments, permutations, gather indices); the limits tried are the
     extents of the other tensors.
     """
-    flat = [t for t in inputs.tensors() if held(t.element).kind == "i" and t.data.size > 1 and (t.data == t.data[0]).all()]
+    flat = [
+        t for t in inputs.tensors() if held(t.element).kind == "i" and t.data.size > 1 and (t.data == t.data[0]).all()
+    ]
     if not flat:
         return
     limits = {extent for t in inputs.tensors() for extent in t.shape if extent > 1}

@@ -21,12 +21,26 @@ NEVER, VALID, FLYING = 0, 1, 2
 STATES = {NEVER: "never written", FLYING: "in flight"}
 
 
+@dataclass(frozen=True)
+class Placed:
+    """Where an allocation lies: `slots` from byte `begin`, one every `slot_bytes`, of which `used` hold data or padding between data."""
+
+    begin: int
+    slots: int
+    slot_bytes: int
+    used: int
+
+    @property
+    def end(self) -> int:
+        return self.begin + (self.slots - 1) * self.slot_bytes + self.used
+
+
 class Allocation:
     """One `ttg.local_alloc`. `read_epoch` is the barrier interval of each element's last relaxed read, -1 for none."""
 
-    def __init__(self, name: str, element: str, shape: tuple[int, ...], place: Place):
+    def __init__(self, name: str, element: str, shape: tuple[int, ...], place: Place, placed: Placed | None = None):
         count = int(np.prod(shape))
-        self.name, self.element, self.shape, self.place = name, element, shape, place
+        self.name, self.element, self.shape, self.place, self.placed = name, element, shape, place, placed
         self.data = np.full(count, np.nan if held(element).kind == "f" else 0, held(element))
         self.state = np.zeros(count, np.uint8)
         self.read_epoch = np.full(count, -1, np.int64)
@@ -49,10 +63,24 @@ class MemDesc:
     def shape(self) -> tuple[int, ...]:
         return self.index.shape
 
+    def extent(self) -> tuple[int, int]:
+        """First byte and end of what the view covers, whole slots; (0, 0) where the place is not known."""
+        placed = self.allocation.placed
+        if placed is None or not self.index.size:
+            return 0, 0
+        if placed.slots > 1 and self.index.ndim < len(self.allocation.shape):
+            slot = int(self.index.flat[0]) // (self.allocation.data.size // placed.slots)
+            first = placed.begin + slot * placed.slot_bytes
+            return first, first + placed.used
+        return placed.begin, placed.end
+
 
 @dataclass(eq=False)
 class Copy:
-    """An asynchronous copy under way. A load sets `values` (and `written`, None for all); a store has `finish`."""
+    """An asynchronous copy under way. A load sets `values` (and `written`, None for all); a store has `finish`.
+
+    An `idle` one has no lane that is on: it is counted and waited for, and touches nothing.
+    """
 
     place: Place
     op: str
@@ -61,6 +89,7 @@ class Copy:
     written: np.ndarray | None = None
     finish: Callable[[], None] | None = None
     barrier: object = None
+    idle: bool = False
 
 
 @dataclass
@@ -82,6 +111,7 @@ class SharedMemory:
         self.tensor_copies = Counter()
         self.waits: dict[int, list] = {}
         self.siblings: list[SharedMemory] = [self]
+        self.latest: dict[tuple[str, Placed], Allocation] = {}
         self.attached: list[Copy] = []
 
     def partition(self) -> "SharedMemory":
@@ -95,9 +125,40 @@ class SharedMemory:
     def barrier(self) -> None:
         self.epoch += 1
 
-    def allocate(self, name: str, element: str, shape, place: Place) -> MemDesc:
-        allocation = Allocation(name, element, shape, place)
+    def allocate(self, name: str, element: str, shape, place: Place, placed: Placed | None = None) -> MemDesc:
+        allocation = Allocation(name, element, shape, place, placed)
+        if placed is not None:
+            self.siblings[0].latest[(name, placed)] = allocation
         return MemDesc(allocation, np.arange(allocation.data.size, dtype=np.int64).reshape(shape))
+
+    # Bytes that two owners use, one after the other.
+
+    def use_scratch(self, begin: int, end: int) -> None:
+        """An op uses these bytes for itself. Raises: Hazard when a copy under way still touches them."""
+        self._check_reuse(begin, end, None)
+
+    def _check_reuse(self, begin: int, end: int, owner: Allocation | None) -> None:
+        for copy in self.under_way():
+            a = copy.target.allocation
+            if a is owner or copy.idle or end == 0:
+                continue
+            first, last = copy.target.extent()
+            if first < end and begin < last:
+                what = (
+                    f"uses bytes {max(first, begin)} to {min(last, end)} of shared memory, which belonged to {a.name}"
+                )
+                raise Hazard("lds-reuse-in-flight", what + _since(copy))
+
+    def _check_readers(self, begin: int, end: int, owner: Allocation) -> None:
+        """Raises: Hazard when a relaxed load of another allocation may still read these bytes."""
+        for a in self.siblings[0].latest.values():
+            if a is owner or a.placed is None or a.placed.begin >= end:
+                continue
+            if a.placed.end > begin and (a.read_epoch == self.epoch).any():
+                raise Hazard(
+                    "lds-overwrite-read",
+                    f"fills bytes that belonged to {a.name}, read since the last barrier by a load that takes none",
+                )
 
     # Plain accesses.
 
@@ -118,9 +179,13 @@ class SharedMemory:
         first = int(view.index[state == kind][0])
         count = f"{int(bad.sum())} of {bad.size} elements"
         if kind == NEVER:
-            raise Hazard("lds-uninitialised", f"reads {count} of {a.name} that were never written, first {a.where(first)}")
+            raise Hazard(
+                "lds-uninitialised", f"reads {count} of {a.name} that were never written, first {a.where(first)}"
+            )
         copy = self._copy_of(a, first)
-        raise Hazard("lds-in-flight", f"reads {count} of {a.name} still in flight, first {a.where(first)}{_since(copy)}")
+        raise Hazard(
+            "lds-in-flight", f"reads {count} of {a.name} still in flight, first {a.where(first)}{_since(copy)}"
+        )
 
     def store(self, view: MemDesc, value: np.ndarray) -> None:
         self.check_overwrite(view, copying=False)
@@ -131,13 +196,20 @@ class SharedMemory:
     def check_overwrite(self, view: MemDesc, copying: bool) -> None:
         """Raises: Hazard when the elements are the target or the source of a copy under way, or still being read."""
         a = view.allocation
+        if a.placed is not None:
+            begin, end = view.extent()
+            self._check_reuse(begin, end, a)
+            if copying:
+                self._check_readers(begin, end, a)
         flying = a.state[view.index] == FLYING
         if flying.any():
             first = int(view.index[flying][0])
             what = f"overwrites {int(flying.sum())} elements of {a.name} still in flight, first {a.where(first)}"
             raise Hazard("lds-overwrite-in-flight", what + _since(self._copy_of(a, first)))
         if a.reading[view.index].any():
-            raise Hazard("lds-overwrite-source", f"overwrites elements of {a.name} that an asynchronous store still reads")
+            raise Hazard(
+                "lds-overwrite-source", f"overwrites elements of {a.name} that an asynchronous store still reads"
+            )
         if copying and (a.read_epoch[view.index] == self.epoch).any():
             raise Hazard(
                 "lds-overwrite-read",
@@ -201,14 +273,20 @@ class SharedMemory:
             a.reading[copy.target.index] = False
             copy.finish()
 
-    def close(self, program: tuple[int, ...]) -> list[Finding]:
-        """The program ends. Stores that nobody waited for are hazards: their shared memory may be gone."""
+    def close(self, program: tuple[int, ...], target: str = "") -> list[Finding]:
+        """The program ends, and its shared memory goes to another one: a copy under way would read or write there.
+
+        Copies to shared memory count in vmcnt on CDNA3 and CDNA4, for which S_ENDPGM waits (instruction set documents, S_ENDPGM); the
+        counters of gfx1250 have no such promise.
+        """
         out = []
         for copy in self.under_way():
-            if copy.finish:
-                what = f"the asynchronous store from {copy.target.allocation.name} is not waited for before the kernel ends"
-                p = copy.place
-                out.append(Finding("lds-store-unwaited", what, copy.op, p.file, p.line, p.column, program))
+            if not copy.finish and (copy.idle or target != "gfx1250"):
+                continue
+            kind, what = ("store", "store from") if copy.finish else ("load", "copy to")
+            message = f"the asynchronous {what} {copy.target.allocation.name} is not waited for before the kernel ends"
+            p = copy.place
+            out.append(Finding(f"lds-{kind}-unwaited", message, copy.op, p.file, p.line, p.column, program))
         return out
 
 

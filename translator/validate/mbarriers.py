@@ -38,10 +38,14 @@ class Barriers:
     def _find(self, view: MemDesc) -> Barrier:
         key = (id(view.allocation), int(view.index.reshape(-1)[0]))
         if key not in self.table:
-            raise Hazard("mbarrier-uninitialised", f"{view.allocation.name} is used as a barrier before it was initialised")
+            raise Hazard(
+                "mbarrier-uninitialised", f"{view.allocation.name} is used as a barrier before it was initialised"
+            )
         barrier = self.table[key]
         if barrier.made >= self.lds.siblings[0].epoch:
-            raise Hazard("mbarrier-unpublished", f"no workgroup barrier between the initialisation of {barrier.name} and its use")
+            raise Hazard(
+                "mbarrier-unpublished", f"no workgroup barrier between the initialisation of {barrier.name} and its use"
+            )
         return barrier
 
     def init(self, view: MemDesc, count: int) -> None:
@@ -65,7 +69,9 @@ class Barriers:
 
     def _arrived(self, barrier: Barrier, count: int) -> None:
         if count > barrier.pending:
-            raise Hazard("mbarrier-underflow", f"{count} arrivals at {barrier.name}, which expects {barrier.pending} more")
+            raise Hazard(
+                "mbarrier-underflow", f"{count} arrivals at {barrier.name}, which expects {barrier.pending} more"
+            )
         barrier.pending -= count
         if self.scheduler:
             self.scheduler.moved(self.me)
@@ -92,5 +98,7 @@ class Barriers:
     def _others(self) -> str:
         if self.scheduler is None:
             return ""
-        waiting = [f"partition {i} waits for {what}" for i, what in sorted(self.scheduler.waiting.items()) if i != self.me]
+        waiting = [
+            f"partition {i} waits for {what}" for i, what in sorted(self.scheduler.waiting.items()) if i != self.me
+        ]
         return "; " + ", ".join(waiting) if waiting else ""

@@ -82,13 +82,16 @@ def _spread(value, shape) -> np.ndarray:
 @dataclass
 class Memory:
     """All buffers of one run. `program` is the number of the program that runs now; `traffic` counts elements accessed; with
-    `recording`, every buffer remembers what was read."""
+    `recording`, every buffer remembers what was read. `hit` turns true when the byte that `watch` names (buffer, offset) is written.
+    """
 
     buffers: list[Buffer] = field(default_factory=list)
     program: int = 0
     crossing: list[str] = field(default_factory=list)
     traffic: int = 0
     recording: bool = False
+    watch: tuple[str, int] | None = None
+    hit: bool = False
 
     def add(self, name: str, element: str, data: np.ndarray) -> Buffer:
         """A buffer with the bytes of `data`."""
@@ -192,8 +195,14 @@ class Memory:
             buffer, offset = self.resolve(flat[part], size)
             self._store(buffer, offset, bits[part], dtype)
 
+    def _look(self, buffer: Buffer, offset: np.ndarray, size: int) -> None:
+        name, byte = self.watch
+        self.hit = self.hit or (buffer.name == name and bool(((offset <= byte) & (byte < offset + size)).any()))
+
     def _store(self, buffer: Buffer, offset: np.ndarray, bits: np.ndarray, dtype: np.dtype) -> None:
         size = dtype.itemsize
+        if self.watch:
+            self._look(buffer, offset, size)
         buffer.track(size)
         view = buffer.data[: len(buffer.data) // size * size].view(dtype)
         index = offset // size
@@ -205,7 +214,9 @@ class Memory:
             other = (writer != 0) & (writer != self.program + 1) & (before != raw)
         else:
             other = (buffer.writer[buffer.granules(offset, size)] != 0).reshape(index.size, -1)
-            other = (other & (buffer.writer[buffer.granules(offset, size)] != self.program + 1).reshape(index.size, -1)).any(1)
+            other = (
+                other & (buffer.writer[buffer.granules(offset, size)] != self.program + 1).reshape(index.size, -1)
+            ).any(1)
             other &= before != raw
         view[index] = bits
         lanes = view[index].view(kind) != raw
@@ -256,6 +267,8 @@ class Memory:
                 after = np.asarray(encode(rounded(after, element) if element in NARROW else after, element))
                 after = after.astype(dtype, copy=False)
                 view[offset // size] = after
+                if self.watch:
+                    self._look(buffer, offset, size)
                 buffer.track(size)
                 buffer.changed[buffer.granules(offset, size)] = True
             remaining = np.delete(remaining, first)
@@ -272,5 +285,7 @@ class Memory:
             if self.recording:
                 buffer.see(offset, size)
             combine.at(view, offset // size, values[part].view(kind))
+            if self.watch:
+                self._look(buffer, offset, size)
             buffer.track(size)
             buffer.changed[buffer.granules(offset, size)] = True

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
-from translator.validate.dtypes import held
+from translator.validate.dtypes import held, stored
 from translator.validate.hazards import Hazard, NotRunnable
-from translator.validate.lds import Copy, MemDesc
+from translator.validate.lds import Copy, MemDesc, Placed
 from translator.validate.ops import row
 from translator.validate.ops_memory import ATOMIC, buffer_addresses, buffer_operands
 from translator.validate.ops_tensor import _check_indices
@@ -16,10 +18,27 @@ from translator.validate.ops_tensor import _check_indices
 def local_alloc(machine, op, value=None):
     kind = op.type
     name = op.place.name or op.results[0].lstrip("%")
-    view = machine.lds.allocate(name, kind.element, kind.shape, op.place)
+    view = machine.lds.allocate(name, kind.element, kind.shape, op.place, _place_of(machine, op, kind))
     if value is not None:
         machine.lds.store(view, np.asarray(value).reshape(kind.shape))
     return view
+
+
+PADDING = re.compile(r"(\d+):\+(\d+)")
+
+
+def _place_of(machine, op, kind) -> Placed | None:
+    """Where the compiler put the allocation, None where it was not asked. Padding is counted, so slots have their real size."""
+    begin = op.attribute("allocation.offset")
+    if begin is None or machine.frames:
+        return None
+    slots = kind.shape[0] if len(kind.shape) > 2 else 1
+    layout = machine.module.aliases.get(kind.layout, kind.layout)
+    count = kind.size // slots
+    rules = [(int(interval), int(amount)) for interval, amount in PADDING.findall(layout.split("{")[0])]
+    stride, used = (count + sum(n // interval * amount for interval, amount in rules) for n in (count, count - 1))
+    size = stored(kind.element).itemsize
+    return Placed(begin, slots, stride * size, used * size)
 
 
 @row("ttg.local_load")
@@ -112,7 +131,8 @@ def _load_into(machine, op, view, address, mask, other, masked_writes: bool):
     if mask is not None and other is None and not masked_writes:
         fill = held(element).type(machine.machine.stale) if held(element).kind == "f" else None
     values = machine.memory.load(address, mask, fill, element, np.shape(address))
-    copy = Copy(op.place, op.name, view, values.reshape(view.shape))
+    idle = mask is not None and other is None and not masked_writes and not np.any(mask)
+    copy = Copy(op.place, op.name, view, values.reshape(view.shape), idle=idle)
     lds.issue(copy, lds.async_copies)
 
 
@@ -129,7 +149,13 @@ def async_copy_global_to_local(machine, op, pointer, view, *rest):
     mask, other = op.keyword("mask"), op.keyword("other")
     operands = (pointer, view, *rest)
     _load_into(
-        machine, op, view, pointer, None if mask is None else operands[mask], None if other is None else operands[other], False
+        machine,
+        op,
+        view,
+        pointer,
+        None if mask is None else operands[mask],
+        None if other is None else operands[other],
+        False,
     )
 
 

@@ -39,8 +39,13 @@ def scan(machine, op, *inputs):
     machine.note_reduction(length)
     step = 1
     while step < length:
-        combined = machine.call_region(op.regions[0], (*[v[..., :-step] for v in values], *[v[..., step:] for v in values]))
-        values = [np.concatenate([v[..., :step], np.broadcast_to(c, v[..., step:].shape)], -1) for v, c in zip(values, combined)]
+        combined = machine.call_region(
+            op.regions[0], (*[v[..., :-step] for v in values], *[v[..., step:] for v in values])
+        )
+        values = [
+            np.concatenate([v[..., :step], np.broadcast_to(c, v[..., step:].shape)], -1)
+            for v, c in zip(values, combined)
+        ]
         step *= 2
     if op.attribute("reverse"):
         values = [v[..., ::-1] for v in values]

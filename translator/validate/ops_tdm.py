@@ -80,14 +80,22 @@ def async_tdm_copy_local_to_global(machine, op, descriptor, view, *rest):
 def _store(machine, op, view, address, inside, element, barrier) -> None:
     data = np.array(view.allocation.data[view.index]).reshape(address.shape)
     memory = machine.memory
-    _issue(machine, op, Copy(op.place, op.name, view, finish=lambda: memory.store(address, data, inside, element), barrier=barrier))
+    _issue(
+        machine,
+        op,
+        Copy(op.place, op.name, view, finish=lambda: memory.store(address, data, inside, element), barrier=barrier),
+    )
 
 
 @row("amdg.async_tdm_gather")
 def async_tdm_gather(machine, op, descriptor, rows, view, *rest):
     address, inside = descriptor.rows(rows, 0, view.shape[1])
     values = machine.memory.load(address, inside, None, descriptor.element, address.shape)
-    _issue(machine, op, Copy(op.place, op.name, view, values, barrier=_named(op, (descriptor, rows, view, *rest), "barrier")))
+    _issue(
+        machine,
+        op,
+        Copy(op.place, op.name, view, values, barrier=_named(op, (descriptor, rows, view, *rest), "barrier")),
+    )
 
 
 @row("amdg.async_tdm_scatter")

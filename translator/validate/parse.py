@@ -65,6 +65,14 @@ class Op:
         return "tt.divisibility" in self.text or "tt.contiguity" in self.text or "tt.constancy" in self.text
 
     @cached_property
+    def scratch(self) -> tuple[int, int] | None:
+        """First byte and end of the shared memory that the op uses for itself, None without any."""
+        if "allocation.size" not in self.text and "allocation.size" not in self.tail:
+            return None
+        begin = self.attribute("allocation.offset", 0)
+        return begin, begin + self.attribute("allocation.size")
+
+    @cached_property
     def body(self) -> str:
         """The text before the types."""
         return split_top(self.text, " : ")[0]
@@ -173,6 +181,11 @@ class Module:
     @property
     def lanes(self) -> int:
         return int(self.attributes.get("ttg.threads-per-warp", "1").split(" ")[0])
+
+    @property
+    def target(self) -> str:
+        """`gfx950`; "" in TTIR."""
+        return self.attributes.get("ttg.target", "").rpartition(":")[2]
 
 
 POINTER_RESULT = {"tt.load": 1, "tt.atomic_rmw": 0}

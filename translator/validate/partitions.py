@@ -60,7 +60,9 @@ class Scheduler:
         with self.condition:
             self.waiting[me] = what
             live = [i for i in self.order if i not in self.done]
-            if self.seen.get(me) == self.progress and all(i in self.waiting and self.seen.get(i) == self.progress for i in live):
+            if self.seen.get(me) == self.progress and all(
+                i in self.waiting and self.seen.get(i) == self.progress for i in live
+            ):
                 return False
             self.seen[me] = self.progress
             following = self._next(me)

@@ -19,7 +19,8 @@ class ValidationResult:
     * `hazard`: the translation did what no correct kernel does (`hazards`), whatever its numbers;
     * `not_runnable`: the machine lacks something (`op`, `reason`), or the launch cannot be run.
 
-    `variant` is the input variant that decided, "" for the launch as given. `notes` are remarks that fail nothing.
+    `variant` is the input variant that decided, "" for the launch as given. `notes` are remarks that fail nothing. `file` and
+    `line` of a mismatch are where the first wrong element was stored last.
     """
 
     status: str
@@ -33,6 +34,8 @@ class ValidationResult:
     grid: int = 0
     variants: tuple[str, ...] = ()
     seconds: float = 0.0
+    file: str = ""
+    line: int = 0
     trips: dict[int, tuple[int, ...]] = field(default_factory=dict, hash=False)
 
     @property
@@ -47,11 +50,19 @@ class ValidationResult:
             "reason": self.reason,
             "op": self.op,
             "variant": self.variant,
+            "file": self.file,
+            "line": self.line,
             "hazards": [h.as_json() for h in self.hazards],
             "notes": list(self.notes),
             "bitwise": self.bitwise,
             "tensors": [
-                {"name": t.name, "compared": t.compared, "wrong": t.wrong, "racing": t.racing, "error": min(t.error, FINITE)}
+                {
+                    "name": t.name,
+                    "compared": t.compared,
+                    "wrong": t.wrong,
+                    "racing": t.racing,
+                    "error": min(t.error, FINITE),
+                }
                 for t in self.tensors
             ],
             "programs": self.programs,

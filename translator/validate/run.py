@@ -1,7 +1,7 @@
 """Validate a translation: the source's TTIR and the translation's TTGIR on the same inputs, outputs compared.
 
-    result = validate_pair(ttir, ttgir, spec)          # texts of compiled stages
-    answer = validate_job({"source": ..., "output": ..., "target": ..., "launch": {...}})   # compiles both sides
+result = validate_pair(ttir, ttgir, spec)          # texts of compiled stages
+answer = validate_job({"source": ..., "output": ..., "target": ..., "launch": {...}})   # compiles both sides
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import numpy as np
 from translator.source.launch_spec import LaunchSpec
 from translator.validate.bind import bind, place_tensors
 from translator.validate.compare import TensorComparison, compare
-from translator.validate.dtypes import PRECISION
+from translator.validate.dtypes import PRECISION, stored
 from translator.validate.engine import Machine
 from translator.validate.hazards import Finding, Hazard, NotRunnable, WaitsForever
 from translator.validate.inputs import Inputs, alternatives, make_inputs, variants, with_values
-from translator.validate.locations import UNKNOWN
+from translator.validate.locations import UNKNOWN, Place
 from translator.validate.memory import Memory
 from translator.validate.partitions import SCHEDULES
 from translator.validate.parse import Module, ParseError, parse_module
@@ -94,7 +94,9 @@ class _Pair:
         ran = []
         if with_variants and result.status == "validated" and not given and any(map(_says_little, result.tensors)):
             try:
-                small = self.run(replace(make_inputs(self.spec, SMALL), variant=f"values scaled by {SMALL}"), VARIANT_BUDGET)
+                small = self.run(
+                    replace(make_inputs(self.spec, SMALL), variant=f"values scaled by {SMALL}"), VARIANT_BUDGET
+                )
                 ran.append(small.variant)
                 result = result if small.status == "validated" else small
             except _SourceFault:
@@ -119,7 +121,9 @@ class _Pair:
             result = self.run(inputs, BUDGET)
             if result.status != "validated" or _says_something(result):
                 return inputs, result
-            result = replace(result, status="not_runnable", reason="the source writes nothing that could be compared", op="launch")
+            result = replace(
+                result, status="not_runnable", reason="the source writes nothing that could be compared", op="launch"
+            )
         except _SourceFault as fault:
             reason = f"the source itself is at fault on these inputs: {fault.finding}"
             result = ValidationResult("not_runnable", reason, fault.finding.op)
@@ -162,7 +166,9 @@ class _Pair:
                 break
         return result
 
-    def _judge(self, inputs: Inputs, memory: Memory, machine: Machine, chosen: list[int], schedule: str) -> ValidationResult:
+    def _judge(
+        self, inputs: Inputs, memory: Memory, machine: Machine, chosen: list[int], schedule: str
+    ) -> ValidationResult:
         """Run the translation for programs `chosen` and compare with the source's `memory`."""
         other, second, fault = self._run_translated(inputs, memory, chosen, schedule, math.nan)
         common = {"variant": inputs.variant, "programs": len(chosen), "grid": machine.programs}
@@ -171,7 +177,9 @@ class _Pair:
         self._remember(second)
         findings = list(second.findings)
         for name in _new_races(memory, other):
-            findings.append(Finding("store-conflict", f"different values are stored to one element of {name}; the source does not"))
+            findings.append(
+                Finding("store-conflict", f"different values are stored to one element of {name}; the source does not")
+            )
         if not machine.broken:
             findings += second.broken.values()
         if findings:
@@ -181,12 +189,17 @@ class _Pair:
         if any(t.wrong for t in tensors) and self._relies_on_masked_lanes(inputs, chosen, memory, reduction):
             other, _, _ = self._run_translated(inputs, memory, chosen, schedule, 0.0)
             tensors = tuple(compare(memory, other, reduction, self.narrowest))
-            self.notes.append("the source uses lanes that its mask turned off and gave no value; they are taken as 0 on both sides")
+            self.notes.append(
+                "the source uses lanes that its mask turned off and gave no value; they are taken as 0 on both sides"
+            )
         if not inputs.variant:
             self._remark(memory, tensors)
         wrong = [t for t in tensors if t.wrong]
         if wrong:
-            return ValidationResult("mismatch", str(wrong[0]), tensors=tensors, **common)
+            place = self._writer(wrong[0], inputs, memory, chosen, schedule, other)
+            written = f"stored at {place}" if place.line else "which the translation never stores"
+            reason = f"{wrong[0]}, {written}"
+            return ValidationResult("mismatch", reason, tensors=tensors, file=place.file, line=place.line, **common)
         return ValidationResult("validated", tensors=tensors, **common)
 
     def _run_source(self, inputs: Inputs, budget: float) -> tuple[Memory, Machine, list[int]]:
@@ -206,11 +219,26 @@ class _Pair:
             raise _SourceFault(hazard.at("launch", UNKNOWN, ()).finding) from None
         return memory, machine, chosen
 
+    def _writer(
+        self, tensor: TensorComparison, inputs: Inputs, source: Memory, chosen, schedule: str, found: Memory
+    ) -> Place:
+        """The op of the translation that last wrote the first wrong element; it runs once more for that."""
+        buffer = next(b for b in found.buffers if b.name == tensor.name)
+        watch = (tensor.name, tensor.first * stored(buffer.element).itemsize)
+        _, machine, _ = self._run_translated(inputs, source, chosen, schedule, math.nan, watch)
+        return machine.blamed
+
     def _run_translated(
-        self, inputs: Inputs, source: Memory, chosen: list[int], schedule: str, stale: float
+        self,
+        inputs: Inputs,
+        source: Memory,
+        chosen: list[int],
+        schedule: str,
+        stale: float,
+        watch: tuple[str, int] | None = None,
     ) -> tuple[Memory, Machine, Finding | None]:
         """`source` is the memory after the source's run: what that never read holds NaN, unless `stale` is a number."""
-        memory = Memory()
+        memory = Memory(watch=watch)
         addresses = place_tensors(memory, inputs, source if math.isnan(stale) else None)
         machine = Machine(self.translated, memory, self.grid)
         machine.schedule, machine.stale = schedule, stale
@@ -218,6 +246,11 @@ class _Pair:
             machine.run(bind(self.translated, self.names[1], inputs, addresses), chosen)
         except Hazard as hazard:
             return memory, machine, hazard.at("launch", UNKNOWN, ()).finding
+        except WaitsForever as endless:
+            if self.sampled:
+                raise
+            what = f"does not end on inputs on which the source does: {endless.why}"
+            return memory, machine, Finding("endless", what, endless.op)
         return memory, machine, None
 
     def _relies_on_masked_lanes(self, inputs: Inputs, chosen: list[int], expected: Memory, reduction: int) -> bool:
@@ -247,7 +280,9 @@ class _Pair:
             if t.compared and t.not_finite > t.compared // 2:
                 self.notes.append(f"most of {t.name} is not finite, so the comparison says little")
         if memory.crossing:
-            self.notes.append(f"a program reads what another one stored in {memory.crossing[0]}: the order of programs matters")
+            self.notes.append(
+                f"a program reads what another one stored in {memory.crossing[0]}: the order of programs matters"
+            )
 
 
 def _new_races(source: Memory, translated: Memory) -> list[str]:

@@ -36,12 +36,15 @@ def _stage(path: str, spec: LaunchSpec, target: str, folders, hosts: bool, until
     from translator.source.load import load_side
 
     loaded = load_side(path, spec, folders, hosts)
-    text = lower_until(loaded.fn, spec, target, until, loaded.load_jit)
+    text = lower_until(loaded.fn, spec, target, until, loaded.load_jit, placed=until == "ttgir")
     return Stage(text, list(loaded.fn.arg_names), loaded.path)
 
 
-def lower_until(fn: Any, spec: LaunchSpec, target: str, until: str, load_jit=None) -> str:
-    """The printed module after stage `until` (`ttir`, `ttgir`), with locations. Raises: TranslationError."""
+def lower_until(fn: Any, spec: LaunchSpec, target: str, until: str, load_jit=None, placed: bool = False) -> str:
+    """The printed module after stage `until` (`ttir`, `ttgir`), with locations. Raises: TranslationError.
+
+    `placed`: with the place of each piece of shared memory, `allocation.offset`, as the compiler's next passes choose it.
+    """
     from triton._C.libtriton import ir
     from triton.compiler import ASTSource
     from triton.compiler.compiler import make_backend
@@ -74,7 +77,17 @@ def lower_until(fn: Any, spec: LaunchSpec, target: str, until: str, load_jit=Non
                 module = stage(module, metadata)
                 if name == until:
                     break
+            if placed:
+                _place_shared_memory(module, gpu.arch)
             return module.str()
         except Exception as error:  # whatever the compiler raises is its verdict on the code, reported as such
             diagnostic = compiler_diagnostic(error, fn, printed(), f"{spec.kernel} ({target}, {until})")
             raise TranslationError(diagnostic) from error
+
+
+def _place_shared_memory(module: Any, arch: str) -> None:
+    from triton._C.libtriton import amd, ir
+
+    manager = ir.pass_manager(module.context)
+    amd.passes.ttgpuir.add_allocate_shared_memory(manager, arch)
+    manager.run(module, "allocate_shared_memory")

@@ -94,6 +94,8 @@ def matmul_kernel(
         acc = cdna4.mfma(a, b, acc)
         a_ptr += BLOCK_K * stride_ak
         b_ptr += BLOCK_K * stride_bk
+    # The copies past the last tile must not land in LDS that the conversion below may use.
+    async_copy.wait_group(0)
     c = gl.convert_layout(acc.to(gl.float16), c_store)
 
     offs_cm = pid_m * BLOCK_M + gl.arange(0, BLOCK_M, gl.SliceLayout(1, c_store))

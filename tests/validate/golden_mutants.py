@@ -1,0 +1,288 @@
+"""Mutants of the goldens: every one that changes behaviour has to be found by the reference machine, at the right line.
+
+    python tests/validate/golden_mutants.py                          # all of them: about half an hour on two cores
+    python tests/validate/golden_mutants.py --fixtures matmul scan --targets gfx950 -j 2
+    python tests/validate/golden_mutants.py --sample 10              # one in ten
+
+`survivors.toml` lists those that are not found, with the reason. Mutants whose TTGIR is that of the original change nothing
+and are not counted, nor are those that do not compile.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import json
+import re
+import sys
+import tempfile
+import zlib
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(p) for p in (HERE, HERE.parent, HERE.parent.parent) if str(p) not in sys.path]
+
+import fixture_set  # noqa: E402
+from mutants import Mutant, mutants, reachable  # noqa: E402
+
+from translator.diagnostics import TranslationError  # noqa: E402
+from translator.lowering.worker import WorkerPool  # noqa: E402
+from translator.source.launch_spec import read_launches  # noqa: E402
+from translator.validate.result import ValidationResult  # noqa: E402
+from translator.validate.run import validate_pair  # noqa: E402
+from translator.validate.stages import Stage, source_stage, translated_stage  # noqa: E402
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+SURVIVORS = HERE / "survivors.toml"
+SLICE = 12  # mutants per job of a worker
+JOB_SECONDS = 600.0
+# Findings that belong to the access itself; all others show at an access that a mutant elsewhere made wrong.
+OWN_LINE = {"out-of-bounds", "buffer-offset", "wild-pointer", "misaligned"}
+ACCESS = re.compile(
+    r"load|store|copy|global_to_shared|shared_to_global|atomic|wait|arrive|index|convert_layout|sum|max|reduce|scan|init|barrier|async"
+)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """`status`: found, survives, same (TTGIR), refused (does not compile), misplaced (found, at a line that says nothing)."""
+
+    fixture: str
+    target: str
+    what: str
+    category: str
+    line: int
+    before: str
+    status: str
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Survivor:
+    """An entry of survivors.toml: which mutants it excuses and why. No targets: all."""
+
+    fixture: str
+    what: str
+    line: str
+    reason: str
+    targets: tuple[str, ...] = ()
+
+    def excuses(self, o: Outcome) -> bool:
+        return (self.fixture, self.what, self.line) == (o.fixture, o.what, o.before) and (
+            not self.targets or o.target in self.targets
+        )
+
+
+def listed() -> list[Survivor]:
+    entries = tomllib.loads(SURVIVORS.read_text()).get("survivor", [])
+    return [Survivor(**{**e, "targets": tuple(e.get("targets", ()))}) for e in entries]
+
+
+@functools.lru_cache(maxsize=64)
+def _source(fixture: str, index: int, target: str) -> tuple[Stage, object]:
+    folder = fixture_set.Fixture(fixture_set.ROOT / fixture)
+    spec = read_launches(str(folder.launches_file))[index]
+    return source_stage(str(folder.kernel_file), spec, target), spec
+
+
+LOCATION = re.compile(r" loc\((?:[^()]|\([^()]*\))*\)|^#loc.*$", re.M)
+
+
+def _bare(text: str) -> str:
+    return LOCATION.sub("", text)
+
+
+def run_slice(fixture: str, target: str, first: int, step: int, until: int) -> list[Outcome]:
+    """Outcomes of the mutants first, first + step, ... below `until` of one golden; runs in a worker."""
+    folder = fixture_set.Fixture(fixture_set.ROOT / fixture)
+    golden = folder.golden_file(target)
+    chosen = list(mutants(golden.read_text()))[first:until:step]
+    with tempfile.TemporaryDirectory() as temporary:
+        file = Path(temporary) / golden.name
+        originals: dict[int, str] = {}
+        return [_run(m, fixture, target, file, golden.read_text(), originals) for m in chosen]
+
+
+def _run(mutant: Mutant, fixture: str, target: str, file: Path, good: str, originals: dict[int, str]) -> Outcome:
+    folder = fixture_set.Fixture(fixture_set.ROOT / fixture)
+    status, detail = "same", ""
+    for index, launch in enumerate(folder.launches()):
+        if mutant.function not in reachable(good, launch["kernel"]):
+            continue
+        left, spec = _source(fixture, index, target)
+        if index not in originals:
+            file.write_text(good)
+            originals[index] = _bare(translated_stage(str(file), spec, target).text)
+        file.write_text(mutant.text)
+        try:
+            right = translated_stage(str(file), spec, target)
+        except TranslationError as error:
+            status, detail = "refused", str(error).splitlines()[0]
+            break
+        if _bare(right.text) == originals[index]:
+            continue
+        result = validate_pair(
+            left.text,
+            right.text,
+            spec,
+            source_names=left.names,
+            translated_names=right.names,
+            translated_file=right.file,
+        )
+        status, detail = _judge(mutant, result, file)
+        if status != "survives":
+            break
+    return Outcome(fixture, target, mutant.what, mutant.category, mutant.line, mutant.before, status, detail)
+
+
+def _judge(mutant: Mutant, result: ValidationResult, file: Path) -> tuple[str, str]:
+    if result.status not in ("hazard", "mismatch"):
+        return "survives", f"{result.status} {result.reason}".strip()
+    finding = result.hazards[0] if result.hazards else None
+    place = finding or result
+    return ("found" if right_line(mutant, finding, place.line, place.file == str(file)) else "misplaced"), result.reason
+
+
+def right_line(mutant: Mutant, finding, line: int, in_file: bool) -> bool:
+    """Is `line` the mutated one, or that of an access that the mutant makes wrong?
+
+    An access that leaves its buffer must be the mutated statement itself where that is an access with a mask; what is missing
+    altogether (a store, an arrival) has no line of its own.
+    """
+    if mutant.line <= line <= mutant.last:
+        return True
+    if finding is None and line == 0:
+        return mutant.category in ("store", "copy", "mask", "loop")
+    if not in_file:
+        return False
+    if finding is not None and finding.kind in OWN_LINE and mutant.category == "mask" and "mask=" in mutant.before:
+        return False
+    lines = mutant.text.splitlines()
+    # The text of the statement that stands there may go on over several lines, or have begun above.
+    return any(ACCESS.search(text) for text in lines[max(0, line - 3) : line + 2])
+
+
+def plan(
+    fixtures: list[str], targets: list[str], sample: int = 1, rotate: int = 0
+) -> list[tuple[str, str, int, int, int]]:
+    """Arguments of `run_slice`: all mutants, or one in `sample`. The first taken differs from golden to golden and with `rotate`."""
+    jobs = []
+    for name in fixtures:
+        for target in targets:
+            golden = fixture_set.Fixture(fixture_set.ROOT / name).golden_file(target)
+            count = sum(1 for _ in mutants(golden.read_text()))
+            start = (zlib.crc32(f"{name}/{target}".encode()) + rotate) % sample
+            jobs += [
+                (name, target, i, sample, min(i + SLICE * sample, count)) for i in range(start, count, SLICE * sample)
+            ]
+    return jobs
+
+
+def run(jobs: list[tuple], workers: int, progress=None) -> list[Outcome]:
+    """All outcomes. A worker that dies takes its slice with it: its mutants are run one by one."""
+    out: list[Outcome] = []
+    with WorkerPool(workers, timeout=JOB_SECONDS) as pool:
+        futures = [(job, pool.submit("golden_mutants:run_slice", *job)) for job in jobs]
+        for job, future in futures:
+            try:
+                out += future.result()
+            except TranslationError:
+                out += _one_by_one(pool, job)
+            if progress:
+                progress(job, out)
+    return out
+
+
+def _one_by_one(pool: WorkerPool, job: tuple) -> list[Outcome]:
+    name, target, first, step, until = job
+    every = list(mutants(fixture_set.Fixture(fixture_set.ROOT / name).golden_file(target).read_text()))
+    out = []
+    for i in range(first, until, step):
+        try:
+            out += pool.call("golden_mutants:run_slice", name, target, i, 1, i + 1)
+        except TranslationError as error:
+            m = every[i]
+            out.append(
+                Outcome(name, target, m.what, m.category, m.line, m.before, "refused", str(error).splitlines()[0])
+            )
+    return out
+
+
+@dataclass(frozen=True)
+class Score:
+    """What a run says. `share` is found / (found + surviving without excuse)."""
+
+    found: int
+    share: float
+    unexcused: tuple[Outcome, ...]
+    misplaced: tuple[Outcome, ...]
+    stale: tuple[Survivor, ...]
+    excused: int
+
+
+def score(outcomes: list[Outcome], survivors: list[Survivor], complete: bool) -> Score:
+    """`complete`: every mutant of the fixtures that the entries name was run, so an entry that excuses none is stale."""
+    lost = [o for o in outcomes if o.status == "survives"]
+    unexcused = tuple(o for o in lost if not any(s.excuses(o) for s in survivors))
+    found = [o for o in outcomes if o.status in ("found", "misplaced")]
+    stale = []
+    for entry in survivors:
+        mine = [o for o in outcomes if entry.excuses(o)]
+        if mine and not any(o.status == "survives" for o in mine) or complete and not mine:
+            stale.append(entry)
+    misplaced = tuple(o for o in found if o.status == "misplaced")
+    share = len(found) / max(1, len(found) + len(unexcused))
+    return Score(len(found), share, unexcused, misplaced, tuple(stale), len(lost) - len(unexcused))
+
+
+def table(outcomes: list[Outcome]) -> str:
+    """Counts per category and status."""
+    count = Counter((o.category, o.status) for o in outcomes)
+    statuses = ("found", "misplaced", "survives", "same", "refused")
+    lines = [f"{'':12s}" + "".join(f"{s:>11s}" for s in statuses)]
+    for category in sorted({c for c, _ in count}):
+        lines.append(f"{category:12s}" + "".join(f"{count[category, s]:11d}" for s in statuses))
+    lines.append(f"{'all':12s}" + "".join(f"{sum(count[c, s] for c in {c for c, _ in count}):11d}" for s in statuses))
+    return "\n".join(lines)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    names = [f.name for f in fixture_set.fixtures()]
+    parser.add_argument("--fixtures", nargs="+", default=names, choices=names)
+    parser.add_argument("--targets", nargs="+", default=list(fixture_set.TARGETS), choices=fixture_set.TARGETS)
+    parser.add_argument("--sample", type=int, default=1, help="run one mutant in N")
+    parser.add_argument("--rotate", type=int, default=0, help="which one in N")
+    parser.add_argument("-j", type=int, default=2)
+    parser.add_argument("--json", help="write all outcomes here")
+    options = parser.parse_args()
+    jobs = plan(options.fixtures, options.targets, options.sample, options.rotate)
+
+    def progress(job, out):
+        print(f"\r{job[0]}/{job[1]}: {len(out)} mutants", end="   ", file=sys.stderr, flush=True)
+
+    outcomes = run(jobs, options.j, progress)
+    if options.json:
+        Path(options.json).write_text(json.dumps([vars(o) for o in outcomes], indent=1) + "\n")
+    survivors = [s for s in listed() if s.fixture in options.fixtures]
+    whole = options.sample == 1 and set(options.targets) == set(fixture_set.TARGETS)
+    result = score(outcomes, survivors, whole)
+    print("\n" + table(outcomes))
+    for o in result.unexcused:
+        print(f"survives: {o.fixture}/{o.target}:{o.line}: {o.what}: {o.before}\n    {o.detail}")
+    for o in result.misplaced:
+        print(f"at the wrong line: {o.fixture}/{o.target}:{o.line}: {o.what}: {o.before}\n    {o.detail}")
+    for entry in result.stale:
+        print(f"stale entry of survivors.toml: {entry}")
+    print(f"{result.found} found, {result.excused} excused, {len(result.unexcused)} not: {100 * result.share:.2f} %")
+    return int(result.share < 0.98 or bool(result.stale))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
