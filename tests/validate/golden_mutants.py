@@ -16,6 +16,7 @@ import json
 import re
 import sys
 import tempfile
+import tomllib
 import zlib
 from collections import Counter
 from dataclasses import dataclass
@@ -33,11 +34,6 @@ from translator.source.launch_spec import read_launches  # noqa: E402
 from translator.validate.result import ValidationResult  # noqa: E402
 from translator.validate.run import validate_pair  # noqa: E402
 from translator.validate.stages import Stage, source_stage, translated_stage  # noqa: E402
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 SURVIVORS = HERE / "survivors.toml"
 SLICE = 12  # mutants per job of a worker

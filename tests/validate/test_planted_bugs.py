@@ -115,9 +115,15 @@ def test_planted_bug_is_found(tmp_path: Path, target: str, planted: Planted, buf
 
 PRODUCER_WAIT = "mbarrier.wait(empty.index(slot), ((k // NUM_BUFFERS) & 1) ^ 1)"
 CONSUMER_WAIT = "mbarrier.wait(ready.index(slot), (k // NUM_BUFFERS) & 1)"
+READS = """        a = a_smem.index(slot).load(a_operand)
+        b = b_smem.index(slot).load(b_operand)
+        acc = cdna5.wmma(a, b, acc)
+"""
+ARRIVAL = "        mbarrier.arrive(empty.index(slot))\n"
 WARP_SPECIALIZED = {
     "consumer-wait-deleted": Planted(CONSUMER_WAIT, "pass", ("lds-in-flight", "lds-uninitialised"), "a = a_smem"),
-    "producer-wait-deleted": Planted(PRODUCER_WAIT, "pass", ("lds-overwrite-in-flight", "mbarrier-underflow", "mismatch", "deadlock")),
+    "producer-wait-deleted": Planted(PRODUCER_WAIT, "pass", ("lds-overwrite-in-flight", "mbarrier-underflow", "mismatch", "deadlock", "lds-race")),
+    "arrival-before-the-reads": Planted(READS + ARRIVAL, ARRIVAL + READS, ("lds-race", "lds-in-flight", "lds-overwrite-in-flight")),
     "producer-waits-for-the-wrong-phase": Planted("& 1) ^ 1)", "& 1))", ("deadlock",)),
     "consumer-waits-for-the-wrong-phase": Planted(CONSUMER_WAIT, CONSUMER_WAIT.replace("& 1)", "& 1 ^ 1)"), ("lds-in-flight", "lds-uninitialised", "deadlock")),
     "arrival-deleted": Planted("mbarrier.arrive(empty.index(slot))", "pass", ("deadlock",), CONSUMER_WAIT),

@@ -56,13 +56,26 @@ def run_for(program: "Program", op: Op, env: dict):
     block = op.regions[0].blocks[0]
     trips = program.trips.setdefault(op.line, set())
     trips.add(min(max(0, -(-(bounds[1] - bounds[0]) // bounds[2])), 4))
+    pipelined = "triton.warp_pipeline.pipelined_for" in op.tail
+    if pipelined:
+        program.lds.stages.enter()
     for i in range(*bounds):
         env[variable] = convert(i)
         for name, value in zip(names, values):
             env[name] = value
         program.check_steps(op)
         _, values = program.run_block(block, env)
+    if pipelined:
+        program.lds.stages.leave()
     return values
+
+
+@handler("scf.execute_region")
+def run_execute_region(program: "Program", op: Op, env: dict):
+    if "triton.warp_pipeline.stage" in op.tail and program.lds.stages.inside:
+        program.lds.stages.now += 1
+        program.lds.barrier()
+    return program.run_region(op.regions[0], env)[1]
 
 
 @handler("scf.while")

@@ -128,6 +128,8 @@ class Program:
                     return "branch", branch_target(op, env)
                 return name, [env[o] for o in op.operands]
             self.steps += 1
+            if self.lds.partitions is not None:
+                self.lds.partitions.place = op.place
             try:
                 row = TABLE.get(name)
                 if row is not None:

@@ -16,6 +16,7 @@ import numpy as np
 from translator.validate.dtypes import held
 from translator.validate.hazards import Finding, Hazard
 from translator.validate.locations import Place
+from translator.validate.ordering import Partitions, Stages
 
 NEVER, VALID, FLYING = 0, 1, 2
 STATES = {NEVER: "never written", FLYING: "in flight"}
@@ -90,6 +91,7 @@ class Copy:
     finish: Callable[[], None] | None = None
     barrier: object = None
     idle: bool = False
+    landed: bool = False
 
 
 @dataclass
@@ -103,7 +105,7 @@ class Counter:
 class SharedMemory:
     """Allocations and copies of one program. `waits` holds, per wait op, its place, how often it ran, how many groups it
     landed, and how often anything was under way. `siblings` are the views of all
-    partitions of the program; `attached` are copies that an mbarrier covers instead of a wait."""
+    partitions of the program."""
 
     def __init__(self):
         self.epoch = 0
@@ -111,8 +113,10 @@ class SharedMemory:
         self.tensor_copies = Counter()
         self.waits: dict[int, list] = {}
         self.siblings: list[SharedMemory] = [self]
+        self.partitions: Partitions | None = None
+        self.me = 0
+        self.stages = Stages()
         self.latest: dict[tuple[str, Placed], Allocation] = {}
-        self.attached: list[Copy] = []
 
     def partition(self) -> "SharedMemory":
         """The same memory for another partition: its copies and its barrier intervals are its own."""
@@ -168,9 +172,18 @@ class SharedMemory:
         state = a.state[view.index]
         if (state != VALID).any():
             self._report_read(view, state)
+        self._ordered(view, writes=False)
         if relaxed:
             a.read_epoch[view.index] = self.epoch
         return a.data[view.index]
+
+    def _ordered(self, view: MemDesc, writes: bool) -> None:
+        """Raises: Hazard when another partition, or the other half of a warp pipeline, may touch the same elements meanwhile."""
+        for order in (self.stages if self.stages.inside else None, self.partitions):
+            if order is None:
+                continue
+            arguments = (view,) if order is self.stages else (self.me, view)
+            (order.write if writes else order.read)(*arguments)
 
     def _report_read(self, view: MemDesc, state: np.ndarray) -> None:
         a = view.allocation
@@ -189,6 +202,9 @@ class SharedMemory:
 
     def store(self, view: MemDesc, value: np.ndarray) -> None:
         self.check_overwrite(view, copying=False)
+        self._ordered(view, writes=True)
+        if self.stages.inside:
+            self.stages.note(view, "stored")
         a = view.allocation
         a.data[view.index] = value
         a.state[view.index] = VALID
@@ -226,8 +242,7 @@ class SharedMemory:
         for side in self.siblings:
             for counter in (side.async_copies, side.tensor_copies):
                 for group in (*counter.groups, counter.open):
-                    yield from group
-            yield from side.attached
+                    yield from (copy for copy in group if not copy.landed)
 
     # Asynchronous copies.
 
@@ -240,6 +255,7 @@ class SharedMemory:
                 copy.values = copy.values[copy.written]
                 copy.target = target
             self.check_overwrite(target, copying=True)
+            self._ordered(target, writes=True)
             target.allocation.state[target.index] = FLYING
         else:
             self.load(copy.target)
@@ -263,9 +279,13 @@ class SharedMemory:
         self.barrier()
 
     def land(self, copy: Copy) -> None:
-        for side in self.siblings:
-            side.attached = [other for other in side.attached if other is not copy]
+        if copy.landed:
+            return
+        copy.landed = True
         a = copy.target.allocation
+        if self.stages.inside:
+            # The wait stands before the stage that comes next.
+            self.stages.note(copy.target, "landed", self.stages.now + 1)
         if copy.values is not None:
             a.data[copy.target.index] = copy.values
             a.state[copy.target.index] = VALID

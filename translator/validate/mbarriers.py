@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from translator.validate.hazards import Hazard
 from translator.validate.lds import Copy, MemDesc
 from translator.validate.locations import Place
@@ -13,7 +15,8 @@ from translator.validate.locations import Place
 class Barrier:
     """`pending` arrivals until the phase flips. Copies that signal it are `ready` then, and land when somebody waits.
 
-    `made` is the barrier interval of the initialisation; the warps see it after the next workgroup barrier.
+    `made` is the barrier interval of the initialisation; the warps see it after the next workgroup barrier. `arrived` joins the
+    clocks of all arrivals so far, `released` those of the completed phases.
     """
 
     name: str
@@ -23,6 +26,8 @@ class Barrier:
     phase: int = 0
     copies: list[Copy] = field(default_factory=list)
     ready: list[Copy] = field(default_factory=list)
+    arrived: np.ndarray | None = None
+    released: np.ndarray | None = None
 
 
 class Barriers:
@@ -49,6 +54,15 @@ class Barriers:
         return barrier
 
     def init(self, view: MemDesc, count: int) -> None:
+        """Raises: Hazard for a count below 1, and for a barrier that is in use."""
+        if count < 1:
+            raise Hazard("mbarrier-count", f"{view.allocation.where(int(view.index.flat[0]))} expects {count} arrivals")
+        for index in view.index.reshape(-1):
+            old = self.table.get((id(view.allocation), int(index)))
+            if old is not None and (old.pending != old.count or old.copies or old.ready):
+                raise Hazard(
+                    "mbarrier-reinitialised", f"{old.name} is initialised again while a phase of it is under way"
+                )
         for index in view.index.reshape(-1):
             self.table[(id(view.allocation), int(index))] = self._new(view, int(index), count)
 
@@ -60,6 +74,12 @@ class Barriers:
         barrier = self._find(copy.barrier)
         barrier.copies.append(copy)
         self._arrived(barrier, self.warps)
+
+    def attach_all(self, view: MemDesc, copies: list[Copy], count: int) -> None:
+        """`count` arrivals when all of `copies` are done."""
+        barrier = self._find(view)
+        barrier.copies += copies
+        self._arrived(barrier, count)
 
     def arrive(self, view: MemDesc, count: int) -> int:
         barrier = self._find(view)
@@ -73,17 +93,26 @@ class Barriers:
                 "mbarrier-underflow", f"{count} arrivals at {barrier.name}, which expects {barrier.pending} more"
             )
         barrier.pending -= count
+        order = self.lds.partitions
+        if order is not None:
+            clock = order.released(self.me)
+            barrier.arrived = clock if barrier.arrived is None else np.maximum(barrier.arrived, clock)
         if self.scheduler:
             self.scheduler.moved(self.me)
         if barrier.pending == 0:
             barrier.pending = barrier.count
             barrier.phase ^= 1
+            barrier.released = barrier.arrived
             barrier.ready += barrier.copies
             barrier.copies = []
+        if self.scheduler:
+            self.scheduler.pause(self.me)
 
     def wait(self, view: MemDesc, phase: int, place: Place) -> None:
         """Until the barrier's phase differs from `phase`. Raises: Hazard on deadlock."""
         barrier = self._find(view)
+        if phase not in (0, 1):
+            raise Hazard("mbarrier-phase", f"waits for phase {phase} of {barrier.name}; a phase is 0 or 1")
         while barrier.phase == phase & 1:
             what = f"phase {phase & 1} of {barrier.name} ({barrier.pending} of {barrier.count} arrivals missing)"
             if self.scheduler is None or not self.scheduler.wait(self.me, f"{what} at line {place.line}"):
@@ -93,6 +122,8 @@ class Barriers:
         for copy in barrier.ready:
             self.lds.land(copy)
         barrier.ready = []
+        if self.lds.partitions is not None and barrier.released is not None:
+            self.lds.partitions.acquired(self.me, barrier.released)
         self.lds.barrier()
 
     def _others(self) -> str:

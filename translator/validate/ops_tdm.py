@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from translator.validate.hazards import NotRunnable
 from translator.validate.lds import NEVER, VALID, Copy
 from translator.validate.ops import row
 
@@ -40,10 +41,9 @@ def update_tensor_descriptor(machine, op, descriptor, *args):
 def _issue(machine, op, copy: Copy) -> None:
     lds = machine.lds
     lds.issue(copy, lds.tensor_copies)
-    if copy.barrier is None:
-        lds.commit(lds.tensor_copies)
-    else:
-        lds.attached.append(lds.tensor_copies.open.pop())
+    # One that signals a barrier counts like any other.
+    lds.commit(lds.tensor_copies)
+    if copy.barrier is not None:
         machine.barriers.attach(copy)
 
 
@@ -60,11 +60,31 @@ def _nothing(machine, op, view) -> None:
 @row("amdg.async_tdm_copy_global_to_local")
 def async_tdm_copy_global_to_local(machine, op, descriptor, view, *rest):
     barrier = _named(op, (descriptor, view, *rest), "barrier")
+    if barrier is not None and op.attribute("warp_used_hint") is not None:
+        raise NotRunnable(op.name, "a barrier together with warp_used_hint: which warps arrive is not documented")
     if not descriptor.enabled:
+        if barrier is not None:
+            raise NotRunnable(
+                op.name, "a barrier on a copy whose predicate is false: whether it arrives is not documented"
+            )
         return _nothing(machine, op, view)
+    _issue(machine, op, _copy_in(machine, op, descriptor, view, barrier))
+
+
+def _copy_in(machine, op, descriptor, view, barrier=None) -> Copy:
     address, inside = descriptor.tile((0,) * len(descriptor.bounds))
     values = machine.memory.load(address, inside, None, descriptor.element, address.shape).reshape(view.shape)
-    _issue(machine, op, Copy(op.place, op.name, view, values, barrier=barrier))
+    return Copy(op.place, op.name, view, values, barrier=barrier)
+
+
+@row("amdg.async_tdm_fused_copy_global_to_local")
+def async_tdm_fused_copy_global_to_local(machine, op, *args):
+    """Several copies that count as one operation."""
+    members = len(args) // 2
+    for descriptor, view in zip(args[:members], args[members:]):
+        if descriptor.enabled:
+            machine.lds.issue(_copy_in(machine, op, descriptor, view), machine.lds.tensor_copies)
+    machine.lds.commit(machine.lds.tensor_copies)
 
 
 @row("amdg.async_tdm_copy_local_to_global")
@@ -120,6 +140,14 @@ def arrive_barrier(machine, op, view):
     """One arrival per thread of the partition; the count on the op multiplies it."""
     count = int(op.body.split(",")[1].strip().split(" ")[0])
     return np.int32(machine.barriers.arrive(view, count * machine.threads))
+
+
+@row("amdg.async_copy_mbarrier_arrive")
+def async_copy_mbarrier_arrive(machine, op, view):
+    """One arrival per thread when the thread's asynchronous copies so far are done."""
+    lds = machine.lds
+    copies = [copy for group in (*lds.async_copies.groups, lds.async_copies.open) for copy in group]
+    machine.barriers.attach_all(view, copies, machine.threads)
 
 
 @row("amdg.wait_barrier")

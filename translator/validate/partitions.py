@@ -1,7 +1,8 @@
 """`ttg.warp_specialize`: the default region and the partitions run as coroutines on one shared memory.
 
 Each partition is a thread, but only the one that holds the turn runs; it gives the turn away where it waits for an mbarrier. The
-turn goes round in a fixed order, so a run is reproducible; `SCHEDULES` orders are tried by the validation. When every live
+turn goes round in a fixed order, so a run is reproducible; `SCHEDULES` orders are tried by the validation: each partition as far as it gets,
+first to last and last to first, and a change at every arrival. When every live
 partition waits and nothing can change, the program is deadlocked and the report says who waits for what.
 """
 
@@ -14,12 +15,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from translator.validate.hazards import Hazard, NotRunnable
+from translator.validate.ordering import Partitions
 from translator.validate.parse import VALUES, Op
 
 if TYPE_CHECKING:
     from translator.validate.engine import Program
 
-SCHEDULES = ("forward", "backward")
+SCHEDULES = ("forward", "backward", "alternating")
 
 
 class _Abandoned(BaseException):
@@ -29,9 +31,10 @@ class _Abandoned(BaseException):
 class Scheduler:
     """Hands one turn round between `count` partitions."""
 
-    def __init__(self, count: int, backward: bool):
+    def __init__(self, count: int, schedule: str):
         self.condition = threading.Condition()
-        self.order = list(range(count))[:: -1 if backward else 1]
+        self.order = list(range(count))[:: -1 if schedule == "backward" else 1]
+        self.alternating = schedule == "alternating"
         self.turn = self.order[0]
         self.waiting: dict[int, str] = {}
         self.done: set[int] = set()
@@ -73,6 +76,17 @@ class Scheduler:
             self._await(me)
             return True
 
+    def pause(self, me: int) -> None:
+        """After an arrival: where the schedule alternates, another partition goes on."""
+        if not self.alternating:
+            return
+        with self.condition:
+            following = self._next(me)
+            if following is not None:
+                self.turn = following
+                self.condition.notify_all()
+                self._await(me)
+
     def moved(self, me: int) -> None:
         """Something happened that another partition may wait for."""
         self.progress += 1
@@ -95,7 +109,8 @@ def run_partitions(program: "Program", op: Op, env: dict):
     """Run all regions to their ends; -> the values that the default region yields. Raises: Hazard, NotRunnable."""
     captures = [env[v] for v in VALUES.findall(op.text.split("attributes")[0])]
     regions = [r for r in op.regions if r.head.startswith(("default", "partition"))]
-    scheduler = Scheduler(len(regions), program.machine.schedule == "backward")
+    scheduler = Scheduler(len(regions), program.machine.schedule)
+    order = Partitions(len(regions))
     results: list = [None] * len(regions)
     sides = [program if i == 0 else program.partition(_warps(r.head, program.warps)) for i, r in enumerate(regions)]
 
@@ -105,6 +120,7 @@ def run_partitions(program: "Program", op: Op, env: dict):
         try:
             scheduler.start(me)
             side.take_turns(scheduler, me)
+            side.lds.partitions, side.lds.me = order, me
             inner = env if me == 0 else {name: value for (name, _), value in zip(region.blocks[0].arguments, captures)}
             with np.errstate(all="ignore"):
                 results[me] = side.run_region(region, inner)[1]
@@ -121,6 +137,7 @@ def run_partitions(program: "Program", op: Op, env: dict):
     for thread in threads:
         thread.join()
     program.take_turns(None, 0)
+    program.lds.partitions = None
     if scheduler.error is not None:
         raise scheduler.error
     return results[0] or ()
