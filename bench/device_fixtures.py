@@ -3,8 +3,10 @@
     python bench/device_fixtures.py build --out DIR [--targets gfx942,gfx950] [--only NAME] [-j 2]
     python bench/device_fixtures.py run DIR --json FILE [-j 8]
 
-`build` translates each launch of each fixture for each target and writes one bundle per pair; the hand-written pipelined
-matmuls of tests/validate/kernels come with planted synchronisation bugs. What is refused is listed by name in DIR/index.json.
+`build` translates each launch of each fixture for each target and writes one bundle per pair. Every pipelined one, and the
+hand-written matmuls of tests/validate/kernels, comes with copies that have one synchronisation bug each: every wait removed
+or weakened, every slot of a ring that a loop reads or fills exchanged for the next. What is refused is listed by name in
+DIR/index.json.
 `run` needs Python 3.10 and numpy only, runs each code object in a process of its own with a time limit, and keeps apart:
 numbers match, no hazard found, what this cannot show.
 """
@@ -27,7 +29,6 @@ PIPELINED = {  # hand-written kernel -> target
     "matmul_gfx1250": "gfx1250",
     "matmul_gfx1250_specialized": "gfx1250",
 }
-PLANTED = ("pipelined-", "matmul-fp16.")  # names of the cases that get planted bugs
 
 
 def build(out: Path, targets: list[str], only: str, jobs: int, planted: bool) -> int:
@@ -42,9 +43,12 @@ def build(out: Path, targets: list[str], only: str, jobs: int, planted: bool) ->
             if only not in case["name"]:
                 continue
             started = time.monotonic()
-            entry = _build_one(pool, out, case, planted and case["name"].startswith(PLANTED))
+            entry = _build_one(pool, out, case, planted)
             index[case["name"]] = entry
-            print(f"{case['name']}: {entry.get('refused') or entry['file']} ({time.monotonic() - started:.1f} s)", flush=True)
+            print(
+                f"{case['name']}: {entry.get('refused') or entry['file']} ({time.monotonic() - started:.1f} s)",
+                flush=True,
+            )
     (out / "index.json").write_text(json.dumps(dict(sorted(index.items())), indent=1) + "\n")
     size = sum(path.stat().st_size for path in out.glob("*.zip"))
     refused = sum("refused" in entry for entry in index.values())
@@ -58,16 +62,13 @@ def _read_index(out: Path) -> dict:
 
 
 def _fixture_cases(targets: list[str]):
-    from dataclasses import replace
+    from bench.launch_sets import fixture_units
 
-    from translator.source.launch_spec import read_launches
-
-    for folder in sorted(path.parent for path in (ROOT / "fixtures").glob("*/kernel.py")):
-        for spec in read_launches(str(folder / "launches.json")):
+    for unit in fixture_units():
+        for spec in unit.launches:
             for target in targets:
-                source = str(folder / "kernel.py")
                 name = f"{spec.id.replace('/', '-')}.{target}"
-                yield {"name": name, "spec": replace(spec, source=source), "source": source, "target": target, "output": ""}
+                yield {"name": name, "spec": spec, "source": unit.source, "target": target, "output": ""}
 
 
 def _pipelined_cases(targets: list[str]):
@@ -94,7 +95,9 @@ def _build_one(pool, out: Path, case: dict, planted: bool) -> dict:
         output = case["output"]
         if not output:
             request = TranslateRequest(source=case["source"], target=target, launches=(spec,))
-            result = pool.call("translator.translation:translate_kernel", request, what=f"translating {spec.id} for {target}")
+            result = pool.call(
+                "translator.translation:translate_kernel", request, what=f"translating {spec.id} for {target}"
+            )
             if not result.text:
                 found = [*result.diagnostics, *(d for outcome in result.outcomes for d in outcome.diagnostics)]
                 return entry | {"refused": "translation: " + "; ".join(d.message for d in found[:2])}
@@ -142,26 +145,43 @@ def run(folder: Path, destination: str, jobs: int, runs: int, limit: float) -> i
     for result in results:
         print(runner.show(result))
     print(json.dumps(report["summary"], indent=1))
-    return 0 if report["summary"]["ran"] == report["summary"]["numbers_match"] == report["summary"]["no_hazard_found"] else 1
+    return (
+        0
+        if report["summary"]["ran"] == report["summary"]["numbers_match"] == report["summary"]["no_hazard_found"]
+        else 1
+    )
 
 
 def summary(results: list[dict], refused: list[dict]) -> dict:
     """Counts, and by name what did not come out as it should."""
-    bugs = [(r["id"], c) for r in results for c in r["codes"] if c["planted"]]
-    sanitized, plain = ([(i, c) for i, c in bugs if bool(c["sanitizer"]) is flag] for flag in (True, False))
-    caught = [pair for pair in sanitized if pair[1]["messages"]]
+    sanitized, plain = _planted(results, sanitized=True), _planted(results, sanitized=False)
+    by_sanitizer = {bug for bug, code in sanitized.items() if code["messages"]}
+    by_numbers = {bug for bug, code in plain.items() if "failed" in code or code["matched"] < code["runs"]}
     return {
         "pairs": len(results) + len(refused),
         "ran": len(results),
         "refused": len(refused),
         "numbers_match": sum(r["numbers"].startswith("match") for r in results),
         "no_hazard_found": sum(r["hazards"] == "none found" for r in results),
-        "numbers_differ": [f"{r['id']} {r['target']}: {r['numbers']}" for r in results if not r["numbers"].startswith("match")],
+        "numbers_differ": [
+            f"{r['id']} {r['target']}: {r['numbers']}" for r in results if not r["numbers"].startswith("match")
+        ],
         "hazards_found": [f"{r['id']} {r['target']}: {r['hazards']}" for r in results if r["hazards"] != "none found"],
         "planted_bugs": len(sanitized),
-        "caught_by_sanitizer": len(caught),
-        "missed_by_sanitizer": [f"{i}: {c['planted']}" for i, c in sanitized if not c["messages"]],
-        "caught_by_numbers": sum("failed" in c or c["matched"] < c["runs"] for _, c in plain),
+        "caught_by_sanitizer": len(by_sanitizer),
+        "missed_by_sanitizer": [bug for bug in sanitized if bug not in by_sanitizer],
+        "caught_by_numbers": len(by_numbers),
+        "missed_by_both": [bug for bug in sanitized if bug not in by_sanitizer | by_numbers],
+    }
+
+
+def _planted(results: list[dict], sanitized: bool) -> dict[str, dict]:
+    """The runs of planted bugs by name: with the sanitizer, or those whose numbers count."""
+    return {
+        f"{r['id']} {r['target']}: {code['planted']}": code
+        for r in results
+        for code in r["codes"]
+        if code["planted"] and bool(code["sanitizer"]) is sanitized
     }
 
 

@@ -15,6 +15,7 @@ import importlib.metadata
 import json
 import os
 import platform
+import resource
 import shlex
 import statistics
 import subprocess
@@ -40,6 +41,7 @@ MEDIAN_LIMIT, TAIL_LIMIT = 0.3, 2.0  # seconds per kernel and target
 class Run:
     """One tool over everything with so many jobs. Times in seconds, of what was translated; memory in MiB of all processes.
 
+    mean_cpu: of all processes, starting included, per translation asked for; it does not depend on what else the machine does.
     first_third, last_third: the peak during those parts of the run; memory that grows with the number of kernels shows there.
     """
 
@@ -51,27 +53,26 @@ class Run:
     p95: float
     longest: float
     wall: float
+    mean_cpu: float
     peak_mib: int
     first_third_mib: int
     last_third_mib: int
 
 
-def summarize(tool: str, jobs: int, rows: list[dict], wall: float, memory: MemoryUse) -> Run:
-    """rows: one per launch and target, with `seconds`, None where nothing was translated."""
+def summarize(tool: str, jobs: int, rows: list[dict], wall: float, cpu: float, memory: MemoryUse) -> Run:
+    """rows: one per launch and target, with `seconds`, None where nothing was translated. wall, cpu: of the whole run."""
     times = sorted(row["seconds"] for row in rows if row["seconds"] is not None)
     median = statistics.median(times) if times else 0.0
     parts = (memory.peak_mib(), memory.peak_mib(0, 1 / 3), memory.peak_mib(2 / 3, 1))
-    return Run(
-        tool,
-        jobs,
-        len(rows),
-        len(times),
-        round(median, 3),
-        nearest_rank(times, 0.95),
-        nearest_rank(times, 1.0),
-        round(wall, 1),
-        *parts,
-    )
+    tail = (nearest_rank(times, 0.95), nearest_rank(times, 1.0))
+    mean_cpu = round(cpu / len(rows), 3) if rows else 0.0
+    return Run(tool, jobs, len(rows), len(times), round(median, 3), *tail, round(wall, 1), mean_cpu, *parts)
+
+
+def children_cpu() -> float:
+    """CPU seconds of all processes below this one that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def nearest_rank(ordered: list[float], part: float) -> float:
@@ -99,7 +100,7 @@ def run_gluonize(
         [str(ROOT), *(path for unit in units for path in unit.search_path if not unit.source.endswith(".py"))]
     )
     given = [*paths, *filter(None, [os.environ.get("PYTHONPATH")])]
-    started = time.monotonic()
+    started, cpu = time.monotonic(), children_cpu()
     with subprocess.Popen(
         [*command, "--json", str(results)],
         env=os.environ | {"PYTHONPATH": os.pathsep.join(given)},
@@ -107,7 +108,7 @@ def run_gluonize(
     ) as process:
         with watched_memory(process.pid) as memory:
             process.wait()
-    wall = time.monotonic() - started
+    wall, cpu = time.monotonic() - started, children_cpu() - cpu
     rows = [
         {
             "id": entry["id"],
@@ -117,12 +118,12 @@ def run_gluonize(
         }
         for entry in json.loads(results.read_text())["results"]
     ]
-    return rows, summarize("gluonize", jobs, rows, wall, memory)
+    return rows, summarize("gluonize", jobs, rows, wall, cpu, memory)
 
 
 def run_upstream(units: list[Unit], targets: tuple[str, ...], jobs: int, timeout: float) -> tuple[list[dict], Run]:
     """Upstream's translator over the same, in child processes that stay."""
-    started, rows = time.monotonic(), []
+    started, cpu, rows = time.monotonic(), children_cpu(), []
     with WorkerPool(jobs, timeout=timeout) as pool, watched_memory(os.getpid(), with_root=False) as memory:
         pending = [
             (
@@ -143,7 +144,7 @@ def run_upstream(units: list[Unit], targets: tuple[str, ...], jobs: int, timeout
             except InternalError as error:
                 row["why"] = str(error).strip().splitlines()[-1]
             rows.append(row)
-    return rows, summarize("upstream", jobs, rows, time.monotonic() - started, memory)
+    return rows, summarize("upstream", jobs, rows, time.monotonic() - started, children_cpu() - cpu, memory)
 
 
 def timed_upstream(source: str, spec: LaunchSpec, target: str, search_path: tuple[str, ...]) -> float:
@@ -176,7 +177,17 @@ def markdown(report: dict) -> str:
     for run in report["runs"]:
         cells = [run["tool"], run["jobs"], f"{run['translated']} of {run['asked']}"]
         cells += [
-            run[name] for name in ("median", "p95", "longest", "wall", "peak_mib", "first_third_mib", "last_third_mib")
+            run[name]
+            for name in (
+                "median",
+                "p95",
+                "longest",
+                "wall",
+                "mean_cpu",
+                "peak_mib",
+                "first_third_mib",
+                "last_third_mib",
+            )
         ]
         lines.append("| " + " | ".join(map(str, cells)) + " |")
     about = (

@@ -22,8 +22,8 @@ def test_nearest_rank():
 
 def test_only_what_was_translated_counts():
     rows = [{"seconds": 0.1}, {"seconds": None}, {"seconds": 0.3}, {"seconds": 0.2}]
-    run = summarize("gluonize", 2, rows, 1.0, MemoryUse())
-    assert (run.asked, run.translated, run.median, run.longest) == (4, 3, 0.2, 0.3)
+    run = summarize("gluonize", 2, rows, 1.0, 0.8, MemoryUse())
+    assert (run.asked, run.translated, run.median, run.longest, run.mean_cpu) == (4, 3, 0.2, 0.3, 0.2)
 
 
 def test_memory_of_the_parts_of_a_run():
@@ -58,6 +58,7 @@ def test_a_small_run(tmp_path):
     assert (
         (gluonize["asked"], gluonize["translated"]) == (2, 2) and gluonize["median"] > 0 and gluonize["peak_mib"] > 50
     )
+    assert gluonize["mean_cpu"] > 0 and upstream["mean_cpu"] > 0
     assert (upstream["asked"], upstream["translated"]) == (2, 1), "upstream does not know gfx1100"
     assert "gfx1100" in next(row["why"] for row in report["rows"] if row["tool"] == "upstream" and row["why"])
     assert "| gluonize | 1 | 2 of 2 |" in (tmp_path / "speed.md").read_text()

@@ -11,9 +11,16 @@ from translator.device.module_text import VALUE, without_locations
 
 WAIT = re.compile(rf"^\s*({VALUE}) = (ttg\.async_wait|amdg\.async_tdm_wait)\b.*num = (\d+)")
 
+INDEX = re.compile(
+    rf"^(?P<indent>\s*)(?P<result>{VALUE}) = ttg\.memdesc_index {VALUE}\[(?P<index>{VALUE})\] "
+    r": !ttg\.memdesc<(?P<slots>\d+)x(?!1xi64)"
+)
+VIEW = re.compile(rf"^\s*({VALUE}) = ttg\.memdesc_(?:trans|subslice|reshape|reinterpret)\b")
+COPY = re.compile(r"\b(?:ttg\.async_copy_global_to_local|amdg\.buffer_load_to_local|amdg\.async_tdm_copy_global_to_local)\b")
+
 
 def planted_bugs(ttgir: str) -> dict[str, str]:
-    """Name of the bug -> module with it. Empty for a kernel without asynchronous copies."""
+    """Name of the bug -> module with it. Empty for a kernel without asynchronous copies and rings in LDS."""
     lines = without_locations(ttgir).splitlines()
     out: dict[str, str] = {}
     waits = [i for i, line in enumerate(lines) if WAIT.match(line) and _is_needed(lines, i)]
@@ -28,15 +35,19 @@ def planted_bugs(ttgir: str) -> dict[str, str]:
         for i in reversed(waits):
             kept = _without(kept, i, WAIT.match(kept[i]).group(1))
         out["all waits removed"] = _text(kept)
-    out |= _wrong_slot(lines)
+    out |= _wrong_slots(lines)
     out |= _barriers(lines)
     return out
 
 
 def _is_needed(lines: list[str], at: int) -> bool:
     """Whether LDS is read after the wait: later on, or in the same loop. A last wait that only drains is no bug to drop."""
-    in_loop = _indent(lines[at]) > min(_indent(line) for line in lines if "tt.return" in line)
-    return in_loop or any("ttg.local_load " in line for line in lines[at:])
+    return _in_loop(lines, at) or any("ttg.local_load " in line for line in lines[at:])
+
+
+def _in_loop(lines: list[str], at: int) -> bool:
+    """Whether a line is deeper than the body of its function."""
+    return _indent(lines[at]) > min(_indent(line) for line in lines if "tt.return" in line)
 
 
 def _indent(line: str) -> int:
@@ -62,28 +73,46 @@ def _without(lines: list[str], at: int, result: str) -> list[str]:
     return [token.sub("", line) for i, line in enumerate(lines) if i != at]
 
 
-def _wrong_slot(lines: list[str]) -> dict[str, str]:
-    """The loop reads the slot next to the right one: the first `memdesc_index` that a `local_load` in a loop reads."""
-    depth_of_loop = False
+def _wrong_slots(lines: list[str]) -> dict[str, str]:
+    """In loops, each read from a ring and each copy into one takes the slot next to the right one."""
+    out: dict[str, str] = {}
+    reads = copies = 0
     for i, line in enumerate(lines):
-        depth_of_loop |= "scf.for" in line
-        found = re.match(rf"^(\s*)({VALUE}) = ttg\.memdesc_index ({VALUE})\[({VALUE})\] : !ttg\.memdesc<(\d+)x", line)
-        if not depth_of_loop or not found or "i64" in line or int(found.group(5)) < 2:
+        found = INDEX.match(line)
+        if not found or not _in_loop(lines, i) or int(found.group("slots")) < 2:
             continue
-        indent, result, _, index, slots = found.groups()
-        if not any(f"ttg.local_load {result} " in later for later in lines[i:]):
-            continue
-        if index.startswith("%c") and index[2:3].isdigit():
-            continue
-        new = [
-            f"{indent}%planted_one = arith.constant 1 : i32",
-            f"{indent}%planted_slots = arith.constant {slots} : i32",
-            f"{indent}%planted_next = arith.addi {index}, %planted_one : i32",
-            f"{indent}%planted_slot = arith.remsi %planted_next, %planted_slots : i32",
-            line.replace(f"[{index}]", "[%planted_slot]", 1),
-        ]
-        return {"reads the wrong slot": _text([*lines[:i], *new, *lines[i + 1 :]])}
-    return {}
+        uses = _uses(lines, i, found.group("result"))
+        if any("ttg.local_load " in use for use in uses):
+            out[f"read {reads} takes the wrong slot"] = _next_slot(lines, i, found)
+            reads += 1
+        if any(COPY.search(use) for use in uses):
+            out[f"copy {copies} goes into the wrong slot"] = _next_slot(lines, i, found)
+            copies += 1
+    return out
+
+
+def _next_slot(lines: list[str], at: int, found: re.Match) -> str:
+    indent, index = found.group("indent"), found.group("index")
+    new = [
+        f"{indent}%planted_one = arith.constant 1 : i32",
+        f"{indent}%planted_slots = arith.constant {found.group('slots')} : i32",
+        f"{indent}%planted_next = arith.addi {index}, %planted_one : i32",
+        f"{indent}%planted_slot = arith.remsi %planted_next, %planted_slots : i32",
+        lines[at].replace(f"[{index}]", "[%planted_slot]", 1),
+    ]
+    return _text([*lines[:at], *new, *lines[at + 1 :]])
+
+
+def _uses(lines: list[str], at: int, result: str) -> list[str]:
+    """The lines after `at` that mention a value or a view of it."""
+    names, out = {result}, []
+    for line in lines[at + 1 :]:
+        mentioned = set(re.findall(VALUE, line.partition(" = ")[2] or line))
+        if names & mentioned:
+            out.append(line)
+            if view := VIEW.match(line):
+                names.add(view.group(1))
+    return out
 
 
 def _barriers(lines: list[str]) -> dict[str, str]:
