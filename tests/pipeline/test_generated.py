@@ -19,26 +19,36 @@ from translator.validate.run import validate_pair  # noqa: E402
 from translator.validate.stages import translated_stage  # noqa: E402
 
 CONFIGURATIONS = [("gfx950", 2), ("gfx950", 3), ("gfx942", 1), ("gfx942", 2), ("gfx1250", 2), ("gfx1201", 1)]
+CONFIGURATIONS += [("tensor", 2), ("tensor", 3)]
 BLOCK_K = 64
 
 
 @functools.lru_cache(maxsize=None)
 def translation(target: str) -> str:
-    result = translate_kernel(TranslateRequest(str(KERNELS / "matmul.py"), target, launches=(matmul_launch(),)))
+    """The matmul for `target`; `tensor` is the one whose tiles the tensor data mover of gfx1250 fetches."""
+    result = translate_kernel(TranslateRequest(str(kernel(target)), arch(target), launches=(matmul_launch(),)))
     assert result.text is not None
     return result.text
+
+
+def kernel(target: str) -> Path:
+    return KERNELS / ("matmul_masked.py" if target == "tensor" else "matmul.py")
+
+
+def arch(target: str) -> str:
+    return "gfx1250" if target == "tensor" else target
 
 
 def run(text: str, target: str, buffers: int, folder: Path) -> dict[int, str]:
     """Status by trip count, for 0 to twice the number of buffers; the last tile is partial."""
     file = folder / "translated.py"
     file.write_text(text)
-    compiled = translated_stage(str(file), matmul_launch(buffers=buffers), target)
+    compiled = translated_stage(str(file), matmul_launch(buffers=buffers), arch(target))
     out = {}
     for trips in range(2 * buffers + 1):
         size = (32, 16, max(0, BLOCK_K * trips - 16))
         spec = matmul_launch(*size, buffers)
-        left = source(KERNELS / "matmul.py", target, *size)
+        left = source(kernel(target), arch(target), *size)
         result = validate_pair(
             left.text,
             compiled.text,
@@ -74,7 +84,19 @@ REGISTERS = {
     "loads the wrong tile": ("k_ahead = k + NUM_BUFFERS", "k_ahead = k + NUM_BUFFERS + 1"),
     "prologue one tile short": ("gl.static_range(NUM_BUFFERS)", "gl.static_range(NUM_BUFFERS - 1)"),
 }
+TENSOR = {
+    "waits for one tile too few": ("async_wait((NUM_BUFFERS - 2) * 2)", "async_wait((NUM_BUFFERS - 1) * 2)"),
+    "waits for one operation too few": ("async_wait((NUM_BUFFERS - 2) * 2)", "async_wait((NUM_BUFFERS - 2) * 2 + 1)"),
+    "does not wait": ("tdm.async_wait((NUM_BUFFERS - 2) * 2)", "pass"),
+    "reads the next slot": ("slot = k % NUM_BUFFERS", "slot = (k + 1) % NUM_BUFFERS"),
+    "copies into the slot being read": ("gl.where(slot == 0, NUM_BUFFERS - 1, slot - 1)", "slot"),
+    "copies the wrong tile": ("k_ahead = k + NUM_BUFFERS - 1", "k_ahead = k + NUM_BUFFERS"),
+    "prologue one tile short": ("gl.static_range(NUM_BUFFERS - 1)", "gl.static_range(NUM_BUFFERS - 2)"),
+    "rows start elsewhere": ("add_offsets=[pid_m * BLOCK_M, 0]", "add_offsets=[pid_m * BLOCK_M + 1, 0]"),
+    "clips columns elsewhere": ("shape=[M, K]", "shape=[M, K + 1]"),
+}
 PLANTED = [("gfx950", n, what, *COPIES[what]) for what in COPIES for n in (2, 3)]
+PLANTED += [("tensor", n, what, *TENSOR[what]) for what in TENSOR for n in (2, 3)]
 PLANTED += [("gfx942", 2, what, *REGISTERS[what]) for what in REGISTERS]
 
 

@@ -220,3 +220,43 @@ def test_the_plan_can_be_read(tmp_path: Path):
     assert "`for k` pipelined, copies, 2 buffers" in text
     assert "a (64, 64) -> LDS, tail masked by the load itself" in text
     assert "steady state: wait for all but 0 groups, copy tile i + 1, read tile i from slot i % 2" in text
+
+
+MASKED = POINTERS.replace("offs_k[None, :] <", "(offs_m[:, None] < M) & (offs_k[None, :] <").replace(
+    "K - k * BLOCK, other=0.0)\n        b", "K - k * BLOCK), other=0.0)\n        b"
+)
+
+
+def test_tiles_with_their_bounds_as_mask_go_through_the_data_mover(tmp_path: Path):
+    (plan,) = plans(MASKED, tmp_path, "gfx1250")
+    a, b = (load.tile for load in plan.loads)
+    assert [axis.limit is None for axis in a.axes] == [False, False]
+    assert [axis.limit is None for axis in b.axes] == [False, True]  # nothing masks its columns
+    assert [[c for c in axis.moving.values()] for axis in a.axes] == [[], [64]] and a.order == (0, 1)
+    assert plan.producer == () and plan.not_tiles == ()
+    assert (plan.schedule.grouped, plan.schedule.tensor_loads) == (False, 2)
+
+
+def test_a_transposed_tile_keeps_its_contiguous_dimension_last(tmp_path: Path):
+    body = MASKED.replace("b = tl.load(q,", "b = tl.load(r,").replace("q += BLOCK * N", "r += BLOCK")
+    (plan,) = plans("    r = b_ptr + offs_k[:, None] + offs_n[None, :] * K\n" + body, tmp_path, "gfx1250")
+    assert plan.loads[1].tile.order == (1, 0)
+
+
+NOT_TILES = {
+    "is not a sum of an arange": MASKED.replace("offs_m[:, None] < M", "offs_m[:, None] % 7 < M"),
+    "moves in another way than its mask": MASKED.replace("p += BLOCK", "p += BLOCK // 2"),
+    "is no bound of one dimension": MASKED.replace("offs_m[:, None] < M", "offs_m[:, None] < offs_k[None, :]"),
+    "its mask has": MASKED.replace("offs_m[:, None] < M", "offs_m[:, None] <= M"),
+    "no dimension is known to be contiguous": MASKED.replace(
+        "a = tl.load(p,", "a = tl.load(a_ptr + offs_m[:, None] * K + (k * BLOCK + offs_k)[None, :] * 2,"
+    ),
+    "two bounds": MASKED.replace("(offs_m[:, None] < M)", "(offs_m[:, None] < M) & (offs_m[:, None] < N)"),
+}
+
+
+@pytest.mark.parametrize("reason", NOT_TILES)
+def test_what_is_no_tile_says_why(reason: str, tmp_path: Path):
+    (plan,) = plans(NOT_TILES[reason], tmp_path, "gfx1250")
+    assert plan.loads[0].tile is None
+    assert any(reason in why for _, why in plan.not_tiles)

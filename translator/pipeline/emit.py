@@ -16,7 +16,6 @@ from translator.frontend.trace import TensorFact
 from translator.pipeline.loop import PipelinedLoop, Ring, async_module, permuted_read
 from translator.pipeline.plan import NotPipelined
 from translator.pipeline.prepare import fresh, prepare
-from translator.pipeline.tensor_tiles import DescriptorTile
 from translator.rewrite import calls, descriptors, dots, pointers, tdm
 from translator.rewrite.splice import operand, replace_spans
 from translator.rewrite.webs import Web
@@ -113,11 +112,6 @@ def _allocate(rw: "FunctionRewriter", loop: PipelinedLoop, ring: Ring) -> str:
     rw.names.suggest(staged.shared, f"{ring.load.name}_shared", 1, ring.load.line)
     shape = ", ".join([loop.buffers, *map(str, staged.shape)])
     dtype = f"gl.{dots.DTYPE.get(rw.tensor(ring.load.call).dtype, rw.tensor(ring.load.call).dtype)}"
-    tile = ring.load.tile
-    if isinstance(tile, DescriptorTile):
-        owner = rw.emit(tile.owner)
-        shape = f"[{loop.buffers}] + {owner}.block_shape"
-        return f"{ring.smem} = gl.allocate_shared_memory({owner}.dtype, {shape}, {owner}.layout)"
     pointer = calls.bind(rw, ring.fetch, calls.callee_of(rw, ring.fetch)).get("pointer")
     if pointer is not None and not rw.path and (access := pointers.access_of(rw, pointer, staged.source)) is not None:
         # Element types that differ between launches then make no difference to the text.
@@ -126,6 +120,7 @@ def _allocate(rw: "FunctionRewriter", loop: PipelinedLoop, ring: Ring) -> str:
 
 
 def _rename(loop: PipelinedLoop, index: str) -> None:
+    loop.at = index
     for name in loop.index_names:
         name.id = index
 
@@ -255,6 +250,8 @@ def emit_loop(rw: "FunctionRewriter", s: ast.For) -> bool:
     slots = f"{plan.schedule.buffers} LDS buffer{'s' if plan.schedule.buffers > 1 else ''}"
     tiles = ", ".join(f"`{load.name}`" for load in plan.loads)
     rw.record.choose(f"`for {plan.index}` is software-pipelined: {tiles} by {how} {ahead}, {slots} each")
+    for line, reason in plan.not_tiles:
+        rw.record.choose(f"the load in line {line} is not one for the tensor data mover: {reason}")
     rw.record.non_negative |= plan.assumed | loop.assumed
     rw.loops = (*rw.loops, s)
     rw.block(s.body)
@@ -269,7 +266,7 @@ def emit_loop(rw: "FunctionRewriter", s: ast.For) -> bool:
     rw.edits.append((before, before, _block([*gap, *_prologue(rw, loop), ""], outer)))
     after = _tail_lines(rw, loop, inner) + [outer + line for line in _after_lines(rw, loop)]
     if after:
-        end = rw.source.offset(s.end_lineno, 0) + len(rw.source.lines[s.end_lineno - 1].rstrip("\n"))
+        end = rw.source.line_end(s)
         rw.edits.append((end, end, "".join("\n" + line for line in after)))
     return True
 
@@ -329,10 +326,10 @@ def _moves(rw: "FunctionRewriter", s: ast.AugAssign, web: Web) -> list[str]:
 
 def _prologue(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
     plan = loop.plan
-    lines = [_allocate(rw, loop, ring) for ring in loop.rings]
+    lines = []
     for ring in loop.rings:
-        if ring.load.tile is not None:
-            lines += ring.load.tile.before(rw, loop, ring)
+        tile = ring.load.tile
+        lines += tile.before(rw, loop, ring) if tile is not None else [_allocate(rw, loop, ring)]
     tiles = f"{loop.buffers} - 1" if loop.copies else loop.buffers
     what = "copied" if loop.copies else "loaded"
     tail = " Tiles past the end are masked out and still counted." if loop.copies else ""

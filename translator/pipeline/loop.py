@@ -17,13 +17,14 @@ if TYPE_CHECKING:
 @dataclass
 class Ring:
     """The LDS buffers of one load. fetch: the load for a tile ahead; next: the name of a tile held in registers; tiles:
-    that of the descriptor whose tiles are copied."""
+    that of the descriptor whose tiles are copied; desc: that of the descriptor it is made from."""
 
     load: PipelinedLoad
     smem: str
     fetch: ast.Call
     next: str
     tiles: str = ""
+    desc: str = ""
 
 
 @dataclass
@@ -42,6 +43,7 @@ class PipelinedLoop:
     ahead_of: dict[ast.stmt, ast.stmt] = field(default_factory=dict)  # statement -> its copy for tiles ahead
     rings: list[Ring] = field(default_factory=list)
     assumed: set[str] = field(default_factory=set)  # parameters that must not be negative
+    at: str = ""  # the index of the tile that is being fetched
 
     @property
     def copies(self) -> bool:
@@ -55,8 +57,13 @@ class Read:
     loop: PipelinedLoop
     ring: Ring
 
-    def slot(self) -> str:
-        return f"{self.ring.smem}.index({self.loop.slot})"
+    def slot(self, order: tuple[int, ...] = ()) -> str:
+        """The tile where it lies in LDS, its dimensions permuted by `order`."""
+        text = f"{self.ring.smem}.index({self.loop.slot})"
+        tile = self.ring.load.tile
+        if tile is not None:
+            order = tuple(tile.permutation[d] for d in order or range(len(tile.permutation)))
+        return text if order == tuple(range(len(order))) else f"{text}.permute({list(order)})"
 
     def text(self, rw: "FunctionRewriter", layout: Layout, tile: str = "") -> str:
         """The tile in `layout`; `tile`: an expression for it in LDS, by default its slot."""
@@ -85,7 +92,7 @@ def permuted_read(rw: "FunctionRewriter", data: ast.expr, order: tuple[int, ...]
         read = rw.staged[data]
     else:
         return None
-    return read.text(rw, layout, f"{tile or read.slot()}.permute({list(order)})")
+    return read.text(rw, layout, f"{tile}.permute({list(order)})" if tile else read.slot(order))
 
 
 def async_module(rw: "FunctionRewriter") -> str:

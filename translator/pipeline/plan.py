@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.memory.staging import Staged
+from translator.pipeline.loop_range import int_of, loop_bounds
 from translator.pipeline.schedule import Schedule, copy_schedule, register_schedule
+from translator.pipeline.strided_tiles import NotATile, StridedTile, strided_tile
 from translator.pipeline.tensor_tiles import DescriptorTile
 from translator.pipeline.tail import TailProof, is_index
 from translator.rewrite import calls, descriptors, tdm
@@ -47,7 +49,7 @@ class PipelinedLoad:
     staged: Staged
     covered: bool
     shrinking: bool
-    tile: DescriptorTile | None = None  # how the tensor data mover fetches it; None: another way
+    tile: DescriptorTile | StridedTile | None = None  # how the tensor data mover fetches it; None: another way
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,8 @@ class PipelinePlan:
 
     producer: statements of the body that addresses and masks need, run ahead; shared: the producer's variables that
     the consumer computes for itself as well; carried: those that move from tile to tile; rolled_back: those of them
-    that are used after the loop and have to be moved back by the tiles that were fetched ahead.
+    that are used after the loop and have to be moved back by the tiles that were fetched ahead; not_tiles: lines of loads
+    that a tensor data mover does not fetch, with the reason.
     """
 
     loop: ast.For
@@ -73,6 +76,7 @@ class PipelinePlan:
     carried: tuple[Web, ...]
     rolled_back: tuple[ast.AugAssign, ...]
     assumed: frozenset[str]
+    not_tiles: tuple[tuple[int, str], ...] = ()
 
     def __str__(self) -> str:
         s = self.schedule
@@ -134,7 +138,7 @@ def plan_loop(rw: "FunctionRewriter", loop: ast.For) -> PipelinePlan | NotPipeli
     if not found:
         return no("Triton stages no load of its body through LDS")
     wanted = True
-    bounds = _bounds(rw, loop)
+    bounds = loop_bounds(rw, loop)
     if bounds is None or not isinstance(loop.target, ast.Name) or loop.orelse:
         return no("it is not a loop over a range")
     low, high, step = bounds
@@ -149,8 +153,10 @@ def plan_loop(rw: "FunctionRewriter", loop: ast.For) -> PipelinePlan | NotPipeli
     if any(d.name == index and loop in d.in_loop and d.node is not loop for w in rw.webs.all for d in w.definitions):
         return no("its index is assigned in the body too")
 
+    tiles, not_tiles = _strided_tiles(rw, loop, bounds, found)
     # The producer: everything in the body that the loads' arguments depend on.
-    arguments = [a for c in found for a in [*c.args, *(k.value for k in c.keywords)]]
+    plain = [c for c in found if c not in tiles]
+    arguments = [a for c in plain for a in [*c.args, *(k.value for k in c.keywords)]]
     needed = {w.index for a in arguments for w in _used(rw, a)}
     producer: list[ast.stmt] = []
     grew = True
@@ -164,7 +170,7 @@ def plan_loop(rw: "FunctionRewriter", loop: ast.For) -> PipelinePlan | NotPipeli
                 return no(f"an address depends on the statement in line {atom.lineno}")
             if loads_in(rw, atom):
                 return no(f"an address depends on the load in line {atom.lineno}")
-            if not _pure(rw, atom.value):
+            if not is_pure(rw, atom.value):
                 return no(f"an address depends on memory or a function in line {atom.lineno}")
             producer.append(atom)
             needed |= {w.index for w in _used(rw, atom)}
@@ -216,7 +222,7 @@ def plan_loop(rw: "FunctionRewriter", loop: ast.For) -> PipelinePlan | NotPipeli
 
     tail = TailProof(rw, loop, low, high, step)
     loads = []
-    ways, copies, buffers = _one_way([staged_of(rw, c) for c in found])
+    ways, copies, buffers = _one_way([staged_of(rw, c) for c in found], [c in tiles for c in found])
     buffers = rw.unit.tuning.num_buffers or buffers
     if copies and buffers < 2:
         return no("a copy needs two buffers")
@@ -242,10 +248,15 @@ def plan_loop(rw: "FunctionRewriter", loop: ast.For) -> PipelinePlan | NotPipeli
                 return no(f"the descriptor load in line {call.lineno} may reach past the loop's end")
             loads.append(PipelinedLoad(name, call.lineno, call, statement, staged, True, False))
             continue
-        if set(given) - {"pointer", "mask", "other", "cache_modifier", "eviction_policy", "volatile"}:
-            return no(f"the load in line {call.lineno} has arguments that a copy cannot take")
         mask, other = given.get("mask"), given.get("other")
         masked = mask is not None and not calls._is_absent(rw, mask)
+        if call in tiles:
+            covered = masked and tail.implied(mask)
+            name = _name(statement, call, given)
+            loads.append(PipelinedLoad(name, call.lineno, call, statement, staged, covered, False, tiles[call]))
+            continue
+        if set(given) - {"pointer", "mask", "other", "cache_modifier", "eviction_policy", "volatile"}:
+            return no(f"the load in line {call.lineno} has arguments that a copy cannot take")
         if masked and other is not None and not (calls._is_none(rw, other) or calls._is_zero(rw, other)) and copies:
             return no(f"the load in line {call.lineno} fills masked lanes with something other than 0")
         covered = masked and tail.implied(mask)
@@ -270,43 +281,47 @@ def plan_loop(rw: "FunctionRewriter", loop: ast.For) -> PipelinePlan | NotPipeli
         tuple(moving),
         tuple(rolled_back),
         frozenset(tail.assumed),
+        tuple((call.lineno, reason) for call, reason in not_tiles.items()),
     )
 
 
-def _one_way(staged: list[Staged]) -> tuple[list[Staged], bool, int]:
+def _strided_tiles(
+    rw, loop: ast.For, bounds: tuple, found: list[ast.Call]
+) -> tuple[dict[ast.Call, StridedTile], dict[ast.Call, str]]:
+    """The loads of a loop that the tensor data mover fetches, and for the others why not.
+
+    All go another way where one of them goes through registers: such a loop has another order.
+    """
+    tiles: dict[ast.Call, StridedTile] = {}
+    not_tiles: dict[ast.Call, str] = {}
+    if not rw.unit.target.supports_tdm:
+        return tiles, not_tiles
+    low, _, step = bounds
+    for call in found:
+        callee, staged = calls.callee_of(rw, call), staged_of(rw, call)
+        if callee.owner is not None or callee.row.kind != "load" or staged.copy == "tensor":
+            continue
+        try:
+            width = 1 if step is None else int_of(rw, step)
+            tiles[call] = strided_tile(rw, loop, low, width, call, staged, _index_dtype(rw, loop))
+        except NotATile as reason:
+            not_tiles[call] = str(reason)
+            if staged.copy == "registers":
+                return {}, not_tiles
+    return tiles, not_tiles
+
+
+def _one_way(staged: list[Staged], tiles: list[bool]) -> tuple[list[Staged], bool, int]:
     """(how each load is staged, by copies, buffers): one mechanism and one depth for all loads of a loop.
 
-    Where Triton mixes copies with loads to registers, all of them go through registers, one slot less deep.
+    Where Triton mixes copies with loads to registers, all of them go through registers, one slot less deep. Tiles that
+    the tensor data mover fetches are copies, whatever Triton does.
     """
-    copies = all(s.copy != "registers" for s in staged)
-    if copies:
-        return staged, True, min(s.buffers for s in staged)
+    if all(tile or s.copy != "registers" for s, tile in zip(staged, tiles)):
+        return staged, True, min(s.buffers + (s.copy == "registers") for s in staged)
     buffers = min(s.buffers if s.copy == "registers" else s.buffers - 1 for s in staged)
     ways = [s if s.copy == "registers" else replace(s, copy="registers", stored=s.source) for s in staged]
     return ways, False, max(1, buffers)
-
-
-def _bounds(rw, loop: ast.For) -> tuple[ast.expr | None, ast.expr, ast.expr | None] | None:
-    """(low or None for 0, high, step or None for 1)."""
-    if not isinstance(loop.iter, ast.Call) or any(isinstance(a, ast.Starred) for a in loop.iter.args):
-        return None
-    fact = rw.fact(loop.iter.func)
-    name = getattr(fact.value, "__name__", "") if isinstance(fact, ConstFact) else ""
-    if name != "range" or not 1 <= len(loop.iter.args) <= 3:
-        return None
-    if any(k.arg in ("arg1", "arg2", "step") for k in loop.iter.keywords):
-        return None
-    args = loop.iter.args
-    low, high = (None, args[0]) if len(args) == 1 else (args[0], args[1])
-    step = args[2] if len(args) == 3 else None
-    if low is not None and _int(rw, low) == 0:
-        low = None
-    if step is not None:
-        value = _int(rw, step)
-        if value is None or value <= 0:
-            return None
-        step = None if value == 1 else step
-    return low, high, step
 
 
 def _index_dtype(rw, loop: ast.For) -> str:
@@ -316,11 +331,6 @@ def _index_dtype(rw, loop: ast.For) -> str:
             return fact.dtype
     kinds = {f.dtype for a in loop.iter.args if isinstance(f := rw.fact(a), TensorFact)}
     return "int32" if kinds <= {"int32"} else "int64"
-
-
-def _int(rw, node: ast.expr) -> int | None:
-    fact = rw.fact(node)
-    return fact.value if isinstance(fact, ConstFact) and isinstance(fact.value, int) else None
 
 
 def _atoms(rw, statements: list[ast.stmt]) -> list[ast.stmt]:
@@ -361,7 +371,8 @@ def _carried(rw, web: Web, atoms: list[ast.stmt]) -> bool:
     return False
 
 
-def _pure(rw, value: ast.expr | None) -> bool:
+def is_pure(rw, value: ast.expr | None) -> bool:
+    """Whether computing `value` again, or not at all, makes no difference to memory."""
     for n in ast.walk(value) if value is not None else ():
         if isinstance(n, ast.Call) and isinstance(rw.fact(n), TensorFact):
             callee = calls.callee_of(rw, n)

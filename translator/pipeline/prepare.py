@@ -15,6 +15,7 @@ from translator.frontend.trace import TensorFact
 from translator.pipeline.loop import PipelinedLoop, Read, Ring
 from translator.pipeline.plan import NotPipelined, PipelinedLoad, PipelinePlan, plan_loop
 from translator.pipeline.tail import is_index
+from translator.pipeline.unneeded import unneeded
 from translator.rewrite.ranges import NonNegative
 from translator.rewrite.webs import Definition, Web
 
@@ -48,6 +49,7 @@ def prepare(rw: "FunctionRewriter") -> None:
         rw.plans.append(plan)
         if isinstance(plan, PipelinePlan):
             _set_up(rw, plan)
+    rw.dropped = unneeded(rw)
 
 
 def _unsupported(rw: "FunctionRewriter", plan: PipelinePlan) -> str | None:
@@ -98,7 +100,7 @@ def _set_up(rw: "FunctionRewriter", plan: PipelinePlan) -> None:
         loop.ahead_of[s] = made
         rw.pipelined_statements[s] = loop
     for load in plan.loads:
-        names = [fresh(rw, f"{load.name}_{part}") for part in ("smem", "next", "tiles")]
+        names = [fresh(rw, f"{load.name}_{part}") for part in ("smem", "next", "tiles", "desc")]
         ring = Ring(load, names[0], twin_of(load.call), *names[1:])
         loop.rings.append(ring)
         rw.staged[load.call] = Read(loop, ring)

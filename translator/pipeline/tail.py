@@ -67,7 +67,7 @@ class TailProof:
         elif not isinstance(node.ops[0], ast.Lt):
             return None
         a, b = self.polynomial(left), self.polynomial(right)
-        return None if a is None or b is None else _add(b, a, -1)
+        return None if a is None or b is None else add(b, a, -1)
 
     def _conjunct(self, node: ast.expr) -> bool:
         margin = self._margin(node)
@@ -84,13 +84,13 @@ class TailProof:
         # Past the end the index is at least `high`; that has to bring the margin to zero or below.
         end = self.polynomial(self.high) if step == 1 else None
         if end is not None:
-            rest = _add(margin, end, -1)
+            rest = add(margin, end, -1)
             if set(rest) <= {()} and rest.get((), 0) <= 0:
                 self.assumed |= proof.assumed
                 return True
         ceiling = self._ceiling(self.high)
         if ceiling is not None and ceiling[1] == step:
-            rest = _add(margin, ceiling[0], -1)
+            rest = add(margin, ceiling[0], -1)
             if set(rest) <= {()} and rest.get((), 0) <= 0:
                 self.assumed |= proof.assumed
                 return True
@@ -123,7 +123,7 @@ class TailProof:
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv):
             divisor, top = self._constant(node.right), self.polynomial(node.left)
             if divisor and top is not None:
-                return _add(top, {(): divisor - 1}, -1), divisor
+                return add(top, {(): divisor - 1}, -1), divisor
         return None
 
     def _constant(self, node: ast.expr) -> int | None:
@@ -144,9 +144,9 @@ class TailProof:
                 product: Polynomial = {}
                 for m, c in a.items():
                     for n, d in b.items():
-                        product = _add(product, {tuple(sorted((*m, *n))): c * d}, 1)
+                        product = add(product, {tuple(sorted((*m, *n))): c * d}, 1)
                 return product if len(product) <= MAX_TERMS else None
-            return _add(a, b, -1 if isinstance(node.op, ast.Sub) else 1)
+            return add(a, b, -1 if isinstance(node.op, ast.Sub) else 1)
         if isinstance(node, ast.Subscript) and self._is_expansion(node):
             return self.polynomial(node.value)
         if (inner := self._widened(node)) is not None:
@@ -186,13 +186,15 @@ class TailProof:
         web = self.rw.webs.of_use.get(node)
         if web is None or len(web.definitions) != 2 or self.low is not None:
             return None
-        first, move = sorted(web.definitions, key=lambda d: d.augmented)
-        add = move.node
-        if not isinstance(add, ast.AugAssign) or not isinstance(add.op, ast.Add) or add not in self.loop.body:
+        first, moved = sorted(web.definitions, key=lambda d: d.augmented)
+        move = moved.node
+        if not isinstance(move, ast.AugAssign) or not isinstance(move.op, ast.Add) or move not in self.loop.body:
             return None
-        if first.augmented or first.value is None or self.loop in first.in_loop or node.lineno >= add.lineno:
+        if first.augmented or first.value is None or self.loop in first.in_loop or node.lineno >= move.lineno:
             return None
-        by = self._constant(add.value)
+        if first.in_loop != tuple(x for x in moved.in_loop if x is not self.loop):
+            return None  # it goes on from one run of the loop to the next
+        by = self._constant(move.value)
         step = 1 if self.step is None else self._constant(self.step)
         if not by or not step or by % step:
             return None
@@ -202,7 +204,7 @@ class TailProof:
             if isinstance(fact, TensorFact) and fact.shape
             else self.polynomial(first.value)
         )
-        return None if start is None else _add(start, {(INDEX,): by // step}, 1)
+        return None if start is None else add(start, {(INDEX,): by // step}, 1)
 
     def _widened(self, node: ast.expr) -> ast.expr | None:
         """`x` of `x.to(tl.int64)`, for a signed integer `x`."""
@@ -223,7 +225,7 @@ def is_index(rw: "FunctionRewriter", loop: ast.For, name: ast.Name) -> bool:
     return len(definitions) == 1 and definitions[0].node is loop
 
 
-def _add(a: Polynomial, b: Polynomial, sign: int) -> Polynomial:
+def add(a: Polynomial, b: Polynomial, sign: int) -> Polynomial:
     out = dict(a)
     for m, c in b.items():
         out[m] = out.get(m, 0) + sign * c

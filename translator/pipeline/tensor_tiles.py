@@ -29,15 +29,23 @@ class DescriptorTile:
         """Whether a copy needs the loop index apart from the author's own expressions."""
         return False
 
+    @property
+    def permutation(self) -> tuple[int, ...]:
+        """Dimension of the tile in LDS behind each dimension of the load."""
+        return tuple(range(len(self.offsets)))
+
     def positioned(self, rw: "FunctionRewriter") -> bool:
         """Whether offsets that stay the same are worked into the descriptor before the loop."""
         return any(f and not tdm.constant_zero(rw, o) for f, o in zip(self.fixed, self.offsets))
 
     def before(self, rw: "FunctionRewriter", loop: "PipelinedLoop", ring: "Ring") -> list[str]:
+        owner = rw.emit(self.owner)
+        shape = f"[{loop.buffers}] + {owner}.block_shape"
+        lines = [f"{ring.smem} = gl.allocate_shared_memory({owner}.dtype, {shape}, {owner}.layout)"]
         if not self.positioned(rw):
-            return []
+            return lines
         offsets = [tdm.index_text(rw, o) if f else "0" for f, o in zip(self.fixed, self.offsets)]
-        return [f"{ring.tiles} = {tdm.position_text(rw, rw.emit(self.owner), offsets)}"]
+        return [*lines, f"{ring.tiles} = {tdm.position_text(rw, rw.emit(self.owner), offsets)}"]
 
     def copy(self, rw: "FunctionRewriter", loop: "PipelinedLoop", ring: "Ring", slot: str, condition: str) -> str:
         given = calls.bind(rw, ring.fetch, calls.callee_of(rw, ring.fetch))

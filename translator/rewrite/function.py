@@ -48,6 +48,7 @@ class FunctionRewriter(Expressions):
         self.pipelined_statements: dict[ast.stmt, Any] = {}
         self.pipelined_loops: dict[ast.For, Any] = {}
         self.pushed: set[ast.AST] = set()  # computed in the wanted layout even where a conversion looks cheaper
+        self.dropped: frozenset[ast.stmt] = frozenset()  # assignments that nothing needs any more
         self.added_parameters: dict[str, str] = {}  # constexpr parameters that the source did not have -> default
         self.redefined = {
             d.name
@@ -116,8 +117,16 @@ class FunctionRewriter(Expressions):
         reached = max((i + 1 for i, s in enumerate(statements) if self.taken(s)), default=0)
         if reached < len(statements):
             self.unreached(statements[reached:], condition if not reached else self.left(statements[reached - 1]))
-        for statement in reversed(statements[:reached]):
-            self.statement(statement)
+        for i, statement in reversed(list(enumerate(statements[:reached]))):
+            if statement in self.dropped:
+                self.drop(statement, all(s in self.dropped for s in statements[:i]))
+            else:
+                self.statement(statement)
+
+    def drop(self, s: ast.stmt, leads: bool) -> None:
+        """Leave out the lines of `s`; leads: nothing before it in its block is left."""
+        start, end = self.source.starts[s.lineno - 1], self.source.line_end(s)
+        self.edits.append((start, end + 1, "") if leads else (start - 1, end, ""))
 
     def unreached(self, statements: list[ast.stmt], condition: str) -> None:
         """The rest of a block that this specialization does not run: compiling it is an error that says so."""

@@ -28,6 +28,10 @@ class SourceText:
     def span(self, node: ast.AST) -> tuple[int, int]:
         return self.offset(node.lineno, node.col_offset), self.offset(node.end_lineno, node.end_col_offset)
 
+    def line_end(self, node: ast.AST) -> int:
+        """The end of the last line of `node`, before its newline."""
+        return self.starts[node.end_lineno - 1] + len(self.lines[node.end_lineno - 1].rstrip("\n"))
+
     def of(self, node: ast.AST) -> str:
         start, end = self.span(node)
         return self.text[start:end]

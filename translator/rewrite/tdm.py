@@ -185,9 +185,17 @@ def position_text(rw: "FunctionRewriter", desc: str, offsets: list[str]) -> str:
     return f"{module(rw)}.update_tensor_descriptor({desc}, add_offsets=[{', '.join(offsets)}], clamp_bounds=True)"
 
 
+def moved_text(rw: "FunctionRewriter", desc: str, offsets: list[str], condition: str = "") -> str:
+    """The descriptor with its tile moved by `offsets` and its bounds as they are, copying nothing unless `condition`."""
+    predicate = f", pred={condition}" if condition else ""
+    return f"{module(rw)}.update_tensor_descriptor({desc}, add_offsets=[{', '.join(offsets)}]{predicate})"
+
+
 def copy_text(rw: "FunctionRewriter", desc: str, offsets: list[str], slot: str, condition: str = "") -> str:
     """Issue the copy of the tile at `offsets` into LDS `slot`; under a false `condition` it copies nothing but counts."""
     predicate = f", pred={condition}" if condition else ""
+    if all(offset == "0" for offset in offsets):
+        return f"{module(rw)}.async_load({desc}, dest={slot}{predicate})"
     return f"{module(rw)}.async_load({desc}, [{', '.join(offsets)}], {slot}{predicate})"
 
 

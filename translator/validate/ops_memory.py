@@ -144,7 +144,8 @@ def make_tensor_descriptor(machine, op, base, *args):
     rank = len(op.type.shape)
     padding = {1: 0.0, 2: np.nan}.get(op.attribute("padding", 1), 0.0)
     shape = tuple(int(x) for x in args[:rank])
-    return Descriptor(int(base), shape, tuple(int(x) for x in args[rank:]), op.type.shape, op.type.element, padding)
+    element = op.type.element.removeprefix("s").removeprefix("u")  # si8, ui8: signs concern reducing stores only
+    return Descriptor(int(base), shape, tuple(int(x) for x in args[rank:]), op.type.shape, element, padding)
 
 
 @row("tt.descriptor_load")

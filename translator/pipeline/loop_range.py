@@ -1,0 +1,39 @@
+"""The bounds of loops over a range."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from translator.frontend.trace import ConstFact
+
+if TYPE_CHECKING:
+    from translator.rewrite.function import FunctionRewriter
+
+
+def loop_bounds(rw: "FunctionRewriter", loop: ast.For) -> tuple[ast.expr | None, ast.expr, ast.expr | None] | None:
+    """(low or None for 0, high, step or None for 1)."""
+    if not isinstance(loop.iter, ast.Call) or any(isinstance(a, ast.Starred) for a in loop.iter.args):
+        return None
+    fact = rw.fact(loop.iter.func)
+    name = getattr(fact.value, "__name__", "") if isinstance(fact, ConstFact) else ""
+    if name != "range" or not 1 <= len(loop.iter.args) <= 3:
+        return None
+    if any(k.arg in ("arg1", "arg2", "step") for k in loop.iter.keywords):
+        return None
+    args = loop.iter.args
+    low, high = (None, args[0]) if len(args) == 1 else (args[0], args[1])
+    step = args[2] if len(args) == 3 else None
+    if low is not None and int_of(rw, low) == 0:
+        low = None
+    if step is not None:
+        value = int_of(rw, step)
+        if value is None or value <= 0:
+            return None
+        step = None if value == 1 else step
+    return low, high, step
+
+
+def int_of(rw: "FunctionRewriter", node: ast.expr) -> int | None:
+    fact = rw.fact(node)
+    return fact.value if isinstance(fact, ConstFact) and isinstance(fact.value, int) else None

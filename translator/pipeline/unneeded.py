@@ -1,0 +1,94 @@
+"""Statements that nothing needs once the tensor data mover fetches a loop's tiles: pointers, masks, and what only they used."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from translator.pipeline.strided_tiles import StridedTile
+from translator.rewrite.webs import UnrolledLoop, Web
+
+if TYPE_CHECKING:
+    from translator.rewrite.function import FunctionRewriter
+
+
+def unneeded(rw: "FunctionRewriter") -> frozenset[ast.stmt]:
+    """Assignments whose values were only used for addresses and masks that are not computed any more."""
+    from translator.pipeline.plan import is_pure
+
+    gone: set[ast.Name] = set()
+    kept: set[int] = set()
+    for loop in rw.pipelined_loops.values():
+        for load in loop.plan.loads:
+            if isinstance(load.tile, StridedTile):
+                gone |= {n for a in _arguments(load.call) for n in ast.walk(a) if isinstance(n, ast.Name)}
+                names = [n for node in load.tile.nodes for n in ast.walk(node) if isinstance(n, ast.Name)]
+                kept |= {web.index for n in names if (web := rw.webs.of_use.get(n)) is not None}
+    if not gone:
+        return frozenset()
+    blocks = _blocks(rw.tree)
+    # A web may go when its definitions do nothing else; it goes when no use is left.
+    candidates = {w.index: w for w in rw.webs.all if w.index not in kept and _plain(rw, w, blocks, is_pure)}
+    touched = {web.index for n in gone if (web := rw.webs.of_use.get(n)) is not None}
+    grew = True
+    while grew:
+        inner = {i for w in candidates.values() if w.index in touched for d in w.definitions for i in _uses(rw, d.value)}
+        grew = not inner <= touched
+        touched |= inner
+    candidates = {i: w for i, w in candidates.items() if i in touched}
+    shrank = True
+    while shrank:
+        statements = {d.node for w in candidates.values() for d in w.definitions}
+        within = gone | {n for s in statements for n in ast.walk(s) if isinstance(n, ast.Name)}
+        full = [b for b in blocks.values() if all(s in statements for s in b)]
+        stay = {
+            i
+            for i, w in candidates.items()
+            if any(n not in within for n, _ in w.uses) or any(d.node in b for d in w.definitions for b in full)
+        }
+        shrank = bool(stay)
+        candidates = {i: w for i, w in candidates.items() if i not in stay}
+    return frozenset(d.node for w in candidates.values() for d in w.definitions)
+
+
+def _arguments(call: ast.Call) -> list[ast.expr]:
+    return [*call.args, *(k.value for k in call.keywords)]
+
+
+def _uses(rw: "FunctionRewriter", value: ast.expr | None) -> set[int]:
+    names = [n for n in ast.walk(value) if isinstance(n, ast.Name)] if value is not None else []
+    return {web.index for n in names if (web := rw.webs.of_use.get(n)) is not None}
+
+
+def _plain(rw: "FunctionRewriter", web: Web, blocks: dict[ast.stmt, list[ast.stmt]], is_pure) -> bool:
+    """Whether all definitions are assignments to this name alone, on lines of their own, without effects."""
+    for d in web.definitions:
+        s = d.node
+        if not isinstance(s, (ast.Assign, ast.AugAssign)) or s not in blocks or s in rw.pipelined_statements:
+            return False
+        target = s.targets[0] if isinstance(s, ast.Assign) else s.target
+        if not isinstance(target, ast.Name) or not is_pure(rw, s.value) or getattr(s, "iteration", None) is not None:
+            return False
+        before = rw.source.lines[s.lineno - 1][: s.col_offset].strip()
+        after = rw.source.lines[s.end_lineno - 1].encode()[s.end_col_offset :].decode().strip()
+        if before or (after and not after.startswith("#")):
+            return False
+    return bool(web.uses)
+
+
+def _blocks(tree: ast.AST) -> dict[ast.stmt, list[ast.stmt]]:
+    """Each statement with the block it stands in; loops that are written out are left out."""
+    out: dict[ast.stmt, list[ast.stmt]] = {}
+
+    def visit(node: ast.AST) -> None:
+        if isinstance(node, UnrolledLoop):
+            return
+        for name in ("body", "orelse"):
+            block = getattr(node, name, None)
+            if isinstance(block, list):
+                for s in block:
+                    out[s] = block
+                    visit(s)
+
+    visit(tree)
+    return out
