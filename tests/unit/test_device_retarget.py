@@ -60,6 +60,35 @@ def test_planted_bugs_survive_the_retargeting(name, stages):
         assert on_machine(stages[name], retarget(text), HAND[name], with_variants=False).status == "hazard", bug
 
 
+def placed_for_cuda(text: str, folder: Path) -> str:
+    """The module with the place of each piece of shared memory on a CUDA device."""
+    from triton._C.libtriton import ir, nvidia
+
+    file = folder / "module.ttgir"
+    file.write_text(text)
+    context = ir.context()
+    ir.load_dialects(context)
+    nvidia.load_dialects(context)
+    module = ir.parse_mlir_module(str(file), context)
+    manager = ir.pass_manager(context)
+    nvidia.passes.ttgpuir.add_allocate_shared_memory_nv(manager, 90, 83)
+    manager.run(module, "allocate_shared_memory")
+    return module.str()
+
+
+@pytest.mark.parametrize("wait", [True, False], ids=["waits", "does-not-wait"])
+def test_scratch_on_cuda_lies_where_the_last_copy_of_a_ring_lands(wait, tmp_path):
+    """What the compiler's sanitizer found on a device: on gfx950 the conversion behind the loop needs no scratch."""
+    good = (KERNELS / "matmul_gfx950.py").read_text()
+    file = tmp_path / "kernel.py"
+    file.write_text(good if wait else good.replace("    async_copy.wait_group(0)\n", "    pass\n"))
+    stage = translated_stage(str(file), matmul_launch(*SIZE), "gfx950")
+    assert on_machine(stage, stage.text, "gfx950").status == "validated"
+    result = on_machine(stage, placed_for_cuda(retarget(stage.text), tmp_path), "gfx950")
+    found = result.hazards[0].kind if result.hazards else result.status
+    assert found == ("validated" if wait else "lds-reuse-in-flight"), result.reason
+
+
 def test_planted_mbarrier_bugs(stages):
     bugs = planted_bugs(stages["matmul_gfx1250_specialized"].text)
     assert [b for b in bugs if "mbarrier" in b] == [
