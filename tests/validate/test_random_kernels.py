@@ -1,6 +1,7 @@
 """Random kernels: Triton's own lowering, and ours, compute what the source does, on every target.
 
-GLUONIZE_EXAMPLES sets how many kernels are tried per test (default 15); a failing one is printed whole.
+GLUONIZE_EXAMPLES sets how many kernels are tried per test (default 15); a failing one is printed whole. `random_run.py` runs thousands and
+lists all that fail.
 """
 
 from __future__ import annotations

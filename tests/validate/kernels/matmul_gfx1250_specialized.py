@@ -1,4 +1,5 @@
 """C = A @ B for gfx1250: one group of warps copies tiles, another multiplies; mbarriers between them."""
+
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.amd import cdna5
@@ -6,7 +7,9 @@ from triton.experimental.gluon.language.amd.cdna5 import mbarrier, tdm
 
 
 @gluon.jit
-def copy_tiles(a_desc, b_desc, a_smem, b_smem, ready, empty, row, column, K, BLOCK_K: gl.constexpr, NUM_BUFFERS: gl.constexpr):
+def copy_tiles(
+    a_desc, b_desc, a_smem, b_smem, ready, empty, row, column, K, BLOCK_K: gl.constexpr, NUM_BUFFERS: gl.constexpr
+):
     for k in range(0, gl.cdiv(K, BLOCK_K)):
         slot = k % NUM_BUFFERS
         # A slot is free from the start and after each time that the multiplier has read it.
@@ -17,8 +20,21 @@ def copy_tiles(a_desc, b_desc, a_smem, b_smem, ready, empty, row, column, K, BLO
 
 @gluon.jit
 def multiply_tiles(
-    a_smem, b_smem, ready, empty, c_ptr, row, column, M, N, K, stride_cm,
-    BLOCK_M: gl.constexpr, BLOCK_N: gl.constexpr, BLOCK_K: gl.constexpr, NUM_BUFFERS: gl.constexpr,
+    a_smem,
+    b_smem,
+    ready,
+    empty,
+    c_ptr,
+    row,
+    column,
+    M,
+    N,
+    K,
+    stride_cm,
+    BLOCK_M: gl.constexpr,
+    BLOCK_N: gl.constexpr,
+    BLOCK_K: gl.constexpr,
+    NUM_BUFFERS: gl.constexpr,
 ):
     mma: gl.constexpr = gl.amd.AMDWMMALayout(3, True, [[0, 1], [1, 0]], [], [16, 16, 32])
     a_operand: gl.constexpr = gl.DotOperandLayout(0, mma, 8)
@@ -40,10 +56,22 @@ def multiply_tiles(
 
 @gluon.jit
 def matmul_kernel(
-    a_ptr, b_ptr, c_ptr,
-    M, N, K,
-    stride_am, stride_ak, stride_bk, stride_bn, stride_cm, stride_cn,
-    BLOCK_M: gl.constexpr, BLOCK_N: gl.constexpr, BLOCK_K: gl.constexpr, GROUP_M: gl.constexpr,
+    a_ptr,
+    b_ptr,
+    c_ptr,
+    M,
+    N,
+    K,
+    stride_am,
+    stride_ak,
+    stride_bk,
+    stride_bn,
+    stride_cm,
+    stride_cn,
+    BLOCK_M: gl.constexpr,
+    BLOCK_N: gl.constexpr,
+    BLOCK_K: gl.constexpr,
+    GROUP_M: gl.constexpr,
     NUM_BUFFERS: gl.constexpr = 2,
 ):
     a_shared: gl.constexpr = gl.PaddedSharedLayout.with_identity_for([[BLOCK_K, 8]], [BLOCK_M, BLOCK_K], [1, 0])
@@ -68,7 +96,26 @@ def matmul_kernel(
     gl.barrier()
     gl.warp_specialize(
         [
-            (multiply_tiles, (a_smem, b_smem, ready, empty, c_ptr, row, column, M, N, K, stride_cm, BLOCK_M, BLOCK_N, BLOCK_K, NUM_BUFFERS)),
+            (
+                multiply_tiles,
+                (
+                    a_smem,
+                    b_smem,
+                    ready,
+                    empty,
+                    c_ptr,
+                    row,
+                    column,
+                    M,
+                    N,
+                    K,
+                    stride_cm,
+                    BLOCK_M,
+                    BLOCK_N,
+                    BLOCK_K,
+                    NUM_BUFFERS,
+                ),
+            ),
             (copy_tiles, (a_desc, b_desc, a_smem, b_smem, ready, empty, row, column, K, BLOCK_K, NUM_BUFFERS)),
         ],
         [4],

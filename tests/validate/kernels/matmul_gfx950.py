@@ -1,4 +1,5 @@
 """C = A @ B with grouped program order: the source kernel of the example."""
+
 # Written by hand: what a translation of matmul.py for gfx950 (CDNA4, wave64, 4 warps) should look like.
 # Assumes: fp16 A, B and C below 2 GiB each; stride_ak == stride_bn == stride_cn == 1;
 # pointers, M, N, K and the other strides divisible by 16; tile 128 x 128 x 64.
@@ -10,10 +11,22 @@ from triton.experimental.gluon.language.amd.cdna4 import async_copy
 
 @gluon.jit
 def matmul_kernel(
-    a_ptr, b_ptr, c_ptr,
-    M, N, K,
-    stride_am, stride_ak, stride_bk, stride_bn, stride_cm, stride_cn,
-    BLOCK_M: gl.constexpr, BLOCK_N: gl.constexpr, BLOCK_K: gl.constexpr, GROUP_M: gl.constexpr,
+    a_ptr,
+    b_ptr,
+    c_ptr,
+    M,
+    N,
+    K,
+    stride_am,
+    stride_ak,
+    stride_bk,
+    stride_bn,
+    stride_cm,
+    stride_cn,
+    BLOCK_M: gl.constexpr,
+    BLOCK_N: gl.constexpr,
+    BLOCK_K: gl.constexpr,
+    GROUP_M: gl.constexpr,
     NUM_BUFFERS: gl.constexpr = 2,
 ):
     # Matrix cores: 32x32x16 MFMA, warps 2 x 2 over the tile.
@@ -24,29 +37,37 @@ def matmul_kernel(
     a_shared: gl.constexpr = gl.PaddedSharedLayout(
         [[512, 8]],
         [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [64, 0], [32, 0], [16, 0], [1, 0], [2, 0], [4, 0], [8, 0]],
-        [], [128, 64],
+        [],
+        [128, 64],
     )
     b_shared: gl.constexpr = gl.PaddedSharedLayout(
         [[512, 32]],
         [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [0, 64], [16, 0], [32, 0], [1, 0], [2, 0], [4, 0], [8, 0]],
-        [], [64, 128],
+        [],
+        [64, 128],
     )
     # Global reads: 16 bytes per lane, in the order in which a wave fills LDS.
     a_load: gl.constexpr = gl.DistributedLinearLayout(
         [[0, 1], [0, 2], [0, 4], [4, 0], [8, 0]],
         [[0, 8], [0, 16], [0, 32], [64, 0], [32, 0], [16, 0]],
-        [[1, 0], [2, 0]], [], [128, 64],
+        [[1, 0], [2, 0]],
+        [],
+        [128, 64],
     )
     b_load: gl.constexpr = gl.DistributedLinearLayout(
         [[0, 1], [0, 2], [0, 4], [4, 0], [8, 0]],
         [[0, 8], [0, 16], [0, 32], [0, 64], [16, 0], [32, 0]],
-        [[1, 0], [2, 0]], [], [64, 128],
+        [[1, 0], [2, 0]],
+        [],
+        [64, 128],
     )
     # Global writes: 16 bytes per lane.
     c_store: gl.constexpr = gl.DistributedLinearLayout(
         [[0, 1], [0, 2], [0, 4], [0, 16], [0, 64], [64, 0]],
         [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [0, 8]],
-        [[0, 32], [32, 0]], [], [128, 128],
+        [[0, 32], [32, 0]],
+        [],
+        [128, 128],
     )
 
     # Programs walk C in groups of GROUP_M rows so that B tiles stay in L2.
@@ -85,9 +106,11 @@ def matmul_kernel(
         ahead = k + NUM_BUFFERS - 1
         # The last tile may be partial.
         async_copy.buffer_load_to_shared(
-            a_smem.index(ahead % NUM_BUFFERS), a_ptr, a_offs, mask=offs_k_a[None, :] < K - ahead * BLOCK_K)
+            a_smem.index(ahead % NUM_BUFFERS), a_ptr, a_offs, mask=offs_k_a[None, :] < K - ahead * BLOCK_K
+        )
         async_copy.buffer_load_to_shared(
-            b_smem.index(ahead % NUM_BUFFERS), b_ptr, b_offs, mask=offs_k_b[:, None] < K - ahead * BLOCK_K)
+            b_smem.index(ahead % NUM_BUFFERS), b_ptr, b_offs, mask=offs_k_b[:, None] < K - ahead * BLOCK_K
+        )
         async_copy.commit_group()
         a = async_copy.load_shared_relaxed(a_smem.index(k % NUM_BUFFERS), a_operand)
         b = async_copy.load_shared_relaxed(b_smem.index(k % NUM_BUFFERS), b_operand)
