@@ -1,0 +1,249 @@
+"""The reference machine against Triton's own interpreter (TRITON_INTERPRET=1), on the source kernels of launch specs.
+
+    python tests/validate/against_interpreter.py LAUNCHES.json [--search-path FOLDER] [--only NAME] [--json FILE]
+
+Both run the first programs of a launch on the same inputs, and every tensor is compared. The interpreter computes bf16 on its raw
+bits and numpy has no fp8, so tensors of these types are fp32 on both sides. It runs in a process of its own, with a time limit:
+the variable has to be set before Triton is imported, and a bad address ends the process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(p) for p in (HERE, HERE.parent.parent) if str(p) not in sys.path]
+
+PROGRAMS = 2
+SECONDS = 60
+NARROW = ("bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz")
+WIDENED = ("bf16", "fp8e4nv", "fp8e5", "fp8e4b8", "fp8e5b16")
+
+
+def widened(spec):
+    """The launch with fp32 in place of the types that the interpreter lacks."""
+    signature = {name: _wide_type(kind) for name, kind in spec.signature.items()}
+    return replace(spec, signature=signature, values={name: _wide_value(value) for name, value in spec.values.items()})
+
+
+def _wide_type(kind):
+    if isinstance(kind, (list, tuple)):
+        return [_wide_type(k) for k in kind]
+    for narrow in WIDENED:
+        kind = kind.replace(f"*{narrow}", "*fp32").replace(f"*k{narrow}", "*kfp32")
+    return kind
+
+
+def _wide_value(value):
+    if isinstance(value, dict) and "tensor" in value and value["tensor"]["dtype"] in NARROW:
+        return {"tensor": value["tensor"] | {"dtype": "float32"}}
+    return value
+
+
+def machine_side(spec, folders: tuple[str, ...]) -> dict:
+    """Run on the machine; -> inputs and results. Runs in a worker."""
+    from translator.diagnostics import TranslationError
+    from translator.validate.bind import bind, place_tensors
+    from translator.validate.dtypes import stored
+    from translator.validate.engine import Machine
+    from translator.validate.hazards import Hazard, NotRunnable
+    from translator.validate.inputs import DescriptorArgument, Tensor, make_inputs
+    from translator.validate.memory import Memory
+    from translator.validate.parse import parse_module
+    from translator.validate.stages import source_stage
+
+    try:
+        stage = source_stage(spec.source, spec, "gfx950", folders)
+        inputs = make_inputs(spec)
+        memory = Memory(recording=True)
+        addresses = place_tensors(memory, inputs)
+        module = parse_module(stage.text, stage.file)
+        machine = Machine(module, memory, spec.grid)
+        chosen = list(range(min(PROGRAMS, machine.programs)))
+        machine.run(bind(module, stage.names, inputs, addresses), chosen)
+    except (TranslationError, NotRunnable, Hazard) as error:
+        return {"error": f"{type(error).__name__}: {str(error).splitlines()[0]}"}
+    if any(isinstance(value, (list, DescriptorArgument)) for value in inputs.arguments.values()):
+        return {"error": "a tuple or a descriptor among the arguments"}
+    given = {
+        name: (value.data, value.offset, value.shape, value.strides) if isinstance(value, Tensor) else value
+        for name, value in inputs.arguments.items()
+    }
+    after = {b.name: b.data.view(stored(b.element)) for b in memory.buffers if b.changed is not None}
+    racing = {b.name: bool(b.racing is not None and b.racing.any()) for b in memory.buffers}
+    return {"given": given, "after": after, "racing": racing, "chosen": chosen, "reduction": machine.reduction}
+
+
+class HostTensor:
+    """What the interpreter asks of a tensor, over numpy memory."""
+
+    def __init__(self, data: np.ndarray, offset: int):
+        self.memory = data.copy()
+        self.dtype = np.dtype(data.dtype).name
+        self.offset = offset
+
+    def data_ptr(self) -> int:
+        return self.memory.__array_interface__["data"][0] + self.offset * self.memory.itemsize
+
+
+def interpret(job: dict) -> dict:
+    """Run the kernel in the interpreter; -> tensors by name. In a process with TRITON_INTERPRET=1."""
+    import triton.language  # its library functions become interpreted ones
+    from triton import knobs
+    from triton.language.core import constexpr
+    from triton.runtime.interpreter import InterpretedFunction, _implicit_cvt, _patch_lang, interpreter_builder
+
+    from translator.source.load import load_kernel
+
+    spec = job["spec"]
+    # The user's stay jit functions while they are read, so that the same code finds them.
+    knobs.runtime.interpret = False
+    loaded = load_kernel(spec.source, spec.kernel, globals=spec.globals, search_path=job["folders"])
+    knobs.runtime.interpret = True
+    assert not isinstance(triton.language.sum, triton.JITFunction)
+    made: dict[int, object] = {}
+
+    def interpreted(fn):
+        """An interpreted function in place of a jit function, and of those that it calls."""
+        if id(fn) not in made:
+            made[id(fn)] = InterpretedFunction(fn.fn)
+            names = fn.fn.__globals__
+            for name, value in list(names.items()):
+                if type(value).__name__ == "JITFunction":
+                    names[name] = interpreted(value)
+        return made[id(fn)]
+
+    kernel = interpreted(loaded.fn)
+    # `fn` of an InterpretedFunction is the plain function; its first call rewrites the source as the interpreter needs it.
+    function = kernel.rewrite() if hasattr(kernel, "rewrite") else kernel.fn
+    tensors = {name: HostTensor(v[0], v[1]) for name, v in job["given"].items() if isinstance(v, tuple)}
+    arguments = {name: v for name, v in job["given"].items() if name not in tensors} | tensors
+    arguments |= {name: v for name, v in spec.constexprs.items()}
+    patch = _patch_lang(function)
+    try:
+        values = {}
+        for name in kernel.arg_names:
+            if name not in arguments:
+                continue
+            value = arguments[name]
+            fixed = spec.signature.get(name) == "constexpr"
+            values[name] = (
+                constexpr(value) if fixed else _implicit_cvt(value.item() if isinstance(value, np.generic) else value)
+            )
+        grid = tuple((*spec.grid, 1, 1, 1)[:3])
+        interpreter_builder.set_grid_dim(*grid)
+        for number in job["chosen"]:
+            interpreter_builder.set_grid_idx(
+                number % grid[0], number // grid[0] % grid[1], number // (grid[0] * grid[1])
+            )
+            function(**values)
+    finally:
+        patch.restore()
+    return {name: tensor.memory for name, tensor in tensors.items()}
+
+
+def interpreter_side(spec, folders: tuple[str, ...], machine: dict) -> dict:
+    """`interpret` in a process of its own; -> tensors, or `error`."""
+    with tempfile.TemporaryDirectory() as temporary:
+        job, result = Path(temporary) / "job", Path(temporary) / "result"
+        job.write_bytes(
+            pickle.dumps({"spec": spec, "folders": folders, "given": machine["given"], "chosen": machine["chosen"]})
+        )
+        environment = os.environ | {"TRITON_INTERPRET": "1"}
+        command = [sys.executable, str(HERE / "against_interpreter.py"), "--child", str(job), str(result)]
+        try:
+            done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            return {"error": f"more than {SECONDS} s"}
+        if not result.exists():
+            lines = [
+                line
+                for line in done.stderr.splitlines()
+                if line.strip() and "leaked" not in line and "nanobind" not in line
+            ]
+            return {"error": (lines[-1] if lines else f"exit status {done.returncode}")[:200]}
+        return pickle.loads(result.read_bytes())
+
+
+def differences(machine: dict, other: dict) -> list[str]:
+    """One line per tensor that differs by more than a reordering of f32 sums can explain."""
+    out = []
+    for name, mine in machine["after"].items():
+        theirs = other[name]
+        if machine["racing"][name]:
+            continue
+        if mine.dtype.kind in "iub" or theirs.dtype.kind in "iub":
+            bad = mine != theirs
+        else:
+            a, b = mine.astype(np.float64), theirs.astype(np.float64)
+            finite = np.isfinite(a)
+            scale = np.abs(a[finite]).max() if finite.any() else 0.0
+            unit = {2: 2.0**-9, 4: 2.0**-22, 8: 2.0**-50}[mine.dtype.itemsize]
+            allowed = unit * (np.abs(a) + scale / 8) + 8 * np.sqrt(machine["reduction"]) * 2.0**-24 * scale
+            with np.errstate(all="ignore"):
+                bad = ~((np.abs(a - b) <= allowed) | (a == b) | (np.isnan(a) & np.isnan(b)))
+        if bad.any():
+            first = int(np.flatnonzero(bad)[0])
+            out.append(
+                f"{name}: {int(bad.sum())} of {bad.size} differ, first at {first}: machine {mine[first]!r}, interpreter {theirs[first]!r}"
+            )
+    return out
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("launches")
+    parser.add_argument("--search-path", action="append", default=[])
+    parser.add_argument("--only", default="")
+    parser.add_argument("--json")
+    options = parser.parse_args()
+    from translator.diagnostics import InternalError, TranslationError
+    from translator.lowering.worker import WorkerPool
+    from translator.source.launch_spec import read_launches
+
+    count: Counter = Counter()
+    report = {}
+    with WorkerPool(1, timeout=120) as pool:
+        for spec in read_launches(options.launches):
+            if options.only not in spec.id:
+                continue
+            beside = Path(options.launches).parent / (spec.source or "kernel.py")
+            spec = widened(replace(spec, source=str(beside)) if beside.exists() else spec)
+            folders = tuple(options.search_path)
+            try:
+                machine = pool.call("against_interpreter:machine_side", spec, folders)
+            except (TranslationError, InternalError) as error:
+                machine = {"error": str(error).splitlines()[-1]}
+            if "error" in machine:
+                status, detail = "machine does not run it", machine["error"]
+            else:
+                other = interpreter_side(spec, folders, machine)
+                found = [] if "error" in other else differences(machine, other)
+                status = "interpreter does not run it" if "error" in other else "differ" if found else "agree"
+                detail = other.get("error", "") if "error" in other else "; ".join(found)
+            count[status] += 1
+            report[spec.id] = {"status": status, "detail": str(detail)}
+            print(f"{spec.id}: {status} {detail}", flush=True)
+    print(", ".join(f"{number} {status}" for status, number in sorted(count.items())))
+    if options.json:
+        Path(options.json).write_text(json.dumps(report, indent=1) + "\n")
+    return int(count["differ"] > 0)
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "--child":
+        answer = interpret(pickle.loads(Path(sys.argv[2]).read_bytes()))
+        Path(sys.argv[3]).write_bytes(pickle.dumps(answer))
+    else:
+        sys.exit(main())
