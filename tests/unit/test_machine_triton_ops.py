@@ -67,7 +67,14 @@ def to_bf16(x):
     return (((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16) << 16).astype(np.uint32).view(np.float32)
 
 
-@pytest.mark.parametrize("dtype, narrow", [("*fp32", lambda x: np.asarray(x, np.float32)), ("*fp16", lambda x: np.asarray(x, np.float16)), ("*bf16", to_bf16)])
+@pytest.mark.parametrize(
+    "dtype, narrow",
+    [
+        ("*fp32", lambda x: np.asarray(x, np.float32)),
+        ("*fp16", lambda x: np.asarray(x, np.float16)),
+        ("*bf16", to_bf16),
+    ],
+)
 def test_float_arithmetic_rounds_after_each_op(dtype: str, narrow):
     a, b = narrow(RNG.standard_normal(64) * 3), narrow(RNG.standard_normal(64) * 3)
     out = run_kernel(floats, {"a_ptr": dtype, "b_ptr": dtype, "out_ptr": dtype},
@@ -194,7 +201,13 @@ def test_atomics_apply_lane_after_lane():
     out, _ = run_kernel(
         atomics,
         {"i_ptr": "*i32", "f_ptr": "*fp32", "u_ptr": "*u32", "old_ptr": "*i32", "lock_ptr": "*i32"},
-        {"i_ptr": np.zeros(16), "f_ptr": np.zeros(2), "u_ptr": [-1, 2], "old_ptr": np.zeros(32), "lock_ptr": np.zeros(2)},
+        {
+            "i_ptr": np.zeros(16),
+            "f_ptr": np.zeros(2),
+            "u_ptr": [-1, 2],
+            "old_ptr": np.zeros(32),
+            "lock_ptr": np.zeros(2),
+        },
         grid=(2,),
     )
     assert out["i_ptr"][:4].tolist() == [2 * (0 + 4 + 8 + 12) + 8 * k for k in range(4)]
@@ -237,7 +250,9 @@ def control(out_ptr, n, N: tl.constexpr):
 
 @pytest.mark.parametrize("n", [0, 2, 7, 9])
 def test_control_flow_and_calls(n: int):
-    out = run_kernel(control, {"out_ptr": "*i32", "n": "i32"}, {"out_ptr": np.zeros(16), "n": n}, constexprs={"N": 16})[0]["out_ptr"]
+    out = run_kernel(control, {"out_ptr": "*i32", "n": "i32"}, {"out_ptr": np.zeros(16), "n": n}, constexprs={"N": 16})[
+        0
+    ]["out_ptr"]
     x = np.arange(16)
     for k in range(n):
         if k % 2 == 0:
@@ -303,5 +318,20 @@ def dots(a_ptr, b_ptr, c_ptr, N: tl.constexpr):
 def test_int8_dot_is_exact():
     a, b = RNG.integers(-128, 128, (32, 32)), RNG.integers(-128, 128, (32, 32))
     types = {"a_ptr": "*i8", "b_ptr": "*i8", "c_ptr": "*i32"}
-    out = run_kernel(dots, types, {"a_ptr": a, "b_ptr": b, "c_ptr": np.zeros((32, 32))}, constexprs={"N": 32})[0]["c_ptr"]
+    out = run_kernel(dots, types, {"a_ptr": a, "b_ptr": b, "c_ptr": np.zeros((32, 32))}, constexprs={"N": 32})[0][
+        "c_ptr"
+    ]
     np.testing.assert_array_equal(out, a @ b)
+
+
+@triton.jit
+def one_item(x_ptr, out_ptr):
+    x = tl.load(x_ptr + tl.arange(0, 1))
+    tl.store(out_ptr, x.item() * 2)
+
+
+def test_item_of_a_tensor_of_one_element():
+    out, _ = run_kernel(
+        one_item, {"x_ptr": "*fp32", "out_ptr": "*fp32"}, {"x_ptr": np.array([3.0]), "out_ptr": np.zeros(1)}
+    )
+    np.testing.assert_array_equal(out["out_ptr"], [6.0])

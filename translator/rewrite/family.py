@@ -107,14 +107,17 @@ def place_of(fn: Any) -> tuple:
 
 
 def rename(text: str, names: dict[str, str]) -> str:
-    """The function with the given global names exchanged."""
+    """The function with the given global names exchanged; a parameter or variable of the same name stays."""
     if all(old == new for old, new in names.items()):
         return text
     source = SourceText(text)
+    nodes = list(ast.walk(ast.parse(text)))
+    own = {node.arg for node in nodes if isinstance(node, ast.arg)}
+    own |= {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     edits = [
         (*source.span(node), names[node.id])
-        for node in ast.walk(ast.parse(text))
-        if isinstance(node, ast.Name) and names.get(node.id, node.id) != node.id
+        for node in nodes
+        if isinstance(node, ast.Name) and node.id not in own and names.get(node.id, node.id) != node.id
     ]
     return replace_spans(text, 0, len(text), edits)
 
