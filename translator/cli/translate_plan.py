@@ -157,8 +157,8 @@ def assignments_of(given: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
 def _check_choices(options: TranslateOptions) -> None:
     if options.optimize not in ("parity", "aggressive"):
         raise _usage(f"--optimize {options.optimize}: no such level", "parity or aggressive")
-    if options.strategy not in (None, "pipelined"):
-        raise _usage(f"--strategy {options.strategy} is not built yet", "the only one is pipelined, which is the default")
+    if options.strategy not in (None, "pipelined", "ping-pong"):
+        raise _usage(f"--strategy {options.strategy} is not built yet", "pipelined (the default) or ping-pong")
     if options.num_buffers is not None and not 1 <= options.num_buffers <= 16:
         raise _usage(f"--num-buffers {options.num_buffers}: out of range", "a number of LDS buffers from 1 to 16")
     if options.fallback not in (None, "general"):

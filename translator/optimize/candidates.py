@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rules.targets import Target
 from translator.optimize.tuning import Tuning
@@ -28,6 +28,11 @@ def _copies(target: Target, num_warps: int) -> bool:
     return target.family in ("cdna4", "cdna5")
 
 
+def two_waves(target: Target, num_warps: int) -> bool:
+    """Two waves on each SIMD, on targets whose matrix instructions run beside other work."""
+    return target.family.startswith("cdna") and num_warps == 2 * target.simds
+
+
 ROWS = (
     CandidateRow(Tuning(), _always, "what Triton's own choices give"),
     CandidateRow(Tuning(num_buffers=2), _always, "one tile further ahead where Triton takes one slot"),
@@ -43,18 +48,26 @@ ROWS = (
         lambda target, _: target.matrix_kind == "mfma",
         "half the operand reads per operation",
     ),
+    CandidateRow(Tuning(slices=(2, 1)), _always, "half of A in registers at a time"),
+    CandidateRow(Tuning(slices=(4, 1)), _always, "a quarter of A in registers at a time"),
+    CandidateRow(Tuning(slices=(1, 2)), _always, "half of B in registers at a time"),
+    CandidateRow(Tuning(slices=(2, 2)), _always, "half of A and B in registers at a time"),
+    CandidateRow(Tuning(slices=(4, 2)), _always, "a quarter of A and half of B in registers at a time"),
+    CandidateRow(Tuning(ping_pong=True), two_waves, "one wave of a SIMD moves data while the other multiplies"),
+    CandidateRow(Tuning(num_buffers=2, ping_pong=True), two_waves, "the same where Triton takes one slot"),
+    CandidateRow(Tuning(num_buffers=3, ping_pong=True), two_waves, "the same, and copies have an iteration to land"),
 )
 
 
 def candidates(target: Target, num_warps: int, num_buffers: int = 0, ping_pong: bool = False) -> tuple[Tuning, ...]:
     """The tunings to try, parity first; a depth or ping-pong that was asked for holds for all of them."""
-    from dataclasses import replace
-
     found: list[Tuning] = []
     for row in ROWS:
         if not row.when(target, num_warps):
             continue
         tuning = replace(row.tuning, num_buffers=num_buffers or row.tuning.num_buffers)
+        if ping_pong and tuning.slices != (1, 1):
+            continue
         tuning = replace(tuning, ping_pong=tuning.ping_pong or ping_pong)
         if tuning not in found:
             found.append(tuning)

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 from rules.targets import target as target_row
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.lowering.compile import Lowered
-from translator.optimize.candidates import candidates
+from translator.optimize.candidates import candidates, two_waves
 from translator.optimize.cost import Cost, cost
+from translator.optimize.soundness import barriers_inside_stages
 from translator.optimize.tuning import Tuning
 from translator.request import TranslateRequest
 from translator.source.launch_spec import LaunchSpec
@@ -45,7 +46,12 @@ def choose_tunings(request: TranslateRequest, pool: "WorkerPool") -> TranslateRe
     """`request` with its launches planned and a tuning chosen for each kernel."""
     from translator.optimize.planning import planned
 
-    tried = [t for spec in planned(request, pool) for t in try_candidates(request, spec, pool)]
+    launches = planned(request, pool)
+    if request.strategy == "ping-pong":
+        _check_warps(request, launches)
+    tried = [t for spec in launches for t in try_candidates(request, spec, pool)]
+    if request.strategy == "ping-pong" and not any(t.cost is not None for t in tried):
+        raise TranslationError(*[t.diagnostics[0] for t in tried if t.diagnostics][:1])
     return replace(request, tunings=tuple(sorted(best(tried).items())))
 
 
@@ -86,7 +92,9 @@ def try_candidates(request: TranslateRequest, spec: LaunchSpec, pool: "WorkerPoo
                 with open(path, "w", encoding="utf-8") as file:
                     file.write(result.text)
                 what = f"{spec.kernel} on {row.name} ({tuning.name})"
-                future = pool.submit(LOWER, path, spec, row.name, request.search_path, request.import_hosts, what=what)
+                future = pool.submit(
+                    LOWER, path, spec, row.name, request.search_path, request.import_hosts, True, what=what
+                )
             tried.append(entry)
             pending.append(future)
         for i, future in enumerate(pending):
@@ -97,11 +105,33 @@ def try_candidates(request: TranslateRequest, spec: LaunchSpec, pool: "WorkerPoo
             except TranslationError as error:
                 tried[i] = replace(tried[i], diagnostics=error.diagnostics)
                 continue
-            entry = replace(tried[i], lowered=lowered)
+            entry = replace(tried[i], lowered=replace(lowered, stages={}))
             overflow = lowered.lds_overflow()
+            extra = barriers_inside_stages(lowered.stages["amdgcn"]) if entry.tuning.ping_pong else 0
+            if extra:
+                entry = replace(entry, lowered=None, diagnostics=(_unsound(entry, extra),))
+                tried[i] = entry
+                continue
             figures = cost(lowered.metrics, row, lowered.num_warps, entry.tuning.ping_pong)
             tried[i] = replace(entry, cost=figures, diagnostics=(overflow,) if overflow else ())
     return tried
+
+
+def _check_warps(request: TranslateRequest, launches: tuple[LaunchSpec, ...]) -> None:
+    row = target_row(request.target)
+    for spec in launches:
+        num_warps = int(spec.options.get("num_warps", 4))
+        if not two_waves(row, num_warps):
+            message = f"{spec.kernel} cannot alternate warps on {row.name} with {num_warps} warps"
+            why = "two groups of warps share the SIMDs: there have to be two waves on each, beside matrix instructions"
+            help = f"{2 * row.simds} warps on a CDNA target, or leave --strategy out"
+            raise TranslationError(Diagnostic("ping-pong", message, request.source, why=why, help=help))
+
+
+def _unsound(entry: Tried, extra: int) -> Diagnostic:
+    message = f"{entry.spec.kernel} cannot alternate warps: {extra} barriers inside stages"
+    why = "a reduction or a conversion between warps needs a barrier, at which both groups of warps would meet"
+    return Diagnostic("ping-pong", message, why=why, help="leave --strategy out")
 
 
 def best(tried: list[Tried]) -> dict[str, Tuning]:

@@ -54,6 +54,10 @@ EXPOSED_ALONE = 1.0
 EXPOSED_IN_COMPANY = 0.5
 EXPOSED_IN_PING_PONG = 0.1
 
+# A kernel with spills has scratch memory set up for every wave and loses registers to its addressing, also where the
+# spills lie outside of the loop: counted as this part of the loop. A judgement, not a measurement.
+SCRATCH = 0.1
+
 
 @dataclass(frozen=True)
 class Cost:
@@ -90,8 +94,9 @@ def cost(metrics: KernelMetrics, target: Target, num_warps: int, ping_pong: bool
         exposed = EXPOSED_IN_PING_PONG
     busiest = max(matrix, lds, other)
     total = busiest + exposed * (matrix + lds + other - busiest)
-    # Spills outside of the loop are paid once; a thousandth of an iteration each is enough to break ties.
-    total += 0.001 * pace.scratch * metrics.spill
+    if metrics.spill:
+        # Spills outside of the loop are paid once; a thousandth of an iteration each is enough to break ties.
+        total += SCRATCH * total + 0.001 * pace.scratch * metrics.spill
     work = loop.matrix_flops / 1e6 or 1.0
     return Cost(total / work, matrix / work, lds / work, other / work, metrics.lds_bytes <= target.lds_bytes)
 

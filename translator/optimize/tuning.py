@@ -25,6 +25,8 @@ class Tuning:
     def __post_init__(self):
         assert self.num_buffers >= 0 and self.matrix_size in (0, 16, 32), f"{self.num_buffers}, {self.matrix_size}"
         assert all(n > 0 and n & (n - 1) == 0 for n in self.slices), f"slices {self.slices}"
+        # Slices read LDS between matrix instructions; ping-pong keeps the two apart.
+        assert not self.ping_pong or self.slices == (1, 1), "ping-pong with slices"
 
     @property
     def name(self) -> str:

@@ -13,11 +13,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from translator.frontend.trace import TensorFact
+from translator.pipeline.body import alternating, late_read, statement_texts
 from translator.pipeline.loop import PipelinedLoop, Ring, async_module, permuted_read
+from translator.pipeline import slices
 from translator.pipeline.plan import NotPipelined
 from translator.pipeline.prepare import fresh, prepare
 from translator.rewrite import calls, descriptors, dots, pointers, tdm
 from translator.rewrite.splice import operand, replace_spans
+from translator.rewrite.unit import refuse
 from translator.rewrite.webs import Web
 
 if TYPE_CHECKING:
@@ -178,6 +181,9 @@ def emit_statement(rw: "FunctionRewriter", s: ast.stmt) -> bool:
         else:
             rw.replace(s, _render(rw, made))
         return True
+    if loop.sliced is not None and s is loop.sliced.statement:
+        rw.replace(s, indent.join(slices.accumulate(rw, loop, loop.sliced)))
+        return True
     _consumer_statement(rw, s)
     fetched = _group(loop, s)
     if fetched:
@@ -254,10 +260,14 @@ def emit_loop(rw: "FunctionRewriter", s: ast.For) -> bool:
         rw.record.choose(f"the load in line {line} is not one for the tensor data mover: {reason}")
     rw.record.non_negative |= plan.assumed | loop.assumed
     rw.loops = (*rw.loops, s)
-    rw.block(s.body)
     inner, outer = rw.source.indent(s.body[0]), rw.source.indent(s)
     top = _line_start(rw, _first_line(rw, s))
-    rw.edits.append((top, top, _block(_top_lines(rw, loop), inner)))
+    if loop.stages:
+        rw.record.choose(f"warps of `for {plan.index}` alternate between memory and compute in {len(loop.stages)} stages")
+        _alternate(rw, loop, s, top, inner)
+    else:
+        rw.block(s.body)
+        rw.edits.append((top, top, _block(_top_lines(rw, loop), inner)))
     rw.loops = rw.loops[:-1]
     rw.replace(s.iter, calls.emit_iterator(rw, s.iter))
     first = _comment_start(rw, s)
@@ -271,6 +281,44 @@ def emit_loop(rw: "FunctionRewriter", s: ast.For) -> bool:
     return True
 
 
+def _alternate(rw: "FunctionRewriter", loop: PipelinedLoop, s: ast.For, top: int, indent: str) -> None:
+    """The body in stages that two groups of warps alternate in (`translator.pipeline.body`)."""
+    texts = statement_texts(rw, s, top)
+    loop.late_read = late_read(texts, loop.stages)
+    waits = _wait_lines(rw, loop)
+    if not loop.copies:
+        texts.append("\n".join(indent + _store(rw, ring, loop.slot) for ring in loop.rings))
+    texts[-1] += f"\n{indent}{loop.counter} += 1" if loop.counter else ""
+    lines = [indent + line if line else "" for line in _top_lines(rw, loop) if line not in waits]
+    if waits:
+        waits = ["# The tile of the next iteration has landed: the other warps read it a stage earlier.", *waits[1:]]
+    lines += alternating(texts, loop.stages, indent, waits)
+    rw.edits.append((top, rw.source.line_end(s), "\n".join(lines)))
+
+
+def check_stages(rw: "FunctionRewriter") -> None:
+    """Raises: TranslationError for a loop whose compute stages read LDS; asked when the text is final."""
+    for loop in rw.pipelined_loops.values():
+        if loop.late_read:
+            what = "this loop cannot alternate warps between memory and compute"
+            why = f"`{loop.late_read}` is read from LDS where it is used, not where it is loaded"
+            raise refuse(rw.frame, loop.plan.loop, "ping-pong", what, why, "leave --strategy out")
+
+
+def _wait_lines(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
+    """A comment and the waits for one tile; nothing where the compiler waits."""
+    if not loop.copies:
+        return []
+    lines = ["# This tile has landed, and every warp is done with the slot that the next copy fills."]
+    schedule, tiles = loop.plan.schedule, f"{loop.buffers} - 2"
+    if schedule.grouped:
+        lines.append(f"{async_module(rw)}.wait_group({tiles})")
+    if schedule.tensor_loads:
+        count = tiles if schedule.tensor_loads == 1 else f"({tiles}) * {schedule.tensor_loads}"
+        lines.append(f"{tdm.module(rw)}.async_wait({count})")
+    return lines
+
+
 def _top_lines(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
     plan = loop.plan
     lines = []
@@ -280,14 +328,7 @@ def _top_lines(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
     lines.append(f"{loop.slot} = {number} % {loop.buffers}")
     if loop.copies:
         lines.append(f"{loop.free} = gl.where({loop.slot} == 0, {loop.buffers} - 1, {loop.slot} - 1)")
-        lines.append("# This tile has landed, and every warp is done with the slot that the next copy fills.")
-        schedule = plan.schedule
-        if schedule.grouped:
-            lines.append(f"{async_module(rw)}.wait_group({loop.buffers} - 2)")
-        if schedule.tensor_loads:
-            tiles = f"{loop.buffers} - 2"
-            count = tiles if schedule.tensor_loads == 1 else f"({tiles}) * {schedule.tensor_loads}"
-            lines.append(f"{tdm.module(rw)}.async_wait({count})")
+        lines += _wait_lines(rw, loop)
     counts = any(load.tile is not None and load.tile.counts_tiles for load in plan.loads)
     uses_ahead = loop.index_names or counts or not all(load.covered for load in plan.loads)
     if uses_ahead:
@@ -296,6 +337,8 @@ def _top_lines(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
 
 
 def _tail_lines(rw: "FunctionRewriter", loop: PipelinedLoop, indent: str) -> list[str]:
+    if loop.stages:
+        return []
     counting = [f"{indent}{loop.counter} += 1"] if loop.counter else []
     if loop.copies:
         return counting
@@ -310,6 +353,8 @@ def _after_lines(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
             *([f"{async_module(rw)}.wait_group(0)"] if loop.plan.schedule.grouped else []),
             *([f"{tdm.module(rw)}.async_wait(0)"] if loop.plan.schedule.tensor_loads else []),
         ]
+    if loop.sliced is not None:
+        lines += slices.join(rw, loop.sliced)
     tiles = f"({loop.buffers} - 1)" if loop.copies else loop.buffers
     for s in loop.plan.rolled_back:
         web = rw.webs.of_definition[(s, s.target.id)]
@@ -360,6 +405,12 @@ def _prologue(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
     if not loop.copies:
         body += [_store(rw, ring, loop.tile) for ring in fetched]
     lines += ["    " + line.replace("\n", "\n    ") for line in body]
+    if loop.stages:
+        lines += _wait_lines(rw, loop)[1:]
+    if loop.sliced is not None:
+        m, n = loop.sliced.parts
+        rw.record.choose(f"`{loop.sliced.web.name}` is kept in {m} x {n} slices")
+        lines += slices.take_apart(rw, loop.sliced)
     return [*lines, f"{loop.counter} = 0"] if loop.counter else lines
 
 

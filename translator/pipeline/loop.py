@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from translator.layout.model import Layout
 from translator.pipeline.plan import PipelinedLoad, PipelinePlan
@@ -44,6 +44,9 @@ class PipelinedLoop:
     rings: list[Ring] = field(default_factory=list)
     assumed: set[str] = field(default_factory=set)  # parameters that must not be negative
     at: str = ""  # the index of the tile that is being fetched
+    stages: tuple = ()  # StagePlan, where groups of warps alternate
+    late_read: str = ""  # what a compute stage reads from LDS, which it must not
+    sliced: Any = None  # SlicedDot, where the accumulator is kept in slices
 
     @property
     def copies(self) -> bool:

@@ -12,8 +12,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from translator.frontend.trace import TensorFact
+from translator.pipeline.body import plan_stages, reads_tiles
 from translator.pipeline.loop import PipelinedLoop, Read, Ring
 from translator.pipeline.plan import NotPipelined, PipelinedLoad, PipelinePlan, plan_loop
+from translator.pipeline.slices import plan_slices
 from translator.pipeline.tail import is_index
 from translator.pipeline.unneeded import unneeded
 from translator.rewrite.ranges import NonNegative
@@ -127,6 +129,12 @@ def _set_up(rw: "FunctionRewriter", plan: PipelinePlan) -> None:
             if isinstance(name, ast.Name) and (web := rw.webs.of_use.get(name)) is not None and web.index in own:
                 loop.own_names.append((name, web))
     rw.pipelined_loops[plan.loop] = loop
+    if rw.unit.tuning.slices != (1, 1):
+        loop.sliced = plan_slices(rw, plan, rw.unit.tuning.slices, fresh)
+        if loop.sliced is not None:
+            rw.pipelined_statements[loop.sliced.statement] = loop
+    if rw.unit.tuning.ping_pong:
+        loop.stages = plan_stages([reads_tiles(loop, s) for s in plan.loop.body], plan.schedule)
     _move_bases(rw, loop)
 
 

@@ -38,7 +38,7 @@ def translate_cached(
         log.info("%s for %s: translation found in the cache", request.source, request.target)
         return found
     what = f"translating {request.source} for {request.target}"
-    if request.optimize == "aggressive":
+    if request.optimize == "aggressive" or request.strategy == "ping-pong":
         request = choose_tunings(request, pool)
     answer: tuple[TranslateResult, Reads] = pool.call(RECORDED, request, function, what=what)
     log.info("%s for %s: translated in %.2f s", request.source, request.target, answer[0].seconds)

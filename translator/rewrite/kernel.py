@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from translator.frontend.launch import TracedLaunch
 from translator.optimize.tuning import Tuning
+from translator.pipeline.emit import check_stages
 from translator.rewrite.emit import EmittedKernel, assemble
 from translator.rewrite.function import FunctionRewriter
 from translator.rewrite.tdm import NotForTheDataMover
@@ -35,4 +36,5 @@ def rewrite_kernel(launch: TracedLaunch, tuning: Tuning = Tuning()) -> EmittedKe
             continue
         for reason in plain.values():
             rewriter.record.choose(f"tensor descriptors as bounds-masked accesses: {reason}")
+        check_stages(rewriter)
         return assemble(unit, rewriter, text)

@@ -1,0 +1,205 @@
+"""An accumulator kept in slices, so that fewer operands are in registers at a time.
+
+Before:                                     After, in two slices of M:
+    a = tl.load(...)                            a = a_smem.index(slot)
+    b = tl.load(...)                            b = load_shared_relaxed(b_smem.index(slot), b_operand)
+    acc = tl.dot(a, b, acc)                     a_0 = load_shared_relaxed(a.slice(0, 64, 0), a_operand)
+                                                acc_0 = cdna4.mfma(a_0, b, acc_0)
+                                                a_1 = load_shared_relaxed(a.slice(64, 64, 0), a_operand)
+                                                acc_1 = cdna4.mfma(a_1, b, acc_1)
+
+Slices are whole tiles of the matrix layout: taking them apart before the loop and joining them after it moves nothing.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from translator.layout.model import Layout, Mfma, Wmma
+from translator.layout.shared import Padded, Swizzled
+from translator.pipeline.loop import PipelinedLoop
+from translator.pipeline.plan import PipelinePlan
+from translator.rewrite import calls, dots
+from translator.rewrite.webs import Web
+
+if TYPE_CHECKING:
+    from translator.rewrite.function import FunctionRewriter
+
+
+@dataclass(frozen=True)
+class SlicedDot:
+    """`parts` of M and N of the accumulator `web`, which only `statement` changes; shape: of one slice.
+
+    names: of the slices, by row; operands: of the parts of either operand.
+    """
+
+    statement: ast.stmt
+    dot: ast.Call
+    web: Web
+    parts: tuple[int, int]
+    shape: tuple[int, int]
+    names: tuple[tuple[str, ...], ...]
+    operands: tuple[tuple[str, ...], tuple[str, ...]]
+
+
+def plan_slices(
+    rw: "FunctionRewriter", plan: PipelinePlan, parts: tuple[int, int], fresh: Callable[["FunctionRewriter", str], str]
+) -> SlicedDot | None:
+    """The loop's one dot in `parts`; None where it does more than accumulate, or has no such slices.
+
+    fresh: gives a name that the function does not use.
+    """
+    found = [(a, n) for a in plan.atoms for n in ast.walk(a) if dots.is_dot(rw, n)]
+    if len(found) != 1:
+        return None
+    statement, dot = found[0]
+    web = _accumulator(rw, plan, statement, dot)
+    if web is None or rw.tensor(dot).rank != 2:
+        return None
+    made = dots.DotPlan(rw, dot)
+    if made.scaled or not isinstance(made.result, (Mfma, Wmma)):
+        return None
+    for node, element, own, count in zip((made.a, made.b), (made.a_element, made.b_element), range(2), parts):
+        fact = rw.tensor(node)
+        if (
+            dots.DTYPE.get(fact.dtype) != dots.ELEMENT[element]
+            or count > 1
+            and not _cuttable(rw, plan, node, own, count)
+        ):
+            return None
+    if dots.DTYPE[rw.tensor(dot).dtype] != dots.ELEMENT[made.acc_element]:
+        return None
+    sizes = rw.tensor(dot).shape
+    shape = (sizes[0] // parts[0], sizes[1] // parts[1])
+    tile = layout_tile(made.result)
+    if any(size % extent for size, extent in zip(shape, tile)) or 0 in shape:
+        return None
+
+    def named(name: str, *which: tuple[int, int]) -> str:
+        """`name` with the number of the slice in each dimension that is cut."""
+        return fresh(rw, "_".join([name, *(str(i) for i, dimension in which if parts[dimension] > 1)]))
+
+    names = tuple(tuple(named(web.name, (i, 0), (j, 1)) for j in range(parts[1])) for i in range(parts[0]))
+    operands = tuple(
+        tuple(named(node.id, (i, which)) for i in range(parts[which])) if parts[which] > 1 else ()
+        for which, node in enumerate((made.a, made.b))
+    )
+    return SlicedDot(statement, dot, web, parts, shape, names, operands)
+
+
+def layout_tile(layout: Layout) -> tuple[int, int]:
+    """Rows and columns of the result that all warps together make with one instruction each."""
+    if isinstance(layout, Mfma):
+        tiles = layout.tiles_per_warp or (1, 1)
+        return tuple(s * w * t for s, w, t in zip(layout.instr_shape[:2], layout.warps_per_cta, tiles))
+    extents = [1, 1]
+    for basis in (*layout.warp_bases, *layout.reg_bases):
+        extents = [max(e, 2 * x) for e, x in zip(extents, basis)]
+    return extents[0] * layout.instr_shape[0], extents[1] * layout.instr_shape[1]
+
+
+def _accumulator(rw, plan: PipelinePlan, s: ast.stmt, dot: ast.Call) -> Web | None:
+    """The variable of `acc = tl.dot(a, b, acc)` or `acc += tl.dot(a, b)` that nothing else in the loop uses."""
+    if isinstance(s, ast.AugAssign):
+        if s.value is not dot or not isinstance(s.op, ast.Add) or not isinstance(s.target, ast.Name):
+            return None
+        if not dots.can_accumulate(rw, dot, s.target, rw.assigned_fact(s)):
+            return None
+        name = s.target.id
+    else:
+        given = calls.bind(rw, dot, calls.callee_of(rw, dot)).get("acc")
+        if not isinstance(s, ast.Assign) or s.value is not dot or not isinstance(s.targets[0], ast.Name):
+            return None
+        if not isinstance(given, ast.Name) or given.id != s.targets[0].id:
+            return None
+        name = given.id
+    web = rw.webs.of_definition[(s, name)]
+    inside = set(ast.walk(s))
+    others = [n for n, loops in web.uses if plan.loop in loops and n not in inside]
+    defined = [d for d in web.definitions if plan.loop in d.in_loop and d.node is not s]
+    return None if others or defined or web.is_parameter else web
+
+
+def _cuttable(rw, plan: PipelinePlan, node: ast.expr, dimension: int, count: int) -> bool:
+    """Whether an operand is a name of a staged tile, used for nothing else, whose LDS layout can be cut there.
+
+    Gluon cuts a swizzled tile between rows only, and where the pattern begins anew.
+    """
+    if not isinstance(node, ast.Name) or len(rw.webs.of_use[node].uses) != 1:
+        return False
+    definitions, staged = rw.webs.reaching.get(node, []), {load.call: load.staged for load in plan.loads}
+    if len(definitions) != 1 or definitions[0].value not in staged or not isinstance(definitions[0].node, ast.Assign):
+        return False
+    found = staged[definitions[0].value]
+    if isinstance(found.shared, Swizzled):
+        rows = found.shape[dimension] // count
+        return dimension != found.shared.order[0] and rows % (found.shared.per_phase * found.shared.max_phase) == 0
+    return isinstance(found.shared, Padded)
+
+
+def take_apart(rw: "FunctionRewriter", sliced: SlicedDot) -> list[str]:
+    """Before the loop: the slices of what the accumulator starts with."""
+    state = rw.state(sliced.web)
+    state.home = state.home or dots.DotPlan(rw, sliced.dot).result
+    m, n = sliced.shape
+    return [
+        f"{name} = gl.amd.slice({sliced.web.name}, [{m}, {n}], [{i * m}, {j * n}])"
+        for i, row in enumerate(sliced.names)
+        for j, name in enumerate(row)
+    ]
+
+
+def accumulate(rw: "FunctionRewriter", loop: PipelinedLoop, sliced: SlicedDot) -> list[str]:
+    """In the loop, for the dot's statement: each slice, with the parts of the operands read when they are first needed."""
+    made = dots.DotPlan(rw, sliced.dot)
+    dots._suggest_names(rw, made)
+    lines: list[str] = []
+    known: dict[tuple[int, int], str] = {}
+    layouts, elements = (made.a_layout, made.b_layout), (made.a_element, made.b_element)
+
+    def part(which: int, i: int) -> str:
+        node = (made.a, made.b)[which]
+        if sliced.parts[which] == 1:
+            return dots._operand(rw, node, rw.tensor(node), elements[which], layouts[which])
+        if (which, i) not in known:
+            size = sliced.shape[which]
+            tile = f"{node.id}.slice({i * size}, {size}, {which})"
+            read = rw.staged[rw.webs.reaching[node][0].value]
+            known[which, i] = sliced.operands[which][i]
+            lines.append(f"{known[which, i]} = {read.text(rw, layouts[which], tile)}")
+        return known[which, i]
+
+    fa, fb = rw.tensor(made.a), rw.tensor(made.b)
+    for i, row in enumerate(sliced.names):
+        for j, name in enumerate(row):
+            a, b = part(0, i), part(1, j)
+            lines.append(f"{name} = {dots._instruction(rw, made, fa, fb, a, b, name)}")
+    return lines
+
+
+def join(rw: "FunctionRewriter", sliced: SlicedDot) -> list[str]:
+    """After the loop: one accumulator again."""
+    m, n = sliced.shape
+    rows = [
+        _joined(list(row), n, lambda x, y, size: f"gl.join({x}, {y}).permute(0, 2, 1).reshape({m}, {size})")
+        for row in sliced.names
+    ]
+    width = n * sliced.parts[1]
+    whole = _joined(rows, m, lambda x, y, size: f"gl.join({x}, {y}).permute(2, 0, 1).reshape({size}, {width})")
+    layout = rw.names.spell(dots.DotPlan(rw, sliced.dot).result)
+    name = sliced.web.name
+    lines = [
+        "# The slices are registers of one accumulator: nothing moves.",
+        f"{name} = gl.convert_layout({whole}, {layout}, assert_trivial=True)",
+    ]
+    return lines + rw.conversions_after(sliced.statement, ast.Name(id=name))
+
+
+def _joined(texts: list[str], size: int, pair) -> str:
+    while len(texts) > 1:
+        size *= 2
+        texts = [pair(x, y, size) for x, y in zip(texts[::2], texts[1::2])]
+    return texts[0]
