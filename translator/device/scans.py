@@ -24,7 +24,7 @@ def scans_on_blocked(text: str, warps: int) -> str:
         if found:
             pending.append((len(out), found))
         out.append(line)
-        if pending and re.match(r"^\s*\}\) : \(", line):
+        if pending and re.match(r"^\s*\}\)(?: \{[^}]*\})? : \(", line):
             start, head = pending.pop()
             _convert(out, start, head, named, warps)
     return "\n".join(out) + "\n"
@@ -33,8 +33,9 @@ def scans_on_blocked(text: str, warps: int) -> str:
 def _convert(out: list[str], start: int, head: re.Match, named: dict[str, str], warps: int) -> None:
     """Convert the operands of the scan at `out[start]` that ends with the last line, and its results back."""
     indent, result, operands = head.groups()
-    kinds = out[-1].split(" : ", 1)[1]
-    inputs = split_top(split_top(kinds, "->")[0][1:-1])
+    # Attributes may stand before the types, and have types of their own.
+    closing, _, kinds = out[-1].partition(" : (")
+    inputs = split_top(split_top(f"({kinds}", "->")[0][1:-1])
     layout = tensor_parts(inputs[0])[2]
     if not _is_linear(layout, named):
         return
@@ -45,7 +46,7 @@ def _convert(out: list[str], start: int, head: re.Match, named: dict[str, str], 
     kind = inputs[0].replace(layout, blocked)
     inner = f"{result}_scanned"
     out[start] = out[start].replace(f"({operands})", f"({result}_blocked)", 1).replace(result + " =", inner + " =", 1)
-    out[-1] = f"{out[-1].split(' : ', 1)[0]} : ({kind}) -> {kind}"
+    out[-1] = f"{closing} : ({kind}) -> {kind}"
     out.insert(start, f"{indent}{result}_blocked = ttg.convert_layout {operands} : {inputs[0]} -> {kind}")
     out.append(f"{indent}{result} = ttg.convert_layout {inner} : {kind} -> {inputs[0]}")
 
