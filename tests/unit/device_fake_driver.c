@@ -2,6 +2,7 @@
  *
  * -DAPI_CUDA gives cu*, else hip*. The "code object" is a text whose first word says what the kernel does with
  * (source, target, count, global scratch, profile scratch): target[i] = source[i] + 1.
+ * FAKE_DRIVER_BEHAVIOUR says it instead for a real code object, of a kernel with these parameters.
  * Every call is appended to the file that FAKE_DRIVER_LOG names.
  */
 #include <stdio.h>
@@ -38,7 +39,8 @@ int NAME(cuGetErrorString, hipDrvGetErrorString)(int status, const char **text) 
 int NAME(cuModuleLoadData, hipModuleLoadData)(void **module, const char *image) { *module = strdup(image); return 0; }
 int NAME(cuModuleGetFunction, hipModuleGetFunction)(void **out, void *module, const char *symbol) {
   struct function *f = calloc(1, sizeof *f);
-  sscanf(module, "%63s", f->behaviour);
+  const char *given = getenv("FAKE_DRIVER_BEHAVIOUR");
+  sscanf(given ? given : module, "%63s", f->behaviour);
   snprintf(f->symbol, sizeof f->symbol, "%s", symbol);
   *out = f;
   return strcmp(f->symbol, "missing") ? 0 : 500;

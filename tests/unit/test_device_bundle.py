@@ -136,11 +136,11 @@ def test_commands_without_a_gpu(folder, capsys):
 def test_tolerances_follow_type_and_operations(folder):
     spec = LaunchSpec(**LAUNCH | {"grid": (2,)})
     stage = source_stage("source.py", spec, "gfx942")
-    _, tensors = expected_tensors(stage.text, spec, stage.names)
+    _, tensors, _ = expected_tensors(stage.text, spec, stage.names)
     by_name = {t.name: t for t in tensors}
     assert by_name["count_ptr"].rtol == by_name["count_ptr"].atol == 0, "integers are exact"
     assert by_name["y_ptr"].rtol == 2 * 2.0**-23
     (folder / "source.py").write_text(SOURCE.replace("x * scale", "tl.exp(x)"))
     stage = source_stage("source.py", spec, "gfx942")
-    _, tensors = expected_tensors(stage.text, spec, stage.names)
+    _, tensors, _ = expected_tensors(stage.text, spec, stage.names)
     assert tensors[1].rtol > 2.0**-17, "a GPU approximates exp"

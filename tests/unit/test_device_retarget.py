@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from translator.device.expected import expected_tensors
 from translator.device.planted import planted_bugs
 from translator.device.refusal import Refused
 from translator.device.retarget import retarget
@@ -109,6 +110,12 @@ def test_planted_bugs_of_a_pipelined_fixture():
         for module in (text, retarget(text)):
             names = {"source_names": left.names, "translated_names": right.names}
             assert validate_pair(left.text, module, spec, **names, with_variants=False).status == "hazard", bug
+
+
+def test_operations_of_matrix_products_are_counted():
+    stage = source(KERNELS / "matmul.py", "gfx950", *SIZE)
+    *_, flops = expected_tensors(stage.text, matmul_launch(*SIZE), stage.names)
+    assert flops == 2 * (3 * 128) * (2 * 128) * (4 * 64), "whole tiles"
 
 
 def test_planted_mbarrier_bugs(stages):

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from device_fake_driver import build_fake_driver
 from translator.device import runner
 from translator.device.bundle import Code, write_bundle
 from translator.device.expected import ExpectedTensor
 
-HERE = Path(__file__).resolve().parent
 COUNT, ROOM = 8, 12
 APIS = ("hip", "cuda")
 
@@ -21,12 +21,7 @@ APIS = ("hip", "cuda")
 def libraries(tmp_path_factory):
     """api -> path of its fake driver."""
     folder = tmp_path_factory.mktemp("drivers")
-    out = {}
-    for api in APIS:
-        out[api] = str(folder / f"lib{api}.so")
-        define = ["-DAPI_CUDA"] if api == "cuda" else []
-        subprocess.run(["gcc", "-shared", "-fPIC", *define, "-o", out[api], str(HERE / "device_fake_driver.c")], check=True)
-    return out
+    return {api: build_fake_driver(api, folder) for api in APIS}
 
 
 @pytest.fixture
@@ -70,7 +65,7 @@ def bundle_bytes(*behaviours, kind="cubin", symbol="kernel", shared=65536, **cha
         {"name": "n", "kind": "scalar", "type": "i32", "bytes": (COUNT).to_bytes(4, "little").hex(), "size": 4},
     ]
     tensors = [tensor("x", source), tensor("y", target, after, **changes)]
-    return write_bundle("add/one", "gfx950", (3, 2), codes, poison, arguments, tensors, {"gluonize": "test"})
+    return write_bundle("add/one", "gfx950", (3, 2), codes, poison, arguments, tensors, 0, {"gluonize": "test"})
 
 
 def run(tmp_path, content: bytes, *options: str):

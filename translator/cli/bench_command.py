@@ -78,16 +78,20 @@ def _bench_one(spec, a, target: str, runner) -> dict:
 
 
 def times(result: dict, manifest: dict) -> dict:
-    """Times of source and translation in microseconds, their ratio, and GB/s of the tensors' bytes moved once.
+    """Times of source and translation in microseconds, their ratio, GB/s, and TFLOPS of a kernel with matrix products.
 
-    The bytes are a lower bound of the traffic (each tensor once), so GB/s is one of the bandwidth.
+    The bytes are a lower bound of the traffic (each tensor once), so GB/s is one of the bandwidth. The operations are
+    those of whole tiles.
     """
     entry = {"device": result["device"], "numbers": result["numbers"], "hazards": result["hazards"]}
     entry["bytes"] = sum(tensor["bytes"] for tensor in manifest["tensors"])
     for code in result["codes"]:
         if "microseconds" in code:
             timed = code["microseconds"]
-            entry[code["of"]] = timed | {"GB/s": round(entry["bytes"] / timed["median"] / 1000.0, 3)}
+            rates = {"GB/s": round(entry["bytes"] / timed["median"] / 1000.0, 3)}
+            if manifest["flops"]:
+                rates["TFLOPS"] = round(manifest["flops"] / timed["median"] / 1e6, 3)
+            entry[code["of"]] = timed | rates
     if "source" in entry and "translation" in entry:
         entry["ratio"] = round(entry["translation"]["median"] / entry["source"]["median"], 4)
     return entry
@@ -98,7 +102,8 @@ def line(id: str, target: str, entry: dict) -> str:
     if "ratio" not in entry:
         return f"{id} {target}: not timed: {entry.get('failed') or entry['numbers']}"
     ours, theirs = entry["translation"], entry["source"]
+    rate = "TFLOPS" if "TFLOPS" in ours else "GB/s"
     return (
         f"{id} {target}: {ours['median']} us ({ours['least']} to {ours['most']}), Triton {theirs['median']} us "
-        f"({theirs['least']} to {theirs['most']}), ratio {entry['ratio']}, {ours['GB/s']} GB/s; numbers: {entry['numbers']}"
+        f"({theirs['least']} to {theirs['most']}), ratio {entry['ratio']}, {ours[rate]} {rate}; numbers: {entry['numbers']}"
     )

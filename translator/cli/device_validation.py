@@ -8,6 +8,7 @@ import sys
 import tempfile
 
 from translator.cli import exit_status
+from translator.cli.bench_command import times
 from translator.cli.console import Verbosity, print_diagnostics, rich_console
 from translator.cli.inputs import source_folders
 from translator.cli.results import write_json
@@ -42,12 +43,18 @@ def validate_on_device(a: argparse.Namespace, specs, rows, verbosity: Verbosity)
                 print_diagnostics(problems)
                 failed |= found["status"] != "validated"
                 if not verbosity.quiet and a.json != "-" and "numbers" in found:
-                    rich_console(verbosity).print(runner.show(found), markup=False)
+                    _show(found, rich_console(verbosity), runner)
                 head = {"id": spec.id, "kernel": spec.kernel, "target": row.name, "status": found["status"]}
                 results.append(head | {"validation": found, "diagnostics": [d.as_json() for d in problems]})
     if a.json:
         write_json(a.json, results)
     return exit_status.CHECK_FAILED if failed else exit_status.DONE
+
+
+def _show(found: dict, console, runner) -> None:
+    console.print(runner.show(found), markup=False)
+    if ratio := found.get("bench", {}).get("ratio"):
+        console.print(f"  time of the translation relative to the source's: {ratio}", markup=False)
 
 
 def _validate_one(pool, a, spec, target: str, api: str, folder: str, runner) -> tuple[dict, tuple[Diagnostic, ...]]:
@@ -64,7 +71,10 @@ def _validate_one(pool, a, spec, target: str, api: str, folder: str, runner) -> 
     path = os.path.join(folder, "bundle.zip")
     with open(path, "wb") as file:
         file.write(built.content)
-    result = runner.run_bundle(path, api, timed=0)
+    # A re-targeted kernel's time says nothing about the target.
+    result = runner.run_bundle(path, api, timed=runner.TIMED_RUNS if api == "hip" else 0)
+    if api == "hip":
+        result["bench"] = times(result, runner.Bundle(path).manifest)
     return result | {"status": status_of(result)}, ()
 
 

@@ -57,7 +57,7 @@ def build_bundle(pool: WorkerPool, request: BundleRequest) -> BuiltBundle:
     r, spec = request, replace(request.spec, grid=tuple(request.spec.grid) or (1,))
     what = f"{spec.id} on {r.target}"
     native = pool.call(JOBS + "compile_native", r.output, spec, r.target, r.folders, r.import_hosts, False, what=what)
-    inputs, tensors = pool.call(JOBS + "reference", r.source, spec, r.target, r.folders, r.import_hosts, what=f"{what}: reference")
+    inputs, tensors, flops = pool.call(JOBS + "reference", r.source, spec, r.target, r.folders, r.import_hosts, what=f"{what}: reference")
     arguments = launch_arguments(native["ttgir"], native["names"], inputs)
     codes: list[Code] = []
     poison: list[Code] = []
@@ -76,7 +76,7 @@ def build_bundle(pool: WorkerPool, request: BundleRequest) -> BuiltBundle:
     if not codes:
         raise TranslationError(Diagnostic("nothing-to-bundle", what, why="; ".join(notes)))
     content = write_bundle(
-        spec.id, r.target, spec.grid, codes, poison, arguments, tensors, _provenance(r, spec, native), tuple(notes)
+        spec.id, r.target, spec.grid, codes, poison, arguments, tensors, flops, _provenance(r, spec, native), tuple(notes)
     )
     return BuiltBundle(content, tuple(code.name for code in codes), tuple(notes))
 

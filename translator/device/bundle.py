@@ -60,10 +60,11 @@ def write_bundle(
     poison: list[Code],
     arguments: list[dict],
     tensors: list[ExpectedTensor],
+    flops: int,
     provenance: dict,
     notes: tuple[str, ...] = (),
 ) -> bytes:
-    """The bytes of the zip file."""
+    """The bytes of the zip file. flops: floating-point operations of all matrix products of the launch, 0 without."""
     files: dict[str, bytes] = {}
     manifest = {
         "format": FORMAT,
@@ -73,6 +74,7 @@ def write_bundle(
         "codes": [_code(code, grid, files) for code in codes],
         "poison": [_code(code, (), files, "poison/") for code in poison],
         "tensors": [_tensor(tensor, files) for tensor in tensors],
+        "flops": flops,
         "ran_as": RAN_AS,
         "cannot_show": CANNOT_SHOW,
         "notes": list(notes),

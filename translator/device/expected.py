@@ -52,8 +52,10 @@ class ExpectedTensor:
     flip_atol: float
 
 
-def expected_tensors(ttir: str, spec: LaunchSpec, names: list[str]) -> tuple[Inputs, list[ExpectedTensor]]:
-    """Run the source. Raises: Refused when it cannot be run, or itself does what no correct kernel does."""
+def expected_tensors(ttir: str, spec: LaunchSpec, names: list[str]) -> tuple[Inputs, list[ExpectedTensor], int]:
+    """Run the source over the whole grid; -> inputs, outputs, and the floating-point operations of its matrix products.
+
+    Raises: Refused when it cannot be run, or itself does what no correct kernel does."""
     try:
         inputs = make_inputs(spec)
         memory, machine = _run(ttir, spec, names, inputs)
@@ -71,7 +73,7 @@ def expected_tensors(ttir: str, spec: LaunchSpec, names: list[str]) -> tuple[Inp
         initial = _poison(tensor, written) if tensor.name in poisoned else tensor.data
         limits = _limits(expected[written & ~racing], buffer.element, machine.reduction, narrowest, slack)
         out.append(ExpectedTensor(tensor.name, buffer.element, initial, expected, written, racing, **limits))
-    return inputs, out
+    return inputs, out, 2 * machine.multiply_adds
 
 
 def _run(ttir: str, spec: LaunchSpec, names: list[str], inputs: Inputs) -> tuple[Memory, Machine]:

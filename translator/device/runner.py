@@ -365,6 +365,7 @@ def run_bundle(path: str, api: str, planted: bool = False, runs: int = RUNS, tim
     good = [r for r in results if not r["planted"] and r["of"] == "translation"]
     plain = next((r for r in good if not r["sanitizer"]), None)
     sanitized = next((r for r in good if r["sanitizer"]), None)
+    source = next((r for r in results if r["of"] == "source"), None)
     return {
         "id": manifest["id"],
         "target": manifest["target"],
@@ -372,6 +373,7 @@ def run_bundle(path: str, api: str, planted: bool = False, runs: int = RUNS, tim
         "driver": next((r["driver"] for r in results if "driver" in r), 0),
         "ran_as": manifest["ran_as"][kind],
         "numbers": numbers_line(plain),
+        "numbers_of_source": numbers_line(source),
         "hazards": hazards_line(sanitized),
         "cannot_show": manifest["cannot_show"][kind],
         "codes": results,
@@ -386,9 +388,11 @@ def show(result: dict) -> str:
         if "microseconds" in code and not code["planted"]:
             t = code["microseconds"]
             time_line += f"\n  time of the {code['of']}: median {t['median']} us, {t['least']} to {t['most']} us in {t['samples']} runs"
+    source = result["numbers_of_source"]
+    beside = "" if source == "not run" else f" (Triton's own compile of the source: {source})"
     return (
         f"{result['id']} {result['target']} on {result['device'] or 'no device'} ({result['ran_as']})\n"
-        f"  numbers: {result['numbers']}\n  hazards: {result['hazards']}\n"
+        f"  numbers: {result['numbers']}{beside}\n  hazards: {result['hazards']}\n"
         f"  this cannot show: {', '.join(result['cannot_show'])}{time_line}"
     )
 

@@ -70,6 +70,10 @@ class Program:
         """`length` more terms may have been summed into one value; the comparison's tolerance grows with it."""
         self.reduction += length
 
+    def note_product(self, multiply_adds: int) -> None:
+        """A matrix product took so many multiply-adds, those of masked-off parts of its tiles included."""
+        self.machine.multiply_adds += multiply_adds
+
     def check_steps(self, op: Op) -> None:
         """Raises: WaitsForever when the program is so long that it probably waits for another one."""
         if self.steps > STEP_LIMIT:
@@ -159,7 +163,8 @@ class Program:
 
 
 class Machine:
-    """A module on guarded memory. `work` counts ops, `reduction` is the longest chain of sums in one program.
+    """A module on guarded memory. `work` counts ops, `multiply_adds` those of matrix products, `reduction` is the longest
+    chain of sums in one program.
 
     Masked-off lanes without `other` are undefined in the language: `unset` is what a load gives there (the AMD backend: 0),
     `stale` what a copy leaves in shared memory (whatever was there before: NaN shows it).
@@ -179,6 +184,7 @@ class Machine:
         self.findings: list[Finding] = []
         self.blamed = UNKNOWN  # the last op that wrote the byte that the memory watches
         self.work = 0
+        self.multiply_adds = 0
         self.reduction = 1
         self._counts: dict[str, int] | None = None
 

@@ -17,6 +17,7 @@ from translator.validate.ops_tensor import unpack_fp4
 @row("tt.dot")
 def dot(machine, op, a, b, c):
     machine.note_reduction(a.shape[-1])
+    machine.note_product(a.size * b.shape[-1])
     element = op.type.element
     if element[0] == "i":
         product = np.matmul(a.astype(np.float64), b.astype(np.float64))
@@ -45,6 +46,7 @@ def dot_scaled(machine, op, a, *rest):
     if b_scale is not None:
         rhs = np.swapaxes(_scaled(np.swapaxes(rhs, -1, -2), b_scale, _scale_element(kinds, b_scale), -1), -1, -2)
     machine.note_reduction(lhs.shape[-1])
+    machine.note_product(lhs.size * rhs.shape[-1])
     return as_type(np.matmul(lhs, rhs) + np.asarray(c, np.float32), op.type)
 
 
