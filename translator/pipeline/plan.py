@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.memory.staging import Staged
-from translator.pipeline.loop_range import int_of, loop_bounds
+from translator.pipeline.loop_range import loop_bounds
 from translator.pipeline.schedule import Schedule, copy_schedule, register_schedule
 from translator.pipeline.strided_tiles import NotATile, StridedTile, strided_tile
 from translator.pipeline.tensor_tiles import DescriptorTile
@@ -302,8 +302,7 @@ def _strided_tiles(
         if callee.owner is not None or callee.row.kind != "load" or staged.copy == "tensor":
             continue
         try:
-            width = 1 if step is None else int_of(rw, step)
-            tiles[call] = strided_tile(rw, loop, low, width, call, staged, _index_dtype(rw, loop))
+            tiles[call] = strided_tile(rw, loop, low, step, call, staged)
         except NotATile as reason:
             not_tiles[call] = str(reason)
             if staged.copy == "registers":

@@ -39,13 +39,14 @@ class NotATile(Exception):
 @dataclass(frozen=True)
 class Axis:
     """One dimension of the tiles. start: coordinate of the first element; limit: of the first one that does not exist,
-    None where no tile is clipped."""
+    None where no tile is clipped; wide: the limit is a 64-bit number."""
 
     extent: ast.expr
     size: int
     stride: Polynomial
     start: Polynomial
     limit: Polynomial | None
+    wide: bool = False
 
     @property
     def fixed(self) -> Polynomial:
@@ -68,7 +69,6 @@ class StridedTile:
     order: tuple[int, ...]
     shared: "SharedLayout"
     names: dict[str, ast.expr] = field(hash=False)
-    constants: dict[int, str] = field(hash=False)
     assumed: frozenset[str] = frozenset()  # parameters that must not be negative
 
     @property
@@ -93,7 +93,7 @@ class StridedTile:
         rw.names.suggest(self.shared, f"{ring.load.name}_shared", 1, ring.load.line)
         base = rw.emit(self.base)
         if self.rest:
-            rest = self._text(rw, self.rest, "", wide=self.wide)
+            rest = self._text(rw, self.rest, "", self.wide)
             base += f" - ({rest[1:]})" if rest.startswith("-") else f" + {rest}"
         shape = ", ".join(self._size(rw, a) for a in self.axes)
         strides = ", ".join(self._text(rw, a.stride, "") for a in self.axes)
@@ -103,7 +103,7 @@ class StridedTile:
             f"block_shape=[{block}], layout={rw.names.spell(self.shared)})"
         ]
         if self.positioned:
-            fixed = [self._text(rw, a.fixed, "", a) for a in self.axes]
+            fixed = [self._text(rw, a.fixed, "") for a in self.axes]
             lines.append(f"{ring.tiles} = {tdm.position_text(rw, ring.desc, fixed)}")
         shape = f"[{loop.buffers}] + {ring.desc}.block_shape"
         lines.append(f"{ring.smem} = gl.allocate_shared_memory({ring.desc}.dtype, {shape}, {ring.desc}.layout)")
@@ -112,7 +112,10 @@ class StridedTile:
     def copy(self, rw: "FunctionRewriter", loop: "PipelinedLoop", ring: "Ring", slot: str, condition: str) -> str:
         """Issue the copy of the tile at `loop.at` into `slot`."""
         name = ring.tiles if self.positioned else ring.desc
-        offsets = [self._text(rw, a.moving, loop.at, a) for a in self.axes]
+        index = loop.at
+        if loop.plan.index_dtype != "int32" and (index == loop.ahead or loop.plan.low is not None):
+            index = f"{operand(index)}.to(gl.int32)"
+        offsets = [self._text(rw, a.moving, index) for a in self.axes]
         if self.unclipped:
             name = tdm.moved_text(rw, name, offsets, condition)
             offsets, condition = ["0"], ""
@@ -133,29 +136,41 @@ class StridedTile:
         if axis.limit is None:
             return NEVER
         text = self._text(rw, axis.limit, "")
+        if axis.wide:
+            return f"gl.minimum(gl.maximum({text}, 0), {NEVER}).to(gl.int32)"
         clamped = self.positioned or (self.counts_tiles and not self.unclipped)
+        clamped |= all(isinstance(rw.fact(self.names[a]), ConstFact) for m in axis.limit for a in m)
         return text if clamped else f"gl.maximum({text}, 0)"
 
-    def _text(self, rw, polynomial: Polynomial, index: str, axis: Axis | None = None, wide: bool = False) -> str:
-        constants = dict(self.constants)
-        if axis is not None and isinstance(axis.extent, ast.Name):
-            constants[axis.size] = axis.extent.id
+    def _text(self, rw: "FunctionRewriter", polynomial: Polynomial, index: str, wide: bool = False) -> str:
+        """`polynomial` at the loop index `index`; wide: its products take 64 bits."""
         out = ""
         for monomial, coefficient in sorted(polynomial.items(), key=lambda item: item[1] < 0):
-            factors = [index if atom == INDEX else rw.emit(self.names[atom]) for atom in monomial]
+            atoms = sorted(monomial, key=lambda atom: _rank(rw, self.names.get(atom)))
+            factors = [index if atom == INDEX else rw.emit(self.names[atom]) for atom in atoms]
             if len(polynomial) > 1 or len(factors) > 1 or wide or abs(coefficient) != 1:
                 factors = [operand(text) for text in factors]
-            if wide and factors and not any(rw.fact(self.names[atom]).dtype == "int64" for atom in monomial):
+            if wide and _rank(rw, self.names.get(atoms[0]) if atoms else None) == _TENSOR:
                 factors[0] = f"{factors[0]}.to(gl.int64)"
             if abs(coefficient) != 1 or not factors:
-                factors.append(constants.get(abs(coefficient), str(abs(coefficient))))
-            sign = "-" if coefficient < 0 else "+"
-            out += f" {sign} " + " * ".join(factors)
-        return out.removeprefix(" + ").replace(" - ", "-", 1) if out.startswith(" - ") else out.removeprefix(" + ") or "0"
+                factors.append(str(abs(coefficient)))
+            out += (" - " if coefficient < 0 else " + ") + " * ".join(factors)
+        return "-" + out[3:] if out.startswith(" - ") else out.removeprefix(" + ") or "0"
+
+
+_TENSOR = 2
+
+
+def _rank(rw: "FunctionRewriter", node: ast.expr | None) -> int:
+    """The place of a factor in a product: the loop index, 64-bit values, other values, constants."""
+    fact = rw.fact(node) if node is not None else None
+    if isinstance(fact, TensorFact):
+        return 1 if fact.dtype in ("int64", "uint64") else _TENSOR
+    return 0 if node is None else 3
 
 
 def strided_tile(
-    rw: "FunctionRewriter", loop: ast.For, low: ast.expr | None, step: int | None, call: ast.Call, staged: Staged, index_dtype: str
+    rw: "FunctionRewriter", loop: ast.For, low: ast.expr | None, step: ast.expr | None, call: ast.Call, staged: Staged
 ) -> StridedTile:
     """The tile that the load `call` takes. Raises: NotATile."""
     given = calls.bind(rw, call, calls.callee_of(rw, call))
@@ -172,7 +187,7 @@ def strided_tile(
         raise NotATile("masked elements are something other than 0")
     reader = _Reader(rw, loop, low, step, fact.shape)
     base, address = reader.pointer(given["pointer"], tuple(range(fact.rank)))
-    wide, reader.wide_atoms = reader.wide, False
+    wide = reader.wide
     strides: list[Polynomial] = [{} for _ in fact.shape]
     rest: Polynomial = {}
     for monomial, coefficient in address.items():
@@ -184,10 +199,10 @@ def strided_tile(
         else:
             left = tuple(a for a in monomial if not a.startswith(AXIS))
             strides[axes[0]] = add(strides[axes[0]], {left: coefficient}, 1)
-    contiguous = [d for d, s in enumerate(strides) if s == ONE]
+    contiguous = [d for d, s in enumerate(strides) if reader.numeric(s) == ONE]
     if not contiguous:
         raise NotATile("no dimension is known to be contiguous")
-    if any(not s or d not in reader.extents for d, s in enumerate(strides)):
+    if any(not reader.numeric(s) or d not in reader.extents for d, s in enumerate(strides)):
         raise NotATile("a dimension repeats what it reads")
     starts: list[Polynomial] = [{} for _ in fact.shape]
     limits: list[Polynomial | None] = [None] * fact.rank
@@ -199,30 +214,44 @@ def strided_tile(
         starts[d], limits[d] = start, limit
         rest = add(rest, _product(start, strides[d]), -1)
     moving = {m: c for m, c in rest.items() if INDEX in m}
+    if moving and not reader.numeric(moving):
+        raise NotATile("its address and its mask are only the same for these constants")
     if moving:
         rest = add(rest, moving, -1)
         free = [d for d in range(fact.rank) if limits[d] is None]
         found = [(d, q) for d in free if (q := _quotient(moving, strides[d])) is not None]
         if not found:
             raise NotATile("it moves in another way than its mask")
-        d, start = min(found, key=lambda item: strides[item[0]] == ONE)
+        d, start = min(found, key=lambda item: item[0] in contiguous)
         starts[d] = start
         if any(limits[e] is not None and any(INDEX in m for m in starts[e]) for e in range(fact.rank)):
             raise NotATile("it moves within its bounds and beyond them")
-    if index_dtype != "int32" and any(INDEX in m for s in starts for m in s):
-        raise NotATile("the loop index is a 64-bit integer")
-    if reader.wide_atoms:
-        raise NotATile("its bounds are 64-bit integers")
+    wide_axes = set()
+    for d, limit in enumerate(limits):
+        if limit is None or not any(_is_wide(rw, reader.names[a]) for p in (starts[d], limit) for m in p for a in m if a != INDEX):
+            continue
+        # 64-bit coordinates go into the base, and what is left to the limit is cut to 32 bits.
+        fixed = {m: c for m, c in starts[d].items() if INDEX not in m}
+        if len(fixed) < len(starts[d]) and any(_is_wide(rw, reader.names[a]) for m in limit for a in m):
+            raise NotATile("it moves along a dimension of 64-bit size")
+        rest = add(rest, _product(fixed, strides[d]), 1)
+        starts[d], limits[d] = add(starts[d], fixed, -1), add(limit, fixed, -1)
+        wide_axes.add(d)
+        wide = True
     order = (*(d for d in range(fact.rank) if d != contiguous[-1]), contiguous[-1])
-    axes = tuple(Axis(reader.extents[d], fact.shape[d], strides[d], starts[d], limits[d]) for d in order)
+    axes = tuple(Axis(reader.extents[d], fact.shape[d], strides[d], starts[d], limits[d], d in wide_axes) for d in order)
     shared = tile_layout(staged, order, fact)
-    tile = StridedTile(base, rest, wide, axes, order, shared, reader.names, reader.constants, frozenset(reader.assumed))
+    tile = StridedTile(base, rest, wide, axes, order, shared, reader.names, frozenset(reader.assumed))
     for node in tile.nodes:
         reader.settled(node)
     return tile
 
 
 AXIS = "<axis "
+
+
+def _is_wide(rw: "FunctionRewriter", node: ast.expr) -> bool:
+    return _rank(rw, node) == 1
 
 
 def _axis_number(atom: str) -> int:
@@ -251,17 +280,18 @@ class _Reader:
     """Integer expressions of one loop as polynomials; what was met on the way.
 
     names: atoms and the expressions they stand for; extents: by dimension, the end of its `arange`; wide: 64-bit
-    arithmetic was met, wide_atoms: 64-bit values were.
+    arithmetic was met.
     """
 
-    def __init__(self, rw: "FunctionRewriter", loop: ast.For, low: ast.expr | None, step: int | None, shape):
+    def __init__(self, rw: "FunctionRewriter", loop: ast.For, low: ast.expr | None, step: ast.expr | None, shape):
         self.rw, self.loop, self.low, self.step, self.shape = rw, loop, low, step, shape
         self.names: dict[str, ast.expr] = {}
-        self.constants: dict[int, str] = {}
         self.extents: dict[int, ast.expr] = {}
-        self.wide = self.wide_atoms = False
+        self.wide = False
         self.moved_bases: set[ast.Name] = set()
         self.assumed: set[str] = set()
+        loops = [n for n in ast.walk(rw.tree) if isinstance(n, (ast.For, ast.While))]
+        self.around = {n for n in loops if any(inner is loop for inner in ast.walk(n))}
 
     # Addresses and masks.
 
@@ -341,11 +371,7 @@ class _Reader:
     def affine(self, node: ast.expr, axes: tuple[int, ...]) -> Polynomial:
         rw, fact = self.rw, self.rw.fact(node)
         if isinstance(fact, ConstFact):
-            if not isinstance(fact.value, int) or isinstance(fact.value, bool):
-                raise NotATile(f"`{ast.unparse(node)}` is not an integer")
-            if isinstance(node, ast.Name) and abs(fact.value) > 1:
-                self.constants.setdefault(fact.value, node.id)
-            return {(): fact.value} if fact.value else {}
+            return self._constant(node, fact.value)
         if not isinstance(fact, TensorFact) or fact.dtype not in _INTEGERS:
             raise NotATile(f"`{ast.unparse(node)}` is not an integer")
         self.wide |= fact.dtype == "int64"
@@ -378,6 +404,35 @@ class _Reader:
                 return add({(f"{AXIS}{axes[0]}>",): 1}, {(): start.value} if start.value else {}, 1)
         raise NotATile(f"`{ast.unparse(node)}` is not a sum of an arange and values that stay the same")
 
+    def _constant(self, node: ast.expr, value) -> Polynomial:
+        """A compile-time integer, by name where it has one: another launch may have another value."""
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise NotATile(f"`{ast.unparse(node)}` is not an integer")
+        if isinstance(node, ast.Constant):
+            return {(): value} if value else {}
+        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub, ast.Mult)):
+            facts = [self.rw.fact(side) for side in (node.left, node.right)]
+            if all(isinstance(f, ConstFact) for f in facts):
+                a, b = (self._constant(side, f.value) for side, f in zip((node.left, node.right), facts))
+                if isinstance(node.op, ast.Mult):
+                    return _product(a, b)
+                return add(a, b, -1 if isinstance(node.op, ast.Sub) else 1)
+        return self._atom(node)
+
+    def numeric(self, polynomial: Polynomial) -> Polynomial:
+        """`polynomial` with the values of its compile-time constants."""
+        out: Polynomial = {}
+        for monomial, coefficient in polynomial.items():
+            left = []
+            for atom in monomial:
+                fact = self.rw.fact(self.names[atom]) if atom in self.names else None
+                if isinstance(fact, ConstFact):
+                    coefficient *= fact.value
+                else:
+                    left.append(atom)
+            out = add(out, {tuple(left): coefficient}, 1)
+        return {m: c for m, c in out.items() if c}
+
     def _scalar(self, node: ast.expr) -> Polynomial:
         if isinstance(node, ast.Name):
             if is_index(self.rw, self.loop, node):
@@ -395,7 +450,6 @@ class _Reader:
         if isinstance(node, ast.Name) and (web := self.rw.webs.of_use.get(node)) is not None:
             key = f"{node.id}#{web.index}"
         self.names.setdefault(key, node)
-        self.wide_atoms |= self.rw.fact(node).dtype in ("int64", "uint64")
         return {(key,): 1}
 
     # What names stand for.
@@ -463,7 +517,7 @@ class _Reader:
         before = tuple(x for x in move.in_loop if x is not self.loop)
         if move.node not in self.loop.body or node.lineno >= move.node.lineno:
             return None
-        amount = self._per_index(move.node, node.id, self.step or 1)
+        amount = self._per_index(move.node, node.id, self.step)
         if amount is None:
             return None
         tiles: Polynomial = {(INDEX,): 1}
@@ -493,37 +547,33 @@ class _Reader:
         if bounds is None or bounds[0] is not None:
             return None
         _, high, step = bounds
-        width = 1 if step is None else self.rw.fact(step).value
         proof = NonNegative(self.rw)
-        if not self._multiple(high, width) or not proof.holds(high):
+        if not self._multiple(high, step) or not proof.holds(high):
             return None
-        amount = self._per_index(d.node, name, width)
+        amount = self._per_index(d.node, name, step)
         if amount is None:
             return None
         self.assumed |= proof.assumed
         return _product(amount, self.affine(high, ()))
 
-    def _multiple(self, node: ast.expr, of: int) -> bool:
-        """Whether an integer is a multiple of `of`."""
-        fact = self.rw.fact(node)
-        if isinstance(fact, ConstFact):
-            return isinstance(fact.value, int) and fact.value % of == 0
-        if of == 1:
+    def _multiple(self, node: ast.expr, of: ast.expr | None) -> bool:
+        """Whether an integer is a multiple of the step `of`."""
+        if of is None or ast.dump(node) == ast.dump(of):
             return True
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
             return self._multiple(node.left, of) or self._multiple(node.right, of)
         value = self._value(node) if isinstance(node, ast.Name) else None
         return value is not None and self._multiple(value, of)
 
-    def _per_index(self, s: ast.stmt, name: str, step: int) -> Polynomial | None:
+    def _per_index(self, s: ast.stmt, name: str, step: ast.expr | None) -> Polynomial | None:
         """What `x += c` of a loop with this step adds while its index grows by 1."""
         by = self._added(s, name)
         if by is None or self._varies(by):
             return None
         amount = self.affine(by, ())
-        if any(INDEX in m for m in amount) or any(c % step for c in amount.values()):
+        if any(INDEX in m for m in amount):
             return None
-        return {m: c // step for m, c in amount.items()}
+        return amount if step is None else _quotient(amount, self.affine(step, ()))
 
     def _added(self, s: ast.stmt, name: str) -> ast.expr | None:
         """`c` of `x += c` and `x = x + c`, a scalar."""
@@ -544,11 +594,11 @@ class _Reader:
                 continue
             if name in self.moved_bases:
                 continue
-            single = len(web.definitions) == 1 or all(
-                not d.in_loop and not d.augmented for d in web.definitions
-            ) and len(self.rw.webs.reaching.get(name, [])) == len(web.definitions)
-            if self.rw.rebound(name.id) or not single:
-                raise NotATile(f"`{name.id}` is not the same everywhere")
+            around = next((loops for use, loops in web.uses if use is name), ())
+            for d in (d for w in self.rw.webs.all if w.name == name.id for d in w.definitions):
+                after = name.lineno <= getattr(d.node, "lineno", 0) <= self.loop.lineno and not isinstance(d.node, ast.arg)
+                if after or any(loop in self.around and loop not in around for loop in d.in_loop):
+                    raise NotATile(f"`{name.id}` is not the same everywhere")
 
 
 def _product(a: Polynomial, b: Polynomial) -> Polynomial:
