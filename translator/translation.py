@@ -145,7 +145,7 @@ def translate_launch(request: TranslateRequest, spec: LaunchSpec) -> tuple[Loade
         why = f"its own compiler stops: {str(error).strip().splitlines()[-1]}"
         message = "Triton does not accept this kernel for this launch"
         raise TranslationError(Diagnostic("triton-refuses", message, loaded.path, loaded.line, 1, why)) from error
-    return loaded, traced, rewrite_kernel(traced, tuning)
+    return loaded, traced, rewrite_kernel(traced, tuning, request.strategy)
 
 
 def _with_matrix_size(spec: LaunchSpec, tuning: Tuning) -> LaunchSpec:

@@ -15,20 +15,32 @@ REFUSED = fixture_set.ROOT / "refused"
 REFUSAL_TARGET = "gfx942"
 # Lines of a difference that a failing test shows.
 SHOWN = 80
+# Fixtures that have goldens for a strategy too: (target, strategy).
+STRATEGIES = {
+    "matmul": (("gfx1250", "warp-specialized"),),
+    "descriptor_matmul": (("gfx1250", "warp-specialized"),),
+    "flash_attention": (("gfx1250", "warp-specialized"),),
+}
 
 
 @dataclass(frozen=True)
 class Golden:
-    """A file with the expected translation of `source`, or, for a case that must be refused, the expected message."""
+    """A file with the expected translation of `source`, or, for a case that must be refused, the expected message.
+
+    strategy: what `--strategy` is given, if anything.
+    """
 
     path: Path
     source: Path
     target: str
     refused: bool = False
+    strategy: str = ""
 
     @property
     def id(self) -> str:
-        return f"refused/{self.source.stem}" if self.refused else f"{self.source.parent.name}-{self.target}"
+        if self.refused:
+            return f"refused/{self.source.stem}"
+        return "-".join([self.source.parent.name, self.target, *([self.strategy] if self.strategy else [])])
 
     @property
     def refresh(self) -> str:
@@ -41,8 +53,17 @@ class Unexpected(Exception):
 
 
 def translations() -> list[Golden]:
-    """Every fixture for every target."""
-    return [Golden(f.golden_file(t), f.kernel_file, t) for f in fixture_set.fixtures() for t in fixture_set.TARGETS]
+    """Every fixture for every target, and some with a strategy."""
+    plain = [Golden(f.golden_file(t), f.kernel_file, t) for f in fixture_set.fixtures() for t in fixture_set.TARGETS]
+    return [*plain, *with_strategy()]
+
+
+def with_strategy() -> list[Golden]:
+    return [
+        Golden(f.golden_file(f"{target}_{strategy.replace('-', '_')}"), f.kernel_file, target, strategy=strategy)
+        for f in fixture_set.fixtures()
+        for target, strategy in STRATEGIES.get(f.name, ())
+    ]
 
 
 def refusals() -> list[Golden]:
@@ -61,7 +82,8 @@ def translate(golden: Golden, **environment: str) -> dict:
     """What translate_fixture.py prints for the golden's source and target. Raises: ChildFailed."""
     source = golden.source.relative_to(REPOSITORY).as_posix()
     ids = [golden.id] if golden.refused else []
-    return run_child("golden/translate_fixture.py", source, golden.target, *ids, **environment)
+    options = [f"--strategy={golden.strategy}"] if golden.strategy else []
+    return run_child("golden/translate_fixture.py", source, golden.target, *ids, *options, **environment)
 
 
 def produce(golden: Golden) -> str:

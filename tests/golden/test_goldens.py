@@ -53,6 +53,13 @@ def test_output_does_not_depend_on_hash_order():
 
 
 @pytest.mark.compile
+@pytest.mark.parametrize("golden", golden_set.with_strategy(), ids=lambda golden: golden.id)
+def test_golden_with_a_strategy_compiles(golden: Golden):
+    results = compile_folder(golden.source.parent, golden.target, golden.path)
+    assert results and all(r.get("language") == "gluon" and r["hsaco"] for r in results.values())
+
+
+@pytest.mark.compile
 def test_golden_compiles(fixture: Fixture, compile_target: str):
     results = compile_folder(fixture.folder, compile_target, fixture.golden_file(compile_target))
     assert set(results) == {launch["id"] for launch in fixture.launches()}

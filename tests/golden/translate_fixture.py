@@ -1,6 +1,6 @@
 """Translate one file of fixtures/ for one target.
 
-    python translate_fixture.py SOURCE TARGET [LAUNCH_ID]...
+    python translate_fixture.py SOURCE TARGET [LAUNCH_ID | --strategy=NAME]...
 
 A process of its own, because a fault in the compiler's passes can abort it. Runs in the repository root with relative
 paths, so that what is printed does not depend on the machine. Prints one JSON line: status, text, diagnostics (rendered)
@@ -18,10 +18,12 @@ from translator.source.launch_spec import read_launches
 from translator.translation import translate_kernel
 
 
-def main(source: str, target: str, *ids: str) -> None:
+def main(source: str, target: str, *words: str) -> None:
+    ids = [word for word in words if not word.startswith("--")]
+    strategy = next((word.partition("=")[2] for word in words if word.startswith("--strategy=")), None)
     launches = read_launches(str(Path(source).parent / "launches.json"))
     chosen = tuple(launch for launch in launches if not ids or launch.id in ids)
-    result = translate_kernel(TranslateRequest(source=source, target=target, launches=chosen))
+    result = translate_kernel(TranslateRequest(source=source, target=target, launches=chosen, strategy=strategy))
     found = [*result.diagnostics, *(d for outcome in result.outcomes for d in outcome.diagnostics)]
     text = Path(source).read_text()
     answer = {

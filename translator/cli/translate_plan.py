@@ -10,6 +10,7 @@ from translator.cli.inputs import check_source, is_path, resolve_source, select_
 from translator.cli.output_file import check_destination, launch_stems, make_folder
 from translator.cli.results import check_json
 from translator.diagnostics import Diagnostic, TranslationError
+from translator.pipeline.strategies import STRATEGIES
 from translator.request import TranslateRequest
 from translator.source.launch_spec import read_launches
 
@@ -57,7 +58,7 @@ def plan_translation(options: TranslateOptions) -> tuple[PlannedFile, ...]:
     outputs that cannot be written; nothing has been started then.
     """
     targets = parse_targets(options.target)
-    _check_choices(options)
+    _check_choices(options, targets)
     check_json(options.json)
     if options.source is None:
         return _plan_batch(options, targets)
@@ -154,11 +155,17 @@ def assignments_of(given: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
     return tuple((name.strip(), value.strip()) for name, _, value in pairs)
 
 
-def _check_choices(options: TranslateOptions) -> None:
+def _check_choices(options: TranslateOptions, targets: tuple[Target, ...]) -> None:
     if options.optimize not in ("parity", "aggressive"):
         raise _usage(f"--optimize {options.optimize}: no such level", "parity or aggressive")
-    if options.strategy not in (None, "pipelined", "ping-pong"):
-        raise _usage(f"--strategy {options.strategy} is not built yet", "pipelined (the default) or ping-pong")
+    if options.strategy is not None:
+        if options.strategy not in STRATEGIES:
+            raise _usage(f"--strategy {options.strategy}: no such strategy", " or ".join(STRATEGIES))
+        strategy = STRATEGIES[options.strategy]
+        for target in targets:
+            if not strategy.serves(target):
+                help = f"leave it out for {target.name}: its loops are pipelined"
+                raise _usage(f"--strategy {strategy.name} needs {strategy.needs}, which {target.name} lacks", help)
     if options.num_buffers is not None and not 1 <= options.num_buffers <= 16:
         raise _usage(f"--num-buffers {options.num_buffers}: out of range", "a number of LDS buffers from 1 to 16")
     if options.fallback not in (None, "general"):

@@ -44,7 +44,10 @@ def parse_instructions(text: str) -> tuple[Instruction, ...]:
 
 
 def find_loops(code: tuple[Instruction, ...]) -> tuple[Loop, ...]:
-    """Loops closed by a backward branch, one per header, in program order."""
+    """Loops closed by a backward branch, one per header, in program order.
+
+    A loop that sleeps until a barrier's word in LDS changes is a wait and no loop: it counts in the loop around it.
+    """
     position: dict[str, int] = {}
     ends: dict[int, int] = {}
     for index, line in enumerate(code):
@@ -52,7 +55,7 @@ def find_loops(code: tuple[Instruction, ...]) -> tuple[Loop, ...]:
             position[line.label] = index
         elif _BRANCH.match(line.op) and (header := position.get(line.operands.strip())) is not None:
             ends[header] = index
-    spans = sorted(ends.items())
+    spans = sorted((f, e) for f, e in ends.items() if not _polls(code[f : e + 1]))
     return tuple(
         Loop(
             first,
@@ -61,6 +64,13 @@ def find_loops(code: tuple[Instruction, ...]) -> tuple[Loop, ...]:
             innermost=not any(f > first and e <= last for f, e in spans),
         )
         for first, last in spans
+    )
+
+
+def _polls(body: tuple[Instruction, ...]) -> bool:
+    ops = {line.op for line in body}
+    return "s_sleep" in ops and not any(
+        op.startswith(("v_wmma", "v_mfma", "global_", "buffer_", "ds_store")) for op in ops
     )
 
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 from translator.frontend.trace import TensorFact
 from translator.pipeline.body import alternating, late_read, statement_texts
-from translator.pipeline.loop import PipelinedLoop, Ring, async_module, permuted_read
+from translator.pipeline.loop import PipelinedLoop, Ring, async_module, barrier_module, permuted_read
 from translator.pipeline import slices
-from translator.pipeline.plan import NotPipelined
+from translator.pipeline.plan import NotPipelined, PipelinePlan, run_of_loads
 from translator.pipeline.prepare import fresh, prepare
 from translator.rewrite import calls, descriptors, dots, pointers, tdm
 from translator.rewrite.splice import operand, replace_spans
@@ -71,7 +71,7 @@ def _fetch(rw: "FunctionRewriter", loop: PipelinedLoop, ring: Ring, slot: str, c
     mask, other = given.get("mask"), given.get("other")
     masked = mask is not None and not calls._is_none(rw, mask)
     mask_text = rw.operand_in(mask, fact, staged.source) if masked else ""
-    if not ring.load.covered:
+    if not ring.load.covered and condition:
         mask_text = f"{_grouped(mask_text)} & ({condition})" if masked else condition
     if mask_text:
         arguments.append(f"mask={mask_text}")
@@ -187,9 +187,13 @@ def emit_statement(rw: "FunctionRewriter", s: ast.stmt) -> bool:
     _consumer_statement(rw, s)
     fetched = _group(loop, s)
     if fetched:
-        condition = _condition(rw, loop, loop.ahead)
+        condition = "" if loop.specialized else _condition(rw, loop, loop.ahead)
         lines = [_fetch(rw, loop, ring, loop.free, condition) for ring in fetched]
-        if _closes_group(loop, fetched):
+        if loop.specialized:
+            ready, _ = loop.barriers[loop.group_of(fetched[0])]
+            if any(ring.load.tile is None for ring in fetched):
+                lines.append(f"{async_module(rw)}.mbarrier_arrive({ready}.index({loop.slot}))")
+        elif _closes_group(loop, fetched):
             lines.append(f"{async_module(rw)}.commit_group()")
         start, end = rw.source.span(s)
         if loop.copies:
@@ -221,21 +225,12 @@ def _group(loop: PipelinedLoop, s: ast.stmt) -> list[Ring]:
     Copies go before the run: LDS is read while they are in flight. Loads to registers go after it: the tile that they
     replace is on its way to the matrix cores by then, which frees registers.
     """
+    first, last = run_of_loads(loop.plan, s)
     atoms = loop.plan.atoms
-    loading = [load.statement for load in loop.plan.loads]
-    first = last = atoms.index(s)
-    while first and atoms[first - 1] in loading and _same_block(atoms[first - 1], s):
-        first -= 1
-    while last + 1 < len(atoms) and atoms[last + 1] in loading and _same_block(atoms[last + 1], s):
-        last += 1
     if s is not atoms[first if loop.copies else last]:
         return []
     run = atoms[first : last + 1]
     return [ring for ring in loop.rings if ring.load.statement in run]
-
-
-def _same_block(a: ast.stmt, b: ast.stmt) -> bool:
-    return a.col_offset == b.col_offset
 
 
 def _condition(rw: "FunctionRewriter", loop: PipelinedLoop, index: str) -> str:
@@ -245,17 +240,15 @@ def _condition(rw: "FunctionRewriter", loop: PipelinedLoop, index: str) -> str:
 def emit_loop(rw: "FunctionRewriter", s: ast.For) -> bool:
     """Emit a pipelined loop; False when the loop is an ordinary one."""
     loop = rw.pipelined_loops.get(s)
+    if (reason := rw.whole.get(s)) is not None:
+        rw.record.choose(f"`for {ast.unparse(s.target)}` is not warp-specialized: {reason}")
     if loop is None:
         for kept in rw.plans:
             if isinstance(kept, NotPipelined) and kept.wanted and kept.line == s.lineno:
                 rw.record.choose(f"`for {ast.unparse(s.target)}` is not software-pipelined: {kept.reason}")
         return False
     plan = loop.plan
-    how = "direct copies" if loop.copies else "loads to registers"
-    ahead = f"{plan.schedule.ahead} tile{'s' if plan.schedule.ahead > 1 else ''} ahead"
-    slots = f"{plan.schedule.buffers} LDS buffer{'s' if plan.schedule.buffers > 1 else ''}"
-    tiles = ", ".join(f"`{load.name}`" for load in plan.loads)
-    rw.record.choose(f"`for {plan.index}` is software-pipelined: {tiles} by {how} {ahead}, {slots} each")
+    rw.record.choose(_chosen(plan, loop))
     for line, reason in plan.not_tiles:
         rw.record.choose(f"the load in line {line} is not one for the tensor data mover: {reason}")
     rw.record.non_negative |= plan.assumed | loop.assumed
@@ -273,7 +266,8 @@ def emit_loop(rw: "FunctionRewriter", s: ast.For) -> bool:
     first = _comment_start(rw, s)
     before = _line_start(rw, first)
     gap = [""] if first > 1 and rw.source.lines[first - 2].strip() else []
-    rw.edits.append((before, before, _block([*gap, *_prologue(rw, loop), ""], outer)))
+    first_lines = _shared_state(rw, loop) if loop.specialized else _prologue(rw, loop)
+    rw.edits.append((before, before, _block([*gap, *first_lines, ""], outer)))
     after = _tail_lines(rw, loop, inner) + [outer + line for line in _after_lines(rw, loop)]
     if after:
         end = rw.source.line_end(s)
@@ -319,6 +313,39 @@ def _wait_lines(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
     return lines
 
 
+def _chosen(plan: PipelinePlan, loop: PipelinedLoop) -> str:
+    """One line on how a loop is written, as `translate` prints it."""
+    tiles = ", ".join(f"`{load.name}`" for load in plan.loads)
+    schedule = plan.schedule
+    slots = f"{schedule.buffers} LDS buffer{'s' if schedule.buffers > 1 else ''}"
+    if loop.specialized:
+        copying = "one more warp copies" if schedule.producer_warps == 1 else f"{schedule.producer_warps} more warps copy"
+        warps = f"{copying} {tiles} into {slots} each"
+        return f"`for {plan.index}` is warp-specialized: {warps}, the kernel's {schedule.consumer_warps} warps compute"
+    how = "direct copies" if loop.copies else "loads to registers"
+    ahead = f"{schedule.ahead} tile{'s' if schedule.ahead > 1 else ''} ahead"
+    return f"`for {plan.index}` is software-pipelined: {tiles} by {how} {ahead}, {slots} each"
+
+
+def _shared_state(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
+    """What the partitions of a loop share: rings, and two barriers for each slot."""
+    schedule, module = loop.plan.schedule, barrier_module(rw)
+    lines: list[str] = []
+    for ring in loop.rings:
+        lines += [_allocate(rw, loop, ring)] if ring.load.tile is None else ring.load.tile.before(rw, loop, ring)
+    lines += ["", "# A slot is ready when all copies into it have landed, and empty when every lane has read it."]
+    for pair in loop.barriers:
+        lines += [
+            f"{name} = gl.allocate_shared_memory(gl.int64, [{loop.buffers}, 1], {module}.MBarrierLayout())"
+            for name in pair
+        ]
+    lines.append(f"for {loop.tile} in gl.static_range({loop.buffers}):")
+    for group, (ready, empty) in enumerate(loop.barriers):
+        lines.append(f"    {module}.init({ready}.index({loop.tile}), {schedule.spelled_ready_count(group)})")
+        lines.append(f"    {module}.init({empty}.index({loop.tile}), {schedule.consumer_warps} * {schedule.lanes})")
+    return [*lines, "gl.barrier()"]
+
+
 def _top_lines(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
     plan = loop.plan
     lines = []
@@ -326,6 +353,8 @@ def _top_lines(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
     if loop.counter or plan.step is not None:
         lines.append(f"gl.assume({loop.counter or plan.index} >= 0)")
     lines.append(f"{loop.slot} = {number} % {loop.buffers}")
+    if loop.specialized:
+        return [*lines, f"{loop.phase} = ({number} // {loop.buffers}) & 1"]
     if loop.copies:
         lines.append(f"{loop.free} = gl.where({loop.slot} == 0, {loop.buffers} - 1, {loop.slot} - 1)")
         lines += _wait_lines(rw, loop)
@@ -347,7 +376,7 @@ def _tail_lines(rw: "FunctionRewriter", loop: PipelinedLoop, indent: str) -> lis
 
 def _after_lines(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
     lines = []
-    if loop.copies:
+    if loop.copies and not loop.specialized:
         lines += [
             "# Copies past the last tile must not land in LDS that is used for something else.",
             *([f"{async_module(rw)}.wait_group(0)"] if loop.plan.schedule.grouped else []),
@@ -356,13 +385,27 @@ def _after_lines(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
     if loop.sliced is not None:
         lines += slices.join(rw, loop.sliced)
     tiles = f"({loop.buffers} - 1)" if loop.copies else loop.buffers
+    if loop.specialized and loop.plan.rolled_back:
+        # The moves happen in the producer.
+        tiles = fresh(rw, "tiles")
+        lines.append(f"{tiles} = {_trips(rw, loop)}")
     for s in loop.plan.rolled_back:
         web = rw.webs.of_definition[(s, s.target.id)]
-        back = "-" if isinstance(s.op, ast.Add) else "+"
+        forward, back = ("+", "-") if isinstance(s.op, ast.Add) else ("-", "+")
         for line in _moves(rw, s, web):
-            target, value = line.split(" += " if isinstance(s.op, ast.Add) else " -= ", 1)
-            lines.append(f"{target} {back}= {tiles} * {operand(value)}")
+            target, value = line.split(f" {forward}= ", 1)
+            lines.append(f"{target} {forward if loop.specialized else back}= {tiles} * {operand(value)}")
     return lines
+
+
+def _trips(rw: "FunctionRewriter", loop: PipelinedLoop) -> str:
+    """How often a loop runs."""
+    plan = loop.plan
+    distance = operand(rw.emit(plan.high))
+    if plan.low is not None:
+        distance = f"{distance} - {operand(rw.emit(plan.low))}"
+    count = distance if plan.step is None else f"gl.cdiv({distance}, {rw.emit(plan.step)})"
+    return f"gl.maximum({count}, 0)"
 
 
 def _moves(rw: "FunctionRewriter", s: ast.AugAssign, web: Web) -> list[str]:

@@ -42,6 +42,10 @@ class PipelinedLoop:
     own_names: list[tuple[ast.Name, Web]] = field(default_factory=list)  # of values that each tile computes anew
     ahead_of: dict[ast.stmt, ast.stmt] = field(default_factory=dict)  # statement -> its copy for tiles ahead
     rings: list[Ring] = field(default_factory=list)
+    barriers: list[tuple[str, str]] = field(
+        default_factory=list
+    )  # ready and empty of each group, where partitions share the loop
+    phase: str = ""  # of the barriers of the tile's slot
     assumed: set[str] = field(default_factory=set)  # parameters that must not be negative
     at: str = ""  # the index of the tile that is being fetched
     stages: tuple = ()  # StagePlan, where groups of warps alternate
@@ -50,7 +54,20 @@ class PipelinedLoop:
 
     @property
     def copies(self) -> bool:
-        return self.plan.schedule.mechanism == "copies"
+        return self.plan.schedule.mechanism in ("copies", "partitions")
+
+    @property
+    def specialized(self) -> bool:
+        """Whether some warps copy and others compute; `translator.rewrite.partitions` takes the loop apart."""
+        return self.plan.schedule.mechanism == "partitions"
+
+    def ready_of(self, ring: Ring, slot: str) -> str:
+        """The barrier that a copy of the tensor data mover arrives at, where partitions share the loop; else empty."""
+        return f"{self.barriers[self.group_of(ring)][0]}.index({slot})" if self.specialized else ""
+
+    def group_of(self, ring: Ring) -> int:
+        """The number of the tiles' group that shares barriers with `ring`."""
+        return [ring.load.name in group for group in self.plan.schedule.groups].index(True)
 
 
 @dataclass
@@ -101,3 +118,8 @@ def permuted_read(rw: "FunctionRewriter", data: ast.expr, order: tuple[int, ...]
 def async_module(rw: "FunctionRewriter") -> str:
     rw.record.imports.add(f"from triton.experimental.gluon.language.amd.{rw.unit.target.family} import async_copy")
     return "async_copy"
+
+
+def barrier_module(rw: "FunctionRewriter") -> str:
+    rw.record.imports.add(f"from triton.experimental.gluon.language.amd.{rw.unit.target.family} import mbarrier")
+    return "mbarrier"

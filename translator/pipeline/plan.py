@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.memory.staging import Staged
 from translator.pipeline.loop_range import loop_bounds
+from translator.pipeline.partitions import Partitions
 from translator.pipeline.schedule import Schedule, copy_schedule, register_schedule
 from translator.pipeline.strided_tiles import NotATile, StridedTile, strided_tile
 from translator.pipeline.tensor_tiles import DescriptorTile
@@ -68,7 +69,7 @@ class PipelinePlan:
     low: ast.expr | None
     high: ast.expr
     step: ast.expr | None
-    schedule: Schedule
+    schedule: Schedule | Partitions
     loads: tuple[PipelinedLoad, ...]
     atoms: tuple[ast.stmt, ...]
     producer: tuple[ast.stmt, ...]
@@ -90,6 +91,8 @@ class PipelinePlan:
             lines.append("  computed twice: " + ", ".join(w.name for w in self.shared))
         if self.rolled_back:
             lines.append("  moved back after the loop: " + ", ".join(s.target.id for s in self.rolled_back))
+        if s.mechanism == "partitions":
+            return "\n".join([*lines, str(s)])
         lines.append(f"  prologue: tiles 0 to {s.prologue - 1}" if s.prologue > 1 else "  prologue: tile 0")
         fetch = "copy" if s.mechanism == "copies" else "load"
         wait = f"wait for all but {s.wait} groups, " if s.mechanism == "copies" and s.grouped else ""
@@ -97,6 +100,21 @@ class PipelinePlan:
         lines.append(f"  steady state: {wait}{fetch} tile i + {s.ahead}, read tile i from slot i % {s.buffers}")
         lines.append("  epilogue: none; tiles past the end are masked out")
         return "\n".join(lines)
+
+
+def run_of_loads(plan: PipelinePlan, s: ast.stmt) -> tuple[int, int]:
+    """The first and the last of the consecutive load statements that `s` belongs to, as indices of the plan's atoms."""
+    loading = [load.statement for load in plan.loads]
+    first = last = plan.atoms.index(s)
+
+    def belongs(atom: ast.stmt) -> bool:
+        return atom in loading and atom.col_offset == s.col_offset  # of the same block
+
+    while first and belongs(plan.atoms[first - 1]):
+        first -= 1
+    while last + 1 < len(plan.atoms) and belongs(plan.atoms[last + 1]):
+        last += 1
+    return first, last
 
 
 def loads_in(rw: "FunctionRewriter", statement: ast.AST) -> list[ast.Call]:
@@ -234,7 +252,11 @@ def plan_loop(rw: "FunctionRewriter", loop: ast.For) -> PipelinePlan | NotPipeli
             offsets, bounds = given.get("offsets"), descriptors.bounds_of(rw, owner)
             name = _name(statement, call, {"pointer": owner})
             if tdm.uses_data_mover(rw, descriptors.made_by(rw, owner)):
-                if not isinstance(offsets, (ast.List, ast.Tuple)) or not isinstance(owner, ast.Name) or tail.varies(owner):
+                if (
+                    not isinstance(offsets, (ast.List, ast.Tuple))
+                    or not isinstance(owner, ast.Name)
+                    or tail.varies(owner)
+                ):
                     return no(f"the descriptor load in line {call.lineno} is not a plain tile")
                 covered = len(bounds) == len(offsets.elts) and any(map(tail.ends, offsets.elts, bounds))
                 tile = DescriptorTile(owner, tuple(offsets.elts), tuple(not tail.varies(o) for o in offsets.elts))

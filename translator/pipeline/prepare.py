@@ -16,6 +16,7 @@ from translator.pipeline.body import plan_stages, reads_tiles
 from translator.pipeline.loop import PipelinedLoop, Read, Ring
 from translator.pipeline.plan import NotPipelined, PipelinedLoad, PipelinePlan, plan_loop
 from translator.pipeline.slices import plan_slices
+from translator.pipeline.specialize import asked_for, specialized
 from translator.pipeline.tail import is_index
 from translator.pipeline.unneeded import unneeded
 from translator.rewrite.ranges import NonNegative
@@ -48,6 +49,12 @@ def prepare(rw: "FunctionRewriter") -> None:
         plan = plan_loop(rw, loop)
         if isinstance(plan, PipelinePlan) and (reason := _unsupported(rw, plan)):
             plan = NotPipelined(loop.lineno, reason, True)
+        if asked_for(rw, loop):
+            split = specialized(rw, loop, plan)
+            if isinstance(split, str):
+                rw.whole[loop] = split
+            else:
+                plan = split
         rw.plans.append(plan)
         if isinstance(plan, PipelinePlan):
             _set_up(rw, plan)
@@ -65,9 +72,15 @@ def _set_up(rw: "FunctionRewriter", plan: PipelinePlan) -> None:
     counter = "" if plan.low is None and plan.index_dtype == "int32" else fresh(rw, "tile")
     names = [fresh(rw, name) for name in (f"{plan.index.strip('_') or 'tile'}_ahead", "slot", "free_slot", "t")]
     loop = PipelinedLoop(plan, _buffers_parameter(rw, plan), *names, counter)
+    if loop.specialized:
+        # Nothing runs ahead: the producer is in an iteration of its own.
+        loop.ahead, loop.free, loop.phase = plan.index, loop.slot, fresh(rw, "phase")
+        groups = plan.schedule.groups
+        stems = [f"{'_'.join(group)}_" if len(groups) > 1 else "" for group in groups]
+        loop.barriers = [(fresh(rw, f"{stem}ready"), fresh(rw, f"{stem}empty")) for stem in stems]
     renamed: dict[int, Web] = {}
     for web in plan.shared:
-        twin = Web(len(rw.webs.all), fresh(rw, f"{web.name}_ahead"))
+        twin = Web(len(rw.webs.all), fresh(rw, f"{web.name}_{'copied' if loop.specialized else 'ahead'}"))
         rw.webs.all.append(twin)
         renamed[web.index] = twin
 
@@ -129,11 +142,11 @@ def _set_up(rw: "FunctionRewriter", plan: PipelinePlan) -> None:
             if isinstance(name, ast.Name) and (web := rw.webs.of_use.get(name)) is not None and web.index in own:
                 loop.own_names.append((name, web))
     rw.pipelined_loops[plan.loop] = loop
-    if rw.unit.tuning.slices != (1, 1):
+    if not loop.specialized and rw.unit.tuning.slices != (1, 1):
         loop.sliced = plan_slices(rw, plan, rw.unit.tuning.slices, fresh)
         if loop.sliced is not None:
             rw.pipelined_statements[loop.sliced.statement] = loop
-    if rw.unit.tuning.ping_pong:
+    if not loop.specialized and rw.unit.tuning.ping_pong:
         loop.stages = plan_stages([reads_tiles(loop, s) for s in plan.loop.body], plan.schedule)
     _move_bases(rw, loop)
 

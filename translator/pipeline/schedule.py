@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-
 GROUPED = -1  # the ring that all copies with commit groups stand for
 
 

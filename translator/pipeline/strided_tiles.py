@@ -119,7 +119,8 @@ class StridedTile:
         if self.unclipped:
             name = tdm.moved_text(rw, name, offsets, condition)
             offsets, condition = ["0"], ""
-        return tdm.copy_text(rw, name, offsets, f"{ring.smem}.index({slot})", condition)
+        barrier = loop.ready_of(ring, slot)
+        return tdm.copy_text(rw, name, offsets, f"{ring.smem}.index({slot})", condition, barrier)
 
     @property
     def positioned(self) -> bool:

@@ -48,9 +48,10 @@ class DescriptorTile:
         return [*lines, f"{ring.tiles} = {tdm.position_text(rw, rw.emit(self.owner), offsets)}"]
 
     def copy(self, rw: "FunctionRewriter", loop: "PipelinedLoop", ring: "Ring", slot: str, condition: str) -> str:
+        barrier = loop.ready_of(ring, slot)
         given = calls.bind(rw, ring.fetch, calls.callee_of(rw, ring.fetch))
         tdm.check_offsets(rw, descriptors.made_by(rw, self.owner), list(self.offsets))
         moved = self.positioned(rw)
         offsets = ["0" if f and moved else tdm.index_text(rw, o) for f, o in zip(self.fixed, given["offsets"].elts)]
         name = ring.tiles if moved else rw.emit(self.owner)
-        return tdm.copy_text(rw, name, offsets, f"{ring.smem}.index({slot})", condition)
+        return tdm.copy_text(rw, name, offsets, f"{ring.smem}.index({slot})", condition, barrier)

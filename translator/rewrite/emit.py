@@ -11,7 +11,9 @@ import black
 
 from translator.layout.model import Blocked, DotOperand, Layout, Linear, Mfma, SharedLayout, Wmma
 from translator.layout.names import definition
+from translator.pipeline.loop import PipelinedLoop
 from translator.rewrite.function import FunctionRewriter
+from translator.rewrite.partitions import CannotSplit, PartitionFunction, Split, take_apart
 from translator.rewrite.unit import Record, Unit
 
 LINE_LENGTH = 120
@@ -63,6 +65,7 @@ def assemble(unit: Unit, rewriter: FunctionRewriter, text: str) -> EmittedKernel
         inner, inner_text = unit.helper_versions[index]
         final = function_with_layouts(inner, named(inner_text))
         fn = inner.frame.fn
+        final, partitions = split_loops(inner, final)
         if (fn, final) not in by_text:
             base = fn.__name__
             name, n = base, 2
@@ -70,16 +73,66 @@ def assemble(unit: Unit, rewriter: FunctionRewriter, text: str) -> EmittedKernel
                 name, n = f"{base}_{n}", n + 1
             taken.add(name)
             by_text[fn, final] = name
+            helpers += partitions
             helpers.append(
                 EmittedFunction(name, final.replace(f"def {base}(", f"def {name}(", 1), fn, bool(fn.noinline))
             )
         names[index] = by_text[fn, final]
-    kernel_text = function_with_layouts(rewriter, named(text))
+    kernel_text, partitions = split_loops(rewriter, function_with_layouts(rewriter, named(text)))
+    helpers += partitions
     fn = rewriter.frame.fn
     for used in record.globals_needed:
         if used in {h.name for h in helpers}:
             record.globals_needed = {k: v for k, v in record.globals_needed.items() if k != used}
     return EmittedKernel(EmittedFunction(fn.__name__, kernel_text, fn, bool(fn.noinline)), helpers, record)
+
+
+def split_loops(rw: FunctionRewriter, text: str) -> tuple[str, list[EmittedFunction]]:
+    """`text` without its warp-specialized loops, and the functions of their partitions. Raises: CannotSplit."""
+    loops = [rw.pipelined_loops[n] for n in ast.walk(rw.tree) if isinstance(n, ast.For) and n in rw.pipelined_loops]
+    loops = sorted((loop for loop in loops if loop.specialized), key=lambda loop: loop.plan.loop.lineno)
+    made: list[EmittedFunction] = []
+    for number, loop in enumerate(loops, 1):
+        suffix = "" if number == 1 else f"_{number}"
+        try:
+            text, functions = take_apart(text, split_of(rw, loop), rw.frame.fn.__name__, suffix)
+        except CannotSplit as found:
+            found.key = (rw.path, loop.plan.loop.lineno)
+            raise
+        for name, function in functions:
+            wrapped = _wrap_long_statements(function, "")
+            made.append(EmittedFunction(name, wrapped, PartitionFunction(name, rw.frame.fn.file_name or "")))
+    return text, made
+
+
+def split_of(rw: FunctionRewriter, loop: PipelinedLoop) -> Split:
+    """What taking a loop apart has to know of it."""
+    groups = loop.plan.schedule.groups
+    rings = tuple(tuple(r.smem for r in loop.rings if r.load.name in group) for group in groups)
+    twins = []
+    for s, made in loop.ahead_of.items():
+        own, twin = ((x.targets[0] if isinstance(x, ast.Assign) else x.target).id for x in (s, made))
+        twins += [(twin, own)] if twin != own else []
+    tensors = {
+        d.name
+        for web in rw.webs.all
+        for d in web.definitions
+        if (node := rw.definition_node(d)) is not None and rw.tensor(node) is not None
+    }
+    tensors -= {d.name for web in rw.webs.all if rw.state(web).split is not None for d in web.definitions}
+    warps = loop.plan.schedule.producer_warps
+    return Split(
+        loop.plan.index,
+        loop.counter,
+        rings,
+        tuple(loop.barriers),
+        loop.slot,
+        loop.phase,
+        "mbarrier",
+        warps,
+        tuple(twins),
+        frozenset(tensors),
+    )
 
 
 def _merge(into: Record, other: Record) -> None:

@@ -47,6 +47,7 @@ class FunctionRewriter(Expressions):
         self.staged: dict[ast.Call, Any] = {}
         self.pipelined_statements: dict[ast.stmt, Any] = {}
         self.pipelined_loops: dict[ast.For, Any] = {}
+        self.whole: dict[ast.For, str] = {}  # loops that were to be split between warps, and why they are not
         self.pushed: set[ast.AST] = set()  # computed in the wanted layout even where a conversion looks cheaper
         self.dropped: frozenset[ast.stmt] = frozenset()  # assignments that nothing needs any more
         self.added_parameters: dict[str, str] = {}  # constexpr parameters that the source did not have -> default

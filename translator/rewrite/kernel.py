@@ -2,39 +2,73 @@
 
 from __future__ import annotations
 
+import ast
+
 from translator.frontend.launch import TracedLaunch
 from translator.optimize.tuning import Tuning
 from translator.pipeline.emit import check_stages
 from translator.rewrite.emit import EmittedKernel, assemble
+from translator.pipeline.strategies import WARP_SPECIALIZED
 from translator.rewrite.function import FunctionRewriter
+from translator.rewrite.partitions import CannotSplit
 from translator.rewrite.tdm import NotForTheDataMover
-from translator.rewrite.unit import Unit
+from translator.rewrite.unit import Unit, refuse
 
 
-def rewrite_kernel(launch: TracedLaunch, tuning: Tuning = Tuning()) -> EmittedKernel:
+def rewrite_kernel(launch: TracedLaunch, tuning: Tuning = Tuning(), strategy: str | None = None) -> EmittedKernel:
     """The kernel in Gluon, its pipelined loops changed as `tuning` says.
+
+    strategy: how its loops are written, None for what the source asks for.
 
     Raises TranslationError for what has no correct translation.
     """
-    small = frozenset(
-        name for name, flags in launch.spec.attrs.items() if isinstance(flags, str) and "S" in flags
-    )
+    small = frozenset(name for name, flags in launch.spec.attrs.items() if isinstance(flags, str) and "S" in flags)
     plain: dict[tuple[int, ...], str] = {}
+    whole: dict[tuple[tuple[int, ...], int], str] = {}
     while True:
-        unit = Unit(launch.trace, launch.anchors, launch.target, launch.num_warps, small, buffer_atomics=launch.buffer_atomics)
+        unit = Unit(
+            launch.trace, launch.anchors, launch.target, launch.num_warps, small, buffer_atomics=launch.buffer_atomics
+        )
         unit.tuning = tuning
+        unit.strategy = strategy
+        unit.kept_whole = whole
         unit.staging = launch.staging
         unit.operands_in_lds = launch.operands_in_lds
         unit.descriptor_layouts = launch.descriptor_layouts
         unit.plain_descriptors = frozenset(plain)
         rewriter = FunctionRewriter(unit, launch.trace.frames[0], ())
+        # Both are known only once the text is there; it is then written again without what cannot be.
         try:
             text = rewriter.rewrite()
+            if strategy == WARP_SPECIALIZED.name:
+                _check_split(unit, rewriter)
+            for reason in plain.values():
+                rewriter.record.choose(f"tensor descriptors as bounds-masked accesses: {reason}")
+            check_stages(rewriter)
+            return assemble(unit, rewriter, text)
         except NotForTheDataMover as kept:
             assert kept.site not in plain, f"bug in gluonize: {kept.reason}"
             plain[kept.site] = kept.reason
-            continue
-        for reason in plain.values():
-            rewriter.record.choose(f"tensor descriptors as bounds-masked accesses: {reason}")
-        check_stages(rewriter)
-        return assemble(unit, rewriter, text)
+        except CannotSplit as kept:
+            assert kept.key not in whole, f"bug in gluonize: {kept.reason}"
+            whole[kept.key] = kept.reason
+
+
+def _check_split(unit: Unit, rewriter: FunctionRewriter) -> None:
+    """Raises: TranslationError where warp specialization is asked for and no loop of the kernel can have it."""
+    every = [rewriter, *(inner for inner, _ in unit.helper_versions)]
+    if any(loop.specialized for rw in every for loop in rw.pipelined_loops.values()):
+        return
+    for rw in every:
+        for loop, reason in rw.whole.items():
+            message = f"`for {ast.unparse(loop.target)}` cannot be warp-specialized"
+            help = "leave --strategy out: the loop is then pipelined if it can be"
+            raise refuse(rw.frame, loop, "strategy", message, reason, help)
+    name = rewriter.frame.fn.__name__
+    raise refuse(
+        rewriter.frame,
+        rewriter.tree,
+        "strategy",
+        f"`{name}` has no loop to warp-specialize",
+        help="leave --strategy out",
+    )

@@ -191,9 +191,15 @@ def moved_text(rw: "FunctionRewriter", desc: str, offsets: list[str], condition:
     return f"{module(rw)}.update_tensor_descriptor({desc}, add_offsets=[{', '.join(offsets)}]{predicate})"
 
 
-def copy_text(rw: "FunctionRewriter", desc: str, offsets: list[str], slot: str, condition: str = "") -> str:
-    """Issue the copy of the tile at `offsets` into LDS `slot`; under a false `condition` it copies nothing but counts."""
+def copy_text(
+    rw: "FunctionRewriter", desc: str, offsets: list[str], slot: str, condition: str = "", barrier: str = ""
+) -> str:
+    """Issue the copy of the tile at `offsets` into LDS `slot`; under a false `condition` it copies nothing but counts.
+
+    barrier: where each warp arrives once its part has landed.
+    """
     predicate = f", pred={condition}" if condition else ""
+    predicate += f", mbarrier={barrier}" if barrier else ""
     if all(offset == "0" for offset in offsets):
         return f"{module(rw)}.async_load({desc}, dest={slot}{predicate})"
     return f"{module(rw)}.async_load({desc}, [{', '.join(offsets)}], {slot}{predicate})"

@@ -45,6 +45,8 @@ class Unit:
     tuning: Tuning = Tuning()  # of pipelined loops
     descriptor_layouts: dict[tuple[int, ...], Any] = field(default_factory=dict)  # of tensor descriptors' tiles in LDS
     plain_descriptors: frozenset[tuple[int, ...]] = frozenset()  # those that stay bounds-masked, by path of the visit
+    strategy: str | None = None  # a name of translator.pipeline.strategies; None: what the source asks for
+    kept_whole: dict[tuple[tuple[int, ...], int], str] = field(default_factory=dict)  # loops, by path and line, that cannot be split
     versions: dict[Any, Any] = field(default_factory=dict)  # finished helper versions by (frame, path, wants)
     helper_versions: list[Any] = field(default_factory=list)  # (rewriter, text) of every version made
     in_progress: list[Any] = field(default_factory=list)

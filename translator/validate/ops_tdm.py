@@ -145,8 +145,9 @@ def arrive_barrier(machine, op, view):
 @row("amdg.async_copy_mbarrier_arrive")
 def async_copy_mbarrier_arrive(machine, op, view):
     """One arrival per thread when the thread's asynchronous copies so far are done."""
-    lds = machine.lds
-    copies = [copy for group in (*lds.async_copies.groups, lds.async_copies.open) for copy in group]
+    counter = machine.lds.async_copies
+    counter.open = [copy for copy in counter.open if not copy.landed]  # a loop may never commit them
+    copies = [copy for group in (*counter.groups, counter.open) for copy in group]
     machine.barriers.attach_all(view, copies, machine.threads)
 
 

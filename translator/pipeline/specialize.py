@@ -1,0 +1,58 @@
+"""Which loops are split between warps that copy tiles and warps that compute.
+
+A loop fits when its tiles travel by asynchronous copies: the pipeline's plan then already has what the copies need, and
+that it does not depend on what the loop computes. What cannot be taken apart as text is found by
+`translator.rewrite.partitions`.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from translator.frontend.trace import ConstFact
+from translator.pipeline.partitions import Partitions
+from translator.pipeline.plan import NotPipelined, PipelinedLoad, PipelinePlan, run_of_loads
+from translator.pipeline.strategies import WARP_SPECIALIZED
+
+if TYPE_CHECKING:
+    from translator.rewrite.function import FunctionRewriter
+
+# Threads of a workgroup on all targets (isa).
+MOST_THREADS = 1024
+
+
+def asked_for(rw: "FunctionRewriter", loop: ast.For) -> bool:
+    """Whether the command, or else the source, asks for the partitions of this loop."""
+    if rw.unit.strategy is not None:
+        return rw.unit.strategy == WARP_SPECIALIZED.name
+    options = loop.iter.keywords if isinstance(loop.iter, ast.Call) else []
+    facts = [rw.fact(k.value) for k in options if k.arg == "warp_specialize"]
+    return any(isinstance(fact, ConstFact) and bool(fact.value) for fact in facts)
+
+
+def specialized(rw: "FunctionRewriter", loop: ast.For, plan: PipelinePlan | NotPipelined) -> PipelinePlan | str:
+    """`plan` with partitions, or why this loop keeps its copies and its arithmetic in the same warps."""
+    unit = rw.unit
+    if not WARP_SPECIALIZED.serves(unit.target):
+        return f"{unit.target.name} has no {WARP_SPECIALIZED.needs}"
+    if isinstance(plan, NotPipelined):
+        return plan.reason
+    if (reason := unit.kept_whole.get((rw.path, loop.lineno))) is not None:
+        return reason
+    if plan.schedule.mechanism != "copies":
+        return "its tiles travel through registers"
+    if 2 * unit.num_warps * unit.target.warp_size > MOST_THREADS:
+        return f"{2 * unit.num_warps} warps are more than a workgroup has"
+    if any(n is not loop and isinstance(n, (ast.For, ast.While)) for n in ast.walk(loop)):
+        return "it has a loop inside"
+    groups: dict[int, list[PipelinedLoad]] = {}
+    for load in plan.loads:
+        groups.setdefault(run_of_loads(plan, load.statement)[0], []).append(load)
+    tensor = tuple(sum(load.tile is not None for load in group) for group in groups.values())
+    # One warp starts all copies of the tensor data mover; other copies are made by as many warps as their layouts have.
+    warps = 1 if sum(tensor) == len(plan.loads) else unit.num_warps
+    names = tuple(tuple(load.name for load in group) for group in groups.values())
+    schedule = Partitions(plan.schedule.buffers, names, warps, unit.num_warps, unit.target.warp_size, tensor)
+    return replace(plan, schedule=schedule)
