@@ -158,7 +158,9 @@ class _Function:
                 yield change(keyword.value, "None", "mask dropped", "mask")
             yield from self._comparisons(keyword.value, statement)
         if keyword.arg == "other":
-            yield change(keyword.value, "1", "fill value changed", "mask")
+            # A one may be multiplied by the zeros of the other operand.
+            is_float = re.search(r"\.|inf|nan", self.source(keyword.value))
+            yield change(keyword.value, 'float("nan")' if is_float else "1", "fill value changed", "mask")
         if keyword.arg == "pred":
             yield change(keyword.value, "True", "predicate dropped", "mask")
         if keyword.arg == "mbarrier":
@@ -217,6 +219,3 @@ def reachable(text: str, kernel: str) -> set[str]:
             found.add(name)
             todo += bodies.get(name, ())
     return found
-
-
-WORD = re.compile(r"[A-Za-z_]\w*")

@@ -18,10 +18,11 @@ from translator.validate.parse import Module
 from translator.validate.types import Type
 
 
-def place_tensors(memory: Memory, inputs: Inputs, only: Memory | None = None) -> dict[int, int]:
+def place_tensors(memory: Memory, inputs: Inputs, only: Memory | None = None, tight: bool = False) -> dict[int, int]:
     """Put every tensor in memory; -> address of the first element of each, by id of the Tensor.
 
-    With `only`, float items that `only` recorded as never read hold NaN: results must not depend on them.
+    With `only`, float items that `only` recorded as never read hold NaN: results must not depend on them. If `tight`, storage
+    ends where `only` touched it last, since the source would be right with that.
     """
     addresses = {}
     for number, tensor in enumerate(inputs.tensors()):
@@ -32,6 +33,8 @@ def place_tensors(memory: Memory, inputs: Inputs, only: Memory | None = None) ->
                 data = data.copy()
                 data[unseen] = encode(np.full(1, np.nan, held(tensor.element)), tensor.element)[0]
         buffer = memory.add(tensor.name, tensor.element, data)
+        if tight and only is not None:
+            buffer.limit = only.buffers[number].used() or None
         addresses[id(tensor)] = buffer.base + tensor.offset * stored(tensor.element).itemsize
     return addresses
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from translator.source.launch_spec import LaunchSpec
-from translator.validate.dtypes import FLOAT8, encode, held, rounded, stored
+from translator.validate.dtypes import FLOAT8, decode, encode, held, rounded, stored
 from translator.validate.hazards import NotRunnable
 
 # torch dtype name -> IR element type
@@ -194,6 +194,8 @@ def _products(spec: LaunchSpec) -> set[int]:
 
 
 MOST = 11  # variants of one launch
+LONGER = 4  # factor on sizes of loops that make few trips
+LARGEST = 1 << 23  # elements of all tensors together in such a variant
 
 
 def variants(spec: LaunchSpec, loops: list[str] = ()) -> list[tuple[str, dict[str, int]]]:
@@ -223,6 +225,34 @@ def _shrunk(spec: LaunchSpec, name: str) -> int | None:
     if "D" in str(spec.attrs.get(name, "")):
         return value - 16 if value > 16 else None
     return value - 3 if value > 5 else None
+
+
+def longer(spec: LaunchSpec, inputs: Inputs, loops: list[str]) -> list[Inputs]:
+    """The inputs with each size that decides a trip count four times as large, and storage to match.
+
+    Strides stay, so rows overlap; that makes no difference to what is compared.
+    """
+    out = []
+    for name in size_arguments(spec):
+        value = spec.values[name] * LONGER
+        if name not in loops or sum(t.data.size for t in inputs.tensors()) > LARGEST // LONGER:
+            continue
+        more = {id(t): replace(t, data=np.resize(t.data, t.data.size * LONGER)) for t in inputs.tensors()}
+        arguments = {key: _replaced(argument, more) for key, argument in inputs.arguments.items()}
+        out.append(with_values(Inputs(arguments), spec, {name: value}, f"{name} = {value}"))
+    return out
+
+
+def with_ties(spec: LaunchSpec, inputs: Inputs) -> Inputs:
+    """Floats rounded to multiples of a half, so that zeros and equal values are among them."""
+    whole = {id(t): _tied(t) for t in inputs.tensors() if held(t.element).kind == "f"}
+    arguments = {name: _replaced(value, whole) for name, value in inputs.arguments.items()}
+    return Inputs(arguments, "values with ties")
+
+
+def _tied(tensor: Tensor) -> Tensor:
+    values = np.round(np.asarray(decode(tensor.data, tensor.element)) * 2) / 2
+    return replace(tensor, data=np.asarray(encode(values, tensor.element)).astype(tensor.data.dtype, copy=False))
 
 
 def alternatives(inputs: Inputs):

@@ -24,7 +24,8 @@ class Buffer:
 
     `writer` holds for each granule (bytes of the narrowest store so far) 1 + the number of the program that last stored
     there plainly, 0 where none did; `changed` marks granules that any op wrote, atomics included; `racing` those to which two
-    programs or lanes stored different values. `seen` marks the items (not granules) that were read.
+    programs or lanes stored different values. `seen` marks the items (not granules) that were read. `limit` is where the storage ends
+    for this run, in bytes, if before the end of `data`.
     """
 
     name: str
@@ -36,6 +37,22 @@ class Buffer:
     changed: np.ndarray | None = None
     racing: np.ndarray | None = None
     seen: np.ndarray | None = None
+    limit: int | None = None
+
+    @property
+    def end(self) -> int:
+        """Bytes that may be touched."""
+        return len(self.data) if self.limit is None else self.limit
+
+    def used(self) -> int:
+        """Bytes up to the end of the last item that was read or written; 0 for none. Only where reads are recorded."""
+        item = stored(self.element).itemsize
+        read = np.flatnonzero(self.seen)
+        written = np.flatnonzero(self.changed) if self.changed is not None else ()
+        last = max(
+            int(read[-1] + 1) * item if len(read) else 0, int(written[-1] + 1) * self.granule if len(written) else 0
+        )
+        return min(last, len(self.data))
 
     def see(self, offset: np.ndarray, size: int) -> None:
         """Mark what accesses of `size` bytes at byte offsets read."""
@@ -117,14 +134,17 @@ class Memory:
         low, high = int(address.min()), int(address.max())
         buffer = self.find(low)
         offset = address - buffer.base
-        if low < buffer.base or high + size > buffer.base + len(buffer.data):
-            bad = (offset < 0) | (offset + size > len(buffer.data))
+        if low < buffer.base or high + size > buffer.base + buffer.end:
+            bad = (offset < 0) | (offset + size > buffer.end)
             at = int(offset[bad][0])
             items = stored(buffer.element).itemsize
+            behind = (
+                "" if buffer.limit is None else f"; the source touches nothing from element {buffer.limit // items} on"
+            )
             raise Hazard(
                 "out-of-bounds",
                 f"{int(bad.sum())} of {address.size} enabled accesses leave {buffer.name} "
-                f"({len(buffer.data) // items} x {buffer.element}); the first at element {at // items}",
+                f"({len(buffer.data) // items} x {buffer.element}); the first at element {at // items}{behind}",
             )
         if size > 1 and int(np.bitwise_or.reduce(offset)) & (size - 1):
             raise Hazard("misaligned", f"an access to {buffer.name} is not aligned to its {size} bytes")

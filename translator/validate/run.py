@@ -19,7 +19,7 @@ from translator.validate.compare import TensorComparison, compare
 from translator.validate.dtypes import PRECISION, stored
 from translator.validate.engine import Machine
 from translator.validate.hazards import Finding, Hazard, NotRunnable, WaitsForever
-from translator.validate.inputs import Inputs, alternatives, make_inputs, variants, with_values
+from translator.validate.inputs import Inputs, alternatives, longer, make_inputs, variants, with_ties, with_values
 from translator.validate.locations import UNKNOWN, Place
 from translator.validate.memory import Memory
 from translator.validate.partitions import SCHEDULES
@@ -33,6 +33,7 @@ BUDGET = 600_000.0  # microseconds per side that the programs of one launch may 
 VARIANT_BUDGET = 100_000.0
 SMALL = 0.05  # scale of the floats where standard normal ones overflow
 FEWEST = 2  # programs that are always run
+MANY = 4  # trips of a loop after which more show nothing new; the machine counts no further
 
 
 def validate_pair(
@@ -102,18 +103,27 @@ class _Pair:
             except _SourceFault:
                 pass
         if with_variants and result.status == "validated":
-            for what, changed in variants(self.spec, loop_parameters(self.source)):
+            for changed in self._variants(inputs, given):
                 try:
-                    other = self.run(with_values(inputs, self.spec, changed, what), VARIANT_BUDGET)
+                    other = self.run(changed, VARIANT_BUDGET)
                 except (_SourceFault, NotRunnable):
                     continue
-                ran.append(what)
+                ran.append(changed.variant)
                 if other.status != "validated":
                     result = other
                     break
         trips = {line: tuple(sorted(counts)) for line, counts in sorted(self.trips.items())}
         notes = tuple(dict.fromkeys((*self.notes, *self._idle_waits())))
         return replace(result, variants=tuple(ran), notes=notes, trips=trips)
+
+    def _variants(self, inputs: Inputs, given: bool):
+        loops = loop_parameters(self.source)
+        for what, changed in variants(self.spec, loops):
+            yield with_values(inputs, self.spec, changed, what)
+        if any(max(counts) < MANY for counts in self.trips.values() if counts):
+            yield from longer(self.spec, inputs, loops)
+        if not given:
+            yield with_ties(self.spec, inputs)
 
     def _first(self, inputs: Inputs) -> tuple[Inputs, ValidationResult]:
         """The launch as given; where its captured index tensors are of no use, with plausible ones instead."""
@@ -176,10 +186,10 @@ class _Pair:
             return ValidationResult("hazard", str(fault), fault.op, hazards=(fault,), **common)
         self._remember(second)
         findings = list(second.findings)
-        for name in _new_races(memory, other):
-            findings.append(
-                Finding("store-conflict", f"different values are stored to one element of {name}; the source does not")
-            )
+        for name, byte in _new_races(memory, other):
+            what = f"different values are stored to one element of {name}; the source does not"
+            p = self._writer((name, byte), inputs, memory, chosen, schedule)
+            findings.append(Finding("store-conflict", what, "", p.file, p.line, p.column))
         if not machine.broken:
             findings += second.broken.values()
         if findings:
@@ -196,7 +206,8 @@ class _Pair:
             self._remark(memory, tensors)
         wrong = [t for t in tensors if t.wrong]
         if wrong:
-            place = self._writer(wrong[0], inputs, memory, chosen, schedule, other)
+            size = stored(next(b for b in other.buffers if b.name == wrong[0].name).element).itemsize
+            place = self._writer((wrong[0].name, wrong[0].first * size), inputs, memory, chosen, schedule)
             written = f"stored at {place}" if place.line else "which the translation never stores"
             reason = f"{wrong[0]}, {written}"
             return ValidationResult("mismatch", reason, tensors=tensors, file=place.file, line=place.line, **common)
@@ -219,12 +230,8 @@ class _Pair:
             raise _SourceFault(hazard.at("launch", UNKNOWN, ()).finding) from None
         return memory, machine, chosen
 
-    def _writer(
-        self, tensor: TensorComparison, inputs: Inputs, source: Memory, chosen, schedule: str, found: Memory
-    ) -> Place:
-        """The op of the translation that last wrote the first wrong element; it runs once more for that."""
-        buffer = next(b for b in found.buffers if b.name == tensor.name)
-        watch = (tensor.name, tensor.first * stored(buffer.element).itemsize)
+    def _writer(self, watch: tuple[str, int], inputs: Inputs, source: Memory, chosen, schedule: str) -> Place:
+        """The op of the translation that last wrote the byte `watch`; it runs once more for that."""
         _, machine, _ = self._run_translated(inputs, source, chosen, schedule, math.nan, watch)
         return machine.blamed
 
@@ -239,7 +246,8 @@ class _Pair:
     ) -> tuple[Memory, Machine, Finding | None]:
         """`source` is the memory after the source's run: what that never read holds NaN, unless `stale` is a number."""
         memory = Memory(watch=watch)
-        addresses = place_tensors(memory, inputs, source if math.isnan(stale) else None)
+        tight = len(chosen) == math.prod(self.grid)
+        addresses = place_tensors(memory, inputs, source if math.isnan(stale) else None, tight)
         machine = Machine(self.translated, memory, self.grid)
         machine.schedule, machine.stale = schedule, stale
         try:
@@ -285,10 +293,13 @@ class _Pair:
             )
 
 
-def _new_races(source: Memory, translated: Memory) -> list[str]:
-    """Buffers with elements on which only the translation's stores conflict."""
-    pairs = zip(source.buffers, translated.buffers)
-    return [b.name for a, b in pairs if b.racing is not None and (b.touched(b.racing) & ~a.touched(a.racing)).any()]
+def _new_races(source: Memory, translated: Memory) -> list[tuple[str, int]]:
+    """Buffers with elements on which only the translation's stores conflict, each with the first such byte."""
+    out = []
+    for a, b in zip(source.buffers, translated.buffers):
+        if b.racing is not None and (new := b.touched(b.racing) & ~a.touched(a.racing)).any():
+            out.append((b.name, int(np.flatnonzero(new)[0])))
+    return out
 
 
 def _says_little(t: TensorComparison) -> bool:
