@@ -81,7 +81,7 @@ class _Pair:
         self.source, self.translated, self.spec = source, translated, spec
         self.names = (source_names or list(spec.signature), translated_names or list(spec.signature))
         self.grid = tuple(extent or 1 for extent in spec.grid) or (1,)
-        self.narrowest = _narrowest(source.text)
+        self.narrowest = narrowest(source.text)
         self.notes: list[str] = ["the launch's grid is empty; one program was run"] if 0 in spec.grid else []
         self.trips: dict[int, set[int]] = {}
         self.waits: dict[int, list] = {}
@@ -322,7 +322,7 @@ def choose_programs(count: int, affordable: int) -> list[int]:
     return sorted(inner | {0, count - 1})
 
 
-def _narrowest(text: str) -> str:
+def narrowest(text: str) -> str:
     """The least precise float type that the IR mentions."""
     present = [name for name in PRECISION if re.search(rf"\b(?:\d+x)*{name}\b", text)]
     return min(present, key=PRECISION.get) if present else "f32"
