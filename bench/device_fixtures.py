@@ -29,6 +29,9 @@ PIPELINED = {  # hand-written kernel -> target
     "matmul_gfx1250": "gfx1250",
     "matmul_gfx1250_specialized": "gfx1250",
 }
+STRATEGIES = {  # fixture -> (target, strategy)
+    name: (("gfx1250", "warp-specialized"),) for name in ("matmul", "descriptor_matmul", "flash_attention")
+}
 
 
 def build(out: Path, targets: list[str], only: str, jobs: int, planted: bool) -> int:
@@ -39,7 +42,7 @@ def build(out: Path, targets: list[str], only: str, jobs: int, planted: bool) ->
     out.mkdir(parents=True, exist_ok=True)
     index = _read_index(out)
     with WorkerPool(jobs, timeout=120) as pool:
-        for case in [*_fixture_cases(targets), *_pipelined_cases(targets)]:
+        for case in [*_fixture_cases(targets), *_strategy_cases(targets), *_pipelined_cases(targets)]:
             if only not in case["name"]:
                 continue
             started = time.monotonic()
@@ -71,6 +74,21 @@ def _fixture_cases(targets: list[str]):
                 yield {"name": name, "spec": spec, "source": unit.source, "target": target, "output": ""}
 
 
+def _strategy_cases(targets: list[str]):
+    """Fixtures once more with a strategy that changes their synchronisation."""
+    from bench.launch_sets import fixture_units
+
+    for unit in fixture_units():
+        for spec in unit.launches:
+            for target, strategy in STRATEGIES.get(spec.id.partition("/")[0], ()):
+                if target in targets:
+                    name = f"{spec.id.replace('/', '-')}.{target}.{strategy}"
+                    yield {
+                        "name": name, "spec": spec, "source": unit.source, "target": target, "output": "",
+                        "strategy": strategy,
+                    }  # fmt: skip
+
+
 def _pipelined_cases(targets: list[str]):
     from dataclasses import replace
 
@@ -94,7 +112,9 @@ def _build_one(pool, out: Path, case: dict, planted: bool) -> dict:
     try:
         output = case["output"]
         if not output:
-            request = TranslateRequest(source=case["source"], target=target, launches=(spec,))
+            request = TranslateRequest(
+                source=case["source"], target=target, launches=(spec,), strategy=case.get("strategy")
+            )
             result = pool.call(
                 "translator.translation:translate_kernel", request, what=f"translating {spec.id} for {target}"
             )

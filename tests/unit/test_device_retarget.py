@@ -8,7 +8,7 @@ import pytest
 from translator.device.expected import expected_tensors
 from translator.device.planted import planted_bugs
 from translator.device.refusal import Refused
-from translator.device.retarget import retarget
+from translator.device.retarget import _copies_arrive, _State, retarget
 from translator.diagnostics import TranslationError
 from translator.lowering.worker import WorkerPool
 from translator.source.launch_spec import LaunchSpec, read_launches
@@ -123,8 +123,11 @@ def test_planted_mbarrier_bugs(stages):
     assert [b for b in bugs if "mbarrier" in b] == [
         "mbarrier wait 0 removed",
         "mbarrier wait 1 removed",
-        "mbarrier count halved",
-        "mbarrier count doubled",
+        "mbarrier arrival 0 removed",
+        "mbarrier count 8 halved",
+        "mbarrier count 8 doubled",
+        "mbarrier count 128 halved",
+        "mbarrier count 128 doubled",
     ]
     assert len({*bugs.values(), stages["matmul_gfx1250_specialized"].text}) == len(bugs) + 1
 
@@ -158,6 +161,15 @@ def test_mbarrier_arrivals_carry_the_sum_of_the_lanes(stages):
     assert sorted(arrivals) == ["128", "4", "4"], "4 warps x 32 lanes by the multiplier, one per warp and copy by the copier"
     inits = [line.split(", ")[1].split(" ")[0] for line in after.splitlines() if "ttng.init_barrier" in line]
     assert inits == ["8", "128", "8", "128"]
+
+
+def test_arrivals_that_follow_copies_wait_for_them():
+    state = _State([4])
+    assert _copies_arrive("amdg.async_copy_mbarrier_arrive %b : !ttg.memdesc<1xi64, #s, #m, mutable>", state) == [
+        "%cuda_group_1 = ttg.async_commit_group",
+        "%cuda_landed_2 = ttg.async_wait %cuda_group_1 {num = 0 : i32}",
+        "ttng.arrive_barrier %b, 128 : !ttg.memdesc<1xi64, #s, #m, mutable>",
+    ]
 
 
 HEAD = """from triton.experimental import gluon

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from translator.device.descriptors import Described, described, lookup, width
-from translator.device.module_text import VALUE, balanced_end, tensor_parts
+from translator.device.module_text import balanced_end, op_name, tensor_parts, VALUE
 from translator.device.refusal import Refused
 from translator.device.retarget_memory import Names
 from translator.validate.types import split_top
@@ -39,7 +39,7 @@ class DescriptorFlow:
             line, kinds = self._loop(line)
         elif stripped.startswith("scf.yield"):
             line = self._yield(line)
-        elif stripped.startswith("ttg.warp_specialize("):
+        elif op_name(line) == "ttg.warp_specialize":
             line = self._captures(line)
         elif stripped.startswith("partition"):
             line = self._partition(line)
@@ -114,7 +114,9 @@ class DescriptorFlow:
                 self.moved[outer] = f"{result}#{positions[0]}"
             else:
                 self.known[outer] = described(kind, [f"{result}#{p}" for p in positions])
-        head = re.sub(rf"^(\s*){re.escape(result)}(?::\d+)? = ", rf"\g<1>{result}:{len(types)} = ", line[: found.start()])
+        head = re.sub(
+            rf"^(\s*){re.escape(result)}(?::\d+)? = ", rf"\g<1>{result}:{len(types)} = ", line[: found.start()]
+        )
         return f"{head} iter_args({', '.join(pairs)}) -> ({', '.join(types)}{line[end - 1 :]}", kinds
 
     def _yield(self, line: str) -> str:
@@ -136,7 +138,7 @@ class DescriptorFlow:
         return f"{head}scf.yield {', '.join(wide)} : {', '.join(types)}"
 
     def _captures(self, line: str) -> str:
-        start = line.index("(")
+        start = line.index("ttg.warp_specialize(") + len("ttg.warp_specialize")
         end = balanced_end(line, start)
         self.captured = split_top(line[start + 1 : end - 1])
         wide = [x for v in self.captured if v for x in (self.known[v].values() if v in self.known else [v])]

@@ -16,7 +16,11 @@ INDEX = re.compile(
     r": !ttg\.memdesc<(?P<slots>\d+)x(?!1xi64)"
 )
 VIEW = re.compile(rf"^\s*({VALUE}) = ttg\.memdesc_(?:trans|subslice|reshape|reinterpret)\b")
-COPY = re.compile(r"\b(?:ttg\.async_copy_global_to_local|amdg\.buffer_load_to_local|amdg\.async_tdm_copy_global_to_local)\b")
+COPY = re.compile(
+    r"\b(?:ttg\.async_copy_global_to_local|amdg\.buffer_load_to_local|amdg\.async_tdm_copy_global_to_local)\b"
+)
+
+INIT = re.compile(r"\s*amdg\.init_barrier .*, (\d+) : ")
 
 
 def planted_bugs(ttgir: str) -> dict[str, str]:
@@ -29,7 +33,9 @@ def planted_bugs(ttgir: str) -> dict[str, str]:
         result, _, count = WAIT.match(lines[i]).groups()
         out[f"wait {number} removed"] = _text(_without(lines, i, result))
         more = int(count) + step
-        out[f"wait {number} weakened from {count} to {more}"] = _text(_with(lines, i, lines[i].replace(f"num = {count}", f"num = {more}")))
+        out[f"wait {number} weakened from {count} to {more}"] = _text(
+            _with(lines, i, lines[i].replace(f"num = {count}", f"num = {more}"))
+        )
     if len(waits) > 1:
         kept = lines
         for i in reversed(waits):
@@ -116,15 +122,25 @@ def _uses(lines: list[str], at: int, result: str) -> list[str]:
 
 
 def _barriers(lines: list[str]) -> dict[str, str]:
-    """mbarriers: each wait removed, the first count one too high and one too low."""
+    """mbarriers: each wait and each arrival of lanes removed, the count of the first of each size halved and doubled."""
     out = {}
     waits = [i for i, line in enumerate(lines) if line.strip().startswith("amdg.wait_barrier")]
     for number, i in enumerate(waits):
         out[f"mbarrier wait {number} removed"] = _text(lines[:i] + lines[i + 1 :])
-    inits = [i for i, line in enumerate(lines) if line.strip().startswith("amdg.init_barrier")]
-    if inits:
-        i = inits[0]
-        count = int(re.search(r", (\d+) :", lines[i]).group(1))
-        out["mbarrier count halved"] = _text(_with(lines, i, lines[i].replace(f", {count} :", f", {count // 2} :")))
-        out["mbarrier count doubled"] = _text(_with(lines, i, lines[i].replace(f", {count} :", f", {count * 2} :")))
+    arrivals = ("amdg.arrive_barrier", "amdg.async_copy_mbarrier_arrive")
+    arrives = [
+        i for i, line in enumerate(lines) if line.strip().removeprefix("%").split(" = ")[-1].startswith(arrivals)
+    ]
+    for number, i in enumerate(arrives):
+        out[f"mbarrier arrival {number} removed"] = _text(lines[:i] + lines[i + 1 :])
+    inits = [(i, int(m.group(1))) for i, line in enumerate(lines) if (m := INIT.match(line))]
+    firsts: dict[int, int] = {}
+    for i, count in inits:
+        firsts.setdefault(count, i)
+    for count, i in firsts.items():
+        if count > 1:
+            halved = lines[i].replace(f", {count} :", f", {count // 2} :")
+            out[f"mbarrier count {count} halved"] = _text(_with(lines, i, halved))
+        doubled = lines[i].replace(f", {count} :", f", {count * 2} :")
+        out[f"mbarrier count {count} doubled"] = _text(_with(lines, i, doubled))
     return out

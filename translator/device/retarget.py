@@ -36,7 +36,14 @@ COMMON_OPS = frozenset(
     ttg.local_store ttg.local_atomic_scatter_rmw ttg.memdesc_index ttg.memdesc_reshape ttg.memdesc_subslice ttg.memdesc_trans
     ttg.warp_specialize ttg.warp_yield ttg.warp_return gpu.barrier""".split()
 )
-DROPPED = ("llvm.intr.assume", "amdg.tdm_prefetch", "rocdl.sched.barrier", "rocdl.s.setprio", "rocdl.iglp.opt", "rocdl.sched.group.barrier")
+DROPPED = (
+    "llvm.intr.assume",
+    "amdg.tdm_prefetch",
+    "rocdl.sched.barrier",
+    "rocdl.s.setprio",
+    "rocdl.iglp.opt",
+    "rocdl.sched.group.barrier",
+)
 REASONS = {
     "tt.elementwise_inline_asm": "inline assembly belongs to one architecture",
     "ttg.inline_asm": "inline assembly belongs to one architecture",
@@ -179,6 +186,19 @@ def _arrive_barrier(line: str, state: _State) -> list[str]:
     return [f"ttng.arrive_barrier {found.group(1)}, {count} : {found.group(3)}"]
 
 
+def _copies_arrive(line: str, state: _State) -> list[str]:
+    """Every lane arrives once its copies have landed on AMD; here they are waited for, and one lane carries the sum."""
+    found = re.match(rf"amdg\.async_copy_mbarrier_arrive ({VALUE}) : (.*)$", line)
+    if not found:
+        raise Refused("amdg.async_copy_mbarrier_arrive", "an operand form that is not known")
+    group, landed = state.names("group"), state.names("landed")
+    return [
+        f"{group} = ttg.async_commit_group",
+        f"{landed} = ttg.async_wait {group} {{num = 0 : i32}}",
+        f"ttng.arrive_barrier {found.group(1)}, {state.warps[-1] * 32} : {found.group(2)}",
+    ]
+
+
 MEMORY = {
     "amdg.buffer_load": retarget_memory.buffer_load,
     "amdg.buffer_store": retarget_memory.buffer_store,
@@ -198,5 +218,5 @@ REWRITTEN = {
     "amdg.init_barrier": _init_barrier,
     "amdg.wait_barrier": _wait_barrier,
     "amdg.arrive_barrier": _arrive_barrier,
+    "amdg.async_copy_mbarrier_arrive": _copies_arrive,
 }
-
