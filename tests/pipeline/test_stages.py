@@ -21,6 +21,7 @@ from translator.pipeline.body import StagePlan, late_read, plan_stages  # noqa: 
 from translator.pipeline.schedule import copy_schedule, register_schedule  # noqa: E402
 from translator.pipeline.slices import layout_tile  # noqa: E402
 from translator.request import TranslateRequest  # noqa: E402
+from translator.source.launch_spec import read_launches  # noqa: E402
 from translator.translation import translate_kernel  # noqa: E402
 from translator.validate.run import validate_pair  # noqa: E402
 from translator.validate.stages import translated_stage  # noqa: E402
@@ -145,6 +146,9 @@ TUNINGS = [
     ("gfx950", Tuning(num_buffers=2, ping_pong=True)),
     ("gfx942", Tuning(num_buffers=2, ping_pong=True)),
     ("gfx1250", PING_PONG),
+    ("gfx950", Tuning(unroll=True)),
+    ("gfx950", Tuning(num_buffers=3, unroll=True)),
+    ("gfx1250", Tuning(unroll=True)),
 ]
 
 
@@ -152,7 +156,8 @@ TUNINGS = [
 @pytest.mark.parametrize("target, tuning", TUNINGS, ids=[f"{t} {x.name}" for t, x in TUNINGS])
 def test_all_trip_counts_are_right(target: str, tuning: Tuning, tmp_path: Path):
     text = translation(target, tuning)
-    assert "warp_pipeline_stage" in text
+    assert ("warp_pipeline_stage" in text) == tuning.ping_pong
+    assert ("for slot in gl.static_range(NUM_BUFFERS)" in text) == tuning.unroll
     assert statuses(text, target, tmp_path, range(7)) == dict.fromkeys(range(7), "validated")
 
 
@@ -178,6 +183,33 @@ def test_planted_mistakes_are_found(what: str, tmp_path: Path):
     assert planted != text
     found = statuses(planted, "gfx950", tmp_path, range(3, 5))
     assert set(found.values()) != {"validated"}
+
+
+UNROLLED = {
+    "fills the slot being read": ("free_slot = (slot + NUM_BUFFERS - 1) % NUM_BUFFERS", "free_slot = slot"),
+    "reads another slot": ("a_smem.index(slot)", "a_smem.index((slot + 1) % NUM_BUFFERS)"),
+    "counts rounds, not tiles": ("k = k_first + slot", "k = k_first"),
+}
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize("what", UNROLLED)
+def test_planted_mistakes_in_literal_slots_are_found(what: str, tmp_path: Path):
+    text = translation("gfx950", Tuning(num_buffers=3, unroll=True))
+    assert UNROLLED[what][0] in text
+    found = statuses(text.replace(*UNROLLED[what]), "gfx950", tmp_path, range(3, 5))
+    assert set(found.values()) != {"validated"}
+
+
+def test_attention_is_not_unrolled():
+    """A round past the end would count tiles of zeros as scores."""
+    folder = Path(__file__).resolve().parents[2] / "fixtures" / "flash_attention"
+    spec = read_launches(str(folder / "launches.json"))[-1]
+    request = TranslateRequest(
+        str(folder / "kernel.py"), "gfx950", launches=(spec,), tunings=((spec.kernel, Tuning(unroll=True)),)
+    )
+    text = translate_kernel(request).text
+    assert "slot = " in text and "for slot in" not in text
 
 
 REGISTER_PLANTED = """        with gl.amd.warp_pipeline_stage("memory", priority=1):

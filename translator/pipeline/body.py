@@ -73,10 +73,11 @@ def statement_texts(rw: "FunctionRewriter", s: ast.For, start: int) -> list[str]
     edits, rw.edits = rw.edits, outer
     texts, used = [], 0
     for statement in s.body:
-        end = rw.source.starts[statement.end_lineno]
-        own = [e for e in edits if start <= e[0] and e[1] <= end]
+        end = rw.source.line_end(statement)
+        # What is inserted at the end of a line belongs to the statement before.
+        own = [e for e in edits if start <= e[0] and e[1] <= end and (e[1] > start or not texts)]
         used += len(own)
-        texts.append(replace_spans(rw.source.text, start, end, own).rstrip("\n"))
+        texts.append(replace_spans(rw.source.text, start, end, own).removeprefix("\n"))
         start = end
     if used != len(edits):
         raise refuse(rw.frame, s, "ping-pong", "statements of this loop share a line", help="put each on its own")

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from translator.frontend.trace import TensorFact
 from translator.pipeline.body import alternating, late_read, statement_texts
 from translator.pipeline.loop import PipelinedLoop, Ring, async_module, barrier_module, permuted_read
-from translator.pipeline import slices
+from translator.pipeline import slices, unroll
 from translator.pipeline.plan import NotPipelined, PipelinePlan, run_of_loads
 from translator.pipeline.prepare import fresh, prepare
 from translator.rewrite import calls, descriptors, dots, pointers, tdm
@@ -258,11 +259,18 @@ def emit_loop(rw: "FunctionRewriter", s: ast.For) -> bool:
     if loop.stages:
         rw.record.choose(f"warps of `for {plan.index}` alternate between memory and compute in {len(loop.stages)} stages")
         _alternate(rw, loop, s, top, inner)
+    elif loop.first:
+        rw.record.choose(f"`for {plan.index}` is written once per buffer: slots are literals")
+        _unrolled(rw, loop, s, top, inner)
     else:
         rw.block(s.body)
         rw.edits.append((top, top, _block(_top_lines(rw, loop), inner)))
     rw.loops = rw.loops[:-1]
-    rw.replace(s.iter, calls.emit_iterator(rw, s.iter))
+    if loop.first:
+        start, end = rw.source.span(s.target)[0], rw.source.span(s.iter)[1]
+        rw.edits.append((start, end, unroll.header(rw, loop)))
+    else:
+        rw.replace(s.iter, calls.emit_iterator(rw, s.iter))
     first = _comment_start(rw, s)
     before = _line_start(rw, first)
     gap = [""] if first > 1 and rw.source.lines[first - 2].strip() else []
@@ -288,6 +296,15 @@ def _alternate(rw: "FunctionRewriter", loop: PipelinedLoop, s: ast.For, top: int
         waits = ["# The tile of the next iteration has landed: the other warps read it a stage earlier.", *waits[1:]]
     lines += alternating(texts, loop.stages, indent, waits)
     rw.edits.append((top, rw.source.line_end(s), "\n".join(lines)))
+
+
+def _unrolled(rw: "FunctionRewriter", loop: PipelinedLoop, s: ast.For, top: int, indent: str) -> None:
+    """The body once per buffer (`translator.pipeline.unroll`)."""
+    texts = statement_texts(rw, s, top)
+    lines = [f"for {loop.slot} in gl.static_range({loop.buffers}):"]
+    lines += ["    " + line if line else "" for line in _top_lines(rw, loop)]
+    text = _block(lines, indent) + textwrap.indent("\n".join(text for text in texts if text), "    ")
+    rw.edits.append((top, rw.source.line_end(s), text))
 
 
 def check_stages(rw: "FunctionRewriter") -> None:
@@ -349,15 +366,18 @@ def _shared_state(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
 def _top_lines(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
     plan = loop.plan
     lines = []
-    number = _tile_number(rw, loop)
-    if loop.counter or plan.step is not None:
-        lines.append(f"gl.assume({loop.counter or plan.index} >= 0)")
-    lines.append(f"{loop.slot} = {number} % {loop.buffers}")
-    if loop.specialized:
-        return [*lines, f"{loop.phase} = ({number} // {loop.buffers}) & 1"]
-    if loop.copies:
-        lines.append(f"{loop.free} = gl.where({loop.slot} == 0, {loop.buffers} - 1, {loop.slot} - 1)")
-        lines += _wait_lines(rw, loop)
+    if loop.first:
+        lines += unroll.top_lines(rw, loop)
+    else:
+        number = _tile_number(rw, loop)
+        if loop.counter or plan.step is not None:
+            lines.append(f"gl.assume({loop.counter or plan.index} >= 0)")
+        lines.append(f"{loop.slot} = {number} % {loop.buffers}")
+        if loop.specialized:
+            return [*lines, f"{loop.phase} = ({number} // {loop.buffers}) & 1"]
+        if loop.copies:
+            lines.append(f"{loop.free} = gl.where({loop.slot} == 0, {loop.buffers} - 1, {loop.slot} - 1)")
+    lines += _wait_lines(rw, loop)
     counts = any(load.tile is not None and load.tile.counts_tiles for load in plan.loads)
     uses_ahead = loop.index_names or counts or not all(load.covered for load in plan.loads)
     if uses_ahead:

@@ -48,6 +48,7 @@ class PipelinedLoop:
     phase: str = ""  # of the barriers of the tile's slot
     assumed: set[str] = field(default_factory=set)  # parameters that must not be negative
     at: str = ""  # the index of the tile that is being fetched
+    first: str = ""  # index of the first tile of a round, where the body is written once per buffer
     stages: tuple = ()  # StagePlan, where groups of warps alternate
     late_read: str = ""  # what a compute stage reads from LDS, which it must not
     sliced: Any = None  # SlicedDot, where the accumulator is kept in slices

@@ -19,6 +19,7 @@ from translator.pipeline.slices import plan_slices
 from translator.pipeline.specialize import asked_for, specialized
 from translator.pipeline.tail import is_index
 from translator.pipeline.unneeded import unneeded
+from translator.pipeline.unroll import can_unroll
 from translator.rewrite.ranges import NonNegative
 from translator.rewrite.webs import Definition, Web
 
@@ -142,6 +143,8 @@ def _set_up(rw: "FunctionRewriter", plan: PipelinePlan) -> None:
             if isinstance(name, ast.Name) and (web := rw.webs.of_use.get(name)) is not None and web.index in own:
                 loop.own_names.append((name, web))
     rw.pipelined_loops[plan.loop] = loop
+    if not loop.specialized and rw.unit.tuning.unroll and can_unroll(rw, plan):
+        loop.first, loop.counter = fresh(rw, f"{plan.index.strip('_') or 'tile'}_first"), ""
     if not loop.specialized and rw.unit.tuning.slices != (1, 1):
         loop.sliced = plan_slices(rw, plan, rw.unit.tuning.slices, fresh)
         if loop.sliced is not None:

@@ -56,7 +56,7 @@ def plan_slices(
     if len(found) != 1:
         return None
     statement, dot = found[0]
-    web = _accumulator(rw, plan, statement, dot)
+    web = accumulator_of(rw, plan, statement, dot)
     if web is None or rw.tensor(dot).rank != 2:
         return None
     made = dots.DotPlan(rw, dot)
@@ -101,7 +101,7 @@ def layout_tile(layout: Layout) -> tuple[int, int]:
     return extents[0] * layout.instr_shape[0], extents[1] * layout.instr_shape[1]
 
 
-def _accumulator(rw, plan: PipelinePlan, s: ast.stmt, dot: ast.Call) -> Web | None:
+def accumulator_of(rw, plan: PipelinePlan, s: ast.stmt, dot: ast.Call) -> Web | None:
     """The variable of `acc = tl.dot(a, b, acc)` or `acc += tl.dot(a, b)` that nothing else in the loop uses."""
     if isinstance(s, ast.AugAssign):
         if s.value is not dot or not isinstance(s.op, ast.Add) or not isinstance(s.target, ast.Name):

@@ -1,0 +1,95 @@
+"""Literal ring indices: one copy of the body per LDS buffer, so that no slot is computed at run time.
+
+Before:                                         After:
+    for k in range(0, gl.cdiv(K, BLOCK_K)):         for k_first in range(0, gl.cdiv(K, BLOCK_K), NUM_BUFFERS):
+        slot = k % NUM_BUFFERS                          for slot in gl.static_range(NUM_BUFFERS):
+        ...                                                 k = k_first + slot
+                                                            ...
+
+The last round may run past the end. Tiles there are zero, and the loop does nothing but accumulate products of tiles.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from translator.pipeline.plan import PipelinePlan
+from translator.pipeline.slices import accumulator_of
+from translator.rewrite import calls, dots
+from translator.rewrite.splice import operand
+
+if TYPE_CHECKING:
+    from translator.pipeline.loop import PipelinedLoop
+    from translator.rewrite.function import FunctionRewriter
+
+
+def can_unroll(rw: "FunctionRewriter", plan: PipelinePlan) -> bool:
+    """Whether rounds past the end change nothing: zero tiles, in loops that only accumulate."""
+    if plan.schedule.mechanism != "copies" or plan.rolled_back or plan.schedule.buffers < 2:
+        return False
+    loads = {load.statement: load for load in plan.loads}
+    if not all(_zero_past_the_end(rw, load) for load in plan.loads):
+        return False
+    for atom in plan.atoms:
+        if atom in plan.producer or _only_addresses(rw, plan, atom):
+            continue
+        if atom in loads:
+            if not isinstance(atom, ast.Assign) or atom.value is not loads[atom].call:
+                return False
+            continue
+        found = [n for n in ast.walk(atom) if dots.is_dot(rw, n)]
+        if len(found) != 1 or accumulator_of(rw, plan, atom, found[0]) is None or not _of_tiles(rw, plan, found[0]):
+            return False
+    return not plan.shared
+
+
+def _only_addresses(rw, plan: PipelinePlan, atom: ast.stmt) -> bool:
+    """Whether a statement moves a pointer that nothing but the loads of tiles uses."""
+    if not isinstance(atom, ast.AugAssign) or not isinstance(atom.target, ast.Name):
+        return False
+    inside = {n for load in plan.loads for n in ast.walk(load.call)}
+    return all(n in inside for n, _ in rw.webs.of_definition[(atom, atom.target.id)].uses)
+
+
+def _zero_past_the_end(rw, load) -> bool:
+    if not load.covered:
+        return False
+    if load.tile is not None:
+        return True
+    given = calls.bind(rw, load.call, calls.callee_of(rw, load.call))
+    other = given.get("other")
+    if other is not None and calls._is_zero(rw, other):
+        return True
+    return rw.unit.target.family == "cdna4" and load.staged.copy == "buffer"
+
+
+def _of_tiles(rw, plan: PipelinePlan, dot: ast.Call) -> bool:
+    """Whether both operands are staged tiles: zero times what was never loaded could be anything."""
+    staged = {load.call for load in plan.loads}
+    given = calls.bind(rw, dot, calls.callee_of(rw, dot))
+    for name in (given["input"], given["other"]):
+        while isinstance(name, ast.Attribute) and name.attr == "T":
+            name = name.value
+        definitions = rw.webs.reaching.get(name, []) if isinstance(name, ast.Name) else []
+        if len(definitions) != 1 or definitions[0].value not in staged:
+            return False
+    return True
+
+
+def header(rw: "FunctionRewriter", loop: "PipelinedLoop") -> str:
+    """`k_first in range(0, gl.cdiv(K, BLOCK_K), NUM_BUFFERS)`."""
+    plan = loop.plan
+    low = "0" if plan.low is None else rw.emit(plan.low)
+    step = loop.buffers if plan.step is None else f"{loop.buffers} * {operand(rw.emit(plan.step))}"
+    return f"{loop.first} in range({low}, {rw.emit(plan.high)}, {step})"
+
+
+def top_lines(rw: "FunctionRewriter", loop: "PipelinedLoop") -> list[str]:
+    """The loop index and the slots of one copy of the body."""
+    plan = loop.plan
+    index = loop.slot if plan.step is None else f"{loop.slot} * {operand(rw.emit(plan.step))}"
+    counts = any(load.tile is not None and load.tile.counts_tiles for load in plan.loads)
+    used = {n.id for s in plan.loop.body for n in ast.walk(s) if isinstance(n, ast.Name)}
+    lines = [f"{plan.index} = {loop.first} + {index}"] if counts or plan.index in used else []
+    return [*lines, f"{loop.free} = ({loop.slot} + {loop.buffers} - 1) % {loop.buffers}"]
