@@ -4,14 +4,15 @@
     python tests/validate/golden_mutants.py --fixtures matmul scan --targets gfx950 -j 2
     python tests/validate/golden_mutants.py --sample 10              # one in ten
 
-`survivors.toml` lists those that are not found, with the reason. Mutants whose TTGIR is that of the original change nothing
-and are not counted, nor are those that do not compile.
+`survivors.toml` lists those that are not found, with the reason. Mutants whose TTGIR is that of the original, conversions between
+layouts apart where one was left out, change nothing and are not counted, nor are those that do not compile.
 """
 
 from __future__ import annotations
 
 import argparse
 import functools
+import itertools
 import json
 import re
 import sys
@@ -19,7 +20,7 @@ import tempfile
 import tomllib
 import zlib
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -34,6 +35,7 @@ from translator.source.launch_spec import read_launches  # noqa: E402
 from translator.validate.result import ValidationResult  # noqa: E402
 from translator.validate.run import validate_pair  # noqa: E402
 from translator.validate.stages import Stage, source_stage, translated_stage  # noqa: E402
+from translator.validate.types import split_top  # noqa: E402
 
 SURVIVORS = HERE / "survivors.toml"
 SLICE = 12  # mutants per job of a worker
@@ -57,27 +59,44 @@ class Outcome:
     before: str
     status: str
     detail: str = ""
+    function: str = ""
+    nth: tuple[int, int] = (0, -1)
 
 
 @dataclass(frozen=True)
 class Survivor:
-    """An entry of survivors.toml: which mutants it excuses and why. No targets: all."""
+    """An entry of survivors.toml: which mutants it excuses and why. No targets: all; no function: any.
+
+    `nth` are places among the mutants of the function with the same change and line, from the front or, below 0, from the back.
+    """
 
     fixture: str
     what: str
     line: str
     reason: str
     targets: tuple[str, ...] = ()
+    function: str = ""
+    nth: tuple[int, ...] = ()
 
     def excuses(self, o: Outcome) -> bool:
-        return (self.fixture, self.what, self.line) == (o.fixture, o.what, o.before) and (
-            not self.targets or o.target in self.targets
-        )
+        same = (self.fixture, self.what) == (o.fixture, o.what) and self.line in o.before
+        if self.nth and not set(self.nth) & set(o.nth):
+            return False
+        return same and o.target in (self.targets or (o.target,)) and o.function == (self.function or o.function)
 
 
 def listed() -> list[Survivor]:
     entries = tomllib.loads(SURVIVORS.read_text()).get("survivor", [])
-    return [Survivor(**{**e, "targets": tuple(e.get("targets", ()))}) for e in entries]
+    return [
+        Survivor(**{key: tuple(value) if isinstance(value, list) else value for key, value in e.items()})
+        for e in entries
+    ]
+
+
+def places(every: list[Mutant]) -> list[tuple[int, int]]:
+    """The place of each mutant among those of its function with the same change and line, from both ends."""
+    keys = [(m.function, m.what, m.before) for m in every]
+    return [(keys[:i].count(key), keys[:i].count(key) - keys.count(key)) for i, key in enumerate(keys)]
 
 
 @functools.lru_cache(maxsize=64)
@@ -87,22 +106,60 @@ def _source(fixture: str, index: int, target: str) -> tuple[Stage, object]:
     return source_stage(str(folder.kernel_file), spec, target), spec
 
 
+VALUE = re.compile(r"%[\w#.\-]+")
 LOCATION = re.compile(r" loc\((?:[^()]|\([^()]*\))*\)|^#loc.*$", re.M)
 
 
 def _bare(text: str) -> str:
-    return LOCATION.sub("", text)
+    return "\n".join(line for line in LOCATION.sub("", text).splitlines() if line)
+
+
+def values_only(text: str) -> str:
+    """A module without its layouts and the conversions between them, values numbered anew: what it computes."""
+    names: dict[str, str] = {}
+    numbers = itertools.count()
+
+    def renamed(name: str) -> str:
+        if name not in names:
+            names[name] = f"%v{next(numbers)}"
+        return names[name]
+
+    out = []
+    for line in text.splitlines():
+        if line.startswith("#") or "module attributes" in line:
+            continue
+        conversion = re.match(r"\s*(%[\w#.\-]+) = ttg\.convert_layout (%[\w#.\-]+)", line)
+        if conversion:
+            names[conversion.group(1)] = renamed(conversion.group(2))
+            continue
+        line = re.sub(r"allocation\.\w+ = \d+ : i32(, )?", "", _without_layouts(line))
+        out.append(VALUE.sub(lambda found: renamed(found.group()), line))
+    return "\n".join(out)
+
+
+def _without_layouts(line: str) -> str:
+    """`tensor<64x64xf16, #blocked>` -> `tensor<64x64xf16>`."""
+    out, i = [], 0
+    while (start := line.find("tensor<", i)) >= 0:
+        depth, end = 1, start + len("tensor<")
+        while depth:
+            depth += {"<": 1, ">": -1}.get(line[end], 0) if line[end - 1 : end + 1] != "->" else 0
+            end += 1
+        out.append(line[i:start] + split_top(line[start + len("tensor<") : end - 1])[0])
+        i = end
+    return "".join(out) + line[i:]
 
 
 def run_slice(fixture: str, target: str, first: int, step: int, until: int) -> list[Outcome]:
     """Outcomes of the mutants first, first + step, ... below `until` of one golden; runs in a worker."""
     folder = fixture_set.Fixture(fixture_set.ROOT / fixture)
     golden = folder.golden_file(target)
-    chosen = list(mutants(golden.read_text()))[first:until:step]
+    every = list(mutants(golden.read_text()))
+    chosen = list(zip(every, places(every)))[first:until:step]
     with tempfile.TemporaryDirectory() as temporary:
         file = Path(temporary) / golden.name
         originals: dict[int, str] = {}
-        return [_run(m, fixture, target, file, golden.read_text(), originals) for m in chosen]
+        return [replace(_run(m, fixture, target, file, golden.read_text(), originals), nth=nth) for m, nth in chosen]
 
 
 def _run(mutant: Mutant, fixture: str, target: str, file: Path, good: str, originals: dict[int, str]) -> Outcome:
@@ -121,7 +178,10 @@ def _run(mutant: Mutant, fixture: str, target: str, file: Path, good: str, origi
         except TranslationError as error:
             status, detail = "refused", str(error).splitlines()[0]
             break
-        if _bare(right.text) == originals[index]:
+        bare = _bare(right.text)
+        if bare == originals[index]:
+            continue
+        if mutant.category == "conversion" and values_only(bare) == values_only(originals[index]):
             continue
         result = validate_pair(
             left.text,
@@ -134,7 +194,9 @@ def _run(mutant: Mutant, fixture: str, target: str, file: Path, good: str, origi
         status, detail = _judge(mutant, result, file)
         if status != "survives":
             break
-    return Outcome(fixture, target, mutant.what, mutant.category, mutant.line, mutant.before, status, detail)
+    return Outcome(
+        fixture, target, mutant.what, mutant.category, mutant.line, mutant.before, status, detail, mutant.function
+    )
 
 
 def _judge(mutant: Mutant, result: ValidationResult, file: Path) -> tuple[str, str]:
@@ -205,7 +267,17 @@ def _one_by_one(pool: WorkerPool, job: tuple) -> list[Outcome]:
         except TranslationError as error:
             m = every[i]
             out.append(
-                Outcome(name, target, m.what, m.category, m.line, m.before, "refused", str(error).splitlines()[0])
+                Outcome(
+                    name,
+                    target,
+                    m.what,
+                    m.category,
+                    m.line,
+                    m.before,
+                    "refused",
+                    str(error).splitlines()[0],
+                    m.function,
+                )
             )
     return out
 
@@ -227,11 +299,7 @@ def score(outcomes: list[Outcome], survivors: list[Survivor], complete: bool) ->
     lost = [o for o in outcomes if o.status == "survives"]
     unexcused = tuple(o for o in lost if not any(s.excuses(o) for s in survivors))
     found = [o for o in outcomes if o.status in ("found", "misplaced")]
-    stale = []
-    for entry in survivors:
-        mine = [o for o in outcomes if entry.excuses(o)]
-        if mine and not any(o.status == "survives" for o in mine) or complete and not mine:
-            stale.append(entry)
+    stale = [s for s in survivors if complete and not any(s.excuses(o) for o in lost)]
     misplaced = tuple(o for o in found if o.status == "misplaced")
     share = len(found) / max(1, len(found) + len(unexcused))
     return Score(len(found), share, unexcused, misplaced, tuple(stale), len(lost) - len(unexcused))
