@@ -302,6 +302,8 @@ def assign_scalar(rw: "FunctionRewriter", s: ast.Assign, state: WebState) -> str
 
 def split_web(rw: "FunctionRewriter", web: Web) -> SplitPointer | None:
     """Whether the pointer-tensor variable `web` can be kept as base and offsets at every definition."""
+    if any(isinstance(d.node, ast.Assign) and not isinstance(d.node.targets[0], ast.Name) for d in web.definitions):
+        return None  # one of several targets, in a statement that is rewritten as a whole
     if (scalar := split_scalar(rw, web)) is not None:
         return scalar
     facts = []

@@ -172,8 +172,10 @@ class _Builder:
             self.expression(env, s.iter)
         before = _copy(env)
         self.loops.append(s)
+        static = isinstance(s, ast.For) and self.unrolled(s)
         for _ in range(2):
-            inner = _copy(env)
+            # A name that only the loop defines is new in each iteration, but for a loop that is written out.
+            inner = _copy(env if static else {name: env[name] for name in before})
             if isinstance(s, ast.For):
                 self.target(inner, s.target, s, None)
             else:
@@ -185,7 +187,7 @@ class _Builder:
         for name, defs in before.items():
             if env[name] != defs:
                 self.union([*defs, *env[name]])
-        if not (isinstance(s, ast.For) and self.unrolled(s)):
+        if not static:
             for name in [n for n in env if n not in before]:
                 del env[name]  # defined in the loop only: not visible after it
 
