@@ -487,3 +487,16 @@ def test_the_right_name_and_file_are_reported(project):
 def test_sets_have_one_order(project):
     folder = project(HEAD + "X = tl.constexpr(''.join([c for c in {'b', 'd', 'a', 'c'}]))\n" + STORE.format("1.0 if X == 'abcd' else 2.0"))
     assert "1.0" in stored(folder)
+
+
+def test_a_folder_without_init_inside_of_a_package_belongs_to_it(tmp_path):
+    for folder in ("pkg", "pkg/kernels", "pkg/shared"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "pkg/__init__.py").write_text("")
+    jit = "import triton\nimport triton.language as tl\n{}\n\n@triton.jit\ndef {}(x_ptr):\n    {}\n"
+    (tmp_path / "pkg/shared/ids.py").write_text(jit.format("", "index", "return tl.program_id(0)"))
+    source = tmp_path / "pkg/kernels/copy.py"
+    source.write_text(jit.format("from ..shared.ids import index", "copy", "tl.store(x_ptr, index(x_ptr))"))
+    loaded = load_kernel(str(source), "copy")
+    assert not loaded.unresolved
+    assert [r.name for r in loaded.reached if r.kind == "jit"] == ["index"]

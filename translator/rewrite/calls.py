@@ -14,7 +14,7 @@ from triton.runtime.jit import ConstexprFunction, JITFunction
 from rules.builtins import BY_NAME, Row
 from translator.frontend.trace import ConstFact, MethodFact, TensorFact, TupleFact
 from translator.layout.model import DotOperand, Layout, Slice
-from translator.rewrite import descriptors, dots, helpers, pointers, scaled_dots, shape_calls
+from translator.rewrite import descriptors, dots, helpers, inline_asm, pointers, scaled_dots, shape_calls, tuples
 from translator.rewrite.splice import operand
 from translator.rewrite.unit import refuse
 
@@ -149,9 +149,12 @@ def tuple_home(rw: "FunctionRewriter", node: ast.Call, fact: TupleFact) -> tuple
             return (got, got)
         if kind == "reduce":
             return shape_calls.multi_reduce_home(rw, node, callee, given, fact)
-        if kind in ("elementwise", "scan") and tensors:
+        if kind == "scan" and shape_calls.operand_fact(rw, shape_calls.operands_of(given)[0]) is not None:
+            got = shape_calls.scan_layout(rw, node, shape_calls.operands_of(given)[0])
+            return tuple(got if isinstance(f, TensorFact) and f.shape else None for f in fact.items)
+        if kind == "elementwise" and tensors:
             return tuple(rw.home(tensors[0]) if isinstance(f, TensorFact) and f.shape else None for f in fact.items)
-        if kind == "scan" or kind == "shape":
+        if kind == "shape":
             first = shape_calls.first_tensor(rw, given)
             got = rw.home(first) if first is not None else None
             return tuple(got if isinstance(f, TensorFact) and f.shape else None for f in fact.items)
@@ -188,7 +191,7 @@ def function_text(rw: "FunctionRewriter", node: ast.Call, callee: Callee) -> str
 
 def emit_statement_call(rw: "FunctionRewriter", node: ast.expr) -> str:
     if isinstance(node, ast.Call):
-        return emit_call(rw, node, None)
+        return inline_asm.has_no_effect(rw, node) or emit_call(rw, node, None)
     return rw.emit(node)
 
 
@@ -242,8 +245,8 @@ def generic(rw: "FunctionRewriter", node: ast.Call, children: dict[ast.AST, str]
 def _elementwise(rw, node: ast.Call, callee: Callee, given, want):
     fact = rw.tensor(node)
     if callee.name == "inline_asm_elementwise":
-        return shape_calls.inline_asm(rw, node, callee, given, want)
-    shared = fact
+        return inline_asm.inline_asm(rw, node, callee, given, want)
+    shared, wants = fact, want
     if fact is None:
         shapes = [rw.tensor(a) for a in given.values() if rw.tensor(a) is not None]
         tuple_fact = rw.fact(node)
@@ -256,9 +259,8 @@ def _elementwise(rw, node: ast.Call, callee: Callee, given, want):
     elif want is None:
         want = rw.home(node)
     children = {a: rw.operand_in(a, shared, want) for a in given.values()}
-    children = {a: t for a, t in children.items()}
     text = _with_function(rw, node, callee, children)
-    return text
+    return text if fact is not None else tuples.in_layouts(rw, text, want if isinstance(want, Layout) else None, wants)
 
 
 def _with_function(rw, node: ast.Call, callee: Callee, children: dict[ast.AST, str]) -> str:
@@ -277,8 +279,15 @@ def _with_function(rw, node: ast.Call, callee: Callee, children: dict[ast.AST, s
     edits = {node.func: function_text(rw, node, callee)}
     for argument in [*node.args, *(k.value for k in node.keywords)]:
         inner = argument.value if isinstance(argument, ast.Starred) else argument
-        edits[inner] = children.get(inner) or rw.emit(inner)
+        edits[inner] = children.get(inner) or _items(rw, inner, children) or rw.emit(inner)
     return rw.splice(node, edits)
+
+
+def _items(rw, node: ast.expr, children: dict[ast.AST, str]) -> str | None:
+    """A written-out tuple of which elements are in `children`."""
+    if not isinstance(node, (ast.Tuple, ast.List)) or not any(e in children for e in node.elts):
+        return None
+    return rw.splice(node, {e: children.get(e) or rw.emit(e) for e in node.elts})
 
 
 def _same(rw, node, callee, given, want):

@@ -8,6 +8,7 @@ a layout is tied to them (matrix operands, linear layouts).
 from __future__ import annotations
 
 import ast
+import functools
 import json
 import os
 import re
@@ -96,6 +97,7 @@ def needs(fn: JITFunction, texts: Sequence[str]) -> Needs:
     return Needs(layouts, shape_parameters(fn) if shaped else frozenset(), elements, stored)
 
 
+@functools.lru_cache(maxsize=1024)
 def stored_pointers(text: str) -> frozenset[str]:
     """The names behind the pointers of buffer stores and atomics whose value is not cast to the pointer's own type."""
     tree = ast.parse(text).body[0]

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter
 
 
+NARROW = ("int1", "int8", "uint8", "int16", "uint16")
+
+
 @dataclass
 class Term:
     """One addend of an address: `axes` are the new axes that a surrounding `[:, None]` gave it."""
@@ -255,6 +258,8 @@ def _term(rw, t: Term, layout: Layout, first: bool) -> str:
     if t.axes:
         rank = rw.fact(t.node).rank + len(t.axes)
         text = operand(text) + "[" + ", ".join("None" if i in t.axes else ":" for i in range(rank)) + "]"
+    if rw.fact(t.node).dtype in NARROW:  # offsets have 32 bits
+        text = f"{operand(text)}.to(gl.int32)"
     text = _factor(text, t.sign)
     return text if first and t.sign == "+" else f"{t.sign} {text}"
 

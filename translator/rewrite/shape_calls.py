@@ -6,11 +6,10 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from translator.diagnostics import TranslationError
 from translator.frontend.trace import ConstFact, TensorFact, TupleFact
 from translator.layout.model import Blocked, Layout, Linear, Slice
 from translator.layout.shapes import NoLayout, infer
-from translator.rewrite import calls, dots
+from translator.rewrite import calls, dots, tuples
 from translator.rewrite.splice import operand
 from translator.rewrite.unit import refuse
 
@@ -45,29 +44,59 @@ def operands_of(given: dict[str, ast.expr]) -> list[ast.expr]:
     return list(node.elts) if isinstance(node, (ast.Tuple, ast.List)) else [node]
 
 
+def operand_fact(rw: "FunctionRewriter", item: ast.expr) -> TensorFact | None:
+    """The tensor that is reduced or scanned; the first of those in a tuple that a variable or call holds."""
+    fact = rw.fact(item)
+    if isinstance(fact, TupleFact) and fact.items:
+        fact = fact.items[0]
+    return fact if isinstance(fact, TensorFact) and fact.shape else None
+
+
+def _operand_home(rw: "FunctionRewriter", item: ast.expr, fact: TensorFact) -> Layout:
+    own = rw.home(item)
+    own = own[0] if isinstance(own, tuple) and own else own
+    return own or rw.default_layout(fact.shape)
+
+
+def _in_layout(rw: "FunctionRewriter", item: ast.expr, fact: TensorFact, layout: Layout) -> str:
+    """A tensor, or each tensor of a tuple that a variable or call holds, in `layout`."""
+    held = rw.fact(item)
+    if not isinstance(held, TupleFact):
+        return rw.operand_in(item, fact, layout)
+    homes = rw.home(item)
+    text = rw.emit(item)
+    if not isinstance(homes, tuple) or all(home == layout for home in homes):
+        return text
+    if not isinstance(item, ast.Name):
+        raise refuse(
+            rw.frame, item, "tuple-layout", "the tensors of a tuple are needed in another layout",
+            "a reduction or scan of several tensors takes them in one layout",
+            "assign the tuple to a variable first",
+        )  # fmt: skip
+    parts = [f"{text}[{i}]" if home == layout else rw.convert(f"{text}[{i}]", layout) for i, home in enumerate(homes)]
+    return f"({', '.join(parts)})"
+
+
 def reduce_operand_layout(rw, node: ast.Call, data: ast.expr, axis: int | None = 0) -> Layout:
     """Triton's layout of what this call reduces, else the operand's own; a reduction over everything takes any."""
-    fact = rw.tensor(data)
+    fact = operand_fact(rw, data)
     if axis is None:
-        return rw.home(data) or rw.default_layout(fact.shape)
+        return _operand_home(rw, data, fact)
     for op in rw.placed(node, "tt.reduce"):
         for ty in op.operands:
             if ty.shape == fact.shape:
                 return ty.layout
-    return rw.home(data) or rw.default_layout(fact.shape)
+    return _operand_home(rw, data, fact)
 
 
 def emit_reduce(rw: "FunctionRewriter", node: ast.Call, callee, given, want: Any) -> str:
     items = operands_of(given)
-    fact = rw.tensor(items[0])
+    fact = operand_fact(rw, items[0])
     if fact is None:
-        source = rw.fact(items[0])
-        if isinstance(source, TupleFact):  # a tuple held in a variable
-            return calls.generic(rw, node, {})
         return calls.generic(rw, node, {})
     axis = axis_of(rw, given, fact.rank)
     parent = reduce_operand_layout(rw, node, items[0], axis)
-    children = {item: rw.operand_in(item, fact, parent) for item in items}
+    children = {item: _in_layout(rw, item, fact, parent) for item in items}
     result = rw.fact(node)
     facts = result.items if isinstance(result, TupleFact) else (result,)
     keeps = any(isinstance(f, TensorFact) and f.rank == fact.rank for f in facts)
@@ -88,11 +117,7 @@ def emit_reduce(rw: "FunctionRewriter", node: ast.Call, callee, given, want: Any
         own = _reduced(rw, parent, axis, keeps, fact.shape)
         return text if want is None or want == own else rw.convert(text, want)
     own = _reduced(rw, parent, axis, keeps, fact.shape) if axis is not None else None
-    if isinstance(want, tuple) and any(w is not None and w != own for w in want):
-        raise refuse(
-            rw.frame, node, "tuple-layout", f"results of `{callee.name}` are needed in another layout", "bug in gluonize"
-        )
-    return text
+    return tuples.in_layouts(rw, text, own, want)
 
 
 def _kept_scalar(rw, text: str, result: TensorFact, layout: Layout) -> str:
@@ -112,7 +137,7 @@ def _reduced(rw, parent: Layout, axis: int | None, keeps: bool, shape) -> Layout
 
 def multi_reduce_home(rw, node, callee, given, fact: TupleFact) -> tuple:
     items = operands_of(given)
-    data = rw.tensor(items[0])
+    data = operand_fact(rw, items[0])
     if data is None:
         return tuple(rw.default_layout(f.shape) if isinstance(f, TensorFact) and f.shape else None for f in fact.items)
     axis = axis_of(rw, given, data.rank)
@@ -154,23 +179,27 @@ def _reduce_with_indices(rw, node, callee, given, text, fact, axis, parent, keep
     return f"{reduced}[1]" if callee.name.startswith("arg") else reduced
 
 
-def emit_scan(rw: "FunctionRewriter", node: ast.Call, callee, given, want: Any) -> str:
-    items = operands_of(given)
-    fact = rw.tensor(items[0])
-    if fact is None:
-        return calls.generic(rw, node, {})
-    own = None
+def scan_layout(rw: "FunctionRewriter", node: ast.Call, item: ast.expr) -> Layout:
+    """Triton's layout of what this call scans, else the operand's own."""
+    fact = operand_fact(rw, item)
     for op in rw.placed(node, "tt.scan"):
         for ty in op.operands:
             if ty.shape == fact.shape:
-                own = ty.layout
-                break
-    own = own or rw.home(items[0])
-    children = {item: rw.operand_in(item, fact, own) for item in items}
+                return ty.layout
+    return _operand_home(rw, item, fact)
+
+
+def emit_scan(rw: "FunctionRewriter", node: ast.Call, callee, given, want: Any) -> str:
+    items = operands_of(given)
+    fact = operand_fact(rw, items[0])
+    if fact is None:
+        return calls.generic(rw, node, {})
+    own = scan_layout(rw, node, items[0])
+    children = {item: _in_layout(rw, item, fact, own) for item in items}
     text = calls._with_function(rw, node, callee, children)
-    if isinstance(want, tuple) or want is None or want == own:
-        return text
-    return rw.convert(text, want)
+    if isinstance(want, tuple):
+        return tuples.in_layouts(rw, text, own, want)
+    return text if want is None or want == own else rw.convert(text, want)
 
 
 # Shape changes ------------------------------------------------------------------------------------------------------
@@ -226,8 +255,8 @@ def emit_shape(rw: "FunctionRewriter", node: ast.Call, callee, given, want: Any)
         return _scalar_shape(rw, node, callee, given, want)
     source = rw.tensor(data)
     if name == "split":
-        parent = split_operand(rw, node, data)
-        return calls._with_function(rw, node, callee, {data: rw.emit(data, parent)})
+        text = calls._with_function(rw, node, callee, {data: rw.emit(data, split_operand(rw, node, data))})
+        return tuples.in_layouts(rw, text, split_home(rw, node, data), want)
     if fact is None:
         if isinstance(rw.fact(node), TupleFact):  # broadcast(a, b)
             return _elementwise_pair(rw, node, callee, given, want)
@@ -426,42 +455,3 @@ def _joined(rw, node, callee, given, want) -> str:
     own = _infer(rw, node, "reshape", moved_shape, moved, fact.shape)
     text = f"gl.reshape(gl.permute(gl.join({a}, {b}), {order}), {list(fact.shape)})"
     return _fit(rw, text, own, want)
-
-
-# Inline assembly ----------------------------------------------------------------------------------------------------
-
-
-def inline_asm(rw, node: ast.Call, callee, given, want) -> str:
-    asm = rw.fact(given.get("asm")) if given.get("asm") is not None else None
-    text = asm.value if isinstance(asm, ConstFact) else None
-    if not isinstance(text, str) or is_ptx(text):
-        raise refuse(
-            rw.frame,
-            node,
-            "ptx-asm",
-            "inline assembly is not AMDGCN",
-            "the AMD compiler drops PTX without a message, and the result is undefined",
-            "write the operation with tl.math or libdevice functions, or give AMDGCN assembly for this target",
-        )
-    arguments = given.get("args")
-    items = list(arguments.elts) if isinstance(arguments, (ast.List, ast.Tuple)) else []
-    facts = [rw.tensor(a) for a in items if rw.tensor(a) is not None]
-    if not facts:
-        return calls.generic(rw, node, {})
-    shared = max(facts, key=lambda f: f.rank)
-    layout = want if isinstance(want, Layout) else None
-    layout = layout or rw.home(next(a for a in items if rw.tensor(a) is shared))
-    inner = rw.splice(arguments, {a: rw.operand_in(a, shared, layout) for a in items})
-    return calls.generic(rw, node, {arguments: inner})
-
-
-def is_ptx(text: str) -> bool:
-    """PTX names registers `%r1`/`$0` after dotted opcodes (`mov.b32`, `cvt.rn.f16.f32`), AMDGCN has `v_`/`s_` opcodes."""
-    import re
-
-    opcodes = re.findall(r"(?:^|[;\n{])\s*(?:@!?\S+\s+)?([a-zA-Z_][\w.]*)", text)
-    amd = [o for o in opcodes if re.match(r"(v|s|ds|buffer|global|flat|scratch|tensor)_", o)]
-    return bool(opcodes) and not amd
-
-
-__all__ = ["TranslationError"]

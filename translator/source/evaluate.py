@@ -99,6 +99,7 @@ class Evaluator:
             AssertionError,
             AttributeError,
             LookupError,
+            NameError,
             TypeError,
             ValueError,
             ImportError,

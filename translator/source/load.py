@@ -180,7 +180,10 @@ def resolve_source(source: str, search_path: tuple[str, ...]) -> tuple[ModuleFil
             path = next((p for folder in search_path if os.path.isfile(p := os.path.join(folder, source))), path)
         parse_file(path)
         file, root = module_of_path(path)
-        return file, tuple(dict.fromkeys((root, *search_path)))
+        # A script in a folder that is not a package itself imports its neighbours by their bare names.
+        beside = os.path.dirname(file.path)
+        script = () if os.path.isfile(os.path.join(beside, "__init__.py")) else (beside,)
+        return file, tuple(dict.fromkeys((root, *script, *search_path)))
     file = find_module(source, search_path)
     if file is None or not file.path:
         why = (

@@ -96,11 +96,14 @@ def decode_source_bytes(raw: bytes) -> str:
 
 
 def module_of_path(path: str) -> tuple[ModuleFile, str]:
-    """The module a file is when it is imported from the folder above its outermost package, and that folder."""
+    """The module a file is when it is imported from the folder above its outermost package, and that folder.
+
+    A folder without `__init__.py` directly inside of a package is a namespace package of it.
+    """
     path = os.path.abspath(path)
     folder, file = os.path.split(path)
     parts = [] if file == "__init__.py" else [os.path.splitext(file)[0]]
-    while os.path.isfile(os.path.join(folder, "__init__.py")):
+    while any(os.path.isfile(os.path.join(f, "__init__.py")) for f in (folder, os.path.dirname(folder))):
         folder, package = os.path.split(folder)
         parts.insert(0, package)
     folders = (os.path.dirname(path),) if file == "__init__.py" else ()

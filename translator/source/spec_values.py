@@ -13,6 +13,7 @@ A list stays a list; every element is decoded.
 
 from __future__ import annotations
 
+import enum
 import math
 from collections.abc import Callable
 from typing import Any
@@ -102,6 +103,8 @@ def encode_value(value: Any) -> Any:
 
     Raises: TranslationError `spec-value` for a value with no JSON form.
     """
+    if isinstance(value, enum.Enum) and isinstance(value, (int, float, str)):
+        return encode_value(value.value)  # an IntEnum member is its number to a kernel
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):

@@ -1,0 +1,164 @@
+"""Constructs of the language, each in a small kernel: translated, compiled, and run against its source."""
+
+import textwrap
+
+import pytest
+from translation_of import dedent
+
+from translator.lowering.worker import WorkerPool
+from translator.request import TranslateRequest
+from translator.source.launch_spec import LaunchSpec
+
+TARGETS = ("gfx950", "gfx1100")
+HEAD = """
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def larger(a, ai, b, bi):
+    t = (a > b) | ((a == b) & (ai < bi))
+    return tl.where(t, a, b), tl.where(t, ai, bi)
+
+
+"""
+# name -> what the body computes from x_ptr (fp32), i_ptr (u8) and n into y_ptr; B is 32, or as in SIZES.
+BODIES = {
+    "reduce of a tuple whose parts come in other layouts": """
+        x = tl.load(x_ptr + o[:, None] * B + o[None, :])
+        m, mi = tl.reduce((x, tl.broadcast_to(o[None, :], (B, B))), 1, larger)
+        tl.store(y_ptr + o, m + mi)
+    """,
+    "reduce and scan of a tuple in a variable": """
+        x = tl.load(x_ptr + o[:, None] * B + o[None, :])
+        t = (x, tl.broadcast_to(o[None, :], (B, B)))
+        m, mi = tl.reduce(t, 1, larger)
+        a, b = tl.associative_scan(t, 0, larger)
+        tl.store(y_ptr + o, m + mi + tl.sum(a, 1) + tl.sum(b, 1))
+    """,
+    "results of a reduction carried by a loop": """
+        m = tl.load(x_ptr + o)
+        mi = o
+        for i in range(n):
+            x = tl.load(x_ptr + o[:, None] * B + o[None, :] + i)
+            if i == 0:
+                m, mi = tl.reduce((x, x.to(tl.int32)), 1, larger)
+            else:
+                m, mi = tl.reduce((x + 1, x.to(tl.int32)), 0, larger)
+        tl.store(y_ptr + o, m + mi)
+    """,
+    "halves carried by a loop": """
+        a = tl.load(x_ptr + o)
+        b = a + 1
+        for i in range(n):
+            a, b = tl.split(tl.join(a * 2, b).reshape([B, 2]))
+        tl.store(y_ptr + o, a - b)
+    """,
+    "pointers of one statement with several targets": """
+        p, q = x_ptr + o, x_ptr + B + o
+        for i in range(n):
+            p, q = q, p
+        tl.store(y_ptr + o, tl.load(p) * 2 + tl.load(q))
+    """,
+    "offsets of 8 and 16 bits": """
+        i = tl.load(i_ptr + o)
+        p = x_ptr + i
+        p += 1
+        j = tl.load(i_ptr + o + B).to(tl.int16)
+        tl.store(y_ptr + o, tl.load(p) + tl.load(x_ptr + i[None, :] + j[:, None]).sum(0) + tl.load(x_ptr + (i > 1)))
+    """,
+    "a name that a loop and the code after it use": """
+        for k in range(n):
+            acc = tl.zeros([B, B], tl.float32)
+            for i in range(n):
+                a = tl.load(x_ptr + o[:, None] * B + o[None, :] + i).to(tl.float16)
+                acc += tl.dot(a, a)
+            if n > 2:
+                a = tl.load(x_ptr + o[:, None] * B + o[None, :]).to(tl.float16)
+                acc += tl.dot(a, a)
+            tl.store(y_ptr + o[:, None] * B + o[None, :], acc)
+    """,
+}
+
+
+@pytest.fixture(scope="module")
+def pool():
+    with WorkerPool(1) as found:
+        yield found
+
+
+def tensor(low=None, high=None) -> dict:
+    given = {"dtype": "", "shape": [8192], "stride": [1], "storage": 8192, "offset": 0}
+    return {"tensor": given | ({"range": [low, high]} if high else {})}
+
+
+def checked(pool, folder, text, kernel, target, signature, size=32):
+    """The translation of a kernel, after it has compiled and agreed with its source."""
+    source, output = folder / "source.py", folder / "output.py"
+    source.write_text(text)
+    attrs = {name: "DS" for name, kind in signature.items() if kind.startswith("*")}
+    values = {name: tensor(0, 3) if "u8" in kind else tensor() for name, kind in signature.items() if kind[0] == "*"}
+    values |= {name: 3 for name, kind in signature.items() if kind == "i32"}
+    spec = LaunchSpec(
+        kernel, kernel, str(source), signature | {"B": "constexpr"}, {"B": size}, attrs,
+        {"num_warps": 4, "num_stages": 2}, (1,), values=values,
+    )  # fmt: skip
+    request = TranslateRequest(str(source), target, launches=(spec,))
+    result = pool.call("translator.translation:translate_kernel", request)
+    found = [d.render(text) for outcome in result.outcomes for d in outcome.diagnostics]
+    assert result.text is not None, "\n".join(found)
+    output.write_text(result.text)
+    answer = pool.call("translator.validate:validate_launch", str(source), str(output), spec, target)
+    assert answer["status"] == "validated", f"{answer}\n{result.text}"
+    return result.text
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("what", BODIES)
+def test_construct(what, target, pool, tmp_path):
+    body = textwrap.indent(dedent(BODIES[what]), "    ")
+    text = f"{HEAD}@triton.jit\ndef kernel(x_ptr, i_ptr, y_ptr, n, B: tl.constexpr):\n    o = tl.arange(0, B)\n{body}"
+    checked(pool, tmp_path, text, "kernel", target, {"x_ptr": "*fp32", "i_ptr": "*u8", "y_ptr": "*fp32", "n": "i32"})
+
+
+def asm(text: str, arguments: str, constraints: str, dtype: str = "tl.float32") -> str:
+    return f"tl.inline_asm_elementwise({text!r}, {constraints!r}, [{arguments}], dtype={dtype}, is_pure=True, pack=1)"
+
+
+PTX = {
+    "ex2": (asm("ex2.approx.ftz.f32 $0, $1;", "x", "=f,f"), "gl.exp2(x)"),
+    "tanh": (asm("tanh.approx.f32 $0, $1;", "x", "=f,f"), "libdevice.tanh(x)"),
+    "rounded": (asm("mul.rn.f32 $0, $1, $2;", "x, x", "=f,f,f"), "v_mul_f32"),
+    "number": (asm("fma.rn.f32 $0, $1, $2, $3;", "x, x, 2.0", "=f,f,f,f"), "gl.fma(x, x, 2.0)"),
+    "bf16": (asm("cvt.rn.bf16.f32 $0, $1;", "x", "=h,f", "tl.bfloat16") + ".to(tl.float32)", "x.to(gl.bfloat16)"),
+    "lines": (asm("{ mul.ftz.f32 $0, $1, 0fBFB8AA3B;\n ex2.approx.ftz.f32 $0, $0; }", "x", "=f,f"), "* -1.442"),
+    "registers": (asm("{ .reg .f32 t; add.f32 t, $1, $1; sqrt.approx.f32 $0, t; }", "x * x", "=f,f"), "gl.sqrt(r0)"),
+}
+
+
+@pytest.mark.parametrize("name", PTX)
+def test_ptx_that_has_a_row(name, pool, tmp_path):
+    expression, expected = PTX[name]
+    text = f"{HEAD}@triton.jit\ndef kernel(x_ptr, y_ptr, B: tl.constexpr):\n    o = tl.arange(0, B)\n"
+    text += f"    x = tl.load(x_ptr + o)\n    y = {expression}\n    tl.store(y_ptr + o, y)\n"
+    output = checked(pool, tmp_path, text, "kernel", "gfx950", {"x_ptr": "*fp32", "y_ptr": "*fp32"})
+    assert expected in output
+
+
+def test_dependent_launches_are_dropped(pool, tmp_path):
+    text = f"{HEAD}from triton.language.extra.cuda import gdc_wait\n\n\n@triton.jit\ndef kernel(x_ptr, y_ptr, B: tl.constexpr):\n"
+    text += "    gdc_wait()\n    o = tl.arange(0, B)\n    tl.store(y_ptr + o, tl.load(x_ptr + o))\n"
+    text += "    tl.inline_asm_elementwise('griddepcontrol.wait; // $0', '=r', [], tl.int32, is_pure=False, pack=1)\n"
+    output = checked(pool, tmp_path, text, "kernel", "gfx950", {"x_ptr": "*fp32", "y_ptr": "*fp32"})
+    assert output.count("pass  # AMD has no dependent launches") == 2
+
+
+@pytest.mark.parametrize(
+    "instruction",
+    ["prmt.b32 $0, $1, $1, 0x5140;", "ex2.approx.f16 $0, $1;", "ex2.approx.f32 $0, t;", "max.NaN.f32 $0, $1, $1;"],
+)
+def test_ptx_without_a_row_is_refused(instruction, pool, tmp_path):
+    text = f"{HEAD}@triton.jit\ndef kernel(x_ptr, y_ptr, B: tl.constexpr):\n    o = tl.arange(0, B)\n"
+    text += f"    x = tl.load(x_ptr + o)\n    y = {asm(instruction, 'x', '=f,f')}\n    tl.store(y_ptr + o, y)\n"
+    with pytest.raises(AssertionError, match="ptx-asm"):
+        checked(pool, tmp_path, text, "kernel", "gfx950", {"x_ptr": "*fp32", "y_ptr": "*fp32"})

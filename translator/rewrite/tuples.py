@@ -1,0 +1,35 @@
+"""Tuples of tensors in other layouts than they come in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from translator.layout.model import Layout
+from translator.rewrite.descriptors import Synthesized
+
+if TYPE_CHECKING:
+    from translator.rewrite.function import FunctionRewriter
+
+
+def in_layouts(rw: "FunctionRewriter", text: str, own: Layout | None, wants: object) -> str:
+    """The tuple `text`, whose tensors are all in layout `own`, with each in the one of `wants`; None takes any.
+
+    `f(x)` becomes `convert_2(f(x), layout_a, layout_b)`, a function of the output, because the tuple has no name.
+    """
+    if own is None or not isinstance(wants, tuple) or all(want is None or want == own for want in wants):
+        return text
+    function = _function(len(wants))
+    rw.record.globals_needed[function.name] = (function, rw.frame.fn)
+    return f"{function.name}({', '.join([text, *(rw.names.spell(want or own) for want in wants)])})"
+
+
+def _function(n: int) -> Synthesized:
+    name = f"convert_{n}"
+    parameters = ", ".join(f"layout{i}: gl.constexpr" for i in range(n))
+    results = ", ".join(f"gl.convert_layout(values[{i}], layout{i})" for i in range(n))
+    lines = (
+        f"def {name}(values, {parameters}):",
+        f'    """The {n} tensors, each in its layout."""',
+        f"    return {results}",
+    )
+    return Synthesized(name, "@gluon.jit\n" + "\n".join(lines) + "\n")

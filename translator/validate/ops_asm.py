@@ -1,0 +1,36 @@
+"""Inline assembly whose instructions have a row in `rules/ptx.py`."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from rules import ptx
+from translator.validate.dtypes import rounded
+from translator.validate.hazards import NotRunnable
+from translator.validate.ops import as_type, row
+
+
+@row("tt.elementwise_inline_asm")
+def inline_asm(machine, op, *operands):
+    """Straight-line 32-bit float assembly, and single conversions of one such number."""
+    text = _unquoted(re.search(r'asm "((?:[^"\\]|\\.)*)"|"((?:[^"\\]|\\.)*)"', op.text))
+    found = ptx.instructions(text)
+    if found and all(x in ptx.NO_EFFECT for x in found):
+        return np.zeros(op.type.shape or (), np.int32)[()]
+    if any(x.dtype != np.float32 for x in operands) or op.attribute("packed_element", 1) != 1:
+        raise NotRunnable("tt.elementwise_inline_asm", "assembly on other than single 32-bit floats")
+    opcode = found[0].split(" ")[0] if len(found) == 1 else ""
+    with np.errstate(all="ignore"):
+        if opcode in ptx.CONVERSIONS:
+            return as_type(rounded(np.asarray(operands[0]), op.type.element), op.type)
+        steps = ptx.read_steps(text if text.rstrip().endswith((";", "}")) else text + ";")
+        if steps is None or op.type.element != "f32":
+            raise NotRunnable("tt.elementwise_inline_asm", f"the machine does not know this assembly: {text.strip()[:60]}")
+        return as_type(np.asarray(ptx.evaluate(steps, np, list(operands))), op.type)
+
+
+def _unquoted(found) -> str:
+    text = found.group(1) if found.group(1) is not None else found.group(2)
+    return re.sub(r"\\([0-9A-Fa-f]{2})", lambda m: chr(int(m.group(1), 16)), text).replace('\\"', '"')
