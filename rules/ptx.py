@@ -25,7 +25,9 @@ class PtxRow:
 
 
 def _amdgcn(opcode: str) -> str:
-    return f'gl.inline_asm_elementwise("{opcode} $0, $1, $2", "=v,v,v", [{{0}}, {{1}}], gl.float32, is_pure=True, pack=1)'
+    return (
+        f'gl.inline_asm_elementwise("{opcode} $0, $1, $2", "=v,v,v", [{{0}}, {{1}}], gl.float32, is_pure=True, pack=1)'
+    )
 
 
 ROWS: tuple[PtxRow, ...] = (
@@ -47,7 +49,11 @@ ROWS: tuple[PtxRow, ...] = (
     PtxRow("max", 2, "gl.maximum({0}, {1})", lambda np, x, y: np.fmax(x, y)),
     PtxRow("min", 2, "gl.minimum({0}, {1})", lambda np, x, y: np.fmin(x, y)),
     PtxRow(
-        "fma", 3, "gl.fma({0}, {1}, {2})", lambda np, x, y, z: (x.astype("f8") * y + z).astype("f4"), "gl.fma({0}, {1}, {2})"
+        "fma",
+        3,
+        "gl.fma({0}, {1}, {2})",
+        lambda np, x, y, z: (x.astype("f8") * y + z).astype("f4"),
+        "gl.fma({0}, {1}, {2})",
     ),
 )
 BY_OPCODE = {row.opcode: row for row in ROWS}

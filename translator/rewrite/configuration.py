@@ -33,7 +33,7 @@ _DESCRIPTOR = re.compile(r"tensordesc(?:_im2col)?<(\w+)\[")
 
 @dataclass(frozen=True)
 class Key:
-    """kind: `element` (of a pointer), `dtype` (of a descriptor), `constexpr`, `given` (not None) or `num_warps`."""
+    """kind: `element` (of a pointer), `dtype` (of a descriptor, which is a tuple), `constexpr`, `given` (not None) or `num_warps`."""
 
     kind: str
     name: str
@@ -42,7 +42,7 @@ class Key:
     def expression(self) -> str:
         forms = {
             "element": f"{self.name}.dtype.element_ty",
-            "dtype": f"{self.name}.dtype",
+            "dtype": f"{self.name}[0].dtype.element_ty",
             "num_warps": "gl.num_warps()",
         }
         return forms.get(self.kind, self.name)

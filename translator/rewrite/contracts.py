@@ -236,20 +236,23 @@ class RunTimeContract:
 
     within_2gib: tuple[str, ...]  # pointers whose storage 32-bit offsets must reach
     non_negative: tuple[str, ...]
+    descriptors: tuple[str, ...] = ()  # arguments that take (base, shape, strides) for the descriptor of the source
 
     @classmethod
     def of(cls, records: Sequence[Record]) -> RunTimeContract:
         pointers = {name for record in records for name in record.buffer_pointers}
         numbers = {name for record in records for name in record.non_negative}
-        return cls(tuple(sorted(pointers)), tuple(sorted(numbers)))
+        tuples = {name for record in records for name in record.descriptor_tuples}
+        return cls(tuple(sorted(pointers)), tuple(sorted(numbers)), tuple(sorted(tuples)))
 
     def __bool__(self) -> bool:
-        return bool(self.within_2gib or self.non_negative)
+        return bool(self.within_2gib or self.non_negative or self.descriptors)
 
     def lines(self) -> list[str]:
         """For people: one line per assumption."""
         out = [f"storage of {', '.join(self.within_2gib)} within 2 GiB"] if self.within_2gib else []
-        return out + ([f"{', '.join(self.non_negative)} >= 0"] if self.non_negative else [])
+        out += [f"{', '.join(self.non_negative)} >= 0"] if self.non_negative else []
+        return out + [f"{name} is (base, tuple(shape), tuple(strides)) of the tensor descriptor" for name in self.descriptors]
 
 
 def names_tuple(names: Sequence[str]) -> str:
@@ -259,6 +262,14 @@ def names_tuple(names: Sequence[str]) -> str:
 
 def check_name(kernel: str) -> str:
     return f"_check_{kernel.lstrip('_')}"
+
+
+_BASE_OF_TUPLE = ("        tensor = given.get(name)", "        tensor = tensor[0] if isinstance(tensor, tuple) else tensor")
+
+
+def _given(contract: RunTimeContract) -> str:
+    """The tensor of an argument, which may be the base of a descriptor's tuple."""
+    return "tensor" if set(contract.descriptors) & set(contract.within_2gib) else "given.get(name)"
 
 
 def guard(kernel: str, contract: RunTimeContract, arguments: Sequence[str] = ()) -> str:
@@ -277,7 +288,8 @@ def guard(kernel: str, contract: RunTimeContract, arguments: Sequence[str] = ())
     if contract.within_2gib:
         lines += [
             f"    for name in {names_tuple(contract.within_2gib)}:",
-            '        storage = getattr(given.get(name), "untyped_storage", None)',
+            *(_BASE_OF_TUPLE if set(contract.descriptors) & set(contract.within_2gib) else ()),
+            f'        storage = getattr({_given(contract)}, "untyped_storage", None)',
             "        if storage is not None and storage().size() > 2**31 - 1:",
             f'            raise ValueError(f"{kernel}: storage of {{name}} exceeds 2 GiB")',
         ]
@@ -286,5 +298,11 @@ def guard(kernel: str, contract: RunTimeContract, arguments: Sequence[str] = ())
             f"    for name in {names_tuple(contract.non_negative)}:",
             "        if isinstance(given.get(name), int) and given[name] < 0:",
             f'            raise ValueError(f"{kernel}: {{name}} is negative")',
+        ]
+    if contract.descriptors:
+        lines += [
+            f"    for name in {names_tuple(contract.descriptors)}:",
+            "        if not isinstance(given.get(name), tuple):",
+            f'            raise TypeError(f"{kernel}: {{name}} takes (base, tuple(shape), tuple(strides)) of the descriptor")',
         ]
     return "\n".join(lines)

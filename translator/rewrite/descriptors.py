@@ -16,7 +16,6 @@ from translator.layout.model import Layout, Slice
 from translator.rewrite import tdm
 from translator.rewrite.splice import operand
 from translator.rewrite.tdm import Synthesized
-from translator.rewrite.unit import refuse
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter
@@ -80,17 +79,6 @@ def emit_method(rw: "FunctionRewriter", node: ast.Call, callee, given: dict[str,
 
 def _access(rw, node: ast.Call, owner: ast.expr, kind: str, indices: list[ast.expr], value, want) -> str:
     fact = rw.fact(owner)
-    if _is_host(rw, owner):
-        raise refuse(
-            rw.frame,
-            node,
-            "host-descriptor",
-            "descriptor made by the host",
-            f"{rw.unit.target.name} has no instruction for it, and a kernel cannot read the pointer out of it"
-            if not rw.unit.target.supports_tdm
-            else "host descriptors need a layout that the launch does not give",
-            "make the descriptor in the kernel with tl.make_tensor_descriptor",
-        )
     block = block_of(fact)
     made = made_by(rw, owner)
     if tdm.uses_data_mover(rw, made):
@@ -160,15 +148,8 @@ def bounds_of(rw: "FunctionRewriter", owner: ast.expr) -> list[ast.expr]:
 
 def fetchable(rw: "FunctionRewriter", owner: ast.expr) -> bool:
     """Whether tiles can be fetched by buffer accesses that read zeros outside of the tensor."""
-    root = None if _is_host(rw, owner) else descriptor_root(rw, owner)
+    root = descriptor_root(rw, owner)
     return root is not None and root in rw.unit.small_pointers and _padding(rw, owner) == "zero"
-
-
-def _is_host(rw, owner: ast.expr) -> bool:
-    if not isinstance(owner, ast.Name):
-        return False
-    web = rw.webs.of_use.get(owner)
-    return web is not None and not rw.path and any(isinstance(d.node, ast.arg) for d in web.definitions)
 
 
 def _accessed_shape(rw, node, kind, indices, value, block: TensorFact) -> tuple[int, ...]:
@@ -226,6 +207,8 @@ def descriptor_root(rw, owner: ast.expr) -> str | None:
     from translator.rewrite.pointers import root_parameter
 
     made = made_by(rw, owner)
+    if made is None and isinstance(owner, ast.Name) and owner.id in rw.record.descriptor_tuples:
+        return owner.id
     if made is None or not made.args and not made.keywords:
         return None
     base = made.args[0] if made.args else next((k.value for k in made.keywords if k.arg == "base"), None)
@@ -306,7 +289,7 @@ def _text(name: str, kind: str, rank: int, module: str, pad: str) -> str:
 def attribute(rw: "FunctionRewriter", node: ast.Attribute) -> str | None:
     """`desc.shape`, `desc.strides`, `desc.dtype`, `desc.block_shape` of a descriptor tuple."""
     fact = rw.fact(node.value)
-    if not is_descriptor(fact) or _is_host(rw, node.value) or tdm.uses_data_mover(rw, made_by(rw, node.value)):
+    if not is_descriptor(fact) or tdm.uses_data_mover(rw, made_by(rw, node.value)):
         return None
     base = operand(rw.emit(node.value))
     if node.attr == "shape":

@@ -140,6 +140,7 @@ def _merge(into: Record, other: Record) -> None:
     into.globals_needed.update(other.globals_needed)
     into.buffer_pointers |= other.buffer_pointers
     into.non_negative |= other.non_negative
+    into.descriptor_tuples |= other.descriptor_tuples
     for choice in other.choices:
         into.choose(choice)
 

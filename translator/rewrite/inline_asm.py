@@ -75,13 +75,15 @@ def _rewritten(rw, node: ast.Call, text: str, given, items, operands) -> str | N
     """PTX in Gluon, or None when it has no row."""
     facts = [rw.fact(a) for a in items]
     numbers = (int, float)
-    dtypes = ["fp32" if isinstance(f, ConstFact) and isinstance(f.value, numbers) else getattr(f, "dtype", "") for f in facts]
+    dtypes = [
+        "fp32" if isinstance(f, ConstFact) and isinstance(f.value, numbers) else getattr(f, "dtype", "") for f in facts
+    ]
     pack = rw.fact(given.get("pack")) if given.get("pack") is not None else None
     result = getattr(rw.fact(node), "dtype", None)
     if any(dtype != "fp32" for dtype in dtypes) or not (isinstance(pack, ConstFact) and pack.value == 1):
         return None
     given_texts = [operand(operands[a]) for a in items]
-    (only, *more) = ptx.instructions(text) or [""]
+    only, *more = ptx.instructions(text) or [""]
     if not more and len(items) == 1 and (m := re.fullmatch(r"([\w.]+) \$0 ?, ?\$1", only)):
         if (dtype := ptx.CONVERSIONS.get(m.group(1))) and result == {"bfloat16": "bf16", "float16": "fp16"}[dtype]:
             return f"{given_texts[0]}.to(gl.{dtype})"

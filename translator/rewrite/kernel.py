@@ -10,6 +10,7 @@ from translator.pipeline.emit import check_stages
 from translator.rewrite.emit import EmittedKernel, assemble
 from translator.pipeline.strategies import WARP_SPECIALIZED
 from translator.rewrite.function import FunctionRewriter
+from translator.rewrite.host_descriptors import small_descriptors
 from translator.rewrite.partitions import CannotSplit
 from translator.rewrite.tdm import NotForTheDataMover
 from translator.rewrite.unit import Unit, refuse
@@ -23,6 +24,7 @@ def rewrite_kernel(launch: TracedLaunch, tuning: Tuning = Tuning(), strategy: st
     Raises TranslationError for what has no correct translation.
     """
     small = frozenset(name for name, flags in launch.spec.attrs.items() if isinstance(flags, str) and "S" in flags)
+    small |= small_descriptors(launch.spec)
     plain: dict[tuple[int, ...], str] = {}
     whole: dict[tuple[tuple[int, ...], int], str] = {}
     while True:

@@ -20,6 +20,7 @@ class Record:
     globals_needed: dict[str, tuple[Any, Any]] = field(default_factory=dict)  # name -> (value, user's function)
     buffer_pointers: set[str] = field(default_factory=set)  # kernel parameters accessed by buffer operations
     non_negative: set[str] = field(default_factory=set)  # kernel parameters that must not be negative
+    descriptor_tuples: set[str] = field(default_factory=set)  # kernel parameters that take (base, shape, strides)
     choices: list[str] = field(default_factory=list)
     helpers: list[int] = field(default_factory=list)  # versions called, by index in Unit.helper_versions
 

@@ -12,6 +12,7 @@ from translator.source.launch_spec import LaunchSpec
 from translator.source.spec_values import decode_value
 
 # What the AMD backend's `parse_attr` makes of the flags (triton/backends/amd/compiler.py).
+_LARGEST_ELEMENT = 8  # bytes
 _ATTRIBUTES = {"D": ["tt.divisibility", 16], "S": ["tt.pointer_range", 32]}
 
 
@@ -49,12 +50,33 @@ def compile_arguments(spec: LaunchSpec, fn: Any, load_jit: Callable[[str], Any] 
         except TranslationError as error:
             problems.extend(error.diagnostics)
             continue
+        flags = spec.attrs.get(param.name, "")
+        if fn.is_gluon() and isinstance(kind, str) and kind.startswith("tensordesc") and kind.endswith("]>"):
+            kind, values, flags = descriptor_tuple(kind, spec.values.get(param.name))
         signature[param.name] = _as_tuples(kind)
         constexprs.update(_constexpr_paths(kind, values, (index,)))
-        attrs.update(_attribute_paths(spec.attrs.get(param.name, ""), (index,)))
+        attrs.update(_attribute_paths(flags, (index,)))
     if problems:
         raise TranslationError(*problems)
     return CompileArguments(signature, constexprs, attrs)
+
+
+def descriptor_tuple(kind: str, value: Any) -> tuple[list, list, list]:
+    """Types, compile-time values and flags of `(base, shape, strides)`, which a translation takes for a descriptor.
+
+    kind: the source's type, `tensordesc<bf16[128, 64]>`; value: what the launch says the argument held, if it does. The
+    last stride is 1, as every descriptor's; the other integers have the flags that Triton would find.
+    """
+    element, _, block = kind.partition("<")[2].partition("[")
+    rank = block.count(",") + 1
+    held = value.get("descriptor", {}) if isinstance(value, dict) else {}
+    storage = held.get("base", {}).get("tensor", {}).get("storage")
+    small = "S" if storage is not None and storage * _LARGEST_ELEMENT < 2**31 else ""
+    flags: list = [small + "D"]
+    for name in ("shape", "strides"):
+        flags.append(["D" if n and n % 16 == 0 else "" for n in held.get(name) or [0] * rank])
+    kinds = [f"*{element}", ["i32"] * rank, ["i64"] * (rank - 1) + ["constexpr"]]
+    return kinds, [None, [None] * rank, [None] * (rank - 1) + [1]], flags
 
 
 def _type_of(spec: LaunchSpec, param: Any) -> Any:

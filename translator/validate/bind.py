@@ -2,7 +2,8 @@
 
 A tuple is flattened. A host-side descriptor becomes several parameters: where the target has descriptors, the descriptor,
 its shape (i32) and strides (i64); where Triton rewrites them to pointers, the base pointer, shape and strides as i64, two
-flags (NaN padding, round f32 to tf32) and the shape and strides again.
+flags (NaN padding, round f32 to tf32) and the shape and strides again. A translation without descriptors takes the tuple of
+base, shape (i32) and strides (i64) instead.
 """
 
 from __future__ import annotations
@@ -78,6 +79,8 @@ def _leaf(leaf, kind: Type, parameters, addresses: dict[int, int]) -> list:
     strides = [np.int64(x) for x in leaf.strides]
     if kind.kind == "desc":
         return [Descriptor(base, leaf.shape, leaf.strides, kind.shape, leaf.base.element), *shape, *strides]
+    if len(parameters) > 1 and parameters[1][1].element == "i32":  # a tuple, whose last stride is a compile-time 1
+        return [np.int64(base), *shape, *strides[:-1]]
     wide = [np.int64(x) for x in leaf.shape]
     flags = sum(1 for _, k in parameters[: 3 + 2 * len(shape)] if k.element == "i1" and k.kind == "int")
     return [np.int64(base), *wide, *strides, *([np.bool_(False)] * flags), *shape, *strides]

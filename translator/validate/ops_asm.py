@@ -27,7 +27,9 @@ def inline_asm(machine, op, *operands):
             return as_type(rounded(np.asarray(operands[0]), op.type.element), op.type)
         steps = ptx.read_steps(text if text.rstrip().endswith((";", "}")) else text + ";")
         if steps is None or op.type.element != "f32":
-            raise NotRunnable("tt.elementwise_inline_asm", f"the machine does not know this assembly: {text.strip()[:60]}")
+            raise NotRunnable(
+                "tt.elementwise_inline_asm", f"the machine does not know this assembly: {text.strip()[:60]}"
+            )
         return as_type(np.asarray(ptx.evaluate(steps, np, list(operands))), op.type)
 
 

@@ -1,0 +1,98 @@
+"""Descriptors made by the host become tuples."""
+
+import pytest
+from translation_of import dedent
+
+from translator.lowering.worker import WorkerPool
+from translator.request import TranslateRequest
+from translator.rewrite.contracts import RunTimeContract, guard
+from translator.source.compile_arguments import descriptor_tuple
+from translator.source.launch_spec import LaunchSpec
+
+SOURCE = dedent("""
+    import triton
+    import triton.language as tl
+
+
+    @triton.jit
+    def total(desc, row, BLOCK: tl.constexpr):
+        return tl.sum(desc.load([row, 0]).to(tl.float32), 1)
+
+
+    @triton.jit
+    def scale(x_desc, y_desc, sums_ptr, BLOCK: tl.constexpr):
+        row = tl.program_id(0) * BLOCK
+        x = x_desc.load([row, 0])
+        y_desc.store([row, 0], x * x_desc.shape[0] + x_desc.strides[0])
+        tl.store(sums_ptr + row + tl.arange(0, BLOCK), total(x_desc, row, BLOCK))
+    """)
+
+
+def described(rows: int, columns: int) -> dict:
+    size = rows * columns
+    tensor = {"dtype": "float32", "shape": [rows, columns], "stride": [columns, 1], "storage": size, "offset": 0}
+    return {
+        "descriptor": {
+            "base": {"tensor": tensor},
+            "shape": [rows, columns],
+            "strides": [columns, 1],
+            "block_shape": [32, 32],
+        }
+    }
+
+
+def launch(source: str) -> LaunchSpec:
+    kind = "tensordesc<fp32[32, 32]>"
+    sums = {"tensor": {"dtype": "float32", "shape": [64], "stride": [1], "storage": 64, "offset": 0}}
+    return LaunchSpec(
+        "scale", "scale", source, {"x_desc": kind, "y_desc": kind, "sums_ptr": "*fp32", "BLOCK": "constexpr"},
+        {"BLOCK": 32}, {"sums_ptr": "DS"}, {"num_warps": 4}, (2,),
+        values={"x_desc": described(50, 24), "y_desc": described(50, 24), "sums_ptr": sums},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("target", ["gfx950", "gfx1250", "gfx1100"])
+def test_the_kernel_takes_tuples(target, tmp_path):
+    source, output = tmp_path / "source.py", tmp_path / "output.py"
+    source.write_text(SOURCE)
+    spec = launch(str(source))
+    with WorkerPool(1) as pool:
+        result = pool.call(
+            "translator.translation:translate_kernel", TranslateRequest(str(source), target, launches=(spec,))
+        )
+        assert result.text is not None, result
+        output.write_text(result.text)
+        pool.call("translator.lowering.jobs:lower_file", str(output), spec, target)
+        answer = pool.call("translator.validate:validate_launch", str(source), str(output), spec, target)
+    assert answer["status"] == "validated", answer
+    assert "buffer_load" in result.text, "storage is known to be small"
+    assert "x_desc is (base, tuple(shape), tuple(strides)) of the tensor descriptor" in result.outcomes[0].assumptions
+
+
+def test_the_hook_asks_for_the_tuple():
+    class Kernel:
+        arg_names = ("x_desc", "n")
+
+    names = {"kernel": Kernel}
+    exec(guard("kernel", RunTimeContract(("x_desc",), (), ("x_desc",))), names)
+    names["_check_kernel"]((object(), (1, 1), (1, 1)), 3)
+    with pytest.raises(TypeError, match="x_desc takes"):
+        names["_check_kernel"](object(), 3)
+
+    class Large:
+        def untyped_storage(self):
+            return self
+
+        def size(self):
+            return 2**31
+
+    with pytest.raises(ValueError, match="2 GiB"):
+        names["_check_kernel"]((Large(), (1, 1), (1, 1)), 3)
+
+
+def test_what_the_tuple_is_compiled_as():
+    kinds, values, flags = descriptor_tuple("tensordesc<bf16[128, 64]>", described(512, 250))
+    assert kinds == ["*bf16", ["i32", "i32"], ["i64", "constexpr"]]
+    assert values == [None, [None, None], [None, 1]]
+    assert flags == ["SD", ["D", ""], ["", ""]]
+    assert descriptor_tuple("tensordesc<bf16[8]>", None)[2] == ["D", [""], [""]]
