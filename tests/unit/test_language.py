@@ -162,3 +162,10 @@ def test_ptx_without_a_row_is_refused(instruction, pool, tmp_path):
     text += f"    x = tl.load(x_ptr + o)\n    y = {asm(instruction, 'x', '=f,f')}\n    tl.store(y_ptr + o, y)\n"
     with pytest.raises(AssertionError, match="ptx-asm"):
         checked(pool, tmp_path, text, "kernel", "gfx950", {"x_ptr": "*fp32", "y_ptr": "*fp32"})
+
+
+def test_nvidias_device_library_is_refused(pool, tmp_path):
+    text = f"{HEAD}from triton.language.extra.cuda import libdevice\n\n\n@triton.jit\ndef kernel(x_ptr, y_ptr, B: tl.constexpr):\n"
+    text += "    o = tl.arange(0, B)\n    tl.store(y_ptr + o, libdevice.mul_rn(tl.load(x_ptr + o), 2.0))\n"
+    with pytest.raises(AssertionError, match="nvidia-only"):
+        checked(pool, tmp_path, text, "kernel", "gfx950", {"x_ptr": "*fp32", "y_ptr": "*fp32"})

@@ -227,10 +227,13 @@ class Expressions(Homes):
     def refuse_nvidia(self, node: ast.AST, value: Any) -> None:
         """Raises for what is written in PTX: the AMD compiler drops that without a message."""
         module = getattr(value, "__module__", None) or ""
-        if module.startswith("triton.language.extra.cuda") and not module.endswith("libdevice"):
+        if module.startswith("triton.language.extra.cuda"):
             what = f"`{getattr(value, '__name__', value)}` exists on NVIDIA GPUs only"
             why = "it is PTX assembly, which the AMD compiler drops without a message"
             help = "for clocks and ids there are tl.program_id and AMDGCN assembly (tl.inline_asm_elementwise)"
+            if module.endswith("libdevice"):
+                why = "it is a function of NVIDIA's device library, which is not linked for AMD"
+                help = "import libdevice from triton.language.extra: it is the target's own, with most of the same functions"
             raise refuse(self.frame, node, "nvidia-only", what, why, help)
 
     def attribute(self, node: ast.Attribute, want: Any) -> str:
