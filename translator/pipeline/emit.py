@@ -340,6 +340,8 @@ def _chosen(plan: PipelinePlan, loop: PipelinedLoop) -> str:
         warps = f"{copying} {tiles} into {slots} each"
         return f"`for {plan.index}` is warp-specialized: {warps}, the kernel's {schedule.consumer_warps} warps compute"
     how = "direct copies" if loop.copies else "loads to registers"
+    if loop.copies and schedule.tensor_loads:
+        how = "the tensor data mover" + (" and direct copies" if schedule.grouped else "")
     ahead = f"{schedule.ahead} tile{'s' if schedule.ahead > 1 else ''} ahead"
     return f"`for {plan.index}` is software-pipelined: {tiles} by {how} {ahead}, {slots} each"
 

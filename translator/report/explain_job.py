@@ -274,7 +274,8 @@ class FunctionView:
             if hasattr(plan, "schedule"):
                 s = plan.schedule
                 why = f"Triton stages {', '.join(load.name for load in plan.loads)} through LDS, and their addresses do not depend on what the loop computes"
-                wait = f", waits for all but {s.wait} groups" if s.mechanism == "copies" else ""
+                wait = f", waits for all but {s.wait} groups" if s.mechanism == "copies" and s.grouped else ""
+                wait += f", waits for all but {s.tensor_wait} tensor copies" if s.tensor_loads else ""
                 cost = f"{s.prologue} tile{'s' if s.prologue != 1 else ''} in the prologue, fetches tile i + {s.ahead}{wait}"
                 yield self.choice(
                     node,
