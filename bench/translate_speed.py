@@ -169,6 +169,7 @@ def markdown(report: dict) -> str:
         "95 % s",
         "longest s",
         "wall s",
+        "mean CPU s",
         "peak MiB",
         "first third",
         "last third",
