@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import sys
 from pathlib import Path
@@ -14,9 +15,10 @@ sys.path.insert(0, str(VALIDATE))
 from planted import KERNELS, matmul_launch, source  # noqa: E402
 
 from translator.request import TranslateRequest  # noqa: E402
+from translator.source.launch_spec import LaunchSpec  # noqa: E402
 from translator.translation import translate_kernel  # noqa: E402
 from translator.validate.run import validate_pair  # noqa: E402
-from translator.validate.stages import translated_stage  # noqa: E402
+from translator.validate.stages import source_stage, translated_stage  # noqa: E402
 
 CONFIGURATIONS = [("gfx950", 2), ("gfx950", 3), ("gfx942", 1), ("gfx942", 2), ("gfx1250", 2), ("gfx1201", 1)]
 CONFIGURATIONS += [("tensor", 2), ("tensor", 3)]
@@ -69,6 +71,48 @@ def run(text: str, target: str, buffers: int, folder: Path) -> dict[int, str]:
 def test_all_trip_counts_are_right(target: str, buffers: int, tmp_path: Path):
     found = run(translation(target), target, buffers, tmp_path)
     assert found == dict.fromkeys(range(2 * buffers + 1), "validated")
+
+
+def constant_launch(tiles: int, buffers: int | None = None) -> LaunchSpec:
+    """The launch with K known at compile time."""
+    spec = matmul_launch(32, 16, BLOCK_K * tiles, buffers)
+    kept = {name: {k: v for k, v in getattr(spec, name).items() if k != "K"} for name in ("attrs", "values")}
+    signature, constexprs = {**spec.signature, "K": "constexpr"}, {**spec.constexprs, "K": BLOCK_K * tiles}
+    return dataclasses.replace(spec, signature=signature, constexprs=constexprs, **kept)
+
+
+def run_written_out(target: str, tiles: int, buffers: int, folder: Path, before: str = "", after: str = "") -> str:
+    """Status of a translation for so few tiles that the loop is written out, with `before` changed to `after`."""
+    request = TranslateRequest(str(KERNELS / "matmul.py"), target, launches=(constant_launch(tiles),))
+    text = translate_kernel(request).text
+    assert text is not None and "in gl.static_range(gl.cdiv(K, BLOCK_K))" in text and text.count(before)
+    file = folder / "translated.py"
+    file.write_text(text.replace(before, after) if before else text)
+    spec = constant_launch(tiles, buffers)
+    left = source_stage(str(KERNELS / "matmul.py"), constant_launch(tiles), target)
+    right = translated_stage(str(file), spec, target)
+    result = validate_pair(
+        left.text, right.text, spec, source_names=left.names, translated_names=right.names, with_variants=False
+    )
+    return result.status
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize("target, tiles, buffers", [
+    ("gfx950", 2, 2), ("gfx950", 2, 3), ("gfx942", 2, 1), ("gfx942", 2, 2),
+])  # fmt: skip
+def test_written_out_loops_are_right(target: str, tiles: int, buffers: int, tmp_path: Path):
+    assert run_written_out(target, tiles, buffers, tmp_path) == "validated"
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize("target, buffers, before, after", [
+    ("gfx950", 3, "wait_group(min(NUM_BUFFERS - 2, ", "wait_group(max(NUM_BUFFERS - 2, "),
+    ("gfx950", 2, "if t + NUM_BUFFERS - 1 < gl", "if t + NUM_BUFFERS < gl"),
+    ("gfx942", 1, "if t + NUM_BUFFERS < gl", "if t + NUM_BUFFERS + 1 < gl"),
+], ids=["waits for too little", "tile not copied", "tile not loaded"])  # fmt: skip
+def test_mistakes_in_written_out_loops_are_found(target: str, buffers: int, before: str, after: str, tmp_path: Path):
+    assert run_written_out(target, 2, buffers, tmp_path, before, after) != "validated"
 
 
 COPIES = {

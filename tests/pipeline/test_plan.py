@@ -86,6 +86,25 @@ def test_depth_and_mechanism_are_tritons(target, stages, mechanism, buffers, tmp
     assert (plan.schedule.mechanism, plan.schedule.buffers) == (mechanism, buffers)
 
 
+WRITTEN_OUT = """
+    for k in range(TILES):
+        a = tl.load(p)
+        b = tl.load(q)
+        acc = tl.dot(a, b, acc)
+        p += BLOCK
+        q += BLOCK * N
+"""
+
+
+@pytest.mark.parametrize("tiles, target, written_out", [
+    (2, "gfx950", 2), (3, "gfx950", None), (2, "gfx942", 2), (3, "gfx942", None),
+])  # fmt: skip
+def test_a_loop_of_few_tiles_is_written_out(tiles: int, target: str, written_out: int | None, tmp_path: Path):
+    (plan,) = plans(WRITTEN_OUT.replace("TILES", str(tiles)), tmp_path, target)
+    assert plan.written_out == written_out
+    assert all(load.covered == (written_out is not None) for load in plan.loads)  # then every fetched tile exists
+
+
 def test_num_stages_of_the_loop_wins(tmp_path: Path):
     body = POINTERS.replace("range(0, tl.cdiv(K, BLOCK))", "tl.range(0, tl.cdiv(K, BLOCK), num_stages=4)")
     (plan,) = plans(body, tmp_path)

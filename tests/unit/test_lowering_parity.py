@@ -71,6 +71,17 @@ def test_what_is_worse_is_named(change, expected):
     assert parity(**change).regressions() == (expected,)
 
 
+def test_an_unrolled_loop_counts_per_tile():
+    twice = parity(loop=dict(insns=196, mma=32, barrier=2))
+    assert twice.unrolled() == (2, 1)
+    assert twice.loop_ratios()["insns"] == 0.98 and twice.loop_ratios()["barrier"] == 1.0
+    assert twice.regressions() == ()
+    assert parity(loop=dict(insns=230, mma=32)).regressions() == ("hottest loop has 1.15x the instructions",)
+    assert parity(loop=dict(insns=50, mma=8)).unrolled() == (1, 2)
+    assert parity(loop=dict(insns=100, mma=20)).unrolled() == (1, 1)
+    assert parity(loop=dict(insns=100, mma=0)).unrolled() == (1, 1)
+
+
 @pytest.mark.parametrize(
     "change",
     [dict(loop=dict(insns=110)), dict(mix=dict(insns=900)), dict(spill=2), dict(lds_bytes=34816), dict(vgpr=256)],

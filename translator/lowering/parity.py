@@ -37,10 +37,23 @@ class Parity:
         return {name: ratio(ours, theirs) for name, ours, theirs in self.rows()}
 
     def loop_ratios(self) -> dict[str, float | None] | None:
-        """The same for the hottest loops, None unless both have one."""
+        """The same for the hottest loops, per tile; None unless both have one."""
         if self.translated.loop is None or self.triton.loop is None:
             return None
-        return {name: ratio(ours, theirs) for name, ours, theirs in self.loop_rows()}
+        mine, other = self.unrolled()
+        return {name: ratio(ours * other, theirs * mine) for name, ours, theirs in self.loop_rows()}
+
+    def unrolled(self) -> tuple[int, int]:
+        """How many tiles one pass of the hottest loop does, (translation, Triton), relative to the shorter one.
+
+        LLVM unrolls small loops, and not always both: a body that has n times the matrix instructions does n tiles.
+        """
+        ours, theirs = (side.loop.mma if side.loop else 0 for side in (self.translated, self.triton))
+        if ours and theirs and not ours % theirs:
+            return ours // theirs, 1
+        if ours and theirs and not theirs % ours:
+            return 1, theirs // ours
+        return 1, 1
 
     def rows(self) -> list[tuple[str, int, int]]:
         """(metric, translation, Triton) of the whole kernel."""
@@ -74,13 +87,14 @@ class Parity:
         return tuple(found)
 
     def as_json(self) -> dict:
-        """{"ratios", "loop" (or None), "widths": {"load": [ours, Triton's], ...} in bits, "regressions"}."""
+        """{"ratios", "loop" (or None), "unrolled", "widths": {"load": [ours, Triton's], ...}, "regressions"}."""
         widths = {
             k: [mean_width(self.translated.mix, k), mean_width(self.triton.mix, k)] for k in ("load", "store", "ds")
         }
         return {
             "ratios": _rounded(self.ratios()),
             "loop": _rounded(self.loop_ratios()),
+            "unrolled": list(self.unrolled()),
             "widths": {k: [round(x, 1) for x in v] for k, v in widths.items()},
             "regressions": list(self.regressions()),
         }

@@ -24,6 +24,7 @@ def parity_table(parity: Parity) -> Table:
     if loops:
         for name in ("loop", "triton", "ratio"):
             table.add_column(name, justify="right")
+    mine, other = parity.unrolled()
     in_loop = {name: (ours, theirs) for name, ours, theirs in parity.loop_rows()}
     for name, ours, theirs in parity.rows():
         if not ours and not theirs:
@@ -31,8 +32,10 @@ def parity_table(parity: Parity) -> Table:
         cells = [name, str(ours), str(theirs), _ratio(name, ours, theirs)]
         if loops and name in in_loop and any(in_loop[name]):
             inner = in_loop[name]
-            cells += [str(inner[0]), str(inner[1]), _ratio(name, *inner)]
+            cells += [str(inner[0]), str(inner[1]), _ratio(name, inner[0] * other, inner[1] * mine)]
         table.add_row(*cells)
+    if mine != other:
+        table.add_row("tiles per pass", "", "", "", str(mine), str(other))
     for kind in ("load", "store", "ds"):
         ours, theirs = mean_width(parity.translated.mix, kind), mean_width(parity.triton.mix, kind)
         if ours or theirs:
@@ -51,11 +54,12 @@ def parity_summary(parities: Iterable[Parity]) -> Table:
     for p in parities:
         ours, theirs = p.translated, p.triton
         loops = ours.loop and theirs.loop
+        mine, other = p.unrolled()
         table.add_row(
             p.kernel,
             p.target,
             _ratio("insns", ours.mix.insns, theirs.mix.insns),
-            _ratio("insns", ours.loop.insns, theirs.loop.insns) if loops else "-",
+            _ratio("insns", ours.loop.insns * other, theirs.loop.insns * mine) if loops else "-",
             _pair(ours.mix.mma, theirs.mix.mma),
             _pair(ours.mix.ds, theirs.mix.ds),
             _pair(ours.vgpr, theirs.vgpr),

@@ -19,6 +19,7 @@ from translator.pipeline.loop import PipelinedLoop, Ring, async_module, barrier_
 from translator.pipeline import slices, unroll
 from translator.pipeline.plan import NotPipelined, PipelinePlan, run_of_loads
 from translator.pipeline.prepare import fresh, prepare
+from translator.pipeline.tail import is_index
 from translator.rewrite import calls, descriptors, dots, pointers, tdm
 from translator.rewrite.splice import operand, replace_spans
 from translator.rewrite.unit import refuse
@@ -32,6 +33,8 @@ def _tile_number(rw: "FunctionRewriter", loop: PipelinedLoop) -> str:
     """The number of the iteration, not negative."""
     if loop.counter:
         return loop.counter
+    if loop.written_out:
+        return loop.tile
     step = loop.plan.step
     return loop.plan.index if step is None else f"{loop.plan.index} // {operand(rw.emit(step))}"
 
@@ -42,6 +45,27 @@ def _distance(rw: "FunctionRewriter", loop: PipelinedLoop) -> str:
     if loop.plan.step is None:
         return tiles
     return f"{operand(tiles)} * {operand(rw.emit(loop.plan.step))}"
+
+
+def _tiles(rw: "FunctionRewriter", loop: PipelinedLoop) -> str:
+    """The number of iterations of a loop that is written out."""
+    high, low = rw.emit(loop.plan.high), loop.plan.low
+    span = high if low is None else f"{operand(high)} - {operand(rw.emit(low))}"
+    return span if loop.plan.step is None else f"gl.cdiv({span}, {rw.emit(loop.plan.step)})"
+
+
+def _fetched_before(rw: "FunctionRewriter", loop: PipelinedLoop) -> str:
+    """How many tiles the prologue fetches."""
+    tiles = f"{loop.buffers} - 1" if loop.copies else loop.buffers
+    return f"min({tiles}, {_tiles(rw, loop)})" if loop.written_out else tiles
+
+
+def _where_fetched(rw: "FunctionRewriter", loop: PipelinedLoop, lines: list[str]) -> list[str]:
+    """`lines`, of a loop that is written out only for the tiles that are not fetched before it."""
+    if not loop.written_out or not lines:
+        return lines
+    ahead = f"{loop.buffers} - 1" if loop.copies else loop.buffers
+    return [f"if {loop.tile} + {ahead} < {_tiles(rw, loop)}:", *("    " + line for line in lines)]
 
 
 def _fetch(rw: "FunctionRewriter", loop: PipelinedLoop, ring: Ring, slot: str, condition: str) -> str:
@@ -196,6 +220,7 @@ def emit_statement(rw: "FunctionRewriter", s: ast.stmt) -> bool:
                 lines.append(f"{async_module(rw)}.mbarrier_arrive({ready}.index({loop.slot}))")
         elif _closes_group(loop, fetched):
             lines.append(f"{async_module(rw)}.commit_group()")
+        lines = _where_fetched(rw, loop, lines)
         start, end = rw.source.span(s)
         if loop.copies:
             rw.edits.append((start, start, "".join(line + indent for line in lines)))
@@ -269,6 +294,9 @@ def emit_loop(rw: "FunctionRewriter", s: ast.For) -> bool:
     if loop.first:
         start, end = rw.source.span(s.target)[0], rw.source.span(s.iter)[1]
         rw.edits.append((start, end, unroll.header(rw, loop)))
+    elif loop.written_out:
+        rw.replace(s.target, loop.tile)
+        rw.replace(s.iter, f"gl.static_range({_tiles(rw, loop)})")
     else:
         rw.replace(s.iter, calls.emit_iterator(rw, s.iter))
     first = _comment_start(rw, s)
@@ -322,6 +350,8 @@ def _wait_lines(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
         return []
     lines = ["# This tile has landed, and every warp is done with the slot that the next copy fills."]
     schedule, tiles = loop.plan.schedule, f"{loop.buffers} - 2"
+    if loop.written_out:
+        tiles = f"min({tiles}, {_tiles(rw, loop)} - 1 - {loop.tile})"
     if schedule.grouped:
         lines.append(f"{async_module(rw)}.wait_group({tiles})")
     if schedule.tensor_loads:
@@ -365,11 +395,28 @@ def _shared_state(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
     return [*lines, "gl.barrier()"]
 
 
+def _top_written_out(rw: "FunctionRewriter", loop: PipelinedLoop, index_used: bool) -> list[str]:
+    """The loop index as a value, where it is used, and the slots of a loop that is written out."""
+    lines = []
+    if index_used:
+        typed = f"gl.to_tensor({_prologue_index(rw, loop)})"
+        typed = typed if loop.plan.index_dtype == "int32" else f"{typed}.to(gl.{loop.plan.index_dtype})"
+        lines.append(f"{loop.plan.index} = {typed}")
+    lines.append(f"{loop.slot} = {loop.tile} % {loop.buffers}")
+    if loop.copies:
+        lines.append(f"{loop.free} = ({loop.tile} + {loop.buffers} - 1) % {loop.buffers}")
+    return lines
+
+
 def _top_lines(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
     plan = loop.plan
     lines = []
+    counts = any(load.tile is not None and load.tile.counts_tiles for load in plan.loads)
+    uses_ahead = bool(loop.index_names or counts or not all(load.covered for load in plan.loads))
     if loop.first:
         lines += unroll.top_lines(rw, loop)
+    elif loop.written_out:
+        lines += _top_written_out(rw, loop, uses_ahead or _index_used(rw, loop))
     else:
         number = _tile_number(rw, loop)
         if loop.counter or plan.step is not None:
@@ -380,8 +427,6 @@ def _top_lines(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
         if loop.copies:
             lines.append(f"{loop.free} = gl.where({loop.slot} == 0, {loop.buffers} - 1, {loop.slot} - 1)")
     lines += _wait_lines(rw, loop)
-    counts = any(load.tile is not None and load.tile.counts_tiles for load in plan.loads)
-    uses_ahead = loop.index_names or counts or not all(load.covered for load in plan.loads)
     if uses_ahead:
         lines.append(f"{loop.ahead} = {plan.index} + {_distance(rw, loop)}")
     return lines
@@ -393,12 +438,30 @@ def _tail_lines(rw: "FunctionRewriter", loop: PipelinedLoop, indent: str) -> lis
     counting = [f"{indent}{loop.counter} += 1"] if loop.counter else []
     if loop.copies:
         return counting
-    return [indent + _store(rw, ring, loop.slot) for ring in loop.rings] + counting
+    stores = _where_fetched(rw, loop, [_store(rw, ring, loop.slot) for ring in loop.rings])
+    return [indent + line for line in stores] + counting
+
+
+def _index_used(rw: "FunctionRewriter", loop: PipelinedLoop) -> bool:
+    """Whether a statement that stays reads the loop index."""
+    moved = {n for s in loop.ahead_of if not _computed_here(rw, loop, s) for n in ast.walk(s)}
+    moved |= {n for load in loop.plan.loads for n in ast.walk(load.call)}
+    return any(
+        isinstance(n, ast.Name) and n not in moved and is_index(rw, loop.plan.loop, n)
+        for s in loop.plan.loop.body
+        for n in ast.walk(s)
+    )
+
+
+def _computed_here(rw: "FunctionRewriter", loop: PipelinedLoop, s: ast.stmt) -> bool:
+    """Whether the consumer has a statement of the producer too."""
+    target = s.targets[0] if isinstance(s, ast.Assign) else s.target
+    return rw.webs.of_definition[(s, target.id)] in loop.plan.shared
 
 
 def _after_lines(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
     lines = []
-    if loop.copies and not loop.specialized:
+    if loop.copies and not loop.specialized and not loop.written_out:
         lines += [
             "# Copies past the last tile must not land in LDS that is used for something else.",
             *([f"{async_module(rw)}.wait_group(0)"] if loop.plan.schedule.grouped else []),
@@ -406,7 +469,7 @@ def _after_lines(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
         ]
     if loop.sliced is not None:
         lines += slices.join(rw, loop.sliced)
-    tiles = f"({loop.buffers} - 1)" if loop.copies else loop.buffers
+    tiles = operand(_fetched_before(rw, loop))
     if loop.specialized and loop.plan.rolled_back:
         # The moves happen in the producer.
         tiles = fresh(rw, "tiles")
@@ -440,9 +503,9 @@ def _prologue(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
     for ring in loop.rings:
         tile = ring.load.tile
         lines += tile.before(rw, loop, ring) if tile is not None else [_allocate(rw, loop, ring)]
-    tiles = f"{loop.buffers} - 1" if loop.copies else loop.buffers
+    tiles = _fetched_before(rw, loop)
     what = "copied" if loop.copies else "loaded"
-    tail = " Tiles past the end are masked out and still counted." if loop.copies else ""
+    tail = " Tiles past the end are masked out and still counted." if loop.copies and not loop.written_out else ""
     lines.append("")
     lines.append(f"# Prologue: the first tiles are {what} before the loop.{tail}")
     lines.append(f"for {loop.tile} in gl.static_range({tiles}):")

@@ -70,6 +70,10 @@ class PipelinedLoop:
         """The number of the tiles' group that shares barriers with `ring`."""
         return [ring.load.name in group for group in self.plan.schedule.groups].index(True)
 
+    @property
+    def written_out(self) -> bool:
+        return self.plan.written_out is not None
+
 
 @dataclass
 class Read:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.memory.staging import Staged
-from translator.pipeline.loop_range import loop_bounds
+from translator.optimize.tuning import Tuning
+from translator.pipeline.loop_range import int_of, loop_bounds
 from translator.pipeline.partitions import Partitions
 from translator.pipeline.schedule import Schedule, copy_schedule, register_schedule
 from translator.pipeline.strided_tiles import NotATile, StridedTile, strided_tile
@@ -60,7 +61,8 @@ class PipelinePlan:
     producer: statements of the body that addresses and masks need, run ahead; shared: the producer's variables that
     the consumer computes for itself as well; carried: those that move from tile to tile; rolled_back: those of them
     that are used after the loop and have to be moved back by the tiles that were fetched ahead; not_tiles: lines of loads
-    that a tensor data mover does not fetch, with the reason.
+    that a tensor data mover does not fetch, with the reason. written_out: the number of iterations where it is known and
+    so small that the loop is a prologue and an epilogue.
     """
 
     loop: ast.For
@@ -78,6 +80,7 @@ class PipelinePlan:
     rolled_back: tuple[ast.AugAssign, ...]
     assumed: frozenset[str]
     not_tiles: tuple[tuple[int, str], ...] = ()
+    written_out: int | None = None
 
     def __str__(self) -> str:
         s = self.schedule
@@ -93,12 +96,15 @@ class PipelinePlan:
             lines.append("  moved back after the loop: " + ", ".join(s.target.id for s in self.rolled_back))
         if s.mechanism == "partitions":
             return "\n".join([*lines, str(s)])
+        if self.written_out is not None:
+            lines.append(f"  written out: {self.written_out} tiles; only those that exist are fetched")
         lines.append(f"  prologue: tiles 0 to {s.prologue - 1}" if s.prologue > 1 else "  prologue: tile 0")
         fetch = "copy" if s.mechanism == "copies" else "load"
         wait = f"wait for all but {s.wait} groups, " if s.mechanism == "copies" and s.grouped else ""
         wait += f"wait for all but {s.tensor_wait} tensor copies, " if s.tensor_loads else ""
         lines.append(f"  steady state: {wait}{fetch} tile i + {s.ahead}, read tile i from slot i % {s.buffers}")
-        lines.append("  epilogue: none; tiles past the end are masked out")
+        if self.written_out is None:
+            lines.append("  epilogue: none; tiles past the end are masked out")
         return "\n".join(lines)
 
 
@@ -244,6 +250,11 @@ def plan_loop(rw: "FunctionRewriter", loop: ast.For) -> PipelinePlan | NotPipeli
     buffers = rw.unit.tuning.num_buffers or buffers
     if copies and buffers < 2:
         return no("a copy needs two buffers")
+    trips = _trips(rw, low, high, step)
+    # Triton's pipeliner peels such a loop until nothing is left of it.
+    few = trips is not None and 0 < trips <= buffers + (not copies)
+    plain = not rw.unit.target.supports_tdm and replace(rw.unit.tuning, num_buffers=0) == Tuning()
+    written_out = trips if few and plain else None
     for call, staged in zip(found, ways):
         given = calls.bind(rw, call, calls.callee_of(rw, call))
         (statement,) = [a for a in atoms if call in loads_in(rw, a)]
@@ -266,7 +277,7 @@ def plan_loop(rw: "FunctionRewriter", loop: ast.For) -> PipelinePlan | NotPipeli
                 return no(f"the descriptor load in line {call.lineno} is not one of the tensor data mover")
             if not descriptors.fetchable(rw, owner) or not isinstance(offsets, (ast.List, ast.Tuple)):
                 return no(f"the descriptor load in line {call.lineno} is not a plain tile")
-            if not any(map(tail.ends, offsets.elts, bounds)):
+            if written_out is None and not any(map(tail.ends, offsets.elts, bounds)):
                 return no(f"the descriptor load in line {call.lineno} may reach past the loop's end")
             loads.append(PipelinedLoad(name, call.lineno, call, statement, staged, True, False))
             continue
@@ -281,7 +292,7 @@ def plan_loop(rw: "FunctionRewriter", loop: ast.For) -> PipelinePlan | NotPipeli
             return no(f"the load in line {call.lineno} has arguments that a copy cannot take")
         if masked and other is not None and not (calls._is_none(rw, other) or calls._is_zero(rw, other)) and copies:
             return no(f"the load in line {call.lineno} fills masked lanes with something other than 0")
-        covered = masked and tail.implied(mask)
+        covered = written_out is not None or (masked and tail.implied(mask))
         shrinking = not masked or tail.shrinks(mask)
         name = _name(statement, call, given)
         loads.append(PipelinedLoad(name, call.lineno, call, statement, staged, covered, shrinking))
@@ -304,7 +315,17 @@ def plan_loop(rw: "FunctionRewriter", loop: ast.For) -> PipelinePlan | NotPipeli
         tuple(rolled_back),
         frozenset(tail.assumed),
         tuple((call.lineno, reason) for call, reason in not_tiles.items()),
+        written_out,
     )
+
+
+def _trips(rw, low: ast.expr | None, high: ast.expr, step: ast.expr | None) -> int | None:
+    """The number of iterations, where the bounds are known at compile time."""
+    first, last = 0 if low is None else int_of(rw, low), int_of(rw, high)
+    by = 1 if step is None else int_of(rw, step)
+    if first is None or last is None or by is None or isinstance(last, bool):
+        return None
+    return max(0, -((first - last) // by))
 
 
 def _strided_tiles(

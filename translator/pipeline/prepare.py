@@ -70,7 +70,8 @@ def _unsupported(rw: "FunctionRewriter", plan: PipelinePlan) -> str | None:
 
 
 def _set_up(rw: "FunctionRewriter", plan: PipelinePlan) -> None:
-    counter = "" if plan.low is None and plan.index_dtype == "int32" else fresh(rw, "tile")
+    counted = plan.written_out is not None or (plan.low is None and plan.index_dtype == "int32")
+    counter = "" if counted else fresh(rw, "tile")
     names = [fresh(rw, name) for name in (f"{plan.index.strip('_') or 'tile'}_ahead", "slot", "free_slot", "t")]
     loop = PipelinedLoop(plan, _buffers_parameter(rw, plan), *names, counter)
     if loop.specialized:

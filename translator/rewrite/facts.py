@@ -21,6 +21,16 @@ class FunctionFacts:
         self.unit, self.frame, self.path = unit, frame, path
         self.source = SourceText(frame.fn.src)
         self.tree: ast.FunctionDef = ast.parse(frame.fn.src).body[0]
+        self._branches: dict[ast.AST, list[ast.If]] | None = None
+
+    def branches_around(self, node: ast.AST) -> list[ast.If]:
+        """The `if`s in whose bodies (not their `else`s) `node` stands."""
+        if self._branches is None:
+            self._branches = {}
+            for branch in [n for n in ast.walk(self.tree) if isinstance(n, ast.If)]:
+                for inner in {n for s in branch.body for n in ast.walk(s)}:
+                    self._branches.setdefault(inner, []).append(branch)
+        return self._branches.get(node, [])
 
     def taken(self, statement: ast.AST) -> bool:
         """Whether the traced specialization reached this statement."""

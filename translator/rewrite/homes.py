@@ -6,14 +6,15 @@ import ast
 from typing import Any
 
 from translator.frontend.trace import ConstFact, Frame, OpaqueFact, TensorFact, TupleFact
-from translator.layout.model import Layout
-from translator.rewrite import calls, pointers
+from translator.layout.model import DotOperand, Layout
+from translator.rewrite import calls, helpers, pointers
 from translator.rewrite.expand import augmented_binop, expand_promotions, unroll_loops
 from translator.rewrite.facts import FunctionFacts
 from translator.rewrite.unit import Unit
 from translator.rewrite.variables import WebState
 from translator.rewrite.webs import Web, build_webs
 
+MAX_CALL_DEPTH = 8
 ELEMENTWISE_NODES = (ast.BinOp, ast.Compare, ast.BoolOp, ast.UnaryOp, ast.IfExp)
 
 
@@ -30,6 +31,18 @@ class Homes(FunctionFacts):
         self._cheap: dict[int, bool] = {}
         self._homes: dict[int, Any] = {}
         self._busy_homes: set[int] = set()
+        self._callees: dict[ast.Call, tuple[Homes | None, dict[str, ast.expr]]] = {}
+
+    def callee(self, node: ast.Call) -> tuple[Homes | None, dict[str, ast.expr]]:
+        """The helper that `node` calls, to be read, and its arguments; None where there is not one helper."""
+        if node not in self._callees:
+            self._callees[node] = None, {}
+            if calls.is_helper(self, node):
+                frame, ident = helpers.callee_frame(self, node)
+                if frame is not None and not frame.joined and len(self.path) < MAX_CALL_DEPTH:
+                    inner = type(self)(self.unit, frame, (*self.path, ident))
+                    self._callees[node] = inner, calls.bind(self, node, calls.callee_of(self, node))
+        return self._callees[node]
 
     def home(self, node: ast.AST) -> Any:
         """The natural layout of `node`: Triton's choice, else its operands', else the default."""
@@ -113,7 +126,15 @@ class Homes(FunctionFacts):
 
     def definition_placed(self, d) -> list[Layout]:
         node = self.definition_node(d)
-        return self.placed_layouts(node) if node is not None and not isinstance(node, ast.Name) else []
+        if isinstance(node, ast.Name):  # a copy lies where the variable that it copies was placed
+            made = self.webs.reaching.get(node, [])
+            node = self.definition_node(made[0]) if len(made) == 1 else None
+        if node is None or isinstance(node, ast.Name):
+            return []
+        placed = self.placed_layouts(node)
+        if isinstance(node, ast.Call) and calls.is_helper(self, node):
+            placed.sort(key=lambda layout: isinstance(layout, DotOperand))  # what it returns is hardly an operand inside
+        return placed
 
     def definition_home(self, d) -> Any:
         if d.augmented:

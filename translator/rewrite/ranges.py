@@ -18,9 +18,10 @@ _MONOTONE_CALLS = {"cdiv", "to", "cast", "multiple_of", "max_contiguous", "max_c
 class NonNegative:
     """One proof attempt over the variables of a function; `assumed` collects the parameters it relies on."""
 
-    def __init__(self, rewriter):
+    def __init__(self, rewriter, arguments: dict[str, ast.expr] | None = None, caller: NonNegative | None = None):
         self.rewriter = rewriter
-        self.assumed: set[str] = set()
+        self.arguments, self.caller = arguments or {}, caller  # of a helper: what it is called with, and where
+        self.assumed: set[str] = caller.assumed if caller else set()
         self._webs: dict[int, bool] = {}
 
     def holds(self, node: ast.AST) -> bool:
@@ -33,7 +34,7 @@ class NonNegative:
             return fact.dtype not in ("uint64",)
         if isinstance(node, ast.Name):
             web = self.rewriter.webs.of_use.get(node)
-            return web is not None and self.web(web)
+            return web is not None and (self.web(web) or self.guarded(node, web))
         if isinstance(node, ast.BinOp):
             if isinstance(node.op, (ast.Add, ast.Mult, ast.FloorDiv, ast.Mod, ast.RShift, ast.LShift, ast.BitOr)):
                 return self.holds(node.left) and self.holds(node.right)
@@ -49,6 +50,8 @@ class NonNegative:
         return False
 
     def call(self, node: ast.Call) -> bool:
+        if self.returned(node, None):
+            return True
         callee = self.rewriter.fact(node.func)
         name = getattr(callee, "name", None) or getattr(getattr(callee, "value", None), "__name__", "")
         if name in _NON_NEGATIVE_CALLS:
@@ -66,16 +69,40 @@ class NonNegative:
             return len(arguments) == 3 and all(self.holds(a) for a in arguments[1:])
         return False
 
+    def returned(self, node: ast.Call, part: int | None) -> bool:
+        """Whether a helper returns a value that is not negative, or a tuple with such a part."""
+        inner, arguments = self.rewriter.callee(node)
+        if inner is None:
+            return False
+        proof = NonNegative(inner, arguments, self)
+        values = [s.value for s in ast.walk(inner.tree) if isinstance(s, ast.Return) and inner.taken(s)]
+        if part is not None:
+            values = [v.elts[part] if isinstance(v, ast.Tuple) and part < len(v.elts) else None for v in values]
+        return bool(values) and all(v is not None and proof.holds(v) for v in values)
+
     def web(self, web) -> bool:
         if web.index not in self._webs:
             self._webs[web.index] = True  # induction over loops
             self._webs[web.index] = all(self.definition(web, d) for d in web.definitions)
         return self._webs[web.index]
 
+    def guarded(self, node: ast.Name, web) -> bool:
+        """Whether the use stands in a branch that is only taken where the variable is not negative."""
+        for branch in self.rewriter.branches_around(node):
+            inside = {n for s in branch.body for n in ast.walk(s)}
+            if any(d.node in inside for d in web.definitions):
+                continue
+            for name in _not_negative(branch.test):
+                if self.rewriter.webs.reaching.get(name, []) == self.rewriter.webs.reaching.get(node, [None]):
+                    return True
+        return False
+
     def definition(self, web, d) -> bool:
         if isinstance(d.node, ast.arg):
             # Only the kernel's own parameters can be checked at launch.
             fact = self.rewriter.frame.args.get(d.name)
+            if self.caller is not None and d.name in self.arguments:
+                return self.caller.holds(self.arguments[d.name])
             if self.rewriter.path or not isinstance(fact, TensorFact) or fact.shape or not fact.dtype.startswith("int"):
                 return False
             self.assumed.add(d.name)
@@ -86,4 +113,28 @@ class NonNegative:
             return bool(args) and (len(args) == 1 or self.holds(args[0])) and (len(args) < 3 or self.holds(args[2]))
         if d.augmented:
             return isinstance(d.node.op, (ast.Add, ast.Mult, ast.FloorDiv)) and self.holds(d.node.value)
+        if d.value is None and isinstance(d.node, ast.Assign) and isinstance(d.node.value, ast.Call):
+            parts = getattr(d.node.targets[0], "elts", [])
+            names = [part.id if isinstance(part, ast.Name) else "" for part in parts]
+            return names.count(d.name) == 1 and self.returned(d.node.value, names.index(d.name))
         return d.value is not None and self.holds(d.value)
+
+
+def _not_negative(test: ast.expr) -> list[ast.Name]:
+    """The variables that are not negative where `test` is true: `x >= 0`, `0 <= x < n`, in any conjunction."""
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        return [n for value in test.values for n in _not_negative(value)]
+    if isinstance(test, ast.BinOp) and isinstance(test.op, ast.BitAnd):
+        return [*_not_negative(test.left), *_not_negative(test.right)]
+    if not isinstance(test, ast.Compare):
+        return []
+    found = []
+    sides = [test.left, *test.comparators]
+    for small, op, large in zip(sides, test.ops, sides[1:]):
+        if isinstance(op, (ast.Gt, ast.GtE)):
+            small, large = large, small
+        elif not isinstance(op, (ast.Lt, ast.LtE)):
+            continue
+        if isinstance(large, ast.Name) and isinstance(small, ast.Constant) and type(small.value) is int:
+            found += [large] if small.value >= 0 else []
+    return found
