@@ -15,6 +15,7 @@ import fixture_set
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "pipeline"))
 
 from test_generated import run  # noqa: E402
+from translator.report.explain_job import explain_launch  # noqa: E402
 from translator.request import TranslateRequest, TranslateResult  # noqa: E402
 from translator.source.launch_spec import read_launches  # noqa: E402
 from translator.translation import translate_kernel  # noqa: E402
@@ -189,6 +190,16 @@ def test_a_kernel_without_such_a_loop_is_refused(tmp_path: Path):
     result = translate_kernel(TranslateRequest(str(path), TARGET, launches=(launch,), strategy=STRATEGY))
     (diagnostic,) = result.outcomes[0].diagnostics
     assert "has no loop to warp-specialize" in diagnostic.message
+
+
+def test_explain_says_how_and_why(tmp_path: Path):
+    def loop(target: str) -> str:
+        request = TranslateRequest(str(hinted(tmp_path)), target, launches=(matmul_launch(),))
+        (choice,) = [c for c in explain_launch(request, matmul_launch(), "rewrite").choices if c.kind == "loop"]
+        return f"{choice.choice}; {choice.cost}"
+
+    assert loop("gfx1250") == "warp-specialized, 2 buffers; 4 more warps, which copy; waits at mbarriers"
+    assert "not warp-specialized: gfx950 has no barriers in LDS that copies arrive at" in loop("gfx950")
 
 
 def test_comments_and_names_of_the_author_stay(tmp_path: Path):

@@ -40,7 +40,7 @@ def explain_launch(request: TranslateRequest, spec: LaunchSpec, stage: str) -> E
 
     with _observed() as seen:
         _, traced, _ = translate_launch(request, spec)
-    kernel = seen[0]
+    kernel = [rw for rw in seen if not rw.path][-1]  # what could not be written as first tried is written again
     costs = Costs(traced.target.name, traced.num_warps)
     shown = [kernel, *_helpers(kernel)]
     choices: list[Choice] = []
@@ -277,11 +277,15 @@ class FunctionView:
                 wait = f", waits for all but {s.wait} groups" if s.mechanism == "copies" and s.grouped else ""
                 wait += f", waits for all but {s.tensor_wait} tensor copies" if s.tensor_loads else ""
                 cost = f"{s.prologue} tile{'s' if s.prologue != 1 else ''} in the prologue, fetches tile i + {s.ahead}{wait}"
+                if s.mechanism == "partitions":
+                    cost = f"{s.producer_warps} more warp{'s' if s.producer_warps > 1 else ''}, which copy; waits at mbarriers"
+                elif node in self.rw.whole:
+                    cost += f"; not warp-specialized: {self.rw.whole[node]}"
                 yield self.choice(
                     node,
                     "loop",
                     header,
-                    choice=f"pipelined: {s.mechanism}, {s.buffers} buffers",
+                    choice=f"{'warp-specialized' if s.mechanism == 'partitions' else f'pipelined: {s.mechanism}'}, {s.buffers} buffers",
                     origin="anchor",
                     why=why,
                     cost=cost,
