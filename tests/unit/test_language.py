@@ -21,6 +21,14 @@ def larger(a, ai, b, bi):
     return tl.where(t, a, b), tl.where(t, ai, bi)
 
 
+@triton.jit
+def branching(a, b):
+    if a > 0:
+        return a * b
+    else:
+        return b
+
+
 """
 # name -> what the body computes from x_ptr (fp32), i_ptr (u8) and n into y_ptr; B is 32, or as in SIZES.
 BODIES = {
@@ -66,6 +74,10 @@ BODIES = {
         p += 1
         j = tl.load(i_ptr + o + B).to(tl.int16)
         tl.store(y_ptr + o, tl.load(p) + tl.load(x_ptr + i[None, :] + j[:, None]).sum(0) + tl.load(x_ptr + (i > 1)))
+    """,
+    "elements that take different branches": """
+        x = tl.load(x_ptr + o)
+        tl.store(y_ptr + o, tl.map_elementwise(branching, x, x + 1))
     """,
     "a name that a loop and the code after it use": """
         for k in range(n):

@@ -58,7 +58,11 @@ def map_elementwise(machine, op, *inputs):
     pack = op.attribute("pack", 1)
     shape = inputs[0].shape
     split = [np.asarray(x).reshape(-1, pack)[:, i] for x in inputs for i in range(pack)]
-    out = machine.call_region(op.regions[0], tuple(split))
     lanes = inputs[0].size // pack
+    if len(op.regions[0].blocks) > 1:  # elements may take different branches
+        rows = [machine.call_region(op.regions[0], tuple(x[i] for x in split)) for i in range(lanes)]
+        out = [np.array(column) for column in zip(*rows)]
+    else:
+        out = machine.call_region(op.regions[0], tuple(split))
     columns = [np.broadcast_to(x, (lanes,)) for x in out]
     return tuple(np.stack(columns[i : i + pack], -1).reshape(shape) for i in range(0, len(columns), pack))
