@@ -196,12 +196,15 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--markdown", type=Path)
     a = parser.parse_args()
-    results = []
+    results, kept = [], json.loads(a.json.read_text()) if a.json and a.json.exists() else []
     with WorkerPool(a.jobs, timeout=300) as pool:
         for row in ROWS:
             if a.only in f"{row.name} {row.target}":
                 results.append(measure_row(row, pool))
                 print(markdown(results[-1:]).splitlines()[-max(1, len(row.hand_written))], flush=True)
+    # Rows that were not measured now stay as they are.
+    known = {(r["row"], r["target"]): r for r in [*kept, *results]}
+    results = [known[key] for row in ROWS if (key := (row.name, row.target)) in known]
     if a.json:
         a.json.write_text(json.dumps(results, indent=1) + "\n")
     if a.markdown:
