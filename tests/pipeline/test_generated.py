@@ -21,24 +21,25 @@ from translator.validate.run import validate_pair  # noqa: E402
 from translator.validate.stages import source_stage, translated_stage  # noqa: E402
 
 CONFIGURATIONS = [("gfx950", 2), ("gfx950", 3), ("gfx942", 1), ("gfx942", 2), ("gfx1250", 2), ("gfx1201", 1)]
-CONFIGURATIONS += [("tensor", 2), ("tensor", 3)]
+CONFIGURATIONS += [("tensor", 2), ("tensor", 3), ("mixed", 2), ("mixed", 3)]
 BLOCK_K = 64
 
 
 @functools.lru_cache(maxsize=None)
 def translation(target: str) -> str:
-    """The matmul for `target`; `tensor` is the one whose tiles the tensor data mover of gfx1250 fetches."""
+    """The matmul for `target`; `tensor` is the one whose tiles the tensor data mover of gfx1250 fetches, `mixed` the one with
+    only those of B."""
     result = translate_kernel(TranslateRequest(str(kernel(target)), arch(target), launches=(matmul_launch(),)))
     assert result.text is not None
     return result.text
 
 
 def kernel(target: str) -> Path:
-    return KERNELS / ("matmul_masked.py" if target == "tensor" else "matmul.py")
+    return KERNELS / {"tensor": "matmul_masked.py", "mixed": "matmul_mixed.py"}.get(target, "matmul.py")
 
 
 def arch(target: str) -> str:
-    return "gfx1250" if target == "tensor" else target
+    return "gfx1250" if target in ("tensor", "mixed") else target
 
 
 def run(text: str, target: str, buffers: int, folder: Path) -> dict[int, str]:
@@ -141,6 +142,11 @@ TENSOR = {
 }
 PLANTED = [("gfx950", n, what, *COPIES[what]) for what in COPIES for n in (2, 3)]
 PLANTED += [("tensor", n, what, *TENSOR[what]) for what in TENSOR for n in (2, 3)]
+MIXED = {
+    "waits for one tile of B too few": ("tdm.async_wait(NUM_BUFFERS - 2)", "tdm.async_wait(NUM_BUFFERS - 1)"),
+    "waits for one tile of A too few": ("wait_group(NUM_BUFFERS - 2)", "wait_group(NUM_BUFFERS - 1)"),
+}
+PLANTED += [("mixed", 2, what, *MIXED[what]) for what in MIXED]
 PLANTED += [("gfx942", 2, what, *REGISTERS[what]) for what in REGISTERS]
 
 
