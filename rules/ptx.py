@@ -63,6 +63,8 @@ assert len(BY_OPCODE) == len(ROWS), "two rows for one PTX instruction"
 CONVERSIONS = {"cvt.rn.bf16.f32": "bfloat16", "cvt.rn.f16.f32": "float16"}
 # Instructions with no operands that order grids of NVIDIA's dependent launches; a stream orders them on AMD.
 NO_EFFECT = ("griddepcontrol.wait", "griddepcontrol.launch_dependents")
+# Barriers of a whole program, which Gluon spells `gl.barrier()`.
+BARRIERS = ("bar.sync 0", "barrier.sync 0")
 _MODIFIERS = ("approx", "ftz", "rn", "full", "f32")
 _INSTRUCTION = re.compile(r"([a-z][\w.]*)\s*(.*)", re.S)
 # The AMDGCN instructions that rows give, for the reference machine, which runs those of translations too.

@@ -159,10 +159,12 @@ def test_ptx_that_has_a_row(name, pool, tmp_path):
 
 def test_dependent_launches_are_dropped(pool, tmp_path):
     text = f"{HEAD}from triton.language.extra.cuda import gdc_wait\n\n\n@triton.jit\ndef kernel(x_ptr, y_ptr, B: tl.constexpr):\n"
+    text += "    tl.inline_asm_elementwise('bar.sync 0;', '=r', [], tl.int32, is_pure=False, pack=1)\n"
     text += "    gdc_wait()\n    o = tl.arange(0, B)\n    tl.store(y_ptr + o, tl.load(x_ptr + o))\n"
     text += "    tl.inline_asm_elementwise('griddepcontrol.wait; // $0', '=r', [], tl.int32, is_pure=False, pack=1)\n"
     output = checked(pool, tmp_path, text, "kernel", "gfx950", {"x_ptr": "*fp32", "y_ptr": "*fp32"})
     assert output.count("pass  # AMD has no dependent launches") == 2
+    assert output.count("    gl.barrier()\n") == 1
 
 
 @pytest.mark.parametrize(

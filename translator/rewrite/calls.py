@@ -191,7 +191,7 @@ def function_text(rw: "FunctionRewriter", node: ast.Call, callee: Callee) -> str
 
 def emit_statement_call(rw: "FunctionRewriter", node: ast.expr) -> str:
     if isinstance(node, ast.Call):
-        return inline_asm.has_no_effect(rw, node) or emit_call(rw, node, None)
+        return inline_asm.statement(rw, node) or emit_call(rw, node, None)
     return rw.emit(node)
 
 

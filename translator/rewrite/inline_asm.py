@@ -55,8 +55,8 @@ def assembly(rw: "FunctionRewriter", given: dict[str, ast.expr]) -> str | None:
     return fact.value if isinstance(fact, ConstFact) and isinstance(fact.value, str) else None
 
 
-def has_no_effect(rw: "FunctionRewriter", node: ast.expr) -> str:
-    """What replaces a statement that does nothing on AMD: PTX that orders dependent launches; else "" ."""
+def statement(rw: "FunctionRewriter", node: ast.expr) -> str:
+    """What replaces a statement without a result: a barrier, or PTX that orders dependent launches; else ""."""
     if not isinstance(node, ast.Call):
         return ""
     callee = calls.callee_of(rw, node)
@@ -65,6 +65,8 @@ def has_no_effect(rw: "FunctionRewriter", node: ast.expr) -> str:
     if callee.name == "inline_asm_elementwise":
         text = assembly(rw, calls.bind(rw, node, callee))
         found = ptx.instructions(text) if text is not None else []
+        if found and all(x in ptx.BARRIERS for x in found):
+            return "gl.barrier()"
         return _DUMMY if found and all(x in ptx.NO_EFFECT for x in found) else ""
     module = getattr(callee.function, "__module__", None) or ""
     names = ("gdc_wait", "gdc_launch_dependents")
@@ -85,8 +87,8 @@ def _rewritten(rw, node: ast.Call, text: str, given, items, operands) -> str | N
     given_texts = [operand(operands[a]) for a in items]
     only, *more = ptx.instructions(text) or [""]
     if not more and len(items) == 1 and (m := re.fullmatch(r"([\w.]+) \$0 ?, ?\$1", only)):
-        if (dtype := ptx.CONVERSIONS.get(m.group(1))) and result == {"bfloat16": "bf16", "float16": "fp16"}[dtype]:
-            return f"{given_texts[0]}.to(gl.{dtype})"
+        if (dtype := ptx.CONVERSIONS.get(m.group(1))) and result in ({"bfloat16": "bf16", "float16": "fp16"}[dtype], "int16"):
+            return f"{given_texts[0]}.to(gl.{dtype})" + (".to(gl.int16, bitcast=True)" if result == "int16" else "")
     steps = ptx.read_steps(text)
     if steps is None or result != "fp32":
         return None

@@ -17,13 +17,13 @@ def inline_asm(machine, op, *operands):
     """Straight-line 32-bit float assembly, and single conversions of one such number."""
     text = _unquoted(re.search(r'asm "((?:[^"\\]|\\.)*)"|"((?:[^"\\]|\\.)*)"', op.text))
     found = ptx.instructions(text)
-    if found and all(x in ptx.NO_EFFECT for x in found):
+    if found and all(x in (*ptx.NO_EFFECT, *ptx.BARRIERS) for x in found):
         return np.zeros(op.type.shape or (), np.int32)[()]
     if any(x.dtype != np.float32 for x in operands) or op.attribute("packed_element", 1) != 1:
         raise NotRunnable("tt.elementwise_inline_asm", "assembly on other than single 32-bit floats")
     opcode = found[0].split(" ")[0] if len(found) == 1 else ""
     with np.errstate(all="ignore"):
-        if opcode in ptx.CONVERSIONS:
+        if opcode in ptx.CONVERSIONS and op.type.element in ("f16", "bf16"):
             return as_type(rounded(np.asarray(operands[0]), op.type.element), op.type)
         steps = ptx.read_steps(text if text.rstrip().endswith((";", "}")) else text + ";")
         if steps is None or op.type.element != "f32":
