@@ -83,7 +83,9 @@ ROWS: tuple[Row, ...] = (
     Row("dot", "dot", cost="heavy"),
     Row("dot_scaled", "dot_scaled", cost="heavy"),
     *_rows("make_tensor_descriptor load_tensor_descriptor store_tensor_descriptor", "descriptor", cost="heavy"),
-    *_rows("make_block_ptr advance", "refuse", note="block pointers were removed in Triton 3.9; use a tensor descriptor"),
+    *_rows(
+        "make_block_ptr advance", "refuse", note="block pointers were removed in Triton 3.9; use a tensor descriptor"
+    ),
 )
 
 BY_NAME: dict[str, Row] = {}

@@ -30,7 +30,9 @@ def test_translation_is_the_golden():
 
 def test_refusal_is_a_result(tmp_path):
     source = tmp_path / "kernel.py"
-    source.write_text("import triton\nimport triton.language as tl\n\n\n@triton.jit\ndef k(x):\n    tl.store(x, missing)\n")
+    source.write_text(
+        "import triton\nimport triton.language as tl\n\n\n@triton.jit\ndef k(x):\n    tl.store(x, missing)\n"
+    )
     launch = {"id": "k", "kernel": "k", "signature": {"x": "*fp32"}, "grid": [1]}
     result = translator.translate(str(source), "gfx942", launches={"version": 1, "launches": [launch]})
     assert result.status == "refused" and result.text is None

@@ -50,7 +50,14 @@ LAUNCH = {
     "id": "add/one",
     "kernel": "add_kernel",
     "source": "source.py",
-    "signature": {"x_ptr": "*fp32", "y_ptr": "*fp32", "count_ptr": "*i32", "n": "i32", "scale": "fp32", "BLOCK": "constexpr"},
+    "signature": {
+        "x_ptr": "*fp32",
+        "y_ptr": "*fp32",
+        "count_ptr": "*i32",
+        "n": "i32",
+        "scale": "fp32",
+        "BLOCK": "constexpr",
+    },
     "constexprs": {"BLOCK": 1024},
     "attrs": {"x_ptr": "D", "y_ptr": "D", "count_ptr": "D"},
     "options": {"num_warps": 4},
@@ -105,7 +112,9 @@ def test_bundle_holds_everything_and_is_deterministic(folder):
     x, y, after = array("initial/x_ptr.npy"), array("initial/y_ptr.npy"), array("expected/y_ptr.npy")
     np.testing.assert_array_equal(after[:1499], x[:1499] * np.float32(3))
     assert np.isnan(y[:1499]).all() and y[1499] == after[1499], "what the kernel writes is poisoned, nothing else"
-    assert array("initial/count_ptr.npy")[0] == 5 and array("expected/count_ptr.npy")[0] == 5 + 1499, "an atomic keeps its start"
+    assert (
+        array("initial/count_ptr.npy")[0] == 5 and array("expected/count_ptr.npy")[0] == 5 + 1499
+    ), "an atomic keeps its start"
 
 
 def test_launch_that_the_reference_cannot_run_is_refused(folder, capsys):
@@ -116,7 +125,9 @@ def test_launch_that_the_reference_cannot_run_is_refused(folder, capsys):
 
 
 def test_asked_for_device_that_cannot_be_is_refused(folder, capsys):
-    (folder / "out.py").write_text(OUT.replace("x * scale,", 'gl.inline_asm_elementwise("v_mov_b32 $0, $1", "=v,v", [x], gl.float32, True, 1),'))
+    (folder / "out.py").write_text(
+        OUT.replace("x * scale,", 'gl.inline_asm_elementwise("v_mov_b32 $0, $1", "=v,v", [x], gl.float32, True, 1),')
+    )
     assert bundle(folder, "a.zip", "--device", "cuda") == 2
     assert "tt.elementwise_inline_asm" in capsys.readouterr().err
     assert bundle(folder, "a.zip") == 0, "the AMD code object can still go in"
@@ -124,7 +135,10 @@ def test_asked_for_device_that_cannot_be_is_refused(folder, capsys):
 
 
 def test_commands_without_a_gpu(folder, capsys):
-    assert run(["validate", "source.py", "out.py", "-t", "gfx942", "-l", "l.json", "--device", "auto", "--no-variants"]) == 0
+    assert (
+        run(["validate", "source.py", "out.py", "-t", "gfx942", "-l", "l.json", "--device", "auto", "--no-variants"])
+        == 0
+    )
     said = capsys.readouterr()
     assert said.err.strip() == "no GPU found: validating on the CPU reference machine" and "validated" in said.out
     assert run(["validate", "source.py", "out.py", "-t", "gfx942", "-l", "l.json", "--device", "cuda"]) == 2

@@ -46,7 +46,11 @@ def test_launch_that_does_not_fit(built, arguments, block, shared, target, why):
 
 def test_missing_kernel_and_broken_files(built):
     code = built["gfx942"]["code"]
-    for broken, why in ((b"", "no 64-bit"), (b"\x7fELF\x02\x01" + bytes(80), "machine 0"), (code.replace(b"AMDGPU\0", b"AMDGPX\0"), "no AMDGPU metadata")):
+    for broken, why in (
+        (b"", "no 64-bit"),
+        (b"\x7fELF\x02\x01" + bytes(80), "machine 0"),
+        (code.replace(b"AMDGPU\0", b"AMDGPX\0"), "no AMDGPU metadata"),
+    ):
         with pytest.raises(Refused) as caught:
             code_object.read(broken, "poison_lds")
         assert why in caught.value.why

@@ -83,9 +83,13 @@ def test_linear_moves_its_last_lane_basis_to_the_front_of_the_warps():
 
 def test_padding_goes_and_the_bases_stay():
     padded = "#ttg.padded_shared<[512:+8] {offset = [[0, 1], [0, 2], [1, 0]], block = []}>"
-    assert encodings.unpadded_shared(padded) == "#ttg.shared_linear<{offset = [[0, 1], [0, 2], [1, 0]]}, alignment = 16>"
+    assert (
+        encodings.unpadded_shared(padded) == "#ttg.shared_linear<{offset = [[0, 1], [0, 2], [1, 0]]}, alignment = 16>"
+    )
     padded = "#ttg.padded_shared<[64:+8] {order = [1, 0], shape = [128, 64]}>"
-    assert "order = [1, 0]" in encodings.unpadded_shared(padded) and "swizzled_shared" in encodings.unpadded_shared(padded)
+    assert "order = [1, 0]" in encodings.unpadded_shared(padded) and "swizzled_shared" in encodings.unpadded_shared(
+        padded
+    )
 
 
 MODULE = """#mma = #ttg.amd_mfma<{{version = 4, warpsPerCTA = [2, 2], instrShape = [32, 32, 8], isTransposed = true}}>
@@ -94,7 +98,9 @@ MODULE = """#mma = #ttg.amd_mfma<{{version = 4, warpsPerCTA = [2, 2], instrShape
 )
 
 
-@pytest.mark.parametrize("element, acc, width", [("f16", "f32", 2), ("bf16", "f32", 2), ("i8", "i32", 4), ("f8E4M3FN", "f32", 4)])
+@pytest.mark.parametrize(
+    "element, acc, width", [("f16", "f32", 2), ("bf16", "f32", 2), ("i8", "i32", 4), ("f8E4M3FN", "f32", 4)]
+)
 def test_matrix_layouts_become_mma_with_its_operand_width(element, acc, width):
     text = encodings.retarget_encodings(MODULE.format(e=element, acc=acc), 64)
     assert "#ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [4, 2], instrShape = [16, 8]}>" in text

@@ -32,7 +32,10 @@ HAND = {
 @pytest.fixture(scope="module")
 def stages():
     """Name of a hand-written kernel -> its AMD TTGIR."""
-    return {name: translated_stage(str(KERNELS / f"{name}.py"), matmul_launch(*SIZE), target) for name, target in HAND.items()}
+    return {
+        name: translated_stage(str(KERNELS / f"{name}.py"), matmul_launch(*SIZE), target)
+        for name, target in HAND.items()
+    }
 
 
 @pytest.fixture(scope="module")
@@ -158,7 +161,11 @@ def test_copies_and_waits_are_those_of_the_kernel(stages):
 def test_mbarrier_arrivals_carry_the_sum_of_the_lanes(stages):
     after = retarget(stages["matmul_gfx1250_specialized"].text)
     arrivals = [line.split(", ")[1].split(" ")[0] for line in after.splitlines() if "ttng.arrive_barrier" in line]
-    assert sorted(arrivals) == ["128", "4", "4"], "4 warps x 32 lanes by the multiplier, one per warp and copy by the copier"
+    assert sorted(arrivals) == [
+        "128",
+        "4",
+        "4",
+    ], "4 warps x 32 lanes by the multiplier, one per warp and copy by the copier"
     inits = [line.split(", ")[1].split(" ")[0] for line in after.splitlines() if "ttng.init_barrier" in line]
     assert inits == ["8", "128", "8", "128"]
 
@@ -180,7 +187,7 @@ from triton.experimental.gluon.language.amd.cdna5 import tdm
 
 @gluon.jit
 """
-MOVING = HEAD + '''def kernel(x_ptr, y_ptr, rows, columns, stride):
+MOVING = HEAD + """def kernel(x_ptr, y_ptr, rows, columns, stride):
     shared: gl.constexpr = gl.PaddedSharedLayout.with_identity_for([[32, 8]], [16, 32], [1, 0])
     layout: gl.constexpr = gl.BlockedLayout([1, 8], [8, 4], [4, 1], [1, 0])
     desc = tdm.make_tensor_descriptor(x_ptr, [rows, columns], [stride, 1], [16, 32], shared)
@@ -194,8 +201,8 @@ MOVING = HEAD + '''def kernel(x_ptr, y_ptr, rows, columns, stride):
     offs_m = gl.arange(0, 16, gl.SliceLayout(1, layout))
     offs_n = gl.arange(0, 32, gl.SliceLayout(0, layout))
     gl.store(y_ptr + offs_m[:, None] * 32 + offs_n[None, :], total)
-'''
-SCANNED = HEAD + '''def kernel(x_ptr, y_ptr, rows, columns, stride):
+"""
+SCANNED = HEAD + """def kernel(x_ptr, y_ptr, rows, columns, stride):
     layout: gl.constexpr = gl.BlockedLayout([1, 2], [8, 8], [2, 2], [1, 0])
     offs_m = gl.arange(0, 16, gl.SliceLayout(1, layout))
     offs_n = gl.arange(0, 32, gl.SliceLayout(0, layout))
@@ -208,13 +215,21 @@ SCANNED = HEAD + '''def kernel(x_ptr, y_ptr, rows, columns, stride):
 @gluon.jit
 def add(a, b):
     return a + b
-'''
+"""
 
 
 def small_launch():
     tensor = {"x_ptr": ((16, 80), "float16"), "y_ptr": ((16, 32), "float32")}
     values = {
-        name: {"tensor": {"dtype": kind, "shape": list(shape), "stride": [shape[1], 1], "storage": shape[0] * shape[1], "offset": 0}}
+        name: {
+            "tensor": {
+                "dtype": kind,
+                "shape": list(shape),
+                "stride": [shape[1], 1],
+                "storage": shape[0] * shape[1],
+                "offset": 0,
+            }
+        }
         for name, (shape, kind) in tensor.items()
     }
     signature = {"x_ptr": "*fp16", "y_ptr": "*fp32", "rows": "i32", "columns": "i32", "stride": "i32"}
@@ -229,7 +244,9 @@ def small(text, target, folder):
     return translated_stage(str(file), small_launch(), target)
 
 
-@pytest.mark.parametrize("text, target", [(MOVING, "gfx1250"), (SCANNED, "gfx942")], ids=["descriptor in a loop", "scan"])
+@pytest.mark.parametrize(
+    "text, target", [(MOVING, "gfx1250"), (SCANNED, "gfx942")], ids=["descriptor in a loop", "scan"]
+)
 def test_small_kernels_keep_their_results(text, target, tmp_path, pool):
     before = small(text, target, tmp_path)
     after = retarget(before.text)
@@ -260,7 +277,10 @@ MODULE = """module attributes {{"ttg.num-ctas" = {ctas} : i32, "ttg.num-warps" =
         ("%0 = amdg.async_tdm_gather %d, %i : i32", "amdg.async_tdm_gather"),
         ("%0 = some.new_op %1 : i32", "some.new_op"),
         ("%0 = ttg.memdesc_reinterpret %1 : !ttg.memdesc<8xi8> -> !ttg.memdesc<4xi16>", "ttg.memdesc_reinterpret"),
-        ("%0 = amdg.update_tensor_descriptor %d add_offsets = [%a] : !tt.tensordesc<8xf16>", "amdg.update_tensor_descriptor"),
+        (
+            "%0 = amdg.update_tensor_descriptor %d add_offsets = [%a] : !tt.tensordesc<8xf16>",
+            "amdg.update_tensor_descriptor",
+        ),
         (
             "%0 = ttg.async_copy_global_to_local %q, %m mask %c other %x : tensor<8x!tt.ptr<f16>, #b> -> <8xf16, #s, #smem>",
             "ttg.async_copy_global_to_local",

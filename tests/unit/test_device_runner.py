@@ -184,7 +184,9 @@ def test_runner_needs_only_numpy():
     import ast
 
     tree = ast.parse(Path(runner.__file__).read_text())
-    names = {alias.name.split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    names = {
+        alias.name.split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names
+    }
     names |= {node.module.split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     assert names - {"__future__", "numpy"} <= sys.stdlib_module_names
 

@@ -17,7 +17,9 @@ N = 64
 
 @gluon.jit
 def _tile(layout: gl.constexpr):
-    return gl.arange(0, 64, gl.SliceLayout(1, layout))[:, None] * 64 + gl.arange(0, 64, gl.SliceLayout(0, layout))[None, :]
+    return (
+        gl.arange(0, 64, gl.SliceLayout(1, layout))[:, None] * 64 + gl.arange(0, 64, gl.SliceLayout(0, layout))[None, :]
+    )
 
 
 @gluon.jit
@@ -62,7 +64,9 @@ def views(x_ptr, out_ptr):
     part = gl.amd.slice(x, [32, 64], [32, 0])
     q = gl.arange(0, 32, gl.SliceLayout(1, L))[:, None] * 64 + gl.arange(0, 64, gl.SliceLayout(0, L))[None, :]
     cdna3.buffer_store(part, out_ptr + 4096 + 2048, q)
-    index = (gl.arange(0, 64, gl.SliceLayout(1, L))[:, None] * 0 + gl.arange(0, 64, gl.SliceLayout(0, L))[None, :] * 5) % 64
+    index = (
+        gl.arange(0, 64, gl.SliceLayout(1, L))[:, None] * 0 + gl.arange(0, 64, gl.SliceLayout(0, L))[None, :] * 5
+    ) % 64
     cdna3.buffer_store(ring.index(1).gather(index, 1), out_ptr + 8192, o)
 
 
@@ -83,11 +87,22 @@ def scaled(a_ptr, b_ptr, s_ptr, c_ptr, f_ptr):
     B: gl.constexpr = gl.DotOperandLayout(1, mma, 16)
     S: gl.constexpr = cdna4.get_mfma_scale_layout(A, [64, 4])
     L: gl.constexpr = gl.BlockedLayout([1, 8], [8, 8], [4, 1], [1, 0])
-    a = gl.load(a_ptr + gl.arange(0, 64, gl.SliceLayout(1, A))[:, None] * 64 + gl.arange(0, 64, gl.SliceLayout(0, A))[None, :])
-    b = gl.load(b_ptr + gl.arange(0, 128, gl.SliceLayout(1, B))[:, None] * 64 + gl.arange(0, 64, gl.SliceLayout(0, B))[None, :])
-    s = gl.load(s_ptr + gl.arange(0, 64, gl.SliceLayout(1, S))[:, None] * 4 + gl.arange(0, 4, gl.SliceLayout(0, S))[None, :])
+    a = gl.load(
+        a_ptr + gl.arange(0, 64, gl.SliceLayout(1, A))[:, None] * 64 + gl.arange(0, 64, gl.SliceLayout(0, A))[None, :]
+    )
+    b = gl.load(
+        b_ptr + gl.arange(0, 128, gl.SliceLayout(1, B))[:, None] * 64 + gl.arange(0, 64, gl.SliceLayout(0, B))[None, :]
+    )
+    s = gl.load(
+        s_ptr + gl.arange(0, 64, gl.SliceLayout(1, S))[:, None] * 4 + gl.arange(0, 4, gl.SliceLayout(0, S))[None, :]
+    )
     acc = cdna4.mfma_scaled(a, s, "e2m1", b, None, "e4m3", gl.zeros((64, 64), gl.float32, mma))
-    gl.store(c_ptr + gl.arange(0, 64, gl.SliceLayout(1, mma))[:, None] * 64 + gl.arange(0, 64, gl.SliceLayout(0, mma))[None, :], acc)
+    gl.store(
+        c_ptr
+        + gl.arange(0, 64, gl.SliceLayout(1, mma))[:, None] * 64
+        + gl.arange(0, 64, gl.SliceLayout(0, mma))[None, :],
+        acc,
+    )
     packed = gl.load(a_ptr + _tile(L))
     wide = gl.fp4_to_fp(packed, gl.float16, 1)
     W: gl.constexpr = wide.type.layout
@@ -222,5 +237,7 @@ def hinted(x_ptr, n, K: gl.constexpr):
 
 @pytest.mark.parametrize("n, k, found", [(1, 8, []), (2, 8, ["false-hint"]), (2, 1, []), (1, 512, [])])
 def test_false_hints_are_found(n: int, k: int, found: list[str]):
-    _, machine = run_kernel(hinted, {"x_ptr": "*fp32", "n": "i32"}, {"x_ptr": np.zeros(512), "n": n}, constexprs={"K": k})
+    _, machine = run_kernel(
+        hinted, {"x_ptr": "*fp32", "n": "i32"}, {"x_ptr": np.zeros(512), "n": n}, constexprs={"K": k}
+    )
     assert [f.kind for f in machine.broken.values()] == found

@@ -485,7 +485,11 @@ def test_the_right_name_and_file_are_reported(project):
 
 
 def test_sets_have_one_order(project):
-    folder = project(HEAD + "X = tl.constexpr(''.join([c for c in {'b', 'd', 'a', 'c'}]))\n" + STORE.format("1.0 if X == 'abcd' else 2.0"))
+    folder = project(
+        HEAD
+        + "X = tl.constexpr(''.join([c for c in {'b', 'd', 'a', 'c'}]))\n"
+        + STORE.format("1.0 if X == 'abcd' else 2.0")
+    )
     assert "1.0" in stored(folder)
 
 

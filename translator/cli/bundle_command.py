@@ -46,7 +46,9 @@ def source_of(spec, a: argparse.Namespace) -> str:
     """The Triton source of a launch. Raises: TranslationError `spec-missing`."""
     source = a.source or resolve_source(spec, a.launches)
     if not source:
-        raise TranslationError(Diagnostic("spec-missing", f"{spec.id} names no source", a.launches, help="give --source FILE"))
+        raise TranslationError(
+            Diagnostic("spec-missing", f"{spec.id} names no source", a.launches, help="give --source FILE")
+        )
     if is_path(source):
         check_source(source)
     return source
@@ -66,7 +68,9 @@ def run_bundle_command(arguments: list[str], verbosity: Verbosity) -> int:
     specs = chosen_specs(a, a.source or a.out)
     if len(specs) != 1:
         listed = ", ".join(spec.id for spec in specs)
-        raise TranslationError(Diagnostic("usage", "a bundle holds one launch", why=f"these are meant: {listed}", help="give --id"))
+        raise TranslationError(
+            Diagnostic("usage", "a bundle holds one launch", why=f"these are meant: {listed}", help="give --id")
+        )
     built = build(specs[0], a, rows[0].name, a.device, a.planted)
     write_bytes(a.output, built.content)
     if not verbosity.quiet:

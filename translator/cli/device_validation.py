@@ -34,7 +34,9 @@ def validate_on_device(a: argparse.Namespace, specs, rows, verbosity: Verbosity)
             if not verbosity.quiet:
                 print(FALLING_BACK, file=sys.stderr)
             return None
-        raise TranslationError(Diagnostic("no-gpu", f"no GPU found for --device {a.device}", help="use --device auto or cpu"))
+        raise TranslationError(
+            Diagnostic("no-gpu", f"no GPU found for --device {a.device}", help="use --device auto or cpu")
+        )
     results, failed = [], False
     with WorkerPool(1, timeout=a.timeout) as pool, tempfile.TemporaryDirectory(prefix="gluonize-device-") as folder:
         for spec in specs:
@@ -82,4 +84,8 @@ def status_of(result: dict) -> str:
     """`validated` when the numbers match and no hazard was found; where no sanitizer exists, numbers alone decide."""
     if result["numbers"].startswith("differ") or result["hazards"].startswith("found"):
         return "mismatch"
-    return "validated" if result["numbers"].startswith("match") and result["hazards"] in ("none found", "not run") else "not_runnable"
+    return (
+        "validated"
+        if result["numbers"].startswith("match") and result["hazards"] in ("none found", "not run")
+        else "not_runnable"
+    )

@@ -18,7 +18,9 @@ def run_run_bundle(arguments: list[str], verbosity: Verbosity) -> int:
     if {"-h", "--help"} & set(arguments):
         runner.main(["--help"])  # prints and exits with status 0
     if len(files) != 1:
-        raise TranslationError(Diagnostic("usage", "gluonize run-bundle FILE.zip [--device auto|hip|cuda] [--json FILE]"))
+        raise TranslationError(
+            Diagnostic("usage", "gluonize run-bundle FILE.zip [--device auto|hip|cuda] [--json FILE]")
+        )
     if not os.path.isfile(files[0]) or not zipfile.is_zipfile(files[0]):
         raise TranslationError(Diagnostic("bundle-unreadable", "it is no bundle", files[0]))
     status = runner.main(arguments)

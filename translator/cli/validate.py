@@ -29,10 +29,16 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("out", help="Python file with its translation")
     parser.add_argument("-t", "--target", required=True, help="architecture such as gfx950; several with commas")
     parser.add_argument("-l", "--launches", required=True, metavar="FILE", help="launch specs (JSON) with values")
-    parser.add_argument("-k", "--kernel", action="append", default=[], metavar="NAME", help="only this kernel; repeatable")
-    parser.add_argument("--inputs", metavar="FILE", help="Python file with make_inputs(launch) -> {name: array or number}")
+    parser.add_argument(
+        "-k", "--kernel", action="append", default=[], metavar="NAME", help="only this kernel; repeatable"
+    )
+    parser.add_argument(
+        "--inputs", metavar="FILE", help="Python file with make_inputs(launch) -> {name: array or number}"
+    )
     parser.add_argument("--json", metavar="FILE", help="write results as JSON, - for standard output")
-    parser.add_argument("--device", choices=("auto", "hip", "cuda", "cpu"), default="cpu", help="a GPU if there is one, or the CPU")
+    parser.add_argument(
+        "--device", choices=("auto", "hip", "cuda", "cpu"), default="cpu", help="a GPU if there is one, or the CPU"
+    )
     parser.add_argument("--no-variants", action="store_true", help="only the sizes that the launch gives")
     parser.add_argument("-j", "--jobs", type=int, default=0, metavar="N", help="child processes; 0: one per core")
     parser.add_argument("--timeout", type=float, default=120.0, metavar="SECONDS", help="limit for one launch")
@@ -83,7 +89,8 @@ def _answer(future) -> tuple[dict, tuple[Diagnostic, ...]]:
         problem = Diagnostic("internal-error", "a bug in gluonize while validating", why=str(error))
         return {"status": "not_runnable", "reason": str(error)}, (problem,)
     hazards = tuple(
-        Diagnostic(h["kind"], f"{h['op']}: {h['message']}", h["file"], h["line"], h["column"]) for h in found.get("hazards", ())
+        Diagnostic(h["kind"], f"{h['op']}: {h['message']}", h["file"], h["line"], h["column"])
+        for h in found.get("hazards", ())
     )
     return found, hazards
 
@@ -105,4 +112,7 @@ def _show(spec, target: str, found: dict, console, verbosity: Verbosity) -> None
         console.print(f"  note: {note}", markup=False)
     if verbosity.verbose:
         for t in found.get("tensors", ()):
-            console.print(f"  {t['name']}: {t['compared']} compared, {t['wrong']} wrong, largest difference {t['error']:.3g}", markup=False)
+            console.print(
+                f"  {t['name']}: {t['compared']} compared, {t['wrong']} wrong, largest difference {t['error']:.3g}",
+                markup=False,
+            )

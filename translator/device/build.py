@@ -57,7 +57,9 @@ def build_bundle(pool: WorkerPool, request: BundleRequest) -> BuiltBundle:
     r, spec = request, replace(request.spec, grid=tuple(request.spec.grid) or (1,))
     what = f"{spec.id} on {r.target}"
     native = pool.call(JOBS + "compile_native", r.output, spec, r.target, r.folders, r.import_hosts, False, what=what)
-    inputs, tensors, flops = pool.call(JOBS + "reference", r.source, spec, r.target, r.folders, r.import_hosts, what=f"{what}: reference")
+    inputs, tensors, flops = pool.call(
+        JOBS + "reference", r.source, spec, r.target, r.folders, r.import_hosts, what=f"{what}: reference"
+    )
     arguments = launch_arguments(native["ttgir"], native["names"], inputs)
     codes: list[Code] = []
     poison: list[Code] = []
@@ -68,7 +70,9 @@ def build_bundle(pool: WorkerPool, request: BundleRequest) -> BuiltBundle:
         try:
             add(pool, r, spec, native, arguments, codes, notes)
             kind = {"hip": "hsaco", "cuda": "cubin"}[device]
-            poison.append(make_code("poison", pool.call(JOBS + "compile_poison", kind, r.target, what=f"{what}: poison")))
+            poison.append(
+                make_code("poison", pool.call(JOBS + "compile_poison", kind, r.target, what=f"{what}: poison"))
+            )
         except TranslationError as error:
             if r.device == device:
                 raise
@@ -76,7 +80,16 @@ def build_bundle(pool: WorkerPool, request: BundleRequest) -> BuiltBundle:
     if not codes:
         raise TranslationError(Diagnostic("nothing-to-bundle", what, why="; ".join(notes)))
     content = write_bundle(
-        spec.id, r.target, spec.grid, codes, poison, arguments, tensors, flops, _provenance(r, spec, native), tuple(notes)
+        spec.id,
+        r.target,
+        spec.grid,
+        codes,
+        poison,
+        arguments,
+        tensors,
+        flops,
+        _provenance(r, spec, native),
+        tuple(notes),
     )
     return BuiltBundle(content, tuple(code.name for code in codes), tuple(notes))
 
@@ -86,36 +99,50 @@ def _said(error: TranslationError) -> str:
     return f"{first.message}: {first.why}" if first.why else first.message
 
 
-def _add_hip(pool: WorkerPool, r: BundleRequest, spec: LaunchSpec, native: dict, arguments: list[dict], codes, notes) -> None:
+def _add_hip(
+    pool: WorkerPool, r: BundleRequest, spec: LaunchSpec, native: dict, arguments: list[dict], codes, notes
+) -> None:
     """The translation's code object, checked against the launch; Triton's own of the source; the sanitizer where there is one."""
     if any(argument.get("descriptor") for argument in arguments):
-        raise Refused("tensor descriptor argument", "the host part of AMD's TDM descriptors is not in a bundle", "not-bundled")
+        raise Refused(
+            "tensor descriptor argument", "the host part of AMD's TDM descriptors is not in a bundle", "not-bundled"
+        )
     code_object.check(native["code"], native["symbol"], arguments, native["block"], native["shared"], r.target)
     codes.append(make_code("translation", native))
     try:
-        source = pool.call(JOBS + "compile_native", r.source, spec, r.target, r.folders, r.import_hosts, False, what="the source")
+        source = pool.call(
+            JOBS + "compile_native", r.source, spec, r.target, r.folders, r.import_hosts, False, what="the source"
+        )
         code_object.check(source["code"], source["symbol"], arguments, source["block"], source["shared"], r.target)
         codes.append(replace(make_code("source", source), of="source"))
     except TranslationError as error:
         notes.append(f"the source's own code object is left out: {_said(error)}")
     if r.target in SANITIZED_ON_AMD:
         try:
-            built = pool.call(JOBS + "compile_native", r.output, spec, r.target, r.folders, r.import_hosts, True, what="sanitizer")
+            built = pool.call(
+                JOBS + "compile_native", r.output, spec, r.target, r.folders, r.import_hosts, True, what="sanitizer"
+            )
             codes.append(make_code("translation-consan", built, sanitizer="consan"))
         except TranslationError as error:
             notes.append(f"hip: no sanitizer run: {_said(error)}")
 
 
-def _add_cuda(pool: WorkerPool, r: BundleRequest, spec: LaunchSpec, native: dict, arguments: list[dict], codes, notes) -> None:
+def _add_cuda(
+    pool: WorkerPool, r: BundleRequest, spec: LaunchSpec, native: dict, arguments: list[dict], codes, notes
+) -> None:
     """The re-targeted translation, plain and under the sanitizer, and its planted bugs."""
     text = retarget(native["ttgir"])
     pending = [("cuda", "", "", pool.submit(JOBS + "compile_cuda", text, False, what="cubin"))]
-    pending.append(("cuda-consan", "consan", "", pool.submit(JOBS + "compile_cuda", text, True, what="cubin with sanitizer")))
+    pending.append(
+        ("cuda-consan", "consan", "", pool.submit(JOBS + "compile_cuda", text, True, what="cubin with sanitizer"))
+    )
     bugs = planted_bugs(native["ttgir"]) if r.planted else {}
     for number, (bug, module) in enumerate(bugs.items()):
         broken = retarget(module)
         pending.append((f"bug{number}", "", bug, pool.submit(JOBS + "compile_cuda", broken, False, what=bug)))
-        pending.append((f"bug{number}-consan", "consan", bug, pool.submit(JOBS + "compile_cuda", broken, True, what=bug)))
+        pending.append(
+            (f"bug{number}-consan", "consan", bug, pool.submit(JOBS + "compile_cuda", broken, True, what=bug))
+        )
     problem = None
     for name, sanitizer, bug, future in pending:
         try:

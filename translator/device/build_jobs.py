@@ -17,7 +17,9 @@ SANITIZER = "consan"
 SCRATCH = ("global_scratch", "profile_scratch")
 
 
-def compile_native(output: str, spec: LaunchSpec, target: str, folders: tuple[str, ...], import_hosts: bool, sanitize: bool) -> dict:
+def compile_native(
+    output: str, spec: LaunchSpec, target: str, folders: tuple[str, ...], import_hosts: bool, sanitize: bool
+) -> dict:
     """The translation (or the source) for the AMD target itself: `code`, `ttgir`, `names` and launch metadata."""
     import triton
     from triton.compiler import ASTSource
@@ -40,7 +42,9 @@ def compile_native(output: str, spec: LaunchSpec, target: str, folders: tuple[st
         try:
             compiled = triton.compile(source, target=gpu, options=options)
         except Exception as error:  # whatever the compiler raises is its verdict on the code, reported as such
-            raise TranslationError(compiler_diagnostic(error, loaded.fn, printed(), f"{spec.kernel} ({target})")) from error
+            raise TranslationError(
+                compiler_diagnostic(error, loaded.fn, printed(), f"{spec.kernel} ({target})")
+            ) from error
     found = _described(compiled, "hsaco", gpu.warp_size)
     return found | {"ttgir": compiled.asm["ttgir"], "names": list(loaded.fn.arg_names)}
 
@@ -140,4 +144,6 @@ def reference(source: str, spec: LaunchSpec, target: str, folders: tuple[str, ..
 def lower_error(what: str, error: TranslationError) -> Diagnostic:
     """One diagnostic for a side that could not be built."""
     first = error.diagnostics[0]
-    return Diagnostic(first.code, f"{what}: {first.message}", first.file, first.line, first.column, first.why, first.help)
+    return Diagnostic(
+        first.code, f"{what}: {first.message}", first.file, first.line, first.column, first.why, first.help
+    )

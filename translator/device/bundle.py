@@ -20,7 +20,13 @@ from translator.device.runner import FORMAT
 
 ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # the earliest that zip knows: a bundle has no time of its own
 CANNOT_SHOW = {
-    "cubin": ["AMD's own barrier insertion", "vmcnt and LDS counter translation", "bank conflicts", "MFMA and WMMA rounding", "speed"],
+    "cubin": [
+        "AMD's own barrier insertion",
+        "vmcnt and LDS counter translation",
+        "bank conflicts",
+        "MFMA and WMMA rounding",
+        "speed",
+    ],
     "hsaco": ["races that this run did not hit"],
 }
 RAN_AS = {"cubin": "the translation's TTGIR, re-targeted to CUDA", "hsaco": "the translation itself"}
@@ -81,7 +87,10 @@ def write_bundle(
         "provenance": provenance,
     }
     runner = (Path(__file__).parent / "runner.py").read_bytes()
-    manifest["provenance"] = provenance | {"runner": sha256(runner), "files": {name: sha256(files[name]) for name in sorted(files)}}
+    manifest["provenance"] = provenance | {
+        "runner": sha256(runner),
+        "files": {name: sha256(files[name]) for name in sorted(files)},
+    }
     files["manifest.json"] = (json.dumps(manifest, indent=1, allow_nan=False) + "\n").encode()
     files["__main__.py"] = runner
     out = io.BytesIO()

@@ -89,7 +89,9 @@ def _check_arguments(found: KernelObject, arguments: list[dict]) -> None:
         size, kind = int(has[".size"]), has[".value_kind"]
         offset = -(-offset // size) * size
         if size != gives["size"] or int(has[".offset"]) != offset:
-            raise _bad(f"argument {gives['name']}: {size} bytes at {has['.offset']}, the launch gives {gives['size']} at {offset}")
+            raise _bad(
+                f"argument {gives['name']}: {size} bytes at {has['.offset']}, the launch gives {gives['size']} at {offset}"
+            )
         if (kind == "global_buffer") != (gives["kind"] == "tensor"):
             raise _bad(f"argument {gives['name']} is a {kind} there and a {gives['kind']} in the launch")
         offset += size

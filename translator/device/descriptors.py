@@ -224,4 +224,3 @@ def copy_out(line: str, names: Names, known: dict[str, Described], warps: int) -
     lines.append(f"tt.store {pointers}, {value}, {mask} : {kind}")
     lines.append(f"{head or names('commit') + ' = '}ttg.async_commit_group")
     return lines
-

@@ -27,7 +27,9 @@ from translator.validate.parse import parse_module
 # Ops that a GPU computes by an approximation of its own; sources: CUDA C++ Programming Guide, table of intrinsic errors
 # (ex2.approx, lg2.approx, sin.approx, div.full and rsqrt.approx: 2 units in the last place, but relative to the argument
 # after range reduction), and `llvm/docs/AMDGPUUsage.rst` (1 to 2.5 units).
-APPROXIMATE = re.compile(r"\b(?:math\.(?:exp|exp2|log|log2|sin|cos|rsqrt|sqrt|erf|tanh|powf?)|arith\.divf|tt\.extern_elementwise)\b")
+APPROXIMATE = re.compile(
+    r"\b(?:math\.(?:exp|exp2|log|log2|sin|cos|rsqrt|sqrt|erf|tanh|powf?)|arith\.divf|tt\.extern_elementwise)\b"
+)
 APPROXIMATION = 2.0**-16  # relative: 2 units of f32 amplified by an exponent's argument of up to 2^6
 
 
@@ -61,7 +63,9 @@ def expected_tensors(ttir: str, spec: LaunchSpec, names: list[str]) -> tuple[Inp
         memory, machine = _run(ttir, spec, names, inputs)
         poisoned = _poisonable(ttir, spec, names, inputs, memory)
     except NotRunnable as error:
-        raise Refused(f"launch {spec.id}", f"the reference machine cannot run the source: {error}", "no-reference") from None
+        raise Refused(
+            f"launch {spec.id}", f"the reference machine cannot run the source: {error}", "no-reference"
+        ) from None
     except Hazard as error:
         raise Refused(f"launch {spec.id}", f"the source is at fault on these inputs: {error}", "no-reference") from None
     narrowest = _narrowest(ttir)
@@ -149,4 +153,6 @@ def _limits(expected: np.ndarray, element: str, reduction: int, narrowest: str, 
     rtol = 2 * 2.0 ** (1 - PRECISION[element]) + slack
     atol = WALK * math.sqrt(max(reduction, 1)) * accumulate * scale + slack * scale / 8
     step = 2.0 ** (1 - PRECISION[narrowest]) if narrowest in ("f16", "bf16") else 0.0
-    return dict(rtol=rtol, atol=atol, flips=FLIPPED if step else 0.0, flip_rtol=rtol + step, flip_atol=atol + step * scale / 8)
+    return dict(
+        rtol=rtol, atol=atol, flips=FLIPPED if step else 0.0, flip_rtol=rtol + step, flip_atol=atol + step * scale / 8
+    )

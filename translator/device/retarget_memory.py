@@ -53,7 +53,9 @@ def zero_of(kind: str) -> str:
 
 def _attributes(text: str) -> tuple[str, str]:
     """Operands, and the cache modifiers that NVIDIA has too, of what stands before the types."""
-    kept = "".join(f" {m}" for m in re.findall(r"(?:cacheModifier|evictionPolicy) = \w+", text) if "= ca" in m or "= cg" in m)
+    kept = "".join(
+        f" {m}" for m in re.findall(r"(?:cacheModifier|evictionPolicy) = \w+", text) if "= ca" in m or "= cg" in m
+    )
     plain = re.sub(r"\b(?:cacheModifier|evictionPolicy|stride|contiguity) = (?:%?[\w#]+)", "", text)
     plain = re.sub(r"\{[^}]*\}", "", plain)
     return plain.strip().rstrip(","), kept
@@ -106,7 +108,9 @@ def buffer_atomic(line: str, names: Names) -> list[str]:
     base, offsets, *more = _split_address(address)
     shape, element, layout = tensor_parts(kind)
     sizes = "".join(f"{n}x" for n in shape)
-    lines, moved, moved_type = pointer_tensor(names, base, f"!tt.ptr<{element}>", offsets, f"tensor<{sizes}i32, {layout}>")
+    lines, moved, moved_type = pointer_tensor(
+        names, base, f"!tt.ptr<{element}>", offsets, f"tensor<{sizes}i32, {layout}>"
+    )
     types = [moved_type, kind] + [f"tensor<{sizes}i1, {layout}>"] * len(more)
     head = f"{result} = " if result else ""
     operands = ", ".join([operation, order, scope, moved, value, *more])
@@ -143,9 +147,13 @@ def without_zero_fill(text: str) -> str:
         return "" if found.group(1) in zeros else found.group(0)
 
     copies = ("amdg.buffer_load_to_local", "ttg.async_copy_global_to_local")
-    return "\n".join(
-        re.sub(rf" other(?: =)? ({VALUE})", change, line) if op_name(line) in copies else line for line in text.splitlines()
-    ) + "\n"
+    return (
+        "\n".join(
+            re.sub(rf" other(?: =)? ({VALUE})", change, line) if op_name(line) in copies else line
+            for line in text.splitlines()
+        )
+        + "\n"
+    )
 
 
 def zero_filled(lines: list[str], names: Names, mask: str | None, kind: str) -> str:
@@ -162,7 +170,9 @@ def async_copy(line: str, names: Names) -> list[str]:
     body, kinds = split_top(line, " : ")[0], split_top(line, " : ")[-1]
     mask, other = _keyword(body, "mask"), _keyword(body, "other")
     if other:
-        raise Refused("ttg.async_copy_global_to_local", "a fill value: NVIDIA's cp.async writes zero where the mask is off")
+        raise Refused(
+            "ttg.async_copy_global_to_local", "a fill value: NVIDIA's cp.async writes zero where the mask is off"
+        )
     if not mask:
         return [line]
     shape, pointer, layout = tensor_parts(split_top(kinds, "->")[0])

@@ -108,12 +108,16 @@ class Driver:
     def upload(self, pointer: int, data: np.ndarray) -> None:
         data = np.ascontiguousarray(data)
         if data.nbytes:
-            self.call("MemcpyHtoD", ctypes.c_void_p(pointer), ctypes.c_void_p(data.ctypes.data), ctypes.c_size_t(data.nbytes))
+            self.call(
+                "MemcpyHtoD", ctypes.c_void_p(pointer), ctypes.c_void_p(data.ctypes.data), ctypes.c_size_t(data.nbytes)
+            )
 
     def download(self, pointer: int, like: np.ndarray) -> np.ndarray:
         out = np.empty_like(like)
         if out.nbytes:
-            self.call("MemcpyDtoH", ctypes.c_void_p(out.ctypes.data), ctypes.c_void_p(pointer), ctypes.c_size_t(out.nbytes))
+            self.call(
+                "MemcpyDtoH", ctypes.c_void_p(out.ctypes.data), ctypes.c_void_p(pointer), ctypes.c_size_t(out.nbytes)
+            )
         return out
 
     def launch(self, function, grid, block: int, shared: int, values: list[bytes]) -> None:
@@ -200,7 +204,7 @@ def compare(found: np.ndarray, tensor: dict, arrays: dict) -> dict:
         size = np.abs(np.where(finite, a, 0.0))
         wrong = ~same & (difference > tensor["rtol"] * size + tensor["atol"])
         if wrong.sum() <= tensor["flips"] * wrong.size:
-            wrong &= (difference > tensor["flip_rtol"] * size + tensor["flip_atol"])
+            wrong &= difference > tensor["flip_rtol"] * size + tensor["flip_atol"]
         error = float(difference[finite].max()) if finite.any() else 0.0
     else:
         wrong = ~same
@@ -323,9 +327,16 @@ def run_child(path: str, code: dict, api: str, runs: int, timed: int, limit: flo
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=limit)
         printed = done.stdout + done.stderr
         found = [line for line in done.stdout.splitlines() if line.startswith(MARK)]
-        out = json.loads(found[-1][len(MARK) :]) if found else {"failed": f"the process ended with status {done.returncode}"}
+        out = (
+            json.loads(found[-1][len(MARK) :])
+            if found
+            else {"failed": f"the process ended with status {done.returncode}"}
+        )
     except subprocess.TimeoutExpired as error:
-        printed = "".join(part.decode(errors="replace") if isinstance(part, bytes) else part or "" for part in (error.stdout, error.stderr))
+        printed = "".join(
+            part.decode(errors="replace") if isinstance(part, bytes) else part or ""
+            for part in (error.stdout, error.stderr)
+        )
         out = {"failed": f"it ran longer than {limit:g} s", "hangs": True}
     messages = sorted(set(re.findall(r"Assertion `([^`]*?)[`'] failed", printed)))
     head = {key: code[key] for key in ("name", "of", "sanitizer", "planted")}
@@ -354,13 +365,16 @@ def hazards_line(result: dict | None) -> str:
     return "none found"
 
 
-def run_bundle(path: str, api: str, planted: bool = False, runs: int = RUNS, timed: int = TIMED_RUNS, limit: float = LIMIT) -> dict:
+def run_bundle(
+    path: str, api: str, planted: bool = False, runs: int = RUNS, timed: int = TIMED_RUNS, limit: float = LIMIT
+) -> dict:
     """Run the code objects of a bundle that the driver `api` takes; -> the JSON result."""
     bundle = Bundle(path)
     manifest = bundle.manifest
     kind = APIS[api][3]
     results = [
-        run_child(path, code, api, runs if not code["sanitizer"] else 1, timed, limit) for code in bundle.codes(kind, planted)
+        run_child(path, code, api, runs if not code["sanitizer"] else 1, timed, limit)
+        for code in bundle.codes(kind, planted)
     ]
     good = [r for r in results if not r["planted"] and r["of"] == "translation"]
     plain = next((r for r in good if not r["sanitizer"]), None)

@@ -80,4 +80,3 @@ def _trace_once(fn: Any, spec: LaunchSpec, target: str, load_jit) -> TracedLaunc
         read_operands(final),
         descriptor_layouts,
     )
-

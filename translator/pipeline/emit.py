@@ -299,7 +299,9 @@ def emit_loop(rw: "FunctionRewriter", s: ast.For) -> bool:
     inner, outer = rw.source.indent(s.body[0]), rw.source.indent(s)
     top = _line_start(rw, _first_line(rw, s))
     if loop.stages:
-        rw.record.choose(f"warps of `for {plan.index}` alternate between memory and compute in {len(loop.stages)} stages")
+        rw.record.choose(
+            f"warps of `for {plan.index}` alternate between memory and compute in {len(loop.stages)} stages"
+        )
         _alternate(rw, loop, s, top, inner)
     elif loop.first:
         rw.record.choose(f"`for {plan.index}` is written once per buffer: slots are literals")
@@ -383,7 +385,9 @@ def _chosen(plan: PipelinePlan, loop: PipelinedLoop) -> str:
     schedule = plan.schedule
     slots = f"{schedule.buffers} LDS buffer{'s' if schedule.buffers > 1 else ''}"
     if loop.specialized:
-        copying = "one more warp copies" if schedule.producer_warps == 1 else f"{schedule.producer_warps} more warps copy"
+        copying = (
+            "one more warp copies" if schedule.producer_warps == 1 else f"{schedule.producer_warps} more warps copy"
+        )
         warps = f"{copying} {tiles} into {slots} each"
         return f"`for {plan.index}` is warp-specialized: {warps}, the kernel's {schedule.consumer_warps} warps compute"
     how = "direct copies" if loop.copies else "loads to registers"

@@ -229,7 +229,9 @@ def strided_tile(
             raise NotATile("it moves within its bounds and beyond them")
     wide_axes = set()
     for d, limit in enumerate(limits):
-        if limit is None or not any(_is_wide(rw, reader.names[a]) for p in (starts[d], limit) for m in p for a in m if a != INDEX):
+        if limit is None or not any(
+            _is_wide(rw, reader.names[a]) for p in (starts[d], limit) for m in p for a in m if a != INDEX
+        ):
             continue
         # 64-bit coordinates go into the base, and what is left to the limit is cut to 32 bits.
         fixed = {m: c for m, c in starts[d].items() if INDEX not in m}
@@ -240,7 +242,9 @@ def strided_tile(
         wide_axes.add(d)
         wide = True
     order = (*(d for d in range(fact.rank) if d != contiguous[-1]), contiguous[-1])
-    axes = tuple(Axis(reader.extents[d], fact.shape[d], strides[d], starts[d], limits[d], d in wide_axes) for d in order)
+    axes = tuple(
+        Axis(reader.extents[d], fact.shape[d], strides[d], starts[d], limits[d], d in wide_axes) for d in order
+    )
     shared = tile_layout(staged, order, fact)
     tile = StridedTile(base, rest, wide, axes, order, shared, reader.names, frozenset(reader.assumed))
     for node in tile.nodes:
@@ -274,7 +278,18 @@ def tile_layout(staged: Staged, order: tuple[int, ...], fact: TensorFact) -> "Sh
     return Padded(((256 // size, max(1, 16 // size)),), (), natural, shape)
 
 
-_BYTES = {"fp64": 8, "int64": 8, "uint64": 8, "fp32": 4, "int32": 4, "uint32": 4, "fp16": 2, "bf16": 2, "int16": 2, "uint16": 2}
+_BYTES = {
+    "fp64": 8,
+    "int64": 8,
+    "uint64": 8,
+    "fp32": 4,
+    "int32": 4,
+    "uint32": 4,
+    "fp16": 2,
+    "bf16": 2,
+    "int16": 2,
+    "uint16": 2,
+}
 
 
 class _Reader:
@@ -307,7 +322,9 @@ class _Reader:
             if isinstance(node.op, ast.Sub) and pointer is not node.left or (left is None or right is None):
                 raise NotATile("its address is not affine")
             base, address = self.pointer(pointer, self._lower(pointer, axes))
-            return base, add(address, self.affine(integer, self._lower(integer, axes)), -1 if isinstance(node.op, ast.Sub) else 1)
+            return base, add(
+                address, self.affine(integer, self._lower(integer, axes)), -1 if isinstance(node.op, ast.Sub) else 1
+            )
         if isinstance(node, ast.Subscript) and (inner := self._expanded(node, axes)) is not None:
             return self.pointer(node.value, inner)
         if isinstance(node, ast.Call) and (inner_node := self._passed(node)) is not None:
@@ -399,7 +416,11 @@ class _Reader:
                 return self.affine(value, axes)
         if isinstance(node, ast.Call) and len(node.args) == 2 and self._called(node) == "arange":
             start, end = (rw.fact(a) for a in node.args)
-            if isinstance(start, ConstFact) and isinstance(end, ConstFact) and end.value - start.value == self.shape[axes[0]]:
+            if (
+                isinstance(start, ConstFact)
+                and isinstance(end, ConstFact)
+                and end.value - start.value == self.shape[axes[0]]
+            ):
                 extent = node.args[1] if start.value == 0 else ast.Constant(end.value - start.value)
                 self.extents.setdefault(axes[0], extent)
                 return add({(f"{AXIS}{axes[0]}>",): 1}, {(): start.value} if start.value else {}, 1)
@@ -479,7 +500,9 @@ class _Reader:
     def _expanded(self, node: ast.Subscript, axes: tuple[int, ...]) -> tuple[int, ...] | None:
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         new = [isinstance(p, ast.Constant) and p.value is None for p in parts]
-        plain = all(n or (isinstance(p, ast.Slice) and (p.lower, p.upper, p.step) == (None,) * 3) for n, p in zip(new, parts))
+        plain = all(
+            n or (isinstance(p, ast.Slice) and (p.lower, p.upper, p.step) == (None,) * 3) for n, p in zip(new, parts)
+        )
         fact = self.rw.fact(node.value)
         if not plain or not isinstance(fact, TensorFact) or not fact.shape or len(parts) != len(axes):
             return None
@@ -597,7 +620,9 @@ class _Reader:
                 continue
             around = next((loops for use, loops in web.uses if use is name), ())
             for d in (d for w in self.rw.webs.all if w.name == name.id for d in w.definitions):
-                after = name.lineno <= getattr(d.node, "lineno", 0) <= self.loop.lineno and not isinstance(d.node, ast.arg)
+                after = name.lineno <= getattr(d.node, "lineno", 0) <= self.loop.lineno and not isinstance(
+                    d.node, ast.arg
+                )
                 if after or any(loop in self.around and loop not in around for loop in d.in_loop):
                     raise NotATile(f"`{name.id}` is not the same everywhere")
 

@@ -32,7 +32,9 @@ def unneeded(rw: "FunctionRewriter") -> frozenset[ast.stmt]:
     touched = {web.index for n in gone if (web := rw.webs.of_use.get(n)) is not None}
     grew = True
     while grew:
-        inner = {i for w in candidates.values() if w.index in touched for d in w.definitions for i in _uses(rw, d.value)}
+        inner = {
+            i for w in candidates.values() if w.index in touched for d in w.definitions for i in _uses(rw, d.value)
+        }
         grew = not inner <= touched
         touched |= inner
     candidates = {i: w for i, w in candidates.items() if i in touched}

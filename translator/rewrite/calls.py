@@ -62,8 +62,10 @@ def callee_of(rw: "FunctionRewriter", node: ast.Call) -> Callee | None:
 
 def is_helper(rw: "FunctionRewriter", node: ast.Call) -> bool:
     callee = callee_of(rw, node)
-    return callee is not None and isinstance(callee.function, JITFunction) and (
-        callee.row is None or callee.row.kind == "helper"
+    return (
+        callee is not None
+        and isinstance(callee.function, JITFunction)
+        and (callee.row is None or callee.row.kind == "helper")
     )
 
 

@@ -252,7 +252,9 @@ class RunTimeContract:
         """For people: one line per assumption."""
         out = [f"storage of {', '.join(self.within_2gib)} within 2 GiB"] if self.within_2gib else []
         out += [f"{', '.join(self.non_negative)} >= 0"] if self.non_negative else []
-        return out + [f"{name} is (base, tuple(shape), tuple(strides)) of the tensor descriptor" for name in self.descriptors]
+        return out + [
+            f"{name} is (base, tuple(shape), tuple(strides)) of the tensor descriptor" for name in self.descriptors
+        ]
 
 
 def names_tuple(names: Sequence[str]) -> str:
@@ -264,7 +266,10 @@ def check_name(kernel: str) -> str:
     return f"_check_{kernel.lstrip('_')}"
 
 
-_BASE_OF_TUPLE = ("        tensor = given.get(name)", "        tensor = tensor[0] if isinstance(tensor, tuple) else tensor")
+_BASE_OF_TUPLE = (
+    "        tensor = given.get(name)",
+    "        tensor = tensor[0] if isinstance(tensor, tuple) else tensor",
+)
 
 
 def _given(contract: RunTimeContract) -> str:

@@ -160,7 +160,14 @@ def _accessed_shape(rw, node, kind, indices, value, block: TensorFact) -> tuple[
 
 
 def _layout(rw, node, value, shape, want) -> Layout:
-    names = ("tt.load", "tt.descriptor_load", "tt.store", "tt.descriptor_store", "tt.atomic_rmw", "tt.descriptor_gather")
+    names = (
+        "tt.load",
+        "tt.descriptor_load",
+        "tt.store",
+        "tt.descriptor_store",
+        "tt.atomic_rmw",
+        "tt.descriptor_gather",
+    )
     for name in names:
         for op in rw.placed(node, name):
             for ty in op.types:
@@ -245,9 +252,17 @@ def _text(name: str, kind: str, rank: int, module: str, pad: str) -> str:
     value = ["value"] if kind in ("store", "scatter", *ATOMICS) else []
     slot = "slot, " if kind == "copy" else ""
     lines = [f"def {name}({slot}desc, {', '.join([*offsets, *value, *blocks])}, layout: gl.constexpr):"]
-    what = {"load": "Load", "copy": "Copy to LDS", "gather": "Gather rows of", "store": "Store", "scatter": "Scatter rows of"}
+    what = {
+        "load": "Load",
+        "copy": "Copy to LDS",
+        "gather": "Gather rows of",
+        "store": "Store",
+        "scatter": "Scatter rows of",
+    }
     verb = what.get(kind, f"{kind.replace('_', ' ').capitalize()} to")
-    lines.append(f'    """{verb} a tile of the tensor `desc` = (base, shape, strides); elements outside are left out."""')
+    lines.append(
+        f'    """{verb} a tile of the tensor `desc` = (base, shape, strides); elements outside are left out."""'
+    )
     lines.append("    base, shape, strides = desc")
     index_type = "" if module else ".to(gl.int64)"
     for d in dims:

@@ -133,7 +133,9 @@ class Homes(FunctionFacts):
             return []
         placed = self.placed_layouts(node)
         if isinstance(node, ast.Call) and calls.is_helper(self, node):
-            placed.sort(key=lambda layout: isinstance(layout, DotOperand))  # what it returns is hardly an operand inside
+            placed.sort(
+                key=lambda layout: isinstance(layout, DotOperand)
+            )  # what it returns is hardly an operand inside
         return placed
 
     def definition_home(self, d) -> Any:

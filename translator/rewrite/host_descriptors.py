@@ -25,7 +25,9 @@ def take_tuples(rw: "FunctionRewriter") -> None:
         if not descriptors.is_descriptor(rw.frame.args.get(argument.arg)):
             continue
         if rw.unit.target.supports_tdm and () not in rw.unit.plain_descriptors:
-            raise NotForTheDataMover((), f"{argument.arg} is made by the host, with a layout that the launch does not give")
+            raise NotForTheDataMover(
+                (), f"{argument.arg} is made by the host, with a layout that the launch does not give"
+            )
         rw.record.descriptor_tuples.add(argument.arg)
 
 

@@ -87,7 +87,10 @@ def _rewritten(rw, node: ast.Call, text: str, given, items, operands) -> str | N
     given_texts = [operand(operands[a]) for a in items]
     only, *more = ptx.instructions(text) or [""]
     if not more and len(items) == 1 and (m := re.fullmatch(r"([\w.]+) \$0 ?, ?\$1", only)):
-        if (dtype := ptx.CONVERSIONS.get(m.group(1))) and result in ({"bfloat16": "bf16", "float16": "fp16"}[dtype], "int16"):
+        if (dtype := ptx.CONVERSIONS.get(m.group(1))) and result in (
+            {"bfloat16": "bf16", "float16": "fp16"}[dtype],
+            "int16",
+        ):
             return f"{given_texts[0]}.to(gl.{dtype})" + (".to(gl.int16, bitcast=True)" if result == "int16" else "")
     steps = ptx.read_steps(text)
     if steps is None or result != "fp32":

@@ -64,7 +64,9 @@ def address_of(rw: "FunctionRewriter", node: ast.expr) -> Address | None:
             return inner
         if isinstance(node, ast.Name) and (web := rw.webs.of_use.get(node)) is not None:
             if (split := rw.state(web).split) is not None:
-                return Address(ast.copy_location(split.node, node), None, (), [Term(node, "+", (), scalar_name(rw, web))])
+                return Address(
+                    ast.copy_location(split.node, node), None, (), [Term(node, "+", (), scalar_name(rw, web))]
+                )
         return Address(node)
     if isinstance(node, ast.Name):
         web = rw.webs.of_use.get(node)
@@ -242,7 +244,9 @@ def plan_access(rw: "FunctionRewriter", node: ast.expr):
         fold = True  # one vector addition instead of a 64-bit base and its buffer descriptor
     elif fits:
         # Relative to a base that other statements moved: what is added here must not be negative either way.
-        fold = isinstance(address.base, ast.Name) and all(t.sign == "+" and proof.holds(t.node) for t in address.scalars)
+        fold = isinstance(address.base, ast.Name) and all(
+            t.sign == "+" and proof.holds(t.node) for t in address.scalars
+        )
         rw.record.non_negative |= proof.assumed
     else:
         return None

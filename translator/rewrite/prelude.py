@@ -115,7 +115,9 @@ class Prelude:
         source = textwrap.dedent(inspect.getsource(function))
         source = source[source.index("def ") :]
         code = function.__code__
-        for used in sorted({*code.co_names, *(n for c in code.co_consts if isinstance(c, types.CodeType) for n in c.co_names)}):
+        for used in sorted(
+            {*code.co_names, *(n for c in code.co_consts if isinstance(c, types.CodeType) for n in c.co_names)}
+        ):
             if used in function.__globals__ and not hasattr(builtins, used):
                 self.add(used, function.__globals__[used], function)
         self.definitions.append(f"{decorator}{source.rstrip()}\n")
@@ -128,7 +130,9 @@ class Prelude:
         if issubclass(value, enum.Enum):
             self.imports.add("import enum")
             members = "\n".join(f"    {m.name} = {m.value!r}" for m in value)
-            base = next(b.__name__ for b in value.__mro__[1:] if b in (enum.IntEnum, enum.IntFlag, enum.Flag, enum.Enum))
+            base = next(
+                b.__name__ for b in value.__mro__[1:] if b in (enum.IntEnum, enum.IntFlag, enum.Flag, enum.Enum)
+            )
             self.definitions.append(f"class {name}(enum.{base}):\n{members}\n")
             return
         if value.__module__ == "builtins":
@@ -138,7 +142,9 @@ class Prelude:
 
 def _is_language(value: Any) -> bool:
     module = getattr(type(value) if not callable(value) else value, "__module__", "") or ""
-    return isinstance(value, tl.dtype) or (callable(value) and module.startswith(("triton.language", "triton.experimental")))
+    return isinstance(value, tl.dtype) or (
+        callable(value) and module.startswith(("triton.language", "triton.experimental"))
+    )
 
 
 def _same(a: Any, b: Any) -> bool:

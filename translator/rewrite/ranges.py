@@ -12,7 +12,16 @@ import ast
 from translator.frontend.trace import ConstFact, TensorFact
 
 _NON_NEGATIVE_CALLS = {"program_id", "num_programs", "arange"}
-_MONOTONE_CALLS = {"cdiv", "to", "cast", "multiple_of", "max_contiguous", "max_constancy", "broadcast_to", "expand_dims"}
+_MONOTONE_CALLS = {
+    "cdiv",
+    "to",
+    "cast",
+    "multiple_of",
+    "max_contiguous",
+    "max_constancy",
+    "broadcast_to",
+    "expand_dims",
+}
 
 
 class NonNegative:

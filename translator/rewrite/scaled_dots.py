@@ -25,7 +25,12 @@ def emit_dot_scaled(rw: "FunctionRewriter", node: ast.Call, callee, given: dict[
         fact = rw.fact(given[side]) if side in given else None
         if isinstance(fact, ConstFact) and not fact.value:
             raise refuse(
-                rw.frame, node, "fp4-packing", f"`tl.dot_scaled` with {side}=False", "fp4 packed along M or N", "pack along K"
+                rw.frame,
+                node,
+                "fp4-packing",
+                f"`tl.dot_scaled` with {side}=False",
+                "fp4 packed along M or N",
+                "pack along K",
             )
     native = rw.placed(node, "tt.dot_scaled")
     formats = [_constant(rw, given[k]) for k in ("lhs_format", "rhs_format")]

@@ -116,7 +116,9 @@ def check_offsets(rw: "FunctionRewriter", made: ast.Call | None, offsets: list[a
 # Text ----------------------------------------------------------------------------------------------------------------
 
 
-def make_text(rw: "FunctionRewriter", made: ast.Call, given: dict[str, ast.expr], shape: tuple[int, ...], name: str) -> str:
+def make_text(
+    rw: "FunctionRewriter", made: ast.Call, given: dict[str, ast.expr], shape: tuple[int, ...], name: str
+) -> str:
     """`tdm.make_tensor_descriptor(base, shape, strides, block_shape, layout=...)`."""
     layout = layout_of(rw, made, shape)
     rw.names.suggest(layout, f"{name}_shared", 1, made.lineno)

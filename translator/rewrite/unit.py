@@ -42,12 +42,16 @@ class Unit:
     small_pointers: frozenset[str]  # kernel parameters whose storage is known to be within 2 GiB
     staging: dict[tuple[int, ...], Any] = field(default_factory=dict)  # Triton's staged loads by path of visits
     buffer_atomics: frozenset[tuple[int, ...]] = frozenset()
-    operands_in_lds: dict[tuple[int, ...], Any] = field(default_factory=dict)  # initialised LDS buffers by path of visits
+    operands_in_lds: dict[tuple[int, ...], Any] = field(
+        default_factory=dict
+    )  # initialised LDS buffers by path of visits
     tuning: Tuning = Tuning()  # of pipelined loops
     descriptor_layouts: dict[tuple[int, ...], Any] = field(default_factory=dict)  # of tensor descriptors' tiles in LDS
     plain_descriptors: frozenset[tuple[int, ...]] = frozenset()  # those that stay bounds-masked, by path of the visit
     strategy: str | None = None  # a name of translator.pipeline.strategies; None: what the source asks for
-    kept_whole: dict[tuple[tuple[int, ...], int], str] = field(default_factory=dict)  # loops, by path and line, that cannot be split
+    kept_whole: dict[tuple[tuple[int, ...], int], str] = field(
+        default_factory=dict
+    )  # loops, by path and line, that cannot be split
     versions: dict[Any, Any] = field(default_factory=dict)  # finished helper versions by (frame, path, wants)
     helper_versions: list[Any] = field(default_factory=list)  # (rewriter, text) of every version made
     in_progress: list[Any] = field(default_factory=list)

@@ -13,7 +13,17 @@ import math
 
 import numpy as np
 
-from translator.validate import ops_arith, ops_asm, ops_dot, ops_lds, ops_math, ops_memory, ops_reduce, ops_tdm, ops_tensor
+from translator.validate import (
+    ops_arith,
+    ops_asm,
+    ops_dot,
+    ops_lds,
+    ops_math,
+    ops_memory,
+    ops_reduce,
+    ops_tdm,
+    ops_tensor,
+)
 from translator.validate.control import CONTROL, TERMINATORS, branch_target
 from translator.validate.hints import broken_promise
 from translator.validate.hazards import Finding, Hazard, NotRunnable, WaitsForever
@@ -24,7 +34,9 @@ from translator.validate.memory import Memory
 from translator.validate.ops import TABLE
 from translator.validate.parse import Block, Module, Op, Region
 
-assert all((ops_arith, ops_asm, ops_dot, ops_lds, ops_math, ops_memory, ops_reduce, ops_tdm, ops_tensor))  # rows of the table
+assert all(
+    (ops_arith, ops_asm, ops_dot, ops_lds, ops_math, ops_memory, ops_reduce, ops_tdm, ops_tensor)
+)  # rows of the table
 
 STEP_LIMIT = 500_000  # ops per program; a kernel that spins on another program never gets there
 
