@@ -55,6 +55,11 @@ BODIES = {
                 m, mi = tl.reduce((x + 1, x.to(tl.int32)), 0, larger)
         tl.store(y_ptr + o, m + mi)
     """,
+    "a helper whose variable is a tensor in one specialization and a number in another": """
+        x = tl.load(x_ptr + o[:, None] * B + o[None, :])
+        x = tl.sort(tl.sort(x, 1), 1)
+        tl.store(y_ptr + o, tl.sum(x, 1))
+    """,
     "halves carried by a loop": """
         a = tl.load(x_ptr + o)
         b = a + 1

@@ -240,14 +240,26 @@ class FunctionRewriter(Expressions):
                 self.replace(s.annotation, self.emit(s.annotation))
             want = self.web_home(web) if isinstance(fact, TupleFact) else None
             self.replace(s.value, self.emit(s.value, want))
+            self.append_lines(s, self.scalar_variants(target.id, web))
             return
         wants = self.target_wants(s, target)
         self.replace(s.value, self.emit(s.value, wants))
-        extra = [line for name in flat_targets(target) for line in self.conversions_after(s, name)]
-        if extra:
-            indent = self.source.indent(s)
-            end = self.source.span(s)[1]
-            self.edits.append((end, end, "".join(f"\n{indent}{line}" for line in extra)))
+        self.append_lines(s, [line for name in flat_targets(target) for line in self.conversions_after(s, name)])
+
+    def append_lines(self, s: ast.stmt, lines: list[str]) -> None:
+        indent, end = self.source.indent(s), self.source.span(s)[1]
+        if lines:
+            self.edits.append((end, end, "".join(f"\n{indent}{line}" for line in lines)))
+
+    def scalar_variants(self, name: str, web: Web) -> list[str]:
+        """A scalar given to a variable that is a tensor on another branch: it stands for each of the tensor's layouts."""
+        state = self.states.get(web.index)
+        if state is None or state.split is not None:
+            return []
+        names = [self.names.variant(name, layout) for layout in state.converted]
+        if state.cheap:
+            names += [self.variant_name(state, layout) for layout in state.variants]
+        return [f"{other} = {name}" for other in names if other != name]
 
     def assigned_fact(self, s: ast.stmt) -> Any:
         if isinstance(s, ast.AugAssign):

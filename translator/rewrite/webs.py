@@ -162,6 +162,8 @@ class _Builder:
                     before = env.get(name, set())
                     if a != b or a != before:
                         self.union([*a, *b, *before])  # the branch must keep the type that the name came with
+        elif body and orelse:  # one text for several specializations, which take different branches
+            merged = {name: then_env.get(name, set()) | else_env.get(name, set()) for name in {*then_env, *else_env}}
         else:
             merged = then_env if body else else_env
         env.clear()
