@@ -113,7 +113,8 @@ class StridedTile:
         """Issue the copy of the tile at `loop.at` into `slot`."""
         name = ring.tiles if self.positioned else ring.desc
         index = loop.at
-        if loop.plan.index_dtype != "int32" and (index == loop.ahead or loop.plan.low is not None):
+        variable = index.isidentifier() and index != loop.tile  # else it is known at compile time, or has a start added
+        if loop.plan.index_dtype != "int32" and (variable or loop.plan.low is not None):
             index = f"{operand(index)}.to(gl.int32)"
         offsets = [self._text(rw, a.moving, index) for a in self.axes]
         if self.unclipped:
