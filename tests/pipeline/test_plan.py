@@ -105,6 +105,12 @@ def test_a_loop_of_few_tiles_is_written_out(tiles: int, target: str, written_out
     assert all(load.covered == (written_out is not None) for load in plan.loads)  # then every fetched tile exists
 
 
+def test_a_loop_whose_names_another_loop_assigns_is_not_written_out(tmp_path: Path):
+    again = "\n    for k in range(0, K):\n        a = tl.load(p)\n        acc += tl.sum(a.to(tl.float32))\n"
+    first = plans(WRITTEN_OUT.replace("TILES", "2") + again, tmp_path)[0]
+    assert first.written_out is None
+
+
 def test_num_stages_of_the_loop_wins(tmp_path: Path):
     body = POINTERS.replace("range(0, tl.cdiv(K, BLOCK))", "tl.range(0, tl.cdiv(K, BLOCK), num_stages=4)")
     (plan,) = plans(body, tmp_path)

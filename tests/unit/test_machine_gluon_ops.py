@@ -217,7 +217,7 @@ def assembly(x_ptr):
     L: gl.constexpr = gl.BlockedLayout([1], [64], [4], [0])
     i = gl.arange(0, 256, L)
     x = gl.load(x_ptr + i)
-    y = gl.inline_asm_elementwise("v_add_f32 $0, $1, $1", "=v,v", [x], dtype=gl.float32, is_pure=True, pack=1)
+    y = gl.inline_asm_elementwise("v_sad_u8 $0, $1, $1, $1", "=v,v", [x], dtype=gl.float32, is_pure=True, pack=1)
     gl.store(x_ptr + i, y)
 
 

@@ -21,10 +21,15 @@ from translator.validate.hazards import Finding
 
 SAMPLE = int(os.environ.get("GLUONIZE_MUTANTS", "12"))
 END = "nothing uses the shared memory after the loop, and the end of a wave waits for its copies"
+ALL_SLOTS = "the loop initialises each slot once in either order, with the same count"
 # (kernel, line text, what) -> why the mutant behaves like the original.
 EQUIVALENT = {
     ("matmul_gfx950", "async_copy.wait_group(0)", "wait_group deleted"): END,
     ("matmul_gfx950", "async_copy.wait_group(0)", "wait count raised"): END,
+    **{
+        ("matmul_gfx1250_specialized", f"mbarrier.init({name}.index(i), 2 * 4)", "next slot of the ring"): ALL_SLOTS
+        for name in ("ready", "empty")
+    },
 }
 TARGETS = {
     "matmul_gfx942": "gfx942",

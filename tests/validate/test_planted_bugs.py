@@ -44,10 +44,12 @@ GFX950 = {
         "b_smem.index(ahead % NUM_BUFFERS)", "b_smem.index(k % NUM_BUFFERS)", ("lds-in-flight",), READ_B
     ),
     "tail-mask-lost": Planted(
-        "a_ptr, a_offs, mask=offs_k_a[None, :] < K - ahead * BLOCK_K)", "a_ptr, a_offs)", ("out-of-bounds",),
+        "a_ptr, a_offs, mask=offs_k_a[None, :] < K - ahead * BLOCK_K\n", "a_ptr, a_offs\n", ("out-of-bounds",),
         "async_copy.buffer_load_to_shared(\n            a_smem.index(ahead",
     ),
-    "tail-mask-off-by-one": Planted("< K - ahead * BLOCK_K)\n        async_copy.buffer", "<= K - ahead * BLOCK_K)\n        async_copy.buffer", ("out-of-bounds", "mismatch")),
+    "tail-mask-off-by-one": Planted(
+        "offs_k_a[None, :] < K - ahead * BLOCK_K", "offs_k_a[None, :] <= K - ahead * BLOCK_K", ("out-of-bounds", "mismatch")
+    ),
     "prologue-removed": Planted(PROLOGUE, "        pass\n", ("lds-uninitialised", "lds-in-flight"), READ_A),
     "prologue-commit-removed": Planted(PROLOGUE, PROLOGUE.replace("async_copy.commit_group()", "pass"), ("lds-in-flight",), READ_A),
     "loop-commit-removed": Planted(

@@ -254,7 +254,7 @@ def plan_loop(rw: "FunctionRewriter", loop: ast.For) -> PipelinePlan | NotPipeli
     # Triton's pipeliner peels such a loop until nothing is left of it.
     few = trips is not None and 0 < trips <= buffers + (not copies)
     plain = not rw.unit.target.supports_tdm and replace(rw.unit.tuning, num_buffers=0) == Tuning()
-    written_out = trips if few and plain else None
+    written_out = trips if few and plain and not _leaks(rw, loop) else None
     for call, staged in zip(found, ways):
         given = calls.bind(rw, call, calls.callee_of(rw, call))
         (statement,) = [a for a in atoms if call in loads_in(rw, a)]
@@ -317,6 +317,13 @@ def plan_loop(rw: "FunctionRewriter", loop: ast.For) -> PipelinePlan | NotPipeli
         tuple((call.lineno, reason) for call, reason in not_tiles.items()),
         written_out,
     )
+
+
+def _leaks(rw: "FunctionRewriter", loop: ast.For) -> bool:
+    """Whether another loop assigns a name of this one: written out, this one would hand it on as a carried variable."""
+    inside = set(ast.walk(loop))
+    own = {d.name for web in rw.webs.all for d in web.definitions if d.node in inside}
+    return any(d.name in own and d.loop_depth for web in rw.webs.all for d in web.definitions if d.node not in inside)
 
 
 def _trips(rw, low: ast.expr | None, high: ast.expr, step: ast.expr | None) -> int | None:
