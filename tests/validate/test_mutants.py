@@ -27,8 +27,8 @@ EQUIVALENT = {
     ("matmul_gfx950", "async_copy.wait_group(0)", "wait_group deleted"): END,
     ("matmul_gfx950", "async_copy.wait_group(0)", "wait count raised"): END,
     **{
-        ("matmul_gfx1250_specialized", f"mbarrier.init({name}.index(i), 2 * 4)", "next slot of the ring"): ALL_SLOTS
-        for name in ("ready", "empty")
+        ("matmul_gfx1250_specialized", f"mbarrier.init({ring}.index(i), {count})", "next slot of the ring"): ALL_SLOTS
+        for ring, count in (("ready", "2 * 4"), ("empty", "4 * 32"))
     },
 }
 TARGETS = {

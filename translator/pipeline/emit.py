@@ -19,7 +19,7 @@ from translator.pipeline.loop import PipelinedLoop, Ring, async_module, barrier_
 from translator.pipeline import slices, unroll
 from translator.pipeline.plan import NotPipelined, PipelinePlan, run_of_loads
 from translator.pipeline.prepare import fresh, prepare
-from translator.pipeline.tail import is_index
+from translator.pipeline.loop_range import is_index
 from translator.rewrite import calls, descriptors, dots, pointers, tdm
 from translator.rewrite.splice import operand, replace_spans
 from translator.rewrite.unit import refuse

@@ -102,14 +102,10 @@ def permuted_read(rw: "FunctionRewriter", data: ast.expr, order: tuple[int, ...]
     """A staged tile with its dimensions permuted, read from LDS straight into `layout`; None for anything else."""
     tile = ""
     if isinstance(data, ast.Name):
-        definitions = rw.webs.reaching.get(data, [])
-        if (
-            len(definitions) != 1
-            or definitions[0].value not in rw.staged
-            or not isinstance(definitions[0].node, ast.Assign)
-        ):
+        made = rw.webs.definition_of(data)
+        if made is None or made.value not in rw.staged or not isinstance(made.node, ast.Assign):
             return None
-        read = rw.staged[definitions[0].value]
+        read = rw.staged[made.value]
         if read.loop.plan.loop not in rw.loops:
             return None
         tile = "" if rw.state(rw.webs.of_use[data]).variants else data.id

@@ -1,4 +1,4 @@
-"""The bounds of loops over a range."""
+"""Loops over a range: bounds, index, and what changes from one iteration to the next."""
 
 from __future__ import annotations
 
@@ -32,6 +32,21 @@ def loop_bounds(rw: "FunctionRewriter", loop: ast.For) -> tuple[ast.expr | None,
             return None
         step = None if value == 1 else step
     return low, high, step
+
+
+def is_index(rw: "FunctionRewriter", loop: ast.For, name: ast.Name) -> bool:
+    """Whether `name` is the index of `loop`."""
+    definition = rw.webs.definition_of(name)
+    return definition is not None and definition.node is loop
+
+
+def varies(rw: "FunctionRewriter", loop: ast.For, node: ast.AST) -> bool:
+    """Whether the value of `node` may differ between iterations."""
+    for name in ast.walk(node):
+        if isinstance(name, ast.Name) and (web := rw.webs.of_use.get(name)) is not None:
+            if any(loop in d.in_loop or d.node is loop for d in web.definitions):
+                return True
+    return False
 
 
 def int_of(rw: "FunctionRewriter", node: ast.expr) -> int | None:

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.memory.staging import Staged
 from translator.optimize.tuning import Tuning
-from translator.pipeline.loop_range import int_of, loop_bounds
+from translator.pipeline.loop_range import int_of, is_index, loop_bounds, varies
 from translator.pipeline.partitions import Partitions
 from translator.pipeline.schedule import Schedule, copy_schedule, register_schedule
 from translator.pipeline.strided_tiles import NotATile, StridedTile, strided_tile
 from translator.pipeline.tensor_tiles import DescriptorTile
-from translator.pipeline.tail import TailProof, is_index
+from translator.pipeline.tail import TailProof
 from translator.rewrite import calls, descriptors, tdm
 from translator.rewrite.webs import Web
 
@@ -436,7 +436,7 @@ def _invertible(rw, s: ast.stmt, loop: ast.For) -> bool:
     """Whether the move can be undone: an unconditional `x += c` or `x -= c` with `c` the same in every iteration."""
     if not (isinstance(s, ast.AugAssign) and isinstance(s.op, (ast.Add, ast.Sub)) and s in loop.body):
         return False
-    return not any(loop in d.in_loop or d.node is loop for w in _used(rw, s.value) for d in w.definitions)
+    return not varies(rw, loop, s.value)
 
 
 def _name(statement: ast.stmt, call: ast.Call, given: dict[str, ast.expr]) -> str:

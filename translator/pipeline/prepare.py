@@ -12,12 +12,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from translator.frontend.trace import TensorFact
+from translator.layout.elements import bits_of
 from translator.pipeline.body import plan_stages, reads_tiles
 from translator.pipeline.loop import PipelinedLoop, Read, Ring
 from translator.pipeline.plan import NotPipelined, PipelinedLoad, PipelinePlan, plan_loop
 from translator.pipeline.slices import plan_slices
 from translator.pipeline.specialize import asked_for, specialized
-from translator.pipeline.tail import is_index
+from translator.pipeline.loop_range import is_index
 from translator.pipeline.unneeded import unneeded
 from translator.pipeline.unroll import can_unroll
 from translator.rewrite.ranges import NonNegative
@@ -29,17 +30,6 @@ if TYPE_CHECKING:
 # A base that moves costs about five scalar instructions per tile (a 64-bit addition and a new buffer descriptor), offsets
 # that move cost two vector instructions per load.
 FEWEST_LOADS = 2
-ELEMENT_BYTES = {
-    "fp64": 8,
-    "int64": 8,
-    "fp32": 4,
-    "int32": 4,
-    "uint32": 4,
-    "fp16": 2,
-    "bf16": 2,
-    "int16": 2,
-    "uint16": 2,
-}
 
 
 def prepare(rw: "FunctionRewriter") -> None:
@@ -213,7 +203,7 @@ def _is_wide(fact: object) -> bool:
 def _instructions(rw: "FunctionRewriter", load: PipelinedLoad) -> int:
     """Memory instructions per wave and tile, at 16 bytes per lane."""
     lanes = rw.unit.num_warps * rw.unit.target.warp_size
-    return math.prod(load.staged.shape) * ELEMENT_BYTES.get(rw.tensor(load.call).dtype, 1) // (16 * lanes)
+    return math.prod(load.staged.shape) * bits_of(rw.tensor(load.call).dtype) // 8 // (16 * lanes)
 
 
 def _pointer_name(call: ast.Call) -> str | None:

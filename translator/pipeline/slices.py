@@ -130,10 +130,10 @@ def _cuttable(rw, plan: PipelinePlan, node: ast.expr, dimension: int, count: int
     """
     if not isinstance(node, ast.Name) or len(rw.webs.of_use[node].uses) != 1:
         return False
-    definitions, staged = rw.webs.reaching.get(node, []), {load.call: load.staged for load in plan.loads}
-    if len(definitions) != 1 or definitions[0].value not in staged or not isinstance(definitions[0].node, ast.Assign):
+    made, staged = rw.webs.definition_of(node), {load.call: load.staged for load in plan.loads}
+    if made is None or made.value not in staged or not isinstance(made.node, ast.Assign):
         return False
-    found = staged[definitions[0].value]
+    found = staged[made.value]
     if isinstance(found.shared, Swizzled):
         rows = found.shape[dimension] // count
         return dimension != found.shared.order[0] and rows % (found.shared.per_phase * found.shared.max_phase) == 0

@@ -11,16 +11,12 @@ import ast
 from typing import TYPE_CHECKING
 
 from translator.frontend.trace import ConstFact, TensorFact
+from translator.pipeline.loop_range import int_of, is_index, varies
+from translator.pipeline.polynomials import INDEX, Polynomial, add, product
 from translator.rewrite.ranges import NonNegative
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter
-
-Monomial = tuple[str, ...]
-Polynomial = dict[Monomial, int]
-
-INDEX = "<loop index>"
-MAX_TERMS = 32
 
 
 class TailProof:
@@ -53,7 +49,7 @@ class TailProof:
             return [*self.conjuncts(node.left), *self.conjuncts(node.right)]
         if isinstance(node, ast.Subscript) and self._is_expansion(node):
             return self.conjuncts(node.value)
-        if isinstance(node, ast.Name) and (value := self._definition(node)) is not None:
+        if isinstance(node, ast.Name) and (value := self.rw.webs.value_of(node)) is not None:
             return self.conjuncts(value)
         return [node]
 
@@ -104,35 +100,27 @@ class TailProof:
 
     def varies(self, node: ast.expr) -> bool:
         """Whether the value may differ between iterations."""
-        for name in ast.walk(node):
-            if isinstance(name, ast.Name) and (web := self.rw.webs.of_use.get(name)) is not None:
-                if any(self.loop in d.in_loop or d.node is self.loop for d in web.definitions):
-                    return True
-        return False
+        return varies(self.rw, self.loop, node)
 
     def _ceiling(self, node: ast.expr) -> tuple[Polynomial, int] | None:
         """(E, S) where `node` is `cdiv(E, S)` or `(E + S - 1) // S`."""
-        if isinstance(node, ast.Name) and (value := self._definition(node)) is not None:
+        if isinstance(node, ast.Name) and (value := self.rw.webs.value_of(node)) is not None:
             return self._ceiling(value)
         if isinstance(node, ast.Call) and len(node.args) == 2:
             fact = self.rw.fact(node.func)
             name = getattr(fact.value, "__name__", "") if isinstance(fact, ConstFact) else ""
-            divisor = self._constant(node.args[1])
+            divisor = int_of(self.rw, node.args[1])
             top = self.polynomial(node.args[0])
             return (top, divisor) if name == "cdiv" and divisor and top is not None else None
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv):
-            divisor, top = self._constant(node.right), self.polynomial(node.left)
+            divisor, top = int_of(self.rw, node.right), self.polynomial(node.left)
             if divisor and top is not None:
                 return add(top, {(): divisor - 1}, -1), divisor
         return None
 
-    def _constant(self, node: ast.expr) -> int | None:
-        fact = self.rw.fact(node)
-        return fact.value if isinstance(fact, ConstFact) and isinstance(fact.value, int) else None
-
     def polynomial(self, node: ast.expr) -> Polynomial | None:
         """`node` over atoms: names of kernel values, and tensors taken as a whole; None when it grows too large."""
-        constant = self._constant(node)
+        constant = int_of(self.rw, node)
         if constant is not None:
             return {(): int(constant)} if constant else {}
         fact = self.rw.fact(node)
@@ -141,11 +129,7 @@ class TailProof:
             if a is None or b is None or not isinstance(fact, TensorFact):
                 return None
             if isinstance(node.op, ast.Mult):
-                product: Polynomial = {}
-                for m, c in a.items():
-                    for n, d in b.items():
-                        product = add(product, {tuple(sorted((*m, *n))): c * d}, 1)
-                return product if len(product) <= MAX_TERMS else None
+                return product(a, b)
             return add(a, b, -1 if isinstance(node.op, ast.Sub) else 1)
         if isinstance(node, ast.Subscript) and self._is_expansion(node):
             return self.polynomial(node.value)
@@ -158,7 +142,7 @@ class TailProof:
             moved = self._moved(node)
             if moved is not None:
                 return moved
-            value = self._definition(node)
+            value = self.rw.webs.value_of(node)
             if value is not None and (self.varies(node) or not (isinstance(fact, TensorFact) and fact.shape)):
                 return self.polynomial(value)
             if web is None or self.varies(node):
@@ -173,14 +157,6 @@ class TailProof:
             self.tensors[key] = node
         return {(key,): 1}
 
-    def _definition(self, node: ast.Name) -> ast.expr | None:
-        """The one expression that a name stands for, if it has just one."""
-        definitions = self.rw.webs.reaching.get(node, [])
-        if len(definitions) != 1 or definitions[0].augmented:
-            return None
-        d = definitions[0]
-        return d.value if isinstance(d.node, (ast.Assign, ast.AnnAssign)) else None
-
     def _moved(self, node: ast.Name) -> Polynomial | None:
         """`x` where `x += c` once per iteration, after this use: its first value plus `c` per iteration."""
         web = self.rw.webs.of_use.get(node)
@@ -194,8 +170,8 @@ class TailProof:
             return None
         if first.in_loop != tuple(x for x in moved.in_loop if x is not self.loop):
             return None  # it goes on from one run of the loop to the next
-        by = self._constant(move.value)
-        step = 1 if self.step is None else self._constant(self.step)
+        by = int_of(self.rw, move.value)
+        step = 1 if self.step is None else int_of(self.rw, self.step)
         if not by or not step or by % step:
             return None
         fact = self.rw.fact(node)
@@ -217,18 +193,3 @@ class TailProof:
     def _is_expansion(self, node: ast.Subscript) -> bool:
         fact = self.rw.fact(node.value)
         return isinstance(fact, TensorFact) and bool(fact.shape)
-
-
-def is_index(rw: "FunctionRewriter", loop: ast.For, name: ast.Name) -> bool:
-    """Whether `name` is the index of `loop`."""
-    definitions = rw.webs.reaching.get(name, [])
-    return len(definitions) == 1 and definitions[0].node is loop
-
-
-def add(a: Polynomial, b: Polynomial, sign: int) -> Polynomial:
-    out = dict(a)
-    for m, c in b.items():
-        out[m] = out.get(m, 0) + sign * c
-        if not out[m]:
-            del out[m]
-    return out

@@ -71,8 +71,8 @@ def _of_tiles(rw, plan: PipelinePlan, dot: ast.Call) -> bool:
     for name in (given["input"], given["other"]):
         while isinstance(name, ast.Attribute) and name.attr == "T":
             name = name.value
-        definitions = rw.webs.reaching.get(name, []) if isinstance(name, ast.Name) else []
-        if len(definitions) != 1 or definitions[0].value not in staged:
+        made = rw.webs.definition_of(name)
+        if made is None or made.value not in staged:
             return False
     return True
 

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from translator.layout.elements import bits_of
 from translator.layout.model import Layout
 from translator.report.explanation import Choice
 from translator.rewrite import calls, pointers
@@ -69,8 +70,6 @@ def _access(view: "FunctionView", node: ast.Call, name: str, pointer: ast.expr) 
 
 def _width(view: "FunctionView", layout: object, shape: tuple[int, ...], dtype: str) -> str:
     """The widest access that the layout allows: consecutive elements of one lane, at most 16 bytes."""
-    from translator.report.explain_costs import bits_of
-
     found = view.costs.map(layout, shape) if isinstance(layout, Layout) else None
     return f"up to {min(16, found.vector * bits_of(dtype) // 8)} bytes" if found else ""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-import re
 
 from translator.diagnostics import TranslationError
+from translator.layout.elements import bits_of
 from translator.layout.model import Ints, Layout, Opaque
 from translator.report.linear_map import DistributedMap
 
@@ -43,13 +43,3 @@ class Costs:
         if a.warp != b.warp:
             return "between waves, through LDS"
         return "registers only" if a.lane == b.lane else "between lanes of a wave"
-
-
-def bits_of(dtype: str) -> int:
-    """Of one element: Triton's spelling (`fp16`, `int32`, `fp8e4nv`) or MLIR's; addresses have 64."""
-    if dtype.startswith(("pointer", "!tt.ptr")) or "*" in dtype:
-        return 64
-    if dtype in ("int1", "i1"):
-        return 8
-    m = re.match(r"[a-z]+?(8|16|32|64|1)(?:\D|$)", dtype)
-    return int(m.group(1)) if m else 32

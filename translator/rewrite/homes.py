@@ -127,8 +127,8 @@ class Homes(FunctionFacts):
     def definition_placed(self, d) -> list[Layout]:
         node = self.definition_node(d)
         if isinstance(node, ast.Name):  # a copy lies where the variable that it copies was placed
-            made = self.webs.reaching.get(node, [])
-            node = self.definition_node(made[0]) if len(made) == 1 else None
+            made = self.webs.definition_of(node)
+            node = self.definition_node(made) if made is not None else None
         if node is None or isinstance(node, ast.Name):
             return []
         placed = self.placed_layouts(node)

@@ -53,6 +53,17 @@ class Webs:
     of_definition: dict[tuple[ast.AST, str], Web]
     reaching: dict[ast.Name, list[Definition]] = field(default_factory=dict)  # the definitions that a use may see
 
+    def definition_of(self, use: ast.AST) -> Definition | None:
+        """The one definition that `use` may see; None where there are several, or `use` is no name."""
+        definitions = self.reaching.get(use, [])
+        return definitions[0] if len(definitions) == 1 else None
+
+    def value_of(self, use: ast.AST) -> ast.expr | None:
+        """The one expression that a name stands for, if it has just one."""
+        d = self.definition_of(use)
+        plain = d is not None and not d.augmented and isinstance(d.node, (ast.Assign, ast.AnnAssign))
+        return d.value if plain else None
+
 
 class _Builder:
     def __init__(self, taken, unrolled, dynamic):
