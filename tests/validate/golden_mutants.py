@@ -3,6 +3,7 @@
     python tests/validate/golden_mutants.py                          # all of them: about half an hour on two cores
     python tests/validate/golden_mutants.py --fixtures matmul scan --targets gfx950 -j 2
     python tests/validate/golden_mutants.py --sample 10              # one in ten
+    python tests/validate/golden_mutants.py --keep FOLDER            # goldens that are in FOLDER unchanged are not run again
 
 `survivors.toml` lists those that are not found, with the reason. Mutants whose TTGIR is that of the original, conversions between
 layouts apart where one was left out, change nothing and are not counted, nor are those that do not compile.
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import hashlib
 import itertools
 import json
 import re
@@ -305,6 +307,37 @@ def score(outcomes: list[Outcome], survivors: list[Survivor], complete: bool) ->
     return Score(len(found), share, unexcused, misplaced, tuple(stale), len(lost) - len(unexcused))
 
 
+def fingerprint(fixture: str, target: str) -> str:
+    """Of what the mutants of one golden are made from and compared with; the machine is not part of it."""
+    folder = fixture_set.Fixture(fixture_set.ROOT / fixture)
+    files = (folder.golden_file(target), folder.kernel_file, folder.launches_file, HERE / "mutants.py")
+    return hashlib.sha256(b"\0".join(Path(file).read_bytes() for file in files)).hexdigest()
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Outcomes of whole goldens in files of `folder`, so that a run that was stopped goes on where it was."""
+
+    folder: Path
+
+    def _file(self, fixture: str, target: str) -> Path:
+        return self.folder / f"{fixture}-{target}.json"
+
+    def write(self, fixture: str, target: str, outcomes: list[Outcome]) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        mine = [vars(o) for o in outcomes if (o.fixture, o.target) == (fixture, target)]
+        text = json.dumps({"fingerprint": fingerprint(fixture, target), "outcomes": mine}, indent=1)
+        self._file(fixture, target).write_text(text + "\n")
+
+    def read(self, fixture: str, target: str) -> list[Outcome] | None:
+        """None where nothing is kept, or something that has changed since."""
+        file = self._file(fixture, target)
+        kept = json.loads(file.read_text()) if file.exists() else {}
+        if kept.get("fingerprint") != fingerprint(fixture, target):
+            return None
+        return [Outcome(**o | {"nth": tuple(o["nth"])}) for o in kept["outcomes"]]
+
+
 def table(outcomes: list[Outcome]) -> str:
     """Counts per category and status."""
     count = Counter((o.category, o.status) for o in outcomes)
@@ -325,13 +358,23 @@ def main() -> int:
     parser.add_argument("--rotate", type=int, default=0, help="which one in N")
     parser.add_argument("-j", type=int, default=2)
     parser.add_argument("--json", help="write all outcomes here")
+    parser.add_argument("--keep", type=Path, help="keep the outcomes of each golden here; not with --sample")
     options = parser.parse_args()
     jobs = plan(options.fixtures, options.targets, options.sample, options.rotate)
+    kept = Kept(options.keep) if options.keep and options.sample == 1 else None
+    known: dict[tuple[str, str], list[Outcome]] = {}
+    if kept:
+        found = {key: kept.read(*key) for key in dict.fromkeys(job[:2] for job in jobs)}
+        known = {key: outcomes for key, outcomes in found.items() if outcomes is not None}
+        jobs = [job for job in jobs if job[:2] not in known]
+    last = {job[:2]: job for job in jobs}
 
     def progress(job, out):
         print(f"\r{job[0]}/{job[1]}: {len(out)} mutants", end="   ", file=sys.stderr, flush=True)
+        if kept and last[job[:2]] == job:
+            kept.write(*job[:2], out)
 
-    outcomes = run(jobs, options.j, progress)
+    outcomes = [*itertools.chain(*known.values()), *run(jobs, options.j, progress)]
     if options.json:
         Path(options.json).write_text(json.dumps([vars(o) for o in outcomes], indent=1) + "\n")
     survivors = [s for s in listed() if s.fixture in options.fixtures]

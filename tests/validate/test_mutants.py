@@ -90,6 +90,15 @@ def test_an_entry_that_excuses_nothing_is_stale():
     assert score([], [EXCUSE], False).stale == ()
 
 
+def test_kept_outcomes_are_of_the_same_golden(tmp_path: Path, monkeypatch):
+    kept = golden_mutants.Kept(tmp_path)
+    assert kept.read("matmul", "gfx950") is None
+    kept.write("matmul", "gfx950", [LOST, replace(FOUND, target="gfx942")])
+    assert kept.read("matmul", "gfx950") == [LOST]
+    monkeypatch.setattr(golden_mutants, "fingerprint", lambda *_: "of another golden")
+    assert kept.read("matmul", "gfx950") is None
+
+
 def test_every_entry_names_mutants_that_exist_and_has_a_reason():
     for entry in listed():
         assert len(entry.reason) > 20, entry
