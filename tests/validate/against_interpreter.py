@@ -104,14 +104,34 @@ class HostTensor:
         return self.memory.__array_interface__["data"][0] + self.offset * self.memory.itemsize
 
 
+def _argument(value):
+    """A launch's argument as the interpreter takes it, a float as the scalar that the compiler makes of it."""
+    import triton.language as tl
+    from triton.runtime.interpreter import TensorHandle, _implicit_cvt
+
+    if isinstance(value, float):
+        return tl.tensor(TensorHandle(np.array([value], np.float32), tl.float32), tl.float32)
+    return _implicit_cvt(value)
+
+
+def _counted(*bounds):
+    """`range` whose numbers are tensors, as those of a compiled loop are."""
+    return map(_argument, range(*(int(bound) for bound in bounds)))
+
+
 def interpret(job: dict) -> dict:
-    """Run the kernel in the interpreter; -> tensors by name. In a process with TRITON_INTERPRET=1."""
+    """Run the kernel in the interpreter; -> tensors by name. In a process with TRITON_INTERPRET=1.
+
+    What a launch fixes is a `constexpr`, as for the compiler, or with `plain` the bare value, as the interpreter's own launcher has it;
+    some kernels run only one way.
+    """
     import triton.language  # its library functions become interpreted ones
     from triton import knobs
     from triton.language.core import constexpr
-    from triton.runtime.interpreter import InterpretedFunction, _implicit_cvt, _patch_lang, interpreter_builder
+    from triton.runtime.interpreter import InterpretedFunction, _patch_lang, interpreter_builder
 
     from translator.source.load import load_kernel
+    from translator.source.spec_values import decode_value
 
     spec = job["spec"]
     # The user's stay jit functions while they are read, so that the same code finds them.
@@ -133,6 +153,7 @@ def interpret(job: dict) -> dict:
         if id(names) in seen:
             return
         seen.add(id(names))
+        names.setdefault("range", _counted)
         for name, value in list(names.items()):
             if isinstance(value, triton.JITFunction):
                 names[name] = interpreted(value)
@@ -144,7 +165,9 @@ def interpret(job: dict) -> dict:
     function = kernel.rewrite() if hasattr(kernel, "rewrite") else kernel.fn
     tensors = {name: HostTensor(v[0], v[1]) for name, v in job["given"].items() if isinstance(v, tuple)}
     arguments = {name: v for name, v in job["given"].items() if name not in tensors} | tensors
-    arguments |= {name: v for name, v in spec.constexprs.items()}
+    fixed = {name: decode_value(v, loaded.load_jit) for name, v in spec.constexprs.items()}
+    fixed = {name: interpreted(v) if isinstance(v, triton.JITFunction) else v for name, v in fixed.items()}
+    arguments |= fixed
     patch = _patch_lang(function)
     try:
         values = {}
@@ -152,10 +175,10 @@ def interpret(job: dict) -> dict:
             if name not in arguments:
                 continue
             value = arguments[name]
-            fixed = spec.signature.get(name) == "constexpr"
-            values[name] = (
-                constexpr(value) if fixed else _implicit_cvt(value.item() if isinstance(value, np.generic) else value)
-            )
+            if name in fixed or spec.signature.get(name) == "constexpr":
+                values[name] = value if job["plain"] else constexpr(value)
+            else:
+                values[name] = _argument(value.item() if isinstance(value, np.generic) else value)
         grid = tuple((*spec.grid, 1, 1, 1)[:3])
         interpreter_builder.set_grid_dim(*grid)
         for number in job["chosen"]:
@@ -169,12 +192,19 @@ def interpret(job: dict) -> dict:
 
 
 def interpreter_side(spec, folders: tuple[str, ...], machine: dict) -> dict:
-    """`interpret` in a process of its own; -> tensors, or `error`."""
+    """`interpret` in a process of its own, with constexprs and, should that fail, bare values; -> tensors, or `error`."""
+    answer = _child(spec, folders, machine, False)
+    if "error" in answer and not answer["error"].startswith("more than"):
+        other = _child(spec, folders, machine, True)
+        return answer if "error" in other else other
+    return answer
+
+
+def _child(spec, folders: tuple[str, ...], machine: dict, plain: bool) -> dict:
     with tempfile.TemporaryDirectory() as temporary:
         job, result = Path(temporary) / "job", Path(temporary) / "result"
-        job.write_bytes(
-            pickle.dumps({"spec": spec, "folders": folders, "given": machine["given"], "chosen": machine["chosen"]})
-        )
+        what = {"spec": spec, "folders": folders, "plain": plain} | {key: machine[key] for key in ("given", "chosen")}
+        job.write_bytes(pickle.dumps(what))
         environment = os.environ | {"TRITON_INTERPRET": "1"}
         command = [sys.executable, str(HERE / "against_interpreter.py"), "--child", str(job), str(result)]
         try:
