@@ -6,13 +6,19 @@ from dataclasses import asdict, dataclass
 
 from translator.validate.locations import Place
 
+# Short stable identifiers of all that can be found; docs/explanation/reference-machine.md says what each means.
+KINDS = frozenset(
+    "out-of-bounds wild-pointer misaligned buffer-offset store-conflict "
+    "lds-uninitialised lds-in-flight lds-overwrite-in-flight lds-overwrite-source lds-overwrite-read lds-reuse-in-flight "
+    "lds-race lds-index lds-store-unwaited lds-load-unwaited pipeline-stage index-range "
+    "mbarrier-uninitialised mbarrier-unpublished mbarrier-underflow mbarrier-phase mbarrier-reinitialised "
+    "deadlock endless false-hint device-assert division-by-zero loop-step broken-promise".split()
+)
+
 
 @dataclass(frozen=True)
 class Finding:
-    """One hazard or note: what, at which op and source line, in which program.
-
-    `kind` is a short stable identifier such as `out-of-bounds`, `lds-in-flight` or `store-conflict`.
-    """
+    """One hazard or note: what (`kind` is one of KINDS), at which op and source line, in which program."""
 
     kind: str
     message: str
@@ -21,6 +27,9 @@ class Finding:
     line: int = 0
     column: int = 0
     program: tuple[int, ...] = ()
+
+    def __post_init__(self):
+        assert self.kind in KINDS, f"bug in gluonize: {self.kind} is not in KINDS"
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}:{self.column}: " if self.line else ""
@@ -36,6 +45,7 @@ class Hazard(Exception):
 
     def __init__(self, kind: str, message: str):
         super().__init__(message)
+        assert kind in KINDS, f"bug in gluonize: {kind} is not in KINDS"
         self.kind = kind
         self.message = message
         self.finding: Finding | None = None

@@ -54,9 +54,7 @@ class Barriers:
         return barrier
 
     def init(self, view: MemDesc, count: int) -> None:
-        """Raises: Hazard for a count below 1, and for a barrier that is in use."""
-        if count < 1:
-            raise Hazard("mbarrier-count", f"{view.allocation.where(int(view.index.flat[0]))} expects {count} arrivals")
+        """`count` is above 0, as the compiler verifies. Raises: Hazard for a barrier that is in use."""
         for index in view.index.reshape(-1):
             old = self.table.get((id(view.allocation), int(index)))
             if old is not None and (old.pending != old.count or old.copies or old.ready):
