@@ -17,7 +17,7 @@ KERNEL = HEAD + """def kernel(x_ptr, out_ptr, n, K, BLOCK: tl.constexpr):
     x_ptrs = x_ptr + i
     for k in range(0, K, BLOCK):
         x = tl.load(x_ptrs, mask=i < n, other=0.0)
-        acc += tl.where(x > 0, x, -1.0)
+        acc += tl.where(x > 0, x, -1.0) + tl.max(x, 0)
         x_ptrs += BLOCK
     tl.store(out_ptr + i, acc, mask=i < n)
 """
@@ -45,8 +45,16 @@ def launch(n: int, k: int, storage: int) -> LaunchSpec:
         ("x_ptrs += BLOCK", "x_ptrs += BLOCK * (k < BLOCK)", launch(64, 128, 128), "K = 512", "mismatch"),
         # No drawn float is exactly zero.
         ("x > 0", "x >= 0", launch(64, 64, 64), "values with ties", "mismatch"),
+        # Of 64 drawn floats some is above zero.
+        (
+            "tl.max(x, 0)",
+            "tl.where(tl.max(x, 0) > 0, tl.max(x, 0), -1.0)",
+            launch(64, 128, 128),
+            "values with ties",
+            "mismatch",
+        ),
     ],
-    ids=["end-of-storage", "more-trips", "ties"],
+    ids=["end-of-storage", "more-trips", "ties", "none-positive"],
 )
 def test_a_variant_finds_what_the_launch_does_not_show(
     tmp_path: Path, before: str, after: str, spec: LaunchSpec, variant: str, found: str
