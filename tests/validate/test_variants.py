@@ -11,13 +11,19 @@ from translator.validate.run import validate_pair
 from translator.validate.stages import source_stage, translated_stage
 
 HEAD = "import triton\nimport triton.language as tl\n\n\n@triton.jit\n"
-KERNEL = HEAD + """def kernel(x_ptr, out_ptr, n, K, BLOCK: tl.constexpr):
+KERNEL = HEAD + """def _largest(x):
+    largest = tl.max(x, 0)
+    return largest
+
+
+@triton.jit
+def kernel(x_ptr, out_ptr, n, K, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
     acc = tl.zeros((BLOCK,), tl.float32)
     x_ptrs = x_ptr + i
     for k in range(0, K, BLOCK):
         x = tl.load(x_ptrs, mask=i < n, other=0.0)
-        acc += tl.where(x > 0, x, -1.0) + tl.max(x, 0)
+        acc += tl.where(x > 0, x, -1.0) + _largest(tl.where(i < n, x, -9.0))
         x_ptrs += BLOCK
     tl.store(out_ptr + i, acc, mask=i < n)
 """
@@ -47,8 +53,8 @@ def launch(n: int, k: int, storage: int) -> LaunchSpec:
         ("x > 0", "x >= 0", launch(64, 64, 64), "values with ties", "mismatch"),
         # Of 64 drawn floats some is above zero.
         (
-            "tl.max(x, 0)",
-            "tl.where(tl.max(x, 0) > 0, tl.max(x, 0), -1.0)",
+            "return largest",
+            "return tl.where(largest == 0, 1.0, largest)",
             launch(64, 128, 128),
             "values with ties",
             "mismatch",
