@@ -15,7 +15,7 @@ from typing import Any
 from triton.runtime.jit import JITFunction
 
 from translator.frontend.trace import ConstFact, Frame
-from translator.rewrite.splice import SourceText, replace_spans
+from translator.rewrite.splice import first_line, replace_spans, SourceText
 
 MAX_DEPTH = 4
 
@@ -168,10 +168,7 @@ def _after_header(text: SourceText, tree: ast.FunctionDef) -> int:
     first = tree.body[0]
     if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
         return first.end_lineno or first.lineno
-    line = first.lineno
-    while text.lines[line - 2].lstrip().startswith("#"):
-        line -= 1
-    return line - 1
+    return text.first_line(first) - 1
 
 
 def _lines(text: list[str], statements: list[ast.stmt], frame: Frame, after: int, literal: set[str]) -> list[str]:
@@ -185,10 +182,7 @@ def _lines(text: list[str], statements: list[ast.stmt], frame: Frame, after: int
         if visit is not None and isinstance(visit.fact, ConstFact) and asked <= literal:
             branch = s.body if visit.fact.value else s.orelse
             if branch:
-                inner = branch[0].lineno - 1
-                while text[inner - 1].lstrip().startswith("#"):
-                    inner -= 1
-                out += _lines(text, branch, frame, inner, literal)
+                out += _lines(text, branch, frame, first_line(text, branch[0].lineno) - 1, literal)
         else:
             out += [line[column:] for line in text[s.lineno - 1 : s.end_lineno]]
         after = s.end_lineno or s.lineno

@@ -74,6 +74,17 @@ class PipelinedLoop:
     def written_out(self) -> bool:
         return self.plan.written_out is not None
 
+    @property
+    def tiles_ahead(self) -> str:
+        """How many tiles ahead of the one that is read a tile is fetched."""
+        return f"{self.buffers} - 1" if self.copies else self.buffers
+
+    def fetch_at(self, index: str) -> None:
+        """From now on the producer's syntax is that of the tile at `index`."""
+        self.at = index
+        for name in self.index_names:
+            name.id = index
+
 
 @dataclass
 class Read:

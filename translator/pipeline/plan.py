@@ -18,7 +18,7 @@ from translator.pipeline.schedule import Schedule, copy_schedule, register_sched
 from translator.pipeline.strided_tiles import NotATile, StridedTile, strided_tile
 from translator.pipeline.tensor_tiles import DescriptorTile
 from translator.pipeline.tail import TailProof
-from translator.rewrite import calls, descriptors, tdm
+from translator.rewrite import callees, descriptors, tdm
 from translator.rewrite.webs import Web
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def staged_of(rw: "FunctionRewriter", node: ast.Call) -> Staged | None:
     found = [rw.unit.staging.get((*rw.path, v)) for v in visits]
     if not found or found[0] is None:
         return None
-    callee = calls.callee_of(rw, node)
+    callee = callees.callee_of(rw, node)
     is_load = callee is not None and callee.row is not None and callee.row.kind == "load"
     return found[0] if is_load and rw.tensor(node) is not None else None
 
@@ -256,9 +256,9 @@ def plan_loop(rw: "FunctionRewriter", loop: ast.For) -> PipelinePlan | NotPipeli
     plain = not rw.unit.target.supports_tdm and replace(rw.unit.tuning, num_buffers=0) == Tuning()
     written_out = trips if few and plain and not _leaks(rw, loop) else None
     for call, staged in zip(found, ways):
-        given = calls.bind(rw, call, calls.callee_of(rw, call))
+        given = callees.bind(rw, call, callees.callee_of(rw, call))
         (statement,) = [a for a in atoms if call in loads_in(rw, a)]
-        owner = calls.callee_of(rw, call).owner
+        owner = callees.callee_of(rw, call).owner
         if owner is not None and descriptors.is_descriptor(rw.fact(owner)):
             offsets, bounds = given.get("offsets"), descriptors.bounds_of(rw, owner)
             name = _name(statement, call, {"pointer": owner})
@@ -282,7 +282,7 @@ def plan_loop(rw: "FunctionRewriter", loop: ast.For) -> PipelinePlan | NotPipeli
             loads.append(PipelinedLoad(name, call.lineno, call, statement, staged, True, False))
             continue
         mask, other = given.get("mask"), given.get("other")
-        masked = mask is not None and not calls._is_absent(rw, mask)
+        masked = mask is not None and not callees.is_absent(rw, mask)
         if call in tiles:
             covered = masked and tail.implied(mask)
             name = _name(statement, call, given)
@@ -290,7 +290,7 @@ def plan_loop(rw: "FunctionRewriter", loop: ast.For) -> PipelinePlan | NotPipeli
             continue
         if set(given) - {"pointer", "mask", "other", "cache_modifier", "eviction_policy", "volatile"}:
             return no(f"the load in line {call.lineno} has arguments that a copy cannot take")
-        if masked and other is not None and not (calls._is_none(rw, other) or calls._is_zero(rw, other)) and copies:
+        if masked and other is not None and not (callees.is_none(rw, other) or callees.is_zero(rw, other)) and copies:
             return no(f"the load in line {call.lineno} fills masked lanes with something other than 0")
         covered = written_out is not None or (masked and tail.implied(mask))
         shrinking = not masked or tail.shrinks(mask)
@@ -348,7 +348,7 @@ def _strided_tiles(
         return tiles, not_tiles
     low, _, step = bounds
     for call in found:
-        callee, staged = calls.callee_of(rw, call), staged_of(rw, call)
+        callee, staged = callees.callee_of(rw, call), staged_of(rw, call)
         if callee.owner is not None or callee.row.kind != "load" or staged.copy == "tensor":
             continue
         try:
@@ -424,7 +424,7 @@ def is_pure(rw, value: ast.expr | None) -> bool:
     """Whether computing `value` again, or not at all, makes no difference to memory."""
     for n in ast.walk(value) if value is not None else ():
         if isinstance(n, ast.Call) and isinstance(rw.fact(n), TensorFact):
-            callee = calls.callee_of(rw, n)
+            callee = callees.callee_of(rw, n)
             if callee is None or callee.row is None or callee.row.kind not in _PURE_KINDS:
                 return False
         if isinstance(n, (ast.NamedExpr, ast.Await, ast.Yield)):

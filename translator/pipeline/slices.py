@@ -22,7 +22,7 @@ from translator.layout.model import Layout, Mfma, Wmma
 from translator.layout.shared import Padded, Swizzled
 from translator.pipeline.loop import PipelinedLoop
 from translator.pipeline.plan import PipelinePlan
-from translator.rewrite import calls, dots
+from translator.rewrite import callees, dots
 from translator.rewrite.webs import Web
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def accumulator_of(rw, plan: PipelinePlan, s: ast.stmt, dot: ast.Call) -> Web | 
             return None
         name = s.target.id
     else:
-        given = calls.bind(rw, dot, calls.callee_of(rw, dot)).get("acc")
+        given = callees.bind(rw, dot, callees.callee_of(rw, dot)).get("acc")
         if not isinstance(s, ast.Assign) or s.value is not dot or not isinstance(s.targets[0], ast.Name):
             return None
         if not isinstance(given, ast.Name) or given.id != s.targets[0].id:

@@ -18,7 +18,7 @@ from translator.layout.shared import Padded, Swizzled
 from translator.memory.staging import Staged
 from translator.pipeline.address_reader import AddressReader, NotATile, axis_of, times
 from translator.pipeline.polynomials import INDEX, Polynomial, add, fixed, moving, quotient
-from translator.rewrite import calls, tdm
+from translator.rewrite import callees, tdm
 from translator.rewrite.splice import operand
 
 if TYPE_CHECKING:
@@ -170,9 +170,9 @@ def strided_tile(
     rw: "FunctionRewriter", loop: ast.For, low: ast.expr | None, step: ast.expr | None, call: ast.Call, staged: Staged
 ) -> StridedTile:
     """The tile that the load `call` takes. Raises: NotATile."""
-    given = calls.bind(rw, call, calls.callee_of(rw, call))
+    given = callees.bind(rw, call, callees.callee_of(rw, call))
     extra = set(given) - {"pointer", "mask", "other", "cache_modifier", "eviction_policy", "volatile"}
-    if extra or any(k in given and not calls._is_empty(rw, given[k]) for k in ("cache_modifier", "volatile")):
+    if extra or any(k in given and not callees.is_empty(rw, given[k]) for k in ("cache_modifier", "volatile")):
         raise NotATile("it has a modifier")
     fact = rw.tensor(call)
     if fact.dtype not in ELEMENTS and not fact.dtype.startswith("fp8"):
@@ -180,7 +180,7 @@ def strided_tile(
     if not 1 <= fact.rank <= 5:
         raise NotATile(f"{fact.rank} dimensions")
     other = given.get("other")
-    if other is not None and not calls._is_none(rw, other) and not calls._is_zero(rw, other):
+    if other is not None and not callees.is_none(rw, other) and not callees.is_zero(rw, other):
         raise NotATile("masked elements are something other than 0")
     reader = AddressReader(rw, loop, low, step, fact.shape)
     base, address = reader.pointer(given["pointer"], tuple(range(fact.rank)))
@@ -204,7 +204,7 @@ def strided_tile(
     starts: list[Polynomial] = [{} for _ in fact.shape]
     limits: list[Polynomial | None] = [None] * fact.rank
     mask = given.get("mask")
-    for conjunct in reader.conjuncts(mask) if mask is not None and not calls._is_absent(rw, mask) else ():
+    for conjunct in reader.conjuncts(mask) if mask is not None and not callees.is_absent(rw, mask) else ():
         d, start, limit = reader.bound(conjunct)
         if limits[d] is not None:
             raise NotATile(f"dimension {d} has two bounds")

@@ -9,7 +9,7 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from translator.rewrite import calls, descriptors, tdm
+from translator.rewrite import callees, descriptors, tdm
 
 if TYPE_CHECKING:
     from translator.pipeline.loop import PipelinedLoop, Ring
@@ -49,7 +49,7 @@ class DescriptorTile:
 
     def copy(self, rw: "FunctionRewriter", loop: "PipelinedLoop", ring: "Ring", slot: str, condition: str) -> str:
         barrier = loop.ready_of(ring, slot)
-        given = calls.bind(rw, ring.fetch, calls.callee_of(rw, ring.fetch))
+        given = callees.bind(rw, ring.fetch, callees.callee_of(rw, ring.fetch))
         tdm.check_offsets(rw, descriptors.made_by(rw, self.owner), list(self.offsets))
         moved = self.positioned(rw)
         offsets = ["0" if f and moved else tdm.index_text(rw, o) for f, o in zip(self.fixed, given["offsets"].elts)]

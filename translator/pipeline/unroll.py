@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from translator.pipeline.plan import PipelinePlan
 from translator.pipeline.slices import accumulator_of
-from translator.rewrite import calls, dots
+from translator.rewrite import callees, dots
 from translator.rewrite.splice import operand
 
 if TYPE_CHECKING:
@@ -57,9 +57,9 @@ def _zero_past_the_end(rw, load) -> bool:
         return False
     if load.tile is not None:
         return True
-    given = calls.bind(rw, load.call, calls.callee_of(rw, load.call))
+    given = callees.bind(rw, load.call, callees.callee_of(rw, load.call))
     other = given.get("other")
-    if other is not None and calls._is_zero(rw, other):
+    if other is not None and callees.is_zero(rw, other):
         return True
     return rw.unit.target.family == "cdna4" and load.staged.copy == "buffer"
 
@@ -67,7 +67,7 @@ def _zero_past_the_end(rw, load) -> bool:
 def _of_tiles(rw, plan: PipelinePlan, dot: ast.Call) -> bool:
     """Whether both operands are staged tiles: zero times what was never loaded could be anything."""
     staged = {load.call for load in plan.loads}
-    given = calls.bind(rw, dot, calls.callee_of(rw, dot))
+    given = callees.bind(rw, dot, callees.callee_of(rw, dot))
     for name in (given["input"], given["other"]):
         while isinstance(name, ast.Attribute) and name.attr == "T":
             name = name.value

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from translator.layout.elements import bits_of
 from translator.layout.model import Layout
 from translator.report.explanation import Choice
-from translator.rewrite import calls, pointers
+from translator.rewrite import callees, pointers
+from translator.rewrite.accesses import access_layout
 
 if TYPE_CHECKING:
     from translator.report.explain_job import FunctionView
@@ -21,10 +22,10 @@ def accesses(view: "FunctionView") -> Iterator[Choice]:
     for node in ast.walk(rw.tree):
         if not isinstance(node, ast.Call) or not rw.visits(node):
             continue
-        callee = calls.callee_of(rw, node)
+        callee = callees.callee_of(rw, node)
         if callee is None or callee.row is None:
             continue
-        given = calls.bind(rw, node, callee)
+        given = callees.bind(rw, node, callee)
         if callee.row.kind in ("load", "store", "atomic"):
             pointer = given.get("pointer")
             if pointer is not None and rw.tensor(pointer) is not None:
@@ -47,7 +48,7 @@ def _access(view: "FunctionView", node: ast.Call, name: str, pointer: ast.expr) 
     rw = view.rw
     fact = rw.tensor(pointer)
     assert fact is not None
-    layout = calls.access_layout(rw, node, pointer, ("tt.load", "tt.store", "tt.atomic_rmw", "tt.atomic_cas"))
+    layout = access_layout(rw, node, pointer, ("tt.load", "tt.store", "tt.atomic_rmw", "tt.atomic_cas"))
     how, why = _form(view, node, pointer)
     width = _width(view, layout, fact.shape, fact.pointee or "")
     return view.choice(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.layout.model import Blocked, DotOperand, Layout, Mfma, Wmma
-from translator.rewrite import calls, lds_operands
+from translator.rewrite import callees, lds_operands
 from translator.rewrite.splice import operand
 from translator.rewrite.unit import refuse
 
@@ -51,7 +51,7 @@ SCALED_FORMAT = {"fp8e4nv": "e4m3", "fp8e5": "e5m2"}
 def is_dot(rw: "FunctionRewriter", node: ast.AST) -> bool:
     if not isinstance(node, ast.Call):
         return False
-    callee = calls.callee_of(rw, node)
+    callee = callees.callee_of(rw, node)
     return callee is not None and callee.row is not None and callee.row.kind == "dot"
 
 
@@ -59,9 +59,9 @@ def can_accumulate(rw, dot: ast.AST, other: ast.AST, result: TensorFact | None) 
     """Whether `other + dot` may use `other` as the accumulator: same type, and the dot has none of its own."""
     if not is_dot(rw, dot) or result is None:
         return False
-    given = calls.bind(rw, dot, calls.callee_of(rw, dot))
+    given = callees.bind(rw, dot, callees.callee_of(rw, dot))
     acc = given.get("acc")
-    if acc is not None and not calls._is_none(rw, acc):
+    if acc is not None and not callees.is_none(rw, acc):
         return False
     mine, its = rw.tensor(other), rw.tensor(dot)
     if isinstance(other, ast.Name) and mine is None:
@@ -74,8 +74,8 @@ class DotPlan:
 
     def __init__(self, rw: "FunctionRewriter", node: ast.Call):
         self.node = node
-        callee = calls.callee_of(rw, node)
-        self.given = calls.bind(rw, node, callee)
+        callee = callees.callee_of(rw, node)
+        self.given = callees.bind(rw, node, callee)
         self.a, self.b = self.given["input"], self.given["other"]
         self.fact = rw.tensor(node)
         fa, fb = rw.tensor(self.a), rw.tensor(self.b)
@@ -149,7 +149,7 @@ def emit_dot(
     fa, fb = rw.tensor(plan.a), rw.tensor(plan.b)
     if accumulator is None and accumulator_text is None:
         given = plan.given.get("acc")
-        if given is not None and not calls._is_none(rw, given):
+        if given is not None and not callees.is_none(rw, given):
             accumulator = given
     _suggest_names(rw, plan)
     acc_dtype = ELEMENT[plan.acc_element]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from translator.frontend.trace import ConstFact, Frame, TensorFact, TupleFact
 from translator.layout.model import Layout
-from translator.rewrite import calls
+from translator.rewrite import call_text, callees
 from translator.rewrite.splice import operand
 from translator.rewrite.unit import refuse
 
@@ -46,7 +46,7 @@ def callee_frame(rw: "FunctionRewriter", node: ast.Call) -> tuple[Frame | None, 
 
 
 def _bound(rw, node: ast.Call, callee) -> dict[str, ast.expr]:
-    given = calls.bind(rw, node, callee)
+    given = callees.bind(rw, node, callee)
     return {k: v for k, v in given.items() if not k.startswith("*")}
 
 
@@ -112,7 +112,7 @@ def return_homes(rw: "FunctionRewriter", node: ast.Call, callee, fact: TupleFact
 def emit_helper_call(rw: "FunctionRewriter", node: ast.Call, callee, want: Any) -> str:
     fact = rw.fact(node)
     if fact is None:
-        return calls.generic(rw, node, {})
+        return call_text.generic(rw, node, {})
     demanded = want
     if isinstance(want, tuple) and all(w is None for w in want):
         demanded = None

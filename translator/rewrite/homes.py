@@ -7,7 +7,7 @@ from typing import Any
 
 from translator.frontend.trace import ConstFact, Frame, OpaqueFact, TensorFact, TupleFact
 from translator.layout.model import DotOperand, Layout
-from translator.rewrite import calls, helpers, pointers
+from translator.rewrite import callees, calls, helpers, pointers
 from translator.rewrite.expand import augmented_binop, expand_promotions, unroll_loops
 from translator.rewrite.facts import FunctionFacts
 from translator.rewrite.unit import Unit
@@ -37,11 +37,11 @@ class Homes(FunctionFacts):
         """The helper that `node` calls, to be read, and its arguments; None where there is not one helper."""
         if node not in self._callees:
             self._callees[node] = None, {}
-            if calls.is_helper(self, node):
+            if callees.is_helper(self, node):
                 frame, ident = helpers.callee_frame(self, node)
                 if frame is not None and not frame.joined and len(self.path) < MAX_CALL_DEPTH:
                     inner = type(self)(self.unit, frame, (*self.path, ident))
-                    self._callees[node] = inner, calls.bind(self, node, calls.callee_of(self, node))
+                    self._callees[node] = inner, callees.bind(self, node, callees.callee_of(self, node))
         return self._callees[node]
 
     def home(self, node: ast.AST) -> Any:
@@ -65,7 +65,7 @@ class Homes(FunctionFacts):
         placed = self.placed_layouts(node)
         if placed:
             is_call = isinstance(node, ast.Call)
-            return placed[-1] if is_call and calls.is_helper(self, node) else placed[0]
+            return placed[-1] if is_call and callees.is_helper(self, node) else placed[0]
         return self.structural_home(node) or self.default_layout(fact.shape)
 
     def structural_home(self, node: ast.AST) -> Layout | None:
@@ -132,7 +132,7 @@ class Homes(FunctionFacts):
         if node is None or isinstance(node, ast.Name):
             return []
         placed = self.placed_layouts(node)
-        if isinstance(node, ast.Call) and calls.is_helper(self, node):
+        if isinstance(node, ast.Call) and callees.is_helper(self, node):
             placed.sort(
                 key=lambda layout: isinstance(layout, DotOperand)
             )  # what it returns is hardly an operand inside

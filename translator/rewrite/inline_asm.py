@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from rules import ptx
 from translator.frontend.trace import ConstFact
 from translator.layout.model import Layout
-from translator.rewrite import calls
+from translator.rewrite import call_text, callees
 from translator.rewrite.descriptors import Synthesized
 from translator.rewrite.splice import operand
 from translator.rewrite.unit import refuse
@@ -45,8 +45,8 @@ def inline_asm(rw: "FunctionRewriter", node: ast.Call, callee, given, want) -> s
             )
         return rewritten
     if shared is None:
-        return calls.generic(rw, node, {})
-    return calls.generic(rw, node, {arguments: rw.splice(arguments, operands)})
+        return call_text.generic(rw, node, {})
+    return call_text.generic(rw, node, {arguments: rw.splice(arguments, operands)})
 
 
 def assembly(rw: "FunctionRewriter", given: dict[str, ast.expr]) -> str | None:
@@ -59,11 +59,11 @@ def statement(rw: "FunctionRewriter", node: ast.expr) -> str:
     """What replaces a statement without a result: a barrier, or PTX that orders dependent launches; else ""."""
     if not isinstance(node, ast.Call):
         return ""
-    callee = calls.callee_of(rw, node)
+    callee = callees.callee_of(rw, node)
     if callee is None:
         return ""
     if callee.name == "inline_asm_elementwise":
-        text = assembly(rw, calls.bind(rw, node, callee))
+        text = assembly(rw, callees.bind(rw, node, callee))
         found = ptx.instructions(text) if text is not None else []
         if found and all(x in ptx.BARRIERS for x in found):
             return "gl.barrier()"

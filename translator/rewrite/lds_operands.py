@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from translator.frontend.trace import TensorFact
 from translator.layout.model import DotOperand, Layout
 from translator.memory.operands import OperandInLds
-from translator.rewrite import calls, dots
+from translator.rewrite import callees, dots
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter
@@ -45,8 +45,8 @@ def _untransposed(rw, node: ast.expr) -> tuple[ast.expr, bool]:
         if isinstance(node, ast.Attribute) and node.attr == "T":
             inner = node.value
         elif isinstance(node, ast.Call):
-            callee = calls.callee_of(rw, node)
-            given = calls.bind(rw, node, callee) if callee is not None and callee.row is not None else {}
+            callee = callees.callee_of(rw, node)
+            given = callees.bind(rw, node, callee) if callee is not None and callee.row is not None else {}
             if given and callee.name in ("trans", "permute"):
                 inner = next(iter(given.values()))
             elif given and callee.name in ("to", "cast") and callee.owner is not None:

@@ -56,7 +56,7 @@ def split(text: str) -> Parts:
     statements = tree.body[1:] if _is_docstring(tree.body[0]) else tree.body
     found = []
     for statement in statements:
-        if not _is_layout(statement):
+        if not is_layout(statement):
             break
         found.append(statement)
     lines = text.splitlines(keepends=True)
@@ -90,7 +90,7 @@ def _is_docstring(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Expr) and isinstance(getattr(statement.value, "value", None), str)
 
 
-def _is_layout(statement: ast.stmt) -> bool:
+def is_layout(statement: ast.stmt) -> bool:
     return (
         isinstance(statement, ast.AnnAssign)
         and isinstance(statement.target, ast.Name)

@@ -10,22 +10,36 @@ Before, the loop reads as if one set of warps did everything:
         acc = wmma(a_smem.index(slot).load(a_operand), b, acc)
         a_offs += BLOCK_K
 
-After, the copies and what they need are in a function of their own, which waits until the slot is empty, and to which the
-statements that compute its tensors move too (other warps cannot be handed tensors); the rest is in another, which waits
-for `ready` before it reads a slot and arrives at `empty` after; and `acc = gl.warp_specialize([(consumer, (...)), (producer, (...))], [4])` stands for
-the loop. Statements move as text, with the comments above them.
+After, the copies and what they need are in a function of their own, which waits until the slot is empty, and to which
+the statements that compute its tensors move too (other warps cannot be handed tensors); the rest is in another, which
+waits for `ready` before it reads a slot and arrives at `empty` after; and
+
+    acc = gl.warp_specialize([(consumer, (...)), (producer, (...))], [4])
+
+stands for the loop. Statements move as text, with the comments above them.
 """
 
 from __future__ import annotations
 
 import ast
-import textwrap
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from translator.rewrite.merge import _is_layout
+from translator.rewrite.merge import is_layout
+from translator.rewrite.partition_text import Lines, call_lines, docstring, header_of, renamed_lines
+from translator.rewrite.syntax import (
+    blocks_of,
+    called,
+    free_names,
+    inside,
+    is_constexpr,
+    loads,
+    own_loads,
+    own_stores,
+    stores,
+)
 
-LINE_LENGTH = 120
 _COPIES = ("global_to_shared", "mbarrier_arrive", "async_load")
 # Calls that would not give the same value, or have an effect, if other warps made them too.
 _IMPURE = (
@@ -65,8 +79,9 @@ class PartitionFunction:
 
 @dataclass(frozen=True)
 class Split:
-    """One loop to take apart. counter: of its iterations, where its index is no such; else empty. rings: LDS buffers of each group; barriers: ready and empty of each group.
+    """One loop to take apart. counter: of its iterations, where its index is no such; else empty.
 
+    rings: LDS buffers of each group; barriers: ready and empty of each group.
     twins: what the producer's versions of shared variables are called, and the names they may have where they are alone.
     tensors: names known to be tensors.
     """
@@ -91,54 +106,36 @@ def take_apart(text: str, split: Split, name: str, suffix: str = "") -> tuple[st
     return _Splitter(text, split, f"{name}_producer{suffix}", f"{name}_consumer{suffix}").result()
 
 
-def _called(node: ast.AST) -> str:
-    if not isinstance(node, ast.Call):
-        return ""
-    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-
-
 def _is_copy(s: ast.stmt) -> bool:
-    return isinstance(s, ast.Expr) and _called(s.value) in _COPIES
-
-
-def _loads(node: ast.AST) -> set[str]:
-    names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-    for n in ast.walk(node):
-        if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name):
-            names.add(n.target.id)
-    return names
-
-
-def _stores(node: ast.AST) -> set[str]:
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    return isinstance(s, ast.Expr) and called(s.value) in _COPIES
 
 
 def _is_hint(s: ast.stmt) -> bool:
-    return isinstance(s, ast.Expr) and _called(s.value) in ("assume", "static_assert")
+    return isinstance(s, ast.Expr) and called(s.value) in ("assume", "static_assert")
 
 
 class _Splitter:
     def __init__(self, text: str, split: Split, producer: str, consumer: str):
-        self.text, self.split, self.producer_name, self.consumer_name = text, split, producer, consumer
-        self.lines = text.splitlines()
+        self.split, self.producer_name, self.consumer_name = split, producer, consumer
+        self.lines = Lines(text)
         self.tree: ast.FunctionDef = ast.parse(text).body[0]  # type: ignore[assignment]
-        self.loop = next(n for n in self.statements() if isinstance(n, ast.For) and any(map(_is_copy, _inside(n.body))))
-        self.constants = {s.target.id: s for s in self.tree.body if _is_layout(s)}
+        self.loop = next(n for n in self.statements() if isinstance(n, ast.For) and any(map(_is_copy, inside(n.body))))
+        self.constants = {s.target.id: s for s in self.tree.body if is_layout(s)}
         arguments = self.tree.args
         self.parameters = [a.arg for a in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]]
         self.constexprs = {
             a.arg
             for a in ast.walk(arguments)
-            if isinstance(a, ast.arg) and a.annotation is not None and _is_constexpr(a.annotation)
+            if isinstance(a, ast.arg) and a.annotation is not None and is_constexpr(a.annotation)
         }
         for s in self.statements():
-            if isinstance(s, ast.AnnAssign) and _is_constexpr(s.annotation) and isinstance(s.target, ast.Name):
+            if isinstance(s, ast.AnnAssign) and is_constexpr(s.annotation) and isinstance(s.target, ast.Name):
                 self.constexprs.add(s.target.id)
-        self.locals = set(self.parameters) | {n for s in self.tree.body for n in _stores(s)}
+        self.locals = set(self.parameters) | {n for s in self.tree.body for n in stores(s)}
         self.tensors = self.all_tensors()
 
     def statements(self) -> Iterator[ast.stmt]:
-        yield from _inside(self.tree.body)
+        yield from inside(self.tree.body)
 
     # Facts ----------------------------------------------------------------------------------------------------------
 
@@ -154,12 +151,12 @@ class _Splitter:
                     and value is not None
                     and self.is_tensor(value, found)
                 ):
-                    found |= _stores(s)
+                    found |= stores(s)
             if len(found) == before:
                 return found - set(self.constants)
 
     def is_tensor(self, value: ast.expr, tensors: set[str]) -> bool:
-        if _called(value) in ("make_tensor_descriptor", "update_tensor_descriptor", "allocate_shared_memory"):
+        if called(value) in ("make_tensor_descriptor", "update_tensor_descriptor", "allocate_shared_memory"):
             return False
         for node in ast.walk(value):
             if isinstance(node, ast.Attribute) and node.attr in ("dtype", "shape", "type"):
@@ -179,7 +176,7 @@ class _Splitter:
                 if s is self.loop:
                     out.append((body, i))
                     return True
-                for inner in _blocks(s):
+                for inner in blocks_of(s):
                     if visit(inner):
                         out.append((body, i))
                         return True
@@ -203,13 +200,13 @@ class _Splitter:
 
     def copying(self) -> set[ast.stmt]:
         """The statements of the body that the copies are, or need."""
-        chosen = {s for s in _inside(self.loop.body) if _is_copy(s)}
+        chosen = {s for s in inside(self.loop.body) if _is_copy(s)}
         while True:
-            needed = {n for s in chosen for n in _loads(s)} | {self.split.slot, self.split.phase}
+            needed = {n for s in chosen for n in loads(s)} | {self.split.slot, self.split.phase}
             more = {
                 s
-                for s in _inside(self.loop.body)
-                if s not in chosen and not _blocks(s) and not _is_hint(s) and _stores(s) & needed
+                for s in inside(self.loop.body)
+                if s not in chosen and not blocks_of(s) and not _is_hint(s) and stores(s) & needed
             }
             if not more:
                 return chosen
@@ -217,36 +214,35 @@ class _Splitter:
 
     def computing(self, copying: set[ast.stmt]) -> set[ast.stmt]:
         """The statements of the body that are not for the copies alone."""
-        simple = [s for s in _inside(self.loop.body) if not _blocks(s)]
+        simple = [s for s in inside(self.loop.body) if not blocks_of(s)]
         chosen = {s for s in simple if s not in copying and not _is_hint(s)}
-        tests = {n for s in _inside(self.loop.body) if _blocks(s) for n in _loads(s.test if hasattr(s, "test") else s)}
+        tests = {n for s in inside(self.loop.body) if blocks_of(s) for n in own_loads(s)}
         while True:
-            needed = {n for s in chosen for n in _loads(s)} | {self.split.slot, self.split.phase} | tests | self.after()
+            needed = {n for s in chosen for n in loads(s)} | {self.split.slot, self.split.phase} | tests | self.after()
             more = {s for s in simple if s not in chosen and not _is_copy(s) and not _is_hint(s)}
-            more = {s for s in more if _stores(s) & (needed - self.moved(copying))}
+            more = {s for s in more if stores(s) & (needed - self.moved(copying))}
             if not more:
                 return chosen
             chosen |= more
 
     def moved(self, copying: set[ast.stmt]) -> set[str]:
         """Variables of the copies alone: what moves from tile to tile, and is not read by anything else."""
-        outside = [s for s in _inside(self.loop.body) if s not in copying and not _blocks(s)]
-        moving = {n for s in copying if isinstance(s, ast.AugAssign) for n in _stores(s)}
-        return moving - {n for s in outside for n in _loads(s)}
+        outside = [s for s in inside(self.loop.body) if s not in copying and not blocks_of(s)]
+        moving = {n for s in copying if isinstance(s, ast.AugAssign) for n in stores(s)}
+        return moving - {n for s in outside for n in loads(s)}
 
     def after(self) -> set[str]:
         """Names that are read after the loop."""
-        last = self.loop.end_lineno
-        names = {n for s in self.statements() if s.lineno > last and not _blocks(s) for n in _loads(s)}
-        for s in self.statements():
-            if s.lineno > last and _blocks(s):
-                names |= {n for e in ast.iter_child_nodes(s) if isinstance(e, ast.expr) for n in _loads(e)}
+        names = {n for s in self.statements() if s.lineno > self.loop.end_lineno for n in own_loads(s)}
         for outer in self.enclosing_loops():
-            names |= _loads(outer) - {n for s in self.loop.body for n in ()}
+            names |= loads(outer)
         return names
 
-    def outside(self, names: set[str]) -> list[ast.stmt]:
-        """The statements before the loop that the tensors among `names` are computed by. Raises: CannotSplit."""
+    def outside(self, names: set[str]) -> tuple[list[ast.stmt], set[ast.stmt]]:
+        """The statements on the way to the loop that are or hold one that computes tensors among `names`; and all of these.
+
+        Raises: CannotSplit.
+        """
         chosen: set[ast.stmt] = set()
         path = self.before()
         todo = names & self.tensors
@@ -257,40 +253,31 @@ class _Splitter:
             if name in self.parameters:
                 raise CannotSplit(f"the tensor `{name}`, which an address needs, is an argument")
             makers = [
-                s for s in self.statements() if name in _stores(s) and s.lineno < self.loop.lineno and not _blocks(s)
+                s for s in self.statements() if name in stores(s) and s.lineno < self.loop.lineno and not blocks_of(s)
             ]
             for s in makers:
-                holder = next((p for p in path if s is p or s in set(_inside([p]))), None)
+                holder = next((p for p in path if s is p or s in set(inside([p]))), None)
                 if holder is None or isinstance(holder, (ast.For, ast.While)):
                     raise CannotSplit(f"`{name}`, which an address needs, is made by another loop or branch")
                 for call in ast.walk(s):
-                    if _called(call) in _IMPURE or (
+                    if called(call) in _IMPURE or (
                         isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id not in _BUILTINS
                     ):
                         raise CannotSplit(f"`{name}`, which an address needs, comes from memory or a function")
                 if s not in chosen:
                     chosen.add(s)
-                    todo |= (_loads(s) & self.tensors) - done
+                    todo |= (loads(s) & self.tensors) - done
                 self.check_unchanged(s)
             for outer in self.enclosing_loops():
-                if any(name in _stores(s) and s.lineno > self.loop.lineno for s in _inside(outer.body)):
+                if any(name in stores(s) and s.lineno > self.loop.lineno for s in inside(outer.body)):
                     raise CannotSplit(f"`{name}`, which an address needs, is carried by the loop around")
-        return [s for s in path if s in chosen or any(x in chosen for x in _inside([s]))], chosen
+        return [s for s in path if s in chosen or any(x in chosen for x in inside([s]))], chosen
 
     def check_unchanged(self, s: ast.stmt) -> None:
         """Scalars that `s` uses are handed over as they are at the loop: they must not have changed in between."""
-        for name in _loads(s) - self.tensors - set(self.constants):
+        for name in loads(s) - self.tensors - set(self.constants):
             for other in self.statements():
-                if (
-                    _blocks(other)
-                    and not isinstance(other, ast.For)
-                    or name
-                    not in (
-                        {n.id for n in ast.walk(other.target) if isinstance(n, ast.Name)}
-                        if isinstance(other, ast.For)
-                        else _stores(other)
-                    )
-                ):
+                if name not in own_stores(other):
                     continue
                 between = s.lineno < other.lineno < self.loop.lineno
                 carried = any(
@@ -300,75 +287,26 @@ class _Splitter:
                 if between or (carried and other.lineno > s.lineno):
                     raise CannotSplit(f"`{name}`, which an address needs, changes before the loop")
 
-    # Text -----------------------------------------------------------------------------------------------------------
-
-    def rendered(
-        self,
-        statements: list[ast.stmt],
-        chosen: set[ast.stmt],
-        indent: str,
-        extra: dict[ast.stmt, tuple[list[str], list[str]]],
-    ) -> list[str]:
-        """The chosen ones among `statements`, with their comments; extra: lines before and after a statement."""
-        out: list[str] = []
-        for s in statements:
-            blocks = _blocks(s)
-            if not blocks:
-                if s not in chosen:
-                    continue
-                first, last = extra.get(s, ([], []))
-                out += [*(indent + x for x in first), *self.of(s, indent), *(indent + x for x in last)]
-                continue
-            bodies = [self.rendered(b, chosen, indent + "    ", extra) for b in blocks]
-            if not any(bodies):
-                continue
-            first, last = extra.get(s, ([], []))
-            head = self.header(s, indent)
-            out += [*(indent + x for x in first), *head, *(bodies[0] or [indent + "    pass"])]
-            if len(bodies) > 1 and bodies[1]:
-                out += [indent + "else:", *bodies[1]]
-            out += [indent + x for x in last]
-        return out
-
-    def of(self, s: ast.stmt, indent: str) -> list[str]:
-        """The lines of a statement, with the comments above it, at another indentation."""
-        own = " " * s.col_offset
-        lines = self.lines[self.first_line(s) - 1 : s.end_lineno]
-        return [indent + line.removeprefix(own) if line.strip() else "" for line in lines]
-
-    def header(self, s: ast.stmt, indent: str) -> list[str]:
-        own = " " * s.col_offset
-        lines = self.lines[self.first_line(s) - 1 : _blocks(s)[0][0].lineno - 1]
-        while lines and lines[-1].lstrip().startswith("#"):
-            lines.pop()
-        return [indent + line.removeprefix(own) if line.strip() else "" for line in lines]
-
-    def first_line(self, s: ast.stmt) -> int:
-        line = s.lineno
-        while self.lines[line - 2].lstrip().startswith("#"):
-            line -= 1
-        return line
-
     # Functions ------------------------------------------------------------------------------------------------------
 
     def result(self) -> tuple[str, list[tuple[str, str]]]:
         every = [s for s in self.statements()]
-        if any(a.end_lineno == b.lineno for a, b in zip(every, every[1:]) if not _blocks(a)):
+        if any(a.end_lineno == b.lineno for a, b in zip(every, every[1:]) if not blocks_of(a)):
             raise CannotSplit("several of its statements share a line")
         copying = self.copying()
         computing = self.computing(copying)
         body = self.loop.body
-        iterator = {n for n in _loads(self.loop.iter)}
-        needed = {n for s in copying for n in _loads(s)} | iterator
-        made = {n for s in copying for n in _stores(s)}
+        iterator = {n for n in loads(self.loop.iter)}
+        needed = {n for s in copying for n in loads(s)} | iterator
+        made = {n for s in copying for n in stores(s)}
         path, chosen = self.outside(needed | made)
         copying |= {
-            s for s in _inside(body) if _is_hint(s) and _loads(s) & self.locals <= needed | made | {self.split.index}
+            s for s in inside(body) if _is_hint(s) and loads(s) & self.locals <= needed | made | {self.split.index}
         }
-        computing |= {s for s in _inside(body) if _is_hint(s)}
+        computing |= {s for s in inside(body) if _is_hint(s)}
 
         results = self.results(computing)
-        consumer_body = self.rendered(body, computing, " " * 8, self.reads(computing))
+        consumer_body = self.lines.rendered(body, computing, " " * 8, self.reads(computing))
         counting = [f"    {self.split.counter} = 0"] if self.split.counter else []
         consumer_lines = [*counting, f"    {self.for_line()}", *consumer_body]
         if results:
@@ -380,11 +318,11 @@ class _Splitter:
             consumer_lines,
         )
         producer_lines = [
-            *self.rendered(path, chosen, " " * 4, {}),
+            *self.lines.rendered(path, chosen, " " * 4, {}),
             *([""] if path else []),
             *counting,
             f"    {self.for_line()}",
-            *self.rendered(body, copying, " " * 8, self.waits()),
+            *self.lines.rendered(body, copying, " " * 8, self.waits()),
         ]
         producer, producer_args = self.function(
             self.producer_name,
@@ -398,8 +336,8 @@ class _Splitter:
         call = [
             "gl.warp_specialize(",
             "    [",
-            *_call_lines(self.consumer_name, consumer_args),
-            *_call_lines(self.producer_name, producer_args),
+            *call_lines(self.consumer_name, consumer_args),
+            *call_lines(self.producer_name, producer_args),
             "    ],",
             f"    [{self.split.producer_warps}],",
             ")",
@@ -410,15 +348,15 @@ class _Splitter:
         return text, [(self.producer_name, producer), (self.consumer_name, consumer)]
 
     def for_line(self) -> str:
-        lines = self.lines[self.loop.lineno - 1 : self.loop.iter.end_lineno]
+        lines = self.lines.lines[self.loop.lineno - 1 : self.loop.iter.end_lineno]
         return "\n".join([lines[0].strip(), *lines[1:]])
 
     def results(self, computing: set[ast.stmt]) -> list[str]:
         """What the consumer computes that is used after the loop, in the order of the first assignments."""
-        there = {n for s in self.statements() if s.lineno < self.loop.lineno for n in _stores(s)} | set(self.parameters)
+        there = {n for s in self.statements() if s.lineno < self.loop.lineno for n in stores(s)} | set(self.parameters)
         used = self.after()
-        assigned = {n for s in computing for n in _stores(s)}
-        order = dict.fromkeys([*self.parameters, *(n for s in self.statements() for n in _ordered_stores(s))])
+        assigned = {n for s in computing for n in stores(s)}
+        order = dict.fromkeys([*self.parameters, *(n for s in self.statements() for n in own_stores(s))])
         return [n for n in order if n in assigned and n in there and n in used]
 
     def reads(self, computing: set[ast.stmt]) -> dict[ast.stmt, tuple[list[str], list[str]]]:
@@ -429,13 +367,13 @@ class _Splitter:
             views = set(rings)
             touching = []
             for s in self.loop.body:
-                inner = [x for x in _inside([s]) if x in computing]
-                reading = [x for x in inner if _loads(x) & views]
+                inner = [x for x in inside([s]) if x in computing]
+                reading = [x for x in inner if loads(x) & views]
                 if reading:
                     touching.append(s)
                 for x in reading:  # a name for the tile as it lies in LDS
-                    if isinstance(x, ast.Assign) and _called(x.value) in ("index", "permute", "reshape", "slice"):
-                        views |= _stores(x)
+                    if isinstance(x, ast.Assign) and called(x.value) in ("index", "permute", "reshape", "slice"):
+                        views |= stores(x)
             assert touching, f"bug in gluonize: nothing reads {rings}"
             extra.setdefault(touching[0], ([], []))[0].append(f"{module}.wait({ready}.index({slot}), {phase})")
             extra.setdefault(touching[-1], ([], []))[1].append(f"{module}.arrive({empty}.index({slot}))")
@@ -446,7 +384,7 @@ class _Splitter:
         module, slot, phase = self.split.barrier_module, self.split.slot, self.split.phase
         extra = {}
         for rings, (_, empty) in zip(self.split.rings, self.split.barriers):
-            first = next(s for s in _inside(self.loop.body) if _is_copy(s) and _loads(s) & set(rings))
+            first = next(s for s in inside(self.loop.body) if _is_copy(s) and loads(s) & set(rings))
             extra[first] = ([f"{module}.wait({empty}.index({slot}), {phase} ^ 1)"], [])
         return extra
 
@@ -455,25 +393,22 @@ class _Splitter:
         body = ast.parse("def f():\n" + "\n".join(lines)).body[0].body  # type: ignore[attr-defined]
         renamed = {}
         if alone:
-            bound = {n for s in body for n in _stores(s) | _loads(s)}
+            bound = {n for s in body for n in stores(s) | loads(s)}
             for twin, own in self.split.twins:
                 for n in sorted(bound):
                     if (n == twin or n.startswith(twin + "_")) and (new := own + n.removeprefix(twin)) not in bound:
                         renamed[n] = new
-            lines = _renamed(lines, renamed)
+            lines = renamed_lines(lines, renamed)
             body = ast.parse("def f():\n" + "\n".join(lines)).body[0].body  # type: ignore[attr-defined]
-        free = _free(body)
-        constants = [c for c in self.constants if c in self.closure(free)]
-        order = [*self.parameters, *dict.fromkeys(n for s in self.statements() for n in _ordered_stores(s))]
+        free = free_names(body)
+        needed = self.closure(free)
+        constants = [c for c in self.constants if c in needed]
+        order = [*self.parameters, *dict.fromkeys(n for s in self.statements() for n in own_stores(s))]
         arguments = [n for n in dict.fromkeys(order) if n in free and n not in self.constants]
         spelled = [f"{n}: gl.constexpr" if n in self.constexprs else n for n in arguments]
-        head = f"def {name}({', '.join(spelled)}):"
-        if len(head) > LINE_LENGTH:
-            filled = textwrap.wrap(", ".join(spelled) + ",", LINE_LENGTH - 4, break_long_words=False)
-            head = "\n".join([f"def {name}(", *(f"    {line}" for line in _unbroken(filled)), "):"])
-        out = [head, *textwrap.wrap(f'"""{doc}"""', LINE_LENGTH - 4, initial_indent="    ", subsequent_indent="    ")]
+        out = [header_of(name, spelled), *docstring(doc)]
         for constant in constants:
-            out += self.of(self.constants[constant], "    ")
+            out += self.lines.of(self.constants[constant], "    ")
         out += ["", *lines] if constants else lines
         return "\n".join(out) + "\n", arguments
 
@@ -481,167 +416,35 @@ class _Splitter:
         """Layout constants among `names`, with those they are made of."""
         found = names & set(self.constants)
         while True:
-            more = {n for c in found for n in _loads(self.constants[c].value)} & set(self.constants) - found
+            more = {n for c in found for n in loads(self.constants[c].value)} & set(self.constants) - found
             if not more:
                 return found
             found |= more
 
     def without(self, call: list[str], moved: set[ast.stmt]) -> str:
         """The function with `call` for the loop, and without what only the producer needs."""
-        indent = " " * self.loop.col_offset
+        given = set(re.findall(r"\w+", " ".join(call)))
         gone: set[ast.stmt] = set()
-        loads = {n for line in call for n in _words(line)}
         while True:
-            used = set(loads)
-            for s in self.statements():
-                if s is self.loop or s in gone or s.lineno > self.loop.lineno and s.end_lineno <= self.loop.end_lineno:
-                    continue
-                used |= (
-                    _loads(s)
-                    if not _blocks(s)
-                    else {n for e in ast.iter_child_nodes(s) if isinstance(e, ast.expr) for n in _loads(e)}
-                )
-            dead = {s for s in moved - gone if not _stores(s) & used}
+            used = given | self.used_outside(gone)
+            dead = {s for s in moved - gone if not stores(s) & used}
             # A variable that only moves itself is not used.
-            for name in {n for s in moved - gone for n in _stores(s)}:
-                makers = {s for s in moved - gone if name in _stores(s)}
-                others = set(loads)
-                for s in self.statements():
-                    if (
-                        s is self.loop
-                        or s in gone
-                        or s in makers
-                        or self.loop.lineno < s.lineno <= self.loop.end_lineno
-                    ):
-                        continue
-                    others |= (
-                        _loads(s)
-                        if not _blocks(s)
-                        else {n for e in ast.iter_child_nodes(s) if isinstance(e, ast.expr) for n in _loads(e)}
-                    )
-                if name not in others:
+            for name in {n for s in moved - gone for n in stores(s)}:
+                makers = {s for s in moved - gone if name in stores(s)}
+                if name not in given | self.used_outside(gone | makers):
                     dead |= makers
             if not dead:
                 break
             gone |= dead
-        constants = {
-            s for name, s in self.constants.items() if name not in used and not self.needed_constant(name, used)
+        constants = self.closure(used)
+        gone |= {s for name, s in self.constants.items() if name not in constants}
+        return self.lines.without(gone, self.loop, call)
+
+    def used_outside(self, gone: set[ast.stmt]) -> set[str]:
+        """Names that are read outside the loop, by statements that are not in `gone`."""
+        return {
+            n
+            for s in self.statements()
+            if s not in gone and not self.loop.lineno <= s.lineno <= self.loop.end_lineno
+            for n in own_loads(s)
         }
-        cut: dict[int, int] = {}
-        for s in gone | constants:
-            cut[self.first_line(s)] = s.end_lineno
-        out, line = [], 1
-        while line <= len(self.lines):
-            if line in cut:
-                line = cut[line] + 1
-                continue
-            if line == self.loop.lineno:
-                out += [indent + x for x in call]
-                line = self.loop.end_lineno + 1
-                continue
-            out.append(self.lines[line - 1])
-            line += 1
-        return _collapsed(out) + "\n"
-
-    def needed_constant(self, name: str, used: set[str]) -> bool:
-        return name in self.closure(used)
-
-
-def _is_constexpr(annotation: ast.expr) -> bool:
-    return ast.unparse(annotation) in ("gl.constexpr", "tl.constexpr")
-
-
-def _blocks(s: ast.stmt) -> list[list[ast.stmt]]:
-    return [b for b in (getattr(s, "body", None), getattr(s, "orelse", None)) if b]
-
-
-def _inside(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    for s in body:
-        yield s
-        for inner in _blocks(s):
-            yield from _inside(inner)
-
-
-def _ordered_stores(s: ast.stmt) -> list[str]:
-    if _blocks(s) and not isinstance(s, ast.For):
-        return []
-    node = s.target if isinstance(s, ast.For) else s
-    return [n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
-
-
-def _free(body: list[ast.stmt]) -> set[str]:
-    """Names that are read before they are certainly assigned."""
-    free: set[str] = set()
-
-    def visit(statements: list[ast.stmt], known: set[str]) -> set[str]:
-        for s in statements:
-            if isinstance(s, (ast.For, ast.While)):
-                free.update(_loads(s.iter if isinstance(s, ast.For) else s.test) - known)
-                visit(s.body, known | (_stores(s.target) if isinstance(s, ast.For) else set()))
-            elif isinstance(s, ast.If):
-                free.update(_loads(s.test) - known)
-                ends = [visit(b, set(known)) for b in (s.body, s.orelse)]
-                known |= ends[0] & ends[1]
-            else:
-                free.update(_loads(s) - known)
-                known |= _stores(s)
-        return known
-
-    visit(body, set())
-    return free
-
-
-def _renamed(lines: list[str], names: dict[str, str]) -> list[str]:
-    from translator.rewrite.family import rename
-
-    text = rename("def f():\n" + "\n".join(lines), names) if names else ""
-    if not names:
-        return lines
-    stored = ast.parse(text)
-    edits = [n for n in ast.walk(stored) if isinstance(n, ast.Name) and n.id in names]
-    assert not edits, f"bug in gluonize: {edits[0].id} was not renamed"
-    return text.splitlines()[1:]
-
-
-def _words(line: str) -> set[str]:
-    word, out = "", set()
-    for c in line + " ":
-        if c.isalnum() or c == "_":
-            word += c
-        else:
-            out.add(word)
-            word = ""
-    return out
-
-
-def _call_lines(name: str, arguments: list[str]) -> list[str]:
-    inner = ", ".join(arguments) + ("," if len(arguments) == 1 else "")
-    line = f"        ({name}, ({inner})),"
-    if len(line) <= LINE_LENGTH - 8:
-        return [line]
-    inner = [f"            ({inner}),"]
-    if len(inner[0]) > LINE_LENGTH - 8:
-        filled = textwrap.wrap(", ".join(arguments) + ",", LINE_LENGTH - 28, break_long_words=False)
-        inner = ["            (", *(f"                {x}" for x in filled), "            ),"]
-    return ["        (", f"            {name},", *inner, "        ),"]
-
-
-def _unbroken(lines: list[str]) -> list[str]:
-    """Lines of parameters in which no annotation is cut from its name."""
-    out: list[str] = []
-    for line in lines:
-        if out and out[-1].rstrip().endswith(":"):
-            start, _, name = out[-1].rpartition(", ")
-            out[-1] = start + ","
-            line = f"{name} {line}"
-        out.append(line)
-    return out
-
-
-def _collapsed(lines: list[str]) -> str:
-    """The lines with no more than one blank one in a row."""
-    out: list[str] = []
-    for line in lines:
-        if line.strip() or not out or out[-1].strip():
-            out.append(line)
-    return "\n".join(out)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.layout.model import DotOperand, Layout, Mfma
-from translator.rewrite import calls, dots
+from translator.rewrite import callees, dots
 from translator.rewrite.descriptors import Synthesized
 from translator.rewrite.splice import operand
 from translator.rewrite.unit import refuse
@@ -49,7 +49,7 @@ def _constant(rw, node: ast.expr) -> str:
 
 def _accumulator(rw, node, given, result: Layout) -> str:
     acc = given.get("acc")
-    if acc is not None and not calls._is_none(rw, acc):
+    if acc is not None and not callees.is_none(rw, acc):
         text = rw.emit(acc, result)
         return text if rw.fact(acc).dtype == "fp32" else f"{operand(text)}.to(gl.float32)"
     return f"gl.zeros({list(rw.tensor(node).shape)}, gl.float32, layout={rw.names.spell(result)})"
@@ -70,7 +70,7 @@ def _native(rw, node, given, op, formats) -> tuple[str, Layout]:
     for side, fmt in zip(("lhs", "rhs"), formats):
         arguments.append(rw.emit(given[side], layouts[side]))
         scale = given.get(f"{side}_scale")
-        if scale is None or calls._is_none(rw, scale):
+        if scale is None or callees.is_none(rw, scale):
             arguments.append("None")
         else:
             arguments.append(rw.emit(scale, layouts.get(f"{side}_scale")))
@@ -112,7 +112,7 @@ def _operand(rw, given, side: str, fmt: str, ty, axis: int) -> str:
     if not packed and fact.dtype in ("uint8", "int8"):  # 8-bit floats carried as bytes
         float8 = {"e4m3": "float8e4nv", "e5m2": "float8e5"}[fmt]
         value = f"{value}.to(gl.{float8}, bitcast=True)"
-    if scale is None or calls._is_none(rw, scale):
+    if scale is None or callees.is_none(rw, scale):
         text = f"gl.fp4_to_fp({value}, {dtype}, {axis})" if packed else f"{value}.to({dtype})"
         return rw.convert(text, ty.layout)
     scales = rw.tensor(scale)

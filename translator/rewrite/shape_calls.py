@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from translator.frontend.trace import ConstFact, TensorFact, TupleFact
 from translator.layout.model import Blocked, Layout, Linear, Slice
 from translator.layout.shapes import NoLayout, infer
-from translator.rewrite import calls, dots, tuples
+from translator.rewrite import call_text, dots, tuples
 from translator.rewrite.splice import operand
 from translator.rewrite.unit import refuse
 
@@ -93,7 +93,7 @@ def emit_reduce(rw: "FunctionRewriter", node: ast.Call, callee, given, want: Any
     items = operands_of(given)
     fact = operand_fact(rw, items[0])
     if fact is None:
-        return calls.generic(rw, node, {})
+        return call_text.generic(rw, node, {})
     axis = axis_of(rw, given, fact.rank)
     parent = reduce_operand_layout(rw, node, items[0], axis)
     children = {item: _in_layout(rw, item, fact, parent) for item in items}
@@ -108,7 +108,7 @@ def emit_reduce(rw: "FunctionRewriter", node: ast.Call, callee, given, want: Any
     if indices:
         text = _reduce_with_indices(rw, node, callee, given, children[items[0]], fact, axis, parent, keeps)
     else:
-        text = calls._with_function(rw, node, callee, children)
+        text = call_text.with_function(rw, node, callee, children)
         if keeps and fact.rank == 1 and not isinstance(result, TupleFact):
             return _kept_scalar(rw, text, result, want or parent)
     if not isinstance(result, TupleFact):
@@ -193,10 +193,10 @@ def emit_scan(rw: "FunctionRewriter", node: ast.Call, callee, given, want: Any) 
     items = operands_of(given)
     fact = operand_fact(rw, items[0])
     if fact is None:
-        return calls.generic(rw, node, {})
+        return call_text.generic(rw, node, {})
     own = scan_layout(rw, node, items[0])
     children = {item: _in_layout(rw, item, fact, own) for item in items}
-    text = calls._with_function(rw, node, callee, children)
+    text = call_text.with_function(rw, node, callee, children)
     if isinstance(want, tuple):
         return tuples.in_layouts(rw, text, own, want)
     return text if want is None or want == own else rw.convert(text, want)
@@ -255,12 +255,12 @@ def emit_shape(rw: "FunctionRewriter", node: ast.Call, callee, given, want: Any)
         return _scalar_shape(rw, node, callee, given, want)
     source = rw.tensor(data)
     if name == "split":
-        text = calls._with_function(rw, node, callee, {data: rw.emit(data, split_operand(rw, node, data))})
+        text = call_text.with_function(rw, node, callee, {data: rw.emit(data, split_operand(rw, node, data))})
         return tuples.in_layouts(rw, text, split_home(rw, node, data), want)
     if fact is None:
         if isinstance(rw.fact(node), TupleFact):  # broadcast(a, b)
             return _elementwise_pair(rw, node, callee, given, want)
-        return calls.generic(rw, node, {})
+        return call_text.generic(rw, node, {})
     want = want or rw.home(node)
     if name in ("expand_dims", "unsqueeze"):
         axes = _axes(rw, given, fact.rank)
@@ -272,7 +272,7 @@ def emit_shape(rw: "FunctionRewriter", node: ast.Call, callee, given, want: Any)
     if name == "squeeze":
         (axis,) = _axes(rw, given, source.rank)
         parent = rw.home(data)
-        text = calls.generic(rw, node, {data: rw.emit(data, parent)})
+        text = call_text.generic(rw, node, {data: rw.emit(data, parent)})
         return _fit(rw, text, _infer(rw, node, "reshape", source.shape, parent, fact.shape), want)
     if name == "broadcast_to":
         layout = want
@@ -382,7 +382,7 @@ def _broadcast_text(rw, node, callee, given, data, text: str) -> str:
 def _scalar_shape(rw, node, callee, given, want) -> str:
     fact = rw.tensor(node)
     if fact is None or callee.name not in ("broadcast_to", "expand_dims"):
-        return calls.generic(rw, node, {})
+        return call_text.generic(rw, node, {})
     first, *rest = given.values()
     want = want or rw.home(node)
     scalar = rw.emit(first)
@@ -399,7 +399,7 @@ def _elementwise_pair(rw, node, callee, given, want):
     shared = max(facts, key=lambda f: f.rank)
     layout = want[0] if isinstance(want, tuple) and want[0] is not None else None
     layout = layout or rw.home(next(a for a in given.values() if rw.tensor(a) is shared))
-    return calls._with_function(rw, node, callee, {a: rw.operand_in(a, shared, layout) for a in given.values()})
+    return call_text.with_function(rw, node, callee, {a: rw.operand_in(a, shared, layout) for a in given.values()})
 
 
 def split_operand(rw, node, data: ast.expr) -> Layout:

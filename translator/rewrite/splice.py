@@ -32,6 +32,10 @@ class SourceText:
         """The end of the last line of `node`, before its newline."""
         return self.starts[node.end_lineno - 1] + len(self.lines[node.end_lineno - 1].rstrip("\n"))
 
+    def first_line(self, node: ast.AST, above: int = 0) -> int:
+        """The line of `node`, or of the comments right above it that are below line `above`."""
+        return first_line(self.lines, node.lineno, above)
+
     def of(self, node: ast.AST) -> str:
         start, end = self.span(node)
         return self.text[start:end]
@@ -46,6 +50,13 @@ class SourceText:
         start, end = self.span(node)
         spans = [(*self.span(child), new) for child, new in edits]
         return replace_spans(self.text, start, end, spans)
+
+
+def first_line(lines: list[str], line: int, above: int = 0) -> int:
+    """`line`, or the first of the comments right above it that are below line `above`."""
+    while line - 1 > above and lines[line - 2].lstrip().startswith("#"):
+        line -= 1
+    return line
 
 
 def replace_spans(text: str, start: int, end: int, spans: Iterable[tuple[int, int, str]]) -> str:

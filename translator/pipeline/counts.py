@@ -1,0 +1,70 @@
+"""The numbers of a pipelined loop as the translation spells them: tiles, distances, indices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from translator.pipeline.loop import PipelinedLoop
+from translator.rewrite.splice import operand
+
+if TYPE_CHECKING:
+    from translator.rewrite.function import FunctionRewriter
+
+
+def tile_number(rw: "FunctionRewriter", loop: PipelinedLoop) -> str:
+    """The number of the iteration, not negative."""
+    if loop.counter:
+        return loop.counter
+    if loop.written_out:
+        return loop.tile
+    step = loop.plan.step
+    return loop.plan.index if step is None else f"{loop.plan.index} // {operand(rw.emit(step))}"
+
+
+def distance(rw: "FunctionRewriter", loop: PipelinedLoop) -> str:
+    """What the index of the tile ahead is greater by."""
+    if loop.plan.step is None:
+        return loop.tiles_ahead
+    return f"{operand(loop.tiles_ahead)} * {operand(rw.emit(loop.plan.step))}"
+
+
+def tiles(rw: "FunctionRewriter", loop: PipelinedLoop) -> str:
+    """The number of iterations, of a loop that runs at all."""
+    high, low = rw.emit(loop.plan.high), loop.plan.low
+    span = high if low is None else f"{operand(high)} - {operand(rw.emit(low))}"
+    return span if loop.plan.step is None else f"gl.cdiv({span}, {rw.emit(loop.plan.step)})"
+
+
+def trips(rw: "FunctionRewriter", loop: PipelinedLoop) -> str:
+    """How often a loop runs."""
+    return f"gl.maximum({tiles(rw, loop)}, 0)"
+
+
+def fetched_before(rw: "FunctionRewriter", loop: PipelinedLoop) -> str:
+    """How many tiles the prologue fetches."""
+    return f"min({loop.tiles_ahead}, {tiles(rw, loop)})" if loop.written_out else loop.tiles_ahead
+
+
+def where_fetched(rw: "FunctionRewriter", loop: PipelinedLoop, lines: list[str]) -> list[str]:
+    """`lines`, of a loop that is written out only for the tiles that are not fetched before it."""
+    if not loop.written_out or not lines:
+        return lines
+    return [f"if {loop.tile} + {loop.tiles_ahead} < {tiles(rw, loop)}:", *("    " + line for line in lines)]
+
+
+def prologue_index(rw: "FunctionRewriter", loop: PipelinedLoop) -> str:
+    """The loop index of a tile that the prologue fetches."""
+    plan = loop.plan
+    text = loop.tile if plan.step is None else f"{loop.tile} * {operand(rw.emit(plan.step))}"
+    return text if plan.low is None else f"{operand(rw.emit(plan.low))} + {text}"
+
+
+def condition(rw: "FunctionRewriter", loop: PipelinedLoop, index: str) -> str:
+    """That the tile at `index` is not past the end."""
+    return f"{index} < {operand(rw.emit(loop.plan.high))}"
+
+
+def index_value(rw: "FunctionRewriter", loop: PipelinedLoop, index: str) -> str:
+    """A compile-time number as a value of the loop index's type."""
+    typed = f"gl.to_tensor({index})"
+    return typed if loop.plan.index_dtype == "int32" else f"{typed}.to(gl.{loop.plan.index_dtype})"

@@ -1,0 +1,111 @@
+"""The producer's side of a pipelined loop: LDS rings, what fills their slots, and the statements that addresses need."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from translator.pipeline.loop import PipelinedLoop, Ring, async_module
+from translator.rewrite import callees, descriptors, dots, pointers
+from translator.rewrite.splice import operand, replace_spans
+
+if TYPE_CHECKING:
+    from translator.rewrite.function import FunctionRewriter
+
+
+def allocate(rw: "FunctionRewriter", loop: PipelinedLoop, ring: Ring) -> str:
+    staged = ring.load.staged
+    rw.names.suggest(staged.shared, f"{ring.load.name}_shared", 1, ring.load.line)
+    shape = ", ".join([loop.buffers, *map(str, staged.shape)])
+    dtype = f"gl.{dots.DTYPE.get(rw.tensor(ring.load.call).dtype, rw.tensor(ring.load.call).dtype)}"
+    pointer = callees.bind(rw, ring.fetch, callees.callee_of(rw, ring.fetch)).get("pointer")
+    if pointer is not None and not rw.path and (access := pointers.access_of(rw, pointer, staged.source)) is not None:
+        # Element types that differ between launches then make no difference to the text.
+        dtype = f"{access.root}.dtype.element_ty"
+    return f"{ring.smem} = gl.allocate_shared_memory({dtype}, [{shape}], {rw.names.spell(staged.shared)})"
+
+
+def fetch(rw: "FunctionRewriter", loop: PipelinedLoop, ring: Ring, slot: str, condition: str) -> str:
+    """The statement that fetches one tile: to LDS slot `slot`, or to registers; `condition`: it is not past the end."""
+    node, staged, fact = ring.fetch, ring.load.staged, rw.tensor(ring.load.call)
+    if ring.load.tile is not None:
+        return ring.load.tile.copy(rw, loop, ring, slot, "" if ring.load.covered else condition)
+    given = callees.bind(rw, node, callees.callee_of(rw, node))
+    rw.names.suggest(staged.source, f"{ring.load.name}_load", 1, ring.load.line)
+    owner = callees.callee_of(rw, node).owner
+    if owner is not None:  # a tensor descriptor
+        if not loop.copies:
+            return f"{ring.next} = {descriptors.tile_fetch(rw, owner, given['offsets'], staged.source)}"
+        name = "global_to_shared" if rw.unit.target.family == "cdna5" else "buffer_load_to_shared"
+        target = f"{ring.smem}.index({slot})"
+        return descriptors.tile_fetch(rw, owner, given["offsets"], staged.source, target, f"{async_module(rw)}.{name}")
+    pointer = given["pointer"]
+    access = pointers.access_of(rw, pointer, staged.source) if callees.is_plain_access(rw, node, given) else None
+    arguments: list[str] = []
+    use_buffer = access is not None and staged.copy != "global"
+    if use_buffer:
+        rw.record.buffer_pointers.add(access.root)
+        arguments += [access.base, access.offsets]
+    elif access is not None:
+        arguments.append(f"{access.base} + {operand(access.offsets)}")
+    else:
+        arguments.append(rw.emit(pointer, staged.source))
+    mask, other = given.get("mask"), given.get("other")
+    masked = mask is not None and not callees.is_none(rw, mask)
+    mask_text = rw.operand_in(mask, fact, staged.source) if masked else ""
+    if not ring.load.covered and condition:
+        mask_text = f"{_grouped(mask_text)} & ({condition})" if masked else condition
+    if mask_text:
+        arguments.append(f"mask={mask_text}")
+    if masked and other is not None and not callees.is_none(rw, other):
+        # Lanes that a buffer access masks off read as zero; other accesses leave what was there.
+        if not callees.is_zero(rw, other):
+            arguments.append(f"other={rw.operand_in(other, fact, staged.source)}")
+        elif not use_buffer:
+            arguments.append(f"other={rw.emit(other)}")
+    modifier = given.get("cache_modifier")
+    if modifier is not None and not callees.is_empty(rw, modifier):
+        arguments.append(f"{'cache' if use_buffer and not loop.copies else 'cache_modifier'}={rw.emit(modifier)}")
+    if loop.copies:
+        name = "buffer_load_to_shared" if use_buffer else "global_load_to_shared"
+        if rw.unit.target.family == "cdna5":
+            name = "global_to_shared"
+        return f"{async_module(rw)}.{name}({ring.smem}.index({slot}), {', '.join(arguments)})"
+    function = f"{rw.record.amd(rw.unit.buffer_module)}.buffer_load" if use_buffer else "gl.load"
+    text = f"{function}({', '.join(arguments)})"
+    return f"{ring.next} = {text}"
+
+
+def _grouped(text: str) -> str:
+    node = ast.parse(text, mode="eval").body
+    bare = isinstance(node, (ast.Name, ast.Call, ast.Subscript, ast.Attribute)) or (
+        isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd)
+    )
+    return text if bare else operand(text)
+
+
+def store(rw: "FunctionRewriter", ring: Ring, slot: str) -> str:
+    staged, value = ring.load.staged, ring.next
+    if staged.stored != staged.source:
+        rw.names.suggest(staged.stored, f"{ring.load.name}_transposed", 1, ring.load.line)
+        value = rw.convert(value, staged.stored)
+    return f"{ring.smem}.index({slot}).store({value})"
+
+
+def closes_group(loop: PipelinedLoop, fetched: list[Ring]) -> bool:
+    """Whether the last copy of a tile's commit group is the last of `fetched` that belongs to one."""
+    grouped = [ring for ring in loop.rings if ring.load.tile is None]
+    return loop.copies and bool(grouped) and grouped[-1] in fetched
+
+
+def render(rw: "FunctionRewriter", s: ast.stmt) -> str:
+    """The text of a statement of the producer."""
+    saved, rw.edits = rw.edits, []
+    rw.plain_statement(s)
+    start, end = rw.source.span(s)
+    target = s.targets[0] if isinstance(s, ast.Assign) else s.target
+    if not any(a <= start for a, _, _ in rw.edits):
+        rw.replace(target, target.id)
+    text = replace_spans(rw.source.text, start, end, rw.edits)
+    rw.edits = saved
+    return text

@@ -1,0 +1,136 @@
+"""What stands before a pipelined loop: LDS rings and barriers, and the first tiles."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from translator.frontend.trace import TensorFact
+from translator.pipeline import counts, producer, slices
+from translator.pipeline.loop import PipelinedLoop, Ring, async_module, barrier_module
+from translator.pipeline.prepare import fresh
+from translator.pipeline.waits import wait_lines
+
+if TYPE_CHECKING:
+    from translator.rewrite.function import FunctionRewriter
+
+
+def shared_state(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
+    """What the partitions of a loop share: rings, and two barriers for each slot."""
+    schedule, module = loop.plan.schedule, barrier_module(rw)
+    lines: list[str] = []
+    for ring in loop.rings:
+        lines += (
+            [producer.allocate(rw, loop, ring)] if ring.load.tile is None else ring.load.tile.before(rw, loop, ring)
+        )
+    lines += ["", "# A slot is ready when all copies into it have landed, and empty when every lane has read it."]
+    for pair in loop.barriers:
+        lines += [
+            f"{name} = gl.allocate_shared_memory(gl.int64, [{loop.buffers}, 1], {module}.MBarrierLayout())"
+            for name in pair
+        ]
+    lines.append(f"for {loop.tile} in gl.static_range({loop.buffers}):")
+    for group, (ready, empty) in enumerate(loop.barriers):
+        lines.append(f"    {module}.init({ready}.index({loop.tile}), {schedule.spelled_ready_count(group)})")
+        lines.append(f"    {module}.init({empty}.index({loop.tile}), {schedule.consumer_warps} * {schedule.lanes})")
+    return [*lines, "gl.barrier()"]
+
+
+def prologue(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
+    plan = loop.plan
+    lines = []
+    for ring in loop.rings:
+        tile = ring.load.tile
+        lines += tile.before(rw, loop, ring) if tile is not None else [producer.allocate(rw, loop, ring)]
+    tiles = counts.fetched_before(rw, loop)
+    what = "copied" if loop.copies else "loaded"
+    tail = " Tiles past the end are masked out and still counted." if loop.copies and not loop.written_out else ""
+    lines.append("")
+    lines.append(f"# Prologue: the first tiles are {what} before the loop.{tail}")
+    lines.append(f"for {loop.tile} in gl.static_range({tiles}):")
+    index = counts.prologue_index(rw, loop)
+    loop.fetch_at(index)
+    body: list[str] = []
+    if loop.index_names and not _plain_index(rw, loop):
+        text = counts.index_value(rw, loop, index)
+        index = fresh(rw, f"{plan.index}_{loop.tile}")
+        body.append(f"{index} = {text}")
+        loop.fetch_at(index)
+    condition = counts.condition(rw, loop, index)
+    fetched: list[Ring] = []
+    with _names_of_prologue(rw, loop):
+        for atom in plan.atoms:
+            if atom in loop.ahead_of:
+                body.append(producer.render(rw, loop.ahead_of[atom]).replace("\n" + rw.source.indent(atom), "\n"))
+            for ring in loop.rings:
+                if ring.load.statement is atom:
+                    body.append(producer.fetch(rw, loop, ring, loop.tile, condition))
+                    fetched.append(ring)
+                    if producer.closes_group(loop, [ring]):
+                        body.append(f"{async_module(rw)}.commit_group()")
+    if not loop.copies:
+        body += [producer.store(rw, ring, loop.tile) for ring in fetched]
+    lines += ["    " + line.replace("\n", "\n    ") for line in body]
+    if loop.stages:
+        lines += wait_lines(rw, loop)[1:]
+    if loop.sliced is not None:
+        m, n = loop.sliced.parts
+        rw.record.choose(f"`{loop.sliced.web.name}` is kept in {m} x {n} slices")
+        lines += slices.take_apart(rw, loop.sliced)
+    return [*lines, f"{loop.counter} = 0"] if loop.counter else lines
+
+
+@contextlib.contextmanager
+def _names_of_prologue(rw: "FunctionRewriter", loop: PipelinedLoop) -> Iterator[None]:
+    """Names of their own for what each tile computes anew: a name that the loop assigns too would be carried by it."""
+    webs = {web.index: web for _, web in loop.own_names}
+    names = {i: web.name for i, web in webs.items()}
+    added = {}
+    for i, web in webs.items():
+        web.name = fresh(rw, f"{names[i]}_{loop.tile}")
+    for name, web in loop.own_names:
+        name.id = web.name
+    for key, web in list(rw.webs.of_definition.items()):
+        if web.index in webs and (key[0], web.name) not in rw.webs.of_definition:
+            added[key[0], web.name] = web
+    rw.webs.of_definition.update(added)
+    yield
+    for key in added:
+        del rw.webs.of_definition[key]
+    for i, web in webs.items():
+        web.name = names[i]
+    for name, web in loop.own_names:
+        name.id = web.name
+
+
+def _plain_index(rw: "FunctionRewriter", loop: PipelinedLoop) -> bool:
+    """Whether the producer's copies take a compile-time number for the loop index."""
+    if loop.plan.index_dtype != "int32":
+        return False
+    names = set(loop.index_names)
+
+    def plain(node: ast.AST, meets: bool) -> bool:
+        """`meets`: the value of `node` is combined with a run-time value."""
+        if node in names:
+            return meets
+        if isinstance(node, (ast.BinOp, ast.Compare)):
+            sides = [node.left, node.right] if isinstance(node, ast.BinOp) else [node.left, *node.comparators]
+            run_time = [_has_run_time(rw, side, names) for side in sides]
+            return all(plain(x, meets or any(run_time[:i] + run_time[i + 1 :])) for i, x in enumerate(sides))
+        return all(plain(child, False) for child in ast.iter_child_nodes(node))
+
+    # The data mover takes numbers as they are; what is called may not.
+    tiles = [ring.fetch for ring in loop.rings if ring.load.tile is not None]
+    if any(n is not tile and isinstance(n, ast.Call) for tile in tiles for n in ast.walk(tile)):
+        return False
+    made = [*loop.ahead_of.values(), *(ring.fetch for ring in loop.rings if ring.load.tile is None)]
+    return all(plain(s.value if isinstance(s, ast.stmt) else s, False) for s in made)
+
+
+def _has_run_time(rw: "FunctionRewriter", node: ast.AST, index_names: set[ast.Name]) -> bool:
+    """Whether part of `node` is a run-time value whatever the loop index is."""
+    if isinstance(node, (ast.Name, ast.Call)) and isinstance(rw.fact(node), TensorFact):
+        return node not in index_names and not any(n in index_names for n in ast.walk(node))
+    return any(_has_run_time(rw, child, index_names) for child in ast.iter_child_nodes(node))

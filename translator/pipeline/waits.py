@@ -1,0 +1,28 @@
+"""Waits for the tiles of a pipelined loop."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from translator.pipeline import counts
+from translator.pipeline.loop import PipelinedLoop, async_module
+from translator.rewrite import tdm
+
+if TYPE_CHECKING:
+    from translator.rewrite.function import FunctionRewriter
+
+
+def wait_lines(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
+    """A comment and the waits for one tile; nothing where the compiler waits."""
+    if not loop.copies:
+        return []
+    lines = ["# This tile has landed, and every warp is done with the slot that the next copy fills."]
+    schedule, tiles = loop.plan.schedule, f"{loop.buffers} - 2"
+    if loop.written_out:
+        tiles = f"min({tiles}, {counts.tiles(rw, loop)} - 1 - {loop.tile})"
+    if schedule.grouped:
+        lines.append(f"{async_module(rw)}.wait_group({tiles})")
+    if schedule.tensor_loads:
+        count = tiles if schedule.tensor_loads == 1 else f"({tiles}) * {schedule.tensor_loads}"
+        lines.append(f"{tdm.module(rw)}.async_wait({count})")
+    return lines

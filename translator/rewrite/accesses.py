@@ -1,0 +1,156 @@
+"""Loads, stores and atomics by pointer: as buffer operations where the address is a base and 32-bit offsets."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from translator.frontend.trace import ConstFact, TensorFact
+from translator.layout.model import Layout
+from translator.rewrite import pointers
+from translator.rewrite.call_text import with_function
+from translator.rewrite.callees import Callee, is_absent, is_empty, is_none, is_plain_access, is_zero
+from translator.rewrite.splice import operand
+
+if TYPE_CHECKING:
+    from translator.rewrite.function import FunctionRewriter
+
+
+def access_layout(rw: "FunctionRewriter", node: ast.Call, pointer: ast.expr, op_names: tuple[str, ...]) -> Layout:
+    """The layout of a memory access: Triton's for this access, else the pointer's own."""
+    fact = rw.tensor(pointer)
+    for name in op_names:
+        for op in rw.placed(node, name):
+            for ty in op.types:
+                if ty.shape == fact.shape:
+                    return ty.layout
+    return rw.home(pointer)
+
+
+def emit_load(rw, node: ast.Call, callee: Callee, given, want):
+    pointer = given["pointer"]
+    if rw.tensor(pointer) is None:
+        return with_function(rw, node, callee, {})
+    want = want or rw.home(node)
+    access = None
+    if is_plain_access(rw, node, given):
+        access = pointers.access_of(rw, pointer, want)
+    fact = rw.tensor(node)
+    rest = {k: v for k, v in given.items() if k in ("mask", "other")}
+    if access is None:
+        children = {pointer: rw.emit(pointer, want)}
+        children.update({a: rw.operand_in(a, fact, want) for a in rest.values()})
+        return with_function(rw, node, callee, children)
+    rw.record.buffer_pointers.add(access.root)
+    module = rw.record.amd(rw.unit.buffer_module)
+    arguments = [access.base, access.offsets]
+    mask = rest.get("mask")
+    if mask is not None and not is_absent(rw, mask):
+        arguments.append(f"mask={rw.operand_in(mask, fact, want)}")
+        other = rest.get("other")
+        # Masked-off lanes of a buffer load read as zero, so `other=0` needs no argument.
+        if other is not None and not is_none(rw, other) and not is_zero(rw, other):
+            arguments.append(f"other={rw.operand_in(other, fact, want)}")
+    if "cache_modifier" in given and not is_empty(rw, given["cache_modifier"]):
+        arguments.append(f"cache={rw.emit(given['cache_modifier'])}")
+    return f"{module}.buffer_load({', '.join(arguments)})"
+
+
+def emit_store(rw, node: ast.Call, callee: Callee, given, want):
+    pointer, value = given["pointer"], given["value"]
+    fact = rw.tensor(pointer)
+    if fact is None:
+        return with_function(rw, node, callee, {})
+    layout = access_layout(rw, node, pointer, ("tt.store",))
+    rw.names.suggest(layout, _store_role(rw, pointer), 2, node.lineno)
+    access = pointers.access_of(rw, pointer, layout) if is_plain_access(rw, node, given) else None
+    if access is None:
+        children = {a: rw.operand_in(a, fact, layout) for k, a in given.items() if k in ("pointer", "value", "mask")}
+        return with_function(rw, node, callee, children)
+    rw.record.buffer_pointers.add(access.root)
+    module = rw.record.amd(rw.unit.buffer_module)
+    text = rw.operand_in(value, fact, layout)
+    own = rw.fact(value)
+    plain = not rw.path and not rw.rebound(access.root)
+    pointee = f"{access.root if plain else operand(access.base)}.dtype.element_ty"
+    if isinstance(own, ConstFact):
+        text = f"gl.to_tensor({text}).to({pointee})"
+    elif own.dtype != fact.pointee:
+        text = f"{operand(text)}.to({pointee})"
+    arguments = [text, access.base, access.offsets]
+    mask = given.get("mask")
+    if mask is not None and not is_absent(rw, mask):
+        arguments.append(f"mask={rw.operand_in(mask, fact, layout)}")
+    if "cache_modifier" in given and not is_empty(rw, given["cache_modifier"]):
+        arguments.append(f"cache={rw.emit(given['cache_modifier'])}")
+    return f"{module}.buffer_store({', '.join(arguments)})"
+
+
+def _store_role(rw, pointer: ast.expr) -> str:
+    names = [n.id for n in ast.walk(pointer) if isinstance(n, ast.Name) and _is_pointer(rw, n)]
+    stem = names[0].lower() if names else "out"
+    for suffix in ("_ptrs", "_ptr", "_pointers", "_pointer"):
+        stem = stem.removesuffix(suffix)
+    return f"{stem}_store"
+
+
+def _is_pointer(rw, node) -> bool:
+    fact = rw.fact(node)
+    return isinstance(fact, TensorFact) and fact.is_pointer
+
+
+def emit_atomic(rw, node: ast.Call, callee: Callee, given, want):
+    pointer = given["pointer"]
+    fact = rw.tensor(pointer)
+    if fact is None:
+        return with_function(rw, node, callee, {})
+    names = ("tt.atomic_rmw", "tt.atomic_cas", "tt.atomic_load", "tt.atomic_store", "amdg.buffer_atomic_rmw")
+    layout = access_layout(rw, node, pointer, names)
+    rw.names.suggest(layout, _store_role(rw, pointer).replace("_store", "_atomic"), 3, node.lineno)
+    children = {
+        a: rw.operand_in(a, fact, layout) for k, a in given.items() if k in ("pointer", "val", "value", "cmp", "mask")
+    }
+    text = _buffer_atomic(rw, node, callee, given, fact, layout) or with_function(rw, node, callee, children)
+    return text if want is None or want == layout else rw.convert(text, want)
+
+
+# Operations of buffer atomics and the element types that Gluon takes for them (reference of Triton 3.9.0); int32 and
+# int64 additions go through the unsigned type of the same width, which adds the same bits.
+_BUFFER_ATOMICS = {
+    "atomic_add": ("fp16", "fp32", "fp64", "uint32", "uint64", "int32", "int64"),
+    "atomic_max": ("int32", "int64", "uint32", "uint64", "fp64"),
+    "atomic_min": ("int32", "int64", "uint32", "uint64", "fp64"),
+    "atomic_and": ("int32", "int64"),
+    "atomic_or": ("int32", "int64"),
+    "atomic_xor": ("int32", "int64"),
+    "atomic_xchg": ("int32", "int64"),
+}
+
+
+def _buffer_atomic(rw, node: ast.Call, callee: Callee, given, fact: TensorFact, layout: Layout) -> str | None:
+    """The atomic as a buffer operation, where Triton's own passes make it one."""
+    if not any((*rw.path, v) in rw.unit.buffer_atomics for v in rw.visits(node)):
+        return None
+    types = _BUFFER_ATOMICS.get(callee.name, ())
+    bf16 = callee.name == "atomic_add" and fact.pointee == "bf16" and rw.unit.target.family == "cdna4"
+    if fact.pointee not in types and not bf16:
+        return None
+    access = pointers.access_of(rw, given["pointer"], layout)
+    if access is None:
+        return None
+    rw.record.buffer_pointers.add(access.root)
+    module = rw.record.amd("cdna4" if bf16 else "cdna3")
+    base, value = access.base, rw.operand_in(given["val"], fact, layout)
+    own = rw.fact(given["val"])
+    if isinstance(own, ConstFact):
+        value = f"gl.to_tensor({value})"
+    if not isinstance(own, TensorFact) or own.dtype != fact.pointee:
+        value = f"{operand(value)}.to({operand(base)}.dtype.element_ty)"
+    if callee.name == "atomic_add" and fact.pointee in ("int32", "int64"):
+        base = f"{operand(base)}.to(gl.pointer_type(gl.u{fact.pointee}), bitcast=True)"
+        value = f"{operand(value)}.to(gl.u{fact.pointee}, bitcast=True)"
+    arguments = [base, access.offsets, value]
+    if "mask" in given and not is_absent(rw, given["mask"]):
+        arguments.append(f"mask={rw.operand_in(given['mask'], fact, layout)}")
+    arguments += [f"{k}={rw.emit(given[k])}" for k in ("sem", "scope") if k in given and not is_none(rw, given[k])]
+    return f"{module}.buffer_{callee.name}({', '.join(arguments)})"

@@ -1,0 +1,129 @@
+"""What a call calls, the arguments that it gives, and what these say at compile time."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from triton.runtime.jit import JITFunction
+
+from rules.builtins import BY_NAME, Row
+from translator.frontend.trace import ConstFact, MethodFact, TensorFact
+from translator.rewrite import descriptors
+
+if TYPE_CHECKING:
+    from translator.rewrite.function import FunctionRewriter
+
+_TRITON_MODULES = ("triton.language", "triton.experimental.gluon.language")
+
+
+@dataclass(frozen=True)
+class Callee:
+    """What a call calls: `row` for a builtin, `function` otherwise; `owner` is the object of a method call."""
+
+    function: Any
+    name: str
+    row: Row | None
+    owner: ast.expr | None
+
+
+def callee_of(rw: "FunctionRewriter", node: ast.Call) -> Callee | None:
+    fact = rw.fact(node.func)
+    owner = None
+    if isinstance(fact, MethodFact) and descriptors.is_descriptor(fact.owner):
+        return Callee(fact.function, node.func.attr, Row(node.func.attr, "load", cost="heavy"), node.func.value)
+    if isinstance(fact, MethodFact):
+        function, name = fact.function, fact.name
+        owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+        name = node.func.attr if owner is not None else name  # wrapped methods carry their wrapper's name
+    elif isinstance(fact, ConstFact):
+        function = fact.value
+        name = getattr(function, "__name__", "")
+    else:
+        return None
+    module = getattr(function, "__module__", "") or ""
+    is_triton = module.startswith(_TRITON_MODULES)
+    if ".extra." in module and not module.endswith("extra.hip.utils"):
+        return Callee(function, name, Row(name, "elementwise", cost="heavy"), owner)
+    row = BY_NAME.get(name) if is_triton or isinstance(fact, MethodFact) else None
+    if row is None and name in ("min", "max", "builtin_min", "builtin_max") and not isinstance(function, JITFunction):
+        row = Row(name, "elementwise")
+    if isinstance(function, JITFunction) and row is not None and not is_triton and not isinstance(fact, MethodFact):
+        row = None
+    return Callee(function, name, row, owner)
+
+
+def is_helper(rw: "FunctionRewriter", node: ast.Call) -> bool:
+    callee = callee_of(rw, node)
+    return (
+        callee is not None
+        and isinstance(callee.function, JITFunction)
+        and (callee.row is None or callee.row.kind == "helper")
+    )
+
+
+def bind(rw: "FunctionRewriter", node: ast.Call, callee: Callee) -> dict[str, ast.expr]:
+    """Parameter name -> argument node, for the arguments that the call gives."""
+    function = callee.function
+    if isinstance(function, JITFunction):
+        names = list(function.arg_names)
+    else:
+        try:
+            names = []
+            for parameter in inspect.signature(function).parameters.values():
+                if parameter.kind is parameter.VAR_POSITIONAL:
+                    break  # what follows is given by keyword only
+                if not parameter.name.startswith("_"):
+                    names.append(parameter.name)
+        except (TypeError, ValueError):
+            names = []
+    given: dict[str, ast.expr] = {}
+    positional = list(node.args)
+    if callee.owner is not None:
+        positional = [callee.owner, *positional]
+        if names[:1] != ["self"] and hasattr(function, "__self__"):
+            names = ["self", *names]
+    for i, argument in enumerate(positional):
+        given[names[i] if i < len(names) else f"*{i}"] = argument
+    for keyword in node.keywords:
+        if keyword.arg is not None:
+            given[keyword.arg] = keyword.value
+    return given
+
+
+def is_none(rw, node) -> bool:
+    fact = rw.fact(node)
+    return isinstance(fact, ConstFact) and fact.value is None
+
+
+def is_absent(rw, node) -> bool:
+    """A mask that masks nothing: None, or a compile-time truth."""
+    fact = rw.fact(node)
+    return isinstance(fact, ConstFact) and (fact.value is None or bool(fact.value))
+
+
+def is_zero(rw, node) -> bool:
+    fact = rw.fact(node)
+    value = fact.value if isinstance(fact, ConstFact) else None
+    return isinstance(value, (int, float, bool)) and value == 0 and str(value)[0] != "-"
+
+
+def is_empty(rw, node) -> bool:
+    fact = rw.fact(node)
+    return isinstance(fact, ConstFact) and not fact.value
+
+
+def is_plain_access(rw, node: ast.Call, given) -> bool:
+    """Whether nothing about the access needs a pointer operation."""
+    fact = rw.fact(given["pointer"])
+    if not isinstance(fact, TensorFact) or fact.pointee in ("int1",) or fact.pointee.startswith("pointer"):
+        return False
+    mask = rw.fact(given["mask"]) if "mask" in given else None
+    if isinstance(mask, ConstFact) and mask.value is not None and not mask.value:
+        return False
+    volatile = given.get("volatile")
+    if volatile is not None and not is_empty(rw, volatile):
+        return False
+    return True

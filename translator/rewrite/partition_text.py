@@ -1,0 +1,132 @@
+"""The text of a partition: chosen statements of a function with the comments above them, and the call that runs it."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+
+from translator.rewrite.splice import first_line
+from translator.rewrite.syntax import blocks_of
+
+LINE_LENGTH = 120
+
+
+class Lines:
+    """The lines of a function, by statement."""
+
+    def __init__(self, text: str):
+        self.lines = text.splitlines()
+
+    def rendered(
+        self,
+        statements: list[ast.stmt],
+        chosen: set[ast.stmt],
+        indent: str,
+        extra: dict[ast.stmt, tuple[list[str], list[str]]],
+    ) -> list[str]:
+        """The chosen ones among `statements`, with their comments; extra: lines before and after a statement."""
+        out: list[str] = []
+        for s in statements:
+            blocks = blocks_of(s)
+            if not blocks:
+                if s not in chosen:
+                    continue
+                first, last = extra.get(s, ([], []))
+                out += [*(indent + x for x in first), *self.of(s, indent), *(indent + x for x in last)]
+                continue
+            bodies = [self.rendered(b, chosen, indent + "    ", extra) for b in blocks]
+            if not any(bodies):
+                continue
+            first, last = extra.get(s, ([], []))
+            head = self.header(s, indent)
+            out += [*(indent + x for x in first), *head, *(bodies[0] or [indent + "    pass"])]
+            if len(bodies) > 1 and bodies[1]:
+                out += [indent + "else:", *bodies[1]]
+            out += [indent + x for x in last]
+        return out
+
+    def of(self, s: ast.stmt, indent: str) -> list[str]:
+        """The lines of a statement, with the comments above it, at another indentation."""
+        lines = self.lines[first_line(self.lines, s.lineno) - 1 : s.end_lineno]
+        return [indent + line.removeprefix(" " * s.col_offset) if line.strip() else "" for line in lines]
+
+    def header(self, s: ast.stmt, indent: str) -> list[str]:
+        """The lines of a statement with blocks up to its first block, with the comments above it."""
+        lines = self.lines[first_line(self.lines, s.lineno) - 1 : blocks_of(s)[0][0].lineno - 1]
+        while lines and lines[-1].lstrip().startswith("#"):
+            lines.pop()
+        return [indent + line.removeprefix(" " * s.col_offset) if line.strip() else "" for line in lines]
+
+    def without(self, gone: set[ast.stmt], loop: ast.stmt, call: list[str]) -> str:
+        """The function without the statements `gone` and their comments, `call` for the loop."""
+        last = {first_line(self.lines, s.lineno): s.end_lineno for s in gone}
+        out, line = [], 1
+        while line <= len(self.lines):
+            if line in last:
+                line = last[line] + 1
+            elif line == loop.lineno:
+                out += [" " * loop.col_offset + x for x in call]
+                line = loop.end_lineno + 1
+            else:
+                out.append(self.lines[line - 1])
+                line += 1
+        return _collapsed(out) + "\n"
+
+
+def call_lines(name: str, arguments: list[str]) -> list[str]:
+    """A partition in the list that `gl.warp_specialize` takes."""
+    inner = ", ".join(arguments) + ("," if len(arguments) == 1 else "")
+    line = f"        ({name}, ({inner})),"
+    if len(line) <= LINE_LENGTH - 8:
+        return [line]
+    inner = [f"            ({inner}),"]
+    if len(inner[0]) > LINE_LENGTH - 8:
+        filled = textwrap.wrap(", ".join(arguments) + ",", LINE_LENGTH - 28, break_long_words=False)
+        inner = ["            (", *(f"                {x}" for x in filled), "            ),"]
+    return ["        (", f"            {name},", *inner, "        ),"]
+
+
+def header_of(name: str, parameters: list[str]) -> str:
+    """`def name(parameters):`, over several lines where it is long."""
+    head = f"def {name}({', '.join(parameters)}):"
+    if len(head) <= LINE_LENGTH:
+        return head
+    filled = textwrap.wrap(", ".join(parameters) + ",", LINE_LENGTH - 4, break_long_words=False)
+    return "\n".join([f"def {name}(", *(f"    {line}" for line in _unbroken(filled)), "):"])
+
+
+def docstring(text: str) -> list[str]:
+    return textwrap.wrap(f'"""{text}"""', LINE_LENGTH - 4, initial_indent="    ", subsequent_indent="    ")
+
+
+def _unbroken(lines: list[str]) -> list[str]:
+    """Lines of parameters in which no annotation is cut from its name."""
+    out: list[str] = []
+    for line in lines:
+        if out and out[-1].rstrip().endswith(":"):
+            start, _, name = out[-1].rpartition(", ")
+            out[-1] = start + ","
+            line = f"{name} {line}"
+        out.append(line)
+    return out
+
+
+def _collapsed(lines: list[str]) -> str:
+    """The lines with no more than one blank one in a row."""
+    out: list[str] = []
+    for line in lines:
+        if line.strip() or not out or out[-1].strip():
+            out.append(line)
+    return "\n".join(out)
+
+
+def renamed_lines(lines: list[str], names: dict[str, str]) -> list[str]:
+    """The lines of a body with names replaced."""
+    from translator.rewrite.family import rename  # which needs this module, by way of emit
+
+    if not names:
+        return lines
+    text = rename("def f():\n" + "\n".join(lines), names)
+    left = [n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name) and n.id in names]
+    assert not left, f"bug in gluonize: {left[0]} was not renamed"
+    return text.splitlines()[1:]
