@@ -225,10 +225,8 @@ def _buffers_parameter(rw: "FunctionRewriter", plan: PipelinePlan) -> str:
 
 def fresh(rw: "FunctionRewriter", name: str) -> str:
     """A name that the source does not use; pipelined loops may share it."""
-    names = {n.id for n in ast.walk(rw.tree) if isinstance(n, ast.Name)}
-    names |= {a.arg for a in ast.walk(rw.tree) if isinstance(a, ast.arg)}
     candidate, n = name, 2
-    while candidate in names:
+    while candidate in rw.source_names:
         candidate, n = f"{name}_{n}", n + 1
     rw.locals.add(candidate)
     return candidate

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from dataclasses import dataclass, field
 from typing import Any
@@ -214,31 +215,32 @@ def describe(layout: Layout) -> str:
 
 def _wrap_long_statements(text: str, original: str) -> str:
     """Black on each synthesized statement that is too long; the author's own lines stay as they are."""
-    kept = set(original.splitlines())
-    for _ in range(200):
-        lines = text.splitlines(keepends=True)
-        tree = ast.parse(text)
-        todo = None
-        for node in ast.walk(tree):
-            if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return, ast.Assert)):
-                own = lines[node.lineno - 1 : node.end_lineno]
-                if any(len(x.rstrip("\n")) > LINE_LENGTH and x.rstrip("\n") not in kept for x in own):
-                    todo = node
-                    break
-        if todo is None:
-            return text
-        own = lines[todo.lineno - 1 : todo.end_lineno]
-        indent = own[0][: todo.col_offset]
-        if indent.strip():
-            return text
-        body = "".join(x[len(indent) :] if x.startswith(indent) else x for x in own)
-        try:
-            formatted = black.format_str(body, mode=black.Mode(line_length=LINE_LENGTH - len(indent)))
-        except black.InvalidInput:
-            return text
-        new = "".join(indent + x if x.strip() else x for x in formatted.splitlines(keepends=True))
-        kept |= set(new.splitlines())
-        if not own[-1].endswith("\n"):
-            new = new.rstrip("\n")
-        text = "".join(lines[: todo.lineno - 1]) + new + "".join(lines[todo.end_lineno :])
-    return text
+    lines = text.splitlines(keepends=True)
+    kept = {line.rstrip("\n") for line in original.splitlines()}
+    long = {
+        i for i, line in enumerate(lines, 1) if len(line.rstrip("\n")) > LINE_LENGTH and line.rstrip("\n") not in kept
+    }
+    if not long:
+        return text
+    simple = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return, ast.Assert)
+    found = [
+        n for n in ast.walk(ast.parse(text)) if isinstance(n, simple) and long & {*range(n.lineno, n.end_lineno + 1)}
+    ]
+    for node in sorted(found, key=lambda n: n.lineno, reverse=True):
+        own = lines[node.lineno - 1 : node.end_lineno]
+        indent = own[0][: node.col_offset]
+        body = "".join(line.removeprefix(indent) for line in own)
+        formatted = None if indent.strip() else _formatted(body, LINE_LENGTH - len(indent))
+        if formatted is not None:
+            new = "".join(indent + x if x.strip() else x for x in formatted.splitlines(keepends=True))
+            lines[node.lineno - 1 : node.end_lineno] = [new if own[-1].endswith("\n") else new.rstrip("\n")]
+    return "".join(lines)
+
+
+@functools.lru_cache(maxsize=4096)
+def _formatted(text: str, line_length: int) -> str | None:
+    """What black makes of statements; None where they are no module of their own."""
+    try:
+        return black.format_str(text, mode=black.Mode(line_length=line_length))
+    except black.InvalidInput:
+        return None

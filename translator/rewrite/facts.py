@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from typing import Any
 
 import triton.language as tl
@@ -22,6 +23,13 @@ class FunctionFacts:
         self.source = SourceText(frame.fn.src)
         self.tree: ast.FunctionDef = ast.parse(frame.fn.src).body[0]
         self._branches: dict[ast.AST, list[ast.If]] | None = None
+
+    @functools.cached_property
+    def source_names(self) -> frozenset[str]:
+        """Names of variables and parameters in the source."""
+        nodes = list(ast.walk(self.tree))
+        variables = {n.id for n in nodes if isinstance(n, ast.Name)}
+        return frozenset(variables | {n.arg for n in nodes if isinstance(n, ast.arg)})
 
     def branches_around(self, node: ast.AST) -> list[ast.If]:
         """The `if`s in whose bodies (not their `else`s) `node` stands."""

@@ -8,6 +8,7 @@ one that picks at compile time. All of it is device code, so decorators and laun
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import textwrap
 from collections.abc import Callable, Sequence
@@ -154,7 +155,7 @@ def build_family(versions: Sequence[KernelVersion], pool: HelperPool) -> Family:
     else:
         before, text = _dispatcher(name, members, keys, pool.taken)
     served = tuple(
-        {key: value for key, value in c.items() if key in keys or member.needs().wants(key)}
+        {key: value for key, value in c.items() if key in keys or member.needs.wants(key)}
         for member in members
         for c in member.configurations
     )
@@ -176,12 +177,13 @@ class Member:
     def rows(self, keys: Sequence[Key]) -> list[tuple]:
         return list(dict.fromkeys(tuple(c[key] for key in keys) for c in self.configurations))
 
+    @functools.cached_property
     def needs(self) -> contracts.Needs:
         return contracts.needs(self.versions[0].loaded.fn, [self.text, *(h.text for h in self.helpers)])
 
     def checked(self, kernel: str) -> str:
         """The text with its contract at the top."""
-        return with_assertions(self.text, contracts.assertions(kernel, self.needs(), self.configurations))
+        return with_assertions(self.text, contracts.assertions(kernel, self.needs, self.configurations))
 
 
 def with_assertions(text: str, assertions: Sequence[str]) -> str:
@@ -271,7 +273,7 @@ def _assigned(constant: merge.LayoutConstant) -> merge.LayoutConstant:
 def _dispatcher(name: str, members: list[Member], keys: tuple[Key, ...], taken: set[str]) -> tuple[list[str], str]:
     """Private kernels, and the public one that picks among them by compile-time conditions."""
     every = [c for member in members for c in member.configurations]
-    needed = [member.needs() for member in members]
+    needed = [member.needs for member in members]
     shared = [
         key
         for key in common_keys(every)

@@ -6,6 +6,7 @@ Everything that is not replaced (comments, blank lines, line breaks inside expre
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterable
 
 _ATOMS = (ast.Name, ast.Call, ast.Attribute, ast.Subscript, ast.Constant, ast.List, ast.Dict, ast.ListComp)
@@ -69,6 +70,7 @@ def replace_spans(text: str, start: int, end: int, spans: Iterable[tuple[int, in
     return "".join(out) + text[at:end]
 
 
+@functools.lru_cache(maxsize=1 << 14)
 def is_atom(text: str) -> bool:
     """Whether the expression needs no parentheses as an operand."""
     try:
