@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from rules.targets import TARGETS
-from translator.cli.app import complete_color, complete_target
+from translator.cli.options import complete_color, complete_target
 
 
 def gluonize(*arguments, **environment):

@@ -8,6 +8,27 @@ import typer
 
 from translator import __version__
 from translator.cli.console import Verbosity
+from translator.cli.options import (
+    Assignments,
+    Cache,
+    Compile,
+    GeneratedFiles,
+    GivenLaunches,
+    Import,
+    Jobs,
+    Json,
+    Kernels,
+    Launches,
+    OneTarget,
+    OneTargetOrNone,
+    ReviewedFile,
+    Source,
+    Targets,
+    TargetsOrNone,
+    Timeout,
+    Validate,
+    complete_color,
+)
 
 app = typer.Typer(
     help="Translate Triton kernels into explicit Gluon for one AMD architecture, compile them and compare them.",
@@ -17,70 +38,6 @@ app = typer.Typer(
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-TARGET_HELP = "Architecture such as gfx950; several separated by commas, or all."
-
-
-def complete_target(incomplete: str) -> list[str]:
-    """Names for `-t` while it is typed: the last of several that are separated by commas."""
-    from rules.targets import TARGETS
-
-    before, comma, last = incomplete.rpartition(",")
-    names = [*TARGETS, *(() if comma else ("all",))]
-    return [f"{before}{comma}{name}" for name in names if name.startswith(last) and name not in before.split(",")]
-
-
-def complete_color(incomplete: str) -> list[str]:
-    return [word for word in ("auto", "always", "never") if word.startswith(incomplete)]
-
-
-_TARGETS = typer.Option("-t", "--target", metavar="TARGET", help=TARGET_HELP, autocompletion=complete_target)
-Targets = Annotated[str, _TARGETS]
-TargetsOrNone = Annotated[Optional[str], _TARGETS]
-Kernels = Annotated[
-    Optional[list[str]], typer.Option("-k", "--kernel", metavar="NAME", help="Only this kernel; may be repeated.")
-]
-Launches = Annotated[
-    Optional[str],
-    typer.Option(
-        "-l", "--launches", metavar="FILE", help="Launch specs (JSON); derived from the source when left out."
-    ),
-]
-Json = Annotated[
-    Optional[str],
-    typer.Option("--json", metavar="[FILE]", help="Write results as JSON; to standard output without a FILE (*.json)."),
-]
-Jobs = Annotated[
-    int, typer.Option("-j", "--jobs", min=0, metavar="N", help="Child processes; 0 means one per available core.")
-]
-GivenLaunches = Annotated[str, typer.Option("-l", "--launches", metavar="FILE", help="Launch specs (JSON).")]
-Source = Annotated[str, typer.Argument(help="The Triton source: a file or a module.")]
-ReviewedFile = Annotated[
-    Optional[str],
-    typer.Argument(help="Its translation; left out: NAME_TARGET.py beside the source, or translated on the spot."),
-]
-_ONE_TARGET = typer.Option("-t", "--target", metavar="TARGET", help="Architecture such as gfx950.")
-OneTarget = Annotated[str, _ONE_TARGET]
-OneTargetOrNone = Annotated[Optional[str], _ONE_TARGET]
-GeneratedFiles = Annotated[
-    Optional[list[str]],
-    typer.Argument(help="Generated files, or files they are made from; all of the project when left out."),
-]
-Validate = Annotated[
-    bool, typer.Option("--validate/--no-validate", help="Run source and translation on the CPU and compare.")
-]
-Compile = Annotated[bool, typer.Option("--compile/--no-compile", help="Compile what was written.")]
-Timeout = Annotated[float, typer.Option("--timeout", metavar="SECONDS", help="Limit for one compiler job.")]
-Import = Annotated[
-    bool, typer.Option("--import", help="Really import modules whose constants cannot be evaluated statically.")
-]
-Assignments = Annotated[
-    Optional[list[str]],
-    typer.Option(
-        "--set", metavar="NAME=VALUE", help="A type or value for a launch derived from the source; repeatable."
-    ),
-]
-Cache = Annotated[bool, typer.Option("--cache/--no-cache", help="Use the results of earlier runs.")]
 
 
 def _print_version(wanted: bool) -> None:
