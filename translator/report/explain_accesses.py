@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from translator.layout.elements import bits_of
 from translator.layout.model import Layout
 from translator.report.explanation import Choice
-from translator.rewrite import callees, pointers
+from translator.rewrite import addresses, callees, pointers
 from translator.rewrite.accesses import access_layout
 
 if TYPE_CHECKING:
@@ -84,11 +84,11 @@ def _form(view: "FunctionView", node: ast.Call, pointer: ast.expr) -> tuple[str,
         _, split, root, fold = plan
         where = "all of the address in the offsets" if fold else "uniform part in the base, offsets not negative"
         return "buffer operation", f"storage of {root} is within 2 GiB ({where})"
-    address = pointers.address_of(rw, pointer)
+    address = addresses.address_of(rw, pointer)
     if address is None:
         return "tensor of pointers", "the address is not a base plus integers"
     split = rw.state(address.web).split if address.web else None
-    root = split.root if split else pointers.root_parameter(rw, address.base)
+    root = split.root if split else addresses.root_parameter(rw, address.base)
     if root is None:
         return "tensor of pointers", "its base is not one kernel parameter"
     if root not in rw.unit.small_pointers:

@@ -211,7 +211,7 @@ def made_by(rw, owner: ast.expr) -> ast.Call | None:
 
 
 def descriptor_root(rw, owner: ast.expr) -> str | None:
-    from translator.rewrite.pointers import root_parameter
+    from translator.rewrite.addresses import root_parameter
 
     made = made_by(rw, owner)
     if made is None and isinstance(owner, ast.Name) and owner.id in rw.record.descriptor_tuples:

@@ -13,7 +13,7 @@ from triton.runtime.jit import JITCallable
 
 from translator.frontend.trace import ConstFact, TensorFact, TupleFact
 from translator.layout.model import Layout, Slice
-from translator.rewrite import calls, contracts, descriptors, pointers
+from translator.rewrite import addresses, calls, contracts, descriptors
 from translator.rewrite.expand import Promotion
 from translator.rewrite.homes import ELEMENTWISE_NODES, Homes
 from translator.rewrite.splice import operand
@@ -149,7 +149,7 @@ class Expressions(Homes):
             return node.id
         if not (isinstance(fact, TensorFact) and fact.shape):
             if isinstance(fact, TensorFact) and fact.is_pointer and (split := self.state(web).split) is not None:
-                return f"({split.root} + {pointers.scalar_name(self, web)})"
+                return f"({split.root} + {addresses.scalar_name(self, web)})"
             return node.id
         state = self.state(web)
         if want is None:
@@ -159,7 +159,7 @@ class Expressions(Homes):
                 want = self.web_home(web) or self.default_layout(fact.shape)
         if state.split:
             self.changed |= state.demand(want, (node.lineno, node.col_offset))
-            base, offsets = pointers.names_of(self, state, want)
+            base, offsets = addresses.names_of(self, state, want)
             return f"({base} + {offsets})"
         if state.cheap:
             self.changed |= state.demand(want, (node.lineno, node.col_offset))

@@ -17,7 +17,7 @@ from translator.frontend.trace import ConstFact, Frame, TensorFact, TupleFact
 from translator.layout.model import Layout
 from translator.layout.names import LayoutNames
 from translator.pipeline import emit as pipeline
-from translator.rewrite import calls, contracts, host_descriptors, lds_operands, pointers
+from translator.rewrite import addresses, calls, contracts, host_descriptors, lds_operands, pointer_variables
 from translator.rewrite.expand import Promotion, augmented_binop
 from translator.rewrite.expressions import Expressions
 from translator.rewrite.homes import flat_targets
@@ -234,7 +234,7 @@ class FunctionRewriter(Expressions):
                 self.tensor_assignment(s, target.id, web)
                 return
             if isinstance(fact, TensorFact) and fact.is_pointer and self.state(web).split is not None:
-                self.replace(s, pointers.assign_scalar(self, s, self.state(web)))
+                self.replace(s, pointer_variables.assign_scalar(self, s, self.state(web)))
                 return
             if isinstance(s, ast.AnnAssign):
                 self.replace(s.annotation, self.emit(s.annotation))
@@ -296,12 +296,12 @@ class FunctionRewriter(Expressions):
 
     def shared_name(self, web: Web) -> str:
         """The variable of the LDS buffer that holds a copy of a variable."""
-        return pointers._fresh(self, f"{web.name}_smem", self.state(web))
+        return addresses.fresh_name(self, f"{web.name}_smem", self.state(web))
 
     def tensor_assignment(self, s: ast.stmt, name: str, web: Web) -> None:
         state = self.state(web)
         if state.split:
-            self.replace(s, self.joined(s, pointers.assign(self, s, state)))
+            self.replace(s, self.joined(s, pointer_variables.assign(self, s, state)))
             return
         if state.cheap:
             layouts = state.variants or [self.web_home(web) or self.home(s.value)]

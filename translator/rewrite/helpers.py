@@ -90,7 +90,7 @@ def _version(rw: "FunctionRewriter", node: ast.Call, callee, want: Any):
 
 def _inherit_pointers(rw, node, callee, inner: "FunctionRewriter") -> None:
     """Which of the helper's scalar pointer parameters are kernel arguments."""
-    from translator.rewrite.pointers import is_bare_parameter, root_parameter
+    from translator.rewrite.addresses import is_bare_parameter, root_parameter
 
     for name, argument in _bound(rw, node, callee).items():
         fact = rw.fact(argument)

@@ -7,7 +7,7 @@ from typing import Any
 
 from translator.frontend.trace import ConstFact, Frame, OpaqueFact, TensorFact, TupleFact
 from translator.layout.model import DotOperand, Layout
-from translator.rewrite import callees, calls, helpers, pointers
+from translator.rewrite import callees, calls, helpers, pointer_variables
 from translator.rewrite.expand import augmented_binop, expand_promotions, unroll_loops
 from translator.rewrite.facts import FunctionFacts
 from translator.rewrite.unit import Unit
@@ -87,7 +87,7 @@ class Homes(FunctionFacts):
         if web.index not in self.states:
             cheap = self.web_cheap(web)
             self.states[web.index] = WebState(web, cheap)
-            self.states[web.index].split = pointers.split_web(self, web)
+            self.states[web.index].split = pointer_variables.split_web(self, web)
         return self.states[web.index]
 
     def web_home(self, web: Web) -> Any:

@@ -1,0 +1,174 @@
+"""Addresses: pointer expressions taken apart into a scalar pointer and integers, and the names that stand for pointers."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from translator.frontend.trace import ConstFact, TensorFact
+from translator.layout.model import Layout
+from translator.rewrite.variables import WebState
+from translator.rewrite.webs import Web
+
+if TYPE_CHECKING:
+    from translator.rewrite.function import FunctionRewriter
+
+
+@dataclass
+class Term:
+    """One addend of an address: `axes` are the new axes that a surrounding `[:, None]` gave it."""
+
+    node: ast.expr
+    sign: str
+    axes: tuple[int, ...] = ()
+    variable: str = ""  # the integer variable that stands for the node, where there is one
+
+
+@dataclass
+class Address:
+    """base (a scalar pointer expression, or a split web) plus scalar and tensor terms."""
+
+    base: ast.expr
+    web: Web | None = None
+    web_axes: tuple[int, ...] = ()
+    scalars: list[Term] = field(default_factory=list)
+    tensors: list[Term] = field(default_factory=list)
+
+
+def address_of(rw: "FunctionRewriter", node: ast.expr) -> Address | None:
+    """Decompose a pointer expression; None if it is not base plus integers."""
+    fact = rw.fact(node)
+    if not isinstance(fact, TensorFact) or not fact.is_pointer:
+        return None
+    if not fact.shape:
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and _pointer(rw, node.left):
+            inner = address_of(rw, node.left)
+            if inner is not None and rw.fact(node.right) is not None:
+                inner.scalars.append(Term(node.right, "+"))
+            return inner
+        if isinstance(node, ast.Name) and (web := rw.webs.of_use.get(node)) is not None:
+            if (split := rw.state(web).split) is not None:
+                return Address(
+                    ast.copy_location(split.node, node), None, (), [Term(node, "+", (), scalar_name(rw, web))]
+                )
+        return Address(node)
+    if isinstance(node, ast.Name):
+        web = rw.webs.of_use.get(node)
+        if web is None or rw.state(web).split is None:
+            return None
+        return Address(node, web)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
+        pointer, integer = (node.left, node.right) if _pointer(rw, node.left) else (node.right, node.left)
+        if not _pointer(rw, pointer) or (isinstance(node.op, ast.Sub) and pointer is not node.left):
+            return None
+        address = address_of(rw, pointer)
+        if address is None:
+            return None
+        sign = "-" if isinstance(node.op, ast.Sub) else "+"
+        own = rw.fact(integer)
+        if isinstance(own, TensorFact) and own.shape:
+            if own.rank != fact.rank:
+                return None
+            address.tensors.append(Term(integer, sign))
+        elif isinstance(own, (TensorFact, ConstFact)):
+            address.scalars.append(Term(integer, sign))
+        else:
+            return None
+        inner = rw.fact(pointer)
+        if inner.shape and inner.rank != fact.rank:
+            return None
+        return address
+    if isinstance(node, ast.Subscript) and rw.tensor(node.value) is not None:
+        address = address_of(rw, node.value)
+        if address is None:
+            return None
+        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        axes = tuple(i for i, p in enumerate(parts) if isinstance(p, ast.Constant) and p.value is None)
+        if any(t.axes for t in address.tensors) or address.web_axes:
+            return None
+        address.tensors = [Term(t.node, t.sign, axes) for t in address.tensors]
+        address.web_axes = axes
+        return address
+    return None
+
+
+def _pointer(rw, node) -> bool:
+    fact = rw.fact(node)
+    return isinstance(fact, TensorFact) and fact.is_pointer
+
+
+def root_parameter(rw: "FunctionRewriter", node: ast.AST, seen: frozenset = frozenset()) -> str | None:
+    """The kernel parameter that a scalar pointer expression is derived from by adding integers."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
+        pointer = node.left if _pointer(rw, node.left) else node.right
+        return root_parameter(rw, pointer, seen)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and _pointer(rw, node.func.value):
+        return None
+    if not isinstance(node, ast.Name):
+        return None
+    web = rw.webs.of_use.get(node)
+    if web is None or web.index in seen:
+        return None
+    roots = set()
+    for d in web.definitions:
+        if isinstance(d.node, ast.arg):
+            roots.add(rw.pointer_roots.get(d.name) if rw.path else d.name)
+        elif not d.augmented:
+            if d.value is None:
+                return None
+            roots.add(root_parameter(rw, d.value, seen | {web.index}))
+    return roots.pop() if len(roots) == 1 else None
+
+
+def is_bare_parameter(rw: "FunctionRewriter", node: ast.AST) -> bool:
+    """Whether `node` names a kernel parameter that is never reassigned, so that it still points at its tensor's start."""
+    if not isinstance(node, ast.Name):
+        return False
+    web = rw.webs.of_use.get(node)
+    return (
+        web is not None
+        and len(web.definitions) == 1
+        and isinstance(web.definitions[0].node, ast.arg)
+        and (not rw.path or node.id in rw.bare_pointers)
+    )
+
+
+def wide_scalar(rw, node) -> bool:
+    fact = rw.fact(node)
+    return isinstance(fact, TensorFact) and fact.dtype in ("int64", "uint64")
+
+
+def scalar_name(rw: "FunctionRewriter", web: Web) -> str:
+    """The integer variable that stands for the split scalar pointer."""
+    stem = re.sub(r"_?(ptrs?|pointers?)$", "", web.name) or web.name
+    return fresh_name(rw, f"{stem}_offs", rw.state(web))
+
+
+def names_of(rw: "FunctionRewriter", state: WebState, layout: Layout) -> tuple[str, str]:
+    """(base expression, offsets variable) of a split pointer variable."""
+    name = state.web.name
+    stem = re.sub(r"_?(ptrs?|pointers?)$", "", name) or name
+    offsets = fresh_name(rw, f"{stem}_offs" if stem != name else f"{name}_offs", state)
+    base = state.split.base or base_variable(rw, state)
+    if not state.variants or state.variants[0] == layout:
+        return base, offsets
+    return base, rw.names.variant(offsets, layout)
+
+
+def base_variable(rw: "FunctionRewriter", state: WebState) -> str:
+    """The variable that holds the base of a split pointer variable, where it needs one."""
+    name = state.web.name
+    stem = re.sub(r"_?(ptrs?|pointers?)$", "", name) or name
+    return fresh_name(rw, f"{stem}_base" if stem != name else f"{name}_base", state)
+
+
+def fresh_name(rw, name: str, state: WebState) -> str:
+    key = (state.web.index, name)
+    if key not in rw.fresh_names:
+        candidate, n = name, 2
+        while candidate in rw.locals or candidate in rw.fresh_names.values():
+            candidate, n = f"{name}_{n}", n + 1
+        rw.fresh_names[key] = candidate
+    return rw.fresh_names[key]

@@ -1,0 +1,209 @@
+"""Pointer variables: which are kept as a base and offsets, and what then stands for their assignments."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from translator.frontend.trace import TensorFact
+from translator.rewrite.addresses import (
+    address_of,
+    base_variable,
+    is_bare_parameter,
+    names_of,
+    root_parameter,
+    scalar_name,
+    wide_scalar,
+)
+from translator.rewrite.pointers import factor, split_texts, term_text
+from translator.rewrite.ranges import NonNegative
+from translator.rewrite.splice import closed, operand
+from translator.rewrite.variables import SplitPointer, WebState
+from translator.rewrite.webs import Web
+
+if TYPE_CHECKING:
+    from translator.rewrite.function import FunctionRewriter
+
+
+def split_scalar(rw: "FunctionRewriter", web: Web) -> SplitPointer | None:
+    """`row_ptr = x_ptr + row * stride` in a loop, as the integer `row * stride` that accesses add to their offsets.
+
+    A base that changes every iteration costs a 64-bit addition and a new buffer descriptor each time.
+    """
+    if len(web.definitions) != 1 or rw.path:
+        return None
+    (d,) = web.definitions
+    if d.value is None or d.augmented or not d.loop_depth or not isinstance(d.value, ast.BinOp):
+        return None
+    fact = rw.fact(d.value)
+    if not isinstance(fact, TensorFact) or not fact.is_pointer or fact.shape:
+        return None
+    address = address_of(rw, d.value)
+    if address is None or address.web is not None or not address.scalars or any(t.variable for t in address.scalars):
+        return None
+    if not is_bare_parameter(rw, address.base) or address.base.id not in rw.unit.small_pointers:
+        return None
+    if rw.rebound(address.base.id):
+        return None
+    if any(wide_scalar(rw, t.node) for t in address.scalars):
+        return None
+    return SplitPointer(address.base.id, address.base.id, False, True, False, address.base)
+
+
+def assign_scalar(rw: "FunctionRewriter", s: ast.Assign, state: WebState) -> str:
+    """`row_offs = row * stride`."""
+    address = address_of(rw, s.value)
+    terms = [f"{t.sign} {factor(rw.emit(t.node), t.sign)}" for t in address.scalars]
+    return f"{scalar_name(rw, state.web)} = {closed(' '.join(terms).removeprefix('+ '))}"
+
+
+def split_web(rw: "FunctionRewriter", web: Web) -> SplitPointer | None:
+    """Whether the pointer-tensor variable `web` can be kept as base and offsets at every definition."""
+    if any(isinstance(d.node, ast.Assign) and not isinstance(d.node.targets[0], ast.Name) for d in web.definitions):
+        return None  # one of several targets, in a statement that is rewritten as a whole
+    if (scalar := split_scalar(rw, web)) is not None:
+        return scalar
+    facts = []
+    for d in web.definitions:
+        node = rw.definition_node(d)
+        fact = rw.fact(node) if node is not None else None
+        if not (isinstance(fact, TensorFact) and fact.is_pointer and fact.shape):
+            return None
+        facts.append(fact)
+    if not facts:
+        return None
+    rw.states[web.index].split = SplitPointer("", "", False, False, False)  # provisional, for uses of itself
+    try:
+        return _split(rw, web)
+    finally:
+        rw.states[web.index].split = None
+
+
+def _split(rw, web: Web) -> SplitPointer | None:
+    roots, bases, aliases, wide, moving, fits = set(), set(), set(), False, False, True
+    proof = NonNegative(rw)
+    for d in web.definitions:
+        if d.augmented:
+            if not isinstance(d.node.op, ast.Add):
+                return None
+            fact = rw.fact(d.value)
+            if isinstance(fact, TensorFact) and fact.shape:
+                if fact.rank != rw.fact(rw.definition_node(d)).rank:
+                    return None
+                fits &= proof.holds(d.value)
+                wide |= fact.dtype in ("int64", "uint64")
+            elif fact is None:
+                return None
+            else:
+                moving = True
+            continue
+        if d.value is None:
+            return None
+        address = address_of(rw, d.value)
+        if address is None:
+            return None
+        if address.web is not None and address.web is not web:
+            inner = rw.state(address.web).split
+            if inner is None or address.web_axes:
+                return None
+            roots.add(inner.root)
+            wide |= inner.wide
+            fits &= not inner.fold
+            moving |= inner.moves
+            start = inner.base or base_variable(rw, rw.state(address.web))
+            bases.add(start if inner.fold and not inner.moves else "__inner__")
+        elif address.web is web:
+            moving |= bool(address.scalars)
+        elif any(t.variable for t in address.scalars):
+            roots.add(address.base.id)
+            bases.add(address.base.id)
+            moving |= len(address.scalars) > 1
+        else:
+            if not address.tensors:
+                return None
+            roots.add(root_parameter(rw, address.base))
+            bases.add(rw.source.of(address.base) if is_bare_parameter(rw, address.base) else "")
+            aliases.add(address.base.id if _settled(rw, address.base, d) else "")
+        fits &= all(t.sign == "+" and proof.holds(t.node) for t in address.tensors)
+        wide |= any(rw.fact(t.node).dtype in ("int64", "uint64") for t in address.tensors)
+        moving |= any(not t.variable for t in address.scalars)
+    if len(roots) != 1 or None in roots:
+        return None
+    (root,) = roots
+    if root not in rw.unit.small_pointers:
+        return None
+    bare = len(bases) == 1 and "" not in bases and "__inner__" not in bases
+    if wide and len(web.definitions) > 1:
+        # The offsets must keep one integer type: 32 bits, in which sums from the tensor's start may wrap.
+        plain = [d for d in web.definitions if not d.augmented]
+        if not bare or len(plain) != 1 or any(rw.tensor(d.value) is not None for d in web.definitions if d.augmented):
+            return None
+        if any((a := address_of(rw, d.value)) is None or a.web is not None for d in plain):
+            return None
+        return SplitPointer(root, bases.pop(), False, True, False, narrow=True)
+    if bare and not moving:
+        base = bases.pop()
+        return SplitPointer(root, "" if rw.rebound(base) else base, False, True, wide)
+    if fits:
+        alias = aliases.pop() if len(aliases) == 1 and not moving and len(web.definitions) == 1 else ""
+        return SplitPointer(root, alias, True, False, wide, assumed=frozenset(proof.assumed))
+    if bare:
+        base = bases.pop()
+        return SplitPointer(root, "" if rw.rebound(base) else base, False, True, wide)
+    return None
+
+
+def _settled(rw, base: ast.expr, definition) -> bool:
+    """Whether `base` is a scalar pointer variable that nothing reassigns after this definition."""
+    web = rw.webs.of_use.get(base) if isinstance(base, ast.Name) else None
+    if web is None or rw.rebound(web.name):
+        return False
+    line = definition.node.lineno
+    return all(d.node.lineno < line and not set(d.in_loop) & set(definition.in_loop) for d in web.definitions)
+
+
+def assign(rw: "FunctionRewriter", s: ast.stmt, state: WebState) -> list[str]:
+    """The statements that replace an assignment to a split pointer variable."""
+    layouts = state.variants or [rw.web_home(state.web) or rw.default_layout(rw.assigned_fact(s).shape)]
+    lines: list[str] = []
+    for layout in layouts:
+        base, offsets = names_of(rw, state, layout)
+        first = layout == layouts[0]
+        if isinstance(s, ast.AugAssign):
+            fact = rw.fact(s.value)
+            scalar = not (isinstance(fact, TensorFact) and fact.shape)
+            if scalar and state.split.moves:
+                if first:
+                    lines.append(f"{base} += {rw.emit(s.value)}")
+                continue
+            text = rw.emit(s.value, None if scalar else layout)
+            if wide_scalar(rw, s.value) and not state.split.wide:
+                text = f"{operand(text)}.to(gl.int32)"
+            lines.append(f"{offsets} += {text}")
+            continue
+        address = address_of(rw, s.value)
+        terms: list[str] = []
+        base_text = ""
+        if address.web is not None:
+            base_text, inner = split_texts(rw, address, layout)
+            terms.append(inner)
+        else:
+            base_text = address.base.id if isinstance(address.base, ast.Name) else rw.emit(address.base)
+        for t in address.tensors:
+            terms.append(term_text(rw, t, layout, first=not terms))
+        for t in address.scalars:
+            text = t.variable or rw.emit(t.node)
+            if state.split.fold:
+                if not t.variable and wide_scalar(rw, t.node) and not state.split.wide:
+                    text = f"{operand(text)}.to(gl.int32)"
+                terms.append(f"{t.sign} {factor(text, t.sign)}")
+            else:
+                base_text += f" {t.sign} {factor(text, t.sign)}"
+        if first and not state.split.base and base_text != base:
+            lines.append(f"{base} = {closed(base_text)}")
+        sum_text = closed(" ".join(terms))
+        if state.split.narrow:
+            sum_text = f"{operand(' '.join(terms))}.to(gl.int32)"
+        if offsets != sum_text:
+            lines.append(f"{offsets} = {sum_text}")
+    return lines or ["pass"]
