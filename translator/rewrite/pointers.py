@@ -1,4 +1,4 @@
-"""Accesses by pointer: a tensor of pointers as a scalar base and 32-bit element offsets, where that is provably the same.
+"""Accesses by pointer: a tensor of pointers as a scalar base and 32-bit offsets, where that is provably the same.
 
 `x_ptr + pid * stride + offs` becomes base `x_ptr + pid * stride` and offsets `offs`, ready for a buffer operation. The
 rules, for a pointer whose storage is within 2 GiB (`S` in the launch spec):
