@@ -17,14 +17,14 @@ from planted import KERNELS, matmul_launch, source  # noqa: E402
 from translator.layout.model import Mfma, Wmma  # noqa: E402
 from translator.optimize.soundness import barriers_inside_stages  # noqa: E402
 from translator.optimize.tuning import Tuning  # noqa: E402
-from translator.pipeline.body import StagePlan, late_read, plan_stages  # noqa: E402
+from translator.pipeline.body import StagePlan, late_read, plan_stages, stage_contents  # noqa: E402
 from translator.pipeline.schedule import copy_schedule, register_schedule  # noqa: E402
 from translator.pipeline.slices import layout_tile  # noqa: E402
 from translator.request import TranslateRequest  # noqa: E402
 from translator.source.launch_spec import read_launches  # noqa: E402
 from translator.translation import translate_kernel  # noqa: E402
 from translator.validate.run import validate_pair  # noqa: E402
-from translator.validate.stages import translated_stage  # noqa: E402
+from translator.validate.stages import source_stage, translated_stage  # noqa: E402
 
 BLOCK_K = 64
 COPIES, REGISTERS = copy_schedule(3), register_schedule(2)
@@ -32,38 +32,92 @@ M, C = "memory", "compute"
 
 
 @pytest.mark.parametrize(
-    "reads, schedule, expected",
+    "reads, dots, schedule, expected",
     [
-        ([1, 1, 0, 0], COPIES, [(M, (0, 1)), (C, (2, 3))]),
-        ([0, 1, 0, 1, 0], COPIES, [(M, (0, 1)), (C, (2,)), (M, (3,)), (C, (4,))]),
-        ([1, 1, 0], REGISTERS, [(M, (0, 1)), (C, (2,)), (M, (3,))]),
-        ([0, 0], COPIES, []),
-        ([0, 1], COPIES, []),
-        ([1, 0], register_schedule(1), []),
+        ([1, 1, 0, 0], [0, 0, 1, 0], COPIES, [(M, (0, 1)), (C, (2, 3))]),
+        ([0, 1, 0, 0, 1, 0], [0, 0, 1, 0, 0, 1], COPIES, [(M, (0, 1)), (C, (2,)), (M, (3, 4)), (C, (5,))]),
+        ([1, 0, 0], [0, 0, 1], COPIES, [(M, (0, 1)), (C, (2,))]),
+        ([1, 1, 0], [0, 0, 1], REGISTERS, [(M, (0, 1)), (C, (2,)), (M, (3,))]),
+        ([0, 0], [0, 1], COPIES, []),
+        ([1, 0], [0, 0], COPIES, []),
+        ([0, 1], [1, 0], COPIES, []),
+        ([0, 1, 0], [1, 0, 1], COPIES, []),
+        ([1, 0], [0, 1], register_schedule(1), []),
     ],
-    ids=["matmul", "attention", "stored tiles", "no read", "nothing after the last read", "one slot"],
-)
-def test_stages(reads, schedule, expected):
-    assert plan_stages([bool(r) for r in reads], schedule) == tuple(StagePlan(*e) for e in expected)
+    ids=[
+        "matmul", "attention", "arithmetic on a tile", "stored tiles", "no read", "no product",
+        "nothing after the last read", "a product before the first read", "one slot",
+    ],
+)  # fmt: skip
+def test_stages(reads, dots, schedule, expected):
+    found = plan_stages([bool(r) for r in reads], [bool(d) for d in dots], schedule)
+    assert found == tuple(StagePlan(*e) for e in expected)
 
 
 def test_memory_stages_have_the_higher_priority():
-    memory, compute = plan_stages([True, False], COPIES)
+    memory, compute = plan_stages([True, False], [False, True], COPIES)
     assert memory.priority > compute.priority
+
+
+def contents(texts: list[str], dots: list[bool]) -> list[list[str]]:
+    stages = plan_stages([i == 0 for i in range(len(dots))], dots, COPIES)
+    return stage_contents(texts, stages, {"v": "v_smem"}, lambda name: name)
+
+
+READ = "a = async_copy.load_shared_relaxed(a_smem.index(slot), a_operand)"
 
 
 @pytest.mark.parametrize(
     "compute, found",
     [
         ("acc = cdna4.mfma(a, b, acc)", ""),
-        ("acc = cdna4.mfma(a, async_copy.load_shared_relaxed(b.permute([1, 0]), b_operand), acc)", "b"),
-        ("acc = cdna3.mfma(a, b_smem.index(slot).permute([1, 0]).load(b_operand), acc)", "b_smem.index(slot)"),
+        ("acc = cdna4.mfma(a, b, acc + bias_smem.index(slot).load(mfma))", "bias_smem.index(slot)"),
+        ("c[0] = cdna4.mfma(a, async_copy.load_shared_relaxed(b.permute([1, 0]), b_operand), acc)", "b"),
     ],
-    ids=["registers", "copies", "register ring"],
+    ids=["registers", "accumulator", "not a plain assignment"],
 )
 def test_a_read_in_a_compute_stage_is_seen(compute: str, found: str):
-    texts = ["a = async_copy.load_shared_relaxed(a_smem.index(slot), a_operand)", compute]
-    assert late_read(texts, plan_stages([True, False], COPIES)) == found
+    dots = [False, True]
+    assert late_read(contents([READ, compute], dots), plan_stages([True, False], dots, COPIES)) == found
+
+
+@pytest.mark.parametrize(
+    "texts, dots, expected",
+    [
+        (
+            [READ, "acc = cdna3.mfma(a, b_smem.index(slot).permute([1, 0]).load(b_operand), acc)"],
+            [0, 1],
+            [
+                [READ, "b_smem_as_operand = b_smem.index(slot).permute([1, 0]).load(b_operand)"],
+                ["acc = cdna3.mfma(a, b_smem_as_operand, acc)"],
+            ],
+        ),
+        (
+            ["k = K", "# Scores\nqk = cdna5.wmma(q, k, zeros) * s", "p = gl.exp2(qk)", "l = p + l", "v = V",
+             "acc = cdna5.wmma(gl.convert_layout(p.to(v.dtype), layout), v, acc)", "m = n"],
+            [0, 1, 0, 0, 0, 1, 0],
+            [
+                ["k = K"],
+                ["# Scores\nqk_dot = cdna5.wmma(q, k, zeros)"],
+                ["qk = qk_dot * s", "p = gl.exp2(qk)", "p_as_operand = gl.convert_layout(p.to(v_smem.dtype), layout)",
+                 "l = p + l", "v = V"],
+                ["acc = cdna5.wmma(p_as_operand, v, acc)", "m = n"],
+            ],
+        ),
+        (
+            ["a = A", "x = cdna4.mfma(a, b, zero)", "y = cdna4.mfma(gl.convert_layout(x.to(h), l), b, y) + z"],
+            [0, 1, 1],
+            [
+                ["a = A"],
+                ["x = cdna4.mfma(a, b, zero)", "x_as_operand = gl.convert_layout(x.to(h), l)",
+                 "y_dot = cdna4.mfma(x_as_operand, b, y)", "y = y_dot + z"],
+            ],
+        ),
+    ],
+    ids=["operand read late", "attention", "a product of a product"],
+)  # fmt: skip
+def test_statements_with_a_product_are_taken_apart(texts, dots, expected):
+    assert contents(texts, [bool(d) for d in dots]) == expected
 
 
 LOOP = """
@@ -198,6 +252,87 @@ def test_planted_mistakes_in_literal_slots_are_found(what: str, tmp_path: Path):
     text = translation("gfx950", Tuning(num_buffers=3, unroll=True))
     assert UNROLLED[what][0] in text
     found = statuses(text.replace(*UNROLLED[what]), "gfx950", tmp_path, range(3, 5))
+    assert set(found.values()) != {"validated"}
+
+
+ATTENTION = Path(__file__).resolve().parents[2] / "fixtures" / "flash_attention"
+
+
+def attention_launch(trips: int, num_warps: int = 8):
+    """One head and one block of queries; `trips` blocks of keys, the last one partial."""
+    spec = read_launches(str(ATTENTION / "launches.json"))[-1]
+    length, depth, block = max(1, 16 * trips - 4), 32, 16
+    sizes = {"HEAD_DIM": depth, "BLOCK_M": 16 * num_warps, "BLOCK_N": block}
+    values = dict(spec.values)
+    for name in ("Q", "K", "V", "Out"):
+        shape = {"shape": [1, length, depth], "stride": [length * depth, depth, 1], "storage": length * depth}
+        values[name] = {"tensor": {**values[name]["tensor"], **shape}}
+    values["L"] = {"tensor": {**values["L"]["tensor"], "shape": [1, length], "stride": [length, 1], "storage": length}}
+    strides = {name: length * depth if name.endswith("h") else depth for name in values if name.startswith("stride")}
+    attrs = {name: kind for name, kind in spec.attrs.items() if name != "N_CTX"}
+    return replace(
+        spec,
+        attrs=attrs,
+        constexprs={**spec.constexprs, **sizes},
+        values={**values, **strides, "N_CTX": length},
+        options={**spec.options, "num_warps": num_warps},
+        grid=(1, 1),
+    )
+
+
+@functools.lru_cache(maxsize=None)
+def attention(target: str, tuning: Tuning, num_warps: int = 8) -> str:
+    spec = attention_launch(3, num_warps)
+    file = str(ATTENTION / "kernel.py")
+    result = translate_kernel(TranslateRequest(file, target, launches=(spec,), tunings=((spec.kernel, tuning),)))
+    assert result.text is not None, result.outcomes
+    return result.text
+
+
+def attention_statuses(text: str, target: str, folder: Path, trips: range, num_warps: int = 8) -> dict[int, str]:
+    file = folder / "translated.py"
+    file.write_text(text)
+    out = {}
+    for n in trips:
+        spec = attention_launch(n, num_warps)
+        left = source_stage(str(ATTENTION / "kernel.py"), spec, target)
+        right = translated_stage(str(file), spec, target)
+        out[n] = validate_pair(
+            left.text, right.text, spec, source_names=left.names, translated_names=right.names, with_variants=False
+        ).status
+    return out
+
+
+ALTERNATING = [
+    ("gfx1250", Tuning(num_buffers=2, ping_pong=True)),
+    ("gfx1250", Tuning(num_buffers=3, ping_pong=True, lean=True)),
+    ("gfx950", Tuning(num_buffers=3, ping_pong=True)),
+]
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize("target, tuning", ALTERNATING, ids=[f"{t} {x.name}" for t, x in ALTERNATING])
+def test_attention_alternates(target: str, tuning: Tuning, tmp_path: Path):
+    text = attention(target, tuning)
+    # Four stages in each of the two loops, and one more where tiles travel through registers.
+    assert text.count("warp_pipeline_stage") == (8 if target == "gfx1250" else 10) and "p_as_operand = " in text
+    assert attention_statuses(text, target, tmp_path, range(5)) == dict.fromkeys(range(5), "validated")
+
+
+ATTENTION_PLANTED = {
+    "converts another tensor": ("gl.convert_layout(p.to(", "gl.convert_layout((p + 1).to("),
+    "forgets the scale": ("qk = qk_dot * qk_scale", "qk = qk_dot"),
+    "fills the slot being read": ("- 1) % NUM_BUFFERS\n", "- 2) % NUM_BUFFERS\n"),
+    "waits for one tile too few": ("(NUM_BUFFERS - 2) * 2", "(NUM_BUFFERS - 1) * 2"),
+}
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize("what", ATTENTION_PLANTED)
+def test_planted_mistakes_in_attention_are_found(what: str, tmp_path: Path):
+    text, (old, new) = attention("gfx1250", ALTERNATING[0][1]), ATTENTION_PLANTED[what]
+    assert old in text
+    found = attention_statuses(text.replace(old, new), "gfx1250", tmp_path, range(3, 5))
     assert set(found.values()) != {"validated"}
 
 

@@ -124,6 +124,13 @@ def test_a_forward_branch_is_no_loop():
     assert find_loops(parse_instructions("\ts_cbranch_scc1 .LBB0_1\n\ts_nop 0\n.LBB0_1:\n\ts_endpgm\n")) == ()
 
 
+def test_a_block_behind_the_end_of_the_program_closes_no_loop():
+    cold = "\ts_cbranch_scc1 .LBB0_8\n.LBB0_6:\n\ts_barrier\n\ts_endpgm\n.LBB0_8:\n\ts_cbranch_execnz .LBB0_6\n\ts_endpgm\n"
+    assert find_loops(parse_instructions(cold)) == ()
+    entered = cold.replace("\ts_barrier\n", "\ts_barrier\n\ts_cbranch_scc0 .LBB0_8\n")
+    assert len(find_loops(parse_instructions(entered))) == 1
+
+
 @pytest.mark.parametrize(
     "text, expected",
     [

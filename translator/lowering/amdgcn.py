@@ -46,6 +46,7 @@ def parse_instructions(text: str) -> tuple[Instruction, ...]:
 def find_loops(code: tuple[Instruction, ...]) -> tuple[Loop, ...]:
     """Loops closed by a backward branch, one per header, in program order.
 
+    A branch back from code behind the end of the program, where a block that is rarely needed was put, closes no loop.
     A loop that sleeps until a barrier's word in LDS changes is a wait and no loop: it counts in the loop around it.
     """
     position: dict[str, int] = {}
@@ -55,7 +56,7 @@ def find_loops(code: tuple[Instruction, ...]) -> tuple[Loop, ...]:
             position[line.label] = index
         elif _BRANCH.match(line.op) and (header := position.get(line.operands.strip())) is not None:
             ends[header] = index
-    spans = sorted((f, e) for f, e in ends.items() if not _polls(code[f : e + 1]))
+    spans = sorted((f, e) for f, e in ends.items() if not _polls(code[f : e + 1]) and _returns(code, f, e, position))
     return tuple(
         Loop(
             first,
@@ -65,6 +66,24 @@ def find_loops(code: tuple[Instruction, ...]) -> tuple[Loop, ...]:
         )
         for first, last in spans
     )
+
+
+def _returns(code: tuple[Instruction, ...], first: int, last: int, position: dict[str, int]) -> bool:
+    """Whether the branch at `last` can be reached from the header at `first` by instructions between the two."""
+    seen, pending = set(), [first]
+    while pending:
+        index = pending.pop()
+        while first <= index <= last and index not in seen:
+            if index == last:
+                return True
+            seen.add(index)
+            line = code[index]
+            if _BRANCH.match(line.op):
+                pending.append(position.get(line.operands.strip(), -1))
+            if line.op in ("s_branch", "s_endpgm"):
+                break
+            index += 1
+    return False
 
 
 def _polls(body: tuple[Instruction, ...]) -> bool:

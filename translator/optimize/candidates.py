@@ -35,6 +35,7 @@ def two_waves(target: Target, num_warps: int) -> bool:
 
 ROWS = (
     CandidateRow(Tuning(), _always, "what Triton's own choices give"),
+    CandidateRow(Tuning(lean=True), _always, "no barrier between slots that differ, no ring for a loop that runs once"),
     CandidateRow(Tuning(num_buffers=2), _always, "one tile further ahead where Triton takes one slot"),
     CandidateRow(Tuning(num_buffers=3), _always, "memory latency of one more tile is hidden"),
     CandidateRow(Tuning(num_buffers=4), _copies, "memory latency of two more tiles is hidden"),
@@ -62,12 +63,13 @@ ROWS = (
 
 
 def candidates(target: Target, num_warps: int, num_buffers: int = 0, ping_pong: bool = False) -> tuple[Tuning, ...]:
-    """The tunings to try, parity first; a depth or ping-pong that was asked for holds for all of them."""
+    """The tunings to try, parity first and the others lean; what was asked for holds for all of them."""
     found: list[Tuning] = []
     for row in ROWS:
         if not row.when(target, num_warps):
             continue
-        tuning = replace(row.tuning, num_buffers=num_buffers or row.tuning.num_buffers)
+        lean = row.tuning != Tuning()
+        tuning = replace(row.tuning, num_buffers=num_buffers or row.tuning.num_buffers, lean=lean)
         if ping_pong and tuning.slices != (1, 1):
             continue
         tuning = replace(tuning, ping_pong=tuning.ping_pong or ping_pong)

@@ -1,8 +1,9 @@
 """The body of a pipelined loop in pieces: the text of each statement, and the stages that two groups of warps alternate in.
 
 Ping-pong, for two waves on each SIMD: one group of warps is a stage behind the other, so that one moves data while the
-other multiplies. Each run of statements that read tiles, with the copies ahead beside them, is a memory stage; what lies
-between is a compute stage. Memory stages have the higher priority: they are short, and the other group waits for them.
+other multiplies. A compute stage is a run of matrix instructions and nothing else (`translator.pipeline.dot_parts` takes
+statements apart); what lies between, reads of tiles, copies ahead and vector arithmetic, is a memory stage. What follows
+the last matrix instruction stays with it. Memory stages have the higher priority: the other group waits for them.
 
 One group reads a tile a stage before the other passes its own wait, so the wait has to cover the tile that the *next*
 iteration reads. It stands before the last stage, when the copies of this iteration are under way:
@@ -16,9 +17,11 @@ from __future__ import annotations
 import ast
 import re
 import textwrap
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from translator.pipeline.dot_parts import after_definitions, dot_parts, own_dtype
 from translator.pipeline.loop import PipelinedLoop
 from translator.pipeline.schedule import Schedule
 from translator.rewrite.splice import replace_spans
@@ -27,6 +30,7 @@ from translator.rewrite.unit import refuse
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter
 
+LDS_READ = re.compile(r"(\w+(?:\.index\([^)]*\))?)(?:\.permute\([^)]*\))?\.load\(|load_shared_relaxed\((\w+)")
 MEMORY_PRIORITY, COMPUTE_PRIORITY = 1, 0
 
 
@@ -42,26 +46,26 @@ class StagePlan:
         return MEMORY_PRIORITY if self.kind == "memory" else COMPUTE_PRIORITY
 
 
-def plan_stages(reads: list[bool], schedule: Schedule) -> tuple[StagePlan, ...]:
-    """Stages of a body whose statements read tiles where `reads` says so; () when there is no work between reads.
+def plan_stages(reads: list[bool], dots: list[bool], schedule: Schedule) -> tuple[StagePlan, ...]:
+    """Stages of a body whose statements read tiles and multiply where `reads` and `dots` say so; () when there are none.
 
-    Statements before the first read belong to its stage: addresses and masks of what is read. Tiles that travel through
-    registers are stored in a stage of their own (one statement more than the body has): in the one before, the other
-    group may still read the slot. One slot is not enough for that.
+    Tiles that travel through registers are stored in a stage of their own (one statement more than the body has): in the
+    one before, the other group may still read the slot. One slot is not enough for that.
     """
     stored = schedule.mechanism == "registers"
-    if not any(reads) or stored and schedule.buffers < 2:
+    if not any(reads) or not any(dots) or stored and schedule.buffers < 2:
         return ()
-    kinds = ["memory" if read else "compute" for read in reads]
-    first = reads.index(True)
-    kinds[:first] = ["memory"] * first
+    last = len(dots) - 1 - dots[::-1].index(True)
+    if any(reads[last + 1 :]) or True not in reads[: dots.index(True) + 1]:
+        return ()
+    kinds = ["compute" if dot or i > last else "memory" for i, dot in enumerate(dots)]
     stages: list[StagePlan] = []
     for i, kind in enumerate(kinds):
         if stages and stages[-1].kind == kind:
             stages[-1] = StagePlan(kind, (*stages[-1].statements, i))
         else:
             stages.append(StagePlan(kind, (i,)))
-    if stages[-1].kind != "compute":
+    if stages[0].kind != "memory":
         return ()
     return (*stages, StagePlan("memory", (len(reads),))) if stored else tuple(stages)
 
@@ -84,13 +88,11 @@ def statement_texts(rw: "FunctionRewriter", s: ast.For, start: int) -> list[str]
     return texts
 
 
-def late_read(texts: list[str], stages: tuple[StagePlan, ...]) -> str:
+def late_read(contents: list[list[str]], stages: tuple[StagePlan, ...]) -> str:
     """A read of LDS in a compute stage, where the other group may already refill the slot; empty when there is none."""
-    for stage in stages:
-        for i in stage.statements if stage.kind == "compute" else ():
-            if found := re.search(
-                r"(\w+(?:\.index\([^)]*\))?)(?:\.permute\([^)]*\))?\.load\(|load_shared_relaxed\((\w+)", texts[i]
-            ):
+    for stage, texts in zip(stages, contents):
+        for text in texts if stage.kind == "compute" else ():
+            if found := LDS_READ.search(text):
                 return found.group(1) or found.group(2)
     return ""
 
@@ -100,13 +102,48 @@ def reads_tiles(loop: PipelinedLoop, statement: ast.stmt) -> bool:
     return any(load.statement in inside for load in loop.plan.loads)
 
 
-def alternating(texts: list[str], stages: tuple[StagePlan, ...], indent: str, waits: list[str]) -> list[str]:
+def stage_contents(
+    texts: list[str], stages: tuple[StagePlan, ...], tiles: dict[str, str], fresh: Callable[[str], str]
+) -> list[list[str]]:
+    """The statements of each stage, those with a matrix instruction taken apart.
+
+    Operands are made in the stage before: converted as early as possible, read from LDS last. What is done with a product
+    opens the next stage, but stays with the last product. tiles: the ring of each tile.
+    """
+    contents: list[list[str]] = []
+    left: list[str] = []
+    last = [stage for stage in stages if stage.kind == "compute"][-1]
+    for stage in stages:
+        own, left = left, []
+        for i in stage.statements:
+            parts = dot_parts(texts[i], fresh) if stage.kind == "compute" else None
+            if parts is None or not contents:
+                own.append(texts[i])
+                continue
+            for _, line in parts.operands:
+                line = own_dtype(line, tiles)
+                # What this stage makes itself cannot be an operand of the stage before.
+                if after_definitions(line, own):
+                    own.append(line)
+                elif LDS_READ.search(line):
+                    contents[-1].append(line)
+                else:
+                    contents[-1].insert(after_definitions(line, contents[-1]), line)
+            own.append(parts.matrix)
+            if parts.after:
+                following = left if stage is not last and i == stage.statements[-1] else own
+                following.append(parts.after)
+        contents.append(own)
+    return contents
+
+
+def alternating(contents: list[list[str]], stages: tuple[StagePlan, ...], indent: str, waits: list[str]) -> list[str]:
     """The lines of the stages; the waits stand before the last one."""
     lines: list[str] = []
-    for stage in stages:
+    for stage, texts in zip(stages, contents):
         if stage is stages[-1]:
             lines += [indent + line if line else "" for line in waits]
         lines.append(f'{indent}with gl.amd.warp_pipeline_stage("{stage.kind}", priority={stage.priority}):')
-        for i in stage.statements:
-            lines += textwrap.indent(texts[i], "    ").splitlines()
+        for text in texts:
+            lines += textwrap.indent(textwrap.dedent(text), indent + "    ").splitlines()
     return lines

@@ -11,7 +11,7 @@ import ast
 import textwrap
 from typing import TYPE_CHECKING
 
-from translator.pipeline.body import alternating, late_read, statement_texts
+from translator.pipeline.body import alternating, late_read, stage_contents, statement_texts
 from translator.pipeline.loop import PipelinedLoop, Ring, async_module, permuted_read
 from translator.pipeline import counts, producer, slices, unroll
 from translator.pipeline.plan import NotPipelined, PipelinePlan, run_of_loads
@@ -161,15 +161,17 @@ def emit_loop(rw: "FunctionRewriter", s: ast.For) -> bool:
 def _alternate(rw: "FunctionRewriter", loop: PipelinedLoop, s: ast.For, top: int, indent: str) -> None:
     """The body in stages that two groups of warps alternate in (`translator.pipeline.body`)."""
     texts = statement_texts(rw, s, top)
-    loop.late_read = late_read(texts, loop.stages)
     waits = wait_lines(rw, loop)
     if not loop.copies:
         texts.append("\n".join(indent + producer.store(rw, ring, loop.slot) for ring in loop.rings))
-    texts[-1] += f"\n{indent}{loop.counter} += 1" if loop.counter else ""
+    tiles = {ring.load.name: ring.smem for ring in loop.rings}
+    contents = stage_contents(texts, loop.stages, tiles, lambda name: fresh(rw, name))
+    contents[-1] += [f"{loop.counter} += 1"] if loop.counter else []
+    loop.late_read = late_read(contents, loop.stages)
     lines = [indent + line if line else "" for line in _top_lines(rw, loop) if line not in waits]
     if waits:
         waits = ["# The tile of the next iteration has landed: the other warps read it a stage earlier.", *waits[1:]]
-    lines += alternating(texts, loop.stages, indent, waits)
+    lines += alternating(contents, loop.stages, indent, waits)
     rw.edits.append((top, rw.source.line_end(s), "\n".join(lines)))
 
 
@@ -238,11 +240,22 @@ def _top_lines(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
         if loop.specialized:
             return [*lines, f"{loop.phase} = ({number} // {loop.buffers}) & 1"]
         if loop.copies:
-            lines.append(f"{loop.free} = gl.where({loop.slot} == 0, {loop.buffers} - 1, {loop.slot} - 1)")
+            lines.append(f"{loop.free} = {_free_slot(rw, loop, number)}")
     lines += wait_lines(rw, loop)
     if uses_ahead:
         lines.append(f"{loop.ahead} = {plan.index} + {counts.distance(rw, loop)}")
     return lines
+
+
+def _free_slot(rw: "FunctionRewriter", loop: PipelinedLoop, number: str) -> str:
+    """The slot of the tile ahead: one remainder less, or in the form that the compiler can tell apart from `slot`.
+
+    Of indices `i % n` and `(i + c) % n` it knows that they differ, and puts no barrier between a copy and a read; one in
+    a stage would pair the wrong stages.
+    """
+    if loop.stages or rw.unit.tuning.lean:
+        return f"({number} + {loop.buffers} - 1) % {loop.buffers}"
+    return f"gl.where({loop.slot} == 0, {loop.buffers} - 1, {loop.slot} - 1)"
 
 
 def _tail_lines(rw: "FunctionRewriter", loop: PipelinedLoop, indent: str) -> list[str]:

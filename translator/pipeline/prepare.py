@@ -21,6 +21,7 @@ from translator.pipeline.specialize import asked_for, specialized
 from translator.pipeline.loop_range import is_index
 from translator.pipeline.unneeded import unneeded
 from translator.pipeline.unroll import can_unroll
+from translator.rewrite import dots
 from translator.rewrite.ranges import NonNegative
 from translator.rewrite.webs import Definition, Web
 
@@ -141,7 +142,9 @@ def _set_up(rw: "FunctionRewriter", plan: PipelinePlan) -> None:
         if loop.sliced is not None:
             rw.pipelined_statements[loop.sliced.statement] = loop
     if not loop.specialized and rw.unit.tuning.ping_pong:
-        loop.stages = plan_stages([reads_tiles(loop, s) for s in plan.loop.body], plan.schedule)
+        body = plan.loop.body
+        multiplies = [rw.taken(s) and any(dots.is_dot(rw, n) for n in ast.walk(s)) for s in body]
+        loop.stages = plan_stages([reads_tiles(loop, s) for s in body], multiplies, plan.schedule)
     _move_bases(rw, loop)
 
 
