@@ -8,6 +8,7 @@ Kernels that Triton itself does not compile for the target are counted apart. Th
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import tempfile
 import time
@@ -27,6 +28,7 @@ from translator.diagnostics import InternalError, TranslationError  # noqa: E402
 from translator.lowering.worker import WorkerPool  # noqa: E402
 from translator.request import TranslateRequest  # noqa: E402
 
+SECONDS = 600.0  # per step; a shared machine may be slow
 KINDS = ("elementwise", "rows", "products", "loops_with_dots", "attention", "scans", "control")
 
 
@@ -64,13 +66,13 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--kinds", nargs="+", default=KINDS, choices=KINDS)
     parser.add_argument("--targets", nargs="+", default=list(fixture_set.TARGETS), choices=fixture_set.TARGETS)
-    parser.add_argument("--save", type=Path, help="write failing kernels here")
+    parser.add_argument("--save", type=Path, help="write failing kernels and their launch specs here")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     count: Counter = Counter()
     failed = 0
     started = time.monotonic()
-    with tempfile.TemporaryDirectory() as temporary, WorkerPool(1) as pool:
+    with tempfile.TemporaryDirectory() as temporary, WorkerPool(1, timeout=SECONDS) as pool:
 
         @seed(options.seed)
         @settings(
@@ -95,7 +97,10 @@ def main() -> int:
                 print(f"--- {failed}: {kind} {target} {status}: {why}\n{case.text}\n{case.spec}", flush=True)
                 if options.save:
                     options.save.mkdir(parents=True, exist_ok=True)
-                    (options.save / f"{failed}-{kind}-{target}.py").write_text(case.text)
+                    name = f"{failed}-{kind}-{target}"
+                    (options.save / f"{name}.py").write_text(case.text)
+                    launch = vars(case.spec) | {"source": f"{name}.py"}
+                    (options.save / f"{name}.json").write_text(json.dumps({"version": 1, "launches": [launch]}) + "\n")
 
         one()
     for (kind, status), number in sorted(count.items()):
