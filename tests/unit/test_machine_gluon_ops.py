@@ -110,6 +110,41 @@ def scaled(a_ptr, b_ptr, s_ptr, c_ptr, f_ptr):
     gl.store(f_ptr + at, wide)
 
 
+@gluon.jit
+def repacked(a_ptr, b_ptr, a_out, b_out):
+    mma: gl.constexpr = gl.amd.AMDMFMALayout(version=4, instr_shape=[32, 32, 64], transposed=True, warps_per_cta=[2, 2])
+    A: gl.constexpr = gl.DotOperandLayout(0, mma, 16)
+    B: gl.constexpr = gl.DotOperandLayout(1, mma, 16)
+    L: gl.constexpr = gl.BlockedLayout([1, 8], [8, 8], [4, 1], [1, 0])
+    S: gl.constexpr = gl.SwizzledSharedLayout(1, 1, 1, [0, 1])
+    R: gl.constexpr = gl.SwizzledSharedLayout(1, 1, 1, [1, 0])
+    m = gl.arange(0, 32, gl.SliceLayout(1, L))[:, None] * 128 + gl.arange(0, 128, gl.SliceLayout(0, L))[None, :]
+    n = gl.arange(0, 128, gl.SliceLayout(1, L))[:, None] * 32 + gl.arange(0, 32, gl.SliceLayout(0, L))[None, :]
+    a = cdna4.load_shared_fp4_repacked(gl.allocate_shared_memory(gl.uint8, [32, 128], S, gl.load(a_ptr + m)), A)
+    b = cdna4.load_shared_fp4_repacked(gl.allocate_shared_memory(gl.uint8, [128, 32], R, gl.load(b_ptr + n)), B)
+    i = gl.arange(0, 64, gl.SliceLayout(1, A))[:, None] * 64 + gl.arange(0, 64, gl.SliceLayout(0, A))[None, :]
+    j = gl.arange(0, 64, gl.SliceLayout(1, B))[:, None] * 64 + gl.arange(0, 64, gl.SliceLayout(0, B))[None, :]
+    gl.store(a_out + i, a)
+    gl.store(b_out + j, b)
+
+
+def test_fp4_packed_along_the_rows_is_loaded_packed_along_the_columns():
+    codes = RNG.integers(0, 16, (64, 128))  # A: rows, K
+    out = run_kernel(
+        repacked,
+        {name: "*u8" for name in ("a_ptr", "b_ptr", "a_out", "b_out")},
+        {
+            "a_ptr": codes[0::2] | (codes[1::2] << 4),
+            "b_ptr": codes.T[:, 0::2] | (codes.T[:, 1::2] << 4),
+            "a_out": np.zeros((64, 64)),
+            "b_out": np.zeros((64, 64)),
+        },
+    )[0]
+    along_k = codes[:, 0::2] | (codes[:, 1::2] << 4)
+    np.testing.assert_array_equal(out["a_out"].view(np.uint8).reshape(64, -1), along_k)
+    np.testing.assert_array_equal(out["b_out"].view(np.uint8).reshape(64, -1), along_k.T)
+
+
 FP4 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6])
 
 

@@ -8,6 +8,8 @@ import triton
 import triton.language as tl
 from machine_harness import run_kernel
 
+from translator.validate.hazards import WaitsForever
+
 RNG = np.random.default_rng(7)
 INT_EXTREMES = np.array([0, 1, -1, 7, -7, 2**31 - 1, -(2**31), 5, -5, 3, 100, -100, 2**30, 12345, -12345, 2], np.int32)
 
@@ -335,3 +337,19 @@ def test_item_of_a_tensor_of_one_element():
         one_item, {"x_ptr": "*fp32", "out_ptr": "*fp32"}, {"x_ptr": np.array([3.0]), "out_ptr": np.zeros(1)}
     )
     np.testing.assert_array_equal(out["out_ptr"], [6.0])
+
+
+@triton.jit
+def polls(x_ptr, out_ptr, expected, LIMIT: tl.constexpr):
+    i = tl.arange(0, 4)
+    done = tl.atomic_poll(x_ptr + i, expected, timeout_ns=LIMIT)
+    tl.store(out_ptr + i, done.to(tl.int32))
+
+
+def test_polling_sees_what_is_there():
+    types = {"x_ptr": "*i32", "out_ptr": "*i32", "expected": "i32"}
+    values = {"x_ptr": np.array([3, 3, 4, 3]), "out_ptr": np.zeros(4), "expected": 3}
+    out = run_kernel(polls, types, values, constexprs={"LIMIT": 100})[0]["out_ptr"]
+    np.testing.assert_array_equal(out, [1, 1, 0, 1])
+    with pytest.raises(WaitsForever):
+        run_kernel(polls, types, values, constexprs={"LIMIT": None})

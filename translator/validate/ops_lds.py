@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 
-from translator.validate.dtypes import held, stored
+from translator.validate.dtypes import held, stored, unsigned
 from translator.validate.hazards import Hazard, NotRunnable
 from translator.validate.lds import Copy, MemDesc, Placed
 from translator.validate.ops import row
@@ -44,6 +44,19 @@ def _place_of(machine, op, kind) -> Placed | None:
 @row("ttg.local_load")
 def local_load(machine, op, view, token=None):
     return machine.lds.load(view, "syncedViaAsyncWait = true" in op.text)
+
+
+@row("amdg.local_load_packed_transposed")
+def local_load_packed_transposed(machine, op, view, token=None):
+    """Pairs of fp4 that lie along one of the last two dimensions, loaded as pairs along the other."""
+    packed = unsigned(machine.lds.load(view))
+    shape = op.type.shape
+    source = packed.ndim - (2 if shape[-2] == 2 * packed.shape[-2] else 1)
+    target = 2 * packed.ndim - 3 - source
+    wide = [extent * (1 + (axis == source)) for axis, extent in enumerate(packed.shape)]
+    single = np.stack([packed & 15, packed >> 4], source + 1).reshape(wide)
+    low, high = (single.take(range(first, wide[target], 2), target) for first in (0, 1))
+    return (low | high << 4).view(held(op.type.element))
 
 
 @row("ttg.local_store")

@@ -88,11 +88,8 @@ UNARY = {
     "absf": np.abs,
     "erf": _through_python(math.erf),
     "erfc": _through_python(math.erfc),
-    "erfinv": _through_python(_erfinv),
-    "lgamma": _through_python(_guarded(math.lgamma)),
-    "tgamma": _through_python(_guarded(math.gamma)),
 }
-BINARY = {"powf": np.power, "copysign": np.copysign, "atan2": np.arctan2, "fmod": np.fmod, "hypot": np.hypot}
+BINARY = {"powf": np.power, "copysign": np.copysign, "atan2": np.arctan2}
 
 
 def _unary(name, function):
@@ -164,7 +161,10 @@ def isfinite(machine, op, x):
 
 
 LIBRARY = {
-    **{name: function for name, function in UNARY.items()},
+    **UNARY,
+    "erfinv": _through_python(_erfinv),
+    "lgamma": _through_python(_guarded(math.lgamma)),
+    "tgamma": _through_python(_guarded(math.gamma)),
     "fabs": np.abs,
     "rint": np.rint,
     "nearbyint": np.rint,

@@ -6,7 +6,7 @@ import numpy as np
 
 from translator.validate.descriptors import Descriptor
 from translator.validate.dtypes import held, stored
-from translator.validate.hazards import Hazard, NotRunnable
+from translator.validate.hazards import Hazard, NotRunnable, WaitsForever
 from translator.validate.memory import BUFFER_LIMIT
 from translator.validate.ops import row
 from translator.validate.types import pointee_of
@@ -76,6 +76,15 @@ def atomic_load(machine, op, pointer, mask=None):
 def atomic_store(machine, op, pointer, value, mask=None):
     element = pointee_of(op.operand_types[0])
     machine.memory.atomic(pointer, value, mask, element, ATOMIC["exch"], False)
+
+
+@row("tt.atomic_poll")
+def atomic_poll(machine, op, pointer, expected, timeout=None):
+    """Programs run one after another, so nobody changes what is polled meanwhile."""
+    found = machine.memory.load(pointer, None, None, pointee_of(op.operand_types[0]), op.type.shape or ())
+    if timeout is None and not np.all(found == expected):
+        raise WaitsForever(op.name, "polls for what no program that ran before has stored")
+    return np.equal(found, expected)[()]
 
 
 def buffer_addresses(machine, op, base, offsets, mask, element: str):

@@ -86,7 +86,7 @@ def convert_layout(machine, op, x):
     return x
 
 
-@row("amdg.extract_slice", "amdg.view_slice")
+@row("amdg.extract_slice")
 def extract_slice(machine, op, x):
     inside = op.body[op.body.index("[") + 1 : op.body.index("]")]
     starts = [int(v) for v in inside.split(",")]
@@ -132,7 +132,7 @@ def fp_to_fp(machine, op, x):
     return rounded(np.asarray(x), op.type.element)[()]
 
 
-@row("ttg.fp4_to_fp", "amdg.fp4_to_fp")
+@row("ttg.fp4_to_fp")
 def fp4_to_fp(machine, op, x):
     axis = op.attribute("axis")
     return as_type(unpack_fp4(x, axis), op.type)
@@ -208,7 +208,6 @@ def device_assert(machine, op, condition):
 @row(
     "ttg.barrier",
     "gpu.barrier",
-    "ttg.local_barrier",
     "amdg.cond_barrier",
 )
 def barrier(machine, op, *args):
@@ -220,9 +219,6 @@ def barrier(machine, op, *args):
     "rocdl.s.setprio",
     "rocdl.iglp.opt",
     "rocdl.sched.group.barrier",
-    "amdg.instruction_sched_hint",
-    "amdg.sched_barrier",
-    "amdg.warp_pipeline.border",
     "llvm.intr.assume",
     "tt.grid_dependency_wait",
     "tt.grid_dependency_launch_dependents",
