@@ -14,7 +14,7 @@ from typing import Callable
 import numpy as np
 
 from translator.validate.dtypes import held
-from translator.validate.hazards import Finding, Hazard
+from translator.validate.hazards import Finding, Hazard, NotRunnable
 from translator.validate.locations import Place
 from translator.validate.ordering import Partitions, Stages
 
@@ -37,15 +37,29 @@ class Placed:
 
 
 class Allocation:
-    """One `ttg.local_alloc`. `read_epoch` is the barrier interval of each element's last relaxed read, -1 for none."""
+    """One `ttg.local_alloc`. `read_epoch` is the barrier interval of each element's last relaxed read, -1 for none; `aliases` are those
+    that name the same bytes (aliases.py)."""
 
-    def __init__(self, name: str, element: str, shape: tuple[int, ...], place: Place, placed: Placed | None = None):
+    def __init__(
+        self,
+        name: str,
+        element: str,
+        shape: tuple[int, ...],
+        place: Place,
+        placed: Placed | None = None,
+        layout: str = "",
+    ):
         count = int(np.prod(shape))
         self.name, self.element, self.shape, self.place, self.placed = name, element, shape, place, placed
         self.data = np.full(count, np.nan if held(element).kind == "f" else 0, held(element))
         self.state = np.zeros(count, np.uint8)
         self.read_epoch = np.full(count, -1, np.int64)
         self.reading = np.zeros(count, bool)
+        self.layout, self.aliases = layout, None
+
+    def is_same(self, other: "Allocation | None") -> bool:
+        """Whether both name the same bytes."""
+        return self is other or other is not None and self.aliases is not None and self.aliases is other.aliases
 
     def where(self, index: int) -> str:
         """`a_smem[1, 3, 0]` for a flat index."""
@@ -129,8 +143,10 @@ class SharedMemory:
     def barrier(self) -> None:
         self.epoch += 1
 
-    def allocate(self, name: str, element: str, shape, place: Place, placed: Placed | None = None) -> MemDesc:
-        allocation = Allocation(name, element, shape, place, placed)
+    def allocate(
+        self, name: str, element: str, shape, place: Place, placed: Placed | None = None, layout: str = ""
+    ) -> MemDesc:
+        allocation = Allocation(name, element, shape, place, placed, layout)
         if placed is not None:
             self.siblings[0].latest[(name, placed)] = allocation
         return MemDesc(allocation, np.arange(allocation.data.size, dtype=np.int64).reshape(shape))
@@ -144,7 +160,7 @@ class SharedMemory:
     def _check_reuse(self, begin: int, end: int, owner: Allocation | None) -> None:
         for copy in self.under_way():
             a = copy.target.allocation
-            if a is owner or copy.idle or end == 0:
+            if a.is_same(owner) or copy.idle or end == 0:
                 continue
             first, last = copy.target.extent()
             if first < end and begin < last:
@@ -156,7 +172,7 @@ class SharedMemory:
     def _check_readers(self, begin: int, end: int, owner: Allocation) -> None:
         """Raises: Hazard when a relaxed load of another allocation may still read these bytes."""
         for a in self.siblings[0].latest.values():
-            if a is owner or a.placed is None or a.placed.begin >= end:
+            if a.is_same(owner) or a.placed is None or a.placed.begin >= end:
                 continue
             if a.placed.end > begin and (a.read_epoch == self.epoch).any():
                 raise Hazard(
@@ -166,9 +182,18 @@ class SharedMemory:
 
     # Plain accesses.
 
+    def current(self, view: MemDesc) -> Allocation:
+        """The allocation of a view, with what its bytes hold. Raises: NotRunnable where their order in time matters."""
+        a = view.allocation
+        if a.aliases is not None and a.aliases.current is not a:
+            if self.partitions is not None or self.stages.inside:
+                raise NotRunnable("ttg.memdesc_reinterpret", "of memory that partitions or pipeline stages share")
+            a.aliases.turn_to(a)
+        return a
+
     def load(self, view: MemDesc, relaxed: bool = False) -> np.ndarray:
         """Values of a view. Raises: Hazard for elements that are not valid."""
-        a = view.allocation
+        a = self.current(view)
         state = a.state[view.index]
         if (state != VALID).any():
             self._report_read(view, state)
@@ -201,17 +226,17 @@ class SharedMemory:
         )
 
     def store(self, view: MemDesc, value: np.ndarray) -> None:
+        a = self.current(view)
         self.check_overwrite(view, copying=False)
         self._ordered(view, writes=True)
         if self.stages.inside:
             self.stages.note(view, "stored")
-        a = view.allocation
         a.data[view.index] = value
         a.state[view.index] = VALID
 
     def check_overwrite(self, view: MemDesc, copying: bool) -> None:
         """Raises: Hazard when the elements are the target or the source of a copy under way, or still being read."""
-        a = view.allocation
+        a = self.current(view)
         if a.placed is not None:
             begin, end = view.extent()
             self._check_reuse(begin, end, a)
@@ -282,7 +307,7 @@ class SharedMemory:
         if copy.landed:
             return
         copy.landed = True
-        a = copy.target.allocation
+        a = self.current(copy.target)
         if self.stages.inside:
             # The wait stands before the stage that comes next.
             self.stages.note(copy.target, "landed", self.stages.now + 1)

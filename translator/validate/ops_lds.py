@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 
+from translator.validate.aliases import padded, reinterpret
 from translator.validate.dtypes import held, stored, unsigned
 from translator.validate.hazards import Hazard, NotRunnable
 from translator.validate.lds import Copy, MemDesc, Placed
@@ -18,27 +17,22 @@ from translator.validate.ops_tensor import _check_indices
 def local_alloc(machine, op, value=None):
     kind = op.type
     name = op.place.name or op.results[0].lstrip("%")
-    view = machine.lds.allocate(name, kind.element, kind.shape, op.place, _place_of(machine, op, kind))
+    layout = machine.module.aliases.get(kind.layout, kind.layout)
+    view = machine.lds.allocate(name, kind.element, kind.shape, op.place, _place_of(machine, op, kind, layout), layout)
     if value is not None:
         machine.lds.store(view, np.asarray(value).reshape(kind.shape))
     return view
 
 
-PADDING = re.compile(r"(\d+):\+(\d+)")
-
-
-def _place_of(machine, op, kind) -> Placed | None:
+def _place_of(machine, op, kind, layout: str) -> Placed | None:
     """Where the compiler put the allocation, None where it was not asked. Padding is counted, so slots have their real size."""
     begin = op.attribute("allocation.offset")
     if begin is None or machine.frames:
         return None
     slots = kind.shape[0] if len(kind.shape) > 2 else 1
-    layout = machine.module.aliases.get(kind.layout, kind.layout)
     count = kind.size // slots
-    rules = [(int(interval), int(amount)) for interval, amount in PADDING.findall(layout.split("{")[0])]
-    stride, used = (count + sum(n // interval * amount for interval, amount in rules) for n in (count, count - 1))
     size = stored(kind.element).itemsize
-    return Placed(begin, slots, stride * size, used * size)
+    return Placed(begin, slots, padded(count, layout) * size, padded(count - 1, layout) * size)
 
 
 @row("ttg.local_load")
@@ -92,11 +86,11 @@ def memdesc_reshape(machine, op, view):
 
 @row("ttg.memdesc_reinterpret")
 def memdesc_reinterpret(machine, op, view):
-    """Only the identity is modelled: another type, shape or layout depends on physical addresses."""
     source, target = op.operand_types[0], op.type
-    if (source.element, source.shape, source.layout) != (target.element, target.shape, target.layout):
-        raise NotRunnable("ttg.memdesc_reinterpret", "to another element type, shape or layout")
-    return view
+    if (source.element, source.shape, source.layout) == (target.element, target.shape, target.layout):
+        return view
+    layout = machine.module.aliases.get(target.layout, target.layout)
+    return reinterpret(view, target.element, target.shape, layout, op.place)
 
 
 @row("ttg.local_gather")
@@ -177,7 +171,7 @@ def async_copy_local_to_global(machine, op, view, pointer, *rest):
     mask = rest[0] if rest else None
     lds, memory = machine.lds, machine.memory
     element = view.allocation.element
-    data = view.allocation.data[view.index]
+    data = lds.current(view).data[view.index]
     lds.issue(
         Copy(op.place, op.name, view, finish=lambda: memory.store(pointer, data, mask, element)), lds.async_copies
     )

@@ -53,7 +53,7 @@ def _nothing(machine, op, view) -> None:
     What it would have written stays as it was: where that is nothing, the program may read it, and gets NaN.
     """
     machine.lds.tensor_copies.groups.append([])
-    state = view.allocation.state
+    state = machine.lds.current(view).state
     state[view.index] = np.where(state[view.index] == NEVER, VALID, state[view.index])
 
 
@@ -98,7 +98,7 @@ def async_tdm_copy_local_to_global(machine, op, descriptor, view, *rest):
 
 
 def _store(machine, op, view, address, inside, element, barrier) -> None:
-    data = np.array(view.allocation.data[view.index]).reshape(address.shape)
+    data = np.array(machine.lds.current(view).data[view.index]).reshape(address.shape)
     memory = machine.memory
     _issue(
         machine,
