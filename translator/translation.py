@@ -18,7 +18,7 @@ from translator.request import LaunchOutcome, TranslateRequest, TranslateResult
 from translator.rewrite.contracts import RunTimeContract
 from translator.rewrite.concrete import check_concrete
 from translator.rewrite.emit import EmittedKernel
-from translator.rewrite.family import KernelVersion
+from translator.rewrite.family import KernelVersion, texts_of
 from translator.rewrite.host_file import whole_file
 from translator.rewrite.kernel import rewrite_kernel
 from translator.rewrite.module import SourceFacts, standalone_module
@@ -37,6 +37,7 @@ def translate_kernel(request: TranslateRequest) -> TranslateResult:
     started = time.perf_counter()
     outcomes: list[LaunchOutcome] = []
     versions: list[KernelVersion] = []
+    traces: list[TracedLaunch] = []
     launches, notes, assumed, unknown = planned_launches(request)
     outcomes += unknown
     for spec in launches:
@@ -46,8 +47,10 @@ def translate_kernel(request: TranslateRequest) -> TranslateResult:
             outcomes.append(LaunchOutcome(spec, "refused", error.diagnostics))
             continue
         versions.append(KernelVersion(spec, loaded, emitted, traced.num_warps))
+        traces.append(traced)
         notes += [n for n in loaded.notes if n not in notes]
         outcomes.append(LaunchOutcome(spec, "translated", (), tuple(emitted.record.choices), assumptions(emitted)))
+    versions = _alike(request, versions, traces)
     text = None
     diagnostics: tuple[Diagnostic, ...] = ()
     if versions and (request.keep_going or len(versions) == len(outcomes)):
@@ -63,6 +66,30 @@ def translate_kernel(request: TranslateRequest) -> TranslateResult:
     return TranslateResult(
         "translated" if text is not None else "refused", text, tuple(outcomes), diagnostics, tuple(notes), seconds
     )
+
+
+def _alike(request: TranslateRequest, versions: list[KernelVersion], traces: list[TracedLaunch]) -> list[KernelVersion]:
+    """The launches of one kernel with one choice of what moves from tile to tile, where that leaves fewer texts.
+
+    The choice is worth a few scalar instructions per tile (`translator.pipeline.prepare`); one text for the configurations
+    of an autotuned kernel is worth more.
+    """
+    out = list(versions)
+    for fn in dict.fromkeys(v.loaded.qualname for v in versions):
+        own = [i for i, v in enumerate(versions) if v.loaded.qualname == fn]
+        choices = [versions[i].emitted.moving for i in own]
+        moved = frozenset(key for choice in choices for key, moves in choice.items() if moves)
+        changed = {}
+        for i, choice in zip(own, choices):
+            if any(not choice[key] for key in moved & choice.keys()):
+                tuning = request.tuning(versions[i].spec.kernel)
+                emitted = rewrite_kernel(traces[i], tuning, request.strategy, moved)
+                changed[i] = replace(versions[i], emitted=emitted)
+        together = [changed.get(i, versions[i]) for i in own]
+        if changed and texts_of(together) < texts_of([versions[i] for i in own]):
+            for i, version in changed.items():
+                out[i] = version
+    return out
 
 
 def planned_launches(

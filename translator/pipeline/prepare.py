@@ -186,7 +186,9 @@ def _move_bases(rw: "FunctionRewriter", loop: PipelinedLoop) -> None:
         direct = {load.call.args[0] for load in followers if load.call.args}
         if len(inside) != 1 or not followers or not all(n in direct for n in uses):
             continue
-        many = all(_instructions(rw, load) >= FEWEST_LOADS for load in followers)
+        key = (rw.frame.fn.__name__, web.name)
+        many = key in rw.unit.moved or all(_instructions(rw, load) >= FEWEST_LOADS for load in followers)
+        rw.unit.moving[key] = many
         if not state.split.moves:
             if any(d.augmented and d.node is not s for d in web.definitions):
                 continue

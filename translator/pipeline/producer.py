@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from translator.pipeline.loop import PipelinedLoop, Ring, async_module
-from translator.rewrite import callees, descriptors, dots, pointers
+from translator.rewrite import callees, descriptors, dots, pointers, shapes
 from translator.rewrite.splice import operand, replace_spans
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def allocate(rw: "FunctionRewriter", loop: PipelinedLoop, ring: Ring) -> str:
     staged = ring.load.staged
     rw.names.suggest(staged.shared, f"{ring.load.name}_shared", 1, ring.load.line)
-    shape = ", ".join([loop.buffers, *map(str, staged.shape)])
+    shape = ", ".join([loop.buffers, *shapes.texts(rw, ring.load.call, staged.shape)])
     dtype = f"gl.{dots.DTYPE.get(rw.tensor(ring.load.call).dtype, rw.tensor(ring.load.call).dtype)}"
     pointer = callees.bind(rw, ring.fetch, callees.callee_of(rw, ring.fetch)).get("pointer")
     if pointer is not None and not rw.path and (access := pointers.access_of(rw, pointer, staged.source)) is not None:

@@ -29,7 +29,7 @@ _SHAPED = re.compile(
 # Layouts that fit one element type only.
 _MATRIX = re.compile(r"\bgl\.(?:DotOperandLayout|amd\.AMD(?:MFMA|WMMA)Layout)\(")
 # Shapes that were written out as numbers.
-_LITERAL_SHAPE = re.compile(r"\bgl\.(?:zeros|full|reshape|allocate_shared_memory)\([^()]*\[\d+(?:, \d+)*\]")
+_LITERAL_SHAPE = re.compile(r"\bgl\.(?:zeros|full|reshape|allocate_shared_memory)\([^()]*\[(?:[^][]*, )?\d+(?:, [^][]*)?\]")
 # Calls whose arguments give shapes.
 _SHAPE_CALLS = frozenset(
     "arange zeros full reshape view broadcast_to expand_dims make_tensor_descriptor make_block_ptr ones zeros_like rand"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.layout.model import Blocked, DotOperand, Layout, Mfma, Wmma
-from translator.rewrite import callees, lds_operands
+from translator.rewrite import callees, lds_operands, shapes
 from translator.rewrite.splice import operand
 from translator.rewrite.unit import refuse
 
@@ -163,7 +163,7 @@ def emit_dot(
         if result_dtype != acc_dtype:
             acc = f"{operand(acc)}.to(gl.{acc_dtype})"
     else:
-        shape = _result_shape(rw, plan)
+        shape = shapes.shape_text(rw, plan.node)
         acc = f"gl.zeros({shape}, gl.{acc_dtype}, layout={rw.names.spell(plan.result)})"
     a = _operand(rw, plan.a, fa, plan.a_element, plan.a_layout)
     b = _operand(rw, plan.b, fb, plan.b_element, plan.b_layout)
@@ -195,10 +195,6 @@ def _instruction(rw, plan: DotPlan, fa, fb, a: str, b: str, acc: str) -> str:
     module = rw.record.amd(rw.unit.dot_module)
     name = "mfma" if isinstance(plan.result, Mfma) else "wmma"
     return f"{module}.{name}({a}, {b}, {acc})"
-
-
-def _result_shape(rw, plan: DotPlan) -> str:
-    return str(list(plan.fact.shape))
 
 
 def _suggest_names(rw, plan: DotPlan) -> None:

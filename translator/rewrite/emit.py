@@ -36,6 +36,7 @@ class EmittedKernel:
     kernel: EmittedFunction
     helpers: list[EmittedFunction]
     record: Record = field(default_factory=Record)
+    moving: dict[tuple[str, str], bool] = field(default_factory=dict)  # as in Unit
 
 
 def assemble(unit: Unit, rewriter: FunctionRewriter, text: str) -> EmittedKernel:
@@ -85,7 +86,8 @@ def assemble(unit: Unit, rewriter: FunctionRewriter, text: str) -> EmittedKernel
     for used in record.globals_needed:
         if used in {h.name for h in helpers}:
             record.globals_needed = {k: v for k, v in record.globals_needed.items() if k != used}
-    return EmittedKernel(EmittedFunction(fn.__name__, kernel_text, fn, bool(fn.noinline)), helpers, record)
+    kernel = EmittedFunction(fn.__name__, kernel_text, fn, bool(fn.noinline))
+    return EmittedKernel(kernel, helpers, record, unit.moving)
 
 
 def split_loops(rw: FunctionRewriter, text: str) -> tuple[str, list[EmittedFunction]]:
@@ -159,15 +161,15 @@ def function_with_layouts(rw: FunctionRewriter, text: str) -> str:
     at = _body_start(tree, lines)
     indent = " " * tree.body[0].col_offset
     block: list[str] = []
-    copying = {loop.buffers for loop in rw.pipelined_loops.values() if loop.copies}
-    for name in rw.added_parameters:
-        if name in copying:
-            block.append(f'gl.static_assert({name} >= 2, "{name}: one tile is copied while another is read")\n')
     for name, layout in constants:
         comment = describe(layout)
         if comment:
             block.append(f"# {comment}\n")
         block.append(definition(name, layout, names) + "\n")
+    copying = {loop.buffers for loop in rw.pipelined_loops.values() if loop.copies}
+    for name in rw.added_parameters:
+        if name in copying:
+            block.append(f'gl.static_assert({name} >= 2, "{name}: one tile is copied while another is read")\n')
     formatted = black.format_str("".join(block), mode=black.Mode(line_length=LINE_LENGTH - len(indent)))
     inserted = "".join(indent + line if line.strip() else line for line in formatted.splitlines(keepends=True))
     following = "".join(lines[at:])

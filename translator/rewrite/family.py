@@ -11,8 +11,8 @@ import ast
 import functools
 import re
 import textwrap
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import black
@@ -162,6 +162,32 @@ def build_family(versions: Sequence[KernelVersion], pool: HelperPool) -> Family:
     return Family(name, tuple(versions), tuple(before), text, contract, served, tuple(notes))
 
 
+def texts_of(versions: Sequence[KernelVersion]) -> int:
+    """How many texts launches have that differ in more than layouts and the defaults of added parameters."""
+    found = set()
+    for version in versions:
+        text = version.emitted.kernel.text
+        head, _ = without_parameters(merge.split(text).head, added_parameters(version, text))
+        found.add((head, merge.split(text).body))
+    return len(found)
+
+
+def added_parameters(version: KernelVersion, text: str) -> set[str]:
+    """Parameters such as `NUM_BUFFERS`, which the source does not have."""
+    return set(_arguments(text)) - {p.name for p in version.loaded.fn.params}
+
+
+def without_parameters(head: str, names: Iterable[str]) -> tuple[str, dict[str, str]]:
+    """A signature without some constexpr parameters, and their defaults."""
+    defaults = {}
+    for name in sorted(names):
+        pattern = rf"\n?[ ]*\b{name}: gl\.constexpr = ([^,)\n]+),?"
+        if (found := re.search(pattern, head)) is not None:
+            defaults[name] = found.group(1).strip()
+            head = head[: found.start()] + head[found.end() :]
+    return re.sub(r",[ ]*\)", ")", head) if defaults else head, defaults
+
+
 @dataclass(frozen=True)
 class Member:
     """One distinct translation and the launches it serves."""
@@ -206,13 +232,18 @@ def _indented(text: str, indent: str) -> str:
 
 def _one_kernel(name: str, members: list[Member], keys: tuple[Key, ...]) -> tuple[list[str], str] | None:
     """One kernel whose layouts come from a function of the configuration, if nothing but layouts differs."""
-    parts = [merge.split(member.text) for member in members]
+    parts = _table_parts(members)
     plain = parts[0].plain
     for other in parts[1:]:
         joined = merge.merge_plain(plain, other.plain)
         if joined is None or [c.name for c in other.constants] != [c.name for c in parts[0].constants]:
             return None
         plain = joined
+    every = [c for member in members for c in member.configurations]
+    texts = [text for member in members for text in (member.text, *(h.text for h in member.helpers))]
+    needed = contracts.needs(members[0].versions[0].loaded.fn, texts)
+    # Layouts fit the tile and the number of warps that they were made for, not those of another launch.
+    keys = tuple(key for key in common_keys(every) if key in keys or _decides_layouts(key, needed, every))
     function = f"{name}_layouts"
     arguments = [_argument(key) for key in keys]
     names = [c.name for c in parts[0].constants]
@@ -234,15 +265,29 @@ def _one_kernel(name: str, members: list[Member], keys: tuple[Key, ...]) -> tupl
         f"gl.static_assert(layouts is not None, {message})",
         *(f"{constant}: gl.constexpr = layouts[{i}]" for i, constant in enumerate(names)),
     ]
-    every = [c for member in members for c in member.configurations]
-    texts = [text for member in members for text in (member.text, *(h.text for h in member.helpers))]
-    needed = contracts.needs(members[0].versions[0].loaded.fn, texts)
     # What the layouts are chosen by is refused there.
     head = [*contracts.assertions(name, needed, every, keys), *head]
     start = len(parts[0].head)
     return [formatted("\n".join(lines))], plain[:start] + _indented(
         formatted("\n".join(head), len(parts[0].indent)), parts[0].indent
     ) + plain[start:]
+
+
+def _decides_layouts(key: Key, needed: contracts.Needs, every: list[Configuration]) -> bool:
+    return key.kind in ("constexpr", "num_warps") and needed.wants(key) and len({repr(c[key]) for c in every}) > 1
+
+
+def _table_parts(members: list[Member]) -> list[merge.Parts]:
+    """The members' texts; added parameters whose defaults differ stand among the layouts, which the table gives."""
+    parts = [merge.split(member.text) for member in members]
+    defaults = [without_parameters(p.head, added_parameters(m.versions[0], m.text))[1] for p, m in zip(parts, members)]
+    differing = {name for own in defaults for name in own if len({d.get(name) for d in defaults}) > 1}
+    out = []
+    for part in parts:
+        head, own = without_parameters(part.head, differing)
+        constants = tuple(merge.LayoutConstant(n, "", f"{n}: gl.constexpr = {value}") for n, value in own.items())
+        out.append(replace(part, head=head, constants=constants + part.constants))
+    return out
 
 
 def _argument(key: Key) -> str:
@@ -314,11 +359,8 @@ def _public_head(members: list[Member]) -> tuple[str, set[str]]:
     head = merge.split(members[0].text).head
     if len({ast.dump(ast.parse(m.text).body[0].args) for m in members}) == 1:  # type: ignore[attr-defined]
         return head, set()
-    source = {p.name for p in members[0].versions[0].loaded.fn.params}
-    own = {name for m in members for name in _arguments(m.text)} - source
-    for name in sorted(own):
-        head = re.sub(rf"\n?[ ]*\b{name}: gl\.constexpr = [^,)\n]+,?", "", head, count=1)
-    return head, own
+    own = set().union(*(added_parameters(m.versions[0], m.text) for m in members))
+    return without_parameters(head, own)[0], own
 
 
 def _filled(condition: str) -> str:

@@ -16,10 +16,16 @@ from translator.rewrite.tdm import NotForTheDataMover
 from translator.rewrite.unit import Unit, refuse
 
 
-def rewrite_kernel(launch: TracedLaunch, tuning: Tuning = Tuning(), strategy: str | None = None) -> EmittedKernel:
+def rewrite_kernel(
+    launch: TracedLaunch,
+    tuning: Tuning = Tuning(),
+    strategy: str | None = None,
+    moved: frozenset[tuple[str, str]] = frozenset(),
+) -> EmittedKernel:
     """The kernel in Gluon, its pipelined loops changed as `tuning` says.
 
     strategy: how its loops are written, None for what the source asks for.
+    moved: the pointer variables whose base moves from tile to tile in any case, as (function, variable).
 
     Raises TranslationError for what has no correct translation.
     """
@@ -33,6 +39,7 @@ def rewrite_kernel(launch: TracedLaunch, tuning: Tuning = Tuning(), strategy: st
         )
         unit.tuning = tuning
         unit.strategy = strategy
+        unit.moved = moved
         unit.kept_whole = whole
         unit.staging = launch.staging
         unit.operands_in_lds = launch.operands_in_lds

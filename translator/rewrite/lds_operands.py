@@ -8,10 +8,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from translator.frontend.trace import TensorFact
 from translator.layout.model import DotOperand, Layout
 from translator.memory.operands import OperandInLds
-from translator.rewrite import callees, dots
+from translator.rewrite import callees, dots, shapes
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter
@@ -98,7 +97,7 @@ def _buffer(rw, value: ast.expr, found: OperandInLds) -> str:
         if state.shared == found.shared:
             return rw.shared_name(web)
     text = rw.emit(value, rw.home(value))
-    return allocation(rw, text, found.shared, rw.tensor(value))
+    return allocation(rw, text, found.shared, value)
 
 
 def _assigned(definition) -> bool:
@@ -106,12 +105,13 @@ def _assigned(definition) -> bool:
     return isinstance(definition.node, (ast.Assign, ast.AnnAssign))
 
 
-def allocation(rw, text: str, shared, fact: TensorFact | None = None) -> str:
+def allocation(rw, text: str, shared, value: ast.expr | None = None) -> str:
+    """LDS filled with `text`, which is `value` emitted where it is no variable."""
     if text.isidentifier():
         return f"gl.allocate_shared_memory({text}.dtype, {text}.shape, {rw.names.spell(shared)}, {text})"
-    assert fact is not None, f"bug in gluonize: no type for {text}"
-    dtype = dots.DTYPE[fact.dtype]
-    return f"gl.allocate_shared_memory(gl.{dtype}, {list(fact.shape)}, {rw.names.spell(shared)}, {text})"
+    assert value is not None, f"bug in gluonize: no type for {text}"
+    dtype, shape = dots.DTYPE[rw.tensor(value).dtype], shapes.shape_text(rw, value)
+    return f"gl.allocate_shared_memory(gl.{dtype}, {shape}, {rw.names.spell(shared)}, {text})"
 
 
 __all__ = ["allocation", "operand_through_lds"]

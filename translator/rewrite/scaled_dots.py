@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.layout.model import DotOperand, Layout, Mfma
-from translator.rewrite import callees, dots
+from translator.rewrite import callees, dots, shapes
 from translator.rewrite.descriptors import Synthesized
 from translator.rewrite.splice import operand
 from translator.rewrite.unit import refuse
@@ -52,7 +52,7 @@ def _accumulator(rw, node, given, result: Layout) -> str:
     if acc is not None and not callees.is_none(rw, acc):
         text = rw.emit(acc, result)
         return text if rw.fact(acc).dtype == "fp32" else f"{operand(text)}.to(gl.float32)"
-    return f"gl.zeros({list(rw.tensor(node).shape)}, gl.float32, layout={rw.names.spell(result)})"
+    return f"gl.zeros({shapes.shape_text(rw, node)}, gl.float32, layout={rw.names.spell(result)})"
 
 
 def _native(rw, node, given, op, formats) -> tuple[str, Layout]:

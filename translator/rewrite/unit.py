@@ -52,6 +52,9 @@ class Unit:
     kept_whole: dict[tuple[tuple[int, ...], int], str] = field(
         default_factory=dict
     )  # loops, by path and line, that cannot be split
+    # (function, pointer variable) -> whether its base moves from tile to tile, not its offsets; and those that must
+    moving: dict[tuple[str, str], bool] = field(default_factory=dict)
+    moved: frozenset[tuple[str, str]] = frozenset()
     versions: dict[Any, Any] = field(default_factory=dict)  # finished helper versions by (frame, path, wants)
     helper_versions: list[Any] = field(default_factory=list)  # (rewriter, text) of every version made
     in_progress: list[Any] = field(default_factory=list)
