@@ -258,10 +258,10 @@ def test_planted_mistakes_in_literal_slots_are_found(what: str, tmp_path: Path):
 ATTENTION = Path(__file__).resolve().parents[2] / "fixtures" / "flash_attention"
 
 
-def attention_launch(trips: int, num_warps: int = 8):
-    """One head and one block of queries; `trips` blocks of keys, the last one partial."""
+def attention_launch(trips: int, num_warps: int = 8, partial: bool = True):
+    """One head and one block of queries; `trips` blocks of keys, the last one partial or not."""
     spec = read_launches(str(ATTENTION / "launches.json"))[-1]
-    length, depth, block = max(1, 16 * trips - 4), 32, 16
+    length, depth, block = max(1, 16 * trips - 4 * partial), 32, 16
     sizes = {"HEAD_DIM": depth, "BLOCK_M": 16 * num_warps, "BLOCK_N": block}
     values = dict(spec.values)
     for name in ("Q", "K", "V", "Out"):
@@ -289,12 +289,14 @@ def attention(target: str, tuning: Tuning, num_warps: int = 8) -> str:
     return result.text
 
 
-def attention_statuses(text: str, target: str, folder: Path, trips: range, num_warps: int = 8) -> dict[int, str]:
+def attention_statuses(
+    text: str, target: str, folder: Path, trips: range, num_warps: int = 8, partial: bool = True
+) -> dict[int, str]:
     file = folder / "translated.py"
     file.write_text(text)
     out = {}
     for n in trips:
-        spec = attention_launch(n, num_warps)
+        spec = attention_launch(n, num_warps, partial)
         left = source_stage(str(ATTENTION / "kernel.py"), spec, target)
         right = translated_stage(str(file), spec, target)
         out[n] = validate_pair(
@@ -306,7 +308,6 @@ def attention_statuses(text: str, target: str, folder: Path, trips: range, num_w
 ALTERNATING = [
     ("gfx1250", Tuning(num_buffers=2, ping_pong=True)),
     ("gfx1250", Tuning(num_buffers=3, ping_pong=True, lean=True)),
-    ("gfx950", Tuning(num_buffers=3, ping_pong=True)),
 ]
 
 
@@ -314,9 +315,16 @@ ALTERNATING = [
 @pytest.mark.parametrize("target, tuning", ALTERNATING, ids=[f"{t} {x.name}" for t, x in ALTERNATING])
 def test_attention_alternates(target: str, tuning: Tuning, tmp_path: Path):
     text = attention(target, tuning)
-    # Four stages in each of the two loops, and one more where tiles travel through registers.
-    assert text.count("warp_pipeline_stage") == (8 if target == "gfx1250" else 10) and "p_as_operand = " in text
+    # Four stages in each loop; one loop is a branch where it is lean.
+    assert text.count("warp_pipeline_stage") == (4 if tuning.lean else 8) and "p_as_operand = " in text
     assert attention_statuses(text, target, tmp_path, range(5)) == dict.fromkeys(range(5), "validated")
+
+
+@pytest.mark.compile
+def test_a_conversion_between_warps_inside_a_stage_is_found(tmp_path: Path):
+    text = attention("gfx950", PING_PONG)
+    assert "p_as_operand = gl.allocate_shared_memory(" in text
+    assert attention_statuses(text, "gfx950", tmp_path, range(2, 3)) == {2: "hazard"}
 
 
 ATTENTION_PLANTED = {
@@ -334,6 +342,58 @@ def test_planted_mistakes_in_attention_are_found(what: str, tmp_path: Path):
     assert old in text
     found = attention_statuses(text.replace(old, new), "gfx1250", tmp_path, range(3, 5))
     assert set(found.values()) != {"validated"}
+
+
+LEAN = Tuning(lean=True)
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize("partial", [True, False])
+def test_what_is_left_of_the_keys_is_a_branch(partial: bool, tmp_path: Path):
+    text = attention("gfx1250", LEAN, 4)
+    assert "if full_end < end:" in text and text.count("for start_n in") == 1
+    found = attention_statuses(text, "gfx1250", tmp_path, range(4), 4, partial)
+    assert found == dict.fromkeys(range(4), "validated")
+
+
+BRANCH_PLANTED = {
+    "another tile": ("        start_n = full_end\n", "        start_n = 0\n"),
+    "no wait": ("        tdm.async_wait(0)\n", ""),
+    "never taken": ("if full_end < end:", "if end < full_end:"),
+}
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize("what", BRANCH_PLANTED)
+def test_planted_mistakes_in_the_branch_are_found(what: str, tmp_path: Path):
+    text, (old, new) = attention("gfx1250", LEAN, 4), BRANCH_PLANTED[what]
+    assert text.count(old) == 1
+    found = attention_statuses(text.replace(old, new), "gfx1250", tmp_path, range(3, 4), 4)
+    assert set(found.values()) != {"validated"}
+
+
+WHOLE = "full_end = N_CTX // BLOCK_N * BLOCK_N\n        end = N_CTX\n"
+BOUNDS = [
+    ("full_end = BLOCK_N * (N_CTX // BLOCK_N)\n        end = N_CTX\n", True),
+    ("full_end = N_CTX // BLOCK_N * BLOCK_N\n        end = N_CTX + 1\n", False),
+    ("full_end = N_CTX // (2 * BLOCK_N) * (2 * BLOCK_N)\n        end = N_CTX\n", False),
+    ("full_end = N_CTX // BLOCK_N\n        end = N_CTX\n", False),
+]
+
+
+@pytest.mark.parametrize("bounds, branch", BOUNDS, ids=[text.splitlines()[0] for text, _ in BOUNDS])
+def test_a_loop_that_may_run_twice_stays_one(bounds: str, branch: bool, tmp_path: Path):
+    source_text = (ATTENTION / "kernel.py").read_text()
+    assert WHOLE in source_text
+    (tmp_path / "kernel.py").write_text(source_text.replace(WHOLE, bounds))
+    spec = attention_launch(2, 4)
+    request = TranslateRequest(str(tmp_path / "kernel.py"), "gfx1250", launches=(spec,), tunings=((spec.kernel, LEAN),))
+    text = translate_kernel(request).text
+    assert ("if full_end < end:" in text) == branch
+
+
+def test_parity_keeps_the_loop():
+    assert "if full_end < end:" not in attention("gfx1250", Tuning(), 4)
 
 
 def test_attention_is_not_unrolled():

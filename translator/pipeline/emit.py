@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from translator.pipeline.body import alternating, late_read, stage_contents, statement_texts
 from translator.pipeline.loop import PipelinedLoop, Ring, async_module, permuted_read
-from translator.pipeline import counts, producer, slices, unroll
+from translator.pipeline import counts, once, producer, slices, unroll
 from translator.pipeline.plan import NotPipelined, PipelinePlan, run_of_loads
 from translator.pipeline.loop_range import is_index
 from translator.pipeline.prepare import fresh, prepare
@@ -83,6 +83,8 @@ def _group(rw: "FunctionRewriter", loop: PipelinedLoop, s: ast.stmt) -> list[Rin
     Copies go before the run: LDS is read while they are in flight. Loads to registers go after it: the tile that they
     replace is on its way to the matrix cores by then, which frees registers.
     """
+    if loop.plan.once:
+        return []
     first, last = run_of_loads(loop.plan, s)
     atoms = loop.plan.atoms
     if _loads_meet(rw, loop):
@@ -136,8 +138,16 @@ def emit_loop(rw: "FunctionRewriter", s: ast.For) -> bool:
         _unrolled(rw, loop, s, top, inner)
     else:
         rw.block(s.body)
-        rw.edits.append((top, top, _block(_top_lines(rw, loop), inner)))
+        lines = once.first_lines(rw, loop) if plan.once else _top_lines(rw, loop)
+        rw.edits.append((top, top, _block(lines, inner)))
     rw.loops = rw.loops[:-1]
+    first = rw.source.first_line(s)
+    before = rw.source.offset(first, 0)
+    gap = [""] if first > 1 and rw.source.lines[first - 2].strip() else []
+    if plan.once:
+        rw.edits.append((before, before, _block(gap, outer)))
+        rw.edits.append((rw.source.span(s)[0], rw.source.span(s.iter)[1], once.header(rw, loop)))
+        return True
     if loop.first:
         start, end = rw.source.span(s.target)[0], rw.source.span(s.iter)[1]
         rw.edits.append((start, end, unroll.header(rw, loop)))
@@ -146,9 +156,6 @@ def emit_loop(rw: "FunctionRewriter", s: ast.For) -> bool:
         rw.replace(s.iter, f"gl.static_range({counts.tiles(rw, loop)})")
     else:
         rw.replace(s.iter, calls.emit_iterator(rw, s.iter))
-    first = rw.source.first_line(s)
-    before = rw.source.offset(first, 0)
-    gap = [""] if first > 1 and rw.source.lines[first - 2].strip() else []
     first_lines = shared_state(rw, loop) if loop.specialized else prologue(rw, loop)
     rw.edits.append((before, before, _block([*gap, *first_lines, ""], outer)))
     after = _tail_lines(rw, loop, inner) + [outer + line for line in _after_lines(rw, loop)]
@@ -196,6 +203,8 @@ def check_stages(rw: "FunctionRewriter") -> None:
 def _chosen(plan: PipelinePlan, loop: PipelinedLoop) -> str:
     """One line on how a loop is written, as `translate` prints it."""
     tiles = ", ".join(f"`{load.name}`" for load in plan.loads)
+    if plan.once:
+        return f"`for {plan.index}` runs at most once and is a branch: {tiles} at its top"
     schedule = plan.schedule
     slots = f"{schedule.buffers} LDS buffer{'s' if schedule.buffers > 1 else ''}"
     if loop.specialized:

@@ -62,7 +62,7 @@ class PipelinePlan:
     the consumer computes for itself as well; carried: those that move from tile to tile; rolled_back: those of them
     that are used after the loop and have to be moved back by the tiles that were fetched ahead; not_tiles: lines of loads
     that a tensor data mover does not fetch, with the reason. written_out: the number of iterations where it is known and
-    so small that the loop is a prologue and an epilogue.
+    so small that the loop is a prologue and an epilogue. once: the loop is a branch (`translator.pipeline.once`).
     """
 
     loop: ast.For
@@ -81,6 +81,7 @@ class PipelinePlan:
     assumed: frozenset[str]
     not_tiles: tuple[tuple[int, str], ...] = ()
     written_out: int | None = None
+    once: bool = False
 
     def __str__(self) -> str:
         s = self.schedule
@@ -94,6 +95,8 @@ class PipelinePlan:
             lines.append("  computed twice: " + ", ".join(w.name for w in self.shared))
         if self.rolled_back:
             lines.append("  moved back after the loop: " + ", ".join(s.target.id for s in self.rolled_back))
+        if self.once:
+            return "\n".join([*lines, "  runs at most once: a branch, its tiles fetched at the top"])
         if s.mechanism == "partitions":
             return "\n".join([*lines, str(s)])
         if self.written_out is not None:

@@ -15,6 +15,7 @@ from translator.frontend.trace import TensorFact
 from translator.layout.elements import bits_of
 from translator.pipeline.body import plan_stages, reads_tiles
 from translator.pipeline.loop import PipelinedLoop, Read, Ring
+from translator.pipeline.once import as_branch
 from translator.pipeline.plan import NotPipelined, PipelinedLoad, PipelinePlan, plan_loop
 from translator.pipeline.slices import plan_slices
 from translator.pipeline.specialize import asked_for, specialized
@@ -47,6 +48,8 @@ def prepare(rw: "FunctionRewriter") -> None:
                 rw.whole[loop] = split
             else:
                 plan = split
+        if isinstance(plan, PipelinePlan):
+            plan = as_branch(rw, plan)
         rw.plans.append(plan)
         if isinstance(plan, PipelinePlan):
             _set_up(rw, plan)
@@ -61,10 +64,13 @@ def _unsupported(rw: "FunctionRewriter", plan: PipelinePlan) -> str | None:
 
 
 def _set_up(rw: "FunctionRewriter", plan: PipelinePlan) -> None:
-    counted = plan.written_out is not None or (plan.low is None and plan.index_dtype == "int32")
+    counted = plan.once or plan.written_out is not None or (plan.low is None and plan.index_dtype == "int32")
     counter = "" if counted else fresh(rw, "tile")
     names = [fresh(rw, name) for name in (f"{plan.index.strip('_') or 'tile'}_ahead", "slot", "free_slot", "t")]
-    loop = PipelinedLoop(plan, _buffers_parameter(rw, plan), *names, counter)
+    buffers = "1" if plan.once else _buffers_parameter(rw, plan)
+    loop = PipelinedLoop(plan, buffers, *names, counter)
+    if plan.once:
+        loop.slot = "0"
     if loop.specialized:
         # Nothing runs ahead: the producer is in an iteration of its own.
         loop.ahead, loop.free, loop.phase = plan.index, loop.slot, fresh(rw, "phase")
@@ -108,7 +114,9 @@ def _set_up(rw: "FunctionRewriter", plan: PipelinePlan) -> None:
         loop.ahead_of[s] = made
         rw.pipelined_statements[s] = loop
     for load in plan.loads:
-        names = [fresh(rw, f"{load.name}_{part}") for part in ("smem", "next", "tiles", "desc")]
+        # What a branch assigns keeps its type: names of its own, not those of another loop's ring.
+        stem = f"{load.name}_last" if plan.once else load.name
+        names = [fresh(rw, f"{stem}_{part}") for part in ("smem", "next", "tiles", "desc")]
         ring = Ring(load, names[0], twin_of(load.call), *names[1:])
         loop.rings.append(ring)
         rw.staged[load.call] = Read(loop, ring)
@@ -135,17 +143,24 @@ def _set_up(rw: "FunctionRewriter", plan: PipelinePlan) -> None:
             if isinstance(name, ast.Name) and (web := rw.webs.of_use.get(name)) is not None and web.index in own:
                 loop.own_names.append((name, web))
     rw.pipelined_loops[plan.loop] = loop
-    if not loop.specialized and rw.unit.tuning.unroll and can_unroll(rw, plan):
+    if not loop.specialized and not plan.once:
+        _tune(rw, loop)
+    _move_bases(rw, loop)
+
+
+def _tune(rw: "FunctionRewriter", loop: PipelinedLoop) -> None:
+    """What the tuning changes about a loop, where that is possible."""
+    plan, tuning = loop.plan, rw.unit.tuning
+    if tuning.unroll and can_unroll(rw, plan):
         loop.first, loop.counter = fresh(rw, f"{plan.index.strip('_') or 'tile'}_first"), ""
-    if not loop.specialized and rw.unit.tuning.slices != (1, 1):
-        loop.sliced = plan_slices(rw, plan, rw.unit.tuning.slices, fresh)
+    if tuning.slices != (1, 1):
+        loop.sliced = plan_slices(rw, plan, tuning.slices, fresh)
         if loop.sliced is not None:
             rw.pipelined_statements[loop.sliced.statement] = loop
-    if not loop.specialized and rw.unit.tuning.ping_pong:
+    if tuning.ping_pong:
         body = plan.loop.body
         multiplies = [rw.taken(s) and any(dots.is_dot(rw, n) for n in ast.walk(s)) for s in body]
         loop.stages = plan_stages([reads_tiles(loop, s) for s in body], multiplies, plan.schedule)
-    _move_bases(rw, loop)
 
 
 def _light(rw: "FunctionRewriter", value: ast.expr | None) -> bool:

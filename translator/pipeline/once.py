@@ -1,0 +1,83 @@
+"""Loops that run at most once, written as a branch: nothing runs ahead, so there is no ring and no prologue.
+
+Before:                                         After:
+    for n in range(N // BLOCK * BLOCK, N, BLOCK):   if N // BLOCK * BLOCK < N:
+        v = tl.load(v_ptr + n + offs, mask=...)         n = N // BLOCK * BLOCK
+        ...                                             tdm.async_load(v_desc, [n], v_smem.index(0))
+                                                        tdm.async_wait(0)
+                                                        v = v_smem.index(0).load(layout)
+                                                        ...
+
+The author's loop over what is left behind the full blocks is one of these. Integer division rounds toward zero, so what is
+left is less than a block for negative sizes too.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from translator.pipeline import producer
+from translator.pipeline.loop import PipelinedLoop, async_module
+from translator.pipeline.loop_range import int_of
+from translator.pipeline.plan import PipelinePlan
+from translator.pipeline.tail import TailProof
+from translator.rewrite import tdm
+from translator.rewrite.splice import operand
+
+if TYPE_CHECKING:
+    from translator.rewrite.function import FunctionRewriter
+
+
+def as_branch(rw: "FunctionRewriter", plan: PipelinePlan) -> PipelinePlan:
+    """`plan` as a branch, where it may be one; else as it is."""
+    simple = rw.unit.tuning.lean and plan.written_out is None and not plan.producer
+    if not simple or not runs_at_most_once(rw, plan):
+        return plan
+    return replace(plan, once=True, schedule=replace(plan.schedule, buffers=1, prologue=1, ahead=0))
+
+
+def runs_at_most_once(rw: "FunctionRewriter", plan: PipelinePlan) -> bool:
+    """Whether the loop starts less than a step before its end: at `E // step * step`, where E is the end."""
+    step = 1 if plan.step is None else int_of(rw, plan.step)
+    if plan.low is None or step is None:
+        return False
+    proof = TailProof(rw, plan.loop, plan.low, plan.high, plan.step)
+    whole, end = _whole(rw, plan.low, step), proof.polynomial(plan.high)
+    return whole is not None and end is not None and proof.polynomial(whole) == end
+
+
+def _whole(rw: "FunctionRewriter", node: ast.expr, step: int) -> ast.expr | None:
+    """E where `node` is `E // step * step`."""
+    while isinstance(node, ast.Name) and (value := rw.webs.value_of(node)) is not None:
+        node = value
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult):
+        return None
+    for quotient, factor in ((node.left, node.right), (node.right, node.left)):
+        divides = isinstance(quotient, ast.BinOp) and isinstance(quotient.op, ast.FloorDiv)
+        if divides and int_of(rw, factor) == step == int_of(rw, quotient.right):
+            return quotient.left
+    return None
+
+
+def header(rw: "FunctionRewriter", loop: PipelinedLoop) -> str:
+    """`if low < high`."""
+    low, high = (operand(rw.emit(e)) for e in (loop.plan.low, loop.plan.high))
+    return f"if {low} < {high}"
+
+
+def first_lines(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
+    """The only tile of every load, at the top of the branch."""
+    lines = [f"{loop.plan.index} = {rw.emit(loop.plan.low)}"]
+    for ring in loop.rings:
+        tile = ring.load.tile
+        lines += tile.before(rw, loop, ring) if tile is not None else [producer.allocate(rw, loop, ring)]
+    loop.fetch_at(loop.plan.index)
+    lines += [producer.fetch(rw, loop, ring, "0", "") for ring in loop.rings]
+    if not loop.copies:
+        return lines + [producer.store(rw, ring, "0") for ring in loop.rings]
+    schedule = loop.plan.schedule
+    lines += [f"{async_module(rw)}.commit_group()", f"{async_module(rw)}.wait_group(0)"] if schedule.grouped else []
+    lines += [f"{tdm.module(rw)}.async_wait(0)"] if schedule.tensor_loads else []
+    return lines
