@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from translator.frontend.trace import ConstFact
+from translator.frontend.trace import ConstFact, TensorFact
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter
@@ -52,3 +52,21 @@ def varies(rw: "FunctionRewriter", loop: ast.For, node: ast.AST) -> bool:
 def int_of(rw: "FunctionRewriter", node: ast.expr) -> int | None:
     fact = rw.fact(node)
     return fact.value if isinstance(fact, ConstFact) and isinstance(fact.value, int) else None
+
+
+def trips_of(rw: "FunctionRewriter", low: ast.expr | None, high: ast.expr, step: ast.expr | None) -> int | None:
+    """The number of iterations, where the bounds are known at compile time."""
+    first, last = 0 if low is None else int_of(rw, low), int_of(rw, high)
+    by = 1 if step is None else int_of(rw, step)
+    if first is None or last is None or by is None or isinstance(last, bool):
+        return None
+    return max(0, -((first - last) // by))
+
+
+def index_dtype(rw: "FunctionRewriter", loop: ast.For) -> str:
+    """The integer type of the loop index: that of a use, else that of the bounds."""
+    for n in ast.walk(loop):
+        if isinstance(n, ast.Name) and is_index(rw, loop, n) and isinstance(fact := rw.fact(n), TensorFact):
+            return fact.dtype
+    kinds = {f.dtype for a in loop.iter.args if isinstance(f := rw.fact(a), TensorFact)}
+    return "int32" if kinds <= {"int32"} else "int64"

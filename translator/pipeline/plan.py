@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.memory.staging import Staged
 from translator.optimize.tuning import Tuning
-from translator.pipeline.loop_range import int_of, is_index, loop_bounds, varies
+from translator.pipeline.loop_range import index_dtype, loop_bounds, trips_of, varies
 from translator.pipeline.partitions import Partitions
 from translator.pipeline.schedule import Schedule, copy_schedule, register_schedule
 from translator.pipeline.strided_tiles import NotATile, StridedTile, strided_tile
@@ -253,7 +253,7 @@ def plan_loop(rw: "FunctionRewriter", loop: ast.For) -> PipelinePlan | NotPipeli
     buffers = rw.unit.tuning.num_buffers or buffers
     if copies and buffers < 2:
         return no("a copy needs two buffers")
-    trips = _trips(rw, low, high, step)
+    trips = trips_of(rw, low, high, step)
     # Triton's pipeliner peels such a loop until nothing is left of it.
     few = trips is not None and 0 < trips <= buffers + (not copies)
     plain = not rw.unit.target.supports_tdm and replace(rw.unit.tuning, num_buffers=0) == Tuning()
@@ -305,7 +305,7 @@ def plan_loop(rw: "FunctionRewriter", loop: ast.For) -> PipelinePlan | NotPipeli
     return PipelinePlan(
         loop,
         loop.target.id,
-        _index_dtype(rw, loop),
+        index_dtype(rw, loop),
         low,
         high,
         step,
@@ -327,15 +327,6 @@ def _leaks(rw: "FunctionRewriter", loop: ast.For) -> bool:
     inside = set(ast.walk(loop))
     own = {d.name for web in rw.webs.all for d in web.definitions if d.node in inside}
     return any(d.name in own and d.loop_depth for web in rw.webs.all for d in web.definitions if d.node not in inside)
-
-
-def _trips(rw, low: ast.expr | None, high: ast.expr, step: ast.expr | None) -> int | None:
-    """The number of iterations, where the bounds are known at compile time."""
-    first, last = 0 if low is None else int_of(rw, low), int_of(rw, high)
-    by = 1 if step is None else int_of(rw, step)
-    if first is None or last is None or by is None or isinstance(last, bool):
-        return None
-    return max(0, -((first - last) // by))
 
 
 def _strided_tiles(
@@ -374,15 +365,6 @@ def _one_way(staged: list[Staged], tiles: list[bool]) -> tuple[list[Staged], boo
     buffers = min(s.buffers if s.copy == "registers" else s.buffers - 1 for s in staged)
     ways = [s if s.copy == "registers" else replace(s, copy="registers", stored=s.source) for s in staged]
     return ways, False, max(1, buffers)
-
-
-def _index_dtype(rw, loop: ast.For) -> str:
-    """The integer type of the loop index: that of a use, else that of the bounds."""
-    for n in ast.walk(loop):
-        if isinstance(n, ast.Name) and is_index(rw, loop, n) and isinstance(fact := rw.fact(n), TensorFact):
-            return fact.dtype
-    kinds = {f.dtype for a in loop.iter.args if isinstance(f := rw.fact(a), TensorFact)}
-    return "int32" if kinds <= {"int32"} else "int64"
 
 
 def _atoms(rw, statements: list[ast.stmt]) -> list[ast.stmt]:
