@@ -66,7 +66,9 @@ class Anchors:
     def layouts(self, path: Path, shape: tuple[int, ...]) -> list[Layout]:
         """Layouts that results of this shape got, in program order, conversions left out."""
         out: list[Layout] = []
-        for op in self.at(path):
+        # A scaled dot also makes the operations that upcast its operands.
+        own = [op for op in self.at(path, inner=False) if op.name in ("tt.dot", "tt.dot_scaled")]
+        for op in own or self.at(path):
             if op.name == "ttg.convert_layout":
                 continue
             for ty in op.results:

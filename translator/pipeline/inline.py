@@ -3,19 +3,23 @@
 A helper such as one step of attention loads its tiles itself; the caller cannot fetch them for a later iteration. The
 helper's statements take the place of the call, with the author's comments; branches that the call's constants decide
 are resolved, parameters become the arguments. The new source is traced again, so nothing else has to know.
+
+before: `a = load(ptrs, mask, not EVEN)` with `if MASKED: return tl.load(ptrs, mask) else: return tl.load(ptrs)`
+after:  `if not EVEN: a = tl.load(ptrs, mask) else: a = tl.load(ptrs)`
 """
 
 from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from triton.runtime.jit import JITFunction
 
 from translator.frontend.trace import ConstFact, Frame
-from translator.rewrite.splice import first_line, replace_spans, SourceText
+from translator.rewrite.splice import SourceText, first_line, operand, replace_spans
+from translator.source.moved_lines import record_moved
 
 MAX_DEPTH = 4
 
@@ -36,7 +40,7 @@ def inlined_kernel(launch: Any) -> Any | None:
     for loop in ast.walk(tree):
         if not isinstance(loop, ast.For):
             continue
-        for statement in loop.body:
+        for statement in _reached(frame, loop.body):
             call = getattr(statement, "value", None)
             if not isinstance(statement, (ast.Assign, ast.Expr)) or not isinstance(call, ast.Call):
                 continue
@@ -56,6 +60,7 @@ def inlined_kernel(launch: Any) -> Any | None:
         return None
     fn = copy.copy(frame.fn)
     fn._unsafe_update_src(replace_spans(source.text, 0, len(source.text), edits))
+    record_moved(fn, frame.fn, source.text, edits)
     return fn
 
 
@@ -76,10 +81,12 @@ def _position(node: ast.AST) -> tuple[int, int, int, int]:
 def _body(source: SourceText, kernel: ast.AST, frame: Frame, statement, call: ast.Call, helper: Frame) -> list[str]:
     """The lines that replace `statement`, without its indentation."""
     fn = helper.fn
-    if not isinstance(fn, JITFunction) or fn.__globals__ is not frame.fn.__globals__ or fn.noinline:
+    if not isinstance(fn, JITFunction) or fn.noinline:
         raise _CannotInline
     text = SourceText(fn.src)
     tree = ast.parse(fn.src).body[0]
+    if not _same_globals(tree, fn, kernel, frame.fn):
+        raise _CannotInline
     body = list(tree.body)
     comment: list[str] = []
     if (
@@ -90,7 +97,9 @@ def _body(source: SourceText, kernel: ast.AST, frame: Frame, statement, call: as
         first = body.pop(0).value.value.strip().splitlines()
         comment = [f"# {line.strip()}" for line in first if line.strip()]
     returned = body.pop() if body and isinstance(body[-1], ast.Return) else None
-    if not body or any(isinstance(n, (ast.Return, ast.Global, ast.FunctionDef)) for s in body for n in ast.walk(s)):
+    leaves = [] if returned or not body else _leaves(body[-1], helper)
+    inner = [n for s in body for n in ast.walk(s)]
+    if not body or any(isinstance(n, (ast.Return, ast.Global, ast.FunctionDef)) and n not in leaves for n in inner):
         raise _CannotInline
     arguments = _arguments(source, tree, call, helper)
     names = {n.id for n in ast.walk(kernel) if isinstance(n, ast.Name)} | {
@@ -105,6 +114,13 @@ def _body(source: SourceText, kernel: ast.AST, frame: Frame, statement, call: as
     renamed: dict[str, str] = {}
     for name, (argument, node) in arguments.items():
         simple = node is None or isinstance(node, (ast.Name, ast.Constant))
+        if (
+            not simple
+            and _is_arithmetic(node)
+            and not stored & {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+        ):
+            constant = isinstance(helper.args.get(name), ConstFact)
+            simple = constant or _most_uses([*body, *([returned] if returned else [])], name) <= 1
         if name in stored:
             if argument != name:
                 if name in names:
@@ -120,18 +136,92 @@ def _body(source: SourceText, kernel: ast.AST, frame: Frame, statement, call: as
             else:
                 before.append(f"{name} = {argument}")
     edits = [
-        (*text.span(n), renamed[n.id])
+        (*text.span(n), renamed[n.id] if _stands_alone(parent, n) else operand(renamed[n.id]))
         for s in [*body, *([returned] if returned else [])]
-        for n in ast.walk(s)
+        for parent in ast.walk(s)
+        for n in ast.iter_child_nodes(parent)
         if isinstance(n, ast.Name) and n.id in renamed
     ]
     if any("\n" in new for _, _, new in edits):
         raise _CannotInline
+    for leaf in leaves:
+        start, end = text.span(leaf)
+        assigned = _results(text, edits, statement, leaf, targets)
+        edits = [e for e in edits if not (start <= e[0] and e[1] <= end)]
+        edits.append((start, end, assigned[0] if assigned else "pass"))
     changed = replace_spans(text.text, 0, len(text.text), edits).splitlines()
     literal = {name for name, (_, node) in arguments.items() if node is None or isinstance(node, ast.Constant)}
     lines = _lines(changed, body, helper, _after_header(text, tree), literal - stored)
-    results = _results(text, edits, statement, returned, targets)
+    results = [] if leaves else _results(text, edits, statement, returned, targets)
     return comment + before + lines + results
+
+
+def _reached(frame: Frame, statements: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Statements of a block, and of those that conditions decided at compile time choose in it."""
+    for s in statements:
+        if isinstance(s, ast.If) and isinstance(fact := frame.fact(s.test), ConstFact):
+            yield from _reached(frame, s.body if fact.value else s.orelse)
+        else:
+            yield s
+
+
+def _same_globals(helper: ast.FunctionDef, fn: JITFunction, kernel: ast.FunctionDef, into: JITFunction) -> bool:
+    """Whether what the helper finds outside of itself is the same where it is called."""
+    own = {n.id for n in ast.walk(helper) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    own |= {a.arg for a in ast.walk(helper) if isinstance(a, ast.arg)}
+    local = {n.id for n in ast.walk(kernel) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    local |= {a.arg for a in ast.walk(kernel) if isinstance(a, ast.arg)}
+    names = {n.id for s in helper.body for n in ast.walk(s) if isinstance(n, ast.Name)} - own
+    missing = object()
+    return not names & local and all(
+        fn.__globals__.get(name, missing) is into.__globals__.get(name, missing) for name in names
+    )
+
+
+def _leaves(s: ast.stmt, frame: Frame) -> list[ast.Return]:
+    """The returns that end every branch of a condition decided at compile time."""
+    if not isinstance(s, ast.If) or not isinstance(frame.fact(s.test), ConstFact):
+        return []
+    out: list[ast.Return] = []
+    for branch in (s.body, s.orelse):
+        last = branch[-1] if branch else None
+        if isinstance(last, ast.Return):
+            out.append(last)
+        elif last is not None and _leaves(last, frame):
+            out += _leaves(last, frame)
+        else:
+            return []
+    return out
+
+
+_ARITHMETIC = (ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.Subscript, ast.Slice)
+
+
+def _is_arithmetic(node: ast.expr) -> bool:
+    """Whether an argument may be computed where its parameter is used."""
+    allowed = (*_ARITHMETIC, ast.Tuple, ast.operator, ast.unaryop, ast.boolop, ast.cmpop, ast.expr_context)
+    return all(isinstance(n, allowed) for n in ast.walk(node))
+
+
+def _most_uses(statements: list[ast.stmt], name: str) -> int:
+    """How often one way through the statements uses a name; a loop counts twice."""
+    uses = 0
+    for s in statements:
+        here = sum(isinstance(n, ast.Name) and n.id == name for n in ast.walk(s))
+        if isinstance(s, (ast.For, ast.While)):
+            here *= 2
+        elif isinstance(s, ast.If):
+            branches = [_most_uses(b, name) for b in (s.body, s.orelse)]
+            here = max(branches) + sum(isinstance(n, ast.Name) and n.id == name for n in ast.walk(s.test))
+        uses += here
+    return uses
+
+
+def _stands_alone(parent: ast.AST, node: ast.expr) -> bool:
+    """Whether an expression in place of `node` needs no parentheses."""
+    if isinstance(parent, ast.Call):
+        return node in parent.args
+    return isinstance(parent, (ast.If, ast.keyword, ast.Assign, ast.Return))
 
 
 def _arguments(source: SourceText, tree: ast.FunctionDef, call: ast.Call, helper: Frame):

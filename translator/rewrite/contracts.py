@@ -19,6 +19,7 @@ from triton.runtime.jit import JITFunction
 
 from translator.rewrite.configuration import Configuration, Key, any_of, common_keys, words_of
 from translator.rewrite.unit import Record
+from translator.source.moved_lines import file_line
 
 _UNTRANSLATED = "was in no translated launch"
 _LAYOUT = re.compile(r"\bgl\.(?:amd\.)?\w*Layout(?:\.\w+)?\(")
@@ -39,7 +40,7 @@ _SHAPE_CALLS = frozenset(
 
 def untranslated(fn: JITFunction, node: ast.AST, condition: str) -> str:
     """The statement that stands for code which no launch reached, under a compile-time condition."""
-    line = fn.def_file_line_number + node.lineno - 1
+    line = file_line(fn, node.lineno)
     where = f"{os.path.basename(fn.file_name or '')}:{line}"
     what = " ".join(condition.split()) or "this code"
     return f"gl.static_assert(False, {quoted(f'{fn.__name__}: `{what}` {_UNTRANSLATED} ({where})')})"

@@ -7,10 +7,12 @@ layouts. The upcast is a small function written into the output, one per operand
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from translator.frontend.trace import ConstFact, TensorFact
-from translator.layout.model import DotOperand, Layout, Mfma
+from translator.layout.model import DotOperand, Layout, Mfma, Wmma
+from translator.layout.shapes import infer
 from translator.rewrite import callees, dots, shapes
 from translator.rewrite.descriptors import Synthesized
 from translator.rewrite.splice import operand
@@ -94,7 +96,7 @@ def _upcast(rw, node, given, formats) -> tuple[str, Layout]:
     for side, fmt, ty, axis in zip(("lhs", "rhs"), formats, types, (1, 0)):
         texts.append(_operand(rw, given, side, fmt, ty, axis))
     acc = _accumulator(rw, node, given, result)
-    if not isinstance(result, Mfma) and "Wmma" not in type(result).__name__:
+    if not isinstance(result, (Mfma, Wmma)):
         return f"gl.dot_fma({texts[0]}, {texts[1]}, {acc})", result
     rw.names.suggest(result, "mma" if isinstance(result, Mfma) else "wmma", 1, node.lineno)
     module = rw.record.amd(rw.unit.dot_module)
@@ -103,55 +105,83 @@ def _upcast(rw, node, given, formats) -> tuple[str, Layout]:
 
 
 def _operand(rw, given, side: str, fmt: str, ty, axis: int) -> str:
+    """One operand in the element type and layout of the dot, upcast in the lanes that multiply it."""
     node, scale = given[side], given.get(f"{side}_scale")
     fact = rw.tensor(node)
-    home = rw.home(node)
     dtype = f"gl.{dots.ELEMENT[ty.element]}"
     packed = fmt == "e2m1"
-    value = operand(rw.emit(node, home))
+    matrix = isinstance(ty.layout.root, (Mfma, Wmma))
+    source = replace(ty.layout, k_width=ty.layout.k_width // 2) if packed else ty.layout
+    value = operand(rw.emit(node, source if matrix else rw.home(node)))
     if not packed and fact.dtype in ("uint8", "int8"):  # 8-bit floats carried as bytes
         float8 = {"e4m3": "float8e4nv", "e5m2": "float8e5"}[fmt]
         value = f"{value}.to(gl.{float8}, bitcast=True)"
     if scale is None or callees.is_none(rw, scale):
-        text = f"gl.fp4_to_fp({value}, {dtype}, {axis})" if packed else f"{value}.to({dtype})"
-        return rw.convert(text, ty.layout)
+        if packed:
+            return rw.convert(f"gl.fp4_to_fp({value}, {dtype}, {axis})", ty.layout)
+        text = value if dots.ELEMENT[ty.element] == dots.DTYPE.get(fact.dtype) else f"{value}.to({dtype})"
+        return text if matrix else rw.convert(text, ty.layout)
     scales = rw.tensor(scale)
-    groups = scales.shape[1]
-    size = ty.shape[axis] // groups
-    layout = rw.default_layout((*scales.shape, size))
-    function = Synthesized("upcast_lhs" if axis == 1 else "upcast_rhs", _TEXT["lhs" if axis == 1 else "rhs"])
-    rw.record.globals_needed[function.name] = (function, rw.frame.fn)
+    size = ty.shape[axis] // scales.shape[1]
+    groups = _groups(rw, ty, axis, size) if matrix else rw.default_layout(_grouped(ty.shape, axis, size))
     scale_text = rw.emit(scale, rw.home(scale))
-    arguments = [value, scale_text, dtype, str(packed), str(size), rw.names.spell(ty.layout), rw.names.spell(layout)]
-    return f"{function.name}({', '.join(arguments)})"
-
-
-_BODY = '''@gluon.jit
-def upcast_{side}(
-    x, scale, dtype: gl.constexpr, PACKED: gl.constexpr, GROUP: gl.constexpr, layout: gl.constexpr, groups: gl.constexpr
-):
-    """The {side} operand of a scaled dot in `dtype`: each run of GROUP elements along K times its scale."""
-    if PACKED:
-        values = gl.fp4_to_fp(x, dtype, {axis})
+    arguments = [value, scale_text, dtype, str(size), rw.names.spell(ty.layout), rw.names.spell(groups)]
+    name, text = f"scale_{side}", _SCALE
+    if matrix and scales.dtype in ("uint8", "int8"):
+        name, text = f"upcast_{side}", _UPCAST
+        arguments.append(str(axis) if packed else "None")
+        module = rw.record.amd(rw.unit.buffer_module)
     else:
-        values = x.to(dtype)
-    scale = gl.convert_layout(scale, gl.SliceLayout(2, groups))
+        arguments[0] = f"gl.fp4_to_fp({value}, {dtype}, {axis})" if packed else f"{value}.to({dtype})"
+        module = ""
+    text = text.format(name=name, side=side, module=module, spread=_SPREAD[side])
+    rw.record.globals_needed[name] = (Synthesized(name, text), rw.frame.fn)
+    return f"{name}({', '.join(arguments)})"
+
+
+def _grouped(shape: tuple[int, ...], axis: int, size: int) -> tuple[int, ...]:
+    """The shape of an operand with K, dimension `axis`, split into groups of `size` elements."""
+    return (*shape[:axis], shape[axis] // size, size, *shape[axis + 1 :])
+
+
+def _groups(rw, ty, axis: int, size: int) -> Layout:
+    """The layout of the operand with K split into groups: scales spread in it are where they are multiplied."""
+    return infer(rw.unit.target, rw.unit.num_warps, "reshape", ty.shape, ty.layout, _grouped(ty.shape, axis, size))
+
+
+_SPREAD = {
+    "lhs": """scale = gl.convert_layout(scale, gl.SliceLayout(2, groups))
+    M: gl.constexpr = scale.shape[0]
+    GROUPS: gl.constexpr = scale.shape[1]
+    spread = scale[:, :, None] + gl.zeros([M, GROUPS, GROUP], scale.dtype, layout=groups)
+    spread = gl.convert_layout(gl.reshape(spread, [M, GROUPS * GROUP]), layout)""",
+    "rhs": """scale = gl.convert_layout(scale.T, gl.SliceLayout(1, groups))
+    GROUPS: gl.constexpr = scale.shape[0]
+    N: gl.constexpr = scale.shape[1]
+    spread = scale[:, None, :] + gl.zeros([GROUPS, GROUP, N], scale.dtype, layout=groups)
+    spread = gl.convert_layout(gl.reshape(spread, [GROUPS * GROUP, N]), layout)""",
+}
+_UPCAST = '''@gluon.jit
+def {name}(
+    x, scale, dtype: gl.constexpr, GROUP: gl.constexpr, layout: gl.constexpr, groups: gl.constexpr, axis: gl.constexpr
+):
+    """The {side} operand of a scaled dot in `dtype`: each run of GROUP elements along K times 2 ** (scale - 127)."""
+    {spread}
+    values = {module}.scaled_upcast(x, spread, dtype, axis)
+    return gl.where(spread.to(gl.uint8, bitcast=True) == 255, float("nan"), values)
+'''
+_SCALE = '''@gluon.jit
+def {name}(values, scale, dtype: gl.constexpr, GROUP: gl.constexpr, layout: gl.constexpr, groups: gl.constexpr):
+    """The {side} operand of a scaled dot in `dtype`: each run of GROUP elements along K times its scale."""
     if scale.dtype.is_floating():
-        factor = scale.to(gl.float32)
+        scale = scale.to(gl.float32)
     else:
         # E8M0: 2 ** (scale - 127); 0 is the subnormal 2 ** -127, 255 is NaN.
         bits = scale.to(gl.uint8, bitcast=True).to(gl.uint16) << 7
-        factor = gl.where(bits == 0, 0x40, bits).to(gl.uint16).to(gl.bfloat16, bitcast=True).to(gl.float32)
-        factor = gl.where(bits == 0x7F80, float("nan"), factor)
-    ROWS: gl.constexpr = scale.shape[0]
-    COLUMNS: gl.constexpr = scale.shape[1]
-    spread = factor[:, :, None] + gl.zeros([ROWS, COLUMNS, GROUP], gl.float32, layout=groups)
-    spread = gl.reshape(spread, [ROWS, COLUMNS * GROUP]){transpose}
-    return gl.convert_layout(values, layout) * gl.convert_layout(spread.to(dtype), layout)
+        scale = gl.where(bits == 0, 0x40, bits).to(gl.uint16).to(gl.bfloat16, bitcast=True).to(gl.float32)
+        scale = gl.where(bits == 0x7F80, float("nan"), scale)
+    {spread}
+    return (gl.convert_layout(values, layout).to(gl.float32) * spread).to(dtype)
 '''
-_TEXT = {
-    "lhs": _BODY.format(side="lhs", axis=1, transpose=""),
-    "rhs": _BODY.format(side="rhs", axis=0, transpose=".T"),
-}
 
 __all__ = ["TensorFact", "emit_dot_scaled"]

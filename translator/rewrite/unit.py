@@ -10,6 +10,7 @@ from translator.diagnostics import Diagnostic, TranslationError
 from translator.frontend.anchors import Anchors
 from translator.frontend.trace import Frame, Trace
 from translator.optimize.tuning import Tuning
+from translator.source.moved_lines import file_line
 
 
 @dataclass
@@ -72,6 +73,6 @@ class Unit:
 def refuse(frame: Frame, node: Any, code: str, message: str, why: str = "", help: str = "") -> TranslationError:
     """A located refusal for a node of a traced function."""
     fn = frame.fn
-    line = fn.def_file_line_number + node.lineno - 1 if hasattr(node, "lineno") else fn.def_file_line_number
+    line = file_line(fn, node.lineno) if hasattr(node, "lineno") else fn.def_file_line_number
     column = getattr(node, "col_offset", 0) + 1
     return TranslationError(Diagnostic(code, message, fn.file_name or "", line, column, why, help))

@@ -1,0 +1,96 @@
+"""Helpers that load a loop's tiles take the place of their calls; what is said of the result names lines of the file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from test_language import checked, pool  # noqa: F401
+from translation_of import dedent
+
+HEAD = """
+    import triton
+    import triton.language as tl
+
+    SCALE = tl.constexpr(2.0)
+
+    @triton.jit
+    def load(ptrs, mask, MASKED: tl.constexpr, other=0.0):
+        if MASKED:
+            return tl.load(ptrs, mask=mask, other=other)
+        else:
+            return tl.load(ptrs)
+
+    @triton.jit
+    def load_twice(ptrs, mask, MASKED: tl.constexpr):
+        if MASKED:
+            return tl.load(ptrs, mask=mask, other=0.0) + tl.load(ptrs, mask=mask, other=0.0)
+        else:
+            return tl.load(ptrs) + tl.load(ptrs)
+
+    @triton.jit
+    def load_scaled(ptrs, mask, MASKED: tl.constexpr):
+        if MASKED:
+            return tl.load(ptrs, mask=mask, other=0.0)
+        else:
+            return (tl.load(ptrs) * SCALE).to(tl.float16)
+
+    @triton.jit
+    def kernel(x_ptr, y_ptr, z_ptr, n, B: tl.constexpr):
+        o = tl.arange(0, B)
+        EVEN: tl.constexpr = B == 32
+        p = x_ptr + o[:, None] * B + o[None, :]
+        mask = o[:, None] < n
+        acc = tl.zeros((B, B), tl.float32)
+        q = y_ptr + o[:, None] * B + o[None, :]
+        for k in range(n):
+            b = tl.load(q)
+"""
+TAIL = """
+            p += B * B
+            q += B * B
+        if not EVEN:
+            acc += 1.0
+        tl.store(z_ptr + o[:, None] * B + o[None, :], acc)
+"""
+BODIES = {
+    "branches": "            a = load(p, mask, not EVEN)\n            acc = tl.dot(a, b, acc)",
+    "pointer that is computed": "            a = load(p + k * B, mask, not EVEN)\n            acc = tl.dot(a, b, acc)",
+    "under a condition": (
+        "            if EVEN:\n                a = load(p, mask, not EVEN)\n"
+        "            else:\n                a = load_twice(p, mask, EVEN)\n            acc = tl.dot(a, b, acc)"
+    ),
+}
+SIGNATURE = {"x_ptr": "*fp16", "y_ptr": "*fp16", "z_ptr": "*fp32", "n": "i32"}
+
+
+def source(body: str) -> str:
+    return dedent(HEAD + body + TAIL)
+
+
+@pytest.mark.parametrize("what", BODIES)
+@pytest.mark.parametrize("target", ["gfx950", "gfx1201"])
+def test_a_helper_that_returns_from_branches_is_pipelined(what: str, target: str, pool, tmp_path: Path):
+    text = checked(pool, tmp_path, source(BODIES[what]), "kernel", target, SIGNATURE)
+    assert "NUM_BUFFERS" in text and "= load(" not in text
+    # The branch that this launch does not take is still refused to others.
+    assert "if not EVEN:\n" in text and "`not EVEN` was in no translated launch" in text
+
+
+def test_what_is_refused_is_named_by_its_line_in_the_file(pool, tmp_path: Path):
+    given = source(BODIES["branches"])
+    text = checked(pool, tmp_path, given, "kernel", "gfx1201", SIGNATURE)
+    line = 1 + given.splitlines().index("        acc += 1.0")
+    assert f"`not EVEN` was in no translated launch (source.py:{line})" in text
+
+
+def test_an_argument_is_not_computed_twice(pool, tmp_path: Path):
+    body = "            a = load_twice(p + k * B, mask, not EVEN)\n            acc = tl.dot(a, b, acc)"
+    text = checked(pool, tmp_path, source(body), "kernel", "gfx1201", SIGNATURE)
+    assert text.count("k * B") <= 2  # of this tile, and of the one ahead
+
+
+def test_a_name_that_means_something_else_here_is_left_alone(pool, tmp_path: Path):
+    body = "            SCALE = 3.0\n            a = load_scaled(p, mask, not EVEN)\n            acc = tl.dot(a, b, acc) * SCALE"
+    text = checked(pool, tmp_path, source(body), "kernel", "gfx1201", SIGNATURE)
+    assert "= load_scaled(" in text
