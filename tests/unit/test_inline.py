@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from test_language import checked, pool  # noqa: F401
+from test_language import checked
 from translation_of import dedent
+
+from translator.lowering.worker import WorkerPool
 
 HEAD = """
     import triton
@@ -62,6 +64,12 @@ BODIES = {
     ),
 }
 SIGNATURE = {"x_ptr": "*fp16", "y_ptr": "*fp16", "z_ptr": "*fp32", "n": "i32"}
+
+
+@pytest.fixture(scope="module")
+def pool():
+    with WorkerPool(1) as found:
+        yield found
 
 
 def source(body: str) -> str:

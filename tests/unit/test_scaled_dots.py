@@ -6,10 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
-from test_language import pool  # noqa: F401
 from translation_of import dedent
 
 from translator.lowering.jobs import lower_file
+from translator.lowering.worker import WorkerPool
 from translator.request import TranslateRequest
 from translator.source.launch_spec import LaunchSpec
 
@@ -49,6 +49,12 @@ FORMATS = {
     "bf16 e4m3": ("*bf16", "*fp8e4nv", True),
 }
 TARGETS = ("gfx942", "gfx1100", "gfx1201")
+
+
+@pytest.fixture(scope="module")
+def pool():
+    with WorkerPool(1) as found:
+        yield found
 
 
 def tensor(low=None, high=None, data=None) -> dict:
