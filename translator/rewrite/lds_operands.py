@@ -21,10 +21,11 @@ def operand_through_lds(rw: "FunctionRewriter", node: ast.expr, layout: Layout) 
     if not isinstance(layout, DotOperand):
         return None
     value, transposed = _untransposed(rw, node)
-    found = _in_lds(rw, value)
-    if found is None or _invariant(rw, value):
+    candidates = _in_lds(rw, value)
+    if not candidates or _invariant(rw, value):
         return None
-    buffer = _buffer(rw, value, found)
+    at_use = [found for found in candidates if found.read == layout and not transposed]
+    buffer = _at_use(rw, value, at_use[0]) if at_use else _buffer(rw, value, candidates[0])
     if transposed:
         buffer = f"{buffer}.permute([1, 0])"
     return f"{buffer}.load({rw.names.spell(layout)})"
@@ -60,27 +61,35 @@ def _untransposed(rw, node: ast.expr) -> tuple[ast.expr, bool]:
         node, transposed = inner, not transposed
 
 
-def _in_lds(rw, value: ast.expr) -> OperandInLds | None:
+def _in_lds(rw, value: ast.expr) -> list[OperandInLds]:
+    """The ways in which Triton takes the value through LDS."""
     fact = rw.tensor(value)
     if fact is None:
-        return None
+        return []
     origins = [value]
     if isinstance(value, ast.Name):
         web = rw.webs.of_use.get(value)
         if web is None or web.is_parameter:
-            return None
+            return []
         state = rw.state(web)
         if state.cheap or state.split:
-            return None
+            return []
         origins = [n for d in web.definitions if (n := rw.definition_node(d)) is not None]
     for origin in origins:
         if origin in rw.staged:
-            return None  # a pipelined load has buffers of its own
+            return []  # a pipelined load has buffers of its own
         for visit in rw.visits(origin):
-            for found in rw.unit.operands_in_lds.get((*rw.path, visit), ()):
-                if found.shape == fact.shape:
-                    return found
-    return None
+            found = [x for x in rw.unit.operands_in_lds.get((*rw.path, visit), ()) if x.shape == fact.shape]
+            if found:
+                return found
+    return []
+
+
+def _at_use(rw, value: ast.expr, found: OperandInLds) -> str:
+    """An allocation in place: the LDS is free again after the read."""
+    if isinstance(value, ast.Name):
+        rw.names.suggest(found.shared, f"{value.id.lower()}_shared", 1, value.lineno)
+    return allocation(rw, rw.emit(value, rw.home(value)), found.shared, rw.tensor(value))
 
 
 def _buffer(rw, value: ast.expr, found: OperandInLds) -> str:
