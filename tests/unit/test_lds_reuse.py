@@ -1,0 +1,46 @@
+"""Operands that go through LDS one after another take no more of it than Triton's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from test_language import checked
+from translation_of import dedent
+
+from translator.lowering.jobs import lower_file
+from translator.lowering.worker import WorkerPool
+from translator.source.launch_spec import LaunchSpec
+
+SOURCE = dedent("""
+    import triton
+    import triton.language as tl
+
+    @triton.jit
+    def kernel(x_ptr, y_ptr, z_ptr, w_ptr, B: tl.constexpr):
+        o = tl.arange(0, B)
+        at = o[:, None] * B + o[None, :]
+        x = tl.load(x_ptr + at)
+        y = tl.load(y_ptr + at)
+        z = tl.dot(x, y)
+        tl.store(z_ptr + at, z)
+        tl.store(w_ptr + at, tl.dot(y, x))
+""")
+SIGNATURE = {"x_ptr": "*fp16", "y_ptr": "*fp16", "z_ptr": "*fp32", "w_ptr": "*fp32"}
+
+
+@pytest.fixture(scope="module")
+def pool():
+    with WorkerPool(1) as found:
+        yield found
+
+
+@pytest.mark.parametrize("target", ["gfx1250", "gfx1201"])
+def test_operands_share_lds_as_in_the_compiler(target: str, pool, tmp_path: Path):
+    checked(pool, tmp_path, SOURCE, "kernel", target, SIGNATURE, size=64)
+    attrs = dict.fromkeys(SIGNATURE, "DS")
+    signature = SIGNATURE | {"B": "constexpr"}
+    spec = LaunchSpec("kernel", "kernel", "", signature, {"B": 64}, attrs, {"num_warps": 4, "num_stages": 2})
+    ours, theirs = (lower_file(str(tmp_path / name), spec, target) for name in ("output.py", "source.py"))
+    assert ours.lds_bytes <= theirs.lds_bytes
+    assert ours.metrics.mix.barrier <= theirs.metrics.mix.barrier
