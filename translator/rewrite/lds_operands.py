@@ -89,7 +89,7 @@ def _at_use(rw, value: ast.expr, found: OperandInLds) -> str:
     """An allocation in place: the LDS is free again after the read."""
     if isinstance(value, ast.Name):
         rw.names.suggest(found.shared, f"{value.id.lower()}_shared", 1, value.lineno)
-    return allocation(rw, rw.emit(value, rw.home(value)), found.shared, rw.tensor(value))
+    return allocation(rw, rw.emit(value, rw.home(value)), found.shared, value)
 
 
 def _buffer(rw, value: ast.expr, found: OperandInLds) -> str:
