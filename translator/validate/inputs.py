@@ -194,6 +194,7 @@ def _products(spec: LaunchSpec) -> set[int]:
 
 
 MOST = 11  # variants of one launch
+RAGGED = 64  # blocks of 32 and more cut such a size 16 elements into the last one
 LONGER = 4  # factor on sizes of loops that make few trips
 LARGEST = 1 << 23  # elements of all tensors together in such a variant
 
@@ -221,9 +222,10 @@ def variants(spec: LaunchSpec, loops: list[str] = ()) -> list[tuple[str, dict[st
 
 
 def _shrunk(spec: LaunchSpec, name: str) -> int | None:
+    """A smaller size that no block divides; where it has to be divisible by 16, 16 more than a multiple of `RAGGED`."""
     value = spec.values[name]
     if "D" in str(spec.attrs.get(name, "")):
-        return value - 16 if value > 16 else None
+        return (value - 17) // RAGGED * RAGGED + 16 if value > 16 else None
     return value - 3 if value > 5 else None
 
 
