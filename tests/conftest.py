@@ -7,13 +7,15 @@ import tempfile
 
 import pytest
 
-import fixture_set
-
 # The warning that Triton prints while this is unset would fill the captured output; 1 is the default of Triton 3.9.
 os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
+# As in the workers: numpy's threads would only wait for those of the other tests.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # Results of earlier runs of gluonize must not make a test pass; a test of the cache uses a folder of its own.
 _CACHE = tempfile.TemporaryDirectory(prefix="gluonize-tests-")
 os.environ["GLUONIZE_CACHE_DIR"] = _CACHE.name
+
+import fixture_set  # noqa: E402  (imports numpy)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -30,6 +30,8 @@ JOB_SECONDS = 60.0
 # A child is replaced after this many jobs or above this peak, so that memory does not grow with the number of kernels.
 MAX_JOBS = 200
 MAX_BYTES = 2 << 30
+# One worker per core: threads of numpy's products in each would only wait for each other.
+_ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
 # The child gets the parent's import path before it imports anything: with `-m` a triton.py or types.py in the working
 # folder would be found first.
 _START_CHILD = """
@@ -220,6 +222,7 @@ class _Worker:
             stderr=handle,
             bufsize=0,
             start_new_session=True,
+            env=_ONE_THREAD | os.environ,
         )
         os.close(handle)
         if self.killed:  # killed while the child was being started
