@@ -4,6 +4,7 @@
     python tests/validate/golden_mutants.py --fixtures matmul scan --targets gfx950 -j 2
     python tests/validate/golden_mutants.py --sample 10              # one in ten
     python tests/validate/golden_mutants.py --keep FOLDER            # goldens that are in FOLDER unchanged are not run again
+    python tests/validate/golden_mutants.py --keep FOLDER --again    # but those of their mutants are that survived
 
 `survivors.toml` lists those that are not found, with the reason. Mutants whose TTGIR is that of the original, conversions between
 layouts apart where one was left out, change nothing and are not counted, nor are those that do not compile.
@@ -338,6 +339,15 @@ class Kept:
         return [Outcome(**o | {"nth": tuple(o["nth"])}) for o in kept["outcomes"]]
 
 
+def run_again(known: dict[tuple[str, str], list[Outcome]], workers: int) -> list[tuple[str, str]]:
+    """Run the survivors among whole goldens' outcomes once more, in place; -> the goldens that have some."""
+    lost = [(key, i) for key, outcomes in known.items() for i, o in enumerate(outcomes) if o.status == "survives"]
+    for (key, i), outcome in zip(lost, run([(*key, i, 1, i + 1) for key, i in lost], workers)):
+        assert (outcome.line, outcome.what, outcome.nth) == (known[key][i].line, known[key][i].what, known[key][i].nth)
+        known[key][i] = outcome
+    return list(dict.fromkeys(key for key, _ in lost))
+
+
 def table(outcomes: list[Outcome]) -> str:
     """Counts per category and status."""
     count = Counter((o.category, o.status) for o in outcomes)
@@ -359,6 +369,7 @@ def main() -> int:
     parser.add_argument("-j", type=int, default=2)
     parser.add_argument("--json", help="write all outcomes here")
     parser.add_argument("--keep", type=Path, help="keep the outcomes of each golden here; not with --sample")
+    parser.add_argument("--again", action="store_true", help="run what survived in the kept outcomes again")
     options = parser.parse_args()
     jobs = plan(options.fixtures, options.targets, options.sample, options.rotate)
     kept = Kept(options.keep) if options.keep and options.sample == 1 else None
@@ -367,6 +378,8 @@ def main() -> int:
         found = {key: kept.read(*key) for key in dict.fromkeys(job[:2] for job in jobs)}
         known = {key: outcomes for key, outcomes in found.items() if outcomes is not None}
         jobs = [job for job in jobs if job[:2] not in known]
+        for key in run_again(known, options.j) if options.again else ():
+            kept.write(*key, known[key])
     last = {job[:2]: job for job in jobs}
 
     def progress(job, out):
