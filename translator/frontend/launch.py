@@ -36,7 +36,7 @@ class TracedLaunch:
     staging: dict[tuple[int, ...], Staged] = field(default_factory=dict)
     buffer_atomics: frozenset[tuple[int, ...]] = frozenset()  # paths of atomics that Triton makes buffer operations
     operands_in_lds: dict[tuple[int, ...], tuple[OperandInLds, ...]] = field(default_factory=dict)
-    descriptor_layouts: dict[tuple[int, ...], SharedLayout] = field(default_factory=dict)
+    descriptor_layouts: dict[tuple[int | str, ...], SharedLayout] = field(default_factory=dict)
 
 
 def trace_launch(fn: Any, spec: LaunchSpec, target: str, load_jit=None) -> TracedLaunch:

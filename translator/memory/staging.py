@@ -17,6 +17,7 @@ _ALLOC = re.compile(
     r"ttg\.local_alloc : \(\) -> !ttg\.memdesc<((?:\d+x)+)(\w+), (#\w+|#ttg\.\w+<.*?>), #smem, mutable>"
 )
 _DESCRIPTOR = re.compile(r" tt\.make_tensor_descriptor .*, <((?:\d+x)+)\w+, (#\w+|#ttg\.\w+<.*?>)>$")
+_ARGUMENT = re.compile(r"%(\w+): !tt\.tensordesc<((?:\d+x)+)\w+, (#\w+|#ttg\.\w+<.*?>)> loc")
 _COPIES = {"amdg.buffer_load_to_local": "buffer", "ttg.async_copy_global_to_local": "global"}
 
 
@@ -72,12 +73,20 @@ def read_staging(text: str) -> dict[Path, Staged]:
     return out
 
 
-def read_descriptor_layouts(text: str) -> dict[Path, SharedLayout]:
-    """LDS layouts of the tiles of tensor descriptors, by the path of the visit that makes the descriptor."""
-    if "tt.make_tensor_descriptor" not in text:
+def read_descriptor_layouts(text: str) -> dict[tuple[int | str, ...], SharedLayout]:
+    """LDS layouts of the tiles of tensor descriptors, by the path of the visit that makes the descriptor.
+
+    Of a descriptor that the kernel is given: by the name of the argument, `("a_desc",)`.
+    """
+    if "tt.make_tensor_descriptor" not in text and "!tt.tensordesc<" not in text:
         return {}
     aliases, located = locations_of(text)
-    out: dict[Path, SharedLayout] = {}
+    out: dict[tuple[int | str, ...], SharedLayout] = {}
+    entry = next((line for line in text.splitlines() if line.lstrip().startswith("tt.func public ")), "")
+    for name, dims, shared in _ARGUMENT.findall(entry):
+        shape = tuple(int(d) for d in dims[:-1].split("x"))
+        if (layout := read_shared(aliases.get(shared, shared), shape)) is not None:
+            out[name,] = layout
     for path, line in located:
         if m := _DESCRIPTOR.search(line):
             shape = tuple(int(d) for d in m.group(1)[:-1].split("x"))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from translator.layout.model import Layout
 from translator.pipeline.plan import PipelinedLoad, PipelinePlan
+from translator.rewrite.descriptors import Copies
 from translator.rewrite.webs import Web
 
 if TYPE_CHECKING:
@@ -130,6 +131,13 @@ def permuted_read(rw: "FunctionRewriter", data: ast.expr, order: tuple[int, ...]
 def async_module(rw: "FunctionRewriter") -> str:
     rw.record.imports.add(f"from triton.experimental.gluon.language.amd.{rw.unit.target.family} import async_copy")
     return "async_copy"
+
+
+def tile_copies(rw: "FunctionRewriter") -> Copies:
+    """The copies of the target that fetch a descriptor's tiles."""
+    if rw.unit.target.family == "cdna5":
+        return Copies(async_module(rw), "global_to_shared")
+    return Copies(async_module(rw), "global_load_to_shared", "buffer_load_to_shared")
 
 
 def barrier_module(rw: "FunctionRewriter") -> str:

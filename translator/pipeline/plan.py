@@ -265,7 +265,7 @@ def plan_loop(rw: "FunctionRewriter", loop: ast.For) -> PipelinePlan | NotPipeli
         if owner is not None and descriptors.is_descriptor(rw.fact(owner)):
             offsets, bounds = given.get("offsets"), descriptors.bounds_of(rw, owner)
             name = _name(statement, call, {"pointer": owner})
-            if tdm.uses_data_mover(rw, descriptors.made_by(rw, owner)):
+            if tdm.uses_data_mover(rw, descriptors.origin_of(rw, owner)):
                 if (
                     not isinstance(offsets, (ast.List, ast.Tuple))
                     or not isinstance(owner, ast.Name)
@@ -276,13 +276,12 @@ def plan_loop(rw: "FunctionRewriter", loop: ast.For) -> PipelinePlan | NotPipeli
                 tile = DescriptorTile(owner, tuple(offsets.elts), tuple(not tail.varies(o) for o in offsets.elts))
                 loads.append(PipelinedLoad(name, call.lineno, call, statement, staged, covered, False, tile))
                 continue
-            if staged.copy == "tensor":
-                return no(f"the descriptor load in line {call.lineno} is not one of the tensor data mover")
             if not descriptors.fetchable(rw, owner) or not isinstance(offsets, (ast.List, ast.Tuple)):
                 return no(f"the descriptor load in line {call.lineno} is not a plain tile")
-            if written_out is None and not any(map(tail.ends, offsets.elts, bounds)):
-                return no(f"the descriptor load in line {call.lineno} may reach past the loop's end")
-            loads.append(PipelinedLoad(name, call.lineno, call, statement, staged, True, False))
+            if staged.copy == "tensor":
+                staged = replace(staged, copy="global", source=descriptors.fetch_layout(rw, call, owner))
+            covered = written_out is not None or any(map(tail.ends, offsets.elts, bounds))
+            loads.append(PipelinedLoad(name, call.lineno, call, statement, staged, covered, False))
             continue
         mask, other = given.get("mask"), given.get("other")
         masked = mask is not None and not callees.is_absent(rw, mask)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from translator.pipeline.loop import PipelinedLoop, Ring, async_module
+from translator.pipeline.loop import PipelinedLoop, Ring, async_module, tile_copies
 from translator.rewrite import callees, descriptors, dots, pointers, shapes
 from translator.rewrite.splice import operand, replace_spans
 
@@ -34,11 +34,11 @@ def fetch(rw: "FunctionRewriter", loop: PipelinedLoop, ring: Ring, slot: str, co
     rw.names.suggest(staged.source, f"{ring.load.name}_load", 1, ring.load.line)
     owner = callees.callee_of(rw, node).owner
     if owner is not None:  # a tensor descriptor
+        exists = "" if ring.load.covered else condition
         if not loop.copies:
-            return f"{ring.next} = {descriptors.tile_fetch(rw, owner, given['offsets'], staged.source)}"
-        name = "global_to_shared" if rw.unit.target.family == "cdna5" else "buffer_load_to_shared"
+            return f"{ring.next} = {descriptors.tile_fetch(rw, owner, given['offsets'], staged.source, exists)}"
         target = f"{ring.smem}.index({slot})"
-        return descriptors.tile_fetch(rw, owner, given["offsets"], staged.source, target, f"{async_module(rw)}.{name}")
+        return descriptors.tile_fetch(rw, owner, given["offsets"], staged.source, exists, target, tile_copies(rw))
     pointer = given["pointer"]
     access = pointers.access_of(rw, pointer, staged.source) if callees.is_plain_access(rw, node, given) else None
     arguments: list[str] = []

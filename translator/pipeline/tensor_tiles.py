@@ -50,7 +50,7 @@ class DescriptorTile:
     def copy(self, rw: "FunctionRewriter", loop: "PipelinedLoop", ring: "Ring", slot: str, condition: str) -> str:
         barrier = loop.ready_of(ring, slot)
         given = callees.bind(rw, ring.fetch, callees.callee_of(rw, ring.fetch))
-        tdm.check_offsets(rw, descriptors.made_by(rw, self.owner), list(self.offsets))
+        tdm.check_offsets(rw, descriptors.origin_of(rw, self.owner), list(self.offsets))
         moved = self.positioned(rw)
         offsets = ["0" if f and moved else tdm.index_text(rw, o) for f, o in zip(self.fixed, given["offsets"].elts)]
         name = ring.tiles if moved else rw.emit(self.owner)

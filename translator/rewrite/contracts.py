@@ -238,13 +238,15 @@ class RunTimeContract:
     within_2gib: tuple[str, ...]  # pointers whose storage 32-bit offsets must reach
     non_negative: tuple[str, ...]
     descriptors: tuple[str, ...] = ()  # arguments that take (base, shape, strides) for the descriptor of the source
+    offsets: tuple[str, ...] = ()  # offsets of descriptors' tiles that count as not negative; nothing checks them
 
     @classmethod
     def of(cls, records: Sequence[Record]) -> RunTimeContract:
         pointers = {name for record in records for name in record.buffer_pointers}
         numbers = {name for record in records for name in record.non_negative}
         tuples = {name for record in records for name in record.descriptor_tuples}
-        return cls(tuple(sorted(pointers)), tuple(sorted(numbers)), tuple(sorted(tuples)))
+        offsets = {text for record in records for text in record.offsets}
+        return cls(tuple(sorted(pointers)), tuple(sorted(numbers)), tuple(sorted(tuples)), tuple(sorted(offsets)))
 
     def __bool__(self) -> bool:
         return bool(self.within_2gib or self.non_negative or self.descriptors)
@@ -253,6 +255,7 @@ class RunTimeContract:
         """For people: one line per assumption."""
         out = [f"storage of {', '.join(self.within_2gib)} within 2 GiB"] if self.within_2gib else []
         out += [f"{', '.join(self.non_negative)} >= 0"] if self.non_negative else []
+        out += [f"the offsets {', '.join(self.offsets)} of descriptors' tiles >= 0"] if self.offsets else []
         return out + [
             f"{name} is (base, tuple(shape), tuple(strides)) of the tensor descriptor" for name in self.descriptors
         ]

@@ -9,6 +9,7 @@ tensor data mover that can do the same, descriptors are its own (`tdm.py`).
 from __future__ import annotations
 
 import ast
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from translator.frontend.trace import ConstFact, OpaqueFact, TensorFact
@@ -45,9 +46,13 @@ def emit_make(rw: "FunctionRewriter", node: ast.Call, callee, given: dict[str, a
 
 
 def _name_of(rw, made: ast.Call) -> str:
-    """What the variable that holds the descriptor is called, without a suffix that says so."""
+    """What the variable that holds the descriptor is called."""
     names = [d.name for w in rw.webs.all for d in w.definitions if d.value is made]
-    name = names[0] if names else "tile"
+    return stem(names[0]) if names else "tile"
+
+
+def stem(name: str) -> str:
+    """The name of a descriptor without what says that it is one."""
     for suffix in ("_descriptor", "_desc"):
         name = name.removesuffix(suffix)
     return name.removeprefix("desc_").lower()
@@ -80,13 +85,13 @@ def emit_method(rw: "FunctionRewriter", node: ast.Call, callee, given: dict[str,
 def _access(rw, node: ast.Call, owner: ast.expr, kind: str, indices: list[ast.expr], value, want) -> str:
     fact = rw.fact(owner)
     block = block_of(fact)
-    made = made_by(rw, owner)
-    if tdm.uses_data_mover(rw, made):
+    origin = origin_of(rw, owner)
+    if tdm.uses_data_mover(rw, origin):
         if kind not in ("load", "store"):
-            raise tdm.keep_plain(rw, made, f"the data mover has no `{kind}`")
+            raise tdm.keep_plain(rw, origin, f"the data mover has no `{kind}`")
         if not isinstance(indices[0], (ast.List, ast.Tuple)):
-            raise tdm.keep_plain(rw, made, "offsets are not written as a list")
-        tdm.check_offsets(rw, made, indices[0].elts)
+            raise tdm.keep_plain(rw, origin, "offsets are not written as a list")
+        tdm.check_offsets(rw, origin, indices[0].elts)
         offsets = tdm.bounds_text(rw, indices[0])
         if value is not None:
             text = rw.emit(value, rw.home(value))
@@ -125,15 +130,26 @@ def _access(rw, node: ast.Call, owner: ast.expr, kind: str, indices: list[ast.ex
 
 
 def tile_fetch(
-    rw: "FunctionRewriter", owner: ast.expr, offsets: ast.expr, layout: Layout, slot: str = "", module: str = ""
+    rw: "FunctionRewriter",
+    owner: ast.expr,
+    offsets: ast.expr,
+    layout: Layout,
+    condition: str = "",
+    slot: str = "",
+    copies: Copies | None = None,
 ) -> str:
-    """A call that loads a tile in `layout`, or copies it to LDS `slot` with the asynchronous copies of `module`."""
+    """A call that loads a tile in `layout`, or copies it to LDS `slot`; nothing but zeros unless `condition`."""
     shape = block_of(rw.fact(owner)).shape
-    rw.record.buffer_pointers.add(descriptor_root(rw, owner))
-    function = _function(rw, "copy" if slot else "load", len(shape), True, "zero", module)
+    root = descriptor_root(rw, owner)
+    buffer = root is not None and root in rw.unit.small_pointers
+    if buffer:
+        rw.record.buffer_pointers.add(root)
+    function = _function(rw, "copy" if slot else "load", len(shape), buffer, "zero", copies, bool(condition))
     rw.record.globals_needed[function.name] = (function, rw.frame.fn)
     arguments = [slot] if slot else []
-    arguments += [rw.emit(owner), *_offset_texts(rw, offsets, len(shape)), *_block_texts(rw, owner, shape, "load")]
+    arguments += [rw.emit(owner), *_offset_texts(rw, offsets, len(shape))]
+    arguments += [condition] if condition else []
+    arguments += _block_texts(rw, owner, shape, "load")
     return f"{function.name}({', '.join([*arguments, rw.names.spell(layout)])})"
 
 
@@ -147,9 +163,13 @@ def bounds_of(rw: "FunctionRewriter", owner: ast.expr) -> list[ast.expr]:
 
 
 def fetchable(rw: "FunctionRewriter", owner: ast.expr) -> bool:
-    """Whether tiles can be fetched by buffer accesses that read zeros outside of the tensor."""
-    root = descriptor_root(rw, owner)
-    return root is not None and root in rw.unit.small_pointers and _padding(rw, owner) == "zero"
+    """Whether tiles can be fetched by accesses that read zeros outside of the tensor."""
+    return origin_of(rw, owner) is not None and _padding(rw, owner) == "zero"
+
+
+def fetch_layout(rw: "FunctionRewriter", node: ast.Call, owner: ast.expr) -> Layout:
+    """The layout in which the load `node` of a tile is fetched without the data mover."""
+    return _layout(rw, node, None, block_of(rw.fact(owner)).shape, None)
 
 
 def _accessed_shape(rw, node, kind, indices, value, block: TensorFact) -> tuple[int, ...]:
@@ -210,12 +230,25 @@ def made_by(rw, owner: ast.expr) -> ast.Call | None:
     return made_by(rw, value) if isinstance(value, ast.Name) else None
 
 
+def origin_of(rw, owner: ast.expr) -> ast.Call | ast.arg | None:
+    """What a descriptor comes from, where that is known: the call that makes it, or an argument of the kernel."""
+    if (made := made_by(rw, owner)) is not None:
+        return made
+    web = rw.webs.of_use.get(owner) if isinstance(owner, ast.Name) else None
+    if web is None or len(web.definitions) != 1:
+        return None
+    node, value = web.definitions[0].node, web.definitions[0].value
+    if isinstance(node, ast.arg):
+        return None if rw.path else node
+    return origin_of(rw, value) if isinstance(value, ast.Name) else None
+
+
 def descriptor_root(rw, owner: ast.expr) -> str | None:
     from translator.rewrite.addresses import root_parameter
 
-    made = made_by(rw, owner)
-    if made is None and isinstance(owner, ast.Name) and owner.id in rw.record.descriptor_tuples:
-        return owner.id
+    made = origin_of(rw, owner)
+    if isinstance(made, ast.arg):
+        return made.arg
     if made is None or not made.args and not made.keywords:
         return None
     base = made.args[0] if made.args else next((k.value for k in made.keywords if k.arg == "base"), None)
@@ -232,26 +265,42 @@ def _padding(rw, owner: ast.expr) -> str:
 # The functions that access a tile -----------------------------------------------------------------------------------
 
 
-def _function(rw, kind: str, rank: int, buffer: bool, pad: str, copies: str = "") -> Synthesized:
-    if kind == "copy":
-        return Synthesized(f"copy_tile_{rank}d", _text(f"copy_tile_{rank}d", kind, rank, copies, pad))
-    module = rw.record.amd(rw.unit.buffer_module) if buffer else ""
+@dataclass(frozen=True)
+class Copies:
+    """The asynchronous copies of a target: `module`.buffer_load_to_shared where there is one, else a copy by pointers."""
+
+    module: str
+    by_pointer: str  # name of the function that takes a tensor of pointers
+    by_offset: str = ""  # of the one that takes a base and 32-bit offsets
+
+
+def _function(
+    rw, kind: str, rank: int, buffer: bool, pad: str, copies: Copies | None = None, conditional: bool = False
+) -> Synthesized:
+    module = rw.unit.buffer_module if buffer else ""
+    if module and kind != "copy":
+        rw.record.amd(module)
     name = f"{kind}_tile_{rank}d"
     if pad == "nan" and kind in ("load", "gather"):
         name += "_nan"
-    if not buffer and kind in ("load", "store"):
+    if not buffer and kind in ("load", "store", "copy"):
         name += "_far"  # storage of any size
-    return Synthesized(name, _text(name, kind, rank, module, pad))
+    if conditional:
+        name += "_if"
+    return Synthesized(name, _text(name, kind, rank, module, pad, copies, conditional))
 
 
-def _text(name: str, kind: str, rank: int, module: str, pad: str) -> str:
+def _text(
+    name: str, kind: str, rank: int, module: str, pad: str, copies: Copies | None = None, conditional: bool = False
+) -> str:
     dims = range(rank)
     gathers = kind in ("gather", "scatter")
     offsets = ["rows", "column"] if gathers else [f"offset{d}" for d in dims]
     blocks = [f"BLOCK{d}: gl.constexpr" for d in dims]
     value = ["value"] if kind in ("store", "scatter", *ATOMICS) else []
     slot = "slot, " if kind == "copy" else ""
-    lines = [f"def {name}({slot}desc, {', '.join([*offsets, *value, *blocks])}, layout: gl.constexpr):"]
+    condition = ["exists"] if conditional else []
+    lines = [f"def {name}({slot}desc, {', '.join([*offsets, *condition, *value, *blocks])}, layout: gl.constexpr):"]
     what = {
         "load": "Load",
         "copy": "Copy to LDS",
@@ -259,6 +308,8 @@ def _text(name: str, kind: str, rank: int, module: str, pad: str) -> str:
         "store": "Store",
         "scatter": "Scatter rows of",
     }
+    if conditional:
+        what = {k: f"{v}, if it exists," for k, v in what.items()}
     verb = what.get(kind, f"{kind.replace('_', ' ').capitalize()} to")
     lines.append(
         f'    """{verb} a tile of the tensor `desc` = (base, shape, strides); elements outside are left out."""'
@@ -277,14 +328,15 @@ def _text(name: str, kind: str, rank: int, module: str, pad: str) -> str:
             lines.append(f"    index{d} = {start} + gl.arange(0, BLOCK{d}, layout={parent})")
     expand = ["" if rank == 1 else "[" + ", ".join(":" if o == d else "None" for o in dims) + "]" for d in dims]
     mask = " & ".join(f"((index{d} >= 0) & (index{d} < shape[{d}])){expand[d]}" for d in dims)
+    mask += " & exists" if conditional else ""
     terms = " + ".join(f"(index{d}{index_type} * strides[{d}]){expand[d]}" for d in dims)
     lines.append(f"    mask = {mask}")
     lines.append(f"    offsets = {terms}")
     other = 'float("nan")' if pad == "nan" else "0"
-    if kind == "copy" and module.endswith("global_to_shared"):
-        lines.append(f"    {module}(slot, base + offsets, mask=mask, other=0)")
-    elif kind == "copy":
-        lines.append(f"    {module}(slot, base, offsets.to(gl.int32), mask=mask)")
+    if copies is not None and module and copies.by_offset:
+        lines.append(f"    {copies.module}.{copies.by_offset}(slot, base, offsets.to(gl.int32), mask=mask)")
+    elif copies is not None:
+        lines.append(f"    {copies.module}.{copies.by_pointer}(slot, base + offsets, mask=mask, other=0)")
     elif kind in ("load", "gather"):
         if module:
             fill = "" if other == "0" else f", other={other}"
@@ -304,7 +356,7 @@ def _text(name: str, kind: str, rank: int, module: str, pad: str) -> str:
 def attribute(rw: "FunctionRewriter", node: ast.Attribute) -> str | None:
     """`desc.shape`, `desc.strides`, `desc.dtype`, `desc.block_shape` of a descriptor tuple."""
     fact = rw.fact(node.value)
-    if not is_descriptor(fact) or tdm.uses_data_mover(rw, made_by(rw, node.value)):
+    if not is_descriptor(fact) or tdm.uses_data_mover(rw, origin_of(rw, node.value)):
         return None
     base = operand(rw.emit(node.value))
     if node.attr == "shape":

@@ -144,6 +144,7 @@ def _merge(into: Record, other: Record) -> None:
     into.buffer_pointers |= other.buffer_pointers
     into.non_negative |= other.non_negative
     into.descriptor_tuples |= other.descriptor_tuples
+    into.offsets |= other.offsets
     for choice in other.choices:
         into.choose(choice)
 

@@ -1,15 +1,17 @@
 """Descriptors that the host makes: the kernel takes `(base, shape, strides)`.
 
 A kernel cannot read the pointer out of a descriptor, so the argument that had one takes the tuple that a descriptor made in
-the kernel becomes too (`descriptors.py`), and the hook before each launch asks for it.
+the kernel becomes too (`descriptors.py`), and the hook before each launch asks for it. Where the target has a tensor data
+mover, the kernel starts by making its descriptor of the tuple: launches then look the same for every target, and need to
+know no LDS layout.
 """
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING
 
-from translator.rewrite import descriptors
-from translator.rewrite.tdm import NotForTheDataMover
+from translator.rewrite import descriptors, tdm
 from translator.source.compile_arguments import descriptor_tuple
 from translator.source.launch_spec import LaunchSpec
 
@@ -18,17 +20,33 @@ if TYPE_CHECKING:
 
 
 def take_tuples(rw: "FunctionRewriter") -> None:
-    """Note which arguments of the kernel take a tuple. Raises: NotForTheDataMover, for descriptors of all kinds."""
+    """Note which arguments of the kernel take a tuple, and make descriptors of them for the tensor data mover."""
     if rw.path:
         return
+    lines = []
     for argument in [*rw.tree.args.posonlyargs, *rw.tree.args.args, *rw.tree.args.kwonlyargs]:
-        if not descriptors.is_descriptor(rw.frame.args.get(argument.arg)):
+        fact = rw.frame.args.get(argument.arg)
+        if not descriptors.is_descriptor(fact):
             continue
-        if rw.unit.target.supports_tdm and () not in rw.unit.plain_descriptors:
-            raise NotForTheDataMover(
-                (), f"{argument.arg} is made by the host, with a layout that the launch does not give"
-            )
         rw.record.descriptor_tuples.add(argument.arg)
+        if tdm.uses_data_mover(rw, argument):
+            name = descriptors.stem(argument.arg)
+            lines.append(tdm.argument_text(rw, argument, descriptors.block_of(fact).shape, name))
+    if lines:
+        at = rw.source.offset(first_line(rw), 0)
+        indent = rw.source.indent(rw.tree.body[-1])
+        rw.edits.append((at, at, "".join(f"{indent}{line}\n" for line in lines) + "\n"))
+
+
+def first_line(rw: "FunctionRewriter") -> int:
+    """The line of the first statement after the docstring, or of the comments above it."""
+    body = rw.tree.body
+    first = body[1] if len(body) > 1 and isinstance(getattr(body[0], "value", None), ast.Constant) else body[0]
+    line = first.lineno
+    above = body[0].end_lineno if first is not body[0] else rw.tree.lineno
+    while line - 1 > above and rw.source.lines[line - 2].lstrip().startswith("#"):
+        line -= 1
+    return line
 
 
 def small_descriptors(spec: LaunchSpec) -> frozenset[str]:

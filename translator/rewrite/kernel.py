@@ -31,7 +31,7 @@ def rewrite_kernel(
     """
     small = frozenset(name for name, flags in launch.spec.attrs.items() if isinstance(flags, str) and "S" in flags)
     small |= small_descriptors(launch.spec)
-    plain: dict[tuple[int, ...], str] = {}
+    plain: dict[tuple[int | str, ...], str] = {}
     whole: dict[tuple[tuple[int, ...], int], str] = {}
     while True:
         unit = Unit(

@@ -21,6 +21,8 @@ _MONOTONE_CALLS = {
     "max_constancy",
     "broadcast_to",
     "expand_dims",
+    "sum",
+    "cumsum",
 }
 
 
@@ -49,7 +51,7 @@ class NonNegative:
                 return self.holds(node.left) and self.holds(node.right)
             if isinstance(node.op, ast.BitAnd):
                 return self.holds(node.left) or self.holds(node.right)
-            return False
+            return isinstance(node.op, ast.Sub) and self.difference(node)
         if isinstance(node, ast.IfExp):
             return self.holds(node.body) and self.holds(node.orelse)
         if isinstance(node, ast.Subscript):
@@ -70,6 +72,8 @@ class NonNegative:
             arguments = [node.func.value, *arguments]
         if name in _MONOTONE_CALLS:
             return bool(arguments) and self.holds(arguments[0])
+        if name == "max" and arguments and getattr(self.rewriter.fact(arguments[0]), "shape", ()):
+            return self.holds(arguments[0])  # a reduction
         if name in ("maximum", "max", "builtin_max"):
             return any(self.holds(a) for a in arguments[:2])
         if name in ("minimum", "min", "builtin_min"):
@@ -83,7 +87,7 @@ class NonNegative:
         inner, arguments = self.rewriter.callee(node)
         if inner is None:
             return False
-        proof = NonNegative(inner, arguments, self)
+        proof = type(self)(inner, arguments, self)
         values = [s.value for s in ast.walk(inner.tree) if isinstance(s, ast.Return) and inner.taken(s)]
         if part is not None:
             values = [v.elts[part] if isinstance(v, ast.Tuple) and part < len(v.elts) else None for v in values]
@@ -104,6 +108,21 @@ class NonNegative:
             for name in _not_negative(branch.test):
                 if self.rewriter.webs.reaching.get(name, []) == self.rewriter.webs.reaching.get(node, [None]):
                     return True
+        return False
+
+    def difference(self, node: ast.BinOp) -> bool:
+        """Whether `a - b` stands in a branch that is only taken where `a >= b`, in which `a` only grows and `b` stays."""
+        large, small = node.left, node.right
+        if not isinstance(large, ast.Name) or not isinstance(small, ast.Name):
+            return False
+        for branch in self.rewriter.branches_around(node):
+            inside = {n for s in branch.body for n in ast.walk(s)}
+            changes = [d for w in self.rewriter.webs.all for d in w.definitions if d.node in inside]
+            if any(d.name == small.id for d in changes):
+                continue
+            grows = [d.augmented and isinstance(d.node.op, ast.Add) for d in changes if d.name == large.id]
+            if all(grows) and (small.id, large.id) in _ordered(branch.test):
+                return all(self.holds(d.node.value) for d in changes if d.name == large.id)
         return False
 
     def definition(self, web, d) -> bool:
@@ -131,19 +150,35 @@ class NonNegative:
 
 def _not_negative(test: ast.expr) -> list[ast.Name]:
     """The variables that are not negative where `test` is true: `x >= 0`, `0 <= x < n`, in any conjunction."""
+    return [
+        large
+        for small, large in _inequalities(test)
+        if isinstance(large, ast.Name)
+        and isinstance(small, ast.Constant)
+        and type(small.value) is int
+        and small.value >= 0
+    ]
+
+
+def _ordered(test: ast.expr) -> set[tuple[str, str]]:
+    """The pairs of variables of which the first is not greater where `test` is true."""
+    pairs = [(small, large) for small, large in _inequalities(test)]
+    return {(a.id, b.id) for a, b in pairs if isinstance(a, ast.Name) and isinstance(b, ast.Name)}
+
+
+def _inequalities(test: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
+    """(smaller side, larger side) of the comparisons that hold where `test` is true."""
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
-        return [n for value in test.values for n in _not_negative(value)]
+        return [pair for value in test.values for pair in _inequalities(value)]
     if isinstance(test, ast.BinOp) and isinstance(test.op, ast.BitAnd):
-        return [*_not_negative(test.left), *_not_negative(test.right)]
+        return [*_inequalities(test.left), *_inequalities(test.right)]
     if not isinstance(test, ast.Compare):
         return []
     found = []
     sides = [test.left, *test.comparators]
     for small, op, large in zip(sides, test.ops, sides[1:]):
         if isinstance(op, (ast.Gt, ast.GtE)):
-            small, large = large, small
-        elif not isinstance(op, (ast.Lt, ast.LtE)):
-            continue
-        if isinstance(large, ast.Name) and isinstance(small, ast.Constant) and type(small.value) is int:
-            found += [large] if small.value >= 0 else []
+            found.append((large, small))
+        elif isinstance(op, (ast.Lt, ast.LtE)):
+            found.append((small, large))
     return found

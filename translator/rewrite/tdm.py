@@ -15,13 +15,15 @@ from typing import TYPE_CHECKING, Any
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.layout.model import Layout, SharedLayout
 from translator.layout.shared import Padded, Swizzled
-from translator.rewrite.ranges import NonNegative
 from translator.rewrite.splice import operand
+from translator.rewrite.tile_offsets import offset_not_negative
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter
 
-Site = tuple[int, ...]  # path of the visit that makes a descriptor; () for one that cannot be told
+# The path of the visit that makes a descriptor, the name of the kernel's argument that holds one, () where that is not known.
+Site = tuple[int | str, ...]
+Origin = ast.Call | ast.arg | None  # what a descriptor comes from: the call that makes it, or an argument of the kernel
 
 
 @dataclass(frozen=True)
@@ -38,23 +40,6 @@ class NotForTheDataMover(Exception):
     def __init__(self, site: Site, reason: str):
         super().__init__(reason)
         self.site, self.reason = site, reason
-
-
-class _LikelyNonNegative(NonNegative):
-    """As `NonNegative`, but values read from memory and a helper's parameters count as indices, which are not negative.
-
-    A sum with a difference or a negative constant in it is still refused.
-    """
-
-    def call(self, node: ast.Call) -> bool:
-        callee = self.rewriter.fact(node.func)
-        name = getattr(getattr(callee, "value", None), "__name__", "") or getattr(callee, "name", "")
-        return name == "load" or super().call(node)
-
-    def definition(self, web: Any, d: Any) -> bool:
-        if isinstance(d.node, ast.arg) and self.rewriter.path:
-            return True
-        return super().definition(web, d)
 
 
 def module(rw: "FunctionRewriter") -> str:
@@ -76,41 +61,42 @@ def _descending(order: tuple[int, ...]) -> bool:
 # Which descriptors ---------------------------------------------------------------------------------------------------
 
 
-def site_of(rw: "FunctionRewriter", made: ast.Call | None) -> Site:
-    visits = rw.visits(made) if made is not None else []
+def site_of(rw: "FunctionRewriter", origin: Origin) -> Site:
+    if isinstance(origin, ast.arg):
+        return (origin.arg,)
+    visits = rw.visits(origin) if origin is not None else []
     return (*rw.path, visits[0]) if visits else ()
 
 
-def uses_data_mover(rw: "FunctionRewriter", made: ast.Call | None) -> bool:
-    """Whether the descriptor made by `made` (None: somewhere) is one of the data mover."""
+def uses_data_mover(rw: "FunctionRewriter", origin: Origin) -> bool:
+    """Whether the descriptor that comes from `origin` (None: from somewhere) is one of the data mover."""
     plain = rw.unit.plain_descriptors
     if not rw.unit.target.supports_tdm or () in plain:
         return False
-    if made is None and plain:
+    if origin is None and plain:
         raise NotForTheDataMover((), "descriptors of different kinds reach one access")
-    return site_of(rw, made) not in plain
+    return site_of(rw, origin) not in plain
 
 
-def keep_plain(rw: "FunctionRewriter", made: ast.Call | None, reason: str) -> NotForTheDataMover:
-    return NotForTheDataMover(site_of(rw, made), reason)
+def keep_plain(rw: "FunctionRewriter", origin: Origin, reason: str) -> NotForTheDataMover:
+    return NotForTheDataMover(site_of(rw, origin), reason)
 
 
-def layout_of(rw: "FunctionRewriter", made: ast.Call, shape: tuple[int, ...]) -> SharedLayout:
+def layout_of(rw: "FunctionRewriter", origin: ast.Call | ast.arg, shape: tuple[int, ...]) -> SharedLayout:
     """The LDS layout of a descriptor's tiles: Triton's, where the data mover takes it."""
-    for visit in rw.visits(made):
-        found = rw.unit.descriptor_layouts.get((*rw.path, visit))
+    sites = [(origin.arg,)] if isinstance(origin, ast.arg) else [(*rw.path, visit) for visit in rw.visits(origin)]
+    for site in sites:
+        found = rw.unit.descriptor_layouts.get(site)
         if fits(found) and found is not None:
             return found
     return Swizzled(1, 1, 1, tuple(reversed(range(len(shape)))))
 
 
-def check_offsets(rw: "FunctionRewriter", made: ast.Call | None, offsets: list[ast.expr]) -> None:
+def check_offsets(rw: "FunctionRewriter", origin: Origin, offsets: list[ast.expr]) -> None:
     """Raises: NotForTheDataMover when an offset may be negative."""
     for offset in offsets:
-        proof = _LikelyNonNegative(rw)
-        if not proof.holds(offset):
-            raise keep_plain(rw, made, f"offset `{ast.unparse(offset)}` may be negative")
-        rw.record.non_negative |= proof.assumed
+        if not offset_not_negative(rw, offset):
+            raise keep_plain(rw, origin, f"offset `{ast.unparse(offset)}` may be negative")
 
 
 # Text ----------------------------------------------------------------------------------------------------------------
@@ -132,6 +118,17 @@ def make_text(
         arguments[1] = bounds_text(rw, made.args[1])
     arguments.append(f"layout={rw.names.spell(layout)}")
     return f"{module(rw)}.make_tensor_descriptor({', '.join(arguments)})"
+
+
+def argument_text(rw: "FunctionRewriter", argument: ast.arg, shape: tuple[int, ...], name: str) -> str:
+    """The descriptor for the tuple (base, shape, strides) that an argument of the kernel holds."""
+    layout = layout_of(rw, argument, shape)
+    rw.names.suggest(layout, f"{name}_shared", 1, argument.lineno)
+    base, sizes, strides = (f"{argument.arg}[{i}]" for i in range(3))
+    return (
+        f"{argument.arg} = {module(rw)}.make_tensor_descriptor({base}, {sizes}, {strides}, "
+        f"block_shape={list(shape)}, layout={rw.names.spell(layout)})"
+    )
 
 
 def bounds_text(rw: "FunctionRewriter", node: ast.expr) -> str:

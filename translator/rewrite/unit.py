@@ -22,6 +22,7 @@ class Record:
     buffer_pointers: set[str] = field(default_factory=set)  # kernel parameters accessed by buffer operations
     non_negative: set[str] = field(default_factory=set)  # kernel parameters that must not be negative
     descriptor_tuples: set[str] = field(default_factory=set)  # kernel parameters that take (base, shape, strides)
+    offsets: set[str] = field(default_factory=set)  # of descriptors' tiles, taken as not negative without a proof
     choices: list[str] = field(default_factory=list)
     helpers: list[int] = field(default_factory=list)  # versions called, by index in Unit.helper_versions
 
@@ -47,8 +48,9 @@ class Unit:
         default_factory=dict
     )  # initialised LDS buffers by path of visits
     tuning: Tuning = Tuning()  # of pipelined loops
-    descriptor_layouts: dict[tuple[int, ...], Any] = field(default_factory=dict)  # of tensor descriptors' tiles in LDS
-    plain_descriptors: frozenset[tuple[int, ...]] = frozenset()  # those that stay bounds-masked, by path of the visit
+    # Of tensor descriptors' tiles in LDS, and those that stay bounds-masked: by path of the visit or name of the argument.
+    descriptor_layouts: dict[tuple[int | str, ...], Any] = field(default_factory=dict)
+    plain_descriptors: frozenset[tuple[int | str, ...]] = frozenset()
     strategy: str | None = None  # a name of translator.pipeline.strategies; None: what the source asks for
     kept_whole: dict[tuple[tuple[int, ...], int], str] = field(
         default_factory=dict
