@@ -21,25 +21,26 @@ from translator.validate.run import validate_pair  # noqa: E402
 from translator.validate.stages import source_stage, translated_stage  # noqa: E402
 
 CONFIGURATIONS = [("gfx950", 2), ("gfx950", 3), ("gfx942", 1), ("gfx942", 2), ("gfx1250", 2), ("gfx1201", 1)]
-CONFIGURATIONS += [("tensor", 2), ("tensor", 3), ("mixed", 2), ("mixed", 3)]
+CONFIGURATIONS += [("tensor", 2), ("tensor", 3), ("mixed", 2), ("mixed", 3), ("wrapped", 2), ("wrapped", 3)]
 BLOCK_K = 64
 
 
 @functools.lru_cache(maxsize=None)
 def translation(target: str) -> str:
     """The matmul for `target`; `tensor` is the one whose tiles the tensor data mover of gfx1250 fetches, `mixed` the one with
-    only those of B."""
+    only those of B, `wrapped` the one whose rows wrap around in the source."""
     result = translate_kernel(TranslateRequest(str(kernel(target)), arch(target), launches=(matmul_launch(),)))
     assert result.text is not None
     return result.text
 
 
 def kernel(target: str) -> Path:
-    return KERNELS / {"tensor": "matmul_masked.py", "mixed": "matmul_mixed.py"}.get(target, "matmul.py")
+    kernels = {"tensor": "matmul_masked.py", "mixed": "matmul_mixed.py", "gfx1250": "matmul_pointers.py"}
+    return KERNELS / kernels.get(target, "matmul.py")
 
 
 def arch(target: str) -> str:
-    return "gfx1250" if target in ("tensor", "mixed") else target
+    return "gfx1250" if target in ("tensor", "mixed", "wrapped") else target
 
 
 def run(text: str, target: str, buffers: int, folder: Path) -> dict[int, str]:
@@ -147,6 +148,13 @@ MIXED = {
     "waits for one tile of A too few": ("wait_group(NUM_BUFFERS - 2)", "wait_group(NUM_BUFFERS - 1)"),
 }
 PLANTED += [("mixed", 2, what, *MIXED[what]) for what in MIXED]
+WRAPPED = {
+    "does not wait": TENSOR["does not wait"],
+    "waits for one operation too few": TENSOR["waits for one operation too few"],
+    "clips rows elsewhere": ("shape=[M, K]", "shape=[M + 128, K]"),
+    "clips columns elsewhere": ("shape=[K, N]", "shape=[K, N + 128]"),
+}
+PLANTED += [("wrapped", 2, what, *WRAPPED[what]) for what in WRAPPED]
 PLANTED += [("gfx942", 2, what, *REGISTERS[what]) for what in REGISTERS]
 
 

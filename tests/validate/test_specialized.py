@@ -34,7 +34,7 @@ def translated(path: Path, strategy: str | None = STRATEGY, target: str = TARGET
 
 @functools.lru_cache(maxsize=None)
 def matmul() -> str:
-    result = translated(KERNELS / "matmul.py")
+    result = translated(KERNELS / "matmul_pointers.py")
     assert result.text is not None
     return result.text
 
@@ -198,7 +198,7 @@ def test_explain_says_how_and_why(tmp_path: Path):
         (choice,) = [c for c in explain_launch(request, matmul_launch(), "rewrite").choices if c.kind == "loop"]
         return f"{choice.choice}; {choice.cost}"
 
-    assert loop("gfx1250") == "warp-specialized, 2 buffers; 4 more warps, which copy; waits at mbarriers"
+    assert loop("gfx1250") == "warp-specialized, 2 buffers; 1 more warp, which copy; waits at mbarriers"
     assert "not warp-specialized: gfx950 has no barriers in LDS that copies arrive at" in loop("gfx950")
 
 

@@ -54,6 +54,9 @@ class AddressReader:
         self.wide = False
         self.moved_bases: set[ast.Name] = set()
         self.assumed: set[str] = set()
+        self.wrapped: dict[int, tuple[Polynomial, Polynomial]] = (
+            {}
+        )  # by dimension: (start, M) of `(start + arange) % M`
         loops = [n for n in ast.walk(rw.tree) if isinstance(n, (ast.For, ast.While))]
         self.around = {n for n in loops if any(inner is loop for inner in ast.walk(n))}
 
@@ -154,6 +157,8 @@ class AddressReader:
             return self.affine(inner, axes)
         if not fact.shape:
             return self._scalar(node)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and len(axes) == 1:
+            return self._wrapped(node, axes)
         if isinstance(node, ast.Subscript) and (lower := self._expanded(node, axes)) is not None:
             return self.affine(node.value, lower)
         if isinstance(node, ast.Name):
@@ -172,6 +177,16 @@ class AddressReader:
                 self.extents.setdefault(axes[0], extent)
                 return add({(axis_atom(axes[0]),): 1}, {(): start.value} if start.value else {}, 1)
         raise NotATile(f"`{ast.unparse(node)}` is not a sum of an arange and values that stay the same")
+
+    def _wrapped(self, node: ast.BinOp, axes: tuple[int, ...]) -> Polynomial:
+        """`(start + arange) % M`, as if it were not wrapped: whoever reads `wrapped` has to see to the rows from M on."""
+        row, limit = self.affine(node.left, axes), self.affine(node.right, ())
+        start = dict(row)
+        if start.pop((axis_atom(axes[0]),), 0) != 1 or any(axis_of(a) is not None for m in start for a in m):
+            raise NotATile(f"`{ast.unparse(node)}` is not a sum of an arange and values that stay the same")
+        if self.wrapped.setdefault(axes[0], (start, limit)) != (start, limit):
+            raise NotATile(f"dimension {axes[0]} is wrapped in two ways")
+        return row
 
     def _constant(self, node: ast.expr, value) -> Polynomial:
         """A compile-time integer, by name where it has one: another launch may have another value."""

@@ -18,6 +18,7 @@ from translator.layout.shared import Padded, Swizzled
 from translator.memory.staging import Staged
 from translator.pipeline.address_reader import AddressReader, NotATile, axis_of, times
 from translator.pipeline.polynomials import INDEX, Polynomial, add, fixed, moving, quotient
+from translator.pipeline.wrapped_rows import reaches_only_masked
 from translator.rewrite import callees, tdm
 from translator.rewrite.splice import operand
 
@@ -208,6 +209,12 @@ def strided_tile(
         d, start, limit = reader.bound(conjunct)
         if limits[d] is not None:
             raise NotATile(f"dimension {d} has two bounds")
+        starts[d], limits[d] = start, limit
+        rest = add(rest, times(start, strides[d]), -1)
+    for d, (start, limit) in reader.wrapped.items():
+        if limits[d] is not None:
+            raise NotATile(f"dimension {d} has two bounds")
+        reaches_only_masked(rw, reader, call, d, start, limit)
         starts[d], limits[d] = start, limit
         rest = add(rest, times(start, strides[d]), -1)
     walk = moving(rest)
