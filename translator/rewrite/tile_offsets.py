@@ -35,15 +35,14 @@ class IndexNotNegative(NonNegative):
         return bool(self._taken)
 
     def holds(self, node: ast.AST) -> bool:
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
+            return self.holds(node.left)  # a remainder has the sign of what is divided
         if super().holds(node):
             return True
-        if not isinstance(node, ast.BinOp) or not isinstance(node.op, (ast.FloorDiv, ast.Mod)):
-            return False
-        if not self.holds(node.left):
-            return False
-        if isinstance(node.op, ast.FloorDiv):  # a remainder has the sign of what is divided
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv) and self.holds(node.left):
             self._taken.append(True)
-        return True
+            return True
+        return False
 
     def call(self, node: ast.Call) -> bool:
         callee = self.rewriter.fact(node.func)
