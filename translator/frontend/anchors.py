@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from translator.frontend.trace import LOC_FILE
 from translator.layout.model import AttributeReader, Layout
@@ -57,6 +57,14 @@ class Anchors:
         self.by_path.setdefault(op.path, []).append(op)
         for n in range(1, len(op.path) + 1):
             self.by_prefix.setdefault(op.path[:n], []).append(op)
+
+    def with_types(self, swaps: dict[TensorType, TensorType]) -> "Anchors":
+        """The same operations, each tensor type of `swaps` replaced."""
+        out = Anchors()
+        for op in self.ops:
+            operands, results = (tuple(swaps.get(ty, ty) for ty in types) for types in (op.operands, op.results))
+            out.add(replace(op, operands=operands, results=results))
+        return out
 
     def at(self, path: Path, name: str | None = None, inner: bool = True) -> list[PlacedOp]:
         """Operations made by the visit at the end of `path` (and, with `inner`, by functions it called)."""

@@ -19,7 +19,7 @@ from translator.frontend.passes import (
 from translator.frontend.trace import Trace, trace_source
 from translator.layout.model import SharedLayout
 from translator.memory.operands import OperandInLds, read_operands
-from translator.memory.staging import Staged, read_descriptor_layouts, read_staging
+from translator.memory.staging import Rows, Staged, read_descriptor_layouts, read_rows, read_staging, with_row_numbers
 from translator.pipeline.inline import inline_tile_loads
 from translator.source.compile_arguments import compile_arguments
 from translator.source.launch_spec import LaunchSpec
@@ -37,6 +37,7 @@ class TracedLaunch:
     buffer_atomics: frozenset[tuple[int, ...]] = frozenset()  # paths of atomics that Triton makes buffer operations
     operands_in_lds: dict[tuple[int, ...], tuple[OperandInLds, ...]] = field(default_factory=dict)
     descriptor_layouts: dict[tuple[int | str, ...], SharedLayout] = field(default_factory=dict)
+    rows: dict[tuple[int, ...], Rows] = field(default_factory=dict)  # gathers and scatters of the tensor data mover
 
 
 def trace_launch(fn: Any, spec: LaunchSpec, target: str, load_jit=None) -> TracedLaunch:
@@ -64,6 +65,8 @@ def _trace_once(fn: Any, spec: LaunchSpec, target: str, load_jit) -> TracedLaunc
         final = trace.module.str()
         staging = read_staging(final)
         descriptor_layouts = read_descriptor_layouts(final)
+        rows = read_rows(final)
+        anchors = with_row_numbers(anchors, rows)
         buffer_atomics = frozenset[tuple[int, ...]]()
         if "amdg.buffer_atomic_rmw" in final:
             buffer_atomics = frozenset(op.path for op in read_anchors(final).ops if op.name == "amdg.buffer_atomic_rmw")
@@ -79,4 +82,5 @@ def _trace_once(fn: Any, spec: LaunchSpec, target: str, load_jit) -> TracedLaunc
         buffer_atomics,
         read_operands(final),
         descriptor_layouts,
+        rows,
     )

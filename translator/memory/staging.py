@@ -7,9 +7,9 @@ direct-to-LDS copies or through registers. Its operations keep the location of t
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from translator.frontend.anchors import Path, locations_of, tensor_types
+from translator.frontend.anchors import Anchors, Path, locations_of, tensor_types
 from translator.layout.model import AttributeReader, Layout, Opaque, SharedLayout
 from translator.layout.shared import read_shared
 
@@ -18,6 +18,7 @@ _ALLOC = re.compile(
 )
 _DESCRIPTOR = re.compile(r" tt\.make_tensor_descriptor .*, <((?:\d+x)+)\w+, (#\w+|#ttg\.\w+<.*?>)>$")
 _ARGUMENT = re.compile(r"%(\w+): !tt\.tensordesc<((?:\d+x)+)\w+, (#\w+|#ttg\.\w+<.*?>)> loc")
+_ROWS = re.compile(r" amdg\.async_tdm_(?:gather|scatter) .*!ttg\.memdesc<((?:\d+x)+)\w+, (#\w+|#ttg\.\w+<.*?>), #smem")
 _COPIES = {"amdg.buffer_load_to_local": "buffer", "ttg.async_copy_global_to_local": "global"}
 
 
@@ -36,6 +37,44 @@ class Staged:
     source: Layout | None
     stored: Layout | None
     copy: str
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A gather or scatter of the tensor data mover. indices: layout of the row numbers, the same in all lanes of a warp, as
+    many in a row as one instruction takes; shared: of the tile in LDS."""
+
+    indices: Layout
+    shared: SharedLayout
+
+
+def read_rows(text: str) -> dict[Path, Rows]:
+    """Gathers and scatters of the tensor data mover, by the path of the visit."""
+    if "amdg.async_tdm_gather" not in text and "amdg.async_tdm_scatter" not in text:
+        return {}
+    aliases, located = locations_of(text)
+    reader = AttributeReader({k: v for k, v in aliases.items() if not k.startswith("#shared")})
+    out: dict[Path, Rows] = {}
+    for path, line in located:
+        if (m := _ROWS.search(line)) and (types := tensor_types(line, reader)):
+            shape = tuple(int(d) for d in m.group(1)[:-1].split("x"))
+            shared = read_shared(aliases.get(m.group(2), m.group(2)), shape)
+            if shared is not None and not isinstance(types[0].layout, Opaque):
+                out.setdefault(path, Rows(types[0].layout, shared))
+    return out
+
+
+def with_row_numbers(anchors: Anchors, rows: dict[Path, Rows]) -> Anchors:
+    """`anchors` with the layout that row numbers have in the end, which a pass after the layout passes gives them."""
+    swaps = {
+        ty: replace(ty, layout=found.indices)
+        for path, found in rows.items()
+        for op in anchors.at(path)
+        if op.name in ("tt.descriptor_gather", "tt.descriptor_scatter")
+        for ty in op.types
+        if len(ty.shape) == 1
+    }
+    return anchors.with_types(swaps) if swaps else anchors
 
 
 def read_staging(text: str) -> dict[Path, Staged]:

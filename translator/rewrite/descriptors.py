@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from translator.frontend.trace import ConstFact, OpaqueFact, TensorFact
 from translator.layout.model import Layout, Slice
-from translator.rewrite import tdm
+from translator.rewrite import tdm, tdm_rows
 from translator.rewrite.splice import operand
 from translator.rewrite.tdm import Synthesized
 
@@ -87,6 +87,9 @@ def _access(rw, node: ast.Call, owner: ast.expr, kind: str, indices: list[ast.ex
     block = block_of(fact)
     origin = origin_of(rw, owner)
     if tdm.uses_data_mover(rw, origin):
+        if kind in ("gather", "scatter"):
+            layout = None if value is not None else _layout(rw, node, None, rw.tensor(node).shape, want)
+            return tdm_rows.access(rw, node, owner, origin, indices, value, layout)
         if kind not in ("load", "store"):
             raise tdm.keep_plain(rw, origin, f"the data mover has no `{kind}`")
         if not isinstance(indices[0], (ast.List, ast.Tuple)):

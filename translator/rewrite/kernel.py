@@ -44,6 +44,7 @@ def rewrite_kernel(
         unit.staging = launch.staging
         unit.operands_in_lds = launch.operands_in_lds
         unit.descriptor_layouts = launch.descriptor_layouts
+        unit.rows = launch.rows
         unit.plain_descriptors = frozenset(plain)
         rewriter = FunctionRewriter(unit, launch.trace.frames[0], ())
         # Both are known only once the text is there; it is then written again without what cannot be.

@@ -155,7 +155,7 @@ def load_tile(desc, offsets, layout: gl.constexpr):
     {tdm}.async_wait(0)
     return smem.load(layout)
 '''
-    _need(rw, "load_tile", text)
+    need(rw, "load_tile", text)
     return f"load_tile({desc}, {offsets}, {rw.names.spell(layout)})"
 
 
@@ -168,11 +168,11 @@ def store_tile(desc, offsets, value):
     {tdm}.async_store(desc, offsets, smem)
     {tdm}.async_wait(0)
 '''
-    _need(rw, "store_tile", text)
+    need(rw, "store_tile", text)
     return f"store_tile({desc}, {offsets}, {value})"
 
 
-def _need(rw: "FunctionRewriter", name: str, text: str) -> None:
+def need(rw: "FunctionRewriter", name: str, text: str) -> None:
     rw.record.globals_needed[name] = (Synthesized(name, text), rw.frame.fn)
 
 

@@ -51,6 +51,7 @@ class Unit:
     # Of tensor descriptors' tiles in LDS, and those that stay bounds-masked: by path of the visit or name of the argument.
     descriptor_layouts: dict[tuple[int | str, ...], Any] = field(default_factory=dict)
     plain_descriptors: frozenset[tuple[int | str, ...]] = frozenset()
+    rows: dict[tuple[int, ...], Any] = field(default_factory=dict)  # gathers and scatters of the data mover, by path
     strategy: str | None = None  # a name of translator.pipeline.strategies; None: what the source asks for
     kept_whole: dict[tuple[tuple[int, ...], int], str] = field(
         default_factory=dict

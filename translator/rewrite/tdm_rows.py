@@ -1,0 +1,86 @@
+"""Gathers and scatters of the tensor data mover: rows of a tensor, through LDS.
+
+One instruction moves 8 rows by 32-bit numbers, or 16 by 16-bit ones, which all lanes of a warp know: the layout of the row
+numbers, Triton's, gives each warp as many. The column is the descriptor's position.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from translator.layout.model import Layout
+from translator.memory.staging import Rows
+from translator.rewrite import tdm
+from translator.rewrite.splice import operand
+
+if TYPE_CHECKING:
+    from translator.rewrite.function import FunctionRewriter
+
+
+def access(
+    rw: "FunctionRewriter",
+    node: ast.Call,
+    owner: ast.expr,
+    origin: tdm.Origin,
+    indices: list[ast.expr],
+    value: ast.expr | None,
+    layout: Layout | None,
+) -> str:
+    """A gather into `layout`, or a scatter of `value`. Raises: NotForTheDataMover."""
+    rows, column = indices
+    found = _rows_of(rw, node)
+    if found is None:
+        raise tdm.keep_plain(rw, origin, "Triton gathers or scatters these rows in another way")
+    if not tdm.fits(found.shared):
+        raise tdm.keep_plain(rw, origin, "the data mover does not write the LDS layout of these rows")
+    tdm.check_offsets(rw, origin, [column])
+    rw.names.suggest(found.indices, "rows_per_warp", 1, node.lineno)
+    rw.names.suggest(found.shared, "rows_shared", 1, node.lineno)
+    shared = rw.names.spell(found.shared)
+    arguments = [rw.emit(owner), rw.emit(rows, found.indices), tdm.index_text(rw, column)]
+    if value is None:
+        return _gather(rw, [*arguments, shared, rw.names.spell(layout)])
+    text = rw.emit(value, rw.home(value))
+    element = owner_element(rw, owner)
+    if rw.fact(value).dtype != element:
+        text = f"{operand(text)}.to({operand(rw.emit(owner))}.dtype)"
+    return _scatter(rw, [*arguments, text, shared])
+
+
+def owner_element(rw: "FunctionRewriter", owner: ast.expr) -> str:
+    return str(rw.fact(owner).detail.block_type.element_ty)
+
+
+def _rows_of(rw: "FunctionRewriter", node: ast.Call) -> Rows | None:
+    for visit in rw.visits(node):
+        if (found := rw.unit.rows.get((*rw.path, visit))) is not None:
+            return found
+    return None
+
+
+def _gather(rw: "FunctionRewriter", arguments: list[str]) -> str:
+    module = tdm.module(rw)
+    text = f'''@gluon.jit
+def gather_rows(desc, rows, column, shared: gl.constexpr, layout: gl.constexpr):
+    """Gather rows through LDS; elements outside of the tensor read as zero."""
+    smem = gl.allocate_shared_memory(desc.dtype, [rows.shape[0], desc.block_shape[1]], shared)
+    {module}.async_gather({module}.update_tensor_descriptor(desc, add_offsets=[0, column], clamp_bounds=True), rows, smem)
+    {module}.async_wait(0)
+    return smem.load(layout)
+'''
+    tdm.need(rw, "gather_rows", text)
+    return f"gather_rows({', '.join(arguments)})"
+
+
+def _scatter(rw: "FunctionRewriter", arguments: list[str]) -> str:
+    module = tdm.module(rw)
+    text = f'''@gluon.jit
+def scatter_rows(desc, rows, column, value, shared: gl.constexpr):
+    """Scatter rows through LDS; elements outside of the tensor are left out."""
+    smem = gl.allocate_shared_memory(desc.dtype, value.shape, shared, value)
+    {module}.async_scatter({module}.update_tensor_descriptor(desc, add_offsets=[0, column], clamp_bounds=True), rows, smem)
+    {module}.async_wait(0)
+'''
+    tdm.need(rw, "scatter_rows", text)
+    return f"scatter_rows({', '.join(arguments)})"
