@@ -61,7 +61,7 @@ def prologue_index(rw: "FunctionRewriter", loop: PipelinedLoop) -> str:
 
 def condition(rw: "FunctionRewriter", loop: PipelinedLoop, index: str) -> str:
     """That the tile at `index` is not past the end."""
-    return f"{index} < {operand(rw.emit(loop.plan.high))}"
+    return f"{index} {'>' if loop.plan.descending else '<'} {operand(rw.emit(loop.plan.high))}"
 
 
 def index_value(rw: "FunctionRewriter", loop: PipelinedLoop, index: str) -> str:

@@ -11,8 +11,10 @@ if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter
 
 
-def loop_bounds(rw: "FunctionRewriter", loop: ast.For) -> tuple[ast.expr | None, ast.expr, ast.expr | None] | None:
-    """(low or None for 0, high, step or None for 1)."""
+def loop_bounds(
+    rw: "FunctionRewriter", loop: ast.For, either_way: bool = False
+) -> tuple[ast.expr | None, ast.expr, ast.expr | None] | None:
+    """(low or None for 0, high, step or None for 1); either_way: the step may be negative."""
     if not isinstance(loop.iter, ast.Call) or any(isinstance(a, ast.Starred) for a in loop.iter.args):
         return None
     fact = rw.fact(loop.iter.func)
@@ -28,7 +30,7 @@ def loop_bounds(rw: "FunctionRewriter", loop: ast.For) -> tuple[ast.expr | None,
         low = None
     if step is not None:
         value = int_of(rw, step)
-        if value is None or value <= 0:
+        if not value or value < 0 and not either_way:
             return None
         step = None if value == 1 else step
     return low, high, step

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.memory.staging import Staged
 from translator.optimize.tuning import Tuning
-from translator.pipeline.loop_range import index_dtype, loop_bounds, trips_of, varies
+from translator.pipeline.loop_range import index_dtype, int_of, loop_bounds, trips_of, varies
 from translator.pipeline.partitions import Partitions
 from translator.pipeline.schedule import Schedule, copy_schedule, register_schedule
 from translator.pipeline.strided_tiles import NotATile, StridedTile, strided_tile
@@ -63,6 +63,7 @@ class PipelinePlan:
     that are used after the loop and have to be moved back by the tiles that were fetched ahead; not_tiles: lines of loads
     that a tensor data mover does not fetch, with the reason. written_out: the number of iterations where it is known and
     so small that the loop is a prologue and an epilogue. once: the loop is a branch (`translator.pipeline.once`).
+    descending: the step is negative.
     """
 
     loop: ast.For
@@ -82,6 +83,7 @@ class PipelinePlan:
     not_tiles: tuple[tuple[int, str], ...] = ()
     written_out: int | None = None
     once: bool = False
+    descending: bool = False
 
     def __str__(self) -> str:
         s = self.schedule
@@ -165,7 +167,7 @@ def plan_loop(rw: "FunctionRewriter", loop: ast.For) -> PipelinePlan | NotPipeli
     if not found:
         return no("Triton stages no load of its body through LDS")
     wanted = True
-    bounds = loop_bounds(rw, loop)
+    bounds = loop_bounds(rw, loop, either_way=True)
     if bounds is None or not isinstance(loop.target, ast.Name) or loop.orelse:
         return no("it is not a loop over a range")
     low, high, step = bounds
@@ -255,7 +257,8 @@ def plan_loop(rw: "FunctionRewriter", loop: ast.For) -> PipelinePlan | NotPipeli
         return no("a copy needs two buffers")
     trips = trips_of(rw, low, high, step)
     # Triton's pipeliner peels such a loop until nothing is left of it.
-    few = trips is not None and 0 < trips <= buffers + (not copies)
+    descending = step is not None and int_of(rw, step) < 0
+    few = trips is not None and not descending and 0 < trips <= buffers + (not copies)
     plain = not rw.unit.target.supports_tdm and replace(rw.unit.tuning, num_buffers=0) == Tuning()
     written_out = trips if few and plain and not _leaks(rw, loop) else None
     for call, staged in zip(found, ways):
@@ -318,6 +321,7 @@ def plan_loop(rw: "FunctionRewriter", loop: ast.For) -> PipelinePlan | NotPipeli
         frozenset(tail.assumed),
         tuple((call.lineno, reason) for call, reason in not_tiles.items()),
         written_out,
+        descending=descending,
     )
 
 

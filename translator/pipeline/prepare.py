@@ -64,7 +64,8 @@ def _unsupported(rw: "FunctionRewriter", plan: PipelinePlan) -> str | None:
 
 
 def _set_up(rw: "FunctionRewriter", plan: PipelinePlan) -> None:
-    counted = plan.once or plan.written_out is not None or (plan.low is None and plan.index_dtype == "int32")
+    ascending = plan.low is None and plan.index_dtype == "int32" and not plan.descending
+    counted = plan.once or plan.written_out is not None or ascending
     counter = "" if counted else fresh(rw, "tile")
     names = [fresh(rw, name) for name in (f"{plan.index.strip('_') or 'tile'}_ahead", "slot", "free_slot", "t")]
     buffers = "1" if plan.once else _buffers_parameter(rw, plan)

@@ -39,6 +39,8 @@ def specialized(rw: "FunctionRewriter", loop: ast.For, plan: PipelinePlan | NotP
         return f"{unit.target.name} has no {WARP_SPECIALIZED.needs}"
     if isinstance(plan, NotPipelined):
         return plan.reason
+    if plan.descending:
+        return "its index goes down"
     if (reason := unit.kept_whole.get((rw.path, loop.lineno))) is not None:
         return reason
     if plan.schedule.mechanism != "copies":

@@ -17,6 +17,7 @@ from translator.layout.elements import bits_of
 from translator.layout.shared import Padded, Swizzled
 from translator.memory.staging import Staged
 from translator.pipeline.address_reader import AddressReader, NotATile, axis_of, times
+from translator.pipeline.loop_range import int_of
 from translator.pipeline.polynomials import INDEX, Polynomial, add, fixed, moving, quotient
 from translator.pipeline.wrapped_rows import reaches_only_masked
 from translator.rewrite import callees, tdm
@@ -183,6 +184,8 @@ def strided_tile(
     other = given.get("other")
     if other is not None and not callees.is_none(rw, other) and not callees.is_zero(rw, other):
         raise NotATile("masked elements are something other than 0")
+    if step is not None and int_of(rw, step) < 0:
+        raise NotATile("the loop's index goes down")
     reader = AddressReader(rw, loop, low, step, fact.shape)
     base, address = reader.pointer(given["pointer"], tuple(range(fact.rank)))
     wide = reader.wide

@@ -29,6 +29,7 @@ class TailProof:
         self, rw: "FunctionRewriter", loop: ast.For, low: ast.expr | None, high: ast.expr, step: ast.expr | None
     ):
         self.rw, self.loop, self.low, self.high, self.step = rw, loop, low, high, step
+        self.descending = step is not None and int_of(rw, step) < 0
         self.tensors: dict[str, ast.expr] = {}
         self.assumed: set[str] = set()
 
@@ -67,7 +68,7 @@ class TailProof:
 
     def _conjunct(self, node: ast.expr) -> bool:
         margin = self._margin(node)
-        if margin is None:
+        if margin is None or self.descending:
             return False
         step = -margin.pop((INDEX,), 0)
         if step <= 0 or any(INDEX in m for m in margin):
@@ -96,7 +97,7 @@ class TailProof:
         if not self.varies(node):
             return True
         margin = self._margin(node)
-        return margin is not None and all(INDEX not in m or (m == (INDEX,) and c < 0) for m, c in margin.items())
+        return margin is not None and not self.descending and all(INDEX not in m or (m == (INDEX,) and c < 0) for m, c in margin.items())
 
     def varies(self, node: ast.expr) -> bool:
         """Whether the value may differ between iterations."""
