@@ -65,6 +65,14 @@ def _status(reports: list[FileReport]) -> int:
     return exit_status.CHECK_FAILED if failed else exit_status.DONE
 
 
+def validation_line(found: dict) -> str:
+    """`validated`, and what a reader should know of how."""
+    if found["status"] == "not_runnable":
+        return f"not validated: {found.get('reason', '')}".rstrip(": ")
+    made_up = ", ".join(f"{name} = {value}" for name, value in found.get("made_up", {}).items())
+    return f"{found['status']}, with made-up values: {made_up}" if made_up else found["status"]
+
+
 class _Printer:
     """What a person sees. Results go to standard output, or to standard error when the JSON goes there."""
 
@@ -97,7 +105,7 @@ class _Printer:
             for line in checked.outcome.assumptions:
                 self.say(f"    assumes {line}")
             if checked.validation["status"] != "skipped":
-                self.say(f"    {checked.validation['status']}")
+                self.say(f"    {validation_line(checked.validation)}")
         for note in report.notes:
             self.say(f"  note: {note}")
 

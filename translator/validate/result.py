@@ -19,8 +19,8 @@ class ValidationResult:
     * `hazard`: the translation did what no correct kernel does (`hazards`), whatever its numbers;
     * `not_runnable`: the machine lacks something (`op`, `reason`), or the launch cannot be run.
 
-    `variant` is the input variant that decided, "" for the launch as given. `notes` are remarks that fail nothing. `file` and
-    `line` of a mismatch are where the first wrong element was stored last.
+    `variant` is the input variant that decided, "" for the launch as given. `notes` are remarks that fail nothing. `made_up`
+    are the numbers of a launch that gave none (`translator.validate.guess`). `file` and `line` of a mismatch are where the first wrong element was stored last.
     """
 
     status: str
@@ -37,6 +37,7 @@ class ValidationResult:
     file: str = ""
     line: int = 0
     trips: dict[int, tuple[int, ...]] = field(default_factory=dict, hash=False)
+    made_up: dict[str, float] = field(default_factory=dict, hash=False)
 
     @property
     def bitwise(self) -> bool:
@@ -54,6 +55,7 @@ class ValidationResult:
             "line": self.line,
             "hazards": [h.as_json() for h in self.hazards],
             "notes": list(self.notes),
+            "made_up": self.made_up,
             "bitwise": self.bitwise,
             "tensors": [
                 {

@@ -18,6 +18,7 @@ from translator.validate.bind import bind, place_tensors
 from translator.validate.compare import TensorComparison, compare
 from translator.validate.dtypes import PRECISION, stored
 from translator.validate.engine import Machine
+from translator.validate.guess import guesses
 from translator.validate.hazards import Finding, Hazard, NotRunnable, WaitsForever
 from translator.validate.inputs import Inputs, alternatives, longer, make_inputs, variants, with_ties, with_values
 from translator.validate.locations import UNKNOWN, Place
@@ -57,13 +58,29 @@ def validate_pair(
     try:
         source = parse_module(source_text, source_file)
         translated = parse_module(translated_text, translated_file)
-        pair = _Pair(source, translated, spec, source_names, translated_names)
-        result = pair.validate(inputs, with_variants)
+        names = (source_names, translated_names)
+        if inputs is None and not spec.values and any(kind != "constexpr" for kind in spec.signature.values()):
+            result = _with_made_up_values(source, translated, spec, names, with_variants)
+        else:
+            result = _Pair(source, translated, spec, *names).validate(inputs, with_variants)
     except NotRunnable as error:
         result = ValidationResult("not_runnable", str(error), error.op)
     except ParseError as error:
         result = ValidationResult("not_runnable", f"cannot read the module: {error}", "parse")
     return replace(result, seconds=time.perf_counter() - started)
+
+
+def _with_made_up_values(source: Module, translated: Module, spec: LaunchSpec, names, with_variants: bool):
+    """The result for the first made-up launch that the source can run. Raises: NotRunnable where there is none."""
+    reason = "some of its arguments are neither pointers nor numbers"
+    for guess in guesses(spec, source.text):
+        result = _Pair(source, translated, guess, *names).validate(None, with_variants)
+        if result.status != "not_runnable":
+            numbers = {name: value for name, value in guess.values.items() if not isinstance(value, dict)}
+            note = "the launch has no values: sizes and tensors were made up"
+            return replace(result, notes=(note, *result.notes), made_up=numbers)
+        reason = result.reason
+    raise NotRunnable("launch", f"the launch spec has no values, and made-up ones are of no use: {reason}")
 
 
 class _SourceFault(Exception):

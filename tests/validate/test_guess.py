@@ -1,0 +1,76 @@
+"""Launches of which only types are known are run with made-up values."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import fixture_set
+from translator.source.launch_spec import LaunchSpec, read_launches
+from translator.validate.guess import ROOM, guesses
+from translator.validate.result import ValidationResult
+from translator.validate.run import validate_pair
+from translator.validate.stages import source_stage, translated_stage
+
+TARGET = "gfx950"
+
+
+def stripped(fixture: str, number: int = 0) -> LaunchSpec:
+    launch = read_launches(str(fixture_set.ROOT / fixture / "launches.json"))[number]
+    return replace(launch, values={}, grid=())
+
+
+def validated(fixture: str, translation: Path, spec: LaunchSpec) -> ValidationResult:
+    left = source_stage(str(fixture_set.ROOT / fixture / "kernel.py"), spec, TARGET)
+    right = translated_stage(str(translation), spec, TARGET)
+    return validate_pair(left.text, right.text, spec, source_names=left.names, translated_names=right.names)
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize("fixture", ["matmul", "softmax", "vector_add", "layer_norm", "batched_matmul", "rms_norm"])
+def test_translations_validate_with_made_up_values(fixture: str):
+    result = validated(fixture, fixture_set.ROOT / fixture / "golden" / f"{TARGET}.py", stripped(fixture))
+    assert (result.status, result.reason) == ("validated", "")
+    assert result.made_up and "made up" in result.notes[0]
+    assert result.programs >= 2 and all(t.compared for t in result.tensors if t.name.startswith(("c_ptr", "out")))
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize(
+    "before, after",
+    [
+        ("async_copy.wait_group(NUM_BUFFERS - 2)", "async_copy.wait_group(NUM_BUFFERS - 1)"),
+        ("< K - k_ahead * BLOCK_K", "< K"),
+        ("(offs_cn[None, :] < N)", "(offs_cn[None, :] < N + 1)"),
+    ],
+)
+def test_planted_mistakes_are_found_with_made_up_values(before: str, after: str, tmp_path: Path):
+    text = (fixture_set.ROOT / "matmul" / "golden" / f"{TARGET}.py").read_text()
+    assert before in text
+    planted = tmp_path / "planted.py"
+    planted.write_text(text.replace(before, after))
+    assert validated("matmul", planted, stripped("matmul")).status in ("hazard", "mismatch")
+
+
+def test_what_the_specialization_promises_is_kept():
+    spec = stripped("matmul")
+    for guess in guesses(spec, "%0 = tt.get_program_id x : i32"):
+        numbers = {name: value for name, value in guess.values.items() if not isinstance(value, dict)}
+        assert all(numbers[name] % 16 == 0 for name in numbers if "D" in spec.attrs.get(name, ""))
+        assert numbers["stride_am"] == numbers["stride_bk"] == ROOM > numbers["K"]
+        assert guess.grid == (4,)
+
+
+def test_an_odd_size_stays_odd_and_outer_strides_leave_room_for_matrices():
+    signature = {"x": "*fp32", "n": "i32", "stride_b": "i32", "stride_m": "i32", "BLOCK": "constexpr"}
+    spec = LaunchSpec("one", "kernel", signature=signature, constexprs={"BLOCK": 64})
+    guess = next(guesses(spec, "tt.get_program_id y"))
+    assert guess.values["n"] % 16 and guess.values["stride_b"] == ROOM and guess.values["stride_m"] == 1
+    assert guess.grid == (1, 2)
+
+
+def test_descriptors_are_not_guessed():
+    spec = LaunchSpec("one", "kernel", signature={"x": "tensordesc<fp16[64, 64]>"})
+    assert not list(guesses(spec, ""))

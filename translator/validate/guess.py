@@ -1,0 +1,81 @@
+"""Launches with made-up values, for kernels of which nothing but types is known.
+
+Sizes are small, ragged against the kernel's blocks and divisible by 16 where the specialization says so; strides leave
+every row and matrix room of its own; tensors are large enough for all of it. Whether the source makes sense with them is
+found by running it: a launch in which the source itself goes out of bounds says nothing about its translation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from translator.source.launch_spec import LaunchSpec
+
+_STRIDE = re.compile(r"stride|(^|_)ld[a-z]?($|_)|pitch", re.I)
+_KNOWN = re.compile(r"\*|B$|[iu](1|8|16|32|64)$|(fp|bf)\d")
+_BOOLEAN = ("i1", "u1", "B")
+SMALL = re.compile(r"eps|tol", re.I)
+ROOM = 288  # elements of a row; more than any made-up size of a matrix
+SIZES = (144, 208, 272)
+STORAGE = (1 << 18, 1 << 22)  # elements of each tensor, tried in turn
+GRID = (4, 2, 2)
+
+
+def guesses(spec: LaunchSpec, source: str) -> Iterator[LaunchSpec]:
+    """The launch with values, the likeliest first; none where an argument is neither a pointer nor a number.
+
+    source: text of the source's TTIR, which says how many axes of the grid it asks for.
+    """
+    kinds = {name: kind for name, kind in spec.signature.items() if kind != "constexpr"}
+    if not all(isinstance(kind, str) and _KNOWN.match(kind) for kind in kinds.values()):
+        return
+    scalars = {name: _scalar(spec, name, kind) for name, kind in kinds.items() if kind[0] != "*"}
+    sizes = [
+        name for name, kind in kinds.items() if kind[0] in "iu" and kind not in _BOOLEAN and not _STRIDE.search(name)
+    ]
+    for number, name in enumerate(sizes):
+        scalars[name] = _size(spec, name, number, len(sizes))
+    scalars |= _strides(spec, [name for name in kinds if _STRIDE.search(name) and kinds[name][0] in "iu"])
+    used = [axis for axis, letter in enumerate("xyz") if f"tt.get_program_id {letter}" in source]
+    grid = spec.grid or tuple(GRID[axis] if axis in used else 1 for axis in range(max(used, default=0) + 1))
+    for storage in STORAGE:
+        values = dict(scalars)
+        for number, name in enumerate(name for name, kind in kinds.items() if kind[0] == "*"):
+            # Extents that are sizes of the launch say which of its scalars may be varied.
+            last = values[sizes[number % len(sizes)]] if sizes else 1
+            values[name] = {"tensor": _tensor(kinds[name], storage, max(last, 1))}
+        yield replace(spec, values=spec.values | values, grid=grid)
+
+
+def _tensor(kind: str, storage: int, last: int) -> dict:
+    shape = [storage // last, last]
+    return {"dtype": kind.lstrip("*"), "shape": shape, "stride": [last, 1], "storage": storage, "offset": 0}
+
+
+def _scalar(spec: LaunchSpec, name: str, kind: str) -> float | int | bool:
+    if kind in _BOOLEAN:
+        return True
+    if kind[0] in "iu":
+        return 16 if "D" in str(spec.attrs.get(name, "")) else 3
+    return 1e-5 if SMALL.search(name) else 0.5
+
+
+def _size(spec: LaunchSpec, name: str, number: int, count: int) -> int:
+    blocks = [v for v in spec.constexprs.values() if type(v) is int and v >= 256]
+    value = 2 * max(blocks) + 48 if count == 1 and blocks else SIZES[number % len(SIZES)]
+    return value if "D" in str(spec.attrs.get(name, "")) else value - 3
+
+
+def _strides(spec: LaunchSpec, names: list[str]) -> dict[str, int]:
+    """Strides of each tensor, whose names differ in their last letters: outermost first, as signatures list them."""
+    every = [name for name in spec.signature if _STRIDE.search(name)]
+    out: dict[str, int] = {}
+    for name in names:
+        tensor = name[:-1]
+        inner = [n for n in every[every.index(name) + 1 :] if n[:-1] == tensor]
+        out[name] = ROOM ** len(inner) if inner else 16 if "D" in str(spec.attrs.get(name, "")) else 1
+        if not inner and not any(n[:-1] == tensor for n in every if n != name):
+            out[name] = ROOM  # the only stride of its tensor is that of rows
+    return out
