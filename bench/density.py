@@ -96,6 +96,11 @@ ROWS = (
     ),
     Row("matmul", "matmul/bf16", "gfx1250", tile(64, 64, 256), 4, (HandWritten("GEMM", 32, 165, 0, AITER),)),
     Row(
+        "descriptor_matmul", "", "gfx1250", tile(256, 256, 128), 4,
+        (HandWritten("one warp per SIMD", 256, 637, 7, TRITON_EXAMPLES),),
+    ),
+    Row("descriptor_matmul", "", "gfx1250", tile(64, 64, 256), 4, (HandWritten("GEMM", 32, 165, 0, AITER),), "bf16"),
+    Row(
         "batched_matmul", "batched_matmul/64x64x64", "gfx1250", tile(64, 64, 128), 4,
         (HandWritten("batched GEMM", 16, 99, 0, AITER),), "bf16",
     ),
