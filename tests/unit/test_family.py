@@ -245,3 +245,53 @@ def test_a_renamed_helper_leaves_a_parameter_or_variable_of_its_name_alone():
     assert family.rename(text, {"flip": "flip_2", "sort": "sort_2", "order": "order_2"}) == text.replace(
         "order", "order_2"
     )
+
+
+LOOP = HEAD + dedent("""
+    @triton.jit
+    def k(a_ptr, b_ptr, c_ptr, K, row, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+        m, n, offs_k = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
+        a_ptrs = a_ptr + m[:, None] * row + offs_k[None, :]
+        b_ptrs = b_ptr + offs_k[:, None] * row + n[None, :]
+        acc = tl.zeros((BM, BN), dtype=tl.float32)
+        for i in range(0, tl.cdiv(K, BK)):
+            a = tl.load(a_ptrs, mask=offs_k[None, :] < K - i * BK, other=0.0)
+            b = tl.load(b_ptrs, mask=offs_k[:, None] < K - i * BK, other=0.0)
+            acc = tl.dot(a, b, acc)
+            a_ptrs += BK
+            b_ptrs += BK * row
+        tl.store(c_ptr + m[:, None] * row + n[None, :], acc)
+    """)
+
+
+def loop(m: int, n: int, k: int, warps: int, stages: int):
+    signature = {"a_ptr": "*fp16", "b_ptr": "*fp16", "c_ptr": "*fp32", "K": "i32", "row": "i32"}
+    attrs = {"a_ptr": "DS", "b_ptr": "DS", "c_ptr": "DS", "K": "D", "row": "D"}
+    return launch("k", signature, {"BM": m, "BN": n, "BK": k}, f"{m}-{n}-{k}", attrs, warps, stages)
+
+
+# Tiles of one and of two loads per lane: alone, the first moves its offsets and the others their bases.
+LOOPS = loop(128, 128, 32, 8, 3), loop(64, 64, 64, 4, 2), loop(128, 64, 64, 4, 3)
+
+
+@pytest.mark.parametrize("target", ["gfx950", "gfx1100"])
+def test_configurations_of_a_pipelined_loop_are_one_kernel(target, tmp_path):
+    text = translate(tmp_path, LOOP, *LOOPS, target=target).text
+    assert kernels(text)[:2] == ["k_layouts", "k"]
+    assert "def k_layouts(BM, BN, BK, num_warps):" in text
+    assert "[NUM_BUFFERS, BM, BK]" in text and "[NUM_BUFFERS, BK, BN]" in text
+    assert "NUM_BUFFERS: gl.constexpr = layouts[0]" in text and "NUM_BUFFERS: gl.constexpr = 2" not in text
+    assert re.findall(r"NUM_BUFFERS = (\d)", text) == (["3", "2", "3"] if target == "gfx950" else ["2", "1", "2"])
+    assert text.count("a_base += BK") == 2 and "a_offs +=" not in text
+    for spec in LOOPS:
+        assert compiled(tmp_path, text, spec, target=target).metrics is not None
+
+
+def test_layouts_of_one_configuration_are_not_taken_for_another(tmp_path):
+    text = translate(tmp_path, LOOP, *LOOPS).text
+    assert "k is translated for BM=128, BN=128, BK=32, num_warps=8" in refusal(tmp_path, text, loop(128, 128, 64, 4, 3))
+
+
+def test_one_configuration_keeps_its_own_choice(tmp_path):
+    alone = translate(tmp_path, LOOP, LOOPS[0], target="gfx950").text
+    assert "a_offs +=" in alone and "NUM_BUFFERS: gl.constexpr = 3" in alone
