@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from translator.layout.elements import bits_of
 from translator.layout.model import Layout
+from translator.report import data_mover
 from translator.report.explanation import Choice
 from translator.rewrite import addresses, callees, pointers
 from translator.rewrite.accesses import access_layout
@@ -30,6 +31,8 @@ def accesses(view: "FunctionView") -> Iterator[Choice]:
             pointer = given.get("pointer")
             if pointer is not None and rw.tensor(pointer) is not None:
                 yield _access(view, node, callee.name, pointer)
+            elif pointer is None and rw.unit.target.supports_tdm and data_mover.is_load(rw, node):
+                yield _tile(view, node)
         elif callee.row.kind in ("dot", "dot_scaled"):
             yield from _matrix(view, node)
         elif rw.tensor(node) is not None:
@@ -50,6 +53,9 @@ def _access(view: "FunctionView", node: ast.Call, name: str, pointer: ast.expr) 
     assert fact is not None
     layout = access_layout(rw, node, pointer, ("tt.load", "tt.store", "tt.atomic_rmw", "tt.atomic_cas"))
     how, why = _form(view, node, pointer)
+    if rw.unit.target.supports_tdm and data_mover.is_load(rw, node):
+        reason = data_mover.reason_against(rw, node)
+        how, why = (how, f"{why}; not by the tensor data mover: {reason}") if reason else (_BY_DATA_MOVER, why)
     width = _width(view, layout, fact.shape, fact.pointee or "")
     return view.choice(
         node,
@@ -66,6 +72,26 @@ def _access(view: "FunctionView", node: ast.Call, name: str, pointer: ast.expr) 
             else ""
         ),
         bytes=view.costs.bytes(fact.shape, fact.pointee or ""),
+    )
+
+
+_BY_DATA_MOVER = "copy to LDS by the tensor data mover"
+
+
+def _tile(view: "FunctionView", node: ast.Call) -> Choice:
+    """A load of a descriptor's tile, or of its rows."""
+    fact = view.rw.tensor(node)
+    reason = data_mover.reason_against(view.rw, node)
+    return view.choice(
+        node,
+        "access",
+        ast.unparse(node.func),
+        choice="bounds-masked access" if reason else _BY_DATA_MOVER,
+        shape=fact.shape,
+        dtype=fact.dtype,
+        origin="solver",
+        why=f"not by the tensor data mover: {reason}" if reason else "the descriptor is one of the tensor data mover",
+        bytes=view.costs.bytes(fact.shape, fact.dtype),
     )
 
 

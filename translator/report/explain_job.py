@@ -16,6 +16,7 @@ from translator.frontend.trace import ConstFact, TensorFact
 from translator.layout.model import Layout, Opaque, constructor
 from translator.diagnostics import TranslationError
 from translator.report.correspondence import correspond
+from translator.report.data_mover import TileLoad, tile_loads
 from translator.report.explain_accesses import accesses
 from translator.report.explain_costs import Costs
 from translator.report.explain_values import values
@@ -60,6 +61,16 @@ def explain_launch(request: TranslateRequest, spec: LaunchSpec, stage: str) -> E
     by_layout = {layout: name for name, layout in names.items()}
     layouts = tuple((name, constructor(layout, by_layout, top=True)) for name, layout in names.items())
     return Explanation(spec.kernel, spec.id, request.target, stage, traced.num_warps, tuple(_ordered(choices)), layouts)
+
+
+def loads_of_launch(request: TranslateRequest, spec: LaunchSpec) -> tuple[TileLoad, ...]:
+    """The loads of one launch on a target with a tensor data mover, those of helpers included."""
+    from translator.translation import translate_launch
+
+    with _observed() as seen:
+        translate_launch(request, spec)
+    kernel = [rw for rw in seen if not rw.path][-1]
+    return tuple(load for rw in [kernel, *_helpers(kernel)] for load in tile_loads(rw))
 
 
 def _ordered(choices: list[Choice]) -> list[Choice]:
