@@ -12,21 +12,30 @@ from translator.cli.options import (
     Assignments,
     Cache,
     Compile,
+    Fallback,
     GeneratedFiles,
     GivenLaunches,
     Import,
     Jobs,
     Json,
+    KeepGoing,
     Kernels,
     Launches,
+    NumBuffers,
     OneTarget,
     OneTargetOrNone,
+    Optimize,
+    Out,
+    OutDir,
     ReviewedFile,
+    Rules,
     Source,
+    Strategy,
     Targets,
     TargetsOrNone,
     Timeout,
     Validate,
+    required_target,
     complete_color,
 )
 
@@ -69,13 +78,6 @@ def global_options(
         log_to_stderr()
 
 
-def required_target(target: str | None) -> str:
-    """The target that was given. Raises: BadParameter as the option parser does for an option that is missing."""
-    if target is None:
-        raise typer.BadParameter("is missing: an architecture such as gfx950", param_hint="-t / --target")
-    return target
-
-
 @app.command()
 def translate(
     context: typer.Context,
@@ -89,35 +91,19 @@ def translate(
     ] = None,
     kernel: Kernels = None,
     launches: Launches = None,
-    out: Annotated[Optional[str], typer.Option("-o", "--out", metavar="FILE", help="Output file (one target).")] = None,
-    out_dir: Annotated[
-        Optional[str],
-        typer.Option("--out-dir", metavar="DIR", help="Folder for outputs; beside the source if left out."),
-    ] = None,
+    out: Out = None,
+    out_dir: OutDir = None,
     json: Json = None,
-    keep_going: Annotated[
-        bool, typer.Option("--keep-going", help="Translate the other kernels and targets when one is refused.")
-    ] = False,
+    keep_going: KeepGoing = False,
     jobs: Jobs = 0,
     timeout: Timeout = 60.0,
     import_hosts: Import = False,
     assignments: Assignments = None,
-    fallback: Annotated[
-        Optional[str],
-        typer.Option(
-            "--fallback", metavar="general", help="Also emit an assumption-free kernel and a launcher that picks."
-        ),
-    ] = None,
-    num_buffers: Annotated[
-        Optional[int], typer.Option("--num-buffers", min=1, metavar="N", help="LDS buffers of a pipelined loop.")
-    ] = None,
-    strategy: Annotated[
-        Optional[str], typer.Option("--strategy", metavar="NAME", help="How to pipeline; chosen when left out.")
-    ] = None,
-    optimize: Annotated[str, typer.Option("--optimize", metavar="LEVEL", help="parity or aggressive.")] = "parity",
-    rules: Annotated[
-        Optional[list[str]], typer.Option("--rules", metavar="DIR", help="Folder with more rewrite rows; repeatable.")
-    ] = None,
+    fallback: Fallback = None,
+    num_buffers: NumBuffers = None,
+    strategy: Strategy = None,
+    optimize: Optimize = "parity",
+    rules: Rules = None,
     validate: Validate = True,
     parity: Annotated[
         bool, typer.Option("--parity/--no-parity", help="Compare with Triton's own compile of the source.")

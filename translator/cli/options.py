@@ -69,3 +69,34 @@ Assignments = Annotated[
     ),
 ]
 Cache = Annotated[bool, typer.Option("--cache/--no-cache", help="Use the results of earlier runs.")]
+Out = Annotated[Optional[str], typer.Option("-o", "--out", metavar="FILE", help="Output file (one target).")]
+OutDir = Annotated[
+    Optional[str],
+    typer.Option("--out-dir", metavar="DIR", help="Folder for outputs; beside the source if left out."),
+]
+KeepGoing = Annotated[
+    bool, typer.Option("--keep-going", help="Translate the other kernels and targets when one is refused.")
+]
+Fallback = Annotated[
+    Optional[str],
+    typer.Option(
+        "--fallback", metavar="general", help="Also emit an assumption-free kernel and a launcher that picks."
+    ),
+]
+NumBuffers = Annotated[
+    Optional[int], typer.Option("--num-buffers", min=1, metavar="N", help="LDS buffers of a pipelined loop.")
+]
+Strategy = Annotated[
+    Optional[str], typer.Option("--strategy", metavar="NAME", help="How to pipeline; chosen when left out.")
+]
+Optimize = Annotated[str, typer.Option("--optimize", metavar="LEVEL", help="parity or aggressive.")]
+Rules = Annotated[
+    Optional[list[str]], typer.Option("--rules", metavar="DIR", help="Folder with more rewrite rows; repeatable.")
+]
+
+
+def required_target(target: str | None) -> str:
+    """The target that was given. Raises: BadParameter as the option parser does for an option that is missing."""
+    if target is None:
+        raise typer.BadParameter("is missing: an architecture such as gfx950", param_hint="-t / --target")
+    return target
