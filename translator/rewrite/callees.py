@@ -127,3 +127,19 @@ def is_plain_access(rw, node: ast.Call, given) -> bool:
     if volatile is not None and not is_empty(rw, volatile):
         return False
     return True
+
+
+def first_tensor(rw: "FunctionRewriter", given: dict[str, ast.expr]) -> ast.expr | None:
+    for argument in given.values():
+        if rw.tensor(argument) is not None:
+            return argument
+        if isinstance(argument, (ast.Tuple, ast.List)):
+            for e in argument.elts:
+                if rw.tensor(e) is not None:
+                    return e
+    return None
+
+
+def is_true(rw, node) -> bool:
+    fact = rw.fact(node) if node is not None else None
+    return isinstance(fact, ConstFact) and bool(fact.value)

@@ -11,9 +11,19 @@ from triton.runtime.jit import JITFunction
 
 from translator.frontend.trace import ConstFact, TensorFact, TupleFact
 from translator.layout.model import Layout, Slice
-from translator.rewrite import accesses, descriptors, dots, helpers, inline_asm, scaled_dots, shape_calls, tuples
+from translator.rewrite import (
+    accesses,
+    descriptors,
+    dots,
+    helpers,
+    inline_asm,
+    reductions,
+    scaled_dots,
+    shape_calls,
+    tuples,
+)
 from translator.rewrite.call_text import append_argument, generic, with_function
-from translator.rewrite.callees import Callee, bind, callee_of, is_helper, is_none
+from translator.rewrite.callees import Callee, bind, callee_of, first_tensor, is_helper, is_none
 from translator.rewrite.splice import operand
 from translator.rewrite.unit import refuse
 
@@ -52,8 +62,8 @@ def home(rw: "FunctionRewriter", node: ast.Call) -> Layout | None:
     if kind == "creator" and callee.name == "zeros_like" and tensors:
         return rw.home(tensors[0])
     if kind == "reduce" and tensors:
-        axis = shape_calls.axis_of(rw, given, rw.tensor(tensors[0]).rank)
-        parent = shape_calls.reduce_operand_layout(rw, node, tensors[0], axis)
+        axis = reductions.axis_of(rw, given, rw.tensor(tensors[0]).rank)
+        parent = reductions.reduce_operand_layout(rw, node, tensors[0], axis)
         return parent if fact.rank == parent.rank else Slice(axis, parent)
     if kind == "shape":
         return shape_calls.home(rw, node, callee, given)
@@ -72,14 +82,14 @@ def tuple_home(rw: "FunctionRewriter", node: ast.Call, fact: TupleFact) -> tuple
             got = shape_calls.split_home(rw, node, tensors[0])
             return (got, got)
         if kind == "reduce":
-            return shape_calls.multi_reduce_home(rw, node, callee, given, fact)
-        if kind == "scan" and shape_calls.operand_fact(rw, shape_calls.operands_of(given)[0]) is not None:
-            got = shape_calls.scan_layout(rw, node, shape_calls.operands_of(given)[0])
+            return reductions.multi_reduce_home(rw, node, callee, given, fact)
+        if kind == "scan" and reductions.operand_fact(rw, reductions.operands_of(given)[0]) is not None:
+            got = reductions.scan_layout(rw, node, reductions.operands_of(given)[0])
             return _for_tensors(fact, lambda f: got)
         if kind == "elementwise" and tensors:
             return _for_tensors(fact, lambda f: rw.home(tensors[0]))
         if kind == "shape":
-            first = shape_calls.first_tensor(rw, given)
+            first = first_tensor(rw, given)
             got = rw.home(first) if first is not None else None
             return _for_tensors(fact, lambda f: got)
     if is_helper(rw, node):
@@ -262,8 +272,8 @@ _EMITTERS = {
     "load": accesses.emit_load,
     "store": accesses.emit_store,
     "atomic": accesses.emit_atomic,
-    "reduce": shape_calls.emit_reduce,
-    "scan": shape_calls.emit_scan,
+    "reduce": reductions.emit_reduce,
+    "scan": reductions.emit_scan,
     "shape": shape_calls.emit_shape,
     "gather": _gather,
     "histogram": _histogram,

@@ -1,4 +1,4 @@
-"""Calls whose result layout differs from their operand's: reductions, scans, reshapes, permutations, joins."""
+"""Calls whose result layout differs from their operand's: reshapes, permutations, splits, joins."""
 
 from __future__ import annotations
 
@@ -9,200 +9,13 @@ from typing import TYPE_CHECKING, Any
 from translator.frontend.trace import ConstFact, TensorFact, TupleFact
 from translator.layout.model import Blocked, Layout, Linear, Slice
 from translator.layout.shapes import NoLayout, infer
-from translator.rewrite import call_text, dots, tuples
+from translator.rewrite import call_text, tuples
+from translator.rewrite.callees import first_tensor, is_true
 from translator.rewrite.splice import operand
 from translator.rewrite.unit import refuse
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter
-
-
-def first_tensor(rw: "FunctionRewriter", given: dict[str, ast.expr]) -> ast.expr | None:
-    for argument in given.values():
-        if rw.tensor(argument) is not None:
-            return argument
-        if isinstance(argument, (ast.Tuple, ast.List)):
-            for e in argument.elts:
-                if rw.tensor(e) is not None:
-                    return e
-    return None
-
-
-def axis_of(rw, given, rank: int) -> int | None:
-    node = given.get("axis")
-    fact = rw.fact(node) if node is not None else None
-    if isinstance(fact, ConstFact) and isinstance(fact.value, int):
-        return fact.value % rank
-    return None
-
-
-def operands_of(given: dict[str, ast.expr]) -> list[ast.expr]:
-    """The tensors of a reduction or scan: one, or the elements of a tuple."""
-    node = given.get("input")
-    if node is None:
-        node = next(iter(given.values()))
-    return list(node.elts) if isinstance(node, (ast.Tuple, ast.List)) else [node]
-
-
-def operand_fact(rw: "FunctionRewriter", item: ast.expr) -> TensorFact | None:
-    """The tensor that is reduced or scanned; the first of those in a tuple that a variable or call holds."""
-    fact = rw.fact(item)
-    if isinstance(fact, TupleFact) and fact.items:
-        fact = fact.items[0]
-    return fact if isinstance(fact, TensorFact) and fact.shape else None
-
-
-def _operand_home(rw: "FunctionRewriter", item: ast.expr, fact: TensorFact) -> Layout:
-    own = rw.home(item)
-    own = own[0] if isinstance(own, tuple) and own else own
-    return own or rw.default_layout(fact.shape)
-
-
-def _in_layout(rw: "FunctionRewriter", item: ast.expr, fact: TensorFact, layout: Layout) -> str:
-    """A tensor, or each tensor of a tuple that a variable or call holds, in `layout`."""
-    held = rw.fact(item)
-    if not isinstance(held, TupleFact):
-        return rw.operand_in(item, fact, layout)
-    homes = rw.home(item)
-    text = rw.emit(item)
-    if not isinstance(homes, tuple) or all(home == layout for home in homes):
-        return text
-    if not isinstance(item, ast.Name):
-        raise refuse(
-            rw.frame, item, "tuple-layout", "the tensors of a tuple are needed in another layout",
-            "a reduction or scan of several tensors takes them in one layout",
-            "assign the tuple to a variable first",
-        )  # fmt: skip
-    parts = [f"{text}[{i}]" if home == layout else rw.convert(f"{text}[{i}]", layout) for i, home in enumerate(homes)]
-    return f"({', '.join(parts)})"
-
-
-def reduce_operand_layout(rw, node: ast.Call, data: ast.expr, axis: int | None = 0) -> Layout:
-    """Triton's layout of what this call reduces, else the operand's own; a reduction over everything takes any."""
-    fact = operand_fact(rw, data)
-    if axis is None:
-        return _operand_home(rw, data, fact)
-    for op in rw.placed(node, "tt.reduce"):
-        for ty in op.operands:
-            if ty.shape == fact.shape:
-                return ty.layout
-    return _operand_home(rw, data, fact)
-
-
-def emit_reduce(rw: "FunctionRewriter", node: ast.Call, callee, given, want: Any) -> str:
-    items = operands_of(given)
-    fact = operand_fact(rw, items[0])
-    if fact is None:
-        return call_text.generic(rw, node, {})
-    axis = axis_of(rw, given, fact.rank)
-    parent = reduce_operand_layout(rw, node, items[0], axis)
-    children = {item: _in_layout(rw, item, fact, parent) for item in items}
-    result = rw.fact(node)
-    facts = result.items if isinstance(result, TupleFact) else (result,)
-    keeps = any(isinstance(f, TensorFact) and f.rank == fact.rank for f in facts)
-    indices = callee.name in ("argmax", "argmin") or (
-        callee.name in ("max", "min") and _true(rw, given.get("return_indices"))
-    )
-    if indices and axis is None and fact.rank == 1:
-        axis = 0
-    if indices:
-        text = _reduce_with_indices(rw, node, callee, given, children[items[0]], fact, axis, parent, keeps)
-    else:
-        text = call_text.with_function(rw, node, callee, children)
-        if keeps and fact.rank == 1 and not isinstance(result, TupleFact):
-            return _kept_scalar(rw, text, result, want or parent)
-    if not isinstance(result, TupleFact):
-        if not (isinstance(result, TensorFact) and result.shape):
-            return text
-        own = _reduced(rw, parent, axis, keeps, fact.shape)
-        return text if want is None or want == own else rw.convert(text, want)
-    own = _reduced(rw, parent, axis, keeps, fact.shape) if axis is not None else None
-    return tuples.in_layouts(rw, text, own, want)
-
-
-def _kept_scalar(rw, text: str, result: TensorFact, layout: Layout) -> str:
-    """A rank-1 reduction with keep_dims: Gluon's gives a scalar that has no dimension to expand."""
-    call = ast.parse(text.strip(), mode="eval").body
-    assert isinstance(call, ast.Call), f"bug in gluonize: {text}"
-    call.keywords = [k for k in call.keywords if k.arg != "keep_dims"]
-    dtype = dots.DTYPE.get(result.dtype, result.dtype)
-    return f"gl.full([1], {ast.unparse(call)}, gl.{dtype}, layout={rw.names.spell(layout)})"
-
-
-def _reduced(rw, parent: Layout, axis: int | None, keeps: bool, shape) -> Layout | None:
-    if axis is None:
-        return parent if keeps else None
-    return parent if keeps else Slice(axis, parent)
-
-
-def multi_reduce_home(rw, node, callee, given, fact: TupleFact) -> tuple:
-    items = operands_of(given)
-    data = operand_fact(rw, items[0])
-    if data is None:
-        return tuple(rw.default_layout(f.shape) if isinstance(f, TensorFact) and f.shape else None for f in fact.items)
-    axis = axis_of(rw, given, data.rank)
-    parent = reduce_operand_layout(rw, node, items[0], axis)
-    out = []
-    for f in fact.items:
-        if not (isinstance(f, TensorFact) and f.shape):
-            out.append(None)
-        else:
-            out.append(parent if f.rank == data.rank else Slice(axis, parent))
-    return tuple(out)
-
-
-def _true(rw, node) -> bool:
-    fact = rw.fact(node) if node is not None else None
-    return isinstance(fact, ConstFact) and bool(fact.value)
-
-
-def _reduce_with_indices(rw, node, callee, given, text, fact, axis, parent, keeps) -> str:
-    """`tl.argmax` and friends build their index with a layout-less arange; here it gets the operand's layout."""
-    rw.record.imports.add("import triton.language as tl")
-    flat = axis is None
-    kind = "argmax" if callee.name in ("argmax", "max") else "argmin"
-    tie = given.get("tie_break_left") or given.get("return_indices_tie_break_left")
-    fast = tie is not None and not _true(rw, tie)
-    combine = f"tl.standard._{kind}_combine_tie_break_{'fast' if fast else 'left'}"
-    if flat:
-        raise refuse(rw.frame, node, "axis", f"`{callee.name}` needs a constant axis")
-    layout = parent
-    for d in reversed(range(fact.rank)):
-        if d != axis:
-            layout = Slice(d, layout)
-    index = f"gl.arange(0, {fact.shape[axis]}, layout={rw.names.spell(layout)})"
-    if fact.rank > 1:
-        index += "[" + ", ".join(":" if d == axis else "None" for d in range(fact.rank)) + "]"
-        index = f"gl.broadcast({index}, gl.zeros({list(fact.shape)}, gl.int32, layout={rw.names.spell(parent)}))[0]"
-    keep = ", keep_dims=True" if keeps else ""
-    reduced = f"gl.reduce(({text}, {index}), {axis}, {combine}{keep})"
-    return f"{reduced}[1]" if callee.name.startswith("arg") else reduced
-
-
-def scan_layout(rw: "FunctionRewriter", node: ast.Call, item: ast.expr) -> Layout:
-    """Triton's layout of what this call scans, else the operand's own."""
-    fact = operand_fact(rw, item)
-    for op in rw.placed(node, "tt.scan"):
-        for ty in op.operands:
-            if ty.shape == fact.shape:
-                return ty.layout
-    return _operand_home(rw, item, fact)
-
-
-def emit_scan(rw: "FunctionRewriter", node: ast.Call, callee, given, want: Any) -> str:
-    items = operands_of(given)
-    fact = operand_fact(rw, items[0])
-    if fact is None:
-        return call_text.generic(rw, node, {})
-    own = scan_layout(rw, node, items[0])
-    children = {item: _in_layout(rw, item, fact, own) for item in items}
-    text = call_text.with_function(rw, node, callee, children)
-    if isinstance(want, tuple):
-        return tuples.in_layouts(rw, text, own, want)
-    return text if want is None or want == own else rw.convert(text, want)
-
-
-# Shape changes ------------------------------------------------------------------------------------------------------
 
 
 def home(rw, node: ast.Call, callee, given) -> Layout | None:
@@ -446,7 +259,7 @@ def _joined(rw, node, callee, given, want) -> str:
         own = _infer(rw, node, "reshape", joined_shape, join, fact.shape)
         return _fit(rw, f"gl.reshape(gl.join({a}, {b}), {list(fact.shape)})", own, want)
     dim = 0
-    if "dim" in given and not _true(rw, given.get("can_reorder")):
+    if "dim" in given and not is_true(rw, given.get("can_reorder")):
         dim = int(rw.fact(given["dim"]).value) % source.rank
     order = list(range(source.rank))
     order.insert(dim, source.rank)
