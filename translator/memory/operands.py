@@ -16,27 +16,28 @@ from translator.layout.shared import SharedLayout, read_shared
 _ALLOC = re.compile(
     r"(%[\w$.#]+) = ttg\.local_alloc %[\w$.#]+ : \(tensor<.*>\) -> !ttg\.memdesc<((?:\d+x)+)(\w+), (#\w+|#ttg\.\w+<.*?>), #smem"
 )
+_TRANSPOSED = re.compile(r"(%[\w$.#]+) = ttg\.memdesc_trans (%[\w$.#]+) ")
+_READ = re.compile(r" = ttg\.local_load (%[\w$.#]+) ")
 _ALIAS = re.compile(r"^(#\w+) = (#ttg\..*)$", re.M)
 _LOC = re.compile(r" loc\((#loc\d*)\)$")
 
 
 @dataclass(frozen=True)
 class OperandInLds:
-    """read: the layout it is read in, if it is once and before anything else goes to LDS: others may take its place."""
+    """read: the operand layouts in which it is read back, and whether transposed."""
 
     shape: tuple[int, ...]
     shared: SharedLayout
-    read: Layout | None = None
+    read: tuple[tuple[Layout, bool], ...] = ()
 
 
 def read_operands(text: str) -> dict[Path, tuple[OperandInLds, ...]]:
     """Initialised allocations of a final TTGIR, by the path of visits that made the value (and its callers' paths)."""
     aliases = dict(_ALIAS.findall(text))
     path_of = locations(text)
+    read = _reads(text, AttributeReader({k: v for k, v in aliases.items() if not k.startswith("#shared")}))
     out: dict[Path, tuple[OperandInLds, ...]] = {}
-    lines = text.splitlines()
-    reader = AttributeReader({k: v for k, v in aliases.items() if not k.startswith("#shared")})
-    for number, line in enumerate(lines):
+    for line in text.splitlines():
         found, loc = _ALLOC.search(line), _LOC.search(line)
         if not found or not loc:
             continue
@@ -45,20 +46,21 @@ def read_operands(text: str) -> dict[Path, tuple[OperandInLds, ...]]:
         path = path_of(loc.group(1))
         if shared is None or not path:
             continue
-        entry = OperandInLds(shape, shared, _read_at_once(found.group(1), lines[number + 1 :], reader))
+        entry = OperandInLds(shape, shared, read.get(found.group(1), ()))
         for n in range(1, len(path) + 1):
             if entry not in out.get(path[:n], ()):
                 out[path[:n]] = (*out.get(path[:n], ()), entry)
     return out
 
 
-def _read_at_once(buffer: str, following: list[str], reader: AttributeReader) -> Layout | None:
-    """The layout of the only use of `buffer`, a read with no allocation before it; None for anything else."""
-    used = re.compile(rf"{re.escape(buffer)}(?![\w$.#])")
-    uses = [line for line in following if used.search(line)]
-    if len(uses) != 1 or " ttg.local_load " not in uses[0]:
-        return None
-    before = following[: following.index(uses[0])]
-    if any(" ttg.local_alloc " in line or line.strip().startswith("}") for line in before):
-        return None
-    return tensor_types(uses[0], reader)[-1].layout
+def _reads(text: str, reader: AttributeReader) -> dict[str, tuple[tuple[Layout, bool], ...]]:
+    """How allocations are read, by the name of the value."""
+    transposed: dict[str, str] = {}
+    out: dict[str, tuple[tuple[Layout, bool], ...]] = {}
+    for line in text.splitlines():
+        if m := _TRANSPOSED.search(line):
+            transposed[m.group(1)] = m.group(2)
+        elif (m := _READ.search(line)) and (types := tensor_types(line, reader)):
+            name = transposed.get(m.group(1), m.group(1))
+            out[name] = (*out.get(name, ()), (types[-1].layout, name != m.group(1)))
+    return out

@@ -10,6 +10,7 @@ import triton.language as tl
 from triton.runtime.jit import JITFunction
 
 from translator.frontend.trace import ConstFact, TensorFact, TupleFact
+from translator.layout.elements import bits_of
 from translator.layout.model import Layout, Slice
 from translator.rewrite import (
     accesses,
@@ -70,6 +71,18 @@ def home(rw: "FunctionRewriter", node: ast.Call) -> Layout | None:
     if kind == "gather" and "index" in given:
         return rw.home(given["index"])
     return None
+
+
+def narrowed_home(rw: "FunctionRewriter", node: ast.AST) -> Layout | None:
+    """The layout of what the cast `node` makes narrower: less is moved after the cast than before it."""
+    callee = callee_of(rw, node) if isinstance(node, ast.Call) else None
+    if callee is None or callee.name not in ("to", "cast") or rw.cheap(node):
+        return None
+    value = bind(rw, node, callee).get("input") or callee.owner
+    before = rw.tensor(value) if value is not None else None
+    if before is None or before.is_pointer or bits_of(before.dtype) <= bits_of(rw.tensor(node).dtype):
+        return None
+    return rw.home(value)
 
 
 def tuple_home(rw: "FunctionRewriter", node: ast.Call, fact: TupleFact) -> tuple:

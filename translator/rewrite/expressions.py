@@ -57,6 +57,8 @@ class Expressions(Homes):
             and not isinstance(node, ast.NamedExpr)
         ):
             return self.convert(self.construct(node, placed[0]), want)
+        if node not in self.pushed and (home := calls.narrowed_home(self, node)) not in (None, want):
+            return self.convert(self.construct(node, home), want)
         return self.construct(node, want)
 
     def convert(self, text: str, layout: Layout) -> str:

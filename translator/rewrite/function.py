@@ -17,7 +17,7 @@ from translator.frontend.trace import ConstFact, Frame, TensorFact, TupleFact
 from translator.layout.model import Layout
 from translator.layout.names import LayoutNames
 from translator.pipeline import emit as pipeline
-from translator.rewrite import addresses, calls, contracts, host_descriptors, lds_operands, pointer_variables
+from translator.rewrite import calls, contracts, host_descriptors, lds_operands, pointer_variables
 from translator.rewrite.expand import Promotion, augmented_binop
 from translator.rewrite.expressions import Expressions
 from translator.rewrite.homes import flat_targets
@@ -290,13 +290,8 @@ class FunctionRewriter(Expressions):
         lines = [
             f"{self.names.variant(target.id, layout)} = {self.convert(target.id, layout)}" for layout in state.converted
         ]
-        if state.shared is not None:
-            lines.append(f"{self.shared_name(web)} = {lds_operands.allocation(self, target.id, state.shared)}")
+        lines += lds_operands.definitions(self, s, web)
         return lines
-
-    def shared_name(self, web: Web) -> str:
-        """The variable of the LDS buffer that holds a copy of a variable."""
-        return addresses.fresh_name(self, f"{web.name}_smem", self.state(web))
 
     def tensor_assignment(self, s: ast.stmt, name: str, web: Web) -> None:
         state = self.state(web)

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 from translator.layout.model import DotOperand, Layout
 from translator.memory.operands import OperandInLds
-from translator.rewrite import callees, dots, shapes
+from translator.rewrite import addresses, callees, dots, shapes
+from translator.rewrite.variables import OperandBuffer, OperandRead
+from translator.rewrite.webs import Web
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter
@@ -21,14 +23,16 @@ def operand_through_lds(rw: "FunctionRewriter", node: ast.expr, layout: Layout) 
     if not isinstance(layout, DotOperand):
         return None
     value, transposed = _untransposed(rw, node)
-    candidates = _in_lds(rw, value)
-    if not candidates or _invariant(rw, value):
+    read = layout, transposed
+    found = _in_lds(rw, value, read)
+    if found is None or _invariant(rw, value):
         return None
-    at_use = [found for found in candidates if found.read == layout and not transposed]
-    buffer = _at_use(rw, value, at_use[0]) if at_use else _buffer(rw, value, candidates[0])
-    if transposed:
-        buffer = f"{buffer}.permute([1, 0])"
-    return f"{buffer}.load({rw.names.spell(layout)})"
+    web = rw.webs.of_use.get(value) if isinstance(value, ast.Name) else None
+    if web is not None and len(web.definitions) == 1 and _assigned(web.definitions[0]):
+        own = read if found.read and read not in found.read else None
+        return _variable(rw, value, web, (found.shared, own), read)
+    buffer = allocation(rw, rw.emit(value, rw.home(value)), found.shared, value)
+    return _read(rw, buffer, read)
 
 
 def _invariant(rw, value: ast.expr) -> bool:
@@ -61,52 +65,104 @@ def _untransposed(rw, node: ast.expr) -> tuple[ast.expr, bool]:
         node, transposed = inner, not transposed
 
 
-def _in_lds(rw, value: ast.expr) -> list[OperandInLds]:
-    """The ways in which Triton takes the value through LDS."""
+def _in_lds(rw, value: ast.expr, read: OperandRead) -> OperandInLds | None:
+    """Triton's allocation for `value`, the one that has this `read` if there are several."""
     fact = rw.tensor(value)
     if fact is None:
-        return []
+        return None
     origins = [value]
     if isinstance(value, ast.Name):
         web = rw.webs.of_use.get(value)
         if web is None or web.is_parameter:
-            return []
+            return None
         state = rw.state(web)
         if state.cheap or state.split:
-            return []
+            return None
         origins = [n for d in web.definitions if (n := rw.definition_node(d)) is not None]
-    for origin in origins:
-        if origin in rw.staged:
-            return []  # a pipelined load has buffers of its own
-        for visit in rw.visits(origin):
-            found = [x for x in rw.unit.operands_in_lds.get((*rw.path, visit), ()) if x.shape == fact.shape]
-            if found:
-                return found
+    if any(origin in rw.staged for origin in origins):
+        return None  # a pipelined load has buffers of its own
+    paths = [(*rw.path, visit) for origin in origins for visit in rw.visits(origin)]
+    found = [x for path in paths for x in rw.unit.operands_in_lds.get(path, ()) if x.shape == fact.shape]
+    return next((x for x in found if read in x.read), found[0] if found else None)
+
+
+def _variable(rw, value: ast.Name, web: Web, buffer: OperandBuffer, read: OperandRead) -> str:
+    """The operand that a variable is; one allocation serves several layouts, one read several dots."""
+    state = rw.state(web)
+    if state.home is None:
+        state.home = rw.web_home(web) or rw.default_layout(rw.tensor(value).shape)
+    uses = state.operands.setdefault(buffer, {}).setdefault(read, set())
+    if value not in uses:
+        uses.add(value)
+        rw.changed = True
+    if len(uses) > 1:
+        return _operand_name(rw, web, read)
+    return _read(rw, _buffer(rw, value.id, web, buffer), read)
+
+
+def definitions(rw: "FunctionRewriter", s: ast.stmt, web: Web) -> list[str]:
+    """Define the buffers and operands of `web` that are used more than once, each before the first statement that needs it.
+
+    Buffers that are never live together share LDS, so they are filled as late as can be. What has to stand right after
+    the definition `s` is returned.
+    """
+    near = []
+    for buffer, reads in rw.states[web.index].operands.items():
+        lines = []
+        if len(reads) > 1:
+            rw.names.suggest(buffer[0], f"{web.name.lower()}_shared", 1, s.lineno)
+            line = f"{_buffer_name(rw, web, buffer)} = {allocation(rw, web.name, buffer[0])}"
+            lines.append((set().union(*reads.values()), line))
+        for read, uses in reads.items():
+            if len(uses) > 1:
+                text = _read(rw, _buffer(rw, web.name, web, buffer), read)
+                lines.append((uses, f"{_operand_name(rw, web, read)} = {text}"))
+        for uses, line in lines:
+            first = _first_of(_statements_after(rw.tree, s), uses)
+            if first is None:
+                near.append(line)
+                continue
+            start = rw.source.starts[first.lineno - 1]
+            rw.edits.append((start, start, f"{rw.source.indent(first)}{line}\n"))
+    return near
+
+
+def _first_of(after: list[ast.stmt], uses: set[ast.AST]) -> ast.stmt | None:
+    """The first statement with one of `uses`, if it is a plain one and others stand between."""
+    first = next((i for i, s in enumerate(after) if any(n in uses for n in ast.walk(s))), 0)
+    return after[first] if first and isinstance(after[first], (ast.Assign, ast.AugAssign)) else None
+
+
+def _read(rw, buffer: str, read: OperandRead) -> str:
+    layout, transposed = read
+    return f"{buffer}{'.permute([1, 0])' if transposed else ''}.load({rw.names.spell(layout)})"
+
+
+def _buffer(rw, name: str, web: Web, buffer: OperandBuffer) -> str:
+    """The expression of the filled buffer: a variable, or an allocation in place where it is read in one layout only."""
+    if len(rw.state(web).operands[buffer]) > 1:
+        return _buffer_name(rw, web, buffer)
+    return allocation(rw, name, buffer[0])
+
+
+def _buffer_name(rw, web: Web, buffer: OperandBuffer) -> str:
+    state = rw.state(web)
+    n = list(state.operands).index(buffer)
+    return addresses.fresh_name(rw, f"{web.name}_smem{f'_{n + 1}' if n else ''}", state)
+
+
+def _operand_name(rw, web: Web, read: OperandRead) -> str:
+    layout, transposed = read
+    return rw.names.variant(f"{web.name}_t" if transposed else web.name, layout)
+
+
+def _statements_after(tree: ast.AST, s: ast.stmt) -> list[ast.stmt]:
+    """The statements that follow `s` in its block."""
+    for node in ast.walk(tree):
+        for _, block in ast.iter_fields(node):
+            if isinstance(block, list) and s in block:
+                return block[block.index(s) + 1 :]
     return []
-
-
-def _at_use(rw, value: ast.expr, found: OperandInLds) -> str:
-    """An allocation in place: the LDS is free again after the read."""
-    if isinstance(value, ast.Name):
-        rw.names.suggest(found.shared, f"{value.id.lower()}_shared", 1, value.lineno)
-    return allocation(rw, rw.emit(value, rw.home(value)), found.shared, value)
-
-
-def _buffer(rw, value: ast.expr, found: OperandInLds) -> str:
-    """The expression of the filled buffer: a variable beside the value's own, or an allocation in place."""
-    web = rw.webs.of_use.get(value) if isinstance(value, ast.Name) else None
-    if web is not None and len(web.definitions) == 1 and _assigned(web.definitions[0]):
-        state = rw.state(web)
-        if state.home is None:
-            state.home = rw.web_home(web) or rw.default_layout(rw.tensor(value).shape)
-        rw.names.suggest(found.shared, f"{web.name.lower()}_shared", 1, value.lineno)
-        if state.shared is None:
-            state.shared = found.shared
-            rw.changed = True
-        if state.shared == found.shared:
-            return rw.shared_name(web)
-    text = rw.emit(value, rw.home(value))
-    return allocation(rw, text, found.shared, value)
 
 
 def _assigned(definition) -> bool:
@@ -123,4 +179,4 @@ def allocation(rw, text: str, shared, value: ast.expr | None = None) -> str:
     return f"gl.allocate_shared_memory(gl.{dtype}, {shape}, {rw.names.spell(shared)}, {text})"
 
 
-__all__ = ["allocation", "operand_through_lds"]
+__all__ = ["allocation", "definitions", "operand_through_lds"]

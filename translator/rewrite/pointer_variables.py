@@ -134,13 +134,17 @@ def _split(rw, web: Web) -> SplitPointer | None:
         return None
     bare = len(bases) == 1 and "" not in bases and "__inner__" not in bases
     if wide and len(web.definitions) > 1:
-        # The offsets must keep one integer type: 32 bits, in which sums from the tensor's start may wrap.
+        # The offsets must keep one integer type: 32 bits, in which sums from the tensor's start may wrap. From a base that
+        # moves they do not: they are not negative, and those of elements that are read fit.
         plain = [d for d in web.definitions if not d.augmented]
-        if not bare or len(plain) != 1 or any(rw.tensor(d.value) is not None for d in web.definitions if d.augmented):
+        if len(plain) != 1 or any(rw.tensor(d.value) is not None for d in web.definitions if d.augmented):
             return None
         if any((a := address_of(rw, d.value)) is None or a.web is not None for d in plain):
             return None
-        return SplitPointer(root, bases.pop(), False, True, False, narrow=True)
+        if bare:
+            return SplitPointer(root, bases.pop(), False, True, False, narrow=True)
+        assumed = frozenset(proof.assumed)
+        return SplitPointer(root, "", True, False, False, narrow=True, assumed=assumed) if fits else None
     if bare and not moving:
         base = bases.pop()
         return SplitPointer(root, "" if rw.rebound(base) else base, False, True, wide)

@@ -13,6 +13,9 @@ from dataclasses import dataclass, field
 from translator.layout.model import Layout
 from translator.rewrite.webs import Web
 
+OperandRead = tuple[Layout, bool]  # the layout of a matrix operand, and whether it is the transposed value
+OperandBuffer = tuple[Layout, OperandRead | None]  # an LDS layout, and the only read where Triton shares no allocation
+
 
 @dataclass
 class SplitPointer:
@@ -40,7 +43,8 @@ class WebState:
     variants: list[Layout] = field(default_factory=list)
     converted: list[Layout] = field(default_factory=list)
     split: SplitPointer | None = None
-    shared: Layout | None = None  # of the LDS buffer that holds a copy for dots
+    # Operands read through LDS: the buffer -> (operand layout, transposed) -> the uses.
+    operands: dict[OperandBuffer, dict[OperandRead, set[ast.AST]]] = field(default_factory=dict)
     first_use: dict[Layout, tuple[int, int]] = field(default_factory=dict)
 
     def demand(self, layout: Layout, place: tuple[int, int]) -> bool:

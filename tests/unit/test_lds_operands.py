@@ -1,0 +1,53 @@
+"""Matrix operands through LDS: what is never live together shares it, what several dots read is read once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from translation_of import compiled, dedent, launch, translate
+
+HEAD = dedent("""
+    import triton
+    import triton.language as tl
+
+    @triton.jit
+    def kernel(x_ptr, y_ptr, out_ptr):
+        i, j = tl.arange(0, 64)[:, None], tl.arange(0, 64)[None, :]
+        x = tl.load(x_ptr + i * 64 + j)
+        y = tl.load(y_ptr + i * 64 + j)
+""")
+STORE = "    tl.store(out_ptr + i * 64 + j, out)\n"
+TILE = 64 * 64 * 2  # bytes of one tile
+
+
+def translation(folder: Path, body: str):
+    """The text of the translation, and its compiled kernel."""
+    spec = launch("kernel", {"x_ptr": "*fp16", "y_ptr": "*fp16", "out_ptr": "*fp32"}, {})
+    text = translate(folder, HEAD + body + STORE, spec).text
+    return text, compiled(folder, text, spec)
+
+
+def test_operands_of_one_dot_share_lds(tmp_path):
+    text, kernel = translation(tmp_path, "    out = tl.dot(x, y)\n")
+    assert text.count("gl.allocate_shared_memory(") == 2
+    assert kernel.lds_bytes == TILE
+
+
+def test_an_operand_of_two_dots_is_read_once(tmp_path):
+    text, _ = translation(tmp_path, "    out = tl.dot(x, y)\n    out += tl.dot(x, (y * 2).to(tl.float16))\n")
+    (read,) = [line for line in text.splitlines() if "gl.allocate_shared_memory(x.dtype" in line]
+    assert read.strip().startswith("x_") and ".load(" in read
+    assert text.index(read) > text.index("y = cdna3.buffer_load")  # no earlier than it is needed
+
+
+def test_an_operand_of_both_sides_does_not_hold_lds_between(tmp_path):
+    text, kernel = translation(tmp_path, "    out = tl.dot(x, y)\n    out = tl.dot(out.to(tl.float16), x)\n")
+    assert "gl.allocate_shared_memory(x.dtype, x.shape" in text
+    assert kernel.lds_bytes == TILE
+
+
+def test_casts_narrow_before_they_move(tmp_path):
+    body = "    out = tl.dot(x, y)\n    out = tl.dot(out.to(tl.float16), y) + tl.dot(out.to(tl.float16), x)\n"
+    text, _ = translation(tmp_path, body)
+    assert "gl.convert_layout(out.to(gl.float16)," in text
+    assert "gl.convert_layout(out, " not in text.replace("gl.convert_layout(out, out_store", "")

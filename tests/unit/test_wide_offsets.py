@@ -1,0 +1,39 @@
+"""64-bit offsets that a loop moves: 32-bit offsets from a base, where they cannot be negative."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from translation_of import dedent, launch, translate
+
+
+def moved(folder: Path, start: str) -> str:
+    """The translation of a loop over tiles of `x_ptr`, whose 64-bit offsets begin at `start`."""
+    text = dedent(f"""
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def kernel(x_ptr, out_ptr, N, BLOCK: tl.constexpr):
+            pid = tl.program_id(0).to(tl.int64)
+            x_ptr += pid * N
+            x_ptrs = x_ptr + {start} + tl.arange(0, BLOCK)
+            total = tl.zeros((BLOCK,), tl.float32)
+            for k in range(0, N, BLOCK):
+                total += tl.load(x_ptrs, mask=tl.arange(0, BLOCK) < N - k, other=0.0)
+                x_ptrs += BLOCK
+            tl.store(out_ptr + pid * BLOCK + tl.arange(0, BLOCK), total)
+        """)
+    spec = launch("kernel", {"x_ptr": "*fp32", "out_ptr": "*fp32", "N": "i32"}, {"BLOCK": 256})
+    return translate(folder, text, spec).text
+
+
+def test_offsets_that_cannot_be_negative_are_cut_to_32_bits(tmp_path):
+    text = moved(tmp_path, "pid * BLOCK + tl.arange(0, BLOCK) * pid")
+    assert "x_base += BLOCK" in text and ".to(gl.int32)" in text
+    assert "buffer_load(x_base, x_offs" in text
+
+
+def test_offsets_that_may_be_negative_stay_pointers(tmp_path):
+    text = moved(tmp_path, "pid * BLOCK + (tl.arange(0, BLOCK) - 8) * pid")
+    assert "x_base" not in text and "gl.load(x_ptrs" in text
