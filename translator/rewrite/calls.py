@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +39,7 @@ def cheap(rw: "FunctionRewriter", node: ast.Call) -> bool:
     if node in rw.staged:  # reading LDS again in another layout is what LDS is for
         return True
     callee = callee_of(rw, node)
-    if callee is None or callee.row is None or callee.row.cost != "cheap":
+    if callee is None or callee.row is None or (callee.row.cost != "cheap" and not _small_load(rw, node, callee)):
         return False
     if callee.row.kind == "same":
         return True
@@ -46,6 +47,19 @@ def cheap(rw: "FunctionRewriter", node: ast.Call) -> bool:
     if callee.owner is not None:
         arguments.append(callee.owner)
     return all(rw.cheap(a) for a in arguments)
+
+
+def _small_load(rw: "FunctionRewriter", node: ast.Call, callee: Callee) -> bool:
+    """Whether a loop loads so little that loading again costs less than moving: less than an element per thread.
+
+    The measure is Triton's own. Outside of loops a conversion is cheap, and reads better.
+    """
+    fact = rw.tensor(node)
+    if callee.row.kind != "load" or fact is None or callee.owner is not None or node not in rw.looped:
+        return False
+    if set(bind(rw, node, callee)) - {"pointer", "mask", "other", "eviction_policy"}:
+        return False
+    return math.prod(fact.shape) < rw.unit.num_warps * rw.unit.target.warp_size
 
 
 def home(rw: "FunctionRewriter", node: ast.Call) -> Layout | None:

@@ -27,6 +27,8 @@ class Homes(FunctionFacts):
         expand_promotions(self)
         unroll_loops(self)
         self.webs = build_webs(self.tree, self.taken, self.unrolled, self.dynamic)
+        loops = [n for n in ast.walk(self.tree) if isinstance(n, (ast.For, ast.While))]
+        self.looped = {n for loop in loops for n in ast.walk(loop) if isinstance(n, ast.Call)}
         self.states: dict[int, WebState] = {}
         self._cheap: dict[int, bool] = {}
         self._homes: dict[int, Any] = {}

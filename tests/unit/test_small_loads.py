@@ -1,0 +1,39 @@
+"""A loop makes loads of fewer elements than there are threads again in each layout, as Triton does, instead of moving them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from translation_of import dedent, launch, translate
+
+
+def scaled_tile(folder: Path, scales: int, warps: int = 4) -> str:
+    """The translation of a tile times a vector of as many elements as it has columns."""
+    text = dedent(f"""
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def kernel(x_ptr, s_ptr, out_ptr, sum_ptr, n):
+            i = tl.arange(0, 16)
+            j = tl.arange(0, {scales})
+            for k in range(n):
+                s = tl.load(s_ptr + j)
+                x = tl.load(x_ptr + i[:, None] * {scales} + j[None, :])
+                tl.store(out_ptr + i[:, None] * {scales} + j[None, :], x * s[None, :])
+                tl.store(sum_ptr + j, s * 2)
+                s_ptr += 1024
+        """)
+    pointers = dict.fromkeys(("x_ptr", "s_ptr", "out_ptr", "sum_ptr"), "*fp32")
+    return translate(folder, text, launch("kernel", pointers | {"n": "i32"}, {}, warps=warps)).text
+
+
+def test_a_small_vector_is_loaded_in_both_layouts(tmp_path):
+    text = scaled_tile(tmp_path, 128)
+    assert text.count("load(s_ptr") == 2
+    assert "gl.convert_layout" not in text
+
+
+def test_a_vector_of_an_element_per_thread_is_loaded_once(tmp_path):
+    text = scaled_tile(tmp_path, 256)
+    assert text.count("load(s_ptr") == 1 and "gl.convert_layout(s" in text
