@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,6 @@ import triton.language as tl
 from triton.runtime.jit import JITFunction
 
 from translator.frontend.trace import ConstFact, TensorFact, TupleFact
-from translator.layout.elements import bits_of
 from translator.layout.model import Layout, Slice
 from translator.rewrite import (
     accesses,
@@ -39,7 +37,7 @@ def cheap(rw: "FunctionRewriter", node: ast.Call) -> bool:
     if node in rw.staged:  # reading LDS again in another layout is what LDS is for
         return True
     callee = callee_of(rw, node)
-    if callee is None or callee.row is None or (callee.row.cost != "cheap" and not _small_load(rw, node, callee)):
+    if callee is None or callee.row is None or callee.row.cost != "cheap":
         return False
     if callee.row.kind == "same":
         return True
@@ -47,19 +45,6 @@ def cheap(rw: "FunctionRewriter", node: ast.Call) -> bool:
     if callee.owner is not None:
         arguments.append(callee.owner)
     return all(rw.cheap(a) for a in arguments)
-
-
-def _small_load(rw: "FunctionRewriter", node: ast.Call, callee: Callee) -> bool:
-    """Whether a loop loads so little that loading again costs less than moving: less than an element per thread.
-
-    The measure is Triton's own. Outside of loops a conversion is cheap, and reads better.
-    """
-    fact = rw.tensor(node)
-    if callee.row.kind != "load" or fact is None or callee.owner is not None or node not in rw.looped:
-        return False
-    if set(bind(rw, node, callee)) - {"pointer", "mask", "other", "eviction_policy"}:
-        return False
-    return math.prod(fact.shape) < rw.unit.num_warps * rw.unit.target.warp_size
 
 
 def home(rw: "FunctionRewriter", node: ast.Call) -> Layout | None:
@@ -85,18 +70,6 @@ def home(rw: "FunctionRewriter", node: ast.Call) -> Layout | None:
     if kind == "gather" and "index" in given:
         return rw.home(given["index"])
     return None
-
-
-def narrowed_home(rw: "FunctionRewriter", node: ast.AST) -> Layout | None:
-    """The layout of what the cast `node` makes narrower: less is moved after the cast than before it."""
-    callee = callee_of(rw, node) if isinstance(node, ast.Call) else None
-    if callee is None or callee.name not in ("to", "cast") or rw.cheap(node):
-        return None
-    value = bind(rw, node, callee).get("input") or callee.owner
-    before = rw.tensor(value) if value is not None else None
-    if before is None or before.is_pointer or bits_of(before.dtype) <= bits_of(rw.tensor(node).dtype):
-        return None
-    return rw.home(value)
 
 
 def tuple_home(rw: "FunctionRewriter", node: ast.Call, fact: TupleFact) -> tuple:

@@ -13,7 +13,7 @@ from triton.runtime.jit import JITCallable
 
 from translator.frontend.trace import ConstFact, TensorFact, TupleFact
 from translator.layout.model import Layout, Slice
-from translator.rewrite import addresses, calls, contracts, descriptors
+from translator.rewrite import addresses, calls, contracts, costs, descriptors
 from translator.rewrite.expand import Promotion
 from translator.rewrite.homes import ELEMENTWISE_NODES, Homes
 from translator.rewrite.splice import operand
@@ -57,7 +57,7 @@ class Expressions(Homes):
             and not isinstance(node, ast.NamedExpr)
         ):
             return self.convert(self.construct(node, placed[0]), want)
-        if node not in self.pushed and (home := calls.narrowed_home(self, node)) not in (None, want):
+        if node not in self.pushed and (home := costs.narrowed_home(self, node)) not in (None, want):
             return self.convert(self.construct(node, home), want)
         return self.construct(node, want)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from translator.frontend.trace import ConstFact, Frame, OpaqueFact, TensorFact, TupleFact
 from translator.layout.model import DotOperand, Layout
-from translator.rewrite import callees, calls, helpers, pointer_variables
+from translator.rewrite import callees, calls, costs, helpers, pointer_variables
 from translator.rewrite.expand import augmented_binop, expand_promotions, unroll_loops
 from translator.rewrite.facts import FunctionFacts
 from translator.rewrite.unit import Unit
@@ -175,7 +175,7 @@ class Homes(FunctionFacts):
             web = self.webs.of_use.get(node)
             return web is None or self.web_cheap(web)
         if isinstance(node, ast.Call):
-            return calls.cheap(self, node)
+            return calls.cheap(self, node) or costs.small_load(self, node)
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
             return False
         if isinstance(node, ast.Subscript):

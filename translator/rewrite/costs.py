@@ -1,0 +1,41 @@
+"""What costs less: moving a value between lanes, or making it where it is wanted."""
+
+from __future__ import annotations
+
+import ast
+import math
+from typing import TYPE_CHECKING
+
+from translator.layout.elements import bits_of
+from translator.layout.model import Layout
+from translator.rewrite.callees import bind, callee_of
+
+if TYPE_CHECKING:
+    from translator.rewrite.homes import Homes
+
+
+def small_load(rw: "Homes", node: ast.Call) -> bool:
+    """Whether a loop loads so little that loading again costs less than moving: less than an element per thread.
+
+    The measure is Triton's own. Outside of loops a conversion is cheap, and reads better.
+    """
+    callee, fact = callee_of(rw, node), rw.tensor(node)
+    if callee is None or callee.row is None or callee.row.kind != "load" or fact is None or callee.owner is not None:
+        return False
+    given = bind(rw, node, callee)
+    if node not in rw.looped or set(given) - {"pointer", "mask", "other", "eviction_policy"}:
+        return False
+    small = math.prod(fact.shape) < rw.unit.num_warps * rw.unit.target.warp_size
+    return small and all(rw.cheap(argument) for argument in given.values())
+
+
+def narrowed_home(rw: "Homes", node: ast.AST) -> Layout | None:
+    """The layout of what the cast `node` makes narrower: less is moved after the cast than before it."""
+    callee = callee_of(rw, node) if isinstance(node, ast.Call) else None
+    if callee is None or callee.name not in ("to", "cast") or rw.cheap(node):
+        return None
+    value = bind(rw, node, callee).get("input") or callee.owner
+    before = rw.tensor(value) if value is not None else None
+    if before is None or before.is_pointer or bits_of(before.dtype) <= bits_of(rw.tensor(node).dtype):
+        return None
+    return rw.home(value)
