@@ -18,6 +18,7 @@ from translator.layout.model import Mfma, Wmma  # noqa: E402
 from translator.optimize.soundness import barriers_inside_stages  # noqa: E402
 from translator.optimize.tuning import Tuning  # noqa: E402
 from translator.pipeline.body import StagePlan, late_read, plan_stages, stage_contents  # noqa: E402
+from translator.pipeline.prefetch import prefetched  # noqa: E402
 from translator.pipeline.schedule import copy_schedule, register_schedule  # noqa: E402
 from translator.pipeline.slices import layout_tile  # noqa: E402
 from translator.request import TranslateRequest  # noqa: E402
@@ -195,6 +196,7 @@ def statuses(text: str, target: str, folder: Path, trips: range) -> dict[int, st
 
 
 PING_PONG = Tuning(num_buffers=3, ping_pong=True)
+PREFETCH = Tuning(num_buffers=3, prefetch=True, lean=True)
 TUNINGS = [
     ("gfx950", PING_PONG),
     ("gfx950", Tuning(num_buffers=2, ping_pong=True)),
@@ -203,6 +205,8 @@ TUNINGS = [
     ("gfx950", Tuning(unroll=True)),
     ("gfx950", Tuning(num_buffers=3, unroll=True)),
     ("gfx1250", Tuning(unroll=True)),
+    ("gfx950", PREFETCH),
+    ("gfx1250", PREFETCH),
 ]
 
 
@@ -211,6 +215,7 @@ TUNINGS = [
 def test_all_trip_counts_are_right(target: str, tuning: Tuning, tmp_path: Path):
     text = translation(target, tuning)
     assert ("warp_pipeline_stage" in text) == tuning.ping_pong
+    assert ("NUM_BUFFERS >= 3" in text) == tuning.prefetch
     assert ("for slot in gl.static_range(NUM_BUFFERS)" in text) == tuning.unroll
     assert statuses(text, target, tmp_path, range(7)) == dict.fromkeys(range(7), "validated")
 
@@ -237,6 +242,49 @@ def test_planted_mistakes_are_found(what: str, tmp_path: Path):
     assert planted != text
     found = statuses(planted, "gfx950", tmp_path, range(3, 5))
     assert set(found.values()) != {"validated"}
+
+
+READ_AHEAD = {
+    "waits for one tile too few": ("(NUM_BUFFERS - 3)", "(NUM_BUFFERS - 2)"),
+    "reads the tile that is multiplied": ("slot = (k + 1) % NUM_BUFFERS", "slot = k % NUM_BUFFERS"),
+    "fills the slot being read": ("free_slot = (k + NUM_BUFFERS - 1)", "free_slot = (k + NUM_BUFFERS - 2)"),
+    "starts with another tile": ("a_smem.index(0)", "a_smem.index(1)"),
+}
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize("what", READ_AHEAD)
+def test_planted_mistakes_in_reads_ahead_are_found(what: str, tmp_path: Path):
+    text, (old, new) = translation("gfx950", PREFETCH), READ_AHEAD[what]
+    old, new = (old[1:-1], new[1:-1]) if old not in text else (old, new)
+    assert old in text
+    found = statuses(text.replace(old, new), "gfx950", tmp_path, range(3, 5))
+    assert set(found.values()) != {"validated"}
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["a = a_smem.index(slot).load(x)", "h = a.to(gl.float16)", "acc = cdna4.mfma(h, b, acc)"],
+        ["b = b_smem.index(slot)", "acc = cdna4.mfma(a, b, acc)"],
+        ["n = k + 1", "a = a_smem.index(slot).slice(n, 4).load(x)", "acc = cdna4.mfma(a, b, acc)"],
+        ["a = a_smem.index(slot).load(x)", "acc = cdna4.mfma(a, b, acc)", "s += gl.sum(a, 0)"],
+        ["a = a_ptr", "acc = cdna4.mfma(a, b, acc)"],
+    ],
+    ids=["converted", "tile in LDS", "place of its own", "used again", "no read"],
+)
+def test_reads_that_are_not_ahead(texts: list[str]):
+    assert prefetched(texts, ["mfma" in text for text in texts], "slot", lambda name: name) is None
+
+
+def test_reads_ahead():
+    texts = ["copy(a_smem.index(free))\na = a_smem.index(slot).load(x)", "b = b_smem.index(slot)", "p += s"]
+    texts += ["acc = cdna4.mfma(a, b.permute([1, 0]).load(y), acc)", "q += s"]
+    found = prefetched(texts, ["mfma" in text for text in texts], "slot", lambda name: name)
+    reads = ["a = a_smem.index(slot).load(x)", "b_as_operand = b_smem.index(slot).permute([1, 0]).load(y)"]
+    assert list(found.first) == [read.replace("slot", "0") for read in reads]
+    product = ["copy(a_smem.index(free))", "p += s", "acc = cdna4.mfma(a, b_as_operand, acc)", "q += s"]
+    assert [line for line in found.body if not line.startswith("#")] == [*product, *reads]
 
 
 UNROLLED = {
@@ -390,6 +438,11 @@ def test_a_loop_that_may_run_twice_stays_one(bounds: str, branch: bool, tmp_path
     request = TranslateRequest(str(tmp_path / "kernel.py"), "gfx1250", launches=(spec,), tunings=((spec.kernel, LEAN),))
     text = translate_kernel(request).text
     assert ("if full_end < end:" in text) == branch
+
+
+@pytest.mark.parametrize("target", ["gfx1250", "gfx950"])
+def test_operands_of_two_products_are_not_read_ahead(target: str):
+    assert attention(target, PREFETCH, 4) == attention(target, replace(PREFETCH, prefetch=False), 4)
 
 
 def test_parity_keeps_the_loop():

@@ -51,6 +51,9 @@ ROWS = (
     ),
     CandidateRow(Tuning(unroll=True), _copies, "no slot is computed at run time"),
     CandidateRow(Tuning(num_buffers=3, unroll=True), _copies, "the same, one tile further ahead"),
+    CandidateRow(
+        Tuning(num_buffers=3, prefetch=True), _copies, "a product does not wait for the reads of its own operands"
+    ),
     CandidateRow(Tuning(slices=(2, 1)), _always, "half of A in registers at a time"),
     CandidateRow(Tuning(slices=(4, 1)), _always, "a quarter of A in registers at a time"),
     CandidateRow(Tuning(slices=(1, 2)), _always, "half of B in registers at a time"),

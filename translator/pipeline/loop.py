@@ -52,6 +52,8 @@ class PipelinedLoop:
     first: str = ""  # index of the first tile of a round, where the body is written once per buffer
     stages: tuple = ()  # StagePlan, where groups of warps alternate
     late_read: str = ""  # what a compute stage reads from LDS, which it must not
+    prefetch: bool = False  # whether operands are to be read from LDS one iteration ahead
+    prefetched: Any = None  # Prefetched, where they are
     sliced: Any = None  # SlicedDot, where the accumulator is kept in slices
 
     @property

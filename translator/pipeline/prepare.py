@@ -17,6 +17,7 @@ from translator.pipeline.body import plan_stages, reads_tiles
 from translator.pipeline.loop import PipelinedLoop, Read, Ring
 from translator.pipeline.once import as_branch
 from translator.pipeline.plan import NotPipelined, PipelinedLoad, PipelinePlan, plan_loop
+from translator.pipeline.prefetch import FEWEST_BUFFERS
 from translator.pipeline.slices import plan_slices
 from translator.pipeline.specialize import asked_for, specialized
 from translator.pipeline.loop_range import is_index
@@ -158,6 +159,9 @@ def _tune(rw: "FunctionRewriter", loop: PipelinedLoop) -> None:
         loop.sliced = plan_slices(rw, plan, tuning.slices, fresh)
         if loop.sliced is not None:
             rw.pipelined_statements[loop.sliced.statement] = loop
+    copies_ahead = plan.schedule.mechanism == "copies" and plan.schedule.buffers >= FEWEST_BUFFERS
+    if tuning.prefetch and copies_ahead and plan.written_out is None and not loop.first and loop.sliced is None:
+        loop.prefetch = True
     if tuning.ping_pong:
         body = plan.loop.body
         multiplies = [rw.taken(s) and any(dots.is_dot(rw, n) for n in ast.walk(s)) for s in body]

@@ -12,12 +12,15 @@ if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter
 
 
-def wait_lines(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
-    """A comment and the waits for one tile; nothing where the compiler waits."""
+def wait_lines(rw: "FunctionRewriter", loop: PipelinedLoop, under_way: int = 2) -> list[str]:
+    """A comment and the waits for one tile; nothing where the compiler waits.
+
+    under_way: how many tiles less than buffers may still be under way.
+    """
     if not loop.copies:
         return []
     lines = ["# This tile has landed, and every warp is done with the slot that the next copy fills."]
-    schedule, tiles = loop.plan.schedule, f"{loop.buffers} - 2"
+    schedule, tiles = loop.plan.schedule, f"{loop.buffers} - {under_way}"
     if loop.written_out:
         tiles = f"min({tiles}, {counts.tiles(rw, loop)} - 1 - {loop.tile})"
     if schedule.grouped:

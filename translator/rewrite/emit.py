@@ -13,6 +13,7 @@ import black
 from translator.layout.model import Blocked, DotOperand, Layout, Linear, Mfma, SharedLayout, Wmma
 from translator.layout.names import definition
 from translator.pipeline.loop import PipelinedLoop
+from translator.pipeline.prefetch import FEWEST_BUFFERS
 from translator.rewrite.function import FunctionRewriter
 from translator.rewrite.partitions import CannotSplit, PartitionFunction, Split, take_apart
 from translator.rewrite.unit import Record, Unit
@@ -168,8 +169,12 @@ def function_with_layouts(rw: FunctionRewriter, text: str) -> str:
             block.append(f"# {comment}\n")
         block.append(definition(name, layout, names) + "\n")
     copying = {loop.buffers for loop in rw.pipelined_loops.values() if loop.copies}
+    reading_ahead = {loop.buffers for loop in rw.pipelined_loops.values() if loop.prefetched is not None}
     for name in rw.added_parameters:
-        if name in copying:
+        if name in reading_ahead:
+            why = "one tile is copied, one has landed, one is read"
+            block.append(f'gl.static_assert({name} >= {FEWEST_BUFFERS}, "{name}: {why}")\n')
+        elif name in copying:
             block.append(f'gl.static_assert({name} >= 2, "{name}: one tile is copied while another is read")\n')
     formatted = black.format_str("".join(block), mode=black.Mode(line_length=LINE_LENGTH - len(indent)))
     inserted = "".join(indent + line if line.strip() else line for line in formatted.splitlines(keepends=True))
