@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.memory.staging import Staged
 from translator.optimize.tuning import Tuning
+from translator.pipeline.index_loads import why_not_ahead
 from translator.pipeline.loop_range import index_dtype, int_of, loop_bounds, trips_of, varies
 from translator.pipeline.partitions import Partitions
 from translator.pipeline.schedule import Schedule, copy_schedule, register_schedule
@@ -182,6 +183,7 @@ def plan_loop(rw: "FunctionRewriter", loop: ast.For) -> PipelinePlan | NotPipeli
     if any(d.name == index and loop in d.in_loop and d.node is not loop for w in rw.webs.all for d in w.definitions):
         return no("its index is assigned in the body too")
 
+    tail = TailProof(rw, loop, low, high, step)
     tiles, not_tiles = _strided_tiles(rw, loop, bounds, found)
     # The producer: everything in the body that the loads' arguments depend on.
     plain = [c for c in found if c not in tiles]
@@ -199,8 +201,8 @@ def plan_loop(rw: "FunctionRewriter", loop: ast.For) -> PipelinePlan | NotPipeli
                 return no(f"an address depends on the statement in line {atom.lineno}")
             if loads_in(rw, atom):
                 return no(f"an address depends on the load in line {atom.lineno}")
-            if not is_pure(rw, atom.value):
-                return no(f"an address depends on memory or a function in line {atom.lineno}")
+            if not is_pure(rw, atom.value) and (what := why_not_ahead(rw, loop, tail, atom.value)):
+                return no(f"an address depends on {what} in line {atom.lineno}")
             producer.append(atom)
             needed |= {w.index for w in _used(rw, atom)}
             grew = True
@@ -249,7 +251,6 @@ def plan_loop(rw: "FunctionRewriter", loop: ast.For) -> PipelinePlan | NotPipeli
                 return no(f"`{web.name}` moves in a way that cannot be undone and is used after the loop")
             rolled_back += own
 
-    tail = TailProof(rw, loop, low, high, step)
     loads = []
     ways, copies, buffers = _one_way([staged_of(rw, c) for c in found], [c in tiles for c in found])
     buffers = rw.unit.tuning.num_buffers or buffers

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from translator.frontend.trace import ConstFact
 from translator.pipeline.partitions import Partitions
-from translator.pipeline.plan import NotPipelined, PipelinedLoad, PipelinePlan, run_of_loads
+from translator.pipeline.plan import NotPipelined, PipelinedLoad, PipelinePlan, is_pure, run_of_loads
 from translator.pipeline.strategies import WARP_SPECIALIZED
 
 if TYPE_CHECKING:
@@ -41,6 +41,8 @@ def specialized(rw: "FunctionRewriter", loop: ast.For, plan: PipelinePlan | NotP
         return plan.reason
     if plan.descending:
         return "its index goes down"
+    if not all(is_pure(rw, s.value) for s in plan.producer):
+        return "an address in it comes from memory"
     if (reason := unit.kept_whole.get((rw.path, loop.lineno))) is not None:
         return reason
     if plan.schedule.mechanism != "copies":

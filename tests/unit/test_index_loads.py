@@ -1,0 +1,104 @@
+"""Gathers in a loop: the rows' numbers are loaded ahead with the rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from translation_of import dedent
+
+from translator.lowering.worker import WorkerPool
+from translator.request import TranslateRequest
+from translator.source.launch_spec import LaunchSpec
+
+SOURCE = dedent("""
+    import triton
+    import triton.language as tl
+
+    @triton.jit
+    def kernel(x_ptr, y_ptr, i_ptr, z_ptr, w_ptr, n, B: tl.constexpr):
+        o = tl.arange(0, B)
+        pid = tl.program_id(0)
+        acc = tl.zeros((B, B), tl.float32)
+        end = n * pid
+        for k in range(0, end, B):
+            mask = k + o < end
+            row = tl.load(i_ptr + k + o, mask=mask, other=0)
+            x = tl.load(x_ptr + o[:, None] * 256 + (k + o)[None, :], mask=mask[None, :], other=0.0)
+            y = tl.load(y_ptr + row[:, None] * B + o[None, :], mask=mask[:, None], other=0.0)
+            acc = tl.dot(x, y, acc)
+        tl.store(z_ptr + pid * B * B + o[:, None] * B + o[None, :], acc)
+""")
+SIGNATURE = {"x_ptr": "*fp16", "y_ptr": "*fp16", "i_ptr": "*i32", "z_ptr": "*fp32", "w_ptr": "*i32", "n": "i32"}
+PROGRAMS = 5  # with 0 to 4 iterations, the last ones ragged
+
+
+@pytest.fixture(scope="module")
+def pool():
+    with WorkerPool(1) as found:
+        yield found
+
+
+def spec_of(source: Path, stages: int = 2) -> LaunchSpec:
+    sizes = {"x_ptr": 32 * 256, "y_ptr": 32 * 256, "i_ptr": 256, "z_ptr": 32 * 32 * PROGRAMS, "w_ptr": 256}
+    values = {
+        name: {"tensor": {"dtype": "", "shape": [size], "stride": [1], "storage": size, "offset": 0, "range": [0, 255]}}
+        for name, size in sizes.items()
+    }
+    for name in ("x_ptr", "y_ptr", "z_ptr"):
+        del values[name]["tensor"]["range"]
+    attrs = dict.fromkeys(sizes, "DS")
+    options = {"num_warps": 4, "num_stages": stages}
+    signature = SIGNATURE | {"B": "constexpr"}
+    return LaunchSpec(
+        "t", "kernel", str(source), signature, {"B": 32}, attrs, options, (PROGRAMS,), values=values | {"n": 29}
+    )
+
+
+def translated(pool, folder: Path, target: str, text: str = SOURCE, stages: int = 2) -> tuple[str, LaunchSpec]:
+    source = folder / "source.py"
+    source.write_text(text)
+    spec = spec_of(source, stages)
+    result = pool.call(
+        "translator.translation:translate_kernel", TranslateRequest(str(source), target, launches=(spec,))
+    )
+    assert result.text is not None, result
+    return result.text, spec
+
+
+def status(pool, spec: LaunchSpec, text: str, folder: Path, target: str) -> str:
+    output = folder / "output.py"
+    output.write_text(text)
+    return pool.call("translator.validate:validate_launch", spec.source, str(output), spec, target)["status"]
+
+
+@pytest.mark.parametrize("stages", [2, 3])
+@pytest.mark.parametrize("target", ["gfx950", "gfx1201", "gfx1250"])
+def test_all_trip_counts_are_right(target: str, stages: int, pool, tmp_path: Path):
+    text, spec = translated(pool, tmp_path, target, stages=stages)
+    assert "NUM_BUFFERS" in text and "row_t = " in text, text
+    assert status(pool, spec, text, tmp_path, target) == "validated"
+
+
+def test_rows_of_another_tile_are_found(pool, tmp_path: Path):
+    text, spec = translated(pool, tmp_path, "gfx1201")
+    before = "i_ptr, o + k_ahead"
+    assert before in text, text
+    assert status(pool, spec, text.replace(before, "i_ptr, o + k"), tmp_path, "gfx1201") != "validated"
+
+
+CHANGED = {
+    "the loop writes memory": (
+        "acc = tl.dot(x, y, acc)",
+        "acc = tl.dot(x, y, acc)\n        tl.store(w_ptr + k + o, o)",
+    ),
+    "numbers past the end": ("i_ptr + k + o, mask=mask, other=0", "i_ptr + k + o"),
+}
+
+
+@pytest.mark.parametrize("what", CHANGED)
+def test_loads_that_may_not_run_ahead_stay(what: str, pool, tmp_path: Path):
+    before, after = CHANGED[what]
+    assert before in SOURCE
+    text, _ = translated(pool, tmp_path, "gfx1201", SOURCE.replace(before, after))
+    assert "NUM_BUFFERS" not in text
