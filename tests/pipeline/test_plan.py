@@ -262,6 +262,12 @@ def test_tiles_with_their_bounds_as_mask_go_through_the_data_mover(tmp_path: Pat
     assert (plan.schedule.grouped, plan.schedule.tensor_loads) == (False, 2)
 
 
+def test_tiles_may_move_in_a_branch_decided_at_compile_time(tmp_path: Path):
+    moved = "        if BLOCK == 64:\n            p += BLOCK\n            q += BLOCK * N\n"
+    (plan,) = plans(MASKED.replace("        p += BLOCK\n        q += BLOCK * N\n", moved), tmp_path, "gfx1250")
+    assert all(load.tile is not None and load.covered for load in plan.loads), plan.not_tiles
+
+
 def test_a_transposed_tile_keeps_its_contiguous_dimension_last(tmp_path: Path):
     body = MASKED.replace("b = tl.load(q,", "b = tl.load(r,").replace("q += BLOCK * N", "r += BLOCK")
     (plan,) = plans("    r = b_ptr + offs_k[:, None] + offs_n[None, :] * K\n" + body, tmp_path, "gfx1250")

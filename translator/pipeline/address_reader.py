@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from translator.frontend.trace import ConstFact, TensorFact
-from translator.pipeline.loop_range import is_index, loop_bounds, varies
+from translator.pipeline.loop_range import every_iteration, is_index, loop_bounds, varies
 from translator.pipeline.polynomials import INDEX, Polynomial, add, fixed, moving, product, quotient
 from translator.rewrite.ranges import NonNegative
 
@@ -287,7 +287,7 @@ class AddressReader:
             return None
         (move,) = inside
         before = tuple(x for x in move.in_loop if x is not self.loop)
-        if move.node not in self.loop.body or node.lineno >= move.node.lineno:
+        if move.node not in every_iteration(self.rw, self.loop.body) or node.lineno >= move.node.lineno:
             return None
         amount = self._per_index(move.node, node.id, self.step)
         if amount is None:
@@ -313,7 +313,11 @@ class AddressReader:
     def _moved_by(self, d, before: tuple, name: str) -> Polynomial | None:
         """What a loop before this one added in all, where it walks from 0 to a multiple of its step."""
         loop = d.in_loop[-1] if d.in_loop[:-1] == before and len(d.in_loop) == len(before) + 1 else None
-        if not isinstance(loop, ast.For) or loop.end_lineno >= self.loop.lineno or d.node not in loop.body:
+        if (
+            not isinstance(loop, ast.For)
+            or loop.end_lineno >= self.loop.lineno
+            or d.node not in every_iteration(self.rw, loop.body)
+        ):
             return None
         bounds = loop_bounds(self.rw, loop)
         if bounds is None or bounds[0] is not None:

@@ -51,6 +51,19 @@ def varies(rw: "FunctionRewriter", loop: ast.For, node: ast.AST) -> bool:
     return False
 
 
+def every_iteration(rw: "FunctionRewriter", statements: list[ast.stmt]) -> list[ast.stmt]:
+    """The statements of a body that run in every iteration; branches decided at compile time are looked into."""
+    out: list[ast.stmt] = []
+    for s in statements:
+        if not rw.taken(s):
+            continue
+        if isinstance(s, ast.If) and isinstance(fact := rw.fact(s.test), ConstFact):
+            out += every_iteration(rw, s.body if fact.value else s.orelse)
+        else:
+            out.append(s)
+    return out
+
+
 def int_of(rw: "FunctionRewriter", node: ast.expr) -> int | None:
     fact = rw.fact(node)
     return fact.value if isinstance(fact, ConstFact) and isinstance(fact.value, int) else None

@@ -9,11 +9,11 @@ import ast
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from translator.frontend.trace import ConstFact, TensorFact
+from translator.frontend.trace import TensorFact
 from translator.memory.staging import Staged
 from translator.optimize.tuning import Tuning
 from translator.pipeline.index_loads import why_not_ahead
-from translator.pipeline.loop_range import index_dtype, int_of, loop_bounds, trips_of, varies
+from translator.pipeline.loop_range import every_iteration, index_dtype, int_of, loop_bounds, trips_of, varies
 from translator.pipeline.partitions import Partitions
 from translator.pipeline.schedule import Schedule, copy_schedule, register_schedule
 from translator.pipeline.strided_tiles import NotATile, StridedTile, strided_tile
@@ -172,7 +172,7 @@ def plan_loop(rw: "FunctionRewriter", loop: ast.For) -> PipelinePlan | NotPipeli
     if bounds is None or not isinstance(loop.target, ast.Name) or loop.orelse:
         return no("it is not a loop over a range")
     low, high, step = bounds
-    atoms = _atoms(rw, loop.body)
+    atoms = every_iteration(rw, loop.body)
     for call in found:
         if len(rw.visits(call)) != 1:
             return no(f"the load in line {call.lineno} is unrolled")
@@ -354,7 +354,8 @@ def _strided_tiles(
         except NotATile as reason:
             not_tiles[call] = str(reason)
             if staged.copy == "registers":
-                return {}, not_tiles
+                others = {c: "another load of its loop goes through registers" for c in found if c is not call}
+                return {}, others | not_tiles
     return tiles, not_tiles
 
 
@@ -369,19 +370,6 @@ def _one_way(staged: list[Staged], tiles: list[bool]) -> tuple[list[Staged], boo
     buffers = min(s.buffers if s.copy == "registers" else s.buffers - 1 for s in staged)
     ways = [s if s.copy == "registers" else replace(s, copy="registers", stored=s.source) for s in staged]
     return ways, False, max(1, buffers)
-
-
-def _atoms(rw, statements: list[ast.stmt]) -> list[ast.stmt]:
-    """The statements that run in every iteration; branches decided at compile time are looked into."""
-    out: list[ast.stmt] = []
-    for s in statements:
-        if not rw.taken(s):
-            continue
-        if isinstance(s, ast.If) and isinstance(rw.fact(s.test), ConstFact):
-            out += _atoms(rw, s.body if rw.fact(s.test).value else s.orelse)
-        else:
-            out.append(s)
-    return out
 
 
 def _used(rw, node: ast.AST) -> list[Web]:

@@ -11,7 +11,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from translator.frontend.trace import ConstFact, TensorFact
-from translator.pipeline.loop_range import int_of, is_index, varies
+from translator.pipeline.loop_range import every_iteration, int_of, is_index, varies
 from translator.pipeline.polynomials import INDEX, Polynomial, add, product
 from translator.rewrite.ranges import NonNegative
 
@@ -97,7 +97,11 @@ class TailProof:
         if not self.varies(node):
             return True
         margin = self._margin(node)
-        return margin is not None and not self.descending and all(INDEX not in m or (m == (INDEX,) and c < 0) for m, c in margin.items())
+        return (
+            margin is not None
+            and not self.descending
+            and all(INDEX not in m or (m == (INDEX,) and c < 0) for m, c in margin.items())
+        )
 
     def varies(self, node: ast.expr) -> bool:
         """Whether the value may differ between iterations."""
@@ -165,7 +169,11 @@ class TailProof:
             return None
         first, moved = sorted(web.definitions, key=lambda d: d.augmented)
         move = moved.node
-        if not isinstance(move, ast.AugAssign) or not isinstance(move.op, ast.Add) or move not in self.loop.body:
+        if (
+            not isinstance(move, ast.AugAssign)
+            or not isinstance(move.op, ast.Add)
+            or move not in every_iteration(self.rw, self.loop.body)
+        ):
             return None
         if first.augmented or first.value is None or self.loop in first.in_loop or node.lineno >= move.lineno:
             return None
