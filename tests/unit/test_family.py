@@ -295,3 +295,14 @@ def test_layouts_of_one_configuration_are_not_taken_for_another(tmp_path):
 def test_one_configuration_keeps_its_own_choice(tmp_path):
     alone = translate(tmp_path, LOOP, LOOPS[0], target="gfx950").text
     assert "a_offs +=" in alone and "NUM_BUFFERS: gl.constexpr = 3" in alone
+
+
+def test_configurations_that_differ_in_more_are_grouped_by_text(tmp_path):
+    # gfx942 transposes B in registers for some tiles only.
+    launches = (*LOOPS, loop(64, 128, 32, 8, 3))
+    text = translate(tmp_path, LOOP, *launches).text
+    private = [name for name in kernels(text) if name.startswith("_k_") and not name.endswith("_layouts")]
+    assert len(private) == 2 and sum(name.endswith("_layouts") for name in kernels(text)) >= 1
+    for spec in launches:
+        assert compiled(tmp_path, text, spec).metrics is not None
+    assert "k is translated for" in refusal(tmp_path, text, loop(128, 128, 64, 4, 3))

@@ -20,7 +20,7 @@ from translator.project.cache import ContentCache, content_key
 from translator.project.provenance import read_generated, without_line
 from translator.project.recorded import Reads
 from translator.project.translation import stamped_text, translate_cached
-from translator.request import LaunchOutcome, TranslateResult
+from translator.request import LaunchOutcome, TranslateRequest, TranslateResult
 from translator.source.launch_spec import LaunchSpec
 
 TRANSLATE = "translator.translation:translate_kernel"
@@ -132,6 +132,7 @@ def _checked(report: FileReport, result: TranslateResult, options: TranslateOpti
         draft = draft_path(folder, request.source, os.path.basename(report.planned.output), request.search_path)
         write_whole(draft, result.text)
         launches = tuple(_check(outcome, draft, report.planned, options, pool) for outcome in result.outcomes)
+    launches, notes = _passed_over(request, launches)
     statuses = [x.status for x in launches]
     beyond_triton = any(x.status == "refused" and x.outcome.status == "translated" for x in launches)
     if "failed" in statuses:
@@ -140,7 +141,27 @@ def _checked(report: FileReport, result: TranslateResult, options: TranslateOpti
         status = "translated"
     else:
         status = "refused" if launches else result.status
-    return replace(report, launches=launches, status=status, text=result.text)
+    return replace(report, launches=launches, status=status, text=result.text, notes=(*report.notes, *notes))
+
+
+def _passed_over(
+    request: TranslateRequest, launches: tuple[CheckedLaunch, ...]
+) -> tuple[tuple[CheckedLaunch, ...], tuple[str, ...]]:
+    """Configurations that nobody asked for by name and that Triton cannot do either: a note each, no refusal.
+
+    Autotuning passes over what does not fit, as it does with the source; other configurations of the kernel are there.
+    """
+    there = {x.outcome.spec.kernel for x in launches if x.status == "translated"}
+    out, notes = [], []
+    for x in launches:
+        beyond = x.status == "refused" and x.outcome.status == "translated" and not request.launches
+        if beyond and x.outcome.spec.kernel in there:
+            notes.append(
+                f"{x.outcome.spec.id}: {x.diagnostics[0].message}, and so it is for Triton: autotuning passes over it"
+            )
+            x = replace(x, status="passed-over", diagnostics=())
+        out.append(x)
+    return tuple(out), tuple(notes)
 
 
 def write_output(report: FileReport) -> FileReport:
@@ -201,6 +222,8 @@ def _check(
     problems = tuple(replace(d, file=planned.output if d.file == draft else d.file) for d in problems)
     if gluon and not problems and (overflow := gluon.lds_overflow()):
         problems = (overflow,)
+        if triton is None and not complaints:
+            triton, complaints = _result(_submit(pool, LOWER, request.source, spec, planned, options))
         complaints = complaints or tuple(filter(None, [triton.lds_overflow()] if triton else []))
     if problems and complaints:
         # Triton itself cannot do this launch on this target: a refusal, with Triton's own reason.

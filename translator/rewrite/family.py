@@ -150,10 +150,10 @@ def build_family(versions: Sequence[KernelVersion], pool: HelperPool) -> Family:
     contract = contracts.RunTimeContract.of([v.emitted.record for v in versions])
     if len(members) == 1:
         before, text = (), members[0].checked(name)
-    elif (by_layouts := _one_kernel(name, members, keys)) is not None:
-        before, text = by_layouts
+    elif len(alike := _alike(members)) == 1:
+        before, text = _one_kernel(name, members, keys)
     else:
-        before, text = _dispatcher(name, members, keys, pool.taken)
+        before, text = _dispatcher(name, alike, keys, pool.taken)
     served = tuple(
         {key: value for key, value in c.items() if key in keys or member.needs.wants(key)}
         for member in members
@@ -230,20 +230,42 @@ def _indented(text: str, indent: str) -> str:
     return "".join(indent + line if line.strip() else line for line in text.splitlines(keepends=True))
 
 
-def _one_kernel(name: str, members: list[Member], keys: tuple[Key, ...]) -> tuple[list[str], str] | None:
-    """One kernel whose layouts come from a function of the configuration, if nothing but layouts differs."""
+def _joined(members: list[Member]) -> tuple[list[merge.Parts], str] | None:
+    """The members' parts and the text that they share but for layouts; None if more differs."""
     parts = _table_parts(members)
     plain = parts[0].plain
     for other in parts[1:]:
         joined = merge.merge_plain(plain, other.plain)
-        if joined is None or [c.name for c in other.constants] != [c.name for c in parts[0].constants]:
+        if joined is None or {c.name for c in other.constants} != {c.name for c in parts[0].constants}:
             return None
         plain = joined
+    return parts, plain
+
+
+def _alike(members: list[Member]) -> list[list[Member]]:
+    """Groups of members that differ in nothing but layouts."""
+    groups: list[list[Member]] = []
+    for member in members:
+        group = next((group for group in groups if _joined([*group, member]) is not None), None)
+        if group is None:
+            groups.append([member])
+        else:
+            group.append(member)
+    return groups
+
+
+def _one_kernel(name: str, members: list[Member], keys: tuple[Key, ...], chosen: bool = False) -> tuple[list[str], str]:
+    """One kernel whose layouts come from a function of the configuration; chosen: its caller has checked that."""
+    found = _joined(members)
+    assert found is not None, f"bug in gluonize: translations of {name} differ in more than layouts"
+    parts, plain = found
     every = [c for member in members for c in member.configurations]
     texts = [text for member in members for text in (member.text, *(h.text for h in member.helpers))]
     needed = contracts.needs(members[0].versions[0].loaded.fn, texts)
     # Layouts fit the tile and the number of warps that they were made for, not those of another launch.
     keys = tuple(key for key in common_keys(every) if key in keys or _decides_layouts(key, needed, every))
+    if chosen:
+        keys = tuple(key for key in keys if len({repr(c[key]) for c in every}) > 1)
     function = f"{name}_layouts"
     arguments = [_argument(key) for key in keys]
     names = [c.name for c in parts[0].constants]
@@ -260,13 +282,14 @@ def _one_kernel(name: str, members: list[Member], keys: tuple[Key, ...]) -> tupl
     lines.append("    return None")
     rows = [row for member in members for row in member.rows(keys)]
     message = contracts.quoted(contracts.translated_for(name, keys, rows))
+    # What the layouts are chosen by is refused there.
+    contract = [] if chosen else contracts.assertions(name, needed, every, keys)
     head = [
+        *contract,
         f"layouts: gl.constexpr = {function}({', '.join(key.expression for key in keys)})",
-        f"gl.static_assert(layouts is not None, {message})",
+        *([] if chosen else [f"gl.static_assert(layouts is not None, {message})"]),
         *(f"{constant}: gl.constexpr = layouts[{i}]" for i, constant in enumerate(names)),
     ]
-    # What the layouts are chosen by is refused there.
-    head = [*contracts.assertions(name, needed, every, keys), *head]
     start = len(parts[0].head)
     return [formatted("\n".join(lines))], plain[:start] + _indented(
         formatted("\n".join(head), len(parts[0].indent)), parts[0].indent
@@ -315,8 +338,9 @@ def _assigned(constant: merge.LayoutConstant) -> merge.LayoutConstant:
     return merge.LayoutConstant(constant.name, constant.comment, f"{constant.name} = {constant.value}")
 
 
-def _dispatcher(name: str, members: list[Member], keys: tuple[Key, ...], taken: set[str]) -> tuple[list[str], str]:
-    """Private kernels, and the public one that picks among them by compile-time conditions."""
+def _dispatcher(name: str, groups: list[list[Member]], keys: tuple[Key, ...], taken: set[str]) -> tuple[list[str], str]:
+    """Private kernels, one for each group, and the public one that picks among them by compile-time conditions."""
+    members = [member for group in groups for member in group]
     every = [c for member in members for c in member.configurations]
     needed = [member.needs for member in members]
     shared = [
@@ -337,13 +361,17 @@ def _dispatcher(name: str, members: list[Member], keys: tuple[Key, ...], taken: 
     ]
     rows = [row for member in members for row in member.rows(tested)]
     both = len(tested) == 1 and sorted(map(repr, (row[0] for row in rows))) == ["False", "True"]
-    for number, member in enumerate(members):
-        private = _private_name(name, keys, member.rows(keys)[0], taken)
+    for number, group in enumerate(groups):
+        private = _private_name(name, keys, [row for member in group for row in member.rows(keys)], taken)
         taken.add(private)
-        before.append(f"@gluon.jit\n{renamed_def(member.text, private).rstrip()}\n")
-        test = any_of(tested, member.rows(tested))
+        text = group[0].text
+        if len(group) > 1:
+            table, text = _one_kernel(private, group, keys, chosen=True)
+            before += table
+        before.append(f"@gluon.jit\n{renamed_def(text, private).rstrip()}\n")
+        test = any_of(tested, [row for member in group for row in member.rows(tested)])
         test = f"if {test}:" if len(test) < LINE_LENGTH - 12 else f"if ({_filled(test)}):"
-        lines += [("else:" if both else f"el{test}") if number else test, _call(private, _passed(member.text, own))]
+        lines += [("else:" if both else f"el{test}") if number else test, _call(private, _passed(text, own))]
     if not both:
         message = contracts.quoted(contracts.translated_for(name, tested, rows))
         refusal = formatted(f"gl.static_assert(False, {message})", len(parts.indent) + 4)
@@ -377,9 +405,11 @@ def _call(name: str, arguments: Sequence[str]) -> str:
     return "\n".join([f"    {name}(", *(f"        {part}" for part in filled), "    )"])
 
 
-def _private_name(name: str, keys: Sequence[Key], row: tuple, taken: set[str]) -> str:
-    tags = list(dict.fromkeys(key.tag(value) for key, value in zip(keys, row)))
-    base = f"_{name.lstrip('_')}_{'_'.join(tags)}"
+def _private_name(name: str, keys: Sequence[Key], rows: Sequence[tuple], taken: set[str]) -> str:
+    """A name that says what the configurations of a private kernel have in common."""
+    common = [i for i in range(len(keys)) if len({repr(row[i]) for row in rows}) == 1]
+    tags = list(dict.fromkeys(keys[i].tag(rows[0][i]) for i in common))
+    base = "_".join(["", name.lstrip("_"), *(tags or ["1"])])
     found, n = base, 2
     while found in taken:
         found, n = f"{base}_{n}", n + 1
