@@ -121,6 +121,23 @@ def _counted(*bounds):
     return map(_argument, range(*(int(bound) for bound in bounds)))
 
 
+def _round_to_nearest(builder) -> None:
+    """Narrow f32 to bf16 as the compiler does; the interpreter cuts it."""
+    import triton.language as tl
+    from triton.runtime.interpreter import TensorHandle
+
+    from translator.validate.dtypes import encode, rounded
+
+    cast = builder.cast_impl
+
+    def cast_impl(source, target):
+        if (source.dtype.scalar, target.scalar) == (tl.float32, tl.bfloat16):
+            return TensorHandle(np.asarray(encode(rounded(source.data, "bf16"), "bf16")), tl.bfloat16)
+        return cast(source, target)
+
+    builder.cast_impl = cast_impl
+
+
 def interpret(job: dict) -> dict:
     """Run the kernel in the interpreter; -> tensors by name. In a process with TRITON_INTERPRET=1.
 
@@ -162,6 +179,7 @@ def interpret(job: dict) -> dict:
             elif isinstance(value, ModuleType) and not value.__name__.startswith("triton"):
                 exchange(value.__dict__)
 
+    _round_to_nearest(interpreter_builder)
     kernel = interpreted(loaded.fn)
     # `fn` of an InterpretedFunction is the plain function; its first call rewrites the source as the interpreter needs it.
     function = kernel.rewrite() if hasattr(kernel, "rewrite") else kernel.fn
