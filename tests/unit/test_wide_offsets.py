@@ -37,3 +37,25 @@ def test_offsets_that_cannot_be_negative_are_cut_to_32_bits(tmp_path):
 def test_offsets_that_may_be_negative_stay_pointers(tmp_path):
     text = moved(tmp_path, "pid * BLOCK + (tl.arange(0, BLOCK) - 8) * pid")
     assert "x_base" not in text and "gl.load(x_ptrs" in text
+
+
+def test_64_bit_row_pointers_of_a_loop_are_offsets_from_the_tensor(tmp_path):
+    text = dedent("""
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def kernel(x_ptr, first_ptr, out_ptr, N, rows, BLOCK: tl.constexpr):
+            pid = tl.program_id(0).to(tl.int64)
+            first = tl.load(first_ptr)
+            total = tl.zeros((BLOCK,), tl.float32)
+            for row in range(rows):
+                row_ptr = x_ptr + pid * N + row * N
+                total += tl.load(row_ptr + first + tl.arange(0, BLOCK))
+            tl.store(out_ptr + pid * BLOCK + tl.arange(0, BLOCK), total)
+        """)
+    sizes = {"N": "i32", "rows": "i32"}
+    spec = launch("kernel", {"x_ptr": "*fp32", "first_ptr": "*i32", "out_ptr": "*fp32"} | sizes, {"BLOCK": 256})
+    text = translate(tmp_path, text, spec).text
+    assert "row_offs = pid * N + row * N" in text
+    assert "buffer_load(x_ptr, " in text and "row_offs.to(gl.int32)" in text

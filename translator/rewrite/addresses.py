@@ -140,6 +140,13 @@ def wide_scalar(rw, node) -> bool:
     return isinstance(fact, TensorFact) and fact.dtype in ("int64", "uint64")
 
 
+def wide_term(rw, term: Term) -> bool:
+    """Whether a scalar addend has 64 bits, be it an expression or the variable of a split scalar pointer."""
+    if term.variable:
+        return rw.state(rw.webs.of_use[term.node]).split.wide
+    return wide_scalar(rw, term.node)
+
+
 def scalar_name(rw: "FunctionRewriter", web: Web) -> str:
     """The integer variable that stands for the split scalar pointer."""
     stem = re.sub(r"_?(ptrs?|pointers?)$", "", web.name) or web.name

@@ -14,6 +14,7 @@ from translator.rewrite.addresses import (
     root_parameter,
     scalar_name,
     wide_scalar,
+    wide_term,
 )
 from translator.rewrite.pointers import factor, split_texts, term_text
 from translator.rewrite.ranges import NonNegative
@@ -45,9 +46,8 @@ def split_scalar(rw: "FunctionRewriter", web: Web) -> SplitPointer | None:
         return None
     if rw.rebound(address.base.id):
         return None
-    if any(wide_scalar(rw, t.node) for t in address.scalars):
-        return None
-    return SplitPointer(address.base.id, address.base.id, False, True, False, address.base)
+    wide = any(wide_scalar(rw, t.node) for t in address.scalars)
+    return SplitPointer(address.base.id, address.base.id, False, True, wide, address.base)
 
 
 def assign_scalar(rw: "FunctionRewriter", s: ast.Assign, state: WebState) -> str:
@@ -198,7 +198,7 @@ def assign(rw: "FunctionRewriter", s: ast.stmt, state: WebState) -> list[str]:
         for t in address.scalars:
             text = t.variable or rw.emit(t.node)
             if state.split.fold:
-                if not t.variable and wide_scalar(rw, t.node) and not state.split.wide:
+                if wide_term(rw, t) and not state.split.wide:
                     text = f"{operand(text)}.to(gl.int32)"
                 terms.append(f"{t.sign} {factor(text, t.sign)}")
             else:

@@ -23,7 +23,7 @@ from translator.rewrite.addresses import (
     is_bare_parameter,
     names_of,
     root_parameter,
-    wide_scalar,
+    wide_term,
 )
 from translator.rewrite.ranges import NonNegative
 from translator.rewrite.splice import operand
@@ -63,7 +63,7 @@ def access_of(rw: "FunctionRewriter", node: ast.expr, layout: Layout) -> Access 
     for t in address.scalars:
         text = t.variable or rw.emit(t.node)
         if fold:
-            if not t.variable and wide_scalar(rw, t.node):
+            if wide_term(rw, t):
                 text = f"{operand(text)}.to(gl.int32)"
             terms.append(("- " if t.sign == "-" else "+ ") + factor(text, t.sign))
         else:
