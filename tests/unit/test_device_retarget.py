@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from translator.device import descriptors
 from translator.device.expected import expected_tensors
 from translator.device.planted import planted_bugs
 from translator.device.refusal import Refused
@@ -265,6 +266,13 @@ MODULE = """module attributes {{"ttg.num-ctas" = {ctas} : i32, "ttg.num-warps" =
   }}
 }}
 """
+
+
+@pytest.mark.parametrize("element, expected", [("si8", "i8"), ("ui32", "i32"), ("f16", "f16")])
+def test_tiles_of_a_descriptor_have_the_types_of_tensors(element: str, expected: str):
+    line = f"%d = tt.make_tensor_descriptor %p, [%m, %n], [%s, %one] : <{expected}>, <128x64x{element}, #shared>"
+    _, name, found = descriptors.make(line, lambda stem: f"%{stem}")
+    assert (name, found.block, found.element) == ("%d", (128, 64), expected)
 
 
 @pytest.mark.parametrize(

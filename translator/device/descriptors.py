@@ -39,9 +39,15 @@ class Described:
         return [f"!tt.ptr<{self.element}>", *["i32"] * rank, *["i64"] * rank, *["i32"] * rank, "i1"]
 
 
+def _tile(kind: str) -> tuple[tuple[int, ...], str]:
+    """Shape and element type of a descriptor's tile; signs, which tensors do not have, are left out."""
+    block, element, _ = tensor_parts(kind)
+    return block, re.sub("^[su]i", "i", element)
+
+
 def described(kind: str, values: list[str]) -> Described:
     """The descriptor of type `kind` (`!tt.tensordesc<...>`) whose scalars are `values`, in the order of `values()`."""
-    block, element, _ = tensor_parts(kind)
+    block, element = _tile(kind)
     n = len(block)
     parts = (values[1 : 1 + n], values[1 + n : 1 + 2 * n], values[1 + 2 * n : 1 + 3 * n])
     return Described(values[0], *(tuple(p) for p in parts), values[1 + 3 * n], block, element)
@@ -60,7 +66,7 @@ def make(line: str, names: Names) -> tuple[list[str], str, Described]:
     if "padding" in body and "nan" in body.lower():
         raise Refused("tt.make_tensor_descriptor", "NaN padding")
     bounds, strides = (re.findall(VALUE, x) for x in (bounds, strides))
-    block, element, _ = tensor_parts(split_top(kinds)[-1])
+    block, element = _tile(split_top(kinds)[-1])
     if len(block) != len(bounds):
         raise Refused("tt.make_tensor_descriptor", "a block of lower rank than the tensor")
     zero, on = names("zero"), names("on")
