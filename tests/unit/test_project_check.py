@@ -2,9 +2,9 @@
 
 import json
 import os
+import resource
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -212,6 +212,11 @@ def test_json(project, capsys):
     assert "-    # the tail" in found["diff"]
 
 
+def children_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def test_fifty_unchanged_files_take_less_than_a_second_and_no_triton(project):
     text = Path(OUT).read_text()
     for index in range(50):
@@ -224,11 +229,11 @@ def test_fifty_unchanged_files_take_less_than_a_second_and_no_triton(project):
         "import sys; from translator.cli.edge import run; status = run(['check']); "
         "assert 'triton' not in sys.modules and 'libcst' not in sys.modules; sys.exit(status)"
     )
-    best = 9.0
+    best = 9.0  # of processor time: it does not depend on what else the machine does
     for _ in range(3):
-        started = time.perf_counter()
+        started = children_seconds()
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
-        best = min(best, time.perf_counter() - started)
+        best = min(best, children_seconds() - started)
     assert done.returncode == 0, done.stderr
     assert "51 generated files: 51 current" in done.stdout
     assert best < 1.0, f"{best:.2f} s"
