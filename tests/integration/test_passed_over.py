@@ -17,16 +17,16 @@ import triton.language as tl
 
 @triton.autotune(
     configs=[
-        triton.Config({"BLOCK": 64}, num_stages=2, num_warps=4),
-        triton.Config({"BLOCK": 256}, num_stages=3, num_warps=8),
+        triton.Config({"BLOCK": 64, "STEP": 64}, num_stages=2, num_warps=4),
+        triton.Config({"BLOCK": 128, "STEP": 512}, num_stages=3, num_warps=8),
     ],
     key=["K"],
 )
 @triton.jit
-def kernel(a_ptr, b_ptr, c_ptr, K, BLOCK: tl.constexpr):
-    m, k = tl.arange(0, BLOCK), tl.arange(0, 64)
+def kernel(a_ptr, b_ptr, c_ptr, K, BLOCK: tl.constexpr, STEP: tl.constexpr):
+    m, k = tl.arange(0, BLOCK), tl.arange(0, STEP)
     acc = tl.zeros((BLOCK, BLOCK), dtype=tl.float32)
-    for i in range(0, K, 64):
+    for i in range(0, K, STEP):
         a = tl.load(a_ptr + m[:, None] * K + i + k[None, :])
         b = tl.load(b_ptr + (i + k)[:, None] * BLOCK + m[None, :])
         acc = tl.dot(a, b, acc)
@@ -60,11 +60,12 @@ def test_a_configuration_that_fits_neither_is_passed_over(option: str, tmp_path:
 
 @pytest.mark.compile
 def test_a_configuration_that_was_asked_for_is_refused(tmp_path: Path):
-    signature = {"a_ptr": "*fp16", "b_ptr": "*fp16", "c_ptr": "*fp32", "K": "i32", "BLOCK": "constexpr"}
-    launch = {"id": "large", "kernel": "kernel", "signature": signature, "constexprs": {"BLOCK": 256}}
+    signature = {"a_ptr": "*fp16", "b_ptr": "*fp16", "c_ptr": "*fp32", "K": "i32"}
+    signature |= {"BLOCK": "constexpr", "STEP": "constexpr"}
+    launch = {"id": "large", "kernel": "kernel", "signature": signature, "constexprs": {"BLOCK": 128, "STEP": 512}}
     launch |= {"attrs": {"a_ptr": "DS", "b_ptr": "DS", "c_ptr": "DS", "K": "D"}}
     launch |= {"options": {"num_warps": 8, "num_stages": 3}}
-    small = launch | {"id": "small", "constexprs": {"BLOCK": 64}}
+    small = launch | {"id": "small", "constexprs": {"BLOCK": 64, "STEP": 64}}
     (tmp_path / "launches.json").write_text(json.dumps({"version": 1, "launches": [small, launch]}))
     status, printed, results = translate(tmp_path, "--no-parity", "-l", "launches.json")
     assert [entry["status"] for entry in results] == ["refused", "refused"] and status == 2, printed

@@ -268,6 +268,12 @@ MODULE = """module attributes {{"ttg.num-ctas" = {ctas} : i32, "ttg.num-warps" =
 """
 
 
+def test_a_dimension_without_a_bound_is_cut_at_whole_vectors():
+    line = "%d = tt.make_tensor_descriptor %p, [%n, %c2147483647_i32_4], [%s, %one] : <f16>, <64x64xf16, #shared>"
+    lines, _, found = descriptors.make(line, lambda stem: f"%{stem}")
+    assert found.bounds == ("%n", "%unbounded") and f"%unbounded = arith.constant {1 << 30} : i32" in lines
+
+
 @pytest.mark.parametrize("element, expected", [("si8", "i8"), ("ui32", "i32"), ("f16", "f16")])
 def test_tiles_of_a_descriptor_have_the_types_of_tensors(element: str, expected: str):
     line = f"%d = tt.make_tensor_descriptor %p, [%m, %n], [%s, %one] : <{expected}>, <128x64x{element}, #shared>"

@@ -39,6 +39,10 @@ class Described:
         return [f"!tt.ptr<{self.element}>", *["i32"] * rank, *["i64"] * rank, *["i32"] * rank, "i1"]
 
 
+# The printer names constants by their value.
+_UNBOUNDED = re.compile(r"%c2147483647_i32(_\d+)?")
+
+
 def _tile(kind: str) -> tuple[tuple[int, ...], str]:
     """Shape and element type of a descriptor's tile; signs, which tensors do not have, are left out."""
     block, element, _ = tensor_parts(kind)
@@ -71,6 +75,11 @@ def make(line: str, names: Names) -> tuple[list[str], str, Described]:
         raise Refused("tt.make_tensor_descriptor", "a block of lower rank than the tensor")
     zero, on = names("zero"), names("on")
     lines = [f"{zero} = arith.constant 0 : i32", f"{on} = arith.constant true"]
+    for axis, bound in enumerate(bounds):
+        if _UNBOUNDED.fullmatch(bound):
+            # Divisible by 16, so that 16 bytes are inside or outside together; far from where moving it overflows.
+            bounds[axis] = names("unbounded")
+            lines.append(f"{bounds[axis]} = arith.constant {1 << 30} : i32")
     return lines, result, Described(pointer, tuple(bounds), tuple(strides), (zero,) * len(block), on, block, element)
 
 

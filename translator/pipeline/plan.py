@@ -13,6 +13,7 @@ from translator.frontend.trace import TensorFact
 from translator.memory.staging import Staged
 from translator.optimize.tuning import Tuning
 from translator.pipeline.index_loads import why_not_ahead
+from translator.pipeline.depth import fitting
 from translator.pipeline.loop_range import every_iteration, index_dtype, int_of, loop_bounds, trips_of, varies
 from translator.pipeline.partitions import Partitions
 from translator.pipeline.schedule import Schedule, copy_schedule, register_schedule
@@ -253,9 +254,11 @@ def plan_loop(rw: "FunctionRewriter", loop: ast.For) -> PipelinePlan | NotPipeli
 
     loads = []
     ways, copies, buffers = _one_way([staged_of(rw, c) for c in found], [c in tiles for c in found])
-    buffers = rw.unit.tuning.num_buffers or buffers
     if copies and buffers < 2:
         return no("a copy needs two buffers")
+    buffers = rw.unit.tuning.num_buffers or fitting(rw, zip(found, ways), buffers)
+    if buffers < (2 if copies else 1):
+        return no("LDS has no room for its tiles")
     trips = trips_of(rw, low, high, step)
     # Triton's pipeliner peels such a loop until nothing is left of it.
     descending = step is not None and int_of(rw, step) < 0

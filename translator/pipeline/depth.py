@@ -1,0 +1,24 @@
+"""How many buffers of a loop's tiles LDS has room for."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from translator.layout.elements import bits_of
+from translator.memory.staging import Staged
+
+if TYPE_CHECKING:
+    from translator.rewrite.function import FunctionRewriter
+
+
+def fitting(rw: "FunctionRewriter", loads: Iterable[tuple[ast.Call, Staged]], buffers: int) -> int:
+    """`buffers`, or as many as fit into the LDS of a workgroup, 0 where not even one does.
+
+    Triton takes the depth that was asked for and fails where it does not fit. What else the kernel keeps in LDS at the
+    same time is not counted, padding neither: it is a sixteenth at most.
+    """
+    tile = sum(math.prod(staged.shape) * bits_of(rw.tensor(call).dtype) // 8 for call, staged in loads)
+    return min(buffers, rw.unit.target.lds_bytes // tile)
