@@ -37,3 +37,26 @@ def test_a_small_vector_is_loaded_in_both_layouts(tmp_path):
 def test_a_vector_of_an_element_per_thread_is_loaded_once(tmp_path):
     text = scaled_tile(tmp_path, 256)
     assert text.count("load(s_ptr") == 1 and "gl.convert_layout(s" in text
+
+
+def test_what_scales_a_matrix_operand_along_k_is_moved(tmp_path):
+    text = dedent("""
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def kernel(x_ptr, s_ptr, out_ptr, n):
+            i = tl.arange(0, 64)
+            acc = tl.zeros((64, 64), dtype=tl.float32)
+            for k in range(n):
+                s = tl.load(s_ptr + i)
+                x = tl.load(x_ptr + i[:, None] * 64 + i[None, :])
+                acc += tl.dot((x * tl.exp(s)[None, :]).to(x.dtype), x)
+                s_ptr += 64
+                x_ptr += 4096
+            tl.store(out_ptr + i[:, None] * 64 + i[None, :], acc)
+        """)
+    pointers = {"x_ptr": "*fp16", "s_ptr": "*fp32", "out_ptr": "*fp32"}
+    text = translate(tmp_path, text, launch("kernel", pointers | {"n": "i32"}, {})).text
+    loaded = [line for line in text.splitlines() if "load(s_ptr" in line]
+    assert len(loaded) == 1 and "operand" not in loaded[0]

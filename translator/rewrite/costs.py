@@ -7,7 +7,7 @@ import math
 from typing import TYPE_CHECKING
 
 from translator.layout.elements import bits_of
-from translator.layout.model import Layout
+from translator.layout.model import DotOperand, Layout, Slice
 from translator.rewrite.callees import bind, callee_of
 
 if TYPE_CHECKING:
@@ -27,6 +27,13 @@ def small_load(rw: "Homes", node: ast.Call) -> bool:
         return False
     small = math.prod(fact.shape) < rw.unit.num_warps * rw.unit.target.warp_size
     return small and all(rw.cheap(argument) for argument in given.values())
+
+
+def along_sums(layout: Layout) -> bool:
+    """Whether the layout is that of a matrix operand, or of it along the dimension that is summed over (K)."""
+    if isinstance(layout, Slice) and isinstance(layout.parent, DotOperand):
+        return layout.dim == layout.parent.operand_index
+    return isinstance(layout, DotOperand)
 
 
 def narrowed_home(rw: "Homes", node: ast.AST) -> Layout | None:
