@@ -18,6 +18,9 @@ import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from translator.rewrite.splice import SourceText, replace_spans
+from translator.rewrite.syntax import loads, stores
+
 MATRIX = ("wmma", "mfma", "wmma_scaled", "mfma_scaled")
 # Functions that give a tensor in another place or layout: which argument it is.
 CONVERSIONS = {"convert_layout": 0, "load_shared_relaxed": 0, "allocate_shared_memory": -1}
@@ -39,7 +42,7 @@ def dot_parts(text: str, fresh: Callable[[str], str]) -> DotParts | None:
     fresh: gives a name that the function does not use.
     """
     text = textwrap.dedent(text)
-    body = ast.parse(text).body
+    source, body = SourceText(text), ast.parse(text).body
     if len(body) != 1 or not isinstance(body[0], (ast.Assign, ast.AugAssign)):
         return None
     statement = body[0]
@@ -47,18 +50,17 @@ def dot_parts(text: str, fresh: Callable[[str], str]) -> DotParts | None:
     found = [n for n in ast.walk(statement.value) if _is_matrix(n)]
     if len(found) != 1 or not isinstance(target, ast.Name):
         return None
-    call, comments = found[0], text[: _offset(text, statement.lineno, 0)]
+    call, comments = found[0], text[: source.offset(statement.lineno, 0)]
     operands: list[tuple[str, str]] = []
     pieces: list[tuple[int, int, str]] = []
     for argument in call.args[:2]:
         if isinstance(argument, ast.Call):
-            start, end = _span(text, argument)
             name = fresh(f"{_stem(argument)}_as_operand")
-            operands.append((name, f"{name} = {text[start:end]}"))
-            pieces.append((start, end, name))
-    first, last = _span(text, call)
-    instruction = _replaced(text, first, last, pieces)
-    begin, end = _span(text, statement)
+            operands.append((name, f"{name} = {source.of(argument)}"))
+            pieces.append((*source.span(argument), name))
+    first, last = source.span(call)
+    instruction = replace_spans(text, first, last, pieces)
+    begin, end = source.span(statement)
     if call is statement.value and isinstance(statement, ast.Assign):
         return DotParts(tuple(operands), comments + text[begin:first] + instruction, "")
     name = fresh(f"{target.id}_dot")
@@ -83,34 +85,13 @@ def _stem(operand: ast.expr) -> str:
     return operand.id
 
 
-def _offset(text: str, line: int, column: int) -> int:
-    lines = text.splitlines(keepends=True)
-    return len("".join(lines[: line - 1])) + len(lines[line - 1].encode()[:column].decode())
-
-
-def _span(text: str, node: ast.AST) -> tuple[int, int]:
-    return _offset(text, node.lineno, node.col_offset), _offset(text, node.end_lineno, node.end_col_offset)
-
-
-def _replaced(text: str, first: int, last: int, pieces: list[tuple[int, int, str]]) -> str:
-    out, at = "", first
-    for start, end, name in pieces:
-        out, at = out + text[at:start] + name, end
-    return out + text[at:last]
-
-
 def after_definitions(line: str, texts: list[str]) -> int:
     """Where in a list of statements `line` may stand at the earliest: behind the last one that assigns what it reads."""
-    used = {n.id for n in ast.walk(ast.parse(line).body[0].value) if isinstance(n, ast.Name)}
+    used = loads(ast.parse(line).body[0].value)
     for i in range(len(texts) - 1, -1, -1):
-        stored = {n.id for n in ast.walk(ast.parse(textwrap.dedent(texts[i]))) if _stores(n)}
-        if stored & used:
+        if stores(ast.parse(textwrap.dedent(texts[i]))) & used:
             return i + 1
     return 0
-
-
-def _stores(node: ast.AST) -> bool:
-    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
 
 
 def own_dtype(line: str, tiles: dict[str, str]) -> str:

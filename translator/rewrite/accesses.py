@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.layout.model import Layout
 from translator.rewrite import pointers
+from translator.rewrite.addresses import is_pointer
 from translator.rewrite.call_text import with_function
 from translator.rewrite.costs import along_sums, small_load
 from translator.rewrite.callees import Callee, is_absent, is_empty, is_none, is_plain_access, is_zero
@@ -91,16 +92,11 @@ def emit_store(rw, node: ast.Call, callee: Callee, given, want):
 
 
 def _store_role(rw, pointer: ast.expr) -> str:
-    names = [n.id for n in ast.walk(pointer) if isinstance(n, ast.Name) and _is_pointer(rw, n)]
+    names = [n.id for n in ast.walk(pointer) if isinstance(n, ast.Name) and is_pointer(rw, n)]
     stem = names[0].lower() if names else "out"
     for suffix in ("_ptrs", "_ptr", "_pointers", "_pointer"):
         stem = stem.removesuffix(suffix)
     return f"{stem}_store"
-
-
-def _is_pointer(rw, node) -> bool:
-    fact = rw.fact(node)
-    return isinstance(fact, TensorFact) and fact.is_pointer
 
 
 def emit_atomic(rw, node: ast.Call, callee: Callee, given, want):

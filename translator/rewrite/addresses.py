@@ -43,7 +43,7 @@ def address_of(rw: "FunctionRewriter", node: ast.expr) -> Address | None:
     if not isinstance(fact, TensorFact) or not fact.is_pointer:
         return None
     if not fact.shape:
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and _pointer(rw, node.left):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and is_pointer(rw, node.left):
             inner = address_of(rw, node.left)
             if inner is not None and rw.fact(node.right) is not None:
                 inner.scalars.append(Term(node.right, "+"))
@@ -60,8 +60,8 @@ def address_of(rw: "FunctionRewriter", node: ast.expr) -> Address | None:
             return None
         return Address(node, web)
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
-        pointer, integer = (node.left, node.right) if _pointer(rw, node.left) else (node.right, node.left)
-        if not _pointer(rw, pointer) or (isinstance(node.op, ast.Sub) and pointer is not node.left):
+        pointer, integer = (node.left, node.right) if is_pointer(rw, node.left) else (node.right, node.left)
+        if not is_pointer(rw, pointer) or (isinstance(node.op, ast.Sub) and pointer is not node.left):
             return None
         address = address_of(rw, pointer)
         if address is None:
@@ -94,7 +94,8 @@ def address_of(rw: "FunctionRewriter", node: ast.expr) -> Address | None:
     return None
 
 
-def _pointer(rw, node) -> bool:
+def is_pointer(rw: "FunctionRewriter", node: ast.AST) -> bool:
+    """Whether the value is a pointer, or a tensor of pointers."""
     fact = rw.fact(node)
     return isinstance(fact, TensorFact) and fact.is_pointer
 
@@ -102,9 +103,9 @@ def _pointer(rw, node) -> bool:
 def root_parameter(rw: "FunctionRewriter", node: ast.AST, seen: frozenset = frozenset()) -> str | None:
     """The kernel parameter that a scalar pointer expression is derived from by adding integers."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
-        pointer = node.left if _pointer(rw, node.left) else node.right
+        pointer = node.left if is_pointer(rw, node.left) else node.right
         return root_parameter(rw, pointer, seen)
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and _pointer(rw, node.func.value):
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and is_pointer(rw, node.func.value):
         return None
     if not isinstance(node, ast.Name):
         return None

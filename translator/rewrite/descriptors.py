@@ -16,7 +16,7 @@ from translator.frontend.trace import ConstFact, OpaqueFact, TensorFact
 from translator.layout.model import Layout, Slice
 from translator.rewrite import tdm, tdm_rows
 from translator.rewrite.splice import operand
-from translator.rewrite.tdm import Synthesized
+from translator.rewrite.unit import Synthesized
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter
@@ -112,7 +112,7 @@ def _access(rw, node: ast.Call, owner: ast.expr, kind: str, indices: list[ast.ex
         rw.record.buffer_pointers.add(root)
     pad = _padding(rw, owner)
     function = _function(rw, kind, rank, buffer, pad)
-    rw.record.globals_needed[function.name] = (function, rw.frame.fn)
+    rw.record.need(function, rw.frame.fn)
     arguments = [rw.emit(owner)]
     if kind in ("gather", "scatter"):
         rows, column = indices
@@ -148,7 +148,7 @@ def tile_fetch(
     if buffer:
         rw.record.buffer_pointers.add(root)
     function = _function(rw, "copy" if slot else "load", len(shape), buffer, "zero", copies, bool(condition))
-    rw.record.globals_needed[function.name] = (function, rw.frame.fn)
+    rw.record.need(function, rw.frame.fn)
     arguments = [slot] if slot else []
     arguments += [rw.emit(owner), *_offset_texts(rw, offsets, len(shape))]
     arguments += [condition] if condition else []

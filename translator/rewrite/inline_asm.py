@@ -11,9 +11,8 @@ from rules import ptx
 from translator.frontend.trace import ConstFact
 from translator.layout.model import Layout
 from translator.rewrite import call_text, callees
-from translator.rewrite.descriptors import Synthesized
 from translator.rewrite.splice import operand
-from translator.rewrite.unit import refuse
+from translator.rewrite.unit import Synthesized, refuse
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter
@@ -105,7 +104,7 @@ def _rewritten(rw, node: ast.Call, text: str, given, items, operands) -> str | N
     if len(steps) == 1:
         return _spelled(steps[0], {f"${i + 1}": x for i, x in enumerate(given_texts)})
     function = _function(steps, len(items))
-    rw.record.globals_needed[function.name] = (function, rw.frame.fn)
+    rw.record.need(function, rw.frame.fn)
     return f"{function.name}({', '.join(operands[a] for a in items)})"
 
 

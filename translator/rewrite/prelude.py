@@ -19,7 +19,7 @@ from triton.runtime.jit import ConstexprFunction, JITFunction
 
 from translator.diagnostics import Diagnostic, TranslationError
 
-from translator.rewrite.descriptors import Synthesized
+from translator.rewrite.unit import Synthesized
 
 BASE_IMPORTS = (
     "from triton.experimental import gluon",

@@ -14,9 +14,8 @@ from translator.frontend.trace import ConstFact, TensorFact
 from translator.layout.model import DotOperand, Layout, Mfma, Wmma
 from translator.layout.shapes import infer
 from translator.rewrite import callees, dots, shapes
-from translator.rewrite.descriptors import Synthesized
 from translator.rewrite.splice import operand
-from translator.rewrite.unit import refuse
+from translator.rewrite.unit import Synthesized, refuse
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter
@@ -135,7 +134,7 @@ def _operand(rw, given, side: str, fmt: str, ty, axis: int) -> str:
         arguments[0] = f"gl.fp4_to_fp({value}, {dtype}, {axis})" if packed else f"{value}.to({dtype})"
         module = ""
     text = text.format(name=name, side=side, module=module, spread=_SPREAD[side])
-    rw.record.globals_needed[name] = (Synthesized(name, text), rw.frame.fn)
+    rw.record.need(Synthesized(name, text), rw.frame.fn)
     return f"{name}({', '.join(arguments)})"
 
 

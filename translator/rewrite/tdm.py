@@ -9,7 +9,6 @@ bounds-masked accesses (`NotForTheDataMover`, caught in `kernel.py`).
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from translator.frontend.trace import ConstFact, TensorFact
@@ -17,6 +16,7 @@ from translator.layout.model import Layout, SharedLayout
 from translator.layout.shared import Padded, Swizzled
 from translator.rewrite.splice import operand
 from translator.rewrite.tile_offsets import offset_not_negative
+from translator.rewrite.unit import Synthesized
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter
@@ -24,14 +24,6 @@ if TYPE_CHECKING:
 # The path of the visit that makes a descriptor, the name of the kernel's argument that holds one, () where that is not known.
 Site = tuple[int | str, ...]
 Origin = ast.Call | ast.arg | None  # what a descriptor comes from: the call that makes it, or an argument of the kernel
-
-
-@dataclass(frozen=True)
-class Synthesized:
-    """A function of the output that has no source of its own."""
-
-    name: str
-    text: str
 
 
 class NotForTheDataMover(Exception):
@@ -155,7 +147,7 @@ def load_tile(desc, offsets, layout: gl.constexpr):
     {tdm}.async_wait(0)
     return smem.load(layout)
 '''
-    need(rw, "load_tile", text)
+    rw.record.need(Synthesized("load_tile", text), rw.frame.fn)
     return f"load_tile({desc}, {offsets}, {rw.names.spell(layout)})"
 
 
@@ -168,12 +160,8 @@ def store_tile(desc, offsets, value):
     {tdm}.async_store(desc, offsets, smem)
     {tdm}.async_wait(0)
 '''
-    need(rw, "store_tile", text)
+    rw.record.need(Synthesized("store_tile", text), rw.frame.fn)
     return f"store_tile({desc}, {offsets}, {value})"
-
-
-def need(rw: "FunctionRewriter", name: str, text: str) -> None:
-    rw.record.globals_needed[name] = (Synthesized(name, text), rw.frame.fn)
 
 
 # Copies of a pipelined loop ------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from translator.layout.model import Layout
 from translator.memory.staging import Rows
 from translator.rewrite import tdm
 from translator.rewrite.splice import operand
+from translator.rewrite.unit import Synthesized
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter
@@ -69,7 +70,7 @@ def gather_rows(desc, rows, column, shared: gl.constexpr, layout: gl.constexpr):
     {module}.async_wait(0)
     return smem.load(layout)
 '''
-    tdm.need(rw, "gather_rows", text)
+    rw.record.need(Synthesized("gather_rows", text), rw.frame.fn)
     return f"gather_rows({', '.join(arguments)})"
 
 
@@ -82,5 +83,5 @@ def scatter_rows(desc, rows, column, value, shared: gl.constexpr):
     {module}.async_scatter({module}.update_tensor_descriptor(desc, add_offsets=[0, column], clamp_bounds=True), rows, smem)
     {module}.async_wait(0)
 '''
-    tdm.need(rw, "scatter_rows", text)
+    rw.record.need(Synthesized("scatter_rows", text), rw.frame.fn)
     return f"scatter_rows({', '.join(arguments)})"

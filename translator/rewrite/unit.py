@@ -13,6 +13,14 @@ from translator.optimize.tuning import Tuning
 from translator.source.moved_lines import file_line
 
 
+@dataclass(frozen=True)
+class Synthesized:
+    """A function of the output that has no source of its own."""
+
+    name: str
+    text: str
+
+
 @dataclass
 class Record:
     """What one round of rewriting one function used; made anew each round, so only the last round counts."""
@@ -29,6 +37,10 @@ class Record:
     def amd(self, module: str) -> str:
         self.imports.add(f"from triton.experimental.gluon.language.amd import {module}")
         return module
+
+    def need(self, function: Synthesized, user: Any) -> None:
+        """A helper that the translation adds, for the function `user`."""
+        self.globals_needed[function.name] = (function, user)
 
     def choose(self, text: str) -> None:
         if text not in self.choices:
