@@ -101,7 +101,7 @@ def run_written_out(target: str, tiles: int, buffers: int, folder: Path, before:
 
 @pytest.mark.compile
 @pytest.mark.parametrize("target, tiles, buffers", [
-    ("gfx950", 2, 2), ("gfx950", 2, 3), ("gfx942", 2, 1), ("gfx942", 2, 2),
+    ("gfx950", 2, 2), ("gfx950", 2, 3), ("gfx942", 2, 1), ("gfx942", 2, 2), ("gfx1250", 2, 2), ("gfx1250", 2, 3),
 ])  # fmt: skip
 def test_written_out_loops_are_right(target: str, tiles: int, buffers: int, tmp_path: Path):
     assert run_written_out(target, tiles, buffers, tmp_path) == "validated"
@@ -112,7 +112,8 @@ def test_written_out_loops_are_right(target: str, tiles: int, buffers: int, tmp_
     ("gfx950", 3, "wait_group(min(NUM_BUFFERS - 2, ", "wait_group(max(NUM_BUFFERS - 2, "),
     ("gfx950", 2, "if t + NUM_BUFFERS - 1 < gl", "if t + NUM_BUFFERS < gl"),
     ("gfx942", 1, "if t + NUM_BUFFERS < gl", "if t + NUM_BUFFERS + 1 < gl"),
-], ids=["waits for too little", "tile not copied", "tile not loaded"])  # fmt: skip
+    ("gfx1250", 3, "async_wait((min(NUM_BUFFERS - 2, ", "async_wait((max(NUM_BUFFERS - 2, "),
+], ids=["waits for too little", "tile not copied", "tile not loaded", "waits for too few tensor copies"])  # fmt: skip
 def test_mistakes_in_written_out_loops_are_found(target: str, buffers: int, before: str, after: str, tmp_path: Path):
     assert run_written_out(target, 2, buffers, tmp_path, before, after) != "validated"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from translator.frontend.launch import trace_launch
-from translator.pipeline.plan import NotPipelined, PipelinePlan, plan_loop  # noqa: F401
+from translator.pipeline.plan import NotPipelined, PipelinePlan
 from translator.rewrite.function import FunctionRewriter
 from translator.rewrite.unit import Unit
 from translator.source.launch_spec import LaunchSpec
@@ -97,7 +97,7 @@ WRITTEN_OUT = """
 
 
 @pytest.mark.parametrize("tiles, target, written_out", [
-    (2, "gfx950", 2), (3, "gfx950", None), (2, "gfx942", 2), (3, "gfx942", None),
+    (2, "gfx950", 2), (3, "gfx950", None), (2, "gfx942", 2), (3, "gfx942", None), (2, "gfx1250", 2), (3, "gfx1250", None),
 ])  # fmt: skip
 def test_a_loop_of_few_tiles_is_written_out(tiles: int, target: str, written_out: int | None, tmp_path: Path):
     (plan,) = plans(WRITTEN_OUT.replace("TILES", str(tiles)), tmp_path, target)
@@ -105,10 +105,38 @@ def test_a_loop_of_few_tiles_is_written_out(tiles: int, target: str, written_out
     assert all(load.covered == (written_out is not None) for load in plan.loads)  # then every fetched tile exists
 
 
-def test_a_loop_whose_names_another_loop_assigns_is_not_written_out(tmp_path: Path):
+@pytest.mark.parametrize("bounds, span, trips", [
+    ("M * BLOCK, (M + 1) * BLOCK, BLOCK // 2", "BLOCK", 2),
+    ("M * BLOCK, M * BLOCK + 2 * BLOCK, BLOCK", "2 * BLOCK", 2),
+    ("start, start + BLOCK - 32, BLOCK", "BLOCK - 32", 1),
+    ("start + M, M + start + 128, BLOCK", "128", 2),
+    ("M * BLOCK, (M + 3) * BLOCK, BLOCK", "3 * BLOCK", None),  # more tiles than buffers
+    ("M * BLOCK, (N + 1) * BLOCK, BLOCK", None, None),
+    ("moved, late, BLOCK", None, None),  # `late` was computed from another value of `moved`
+    ("0, BLOCK * 2, BLOCK", None, 2),  # nothing is a run-time value
+])  # fmt: skip
+def test_bounds_that_are_compile_time_values_apart(bounds: str, span: str | None, trips: int | None, tmp_path: Path):
+    before = """
+    start = tl.program_id(1) * BLOCK
+    moved = N
+    late = N
+    for i in range(M):
+        late = moved + BLOCK
+        moved += 1
+"""
+    (plan,) = plans(before + WRITTEN_OUT.replace("range(TILES)", f"range({bounds})"), tmp_path)[1:]
+    assert (plan.span and plan.span.text, plan.written_out) == (span, trips)
+
+
+def test_a_loop_whose_names_a_later_loop_assigns_is_not_written_out(tmp_path: Path):
     again = "\n    for k in range(0, K):\n        a = tl.load(p)\n        acc += tl.sum(a.to(tl.float32))\n"
-    first = plans(WRITTEN_OUT.replace("TILES", "2") + again, tmp_path)[0]
-    assert first.written_out is None
+    two = WRITTEN_OUT.replace("TILES", "2")
+    assert plans(two + again, tmp_path)[0].written_out is None
+    assert plans(again + two, tmp_path)[1].written_out == 2
+    around = "\n    for j in range(M):" + two.replace("\n    ", "\n        ")
+    assert [p.written_out for p in plans(around, tmp_path) if isinstance(p, PipelinePlan)] == [2]
+    both = "\n    for j in range(M):" + (again + two).replace("\n    ", "\n        ")
+    assert [p.written_out for p in plans(both, tmp_path) if isinstance(p, PipelinePlan)] == [None]
 
 
 def test_num_stages_of_the_loop_wins(tmp_path: Path):

@@ -69,13 +69,15 @@ def int_of(rw: "FunctionRewriter", node: ast.expr) -> int | None:
     return fact.value if isinstance(fact, ConstFact) and isinstance(fact.value, int) else None
 
 
-def trips_of(rw: "FunctionRewriter", low: ast.expr | None, high: ast.expr, step: ast.expr | None) -> int | None:
-    """The number of iterations, where the bounds are known at compile time."""
-    first, last = 0 if low is None else int_of(rw, low), int_of(rw, high)
+def trips_of(
+    rw: "FunctionRewriter", low: ast.expr | None, high: ast.expr, step: ast.expr | None, apart: int | None = None
+) -> int | None:
+    """The number of iterations, where it is known at compile time; apart: `high - low` where that is known."""
     by = 1 if step is None else int_of(rw, step)
-    if first is None or last is None or by is None or isinstance(last, bool):
-        return None
-    return max(0, -((first - last) // by))
+    if apart is None:
+        first, last = 0 if low is None else int_of(rw, low), int_of(rw, high)
+        apart = None if first is None or last is None or isinstance(last, bool) else last - first
+    return None if apart is None or by is None else max(0, -(-apart // by))
 
 
 def index_dtype(rw: "FunctionRewriter", loop: ast.For) -> str:

@@ -17,6 +17,7 @@ from translator.pipeline.depth import fitting
 from translator.pipeline.loop_range import every_iteration, index_dtype, int_of, loop_bounds, trips_of, varies
 from translator.pipeline.partitions import Partitions
 from translator.pipeline.schedule import Schedule, copy_schedule, register_schedule
+from translator.pipeline.span import Span, constant_span
 from translator.pipeline.strided_tiles import NotATile, StridedTile, strided_tile
 from translator.pipeline.tensor_tiles import DescriptorTile
 from translator.pipeline.tail import TailProof
@@ -65,7 +66,7 @@ class PipelinePlan:
     that are used after the loop and have to be moved back by the tiles that were fetched ahead; not_tiles: lines of loads
     that a tensor data mover does not fetch, with the reason. written_out: the number of iterations where it is known and
     so small that the loop is a prologue and an epilogue. once: the loop is a branch (`translator.pipeline.once`).
-    descending: the step is negative.
+    descending: the step is negative. span: `high - low` where that is known at compile time and they are not.
     """
 
     loop: ast.For
@@ -86,6 +87,7 @@ class PipelinePlan:
     written_out: int | None = None
     once: bool = False
     descending: bool = False
+    span: Span | None = None
 
     def __str__(self) -> str:
         s = self.schedule
@@ -259,11 +261,12 @@ def plan_loop(rw: "FunctionRewriter", loop: ast.For) -> PipelinePlan | NotPipeli
     buffers = rw.unit.tuning.num_buffers or fitting(rw, zip(found, ways), buffers)
     if buffers < (2 if copies else 1):
         return no("LDS has no room for its tiles")
-    trips = trips_of(rw, low, high, step)
+    span = constant_span(rw, low, high)
+    trips = trips_of(rw, low, high, step, span and span.value)
     # Triton's pipeliner peels such a loop until nothing is left of it.
     descending = step is not None and int_of(rw, step) < 0
     few = trips is not None and not descending and 0 < trips <= buffers + (not copies)
-    plain = not rw.unit.target.supports_tdm and replace(rw.unit.tuning, num_buffers=0) == Tuning()
+    plain = replace(rw.unit.tuning, num_buffers=0) == Tuning()
     written_out = trips if few and plain and not _leaks(rw, loop) else None
     for call, staged in zip(found, ways):
         given = callees.bind(rw, call, callees.callee_of(rw, call))
@@ -279,7 +282,8 @@ def plan_loop(rw: "FunctionRewriter", loop: ast.For) -> PipelinePlan | NotPipeli
                     or tail.varies(owner)
                 ):
                     return no(f"the descriptor load in line {call.lineno} is not a plain tile")
-                covered = len(bounds) == len(offsets.elts) and any(map(tail.ends, offsets.elts, bounds))
+                whole = len(bounds) == len(offsets.elts)
+                covered = written_out is not None or (whole and any(map(tail.ends, offsets.elts, bounds)))
                 tile = DescriptorTile(owner, tuple(offsets.elts), tuple(not tail.varies(o) for o in offsets.elts))
                 loads.append(PipelinedLoad(name, call.lineno, call, statement, staged, covered, False, tile))
                 continue
@@ -293,7 +297,7 @@ def plan_loop(rw: "FunctionRewriter", loop: ast.For) -> PipelinePlan | NotPipeli
         mask, other = given.get("mask"), given.get("other")
         masked = mask is not None and not callees.is_absent(rw, mask)
         if call in tiles:
-            covered = masked and tail.implied(mask)
+            covered = written_out is not None or (masked and tail.implied(mask))
             name = _name(statement, call, given)
             loads.append(PipelinedLoad(name, call.lineno, call, statement, staged, covered, False, tiles[call]))
             continue
@@ -326,14 +330,23 @@ def plan_loop(rw: "FunctionRewriter", loop: ast.For) -> PipelinePlan | NotPipeli
         tuple((call.lineno, reason) for call, reason in not_tiles.items()),
         written_out,
         descending=descending,
+        span=span,
     )
 
 
 def _leaks(rw: "FunctionRewriter", loop: ast.For) -> bool:
-    """Whether another loop assigns a name of this one: written out, this one would hand it on as a carried variable."""
+    """Whether a later loop assigns a name of this one: written out, this one would hand it on as a carried variable."""
     inside = set(ast.walk(loop))
     own = {d.name for web in rw.webs.all for d in web.definitions if d.node in inside}
-    return any(d.name in own and d.loop_depth for web in rw.webs.all for d in web.definitions if d.node not in inside)
+    around = [
+        n for n in ast.walk(rw.tree) if isinstance(n, (ast.For, ast.While)) and n is not loop and loop in ast.walk(n)
+    ]
+    return any(
+        d.name in own and d.loop_depth and (around or d.node.lineno > loop.lineno)
+        for web in rw.webs.all
+        for d in web.definitions
+        if d.node not in inside
+    )
 
 
 def _strided_tiles(
