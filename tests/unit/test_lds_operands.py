@@ -51,3 +51,10 @@ def test_casts_narrow_before_they_move(tmp_path):
     text, _ = translation(tmp_path, body)
     assert "gl.convert_layout(out.to(gl.float16)," in text
     assert "gl.convert_layout(out, " not in text.replace("gl.convert_layout(out, out_store", "")
+
+
+def test_a_cast_to_the_same_type_hides_no_operand(tmp_path):
+    body = "    y = tl.load(y_ptr + j * 64 + i).to(x.dtype)\n    out = tl.dot(x, tl.trans(y)) + tl.dot(x, y)\n"
+    text, _ = translation(tmp_path, body)
+    assert "gl.convert_layout(y" not in text and "gl.permute(" not in text
+    assert text.count("gl.allocate_shared_memory(y.dtype, y.shape") == 2

@@ -45,7 +45,7 @@ def _untransposed(rw, node: ast.expr) -> tuple[ast.expr, bool]:
     """The matrix under `.T`, `tl.trans(x)` and `tl.permute(x, (1, 0))`, and whether an odd number of them was there."""
     transposed = False
     while True:
-        inner = None
+        node, inner = _uncast(rw, node), None
         if isinstance(node, ast.Attribute) and node.attr == "T":
             inner = node.value
         elif isinstance(node, ast.Call):
@@ -53,16 +53,24 @@ def _untransposed(rw, node: ast.expr) -> tuple[ast.expr, bool]:
             given = callees.bind(rw, node, callee) if callee is not None and callee.row is not None else {}
             if given and callee.name in ("trans", "permute"):
                 inner = next(iter(given.values()))
-            elif given and callee.name in ("to", "cast") and callee.owner is not None:
-                fact = rw.tensor(callee.owner)
-                if fact is not None and fact == rw.tensor(node):  # a cast to the type it has
-                    node = callee.owner
-                    continue
         if inner is None or (fact := rw.tensor(inner)) is None or fact.rank != 2:
             return node, transposed
         if isinstance(node, ast.Call) and rw.tensor(node).shape != fact.shape[::-1]:
             return node, transposed
         node, transposed = inner, not transposed
+
+
+def _uncast(rw, node: ast.expr) -> ast.expr:
+    """The value under casts to the type that it has; Triton makes no operation of them."""
+    while isinstance(node, ast.Call):
+        callee = callees.callee_of(rw, node)
+        if callee is None or callee.row is None or callee.name not in ("to", "cast") or callee.owner is None:
+            break
+        fact = rw.tensor(callee.owner)
+        if fact is None or fact != rw.tensor(node):
+            break
+        node = callee.owner
+    return node
 
 
 def _in_lds(rw, value: ast.expr, read: OperandRead) -> OperandInLds | None:
@@ -78,7 +86,7 @@ def _in_lds(rw, value: ast.expr, read: OperandRead) -> OperandInLds | None:
         state = rw.state(web)
         if state.cheap or state.split:
             return None
-        origins = [n for d in web.definitions if (n := rw.definition_node(d)) is not None]
+        origins = [_uncast(rw, n) for d in web.definitions if (n := rw.definition_node(d)) is not None]
     if any(origin in rw.staged for origin in origins):
         return None  # a pipelined load has buffers of its own
     paths = [(*rw.path, visit) for origin in origins for visit in rw.visits(origin)]
