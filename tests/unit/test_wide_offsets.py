@@ -59,3 +59,30 @@ def test_64_bit_row_pointers_of_a_loop_are_offsets_from_the_tensor(tmp_path):
     text = translate(tmp_path, text, spec).text
     assert "row_offs = pid * N + row * N" in text
     assert "buffer_load(x_ptr, " in text and "row_offs.to(gl.int32)" in text
+
+
+def descending(folder: Path, stop: str) -> str:
+    """The translation of a loop whose index goes down to above `stop`, over rows of a moved base."""
+    text = dedent(f"""
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def kernel(x_ptr, out_ptr, N, BLOCK: tl.constexpr):
+            pid = tl.program_id(0).to(tl.int64)
+            x_ptr += pid * N
+            total = tl.zeros((BLOCK,), tl.float32)
+            for i in range(N - 1, {stop}, -1):
+                total += tl.load(x_ptr + (i * BLOCK + tl.arange(0, BLOCK) * pid))
+            tl.store(out_ptr + pid * BLOCK + tl.arange(0, BLOCK), total)
+        """)
+    spec = launch("kernel", {"x_ptr": "*fp32", "out_ptr": "*fp32", "N": "i32"}, {"BLOCK": 256})
+    return translate(folder, text, spec).text
+
+
+def test_an_index_that_goes_down_to_0_is_not_negative(tmp_path):
+    assert "buffer_load(x_ptr, " in descending(tmp_path, "-1")
+
+
+def test_an_index_that_goes_below_0_may_be_negative(tmp_path):
+    assert "gl.load(x_ptr" in descending(tmp_path, "-2")

@@ -60,6 +60,13 @@ class NonNegative:
             return self.call(node)
         return False
 
+    def _constant(self, node: ast.AST, at_least: int | None = None, at_most: int | None = None) -> bool:
+        """Whether `node` is a compile-time integer within the bounds."""
+        fact = self.rewriter.fact(node)
+        if not isinstance(fact, ConstFact) or type(fact.value) is not int:
+            return False
+        return (at_least is None or fact.value >= at_least) and (at_most is None or fact.value <= at_most)
+
     def call(self, node: ast.Call) -> bool:
         if self.returned(node, None):
             return True
@@ -138,6 +145,8 @@ class NonNegative:
         if isinstance(d.node, ast.For):
             iterator = d.node.iter
             args = getattr(iterator, "args", [])
+            if len(args) == 3 and self._constant(args[2], at_most=-1):
+                return self._constant(args[1], at_least=-1) or self.holds(args[1])  # every index is above the stop
             return bool(args) and (len(args) == 1 or self.holds(args[0])) and (len(args) < 3 or self.holds(args[2]))
         if d.augmented:
             return isinstance(d.node.op, (ast.Add, ast.Mult, ast.FloorDiv)) and self.holds(d.node.value)
