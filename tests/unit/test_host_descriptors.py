@@ -1,5 +1,7 @@
 """Descriptors made by the host become tuples."""
 
+import ast
+
 import pytest
 from translation_of import dedent
 
@@ -99,3 +101,57 @@ def test_what_the_tuple_is_compiled_as():
     assert values == [None, [None, None], [None, 1]]
     assert flags == ["SD", ["D", ""], ["", ""]]
     assert descriptor_tuple("tensordesc<bf16[8]>", None)[2] == ["D", [""], [""]]
+
+
+HOOKED = dedent("""
+    import triton
+    import triton.language as tl
+
+
+    def set_blocks(nargs):
+        # The host makes descriptors before it knows the block.
+        nargs["x_desc"].block_shape = [
+            nargs["BLOCK"],
+            32,
+        ]
+        nargs["other"].block_shape = 1
+        for name in ("y_desc",):
+            nargs[name].block_shape = [nargs["BLOCK"], 32]
+
+
+    def unrelated(nargs):
+        nargs["x_desc"].block_shape = None
+
+
+    @triton.autotune([triton.Config({"BLOCK": 32}, num_warps=4, pre_hook=set_blocks)], key=[])
+    @triton.jit
+    def copy(x_desc, y_desc, BLOCK: tl.constexpr):
+        row = tl.program_id(0) * BLOCK
+        y_desc.store([row, 0], x_desc.load([row, 0]))
+    """)
+
+
+def test_a_hook_before_autotuning_sets_no_block_shape_of_a_tuple(tmp_path):
+    kind = "tensordesc<fp32[32, 32]>"
+    source = tmp_path / "source.py"
+    source.write_text(HOOKED)
+    spec = LaunchSpec(
+        "copy", "copy", str(source), {"x_desc": kind, "y_desc": kind, "BLOCK": "constexpr"},
+        {"BLOCK": 32}, {}, {"num_warps": 4}, (2,),
+    )  # fmt: skip
+    with WorkerPool(1) as pool:
+        request = TranslateRequest(str(source), "gfx950", launches=(spec,))
+        result = pool.call("translator.translation:translate_kernel", request)
+    assert result.text is not None, result
+    space: dict = {}
+    functions = [f for f in ast.parse(result.text).body if getattr(f, "name", "") in ("set_blocks", "unrelated")]
+    hooks = "\n".join(ast.get_source_segment(result.text, function) for function in functions)
+    exec(hooks, space)
+    other = type("Other", (), {})()
+    space["set_blocks"]({"x_desc": (1, (2,), (3,)), "y_desc": (1, (2,), (3,)), "other": other, "BLOCK": 32})
+    assert other.block_shape == 1
+    kept = type("Descriptor", (), {})
+    nargs = {"x_desc": kept(), "y_desc": kept(), "other": other, "BLOCK": 32}
+    space["set_blocks"](nargs)
+    assert nargs["x_desc"].block_shape == nargs["y_desc"].block_shape == [32, 32]
+    assert 'nargs["x_desc"].block_shape = None' in hooks and hooks.count("isinstance") == 2

@@ -18,6 +18,7 @@ from triton.runtime.jit import JITFunction
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.rewrite import fallback
 from translator.rewrite.contracts import check_name, guard
+from translator.rewrite.descriptor_hooks import hook_edits
 from translator.rewrite.family import Family, Helper, HelperPool, KernelVersion, place_of
 from translator.rewrite.file_text import FileText, binds, unused_imports
 from translator.rewrite.module import SourceFacts, families_of, header, jit_text, names_in
@@ -120,6 +121,7 @@ class _Rewriting:
     def result(self) -> tuple[str, tuple[str, ...]]:
         replacements = self.replacements()
         edits = [edit for replacement in replacements for edit in self.edits_of(replacement)]
+        edits += hook_edits(self.file, self.versions)
         copies = [h for h in self.pool.helpers if not self.here(h.fn)]
         self.needs()
         blocks = [d.strip() for d in self.prelude.definitions if "\n" in d] + [jit_text(h).strip() for h in copies]
