@@ -73,6 +73,7 @@ def test_missing_file(tmp_path):
 
 
 HELPER = ast.parse("def put(value, where, mask):\n    tl.store(where, value, mask=mask)").body[0]
+OFFSET = ast.parse("def at(p, i):\n    return tl.load(p + i * 2)").body[0]
 USES = {
     "load": ("tl.load(a + b)", {"a"}),
     "store": ("tl.store(a + b * c, b)", {"a"}),
@@ -106,9 +107,22 @@ def test_pointer_arguments(body, expected):
         ("q = b + c\n    n = tl.load(q).to(tl.int64)\n    for i in range(n):\n        tl.load(a)", {"b"}),
         ("i = tl.load(b)\n    a += i\n    tl.load(a)", {"b"}),
         ("x = tl.load(b)\n    tl.store(a + c, x)", set()),
+        ("i = tl.load(b)\n    j = tl.where(i > 0, i * 2, 0)\n    tl.load(a + j)", {"b"}),
+        ("tl.load(a + tl.load(b + c).to(tl.int32))", {"b"}),
+        ("i = tl.load(b)\n    page = i // 16\n    tl.store(a + page, 1.0)", {"b"}),
+        ("w = tl.load(b)\n    x = (w >> 4) & 15\n    tl.store(a, x)", {"b"}),
+        ("n = tl.load(b + 1) - tl.load(b)\n    for i in range(tl.cdiv(n, 4)):\n        tl.load(a)", {"b"}),
+        ("i = tl.load(b)\n    put(1.0, a + i, c)", {"b"}),
+        ("i = tl.load(b)\n    at(a, i)", {"b"}),
+        ("x = tl.load(b)\n    i = (x * 0.5).to(tl.int32)\n    tl.load(a + i)", set()),
+        ("x = tl.load(b)\n    i = tl.where(x > 0, 1, 0)\n    tl.load(a + i)", set()),
     ],
-    ids=["offset", "through a name", "loop bound", "moved pointer", "value"],
+    ids=[
+        "offset", "through a name", "loop bound", "moved pointer", "value", "chosen", "within an address", "divided",
+        "shifted", "length", "helper's address", "helper's offset", "converted", "compared",
+    ],  # fmt: skip
 )
 def test_integer_pointers(body, expected):
     node = ast.parse(f"def k(a, b, c):\n    {body}\n").body[0]
-    assert integer_pointers(node, pointer_arguments(node)) == expected
+    helper = {"put": HELPER, "at": OFFSET}.get
+    assert integer_pointers(node, pointer_arguments(node, helper), helper) == expected

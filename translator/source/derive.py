@@ -136,8 +136,8 @@ class _Derivation:
             lines = ", ".join(str(site.line) for site in sites[1:])
             self.assume(f"the launch at line {sites[0].line} was taken, not those at lines {lines}")
         helpers = {r.name: r.value for r in loaded.reached if r.kind == "jit"}
-        self.pointers = pointer_arguments(self.node, lambda called: _definition(helpers.get(called)))
-        self.integer_pointers = integer_pointers(self.node, self.pointers)
+        self.pointers = pointer_arguments(self.node, helper := lambda called: _definition(helpers.get(called)))
+        self.integer_pointers = integer_pointers(self.node, self.pointers, helper)
         self.problems: list[Diagnostic] = []
 
     def assume(self, text: str) -> None:

@@ -21,6 +21,10 @@ _ADDRESS_CALLS = frozenset(
     }
     | {"make_block_ptr", "make_tensor_descriptor", "advance", "prefetch"}
 )
+# Calls whose result has the type of their first operand.
+_SAME_TYPE = frozenset(
+    {"cast", "sum", "max", "reshape", "broadcast_to", "expand_dims", "multiple_of", "max_contiguous", "cumsum"}
+)
 _DESCRIPTOR_METHODS = frozenset({"load", "store", "gather", "scatter", "atomic_add", "atomic_min", "atomic_max"})
 Resolve = Callable[[str], "ast.FunctionDef | None"]
 
@@ -52,57 +56,107 @@ def _pointers(node: ast.FunctionDef, helper: Resolve, seen: tuple[str, ...]) -> 
     return frozenset(bases & arguments)
 
 
-def integer_pointers(node: ast.FunctionDef, pointers: frozenset[str]) -> frozenset[str]:
-    """Pointers whose loaded values take part in computing an address or a loop bound: they must point to integers."""
-    loaded: dict[str, str] = {}
-    aliases: dict[str, str] = {}
+def integer_pointers(
+    node: ast.FunctionDef, pointers: frozenset[str], helper: Resolve = lambda name: None
+) -> frozenset[str]:
+    """Pointers whose loaded values take part in an address, a loop bound or integer arithmetic: they point to integers."""
+    return frozenset(_integers(node, pointers, helper, ())[1] & pointers)
+
+
+def _integers(
+    node: ast.FunctionDef, pointers: frozenset[str], helper: Resolve, seen: tuple[str, ...]
+) -> tuple[set[str], set[str]]:
+    """The names that must hold integers, and the bases of the addresses that integers are loaded from."""
+    seen = (*seen, node.name)
+    assigned: list[tuple[str, ast.expr]] = []
     for statement in ast.walk(node):
-        if (
-            isinstance(statement, ast.Assign)
-            and len(statement.targets) == 1
-            and isinstance(statement.targets[0], ast.Name)
-        ):
-            name = statement.targets[0].id
-            for call in ast.walk(statement.value):
-                if (
-                    isinstance(call, ast.Call)
-                    and _callee(call) == "load"
-                    and call.args
-                    and (base := _base(call.args[0]))
-                ):
-                    loaded[name] = base
-            if base := _base(statement.value):
-                aliases.setdefault(name, base)
-    used: set[str] = set()
+        target = statement.targets[0] if isinstance(statement, ast.Assign) else getattr(statement, "target", None)
+        if isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign)) and isinstance(target, ast.Name):
+            if statement.value is not None:
+                assigned.append((target.id, statement.value))
+    aliases = {name: base for name, value in assigned if (base := _base(value)) and base != name}
+    names: set[str] = set()
+    loads: set[str] = set()
+    todo = _integer_expressions(node, pointers, assigned, helper, seen)
+    while todo:
+        for part in _terms(todo.pop()):
+            if isinstance(part, ast.Name) and part.id not in names:
+                names.add(part.id)
+                todo += [value for name, value in assigned if name == part.id]
+            elif isinstance(part, ast.Call):
+                base, steps = _base(part.args[0]), 0
+                while base not in pointers and base in aliases and steps < 10:
+                    base, steps = aliases[base], steps + 1
+                loads.add(base)
+    return names, loads
+
+
+def _integer_expressions(
+    node: ast.FunctionDef, pointers: frozenset[str], assigned: list[tuple[str, ast.expr]], helper: Resolve,
+    seen: tuple[str, ...],
+) -> list[ast.expr]:  # fmt: skip
+    """Expressions that must be integers: offsets, loop bounds, operands of `//` and shifts, arguments that are such."""
     addresses = set(pointers)
-    for call in _calls(node):
-        if _callee(call) in ("load", "store") and call.args:
-            used |= _offset_names(call.args[0])
-            addresses.add(_base(call.args[0]))
-        elif _callee(call) == "range" or _callee(call) in ("make_block_ptr", "advance"):
-            used |= {n.id for arg in call.args for n in ast.walk(arg) if isinstance(n, ast.Name)}
+    out: list[ast.expr] = []
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.BinOp) and isinstance(inner.op, (ast.FloorDiv, ast.LShift, ast.RShift)):
+            out += [inner.left, inner.right]
+        if not isinstance(inner, ast.Call):
+            continue
+        for address in _addresses(inner, helper, seen):
+            addresses.add(_base(address))
+            out += _offsets(address)
+        if _callee(inner) in ("range", "advance", "make_block_ptr"):
+            out += [part for arg in inner.args[1 if _callee(inner) != "range" else 0 :] for part in _items(arg)]
+        elif isinstance(inner.func, ast.Name) and inner.func.id not in seen:
+            out += _integer_arguments(inner, helper, seen)
+    for name, value in assigned:
+        out += [value] if name in addresses and not _base(value) else []
+        out += _offsets(value) if name in addresses else []
     for statement in ast.walk(node):
-        if (
-            isinstance(statement, ast.Assign)
-            and isinstance(statement.targets[0], ast.Name)
-            and statement.targets[0].id in addresses | used
-        ):
-            used |= _offset_names(statement.value)
-        elif (
-            isinstance(statement, ast.AugAssign)
-            and isinstance(statement.target, ast.Name)
-            and statement.target.id in addresses
-        ):
-            used |= {n.id for n in ast.walk(statement.value) if isinstance(n, ast.Name)}
-    out = set()
-    for name in used & set(loaded):
-        base = loaded[name]
-        for _ in range(10):
-            if base in pointers or base not in aliases:
-                break
-            base = aliases[base]
-        out.add(base)
-    return frozenset(out & pointers)
+        if isinstance(statement, ast.AugAssign) and getattr(statement.target, "id", "") in addresses:
+            out.append(statement.value)
+    return out
+
+
+def _integer_arguments(call: ast.Call, helper: Resolve, seen: tuple[str, ...]) -> list[ast.expr]:
+    """What a call of a jit function passes for the parameters that must be integers there."""
+    definition = helper(call.func.id)  # type: ignore[attr-defined]
+    if definition is None:
+        return []
+    parameters = [arg.arg for arg in definition.args.args]
+    inner, _ = _integers(definition, _pointers(definition, helper, seen), helper, seen)
+    given = [*zip(parameters, call.args), *((k.arg, k.value) for k in call.keywords)]
+    return [value for name, value in given if name in inner]
+
+
+def _terms(value: ast.expr) -> list[ast.expr]:
+    """The names and loads that have an integer expression's type: no conditions, no operands of true divisions."""
+    if isinstance(value, ast.Name):
+        return [value]
+    if isinstance(value, ast.BinOp) and not isinstance(value.op, (ast.Div, ast.Pow)):
+        return _terms(value.left) + _terms(value.right)
+    if isinstance(value, ast.UnaryOp) and not isinstance(value.op, ast.Not):
+        return _terms(value.operand)
+    if isinstance(value, ast.IfExp):
+        return _terms(value.body) + _terms(value.orelse)
+    if isinstance(value, ast.Subscript):
+        return _terms(value.value)
+    if not isinstance(value, ast.Call):
+        return []
+    name, operands = _callee(value), value.args
+    if isinstance(value.func, ast.Attribute) and getattr(value.func.value, "id", "") not in ("tl", "triton"):
+        operands = [value.func.value, *operands]
+    if name == "load":
+        return [value] if value.args else []
+    if name == "to":  # of anything but a load or a name: a conversion, which says nothing of the type before it
+        return _terms(operands[0]) if isinstance(operands[0], ast.Name) or (isinstance(operands[0], ast.Call) and _callee(operands[0]) == "load") else []
+    kept = {"where": operands[1:], "minimum": operands, "maximum": operands, "min": operands, "cdiv": operands}
+    return [term for x in kept.get(name, operands[:1] if name in _SAME_TYPE else []) for term in _terms(x)]
+
+
+def _items(value: ast.expr) -> list[ast.expr]:
+    return list(value.elts) if isinstance(value, (ast.Tuple, ast.List)) else [value]
 
 
 def _calls(node: ast.AST) -> list[ast.Call]:
@@ -169,12 +223,10 @@ def _base(value: ast.expr) -> str:
             return value.id if isinstance(value, ast.Name) else ""
 
 
-def _offset_names(address: ast.expr) -> set[str]:
-    """Names in every term of an address but its leftmost one."""
-    names: set[str] = set()
+def _offsets(address: ast.expr) -> list[ast.expr]:
+    """Every term of an address but its leftmost one."""
+    out: list[ast.expr] = []
     while isinstance(address, ast.BinOp) and isinstance(address.op, (ast.Add, ast.Sub)):
-        names |= {n.id for n in ast.walk(address.right) if isinstance(n, ast.Name)}
+        out.append(address.right)
         address = address.left
-    if isinstance(address, ast.BinOp):
-        names |= {n.id for n in ast.walk(address) if isinstance(n, ast.Name)}
-    return names
+    return out
