@@ -150,6 +150,22 @@ PTX = {
     "bf16": (asm("cvt.rn.bf16.f32 $0, $1;", "x", "=h,f", "tl.bfloat16") + ".to(tl.float32)", "x.to(gl.bfloat16)"),
     "lines": (asm("{ mul.ftz.f32 $0, $1, 0fBFB8AA3B;\n ex2.approx.ftz.f32 $0, $0; }", "x", "=f,f"), "* -1.442"),
     "registers": (asm("{ .reg .f32 t; add.f32 t, $1, $1; sqrt.approx.f32 $0, t; }", "x * x", "=f,f"), "gl.sqrt(r0)"),
+    "reciprocal": (asm("rcp.rn.f32 $0, $1;", "x", "=f,f"), "gl.div_rn(1.0, x)"),
+    "bits": (
+        asm("{ .reg .b32 t; and.b32 t, $1, 0x7fffffff; shr.u32 $0, t, 3; }", "x", "=r,f", "tl.int32")
+        + ".to(tl.float32)",
+        "(x0.to(gl.uint32, bitcast=True) & 2147483647)",
+    ),
+    "fp4": (
+        asm(
+            "{ .reg .b8 t; cvt.rn.satfinite.e2m1x2.f32 t, $1, $2; cvt.u32.u8 $0, t; }",
+            "x, 0.3 - x",
+            "=r,f,f",
+            "tl.uint32",
+        )
+        + ".to(tl.float32)",
+        "r0 = (to_e2m1(x1) | (to_e2m1(x0) << 4))",
+    ),
 }
 
 
@@ -160,6 +176,16 @@ def test_ptx_that_has_a_row(name, pool, tmp_path):
     text += f"    x = tl.load(x_ptr + o)\n    y = {expression}\n    tl.store(y_ptr + o, y)\n"
     output = checked(pool, tmp_path, text, "kernel", "gfx950", {"x_ptr": "*fp32", "y_ptr": "*fp32"})
     assert expected in output
+
+
+def test_ptx_with_two_results(pool, tmp_path):
+    lines = "lg2.approx.f32 l, $2; cvt.rpi.f32.f32 l, l; cvt.rzi.s32.f32 e, l; max.s32 e, e, -30; min.s32 e, e, 127;"
+    lines = f"{{ .reg .f32 l; .reg .s32 e; {lines} add.s32 $1, e, 127; cvt.rn.f32.s32 l, e; ex2.approx.f32 $0, l; }}"
+    text = f"{HEAD}@triton.jit\ndef kernel(x_ptr, y_ptr, B: tl.constexpr):\n    o = tl.arange(0, B)\n"
+    text += "    x = tl.abs(tl.load(x_ptr + o))\n"
+    text += f"    scale, e = {asm(lines, 'x', '=f,=r,f', '(tl.float32, tl.int32)')}\n    tl.store(y_ptr + o, x / scale + e)\n"
+    output = checked(pool, tmp_path, text, "kernel", "gfx950", {"x_ptr": "*fp32", "y_ptr": "*fp32"})
+    assert "scale, e = asm_lg2_ceil_int_max_min_add_" in output
 
 
 def test_dependent_launches_are_dropped(pool, tmp_path):

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 import re
 import zlib
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rules import ptx
-from translator.frontend.trace import ConstFact
+from translator.frontend.trace import ConstFact, TupleFact
 from translator.layout.model import Layout
 from translator.rewrite import call_text, callees
 from translator.rewrite.splice import operand
@@ -75,57 +76,101 @@ def statement(rw: "FunctionRewriter", node: ast.expr) -> str:
 def _rewritten(rw, node: ast.Call, text: str, given, items, operands) -> str | None:
     """PTX in Gluon, or None when it has no row."""
     facts = [rw.fact(a) for a in items]
-    numbers = (int, float)
-    dtypes = [
-        "fp32" if isinstance(f, ConstFact) and isinstance(f.value, numbers) else getattr(f, "dtype", "") for f in facts
-    ]
+    kinds = ["f" if _is_number(f) else _KINDS.get(getattr(f, "dtype", ""), "") for f in facts]
     pack = rw.fact(given.get("pack")) if given.get("pack") is not None else None
-    result = getattr(rw.fact(node), "dtype", None)
-    if any(dtype != "fp32" for dtype in dtypes) or not (isinstance(pack, ConstFact) and pack.value == 1):
+    fact = rw.fact(node)
+    results = [getattr(f, "dtype", "") for f in (fact.items if isinstance(fact, TupleFact) else [fact])]
+    if not all(kinds) or not (isinstance(pack, ConstFact) and pack.value == 1):
         return None
-    given_texts = [operand(operands[a]) for a in items]
+    texts = [operand(operands[a]) for a in items]
     only, *more = ptx.instructions(text) or [""]
-    if not more and len(items) == 1 and (m := re.fullmatch(r"([\w.]+) \$0 ?, ?\$1", only)):
-        if (dtype := ptx.CONVERSIONS.get(m.group(1))) and result in (
+    if not more and kinds == ["f"] and (m := re.fullmatch(r"([\w.]+) \$0 ?, ?\$1", only)):
+        if (dtype := ptx.CONVERSIONS.get(m.group(1))) and results[0] in (
             {"bfloat16": "bf16", "float16": "fp16"}[dtype],
             "int16",
         ):
-            return f"{given_texts[0]}.to(gl.{dtype})" + (".to(gl.int16, bitcast=True)" if result == "int16" else "")
-    steps = ptx.read_steps(text)
-    if steps is None or result != "fp32":
+            return f"{texts[0]}.to(gl.{dtype})" + (".to(gl.int16, bitcast=True)" if results[0] == "int16" else "")
+    steps = ptx.read_steps(text, len(results))
+    if steps is None or not all(result in _KINDS for result in results):
         return None
-    known = {f"${i + 1}" for i in range(len(items))}
+    first = len(results)
+    values = {f"${i + first}": _Value(x, kind) for i, (x, kind) in enumerate(zip(texts, kinds))}
+    known = set(values)
     for step in steps:
         if any(isinstance(x, str) and x not in known for x in step.operands):
             return None
         known.add(step.result)
     if any(step.row.libdevice for step in steps):
         rw.record.imports.add("from triton.language.extra import libdevice")
-    if len(steps) == 1:
-        return _spelled(steps[0], {f"${i + 1}": x for i, x in enumerate(given_texts)})
-    function = _function(steps, len(items))
+    for name in sorted({step.row.needs for step in steps} - {""}):
+        rw.record.need(Synthesized(name, ptx.FUNCTIONS[name]), rw.frame.fn)
+    if len(steps) == 1 and _used_once(steps[0]):
+        value = _spelled(steps[0], values)
+        return _as_kind(value, _KINDS[results[0]])
+    function = _function(steps, kinds, [_KINDS[result] for result in results])
     rw.record.need(function, rw.frame.fn)
     return f"{function.name}({', '.join(operands[a] for a in items)})"
 
 
-def _spelled(step: ptx.Step, values: dict[str, str]) -> str:
-    template = step.row.exact if step.exact and step.row.exact else step.row.gluon
-    texts = [repr(x) if isinstance(x, float) else values[x] for x in step.operands]
-    return template.format(*texts)
+@dataclass(frozen=True)
+class _Value:
+    """What a register holds: Gluon text and its kind, as in `ptx.PtxRow.takes`."""
+
+    text: str
+    kind: str
 
 
-def _function(steps: list[ptx.Step], arguments: int) -> Synthesized:
+_KINDS = {"fp32": "f", "uint32": "u", "int32": "s"}
+_DTYPES = {"f": "float32", "u": "uint32", "s": "int32"}
+
+
+def _is_number(fact) -> bool:
+    return isinstance(fact, ConstFact) and isinstance(fact.value, (int, float))
+
+
+def _as_kind(value: _Value, kind: str) -> str:
+    """The text of a value with its 32 bits taken as another kind of number."""
+    if kind in ("a", value.kind):
+        return value.text
+    return f"{value.text}.to(gl.{_DTYPES[kind]}, bitcast=True)"
+
+
+def _used_once(step: ptx.Step) -> bool:
+    return all(step.row.gluon.count(f"{{{i}}}") <= 1 for i in range(step.row.operands))
+
+
+def _spelled(step: ptx.Step, values: dict[str, _Value]) -> _Value:
+    row = step.row
+    template = row.exact if step.exact and row.exact else row.gluon
+    texts = [_as_kind(values[x], kind) if isinstance(x, str) else repr(x) for kind, x in zip(row.takes, step.operands)]
+    gives = row.gives
+    if gives == "a":
+        first = step.operands[0]
+        gives = values[first].kind if isinstance(first, str) else "u"
+        texts = texts if isinstance(first, str) else [f"gl.to_tensor({first!r}).to(gl.uint32)"]
+    return _Value(template.format(*texts), gives)
+
+
+def _function(steps: list[ptx.Step], kinds: list[str], results: list[str]) -> Synthesized:
     """The steps as a function of the output; equal assembly makes one function."""
-    parameters = [f"x{i}" for i in range(arguments)]
-    values = {f"${i + 1}": x for i, x in enumerate(parameters)}
+    first = len(results)
+    parameters = [f"x{i}" for i in range(len(kinds))]
+    values = {f"${i + first}": _Value(x, kind) for i, (x, kind) in enumerate(zip(parameters, kinds))}
+    last = first == 1 and steps[-1].result == "$0"
     body = []
     for n, step in enumerate(steps):
-        last = n == len(steps) - 1
-        text = _spelled(step, values)
-        values[step.result] = f"r{n}"
-        body.append(f"    return {text}" if last else f"    r{n} = {text}")
+        value = _spelled(step, values)
+        if last and n == len(steps) - 1:
+            values[step.result] = value
+        elif value.text in parameters or re.fullmatch(r"r\d+", value.text):
+            values[step.result] = value  # a move
+        else:
+            body.append(f"    r{n} = {value.text}")
+            values[step.result] = _Value(f"r{n}", value.kind)
+    body.append(f"    return {', '.join(_as_kind(values[f'${i}'], kind) for i, kind in enumerate(results))}")
     digest = zlib.crc32("\n".join(body).encode()) & 0xFFFF  # the same instructions may differ in their operands
-    name = f"asm_{'_'.join(step.row.opcode for step in steps)}_{digest:04x}"
+    words = [step.row.word or step.row.opcode.split(".")[0] for step in steps if step.row.gluon != "{0}"]
+    name = f"asm_{'_'.join(words[:6])}_{digest:04x}"
     lines = [f"def {name}({', '.join(parameters)}):", '    """What the PTX assembly of the source computes."""', *body]
     return Synthesized(name, "@gluon.jit\n" + "\n".join(lines) + "\n")
 

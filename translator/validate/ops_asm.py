@@ -14,23 +14,27 @@ from translator.validate.ops import as_type, row
 
 @row("tt.elementwise_inline_asm")
 def inline_asm(machine, op, *operands):
-    """Straight-line 32-bit float assembly, and single conversions of one such number."""
+    """Straight-line assembly on 32-bit numbers, and single conversions of one such number."""
     text = _unquoted(re.search(r'asm "((?:[^"\\]|\\.)*)"|"((?:[^"\\]|\\.)*)"', op.text))
     found = ptx.instructions(text)
     if found and all(x in (*ptx.NO_EFFECT, *ptx.BARRIERS) for x in found):
         return np.zeros(op.type.shape or (), np.int32)[()]
-    if any(x.dtype != np.float32 for x in operands) or op.attribute("packed_element", 1) != 1:
-        raise NotRunnable("tt.elementwise_inline_asm", "assembly on other than single 32-bit floats")
+    if any(x.dtype.itemsize != 4 for x in operands) or op.attribute("packed_element", 1) != 1:
+        raise NotRunnable("tt.elementwise_inline_asm", "assembly on other than single 32-bit numbers")
     opcode = found[0].split(" ")[0] if len(found) == 1 else ""
+    types = op.result_types
     with np.errstate(all="ignore"):
-        if opcode in ptx.CONVERSIONS and op.type.element in ("f16", "bf16"):
+        if opcode in ptx.CONVERSIONS and op.type.element in ("f16", "bf16") and operands[0].dtype == np.float32:
             return as_type(rounded(np.asarray(operands[0]), op.type.element), op.type)
-        steps = ptx.read_steps(text if text.rstrip().endswith((";", "}")) else text + ";")
-        if steps is None or op.type.element != "f32":
+        steps = ptx.read_steps(text if text.rstrip().endswith((";", "}")) else text + ";", len(types))
+        if steps is None or any(kind.element not in ("f32", "i32") for kind in types):
             raise NotRunnable(
                 "tt.elementwise_inline_asm", f"the machine does not know this assembly: {text.strip()[:60]}"
             )
-        return as_type(np.asarray(ptx.evaluate(steps, np, list(operands))), op.type)
+        values = ptx.evaluate(steps, np, list(operands), len(types))
+        held = [value.view(np.float32 if kind.element == "f32" else np.int32) for value, kind in zip(values, types)]
+        found = tuple(as_type(np.asarray(value), kind) for value, kind in zip(held, types))
+        return found if len(found) > 1 else found[0]
 
 
 def _unquoted(found) -> str:
