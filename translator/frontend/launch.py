@@ -18,6 +18,7 @@ from translator.frontend.passes import (
 )
 from translator.frontend.trace import Trace, trace_source
 from translator.layout.model import SharedLayout
+from translator.memory.held import read_held
 from translator.memory.operands import OperandInLds, read_operands
 from translator.memory.staging import Rows, Staged, read_descriptor_layouts, read_rows, read_staging, with_row_numbers
 from translator.pipeline.inline import inline_tile_loads
@@ -63,7 +64,7 @@ def _trace_once(fn: Any, spec: LaunchSpec, target: str, load_jit) -> TracedLaunc
         anchors = read_anchors(trace.module.str())
         run_pipeline_passes(trace.module, parsed)
         final = trace.module.str()
-        staging = read_staging(final)
+        staging = {**read_held(final), **read_staging(final)}
         descriptor_layouts = read_descriptor_layouts(final)
         rows = read_rows(final)
         anchors = with_row_numbers(anchors, rows)

@@ -24,15 +24,16 @@ _COPIES = {"amdg.buffer_load_to_local": "buffer", "ttg.async_copy_global_to_loca
 
 @dataclass(frozen=True)
 class Staged:
-    """One load that goes through LDS.
+    """One load that runs ahead in its loop: through LDS, or kept in registers.
 
-    shape: of the tile. buffers: LDS slots in Triton's ring. source: layout of the global read, None for the tensor data
-    mover. stored: layout in which registers are written to LDS (None for direct copies). copy: `buffer` or `global` for
-    direct copies, `tensor` for those of the tensor data mover, `registers`.
+    shape: of the tile. shared: None for a load kept in registers. buffers: LDS slots in Triton's ring, or tiles in
+    registers. source: layout of the global read, None for the tensor data mover. stored: layout in which registers are
+    written to LDS (None for direct copies). copy: `buffer` or `global` for direct copies, `tensor` for those of the
+    tensor data mover, `registers`, or `held` for a load that stays there (`translator.memory.held`).
     """
 
     shape: tuple[int, ...]
-    shared: SharedLayout
+    shared: SharedLayout | None
     buffers: int
     source: Layout | None
     stored: Layout | None

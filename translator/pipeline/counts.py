@@ -25,7 +25,8 @@ def distance(rw: "FunctionRewriter", loop: PipelinedLoop) -> str:
     """What the index of the tile ahead is greater by."""
     if loop.plan.step is None:
         return loop.tiles_ahead
-    return f"{operand(loop.tiles_ahead)} * {operand(rw.emit(loop.plan.step))}"
+    step = operand(rw.emit(loop.plan.step))
+    return step if loop.only_holds else f"{operand(loop.tiles_ahead)} * {step}"
 
 
 def tiles(rw: "FunctionRewriter", loop: PipelinedLoop) -> str:
@@ -58,6 +59,8 @@ def where_fetched(rw: "FunctionRewriter", loop: PipelinedLoop, lines: list[str])
 def prologue_index(rw: "FunctionRewriter", loop: PipelinedLoop) -> str:
     """The loop index of a tile that the prologue fetches."""
     plan = loop.plan
+    if loop.only_holds:
+        return "0" if plan.low is None else rw.emit(plan.low)
     text = loop.tile if plan.step is None else f"{loop.tile} * {operand(rw.emit(plan.step))}"
     return text if plan.low is None else f"{operand(rw.emit(plan.low))} + {text}"
 

@@ -49,22 +49,23 @@ def emit_statement(rw: "FunctionRewriter", s: ast.stmt) -> bool:
         rw.replace(s, indent.join(slices.accumulate(rw, loop, loop.sliced)))
         return True
     _consumer_statement(rw, s)
-    fetched = _group(rw, loop, s)
-    if fetched:
-        condition = "" if loop.specialized else counts.condition(rw, loop, loop.ahead)
-        lines = [producer.fetch(rw, loop, ring, loop.free, condition) for ring in fetched]
+    copied, loaded = _group(rw, loop, s)
+    start, end = rw.source.span(s)
+    condition = "" if loop.specialized else counts.condition(rw, loop, loop.ahead)
+    if copied:
+        lines = [producer.fetch(rw, loop, ring, loop.free, condition) for ring in copied]
         if loop.specialized:
-            ready, _ = loop.barriers[loop.group_of(fetched[0])]
-            if any(ring.load.tile is None for ring in fetched):
+            ready, _ = loop.barriers[loop.group_of(copied[0])]
+            if any(ring.load.tile is None for ring in copied):
                 lines.append(f"{async_module(rw)}.mbarrier_arrive({ready}.index({loop.slot}))")
-        elif producer.closes_group(loop, fetched):
+        elif producer.closes_group(loop, copied):
             lines.append(f"{async_module(rw)}.commit_group()")
         lines = counts.where_fetched(rw, loop, lines)
-        start, end = rw.source.span(s)
-        if loop.copies:
-            rw.edits.append((start, start, "".join(line + indent for line in lines)))
-        else:
-            rw.edits.append((end, end, "".join(indent + line for line in lines)))
+        rw.edits.append((start, start, "".join(line + indent for line in lines)))
+    if loaded:
+        lines = [producer.fetch(rw, loop, ring, loop.free, condition) for ring in loaded]
+        lines = counts.where_fetched(rw, loop, lines)
+        rw.edits.append((end, end, "".join(indent + line for line in lines)))
     return True
 
 
@@ -78,22 +79,23 @@ def _consumer_statement(rw: "FunctionRewriter", s: ast.stmt) -> None:
     rw.plain_statement(s)
 
 
-def _group(rw: "FunctionRewriter", loop: PipelinedLoop, s: ast.stmt) -> list[Ring]:
-    """The rings to fetch at `s`, for the run of load statements that it belongs to.
+def _group(rw: "FunctionRewriter", loop: PipelinedLoop, s: ast.stmt) -> tuple[list[Ring], list[Ring]]:
+    """(copies before `s`, loads to registers after it) for the run of load statements that it belongs to.
 
     Copies go before the run: LDS is read while they are in flight. Loads to registers go after it: the tile that they
     replace is on its way to the matrix cores by then, which frees registers.
     """
     if loop.plan.once:
-        return []
+        return [], []
     first, last = run_of_loads(loop.plan, s)
     atoms = loop.plan.atoms
     if _loads_meet(rw, loop):
-        return loop.rings if s is loop.rings[-1].load.statement else []
-    if s is not atoms[first if loop.copies else last]:
-        return []
+        return [], loop.rings if s is loop.rings[-1].load.statement else []
     run = atoms[first : last + 1]
-    return [ring for ring in loop.rings if ring.load.statement in run]
+    rings = [ring for ring in loop.rings if ring.load.statement in run]
+    copied = [ring for ring in rings if loop.copies and not ring.held]
+    loaded = [ring for ring in rings if ring not in copied]
+    return copied if s is run[0] else [], loaded if s is run[-1] else []
 
 
 def _loads_meet(rw: "FunctionRewriter", loop: PipelinedLoop) -> bool:
@@ -218,7 +220,10 @@ def check_stages(rw: "FunctionRewriter") -> None:
 
 def _chosen(plan: PipelinePlan, loop: PipelinedLoop) -> str:
     """One line on how a loop is written, as `translate` prints it."""
-    tiles = ", ".join(f"`{load.name}`" for load in plan.loads)
+    tiles = ", ".join(f"`{load.name}`" for load in plan.loads if not load.held)
+    held = ", ".join(f"`{load.name}`" for load in plan.loads if load.held)
+    if loop.only_holds:
+        return f"`for {plan.index}` is software-pipelined: {held} to registers, an iteration ahead"
     if plan.once:
         return f"`for {plan.index}` runs at most once and is a branch: {tiles} at its top"
     schedule = plan.schedule
@@ -233,7 +238,8 @@ def _chosen(plan: PipelinePlan, loop: PipelinedLoop) -> str:
     if loop.copies and schedule.tensor_loads:
         how = "the tensor data mover" + (" and direct copies" if schedule.grouped else "")
     ahead = f"{schedule.ahead} tile{'s' if schedule.ahead > 1 else ''} ahead"
-    return f"`for {plan.index}` is software-pipelined: {tiles} by {how} {ahead}, {slots} each"
+    staged = f"`for {plan.index}` is software-pipelined: {tiles} by {how} {ahead}, {slots} each"
+    return f"{staged}; {held} {ahead} in registers" if held else staged
 
 
 def _top_written_out(rw: "FunctionRewriter", loop: PipelinedLoop, index_used: bool) -> list[str]:
@@ -257,7 +263,7 @@ def _top_lines(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
         lines += unroll.top_lines(rw, loop)
     elif loop.written_out:
         lines += _top_written_out(rw, loop, uses_ahead or _index_used(rw, loop))
-    else:
+    elif not loop.only_holds:
         number = counts.tile_number(rw, loop)
         if loop.counter or plan.step is not None:
             lines.append(f"gl.assume({loop.counter or plan.index} >= 0)")
@@ -292,7 +298,7 @@ def _tail_lines(rw: "FunctionRewriter", loop: PipelinedLoop, indent: str) -> lis
     counting = [f"{indent}{loop.counter} += 1"] if loop.counter else []
     if loop.copies:
         return counting
-    stores = counts.where_fetched(rw, loop, [producer.store(rw, ring, loop.slot) for ring in loop.rings])
+    stores = counts.where_fetched(rw, loop, [producer.store(rw, r, loop.slot) for r in loop.rings if not r.held])
     return [indent + line for line in stores] + counting
 
 
@@ -332,7 +338,8 @@ def _after_lines(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
         forward, back = ("+", "-") if isinstance(s.op, ast.Add) else ("-", "+")
         for line in map(str.strip, producer.render(rw, s).splitlines()):
             target, value = line.split(f" {forward}= ", 1)
-            lines.append(f"{target} {forward if loop.specialized else back}= {tiles} * {operand(value)}")
+            move = value if loop.only_holds else f"{tiles} * {operand(value)}"
+            lines.append(f"{target} {forward if loop.specialized else back}= {move}")
     return lines
 
 

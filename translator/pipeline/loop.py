@@ -27,6 +27,11 @@ class Ring:
     tiles: str = ""
     desc: str = ""
 
+    @property
+    def held(self) -> bool:
+        """Whether the tiles stay in registers: there is no ring in LDS."""
+        return self.load.held
+
 
 @dataclass
 class PipelinedLoop:
@@ -82,6 +87,11 @@ class PipelinedLoop:
         """How many tiles ahead of the one that is read a tile is fetched."""
         return f"{self.buffers} - 1" if self.copies else self.buffers
 
+    @property
+    def only_holds(self) -> bool:
+        """Whether nothing goes through LDS: the tiles of the next iteration wait in variables."""
+        return self.plan.schedule.mechanism == "held"
+
     def fetch_at(self, index: str) -> None:
         """From now on the producer's syntax is that of the tile at `index`."""
         self.at = index
@@ -110,6 +120,22 @@ class Read:
         if self.loop.copies and rw.unit.target.family == "cdna4":
             return f"{async_module(rw)}.load_shared_relaxed({tile}, {rw.names.spell(layout)})"
         return f"{tile}.load({rw.names.spell(layout)})"
+
+
+@dataclass
+class Held:
+    """What stands for a load whose tiles wait in registers, the oldest first where there are several."""
+
+    loop: PipelinedLoop
+    ring: Ring
+
+    @property
+    def layout(self) -> Layout:
+        return self.ring.load.staged.source
+
+    def text(self, rw: "FunctionRewriter", layout: Layout) -> str:
+        tile = self.ring.next if self.loop.only_holds else f"{self.ring.next}[0]"
+        return tile if layout == self.layout else rw.convert(tile, layout)
 
 
 def permuted_read(rw: "FunctionRewriter", data: ast.expr, order: tuple[int, ...], layout: Layout) -> str | None:

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING
 
 from translator.frontend.trace import TensorFact
 from translator.layout.elements import bits_of
+from translator.optimize.tuning import Tuning
 from translator.pipeline.body import plan_stages, reads_tiles
-from translator.pipeline.loop import PipelinedLoop, Read, Ring
+from translator.pipeline.loop import Held, PipelinedLoop, Read, Ring
 from translator.pipeline.once import as_branch
-from translator.pipeline.plan import NotPipelined, PipelinedLoad, PipelinePlan, plan_loop
+from translator.pipeline.plan import NotPipelined, PipelinedLoad, PipelinePlan
+from translator.pipeline.planner import plan_loop
 from translator.pipeline.prefetch import FEWEST_BUFFERS
 from translator.pipeline.slices import plan_slices
 from translator.pipeline.specialize import asked_for, specialized
@@ -40,7 +42,7 @@ def prepare(rw: "FunctionRewriter") -> None:
     for loop in [n for n in ast.walk(rw.tree) if isinstance(n, ast.For)]:
         if not rw.taken(loop):
             continue
-        plan = plan_loop(rw, loop)
+        plan = plan_loop(rw, loop, holds_tiles(rw, loop))
         if isinstance(plan, PipelinePlan) and (reason := _unsupported(rw, plan)):
             plan = NotPipelined(loop.lineno, reason, True)
         if asked_for(rw, loop):
@@ -57,6 +59,11 @@ def prepare(rw: "FunctionRewriter") -> None:
     rw.dropped = unneeded(rw)
 
 
+def holds_tiles(rw: "FunctionRewriter", loop: ast.For) -> bool:
+    """Whether loads may wait in registers: other strategies arrange the loop in another way."""
+    return replace(rw.unit.tuning, num_buffers=0) == Tuning() and not asked_for(rw, loop)
+
+
 def _unsupported(rw: "FunctionRewriter", plan: PipelinePlan) -> str | None:
     """Why a planned loop cannot be written for this target; None when it can."""
     if plan.schedule.mechanism == "copies" and rw.unit.target.family not in ("cdna4", "cdna5"):
@@ -65,11 +72,15 @@ def _unsupported(rw: "FunctionRewriter", plan: PipelinePlan) -> str | None:
 
 
 def _set_up(rw: "FunctionRewriter", plan: PipelinePlan) -> None:
+    only_holds = plan.schedule.mechanism == "held"
     ascending = plan.low is None and plan.index_dtype == "int32" and not plan.descending
-    counted = plan.once or plan.written_out is not None or ascending
+    counted = plan.once or plan.written_out is not None or ascending or only_holds
     counter = "" if counted else fresh(rw, "tile")
-    names = [fresh(rw, name) for name in (f"{plan.index.strip('_') or 'tile'}_ahead", "slot", "free_slot", "t")]
-    buffers = "1" if plan.once else _buffers_parameter(rw, plan)
+    names = [
+        fresh(rw, name)
+        for name in (f"{plan.index.strip('_') or 'tile'}_ahead", "slot", "free_slot", "first" if only_holds else "t")
+    ]
+    buffers = "1" if plan.once or only_holds else _buffers_parameter(rw, plan)
     loop = PipelinedLoop(plan, buffers, *names, counter)
     if plan.once:
         loop.slot = "0"
@@ -121,7 +132,10 @@ def _set_up(rw: "FunctionRewriter", plan: PipelinePlan) -> None:
         names = [fresh(rw, f"{stem}_{part}") for part in ("smem", "next", "tiles", "desc")]
         ring = Ring(load, names[0], twin_of(load.call), *names[1:])
         loop.rings.append(ring)
-        rw.staged[load.call] = Read(loop, ring)
+        if load.held:
+            rw.held[load.call] = Held(loop, ring)
+        else:
+            rw.staged[load.call] = Read(loop, ring)
         rw.pipelined_statements[load.statement] = loop
     # Addresses and masks are computed in the layout of the copy: what they depend on is converted once, before the loop.
     for s, made in loop.ahead_of.items():

@@ -65,14 +65,19 @@ def fetch(rw: "FunctionRewriter", loop: PipelinedLoop, ring: Ring, slot: str, co
             arguments.append(f"other={rw.emit(other)}")
     modifier = given.get("cache_modifier")
     if modifier is not None and not callees.is_empty(rw, modifier):
-        arguments.append(f"{'cache' if use_buffer and not loop.copies else 'cache_modifier'}={rw.emit(modifier)}")
-    if loop.copies:
+        arguments.append(
+            f"{'cache' if use_buffer and (ring.held or not loop.copies) else 'cache_modifier'}={rw.emit(modifier)}"
+        )
+    if loop.copies and not ring.held:
         name = "buffer_load_to_shared" if use_buffer else "global_load_to_shared"
         if rw.unit.target.family == "cdna5":
             name = "global_to_shared"
         return f"{async_module(rw)}.{name}({ring.smem}.index({slot}), {', '.join(arguments)})"
     function = f"{rw.record.amd(rw.unit.buffer_module)}.buffer_load" if use_buffer else "gl.load"
     text = f"{function}({', '.join(arguments)})"
+    if ring.held and not loop.only_holds:
+        waiting = f"{ring.next}[1:]" if slot == loop.free else ring.next
+        return f"{ring.next} = {waiting} + ({text},)"
     return f"{ring.next} = {text}"
 
 
@@ -94,7 +99,7 @@ def store(rw: "FunctionRewriter", ring: Ring, slot: str) -> str:
 
 def closes_group(loop: PipelinedLoop, fetched: list[Ring]) -> bool:
     """Whether the last copy of a tile's commit group is the last of `fetched` that belongs to one."""
-    grouped = [ring for ring in loop.rings if ring.load.tile is None]
+    grouped = [ring for ring in loop.rings if ring.load.tile is None and not ring.held]
     return loop.copies and bool(grouped) and grouped[-1] in fetched
 
 

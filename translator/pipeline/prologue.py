@@ -43,13 +43,19 @@ def prologue(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
     lines = []
     for ring in loop.rings:
         tile = ring.load.tile
-        lines += tile.before(rw, loop, ring) if tile is not None else [producer.allocate(rw, loop, ring)]
+        if ring.held:
+            lines += [] if loop.only_holds else [f"{ring.next} = ()"]
+        else:
+            lines += tile.before(rw, loop, ring) if tile is not None else [producer.allocate(rw, loop, ring)]
     tiles = counts.fetched_before(rw, loop)
     what = "copied" if loop.copies else "loaded"
     tail = " Tiles past the end are masked out and still counted." if loop.copies and not loop.written_out else ""
-    lines.append("")
-    lines.append(f"# Prologue: the first tiles are {what} before the loop.{tail}")
-    lines.append(f"for {loop.tile} in gl.static_range({tiles}):")
+    if loop.only_holds:
+        lines.append("# Prologue: each tile is loaded an iteration before it is used, the first ones here.")
+    else:
+        lines.append("")
+        lines.append(f"# Prologue: the first tiles are {what} before the loop.{tail}")
+        lines.append(f"for {loop.tile} in gl.static_range({tiles}):")
     index = counts.prologue_index(rw, loop)
     loop.fetch_at(index)
     body: list[str] = []
@@ -71,8 +77,9 @@ def prologue(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
                     if producer.closes_group(loop, [ring]):
                         body.append(f"{async_module(rw)}.commit_group()")
     if not loop.copies:
-        body += [producer.store(rw, ring, loop.tile) for ring in fetched]
-    lines += ["    " + line.replace("\n", "\n    ") for line in body]
+        body += [producer.store(rw, ring, loop.tile) for ring in fetched if not ring.held]
+    indent = "" if loop.only_holds else "    "
+    lines += [indent + line.replace("\n", f"\n{indent}") for line in body]
     if loop.stages:
         lines += wait_lines(rw, loop)[1:]
     if loop.sliced is not None:
@@ -89,7 +96,9 @@ def _names_of_prologue(rw: "FunctionRewriter", loop: PipelinedLoop) -> Iterator[
     names = {i: web.name for i, web in webs.items()}
     added = {}
     for i, web in webs.items():
-        web.name = fresh(rw, f"{names[i]}_{loop.tile}")
+        # Nothing else is called that where the tiles wait in registers.
+        stem = names[i].removesuffix("_ahead") if loop.only_holds else names[i]
+        web.name = fresh(rw, f"{stem}_{loop.tile}")
     for name, web in loop.own_names:
         name.id = web.name
     for key, web in list(rw.webs.of_definition.items()):

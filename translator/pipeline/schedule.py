@@ -1,12 +1,13 @@
 """The order of copies, waits and reads of a pipelined loop, as data, and an interpreter that finds its hazards.
 
-Tile `i` is what iteration `i` of the loop reads. Two mechanisms:
+Tile `i` is what iteration `i` of the loop reads. Three mechanisms:
 
 * `copies`: asynchronous copies from global memory to LDS, one commit group per tile. `buffers` slots; the prologue
   copies tiles 0 .. buffers-2; iteration i waits until at most `wait` groups are outstanding, copies tile i + ahead
   and reads tile i. Copies of the tensor data mover have no groups: waits count `tensor_loads` operations per tile.
 * `registers`: iteration i loads tile i + ahead to registers, reads tile i from its slot, and stores the registers to
   the slot of tile i + ahead at the end; barriers between reads and stores are the compiler's.
+* `held`: iteration i takes tile i from a variable and loads tile i + ahead into it; no LDS.
 
 Tiles past the last one are fetched masked out: they still occupy a slot and a commit group.
 """
@@ -55,9 +56,11 @@ class Schedule:
                 if self.tensor_loads:
                     yield ("tensor_wait", self.tensor_wait)
                 yield from self._copies(fetched, slot)
-            else:
+            elif self.mechanism == "registers":
                 yield ("load", fetched)
             yield ("read", i, (i + self.read_shift) % self.buffers)
+            if self.mechanism == "held":
+                yield ("load", fetched)
             if not copies:
                 yield ("store", fetched, slot)
         if copies:
@@ -82,6 +85,10 @@ def copy_schedule(buffers: int, tensor_loads: int = 0, grouped: bool = True) -> 
         tensor_loads=tensor_loads,
         tensor_wait=(ahead - 1) * tensor_loads,
     )
+
+
+def held_schedule() -> Schedule:
+    return Schedule("held", 1, 1, 1)
 
 
 def register_schedule(buffers: int) -> Schedule:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from translator.frontend.trace import ConstFact
 from translator.pipeline.partitions import Partitions
-from translator.pipeline.plan import NotPipelined, PipelinedLoad, PipelinePlan, is_pure, run_of_loads
+from translator.pipeline.ahead import is_pure
+from translator.pipeline.plan import NotPipelined, PipelinedLoad, PipelinePlan, run_of_loads
 from translator.pipeline.strategies import WARP_SPECIALIZED
 
 if TYPE_CHECKING:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from translator.pipeline.ahead import is_pure
 from translator.pipeline.strided_tiles import StridedTile
 from translator.rewrite.webs import UnrolledLoop, Web
 
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
 
 def unneeded(rw: "FunctionRewriter") -> frozenset[ast.stmt]:
     """Assignments whose values were only used for addresses and masks that are not computed any more."""
-    from translator.pipeline.plan import is_pure
-
     gone: set[ast.Name] = set()
     kept: set[int] = set()
     for loop in rw.pipelined_loops.values():
@@ -28,7 +27,7 @@ def unneeded(rw: "FunctionRewriter") -> frozenset[ast.stmt]:
         return frozenset()
     blocks = _blocks(rw.tree)
     # A web may go when its definitions do nothing else; it goes when no use is left.
-    candidates = {w.index: w for w in rw.webs.all if w.index not in kept and _plain(rw, w, blocks, is_pure)}
+    candidates = {w.index: w for w in rw.webs.all if w.index not in kept and _plain(rw, w, blocks)}
     touched = {web.index for n in gone if (web := rw.webs.of_use.get(n)) is not None}
     grew = True
     while grew:
@@ -62,7 +61,7 @@ def _uses(rw: "FunctionRewriter", value: ast.expr | None) -> set[int]:
     return {web.index for n in names if (web := rw.webs.of_use.get(n)) is not None}
 
 
-def _plain(rw: "FunctionRewriter", web: Web, blocks: dict[ast.stmt, list[ast.stmt]], is_pure) -> bool:
+def _plain(rw: "FunctionRewriter", web: Web, blocks: dict[ast.stmt, list[ast.stmt]]) -> bool:
     """Whether all definitions are assignments to this name alone, on lines of their own, without effects."""
     for d in web.definitions:
         s = d.node

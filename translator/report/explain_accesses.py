@@ -105,6 +105,8 @@ def _form(view: "FunctionView", node: ast.Call, pointer: ast.expr) -> tuple[str,
     rw = view.rw
     if node in rw.staged:
         return "copy to LDS ahead, read from its slot", "the loop around it is pipelined"
+    if node in rw.held:
+        return "load to registers, an iteration ahead or more", "the loop around it is pipelined"
     plan = pointers.plan_access(rw, pointer)
     if plan is not None:
         _, split, root, fold = plan

@@ -246,7 +246,7 @@ class FunctionView:
         for node in ast.walk(self.rw.tree):
             for visit in self.rw.visits(node) if isinstance(node, ast.Call) else ():
                 staged = self.launch.staging.get((*self.rw.path, visit))
-                if staged is None:
+                if staged is None or staged.shared is None:
                     continue
                 how = {
                     "registers": "through registers",

@@ -52,6 +52,8 @@ def home(rw: "FunctionRewriter", node: ast.Call) -> Layout | None:
     fact = rw.tensor(node)
     if callee is None or fact is None:
         return None
+    if node in rw.held:
+        return rw.held[node].layout
     kind = callee.row.kind if callee.row else "helper"
     given = bind(rw, node, callee)
     tensors = [a for a in given.values() if rw.tensor(a) is not None]
@@ -146,6 +148,8 @@ def emit_iterator(rw: "FunctionRewriter", node: ast.expr) -> str:
 def emit_call(rw: "FunctionRewriter", node: ast.Call, want: Any) -> str:
     if node in rw.staged:
         return rw.staged[node].text(rw, want or rw.home(node))
+    if node in rw.held:
+        return rw.held[node].text(rw, want or rw.home(node))
     callee = callee_of(rw, node)
     if callee is None:
         return generic(rw, node, {})

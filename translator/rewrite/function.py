@@ -45,6 +45,7 @@ class FunctionRewriter(Expressions):
         # Pipelined loops (translator.pipeline.emit): what stands for their loads, statements and iterators.
         self.plans: list[Any] = []
         self.staged: dict[ast.Call, Any] = {}
+        self.held: dict[ast.Call, Any] = {}
         self.pipelined_statements: dict[ast.stmt, Any] = {}
         self.pipelined_loops: dict[ast.For, Any] = {}
         self.whole: dict[ast.For, str] = {}  # loops that were to be split between warps, and why they are not

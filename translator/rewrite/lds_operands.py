@@ -24,9 +24,11 @@ def operand_through_lds(rw: "FunctionRewriter", node: ast.expr, layout: Layout) 
         return None
     value, transposed = _untransposed(rw, node)
     read = layout, transposed
-    found = _in_lds(rw, value, read)
-    if found is None or _invariant(rw, value):
+    if _invariant(rw, value):
         return None
+    found = _in_lds(rw, value, read)
+    if found is None:
+        return _transposed_in_registers(rw, node, value, layout) if transposed else None
     web = rw.webs.of_use.get(value) if isinstance(value, ast.Name) else None
     if web is not None and len(web.definitions) == 1 and _assigned(web.definitions[0]):
         own = read if found.read and read not in found.read else None
@@ -60,6 +62,29 @@ def _untransposed(rw, node: ast.expr) -> tuple[ast.expr, bool]:
         node, transposed = inner, not transposed
 
 
+def _transposed_in_registers(rw, node: ast.expr, value: ast.expr, layout: Layout) -> str | None:
+    """`node`, which is `value` transposed, where Triton's allocation is that of `node`: LDS holds its rows as rows."""
+    read = (layout, False)
+    found = None if isinstance(node, ast.Name) or _is_staged(rw, value) else _in_lds(rw, node, read)
+    if found is None:
+        return None
+    text = f"gl.permute({rw.emit(value, rw.home(value))}, [1, 0])"
+    return _read(rw, allocation(rw, text, found.shared, node), read)
+
+
+def _origins(rw, value: ast.expr) -> list[ast.expr]:
+    """The expressions that a value may come from."""
+    web = rw.webs.of_use.get(value) if isinstance(value, ast.Name) else None
+    if web is None:
+        return [value]
+    return [_uncast(rw, n) for d in web.definitions if (n := rw.definition_node(d)) is not None]
+
+
+def _is_staged(rw, value: ast.expr) -> bool:
+    """Whether a value is a pipelined load, which has buffers of its own."""
+    return any(origin in rw.staged for origin in _origins(rw, value))
+
+
 def _uncast(rw, node: ast.expr) -> ast.expr:
     """The value under casts to the type that it has; Triton makes no operation of them."""
     while isinstance(node, ast.Call):
@@ -78,7 +103,6 @@ def _in_lds(rw, value: ast.expr, read: OperandRead) -> OperandInLds | None:
     fact = rw.tensor(value)
     if fact is None:
         return None
-    origins = [value]
     if isinstance(value, ast.Name):
         web = rw.webs.of_use.get(value)
         if web is None or web.is_parameter:
@@ -86,10 +110,9 @@ def _in_lds(rw, value: ast.expr, read: OperandRead) -> OperandInLds | None:
         state = rw.state(web)
         if state.cheap or state.split:
             return None
-        origins = [_uncast(rw, n) for d in web.definitions if (n := rw.definition_node(d)) is not None]
-    if any(origin in rw.staged for origin in origins):
-        return None  # a pipelined load has buffers of its own
-    paths = [(*rw.path, visit) for origin in origins for visit in rw.visits(origin)]
+    if _is_staged(rw, value):
+        return None
+    paths = [(*rw.path, visit) for origin in _origins(rw, value) for visit in rw.visits(origin)]
     found = [x for path in paths for x in rw.unit.operands_in_lds.get(path, ()) if x.shape == fact.shape]
     return next((x for x in found if read in x.read), found[0] if found else None)
 

@@ -1,0 +1,202 @@
+"""Tiles that wait in registers for their iteration: which they are, how they are written, and planted mistakes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from translator.memory.held import read_held
+from translator.pipeline.schedule import hazards, held_schedule
+from translator.request import TranslateRequest
+from translator.source.launch_spec import LaunchSpec, parse_launches
+from translator.translation import translate_kernel
+from translator.validate.run import validate_pair
+from translator.validate.stages import source_stage, translated_stage
+
+KERNEL = """
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x_ptr, y_ptr, w_ptr, b_ptr, out_ptr, N, BLOCK: tl.constexpr):
+    i, j = tl.arange(0, BLOCK)[:, None], tl.arange(0, BLOCK)[None, :]
+    x = tl.load(x_ptr + i * BLOCK + j)
+    acc = tl.zeros((BLOCK, BLOCK), dtype=tl.float32)
+    for start in range(0, N, BLOCK):
+        rows = start + tl.arange(0, BLOCK)
+        y = tl.load(y_ptr + rows[:, None] * BLOCK + j, mask=rows[:, None] < N, other=0.0)
+        p = tl.dot(x, tl.trans(y))
+        acc = tl.dot(p.to(tl.float16), y, acc)
+    tl.store(out_ptr + i * BLOCK + j, acc)
+"""
+BESIDE_A_RING = KERNEL.replace(
+    "        p = tl.dot(x",
+    "        w = tl.load(w_ptr + i * N + rows[None, :], mask=rows[None, :] < N, other=0.0)\n        p = tl.dot(w",
+)
+# A vector, that no dot takes: it waits in registers beside the ring of `y`.
+VECTOR = KERNEL.replace(
+    "        p = tl.dot(x, tl.trans(y))",
+    "        b = tl.load(b_ptr + rows, mask=rows < N, other=0.0)\n        p = tl.dot(x, tl.trans(y)) * b[None, :]",
+)
+# The author's own prefetch.
+AHEAD = """
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x_ptr, y_ptr, w_ptr, b_ptr, out_ptr, N, BLOCK: tl.constexpr):
+    i, j = tl.arange(0, BLOCK)[:, None], tl.arange(0, BLOCK)[None, :]
+    acc = tl.zeros((BLOCK, BLOCK), dtype=tl.float32)
+    y = tl.load(y_ptr + i * BLOCK + j, mask=i < N, other=0.0)
+    for start in range(BLOCK, N + BLOCK, BLOCK):
+        acc += y
+        y = tl.load(y_ptr + (start + i) * BLOCK + j, mask=start + i < N, other=0.0)
+    tl.store(out_ptr + i * BLOCK + j, acc)
+"""
+BLOCK = 64
+
+
+def launch(n: int, stages: int = 2, buffers: int = 0) -> LaunchSpec:
+    def tensor(rows: int, columns: int, dtype: str = "float16") -> dict:
+        size = max(1, rows * columns)
+        return {
+            "tensor": {"dtype": dtype, "shape": [rows, columns], "stride": [columns, 1], "storage": size, "offset": 0}
+        }
+
+    pointers = {"x_ptr": "*fp16", "y_ptr": "*fp16", "w_ptr": "*fp16", "b_ptr": "*fp32", "out_ptr": "*fp32"}
+    values = {
+        "x_ptr": tensor(BLOCK, BLOCK),
+        "y_ptr": tensor(n, BLOCK),
+        "w_ptr": tensor(BLOCK, n),
+        "b_ptr": tensor(1, n, "float32"),
+        "out_ptr": tensor(BLOCK, BLOCK, "float32"),
+        "N": n,
+        "BLOCK": BLOCK,
+    }
+    constexprs = {"BLOCK": BLOCK} | ({"NUM_BUFFERS": buffers} if buffers else {})
+    data = {
+        "id": "kernel",
+        "kernel": "kernel",
+        "source": "kernel.py",
+        "signature": pointers | {"N": "i32"} | dict.fromkeys(constexprs, "constexpr"),
+        "constexprs": constexprs,
+        "attrs": dict.fromkeys(pointers, "DS") | {"N": "D"},
+        "options": {"num_warps": 4, "num_stages": stages},
+        "grid": [1],
+        "values": values | constexprs,
+    }
+    return parse_launches({"version": 1, "launches": [data]})[0]
+
+
+def translation(source: str, target: str, folder: Path, stages: int = 2):
+    file = folder / "kernel.py"
+    file.write_text(source)
+    result = translate_kernel(TranslateRequest(str(file), target, launches=(launch(3 * BLOCK, stages),)))
+    assert result.text is not None
+    return file, result.text
+
+
+def statuses(file: Path, text: str, target: str, buffers: int = 0) -> list[str]:
+    """What validation says for 0 to 4 tiles, the last of them partial."""
+    out = []
+    translated = file.with_name("translated.py")
+    translated.write_text(text)
+    for trips in range(5):
+        n = max(0, BLOCK * trips - 16)
+        left = source_stage(str(file), launch(n), target)
+        spec = launch(n, buffers=buffers)
+        right = translated_stage(str(translated), spec, target)
+        names = {"source_names": left.names, "translated_names": right.names}
+        out.append(validate_pair(left.text, right.text, spec, with_variants=False, **names).status)
+    return out
+
+
+@pytest.mark.compile
+def test_a_tile_of_two_uses_waits_in_registers(tmp_path: Path):
+    target = "gfx950"
+    file, text = translation(KERNEL, target, tmp_path)
+    loop = text[text.index("for start in range") :]
+    assert loop.index("y = y_next") < loop.index("y_next = ") and "NUM_BUFFERS" not in text
+    assert statuses(file, text, target) == ["validated"] * 5
+
+
+@pytest.mark.compile
+def test_the_tensor_data_mover_fetches_it_where_there_is_one(tmp_path: Path):
+    file, text = translation(KERNEL, "gfx1250", tmp_path)
+    assert "tdm.async_load(y_" in text and "y_next" not in text
+    assert statuses(file, text, "gfx1250") == ["validated"] * 5
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize("source, target, buffers", [
+    (BESIDE_A_RING, "gfx950", 2), (BESIDE_A_RING, "gfx950", 3), (VECTOR, "gfx942", 1), (VECTOR, "gfx942", 2),
+    (VECTOR, "gfx1201", 1),
+])  # fmt: skip
+def test_tiles_beside_a_ring_wait_in_order(source: str, target: str, buffers: int, tmp_path: Path):
+    file, text = translation(source, target, tmp_path)
+    held, ring = ("y", "w") if source is BESIDE_A_RING else ("b", "y")
+    assert f"{held}_next = ()" in text and f"{held}_next = {held}_next[1:] + (" in text and f"{ring}_smem" in text
+    assert statuses(file, text, target, buffers) == ["validated"] * 5
+
+
+PLANTED = {
+    "loads the tile after the next": (KERNEL, "start_ahead = start + BLOCK", "start_ahead = start + 2 * BLOCK"),
+    "loads the same tile again": (KERNEL, "start_ahead = start + BLOCK", "start_ahead = start"),
+    "takes the youngest": (BESIDE_A_RING, "y = y_next[0]", "y = y_next[-1]"),
+    "drops the youngest": (BESIDE_A_RING, "y_next = y_next[1:] + (", "y_next = y_next[:-1] + ("),
+}
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize("source, before, after", PLANTED.values(), ids=PLANTED)
+def test_planted_mistakes_are_found(source: str, before: str, after: str, tmp_path: Path):
+    file, text = translation(source, "gfx950", tmp_path)
+    assert text.count(before) == 1
+    found = statuses(file, text.replace(before, after), "gfx950", 0 if source is KERNEL else 3)
+    assert "mismatch" in found or "hazard" in found
+
+
+@pytest.mark.compile
+def test_what_the_author_loads_ahead_is_left_alone(tmp_path: Path):
+    file, text = translation(AHEAD, "gfx950", tmp_path)
+    assert "y_next" not in text and statuses(file, text, "gfx950") == ["validated"] * 5
+
+
+MODULE = """
+#blocked = #ttg.blocked<{sizePerThread = [1], threadsPerWarp = [64], warpsPerCTA = [4], order = [0]}>
+  tt.func public @kernel(%p: !tt.ptr<f16>) {
+    %first = amdg.buffer_load %p[%o] : !tt.ptr<f16> -> tensor<256xf16, #blocked> loc(#loc1)
+    %r:2 = scf.for %i = %a to %b step %c iter_args(%acc = %z, %held = %first) -> (f32, tensor<256xf16, #blocked>) : i32 {
+      %next = amdg.buffer_load %p[%o2] : !tt.ptr<f16> -> tensor<256xf16, #blocked> loc(#loc1)
+      scf.yield %acc2, %next : f32, tensor<256xf16, #blocked> loc(#loc3)
+    } loc(#loc3)
+    tt.return loc(#loc3)
+  } loc(#loc3)
+#loc1 = loc("gluonize":7:0)
+#loc3 = loc("gluonize":9:0)
+"""
+
+
+def test_held_loads_are_read_from_the_pipelined_module():
+    ((path, found),) = read_held(MODULE).items()
+    assert path == (7,) and found.copy == "held" and found.shape == (256,) and found.shared is None
+    alone = MODULE.replace(
+        "%first = amdg.buffer_load %p[%o] : !tt.ptr<f16> -> tensor<256xf16, #blocked> loc(#loc1)", ""
+    )
+    assert read_held(alone) == {}  # nothing was loaded before the loop: the author's own
+    assert read_held(MODULE.replace("%acc2, %next", "%acc2, %held")) == {}
+
+
+def test_the_schedule_is_right_for_all_trip_counts():
+    assert not any(hazards(held_schedule(), trips) for trips in range(5))
+
+
+@pytest.mark.parametrize("field", ["prologue", "ahead"])
+@pytest.mark.parametrize("by", [-1, 1])
+def test_an_off_by_one_is_found(field: str, by: int):
+    planted = replace(held_schedule(), **{field: getattr(held_schedule(), field) + by})
+    assert any(hazards(planted, trips) for trips in range(5))

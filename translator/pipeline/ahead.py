@@ -1,0 +1,152 @@
+"""What of a loop's body has to run ahead with its loads: the statements that addresses and masks are computed by."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from translator.frontend.trace import TensorFact
+from translator.pipeline.index_loads import why_not_ahead
+from translator.pipeline.loop_range import varies
+from translator.pipeline.tail import TailProof
+from translator.rewrite import callees
+from translator.rewrite.webs import Web
+
+if TYPE_CHECKING:
+    from translator.rewrite.function import FunctionRewriter
+
+# Calls that a producer may make: it is executed again for tiles ahead, so nothing with effects and no memory.
+_PURE_KINDS = ("elementwise", "creator", "same", "shape")
+
+
+class NotAhead(Exception):
+    """Why what a load depends on cannot run ahead of its iteration."""
+
+
+@dataclass(frozen=True)
+class RunsAhead:
+    """producer: the statements that run ahead, in source order; shared: what they compute that the consumer needs as well;
+    carried: what moves from tile to tile; rolled_back: the moves to undo because the value is used after the loop."""
+
+    producer: tuple[ast.stmt, ...]
+    shared: tuple[Web, ...]
+    carried: tuple[Web, ...]
+    rolled_back: tuple[ast.AugAssign, ...]
+
+
+def what_runs_ahead(
+    rw: "FunctionRewriter", loop: ast.For, tail: TailProof, atoms: list[ast.stmt], found: list[ast.Call], plain: list
+) -> RunsAhead:
+    """The statements that the loads in `plain` depend on; found: all loads that run ahead.
+
+    Raises: NotAhead, with the reason.
+    """
+    arguments = [a for c in plain for a in arguments_of(c)]
+    needed = {w.index for a in arguments for w in _used(rw, a)}
+    producer: list[ast.stmt] = []
+    grew = True
+    while grew:
+        grew = False
+        for atom in atoms:
+            defined = _defined(rw, atom)
+            if atom in producer or not any(w.index in needed for w in defined):
+                continue
+            if not isinstance(atom, (ast.Assign, ast.AnnAssign, ast.AugAssign)) or len(defined) != 1:
+                raise NotAhead(f"an address depends on the statement in line {atom.lineno}")
+            if any(call in ast.walk(atom) for call in found):
+                raise NotAhead(f"an address depends on the load in line {atom.lineno}")
+            if not is_pure(rw, atom.value) and (what := why_not_ahead(rw, loop, tail, atom.value)):
+                raise NotAhead(f"an address depends on {what} in line {atom.lineno}")
+            producer.append(atom)
+            needed |= {w.index for w in _used(rw, atom)}
+            grew = True
+    producer.sort(key=atoms.index)
+
+    # What the consumer needs of it, or what is used after the loop.
+    inside = {n for c in found for a in arguments_of(c) for n in ast.walk(a)}
+    consumed = {
+        w.index
+        for atom in atoms
+        if atom not in producer
+        for n in ast.walk(atom)
+        if n not in inside and isinstance(n, ast.Name) and (w := rw.webs.of_use.get(n)) is not None
+    }
+    # A value that both sides compute needs its inputs on both sides.
+    for _ in producer:
+        for atom in producer:
+            if _defined(rw, atom)[0].index in consumed:
+                consumed |= {w.index for w in _used(rw, atom)}
+    shared: list[Web] = []
+    moving: list[Web] = []
+    rolled_back: list[ast.AugAssign] = []
+    seen: set[int] = set()
+    for atom in producer:
+        (web,) = _defined(rw, atom)
+        if web.index in seen:
+            continue
+        seen.add(web.index)
+        after = any(loop not in loops and any(loop in d.in_loop for d in rw.webs.reaching[n]) for n, loops in web.uses)
+        if not _carried(rw, web, atoms):
+            if web.index in consumed:
+                shared.append(web)
+            if after:
+                raise NotAhead(f"`{web.name}` of the last iteration is used after the loop")
+            continue
+        moving.append(web)
+        if web.index in consumed:
+            raise NotAhead(f"`{web.name}` moves and is used by what consumes the tiles")
+        if after:
+            own = [p for p in producer if _defined(rw, p)[0] is web]
+            if not all(_invertible(rw, p, loop) for p in own):
+                raise NotAhead(f"`{web.name}` moves in a way that cannot be undone and is used after the loop")
+            rolled_back += own
+    return RunsAhead(tuple(producer), tuple(shared), tuple(moving), tuple(rolled_back))
+
+
+def arguments_of(call: ast.Call) -> list[ast.expr]:
+    return [*call.args, *(k.value for k in call.keywords)]
+
+
+def is_pure(rw, value: ast.expr | None) -> bool:
+    """Whether computing `value` again, or not at all, makes no difference to memory."""
+    for n in ast.walk(value) if value is not None else ():
+        if isinstance(n, ast.Call) and isinstance(rw.fact(n), TensorFact):
+            callee = callees.callee_of(rw, n)
+            if callee is None or callee.row is None or callee.row.kind not in _PURE_KINDS:
+                return False
+        if isinstance(n, (ast.NamedExpr, ast.Await, ast.Yield)):
+            return False
+    return True
+
+
+def _used(rw, node: ast.AST) -> list[Web]:
+    names = [n for n in ast.walk(node) if isinstance(n, ast.Name)]
+    webs = [w for n in names if (w := rw.webs.of_use.get(n)) is not None]
+    return webs + (_defined(rw, node) if isinstance(node, ast.AugAssign) else [])
+
+
+def _defined(rw, node: ast.AST) -> list[Web]:
+    out = []
+    for s in ast.walk(node):
+        for name in {n.id for n in ast.walk(s) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}:
+            if (web := rw.webs.of_definition.get((s, name))) is not None and web not in out:
+                out.append(web)
+    return out
+
+
+def _carried(rw, web: Web, atoms: list[ast.stmt]) -> bool:
+    """Whether an iteration starts with the value that the one before left in `web`."""
+    for atom in atoms:
+        if web in _used(rw, atom):
+            return True
+        if web in _defined(rw, atom):
+            return not isinstance(atom, (ast.Assign, ast.AnnAssign))
+    return False
+
+
+def _invertible(rw, s: ast.stmt, loop: ast.For) -> bool:
+    """Whether the move can be undone: an unconditional `x += c` or `x -= c` with `c` the same in every iteration."""
+    if not (isinstance(s, ast.AugAssign) and isinstance(s.op, (ast.Add, ast.Sub)) and s in loop.body):
+        return False
+    return not varies(rw, loop, s.value)

@@ -1,0 +1,86 @@
+"""How the loads of a pipelined loop are fetched: by copies, by the tensor data mover, or through registers."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from translator.memory.staging import Staged
+from translator.pipeline.strided_tiles import NotATile, StridedTile, strided_tile
+from translator.rewrite import callees
+
+if TYPE_CHECKING:
+    from translator.rewrite.function import FunctionRewriter
+
+
+def loads_in(rw: "FunctionRewriter", statement: ast.AST) -> list[ast.Call]:
+    """Staged loads in `statement`, outside of loops nested in it, in source order."""
+    found: list[ast.Call] = []
+
+    def visit(node: ast.AST) -> None:
+        if isinstance(node, (ast.For, ast.While, ast.Lambda)):
+            return
+        if isinstance(node, ast.Call) and staged_of(rw, node) is not None:
+            found.append(node)
+        for child in ast.iter_child_nodes(node):
+            visit(child)
+
+    visit(statement)
+    return found
+
+
+def staged_of(rw: "FunctionRewriter", node: ast.Call) -> Staged | None:
+    visits = rw.visits(node)
+    found = [rw.unit.staging.get((*rw.path, v)) for v in visits]
+    if not found or found[0] is None:
+        return None
+    callee = callees.callee_of(rw, node)
+    is_load = callee is not None and callee.row is not None and callee.row.kind == "load"
+    if not is_load or rw.tensor(node) is None or (found[0].copy == "held" and callee.owner is not None):
+        return None
+    return found[0]
+
+
+def is_held(rw: "FunctionRewriter", call: ast.Call) -> bool:
+    """Whether Triton keeps a load that runs ahead in registers."""
+    return staged_of(rw, call).copy == "held"
+
+
+def strided_tiles(
+    rw, loop: ast.For, bounds: tuple, found: list[ast.Call]
+) -> tuple[dict[ast.Call, StridedTile], dict[ast.Call, str]]:
+    """The loads of a loop that the tensor data mover fetches, and for the others why not.
+
+    All go another way where one of them goes through registers: such a loop has another order.
+    """
+    tiles: dict[ast.Call, StridedTile] = {}
+    not_tiles: dict[ast.Call, str] = {}
+    if not rw.unit.target.supports_tdm:
+        return tiles, not_tiles
+    low, _, step = bounds
+    for call in found:
+        callee, staged = callees.callee_of(rw, call), staged_of(rw, call)
+        if callee.owner is not None or callee.row.kind != "load" or staged.copy == "tensor":
+            continue
+        try:
+            tiles[call] = strided_tile(rw, loop, low, step, call, staged)
+        except NotATile as reason:
+            not_tiles[call] = str(reason)
+            if staged.copy == "registers":
+                others = {c: "another load of its loop goes through registers" for c in found if c is not call}
+                return {}, others | not_tiles
+    return tiles, not_tiles
+
+
+def one_way(staged: list[Staged], tiles: list[bool]) -> tuple[list[Staged], bool, int]:
+    """(how each load is staged, by copies, buffers): one mechanism and one depth for all loads of a loop.
+
+    Where Triton mixes copies with loads to registers, all of them go through registers, one slot less deep. Tiles that
+    the tensor data mover fetches are copies, whatever Triton does.
+    """
+    if all(tile or s.copy != "registers" for s, tile in zip(staged, tiles)):
+        return staged, True, min(s.buffers + (s.copy in ("registers", "held")) for s in staged)
+    buffers = min(s.buffers if s.copy == "registers" else s.buffers - 1 for s in staged)
+    ways = [s if s.copy == "registers" else replace(s, copy="registers", stored=s.source) for s in staged]
+    return ways, False, max(1, buffers)
