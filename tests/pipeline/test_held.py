@@ -125,6 +125,13 @@ def test_a_tile_of_two_uses_waits_in_registers(tmp_path: Path):
 
 
 @pytest.mark.compile
+def test_rdna_has_no_registers_for_it(tmp_path: Path):
+    file, text = translation(VECTOR, "gfx1201", tmp_path)
+    assert "b_next" not in text and "y_smem" in text
+    assert statuses(file, text, "gfx1201") == ["validated"] * 5
+
+
+@pytest.mark.compile
 def test_the_tensor_data_mover_fetches_it_where_there_is_one(tmp_path: Path):
     file, text = translation(KERNEL, "gfx1250", tmp_path)
     assert "tdm.async_load(y_" in text and "y_next" not in text
@@ -134,7 +141,6 @@ def test_the_tensor_data_mover_fetches_it_where_there_is_one(tmp_path: Path):
 @pytest.mark.compile
 @pytest.mark.parametrize("source, target, buffers", [
     (BESIDE_A_RING, "gfx950", 2), (BESIDE_A_RING, "gfx950", 3), (VECTOR, "gfx942", 1), (VECTOR, "gfx942", 2),
-    (VECTOR, "gfx1201", 1),
 ])  # fmt: skip
 def test_tiles_beside_a_ring_wait_in_order(source: str, target: str, buffers: int, tmp_path: Path):
     file, text = translation(source, target, tmp_path)
