@@ -17,7 +17,7 @@ from translator.frontend.trace import ConstFact, Frame, TensorFact, TupleFact
 from translator.layout.model import Layout
 from translator.layout.names import LayoutNames
 from translator.pipeline import emit as pipeline
-from translator.rewrite import calls, contracts, host_descriptors, lds_operands, pointer_variables
+from translator.rewrite import calls, contracts, host_descriptors, lds_operands, moving_parameters, pointer_variables
 from translator.rewrite.expand import Promotion, augmented_binop
 from translator.rewrite.expressions import Expressions
 from translator.rewrite.homes import flat_targets
@@ -73,6 +73,7 @@ class FunctionRewriter(Expressions):
                     self.record.non_negative |= state.split.assumed
             self.edits: list[tuple[int, int, str]] = []
             host_descriptors.take_tuples(self)
+            moving_parameters.begin(self)
             self.signature()
             self.block(self.tree.body)
             if not self.changed:

@@ -16,6 +16,7 @@ from translator.rewrite.addresses import (
     wide_scalar,
     wide_term,
 )
+from translator.rewrite.moving_parameters import split_parameter
 from translator.rewrite.pointers import factor, split_texts, term_text
 from translator.rewrite.ranges import NonNegative
 from translator.rewrite.splice import closed, operand
@@ -50,8 +51,10 @@ def split_scalar(rw: "FunctionRewriter", web: Web) -> SplitPointer | None:
     return SplitPointer(address.base.id, address.base.id, False, True, wide, address.base)
 
 
-def assign_scalar(rw: "FunctionRewriter", s: ast.Assign, state: WebState) -> str:
-    """`row_offs = row * stride`."""
+def assign_scalar(rw: "FunctionRewriter", s: ast.stmt, state: WebState) -> str:
+    """`row_offs = row * stride`, or `x_offs += stride`."""
+    if isinstance(s, ast.AugAssign):
+        return f"{scalar_name(rw, state.web)} += {rw.emit(s.value)}"
     address = address_of(rw, s.value)
     terms = [f"{t.sign} {factor(rw.emit(t.node), t.sign)}" for t in address.scalars]
     return f"{scalar_name(rw, state.web)} = {closed(' '.join(terms).removeprefix('+ '))}"
@@ -61,7 +64,7 @@ def split_web(rw: "FunctionRewriter", web: Web) -> SplitPointer | None:
     """Whether the pointer-tensor variable `web` can be kept as base and offsets at every definition."""
     if any(isinstance(d.node, ast.Assign) and not isinstance(d.node.targets[0], ast.Name) for d in web.definitions):
         return None  # one of several targets, in a statement that is rewritten as a whole
-    if (scalar := split_scalar(rw, web)) is not None:
+    if (scalar := split_scalar(rw, web) or split_parameter(rw, web)) is not None:
         return scalar
     facts = []
     for d in web.definitions:
