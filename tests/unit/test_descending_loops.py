@@ -63,6 +63,12 @@ def test_all_trip_counts_are_right(target: str, stages: int, pool, tmp_path: Pat
     assert answer(pool, tmp_path, target, stages)["status"] == "validated"
 
 
+def test_the_tensor_data_mover_fetches_tiles_downwards(pool, tmp_path: Path):
+    """A bound in the wrong place, and a tile below the first one that nothing keeps from being fetched, are found."""
+    assert answer(pool, tmp_path, "gfx1250", 3, "tdm.async_load(x_", "tdm.async_load(x_")["status"] == "validated"
+    assert answer(pool, tmp_path, "gfx1250", 3, "k_ahead > (-B)", "k_ahead > (-B * 9)")["status"] != "validated"
+
+
 def test_a_tile_past_the_end_is_not_fetched(pool, tmp_path: Path):
     """Without the condition, the tile before the tensor's start is read."""
     assert answer(pool, tmp_path, "gfx1201", 2, "k_ahead > (-B)", "k_ahead > (-B * 9)")["status"] != "validated"

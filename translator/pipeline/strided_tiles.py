@@ -21,6 +21,7 @@ from translator.pipeline.loop_range import int_of
 from translator.pipeline.polynomials import INDEX, Polynomial, add, fixed, moving, quotient
 from translator.pipeline.wrapped_rows import reaches_only_masked
 from translator.rewrite import callees, tdm
+from translator.rewrite.addresses import root_parameter
 from translator.rewrite.splice import operand
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ class StridedTile:
     shared: "SharedLayout"
     names: dict[str, ast.expr] = field(hash=False)
     assumed: frozenset[str] = frozenset()  # parameters that must not be negative
+    small: str = ""  # the pointer whose tensor must be within 2 GiB
 
     @property
     def counts_tiles(self) -> bool:
@@ -87,6 +89,7 @@ class StridedTile:
     def before(self, rw: "FunctionRewriter", loop: "PipelinedLoop", ring: "Ring") -> list[str]:
         """The descriptor for this load, at what stays the same of the coordinates, and the ring of its tiles."""
         rw.record.non_negative |= self.assumed
+        rw.record.buffer_pointers |= {self.small} - {""}
         rw.names.suggest(self.shared, f"{ring.load.name}_shared", 1, ring.load.line)
         base = rw.emit(self.base)
         if self.rest:
@@ -184,8 +187,6 @@ def strided_tile(
     other = given.get("other")
     if other is not None and not callees.is_none(rw, other) and not callees.is_zero(rw, other):
         raise NotATile("masked elements are something other than 0")
-    if step is not None and int_of(rw, step) < 0:
-        raise NotATile("the loop's index goes down")
     reader = AddressReader(rw, loop, low, step, fact.shape)
     base, address = reader.pointer(given["pointer"], tuple(range(fact.rank)))
     wide = reader.wide
@@ -214,6 +215,8 @@ def strided_tile(
             raise NotATile(f"dimension {d} has two bounds")
         starts[d], limits[d] = start, limit
         rest = add(rest, times(start, strides[d]), -1)
+    if reader.wrapped and step is not None and int_of(rw, step) < 0:
+        raise NotATile("its rows wrap and the loop's index goes down")
     for d, (start, limit) in reader.wrapped.items():
         if limits[d] is not None:
             raise NotATile(f"dimension {d} has two bounds")
@@ -233,7 +236,9 @@ def strided_tile(
         starts[d] = start
         if any(limit is not None and moving(begin) for begin, limit in zip(starts, limits)):
             raise NotATile("it moves within its bounds and beyond them")
-    wide_axes = set()
+    if any(_is_wide(rw, reader.names[a]) for p in starts for m in moving(p) for a in m if a != INDEX):
+        raise NotATile("it moves by a 64-bit number")
+    wide_axes, small = set(), ""
     for d, limit in enumerate(limits):
         if limit is None or not any(
             _is_wide(rw, reader.names[a]) for p in (starts[d], limit) for m in p for a in m if a != INDEX
@@ -242,7 +247,10 @@ def strided_tile(
         # 64-bit coordinates go into the base, and what is left to the limit is cut to 32 bits.
         still = fixed(starts[d])
         if moving(starts[d]) and any(_is_wide(rw, reader.names[a]) for m in limit for a in m):
-            raise NotATile("it moves along a dimension of 64-bit size")
+            # Within 2 GiB no element lies past the limit that 32 bits have room for.
+            small = root_parameter(rw, base) or ""
+            if small not in rw.unit.small_pointers:
+                raise NotATile("it moves along a dimension of 64-bit size, and its tensor may exceed 2 GiB")
         rest = add(rest, times(still, strides[d]), 1)
         starts[d], limits[d] = moving(starts[d]), add(limit, still, -1)
         wide_axes.add(d)
@@ -252,7 +260,7 @@ def strided_tile(
         Axis(reader.extents[d], fact.shape[d], strides[d], starts[d], limits[d], d in wide_axes) for d in order
     )
     shared = tile_layout(staged, order, fact)
-    tile = StridedTile(base, rest, wide, axes, order, shared, reader.names, frozenset(reader.assumed))
+    tile = StridedTile(base, rest, wide, axes, order, shared, reader.names, frozenset(reader.assumed), small)
     for node in tile.nodes:
         reader.settled(node)
     return tile
