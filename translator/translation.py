@@ -13,6 +13,7 @@ from triton.compiler.errors import CompilationError
 from translator import __version__
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.frontend.launch import TracedLaunch, trace_launch
+from translator.layout.partitions import with_spread_products
 from translator.optimize.tuning import Tuning
 from translator.request import LaunchOutcome, TranslateRequest, TranslateResult
 from translator.rewrite.contracts import RunTimeContract
@@ -164,6 +165,9 @@ def translate_launch(request: TranslateRequest, spec: LaunchSpec) -> tuple[Loade
     try:
         traced = trace_launch(loaded.fn, _with_matrix_size(spec, tuning), request.target, _jit_loader(loaded))
         traced.spec = spec
+        if tuning.partitioned and (anchors := with_spread_products(traced.anchors, traced.num_warps)) is not None:
+            # Operands that Triton takes through LDS are in its own layout of the product.
+            traced.anchors, traced.operands_in_lds = anchors, {}
     except CompilationError as error:
         raise explain_trace_error(loaded, error) or _trace_refusal(loaded, error) from error
     except RuntimeError as error:

@@ -197,6 +197,9 @@ def statuses(text: str, target: str, folder: Path, trips: range) -> dict[int, st
 
 PING_PONG = Tuning(num_buffers=3, ping_pong=True)
 PREFETCH = Tuning(num_buffers=3, prefetch=True, lean=True)
+UNROLLED_PING_PONG = Tuning(num_buffers=3, unroll=True, ping_pong=True, lean=True)
+L2 = Tuning(l2_ahead=2)
+PARTITIONED = Tuning(partitioned=True, lean=True)
 TUNINGS = [
     ("gfx950", PING_PONG),
     ("gfx950", Tuning(num_buffers=2, ping_pong=True)),
@@ -207,6 +210,11 @@ TUNINGS = [
     ("gfx1250", Tuning(unroll=True)),
     ("gfx950", PREFETCH),
     ("gfx1250", PREFETCH),
+    ("gfx950", UNROLLED_PING_PONG),
+    ("gfx1250", UNROLLED_PING_PONG),
+    ("gfx1250", L2),
+    ("gfx1250", PARTITIONED),
+    ("gfx1250", replace(PARTITIONED, num_buffers=3, ping_pong=True)),
 ]
 
 
@@ -217,6 +225,8 @@ def test_all_trip_counts_are_right(target: str, tuning: Tuning, tmp_path: Path):
     assert ("warp_pipeline_stage" in text) == tuning.ping_pong
     assert ("NUM_BUFFERS >= 3" in text) == tuning.prefetch
     assert ("for slot in gl.static_range(NUM_BUFFERS)" in text) == tuning.unroll
+    assert ("tdm.prefetch(" in text) == bool(tuning.l2_ahead)
+    assert text.count("cdna5.PartitionedSharedLayout(") == 2 * tuning.partitioned
     assert statuses(text, target, tmp_path, range(7)) == dict.fromkeys(range(7), "validated")
 
 
@@ -301,6 +311,57 @@ def test_planted_mistakes_in_literal_slots_are_found(what: str, tmp_path: Path):
     assert UNROLLED[what][0] in text
     found = statuses(text.replace(*UNROLLED[what]), "gfx950", tmp_path, range(3, 5))
     assert set(found.values()) != {"validated"}
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize(
+    "old, new",
+    [("tdm.async_wait((NUM_BUFFERS - 2) * 2)", "tdm.async_wait(2)"), ("a_smem.index(slot)", "a_smem.index(free_slot)")],
+    ids=["waits for one tile too few", "reads another slot"],
+)
+def test_planted_mistakes_in_partitions_are_found(old: str, new: str, tmp_path: Path):
+    text = translation("gfx1250", PARTITIONED)
+    assert old in text
+    found = statuses(text.replace(old, new), "gfx1250", tmp_path, range(3, 5))
+    assert set(found.values()) != {"validated"}
+
+
+LITERAL_STAGES = {
+    "waits for one tile too few": ("(NUM_BUFFERS - 2)", "(NUM_BUFFERS - 1)"),
+    "fills the slot being read": ("free_slot = (slot + NUM_BUFFERS - 1) % NUM_BUFFERS", "free_slot = slot"),
+    "fills the slot that the other warps read": (
+        "free_slot = (slot + NUM_BUFFERS - 1) % NUM_BUFFERS",
+        "free_slot = (slot + NUM_BUFFERS - 2) % NUM_BUFFERS",
+    ),
+}
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize("what", LITERAL_STAGES)
+def test_planted_mistakes_in_stages_with_literal_slots_are_found(what: str, tmp_path: Path):
+    text, (old, new) = translation("gfx1250", UNROLLED_PING_PONG), LITERAL_STAGES[what]
+    assert old in text
+    found = statuses(text.replace(old, new), "gfx1250", tmp_path, range(3, 5))
+    assert set(found.values()) != {"validated"}
+
+
+@pytest.mark.compile
+def test_tiles_are_asked_for_in_l2_before_they_are_copied(tmp_path: Path):
+    text = translation("gfx1250", L2)
+    for tile, row in (("a", "[0, {} * BLOCK_K]"), ("b", "[{} * BLOCK_K, 0]")):
+        assert f"tdm.async_load({tile}_tiles, {row.format('k_ahead')}, " in text
+        where = "pred=k_ahead + 2 < gl.cdiv(K, BLOCK_K))"
+        assert f"tdm.prefetch({tile}_tiles, {row.format('(k_ahead + 2)')}, {where}" in text
+
+
+@pytest.mark.compile
+def test_a_prefetch_of_memory_that_does_not_exist_is_found(tmp_path: Path):
+    """Without its bound nothing clips the tile past the end, and only the loop's end keeps it from being asked for."""
+    text = translation("gfx1250", L2)
+    never = text.replace("gl.maximum(K, 0)", "2**31 - 1").replace("shape=[M, K]", "shape=[M, 2**31 - 1]")
+    planted = never.replace("pred=k_ahead + 2 < gl.cdiv(K, BLOCK_K)", "pred=k_ahead >= 0")
+    assert planted != never
+    assert statuses(planted, "gfx1250", tmp_path, range(3, 4)) == {3: "hazard"}
 
 
 ATTENTION = Path(__file__).resolve().parents[2] / "fixtures" / "flash_attention"

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 
 from translator.layout.model import Bases, Ints, SharedLayout, lists
 
+PARTITIONS = 2  # of the LDS of gfx1250
+
 
 @dataclass(frozen=True)
 class Swizzled(SharedLayout):
@@ -73,6 +75,32 @@ class SharedLinear(SharedLayout):
 
     def described(self) -> str:
         return "LDS: columns rotated from row to row against bank conflicts."
+
+
+@dataclass(frozen=True)
+class Partitioned(SharedLayout):
+    """Halves of a tile along `dim`, each laid out as `piece`, in partitions of LDS that are read at the same time."""
+
+    dim: int
+    piece: Padded
+
+    @property
+    def rank(self) -> int:
+        return self.piece.rank
+
+    def spelled(self) -> str:
+        return f"cdna5.PartitionedSharedLayout({PARTITIONS}, 1, {self.dim}, {self.piece.spelled()})"
+
+    def described(self) -> str:
+        return f"{self.piece.described().removesuffix('.')}, halves in two partitions."
+
+
+def partitioned(shared: SharedLayout | None, dim: int) -> SharedLayout | None:
+    """`shared` in two partitions along `dim`; None where its pieces would not be rows in order."""
+    if not isinstance(shared, Padded) or shared.offsets or shared.shape[dim] < PARTITIONS:
+        return None
+    shape = tuple(size // PARTITIONS if d == dim else size for d, size in enumerate(shared.shape))
+    return Partitioned(dim, Padded(shared.pairs, (), shared.order, shape))
 
 
 def _is_identity(offsets: Bases) -> bool:

@@ -33,6 +33,10 @@ def two_waves(target: Target, num_warps: int) -> bool:
     return target.family.startswith("cdna") and num_warps == 2 * target.simds
 
 
+def _two_waves_of_copies(target: Target, num_warps: int) -> bool:
+    return two_waves(target, num_warps) and _copies(target, num_warps)
+
+
 ROWS = (
     CandidateRow(Tuning(), _always, "what Triton's own choices give"),
     CandidateRow(Tuning(lean=True), _always, "no barrier between slots that differ, no ring for a loop that runs once"),
@@ -62,6 +66,29 @@ ROWS = (
     CandidateRow(Tuning(ping_pong=True), two_waves, "one wave of a SIMD moves data while the other multiplies"),
     CandidateRow(Tuning(num_buffers=2, ping_pong=True), two_waves, "the same where Triton takes one slot"),
     CandidateRow(Tuning(num_buffers=3, ping_pong=True), two_waves, "the same, and copies have an iteration to land"),
+    CandidateRow(
+        Tuning(num_buffers=2, unroll=True, ping_pong=True),
+        _two_waves_of_copies,
+        "no slot is computed in a memory stage",
+    ),
+    CandidateRow(
+        Tuning(num_buffers=3, unroll=True, ping_pong=True), _two_waves_of_copies, "the same, one tile further"
+    ),
+    CandidateRow(
+        Tuning(partitioned=True),
+        lambda target, num_warps: target.family == "cdna5" and num_warps in (4, 8),
+        "warps that issue together read different partitions of LDS; the cost model does not see conflicts",
+    ),
+    CandidateRow(
+        Tuning(num_buffers=3, ping_pong=True, partitioned=True),
+        lambda target, num_warps: target.family == "cdna5" and two_waves(target, num_warps),
+        "the same, in stages",
+    ),
+    CandidateRow(
+        Tuning(l2_ahead=2),
+        lambda target, _: target.supports_tdm,
+        "copies find their tiles in L2; the cost model has no memory in it, so only a measured time can choose it",
+    ),
 )
 
 

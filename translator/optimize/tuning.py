@@ -12,7 +12,8 @@ class Tuning:
     num_buffers: LDS buffers of a ring, 0 for as many as Triton takes. matrix_size: rows and columns of the matrix
     instruction, 0 for Triton's. unroll: one copy of the body per buffer, so that ring indices are literals. prefetch:
     dot operands are read from LDS one iteration ahead. ping_pong: memory and matrix stages that two groups of warps
-    alternate in. slices: parts of M and N that the accumulator of a dot is kept in. lean: slots in a form that the
+    alternate in. l2_ahead: tiles beyond the ring that the data mover asks for in the L2 cache. partitioned: halves of tiles
+    in partitions of LDS that warps read at the same time. slices: parts of M and N that the accumulator of a dot is kept in. lean: slots in a form that the
     compiler can tell apart; a loop that runs at most once is a branch.
     """
 
@@ -23,6 +24,8 @@ class Tuning:
     ping_pong: bool = False
     slices: tuple[int, int] = (1, 1)
     lean: bool = False
+    l2_ahead: int = 0
+    partitioned: bool = False
 
     def __post_init__(self):
         assert self.num_buffers >= 0 and self.matrix_size in (0, 16, 32), f"{self.num_buffers}, {self.matrix_size}"
@@ -37,4 +40,5 @@ class Tuning:
         words += [f"{self.matrix_size}x{self.matrix_size}"] * bool(self.matrix_size)
         words += [f"{self.slices[0]}x{self.slices[1]}-slices"] * (self.slices != (1, 1))
         words += ["unrolled"] * self.unroll + ["prefetch"] * self.prefetch + ["ping-pong"] * self.ping_pong
+        words += ["partitioned"] * self.partitioned + [f"l2-{self.l2_ahead}-ahead"] * bool(self.l2_ahead)
         return "_".join(words) or ("lean" if self.lean else "parity")

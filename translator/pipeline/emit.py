@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from translator.pipeline.body import alternating, late_read, stage_contents, statement_texts
 from translator.pipeline.loop import PipelinedLoop, Ring, async_module, permuted_read
-from translator.pipeline import counts, once, producer, slices, unroll
+from translator.pipeline import counts, l2, once, producer, slices, unroll
 from translator.pipeline.plan import NotPipelined, PipelinePlan, run_of_loads
 from translator.pipeline.loop_range import is_index
 from translator.pipeline.prefetch import FEWEST_BUFFERS, prefetched
@@ -60,6 +60,7 @@ def emit_statement(rw: "FunctionRewriter", s: ast.stmt) -> bool:
                 lines.append(f"{async_module(rw)}.mbarrier_arrive({ready}.index({loop.slot}))")
         elif producer.closes_group(loop, copied):
             lines.append(f"{async_module(rw)}.commit_group()")
+        lines += l2.prefetches(rw, loop, fetched)
         lines = counts.where_fetched(rw, loop, lines)
         rw.edits.append((start, start, "".join(line + indent for line in lines)))
     if loaded:
@@ -132,8 +133,9 @@ def emit_loop(rw: "FunctionRewriter", s: ast.For) -> bool:
     inner, outer = rw.source.indent(s.body[0]), rw.source.indent(s)
     top = rw.source.offset(rw.source.first_line(s.body[0], s.iter.end_lineno), 0)
     if loop.stages:
+        rounds = ", written once per buffer: slots are literals" if loop.first else ""
         rw.record.choose(
-            f"warps of `for {plan.index}` alternate between memory and compute in {len(loop.stages)} stages"
+            f"warps of `for {plan.index}` alternate between memory and compute in {len(loop.stages)} stages{rounds}"
         )
         _alternate(rw, loop, s, top, inner)
     elif loop.first:
@@ -174,7 +176,7 @@ def emit_loop(rw: "FunctionRewriter", s: ast.For) -> bool:
 
 
 def _alternate(rw: "FunctionRewriter", loop: PipelinedLoop, s: ast.For, top: int, indent: str) -> None:
-    """The body in stages that two groups of warps alternate in (`translator.pipeline.body`)."""
+    """The body in stages that two groups of warps alternate in (`translator.pipeline.body`), once per buffer or once."""
     texts = statement_texts(rw, s, top)
     waits = wait_lines(rw, loop)
     if not loop.copies:
@@ -183,7 +185,11 @@ def _alternate(rw: "FunctionRewriter", loop: PipelinedLoop, s: ast.For, top: int
     contents = stage_contents(texts, loop.stages, tiles, lambda name: fresh(rw, name))
     contents[-1] += [f"{loop.counter} += 1"] if loop.counter else []
     loop.late_read = late_read(contents, loop.stages)
-    lines = [indent + line if line else "" for line in _top_lines(rw, loop) if line not in waits]
+    lines = []
+    if loop.first:
+        lines.append(f"{indent}for {loop.slot} in gl.static_range({loop.buffers}):")
+        indent += "    "
+    lines += [indent + line if line else "" for line in _top_lines(rw, loop) if line not in waits]
     if waits:
         waits = ["# The tile of the next iteration has landed: the other warps read it a stage earlier.", *waits[1:]]
     lines += alternating(contents, loop.stages, indent, waits)
@@ -258,7 +264,7 @@ def _top_lines(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
     plan = loop.plan
     lines = []
     by_tile = any(load.tile is not None and load.tile.counts_tiles for load in plan.loads)
-    uses_ahead = bool(loop.index_names or by_tile or not all(load.covered for load in plan.loads))
+    uses_ahead = bool(loop.index_names or by_tile or loop.l2_ahead or not all(load.covered for load in plan.loads))
     if loop.first:
         lines += unroll.top_lines(rw, loop)
     elif loop.written_out:

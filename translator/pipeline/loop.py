@@ -59,6 +59,7 @@ class PipelinedLoop:
     late_read: str = ""  # what a compute stage reads from LDS, which it must not
     prefetch: bool = False  # whether operands are to be read from LDS one iteration ahead
     prefetched: Any = None  # Prefetched, where they are
+    l2_ahead: int = 0  # how many tiles beyond those that are copied are asked for in the L2 cache
     sliced: Any = None  # SlicedDot, where the accumulator is kept in slices
 
     @property

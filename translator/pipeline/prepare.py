@@ -15,6 +15,7 @@ from translator.frontend.trace import TensorFact
 from translator.layout.elements import bits_of
 from translator.optimize.tuning import Tuning
 from translator.pipeline.body import plan_stages, reads_tiles
+from translator.pipeline.l2 import can_prefetch
 from translator.pipeline.loop import Held, PipelinedLoop, Read, Ring
 from translator.pipeline.once import as_branch
 from translator.pipeline.plan import NotPipelined, PipelinedLoad, PipelinePlan
@@ -181,6 +182,8 @@ def _tune(rw: "FunctionRewriter", loop: PipelinedLoop) -> None:
     copies_ahead = plan.schedule.mechanism == "copies" and plan.schedule.buffers >= FEWEST_BUFFERS
     if tuning.prefetch and copies_ahead and plan.written_out is None and not loop.first and loop.sliced is None:
         loop.prefetch = True
+    if tuning.l2_ahead and can_prefetch(loop):
+        loop.l2_ahead = tuning.l2_ahead
     if tuning.ping_pong:
         body = plan.loop.body
         multiplies = [rw.taken(s) and any(dots.is_dot(rw, n) for n in ast.walk(s)) for s in body]

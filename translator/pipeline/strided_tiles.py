@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.layout.elements import bits_of
-from translator.layout.shared import Padded, Swizzled
+from translator.layout.shared import Padded, Swizzled, partitioned
 from translator.memory.staging import Staged
 from translator.pipeline.address_reader import AddressReader, NotATile, axis_of, times
 from translator.pipeline.loop_range import int_of
 from translator.pipeline.polynomials import INDEX, Polynomial, add, fixed, moving, quotient
 from translator.pipeline.wrapped_rows import reaches_only_masked
-from translator.rewrite import callees, tdm
+from translator.rewrite import callees, dots, tdm
 from translator.rewrite.addresses import root_parameter
 from translator.rewrite.splice import operand
 
@@ -122,6 +122,11 @@ class StridedTile:
             offsets, condition = ["0"], ""
         barrier = loop.ready_of(ring, slot)
         return tdm.copy_text(rw, name, offsets, f"{ring.smem}.index({slot})", condition, barrier)
+
+    def prefetch(self, rw: "FunctionRewriter", loop: "PipelinedLoop", ring: "Ring", condition: str) -> str:
+        """Ask for the tile at `loop.at` in the L2 cache."""
+        offsets = [self._text(rw, a.moving, loop.at) for a in self.axes]
+        return tdm.prefetch_text(rw, ring.tiles if self.positioned else ring.desc, offsets, condition)
 
     @property
     def positioned(self) -> bool:
@@ -260,6 +265,8 @@ def strided_tile(
         Axis(reader.extents[d], fact.shape[d], strides[d], starts[d], limits[d], d in wide_axes) for d in order
     )
     shared = tile_layout(staged, order, fact)
+    if rw.unit.tuning.partitioned and (free := free_dimension(rw, loop, call)) is not None:
+        shared = partitioned(shared, order.index(free)) or shared
     tile = StridedTile(base, rest, wide, axes, order, shared, reader.names, frozenset(reader.assumed), small)
     for node in tile.nodes:
         reader.settled(node)
@@ -268,6 +275,19 @@ def strided_tile(
 
 def _is_wide(rw: "FunctionRewriter", node: ast.expr) -> bool:
     return _rank(rw, node) == 1
+
+
+def free_dimension(rw: "FunctionRewriter", loop: ast.For, call: ast.Call) -> int | None:
+    """The dimension of the load `call` that is M or N of a product of the loop, which takes it as it is."""
+    for dot in ast.walk(loop):
+        if not dots.is_dot(rw, dot):
+            continue
+        given = callees.bind(rw, dot, callees.callee_of(rw, dot))
+        for index, name in enumerate(("input", "other")):
+            definition = rw.webs.definition_of(given.get(name))
+            if given.get(name) is call or definition is not None and definition.value is call:
+                return index
+    return None
 
 
 def tile_layout(staged: Staged, order: tuple[int, ...], fact: TensorFact) -> "SharedLayout":

@@ -55,3 +55,10 @@ class DescriptorTile:
         offsets = ["0" if f and moved else tdm.index_text(rw, o) for f, o in zip(self.fixed, given["offsets"].elts)]
         name = ring.tiles if moved else rw.emit(self.owner)
         return tdm.copy_text(rw, name, offsets, f"{ring.smem}.index({slot})", condition, barrier)
+
+    def prefetch(self, rw: "FunctionRewriter", loop: "PipelinedLoop", ring: "Ring", condition: str) -> str:
+        """Ask for the tile at `loop.at` in the L2 cache."""
+        given = callees.bind(rw, ring.fetch, callees.callee_of(rw, ring.fetch))
+        moved = self.positioned(rw)
+        offsets = ["0" if f and moved else tdm.index_text(rw, o) for f, o in zip(self.fixed, given["offsets"].elts)]
+        return tdm.prefetch_text(rw, ring.tiles if moved else rw.emit(self.owner), offsets, condition)

@@ -192,6 +192,11 @@ def copy_text(
     return f"{module(rw)}.async_load({desc}, [{', '.join(offsets)}], {slot}{predicate})"
 
 
+def prefetch_text(rw: "FunctionRewriter", desc: str, offsets: list[str], condition: str) -> str:
+    """Ask for the tile at `offsets` in the L2 cache, under `condition`."""
+    return f"{module(rw)}.prefetch({desc}, [{', '.join(offsets)}], pred={condition})"
+
+
 def constant_zero(rw: "FunctionRewriter", node: ast.expr) -> bool:
     fact = rw.fact(node)
     return isinstance(fact, ConstFact) and fact.value == 0

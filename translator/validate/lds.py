@@ -24,16 +24,28 @@ STATES = {NEVER: "never written", FLYING: "in flight"}
 
 @dataclass(frozen=True)
 class Placed:
-    """Where an allocation lies: `slots` from byte `begin`, one every `slot_bytes`, of which `used` hold data or padding between data."""
+    """Where an allocation lies: `slots` from byte `begin`, one every `slot_bytes`, of which `used` hold data or padding between data.
+
+    also: where further pieces of a partitioned one begin, each as large as the first.
+    """
 
     begin: int
     slots: int
     slot_bytes: int
     used: int
+    also: tuple[int, ...] = ()
 
     @property
-    def end(self) -> int:
-        return self.begin + (self.slots - 1) * self.slot_bytes + self.used
+    def begins(self) -> tuple[int, ...]:
+        return (self.begin, *self.also)
+
+    @property
+    def size(self) -> int:
+        """Bytes from the first to the last one of a piece."""
+        return (self.slots - 1) * self.slot_bytes + self.used
+
+    def overlaps(self, begin: int, end: int) -> bool:
+        return any(first < end and begin < first + self.size for first in self.begins)
 
 
 class Allocation:
@@ -78,16 +90,16 @@ class MemDesc:
     def shape(self) -> tuple[int, ...]:
         return self.index.shape
 
-    def extent(self) -> tuple[int, int]:
-        """First byte and end of what the view covers, whole slots; (0, 0) where the place is not known."""
+    def extents(self) -> list[tuple[int, int]]:
+        """First byte and end of each piece that the view covers, whole slots; nothing where the place is not known."""
         placed = self.allocation.placed
         if placed is None or not self.index.size:
-            return 0, 0
+            return []
         if placed.slots > 1 and self.index.ndim < len(self.allocation.shape):
             slot = int(self.index.flat[0]) // (self.allocation.data.size // placed.slots)
-            first = placed.begin + slot * placed.slot_bytes
-            return first, first + placed.used
-        return placed.begin, placed.end
+            skipped = slot * placed.slot_bytes
+            return [(begin + skipped, begin + skipped + placed.used) for begin in placed.begins]
+        return [(begin, begin + placed.size) for begin in placed.begins]
 
 
 @dataclass(eq=False)
@@ -162,19 +174,17 @@ class SharedMemory:
             a = copy.target.allocation
             if a.is_same(owner) or copy.idle or end == 0:
                 continue
-            first, last = copy.target.extent()
-            if first < end and begin < last:
-                what = (
-                    f"uses bytes {max(first, begin)} to {min(last, end)} of shared memory, which belonged to {a.name}"
-                )
-                raise Hazard("lds-reuse-in-flight", what + _since(copy))
+            for first, last in copy.target.extents():
+                if first < end and begin < last:
+                    shared = f"bytes {max(first, begin)} to {min(last, end)} of shared memory"
+                    raise Hazard("lds-reuse-in-flight", f"uses {shared}, which belonged to {a.name}{_since(copy)}")
 
     def _check_readers(self, begin: int, end: int, owner: Allocation) -> None:
         """Raises: Hazard when a relaxed load of another allocation may still read these bytes."""
         for a in self.siblings[0].latest.values():
-            if a.is_same(owner) or a.placed is None or a.placed.begin >= end:
+            if a.is_same(owner) or a.placed is None or not a.placed.overlaps(begin, end):
                 continue
-            if a.placed.end > begin and (a.read_epoch == self.epoch).any():
+            if (a.read_epoch == self.epoch).any():
                 raise Hazard(
                     "lds-overwrite-read",
                     f"fills bytes that belonged to {a.name}, read since the last barrier by a load that takes none",
@@ -237,8 +247,7 @@ class SharedMemory:
     def check_overwrite(self, view: MemDesc, copying: bool) -> None:
         """Raises: Hazard when the elements are the target or the source of a copy under way, or still being read."""
         a = self.current(view)
-        if a.placed is not None:
-            begin, end = view.extent()
+        for begin, end in view.extents():
             self._check_reuse(begin, end, a)
             if copying:
                 self._check_readers(begin, end, a)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from translator.validate.aliases import padded, reinterpret
@@ -11,6 +13,8 @@ from translator.validate.lds import Copy, MemDesc, Placed
 from translator.validate.ops import row
 from translator.validate.ops_memory import ATOMIC, buffer_addresses, buffer_operands
 from translator.validate.ops_tensor import _check_indices
+
+_PIECE = re.compile(r"partitionLayout = (#\w+|#ttg\.\w+<.*>)")
 
 
 @row("ttg.local_alloc")
@@ -26,13 +30,15 @@ def local_alloc(machine, op, value=None):
 
 def _place_of(machine, op, kind, layout: str) -> Placed | None:
     """Where the compiler put the allocation, None where it was not asked. Padding is counted, so slots have their real size."""
-    begin = op.attribute("allocation.offset")
-    if begin is None or machine.frames:
+    begins = op.placed_at
+    if not begins or machine.frames:
         return None
     slots = kind.shape[0] if len(kind.shape) > 2 else 1
-    count = kind.size // slots
+    inner = _PIECE.search(layout)  # of a partitioned layout
+    layout = machine.module.aliases.get(inner.group(1), inner.group(1)) if inner else layout
+    count = kind.size // slots // len(begins)
     size = stored(kind.element).itemsize
-    return Placed(begin, slots, padded(count, layout) * size, padded(count - 1, layout) * size)
+    return Placed(begins[0], slots, padded(count, layout) * size, padded(count - 1, layout) * size, begins[1:])
 
 
 @row("ttg.local_load")

@@ -125,6 +125,15 @@ def async_tdm_scatter(machine, op, descriptor, rows, view, *rest):
     _store(machine, op, view, address, inside, descriptor.element, barrier)
 
 
+@row("amdg.tdm_prefetch")
+def tdm_prefetch(machine, op, descriptor, *rest):
+    """Nothing is read that a program can see; what is asked for has to exist."""
+    *offsets, enabled = rest
+    if enabled and descriptor.enabled:
+        address, inside = descriptor.tile(offsets)
+        machine.memory.load(address, inside, None, descriptor.element, address.shape)
+
+
 @row("amdg.async_tdm_wait", "amdg.async_tdm_intrinsic_wait")
 def async_tdm_wait(machine, op, *tokens):
     machine.lds.wait(machine.lds.tensor_copies, op.attribute("num", op.attribute("count", 0)), op.line, op.place)

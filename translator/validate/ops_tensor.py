@@ -222,12 +222,11 @@ def barrier(machine, op, *args):
     "llvm.intr.assume",
     "tt.grid_dependency_wait",
     "tt.grid_dependency_launch_dependents",
-    "amdg.tdm_prefetch",
     "ttg.local_dealloc",
     "gluon.set_auto_layout",
 )
 def no_effect(machine, op, *args):
-    """Hints and prefetches: values pass through."""
+    """Hints: values pass through."""
     return args[0] if op.results else None
 
 

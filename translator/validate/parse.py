@@ -73,6 +73,13 @@ class Op:
         return begin, begin + self.attribute("allocation.size")
 
     @cached_property
+    def placed_at(self) -> tuple[int, ...]:
+        """First byte of each piece of shared memory that the op allocates; nothing where that is not known."""
+        found = re.search(r"allocation\.offset = (?:\[([^\]]*)\]|(\d+))", self.text + self.tail)
+        texts = (found.group(1) or found.group(2)).split(",") if found else []
+        return tuple(int(text.split(":")[0]) for text in texts)
+
+    @cached_property
     def body(self) -> str:
         """The text before the types."""
         return split_top(self.text, " : ")[0]
