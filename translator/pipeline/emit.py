@@ -60,7 +60,7 @@ def emit_statement(rw: "FunctionRewriter", s: ast.stmt) -> bool:
                 lines.append(f"{async_module(rw)}.mbarrier_arrive({ready}.index({loop.slot}))")
         elif producer.closes_group(loop, copied):
             lines.append(f"{async_module(rw)}.commit_group()")
-        lines += l2.prefetches(rw, loop, fetched)
+        lines += l2.prefetches(rw, loop, copied)
         lines = counts.where_fetched(rw, loop, lines)
         rw.edits.append((start, start, "".join(line + indent for line in lines)))
     if loaded:
