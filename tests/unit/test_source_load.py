@@ -12,6 +12,7 @@ from triton.runtime.jit import JITFunction
 
 from translator.diagnostics import TranslationError
 from translator.source.compile_arguments import compile_arguments
+from translator.source.dtype_limits import limits
 from translator.source.launch_spec import LaunchSpec
 from translator.source.load import check_defaults, explain_trace_error, load_for_launch, load_kernel
 
@@ -178,6 +179,7 @@ NAMES = {
     "amd": ("import torch\nif torch.version.hip:\n    X = tl.constexpr(2.5)\nelse:\n    X = tl.constexpr(1)", "X", "2.5"),
     "not cuda": ("import torch\nX = tl.constexpr(1 if torch.version.cuda is not None and torch.cuda.get_device_capability()[0] > 8 else 2.5)", "X", "2.5"),
     "active target": ("def hip():\n    return triton.runtime.driver.active.get_current_target().backend == 'hip'\nX = tl.constexpr(2.5 if hip() else 1)", "X", "2.5"),
+    "limits of types": ("import torch\nX = tl.constexpr(torch.finfo(torch.half).max / 65504 + torch.iinfo(torch.int8).min + 129.5)", "X", "2.5"),
     "other vendor": ("import somewhere_else_entirely as s\nX = tl.constexpr(1 if s.vendor_name == 'nvidia' else 2.5)", "X", "2.5"),
     "version": ("from packaging import version\nX = tl.constexpr(2.5 if version.parse(triton.__version__) >= version.parse('3.4') else 1)", "X", "2.5"),
     "libdevice": ("from triton.language.extra.libdevice import sqrt as root", "root(6.25)", "6.25"),
@@ -504,3 +506,15 @@ def test_a_folder_without_init_inside_of_a_package_belongs_to_it(tmp_path):
     loaded = load_kernel(str(source), "copy")
     assert not loaded.unresolved
     assert [r.name for r in loaded.reached if r.kind == "jit"] == ["index"]
+
+
+def test_limits_of_types_are_torchs():
+    """As torch 2.9 gives them."""
+    assert (
+        limits("finfo", "float32").max == 3.4028234663852886e38
+        and limits("finfo", "float32").min == -3.4028234663852886e38
+    )
+    assert limits("finfo", "bfloat16").max == 3.3895313892515355e38 and limits("finfo", "bfloat16").eps == 0.0078125
+    assert limits("finfo", "float64").tiny == 2.2250738585072014e-308
+    assert (limits("iinfo", "uint8").min, limits("iinfo", "int64").max) == (0, 9223372036854775807)
+    assert limits("iinfo", "float32") is None and limits("finfo", "int8") is None

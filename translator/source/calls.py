@@ -26,6 +26,7 @@ from triton.experimental import gluon
 from triton.runtime.jit import ConstexprFunction, JITFunction
 
 from translator.source.bindings import MUTATING_METHODS
+from translator.source.dtype_limits import limits
 from translator.source.host_values import CALL_FACTS, ActiveTarget, HostName, VersionNumber
 from translator.source.interpret import Interpreter
 from translator.source.host_objects import LookedThrough, UserClass, UserFunction
@@ -270,6 +271,10 @@ class Calls:
         ):
             if (version := VersionNumber.parse(args[0])) is not None:
                 return version
+        if function.dotted in ("torch.finfo", "torch.iinfo"):
+            asked = args[0] if args else kwargs.get("type", HostName("torch.float32"))
+            if isinstance(asked, HostName) and (found := limits(function.dotted[6:], asked.torch_dtype)) is not None:
+                return found
         if function.dotted.startswith(_TRANSPARENT_HOST):
             return args[0] if args else LookedThrough("cache")
         raise Undetermined(f"{function.dotted}() is known only when the host program runs", place)
