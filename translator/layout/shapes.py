@@ -15,6 +15,12 @@ from triton.experimental.gluon import language as gl
 from translator.layout.model import Blocked, DotOperand, Layout, Linear, Mfma, Slice, Wmma, constructor
 
 
+# Scratch modules are kept for so many targets and numbers of warps, and made anew after so many operations: a context
+# never gives back what was made in it.
+MAX_MODULES = 8
+MAX_QUESTIONS = 500
+
+
 class NoLayout(Exception):
     """Gluon has no layout for the result (the operation does not exist for this operand layout)."""
 
@@ -39,6 +45,8 @@ class _Scratch:
         self.module.push_back(self.function)
         self.builder.set_insertion_point_to_start(self.function.add_entry_block())
 
+        self.questions = 0
+
     def value(self, shape: tuple[int, ...], layout: Layout) -> Any:
         ty = gl.distributed_type(gl.int32, list(shape), to_gluon(layout))
         return self.builder.create_poison(ty.to_ir(self.builder))
@@ -47,7 +55,7 @@ class _Scratch:
         return from_gluon(self.builder.get_gluon_layout_from_tensor(value))
 
 
-@functools.lru_cache(maxsize=None)
+@functools.lru_cache(maxsize=MAX_MODULES)
 def _scratch(arch: str, num_warps: int, warp_size: int) -> _Scratch:
     return _Scratch(arch, num_warps, warp_size)
 
@@ -104,9 +112,13 @@ def infer(target: Any, num_warps: int, op: str, shape: tuple[int, ...], layout: 
     return _infer(target.name, num_warps, target.warp_size, op, shape, layout, detail)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.lru_cache(maxsize=4096)
 def _infer(arch, num_warps, warp_size, op, shape, layout, detail) -> Layout:
     scratch = _scratch(arch, num_warps, warp_size)
+    if scratch.questions >= MAX_QUESTIONS:
+        _scratch.cache_clear()
+        scratch = _scratch(arch, num_warps, warp_size)
+    scratch.questions += 1
     builder = scratch.builder
     value = scratch.value(shape, layout)
     try:

@@ -55,7 +55,7 @@ def parse_file(path: str) -> ParsedFile:
     return _parse(path, stat.st_mtime_ns, stat.st_size)
 
 
-@functools.lru_cache(maxsize=2048)
+@functools.lru_cache(maxsize=64)  # a syntax tree takes a hundred times its text
 def _parse(path: str, _mtime_ns: int, _size: int) -> ParsedFile:
     if os.path.isdir(path):
         help = "name one file of it, or a module"

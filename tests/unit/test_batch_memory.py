@@ -1,0 +1,30 @@
+"""What a process keeps from one kernel to the next is bounded: memory does not grow with the number of kernels."""
+
+import gc
+import weakref
+
+from rules.targets import target
+from translator.layout import shapes
+from translator.layout.model import Blocked
+from translator.source.module_file import parse_file
+
+
+def test_few_syntax_trees_are_kept(tmp_path):
+    alive = []
+    for i in range(200):
+        (tmp_path / f"m{i}.py").write_text(f"x = {i}\n")
+        alive.append(weakref.ref(parse_file(str(tmp_path / f"m{i}.py")).tree))
+    gc.collect()
+    assert sum(tree() is not None for tree in alive) <= 64
+
+
+def test_a_module_for_questions_is_made_anew(monkeypatch):
+    monkeypatch.setattr(shapes, "MAX_QUESTIONS", 4)
+    shapes._infer.cache_clear()
+    shapes._scratch.cache_clear()
+    layout = Blocked((1, 1), (1, 64), (4, 1), (1, 0))
+    most, found = 0, []
+    for rows in (4, 8, 16, 32, 64, 128, 256, 512):
+        found.append(shapes.infer(target("gfx950"), 4, "permute", (rows, 64), layout, (1, 0)))
+        most = max(most, shapes._scratch("gfx950", 4, 64).questions)
+    assert most == 4 and set(found) == {Blocked((1, 1), (64, 1), (1, 4), (0, 1))}
