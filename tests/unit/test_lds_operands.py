@@ -58,3 +58,25 @@ def test_a_cast_to_the_same_type_hides_no_operand(tmp_path):
     text, _ = translation(tmp_path, body)
     assert "gl.convert_layout(y" not in text and "gl.permute(" not in text
     assert text.count("gl.allocate_shared_memory(y.dtype, y.shape") == 2
+
+
+def test_a_factor_of_one_hides_no_operand(tmp_path):
+    text, _ = translation(tmp_path, "    y = y * 1.0\n    out = tl.dot(x, y)\n")
+    assert "gl.allocate_shared_memory(y.dtype, y.shape" in text and "gl.convert_layout(y" not in text
+
+
+def test_what_is_scaled_for_a_dot_moves_before_that(tmp_path):
+    body = "    s = tl.load(out_ptr + tl.arange(0, 64))\n    x = (x * tl.exp(s)[None, :]).to(tl.float16)\n    out = tl.dot(x, y)\n"
+    text, _ = translation(tmp_path, body)
+    assert (
+        text.count("gl.allocate_shared_memory(x.dtype, x.shape") == 1
+    )  # and is not moved again where it is multiplied
+    assert "x = (gl.allocate_shared_memory(x.dtype, x.shape" in text.replace("\n        ", "")
+
+
+def test_an_operand_that_a_loop_reads_moves_once_before_it(tmp_path):
+    body = "    out = tl.zeros([64, 64], tl.float32)\n    for k in range(4):\n        out = tl.dot(x, tl.load(y_ptr + k), out)\n"
+    body = body.replace("tl.load(y_ptr + k)", "(y * k).to(tl.float16)")
+    text, _ = translation(tmp_path, body)
+    before = text[: text.index("for k in")]
+    assert "gl.allocate_shared_memory(x.dtype, x.shape" in before and "gl.convert_layout(x" not in text

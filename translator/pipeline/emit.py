@@ -74,7 +74,7 @@ def _consumer_statement(rw: "FunctionRewriter", s: ast.stmt) -> None:
     """A statement with staged loads; a tile that is only read permuted is named where it lies, in LDS."""
     if isinstance(s, ast.Assign) and s.value in rw.staged and isinstance(s.targets[0], ast.Name):
         web = rw.webs.of_definition[(s, s.targets[0].id)]
-        if not rw.state(web).variants and web.uses:
+        if len(web.definitions) == 1 and not rw.state(web).variants and web.uses:
             rw.replace(s.value, rw.staged[s.value].slot())
             return
     rw.plain_statement(s)

@@ -63,6 +63,9 @@ def strided_tiles(
         callee, staged = callees.callee_of(rw, call), staged_of(rw, call)
         if callee.owner is not None or callee.row.kind != "load" or staged.copy == "tensor":
             continue
+        if is_held(rw, call) and _shares_its_variable(rw, call):
+            not_tiles[call] = "its variable is assigned elsewhere too, and it waits in registers"
+            continue
         try:
             tiles[call] = strided_tile(rw, loop, low, step, call, staged)
         except NotATile as reason:
@@ -71,6 +74,11 @@ def strided_tiles(
                 others = {c: "another load of its loop goes through registers" for c in found if c is not call}
                 return {}, others | not_tiles
     return tiles, not_tiles
+
+
+def _shares_its_variable(rw: "FunctionRewriter", call: ast.Call) -> bool:
+    """Whether the variable that a load is assigned to has other values too: what is used then is in registers."""
+    return any(d.value is call and len(web.definitions) > 1 for web in rw.webs.all for d in web.definitions)
 
 
 def one_way(staged: list[Staged], tiles: list[bool]) -> tuple[list[Staged], bool, int]:

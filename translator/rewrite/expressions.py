@@ -13,7 +13,7 @@ from triton.runtime.jit import JITCallable
 
 from translator.frontend.trace import ConstFact, TensorFact, TupleFact
 from translator.layout.model import Layout, Slice
-from translator.rewrite import addresses, calls, contracts, costs, descriptors
+from translator.rewrite import addresses, calls, contracts, costs, descriptors, lds_operands
 from translator.rewrite.expand import Promotion
 from translator.rewrite.homes import ELEMENTWISE_NODES, Homes
 from translator.rewrite.splice import operand
@@ -180,7 +180,7 @@ class Expressions(Homes):
         if len(self.loops) > depth and not web.is_parameter and all(d.loop_depth <= depth for d in web.definitions):
             self.changed |= state.demand_converted(want)
             return self.names.variant(node.id, want)
-        return self.convert(node.id, want)
+        return lds_operands.moved_through_lds(self, web, want, node) or self.convert(node.id, want)
 
     def variant_name(self, state: WebState, layout: Layout) -> str:
         name = state.web.name

@@ -290,7 +290,9 @@ class FunctionRewriter(Expressions):
         if state is None:
             return []
         lines = [
-            f"{self.names.variant(target.id, layout)} = {self.convert(target.id, layout)}" for layout in state.converted
+            f"{self.names.variant(target.id, layout)} = "
+            + (lds_operands.moved_through_lds(self, web, layout) or self.convert(target.id, layout))
+            for layout in state.converted
         ]
         lines += lds_operands.definitions(self, s, web)
         return lines

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from translator.frontend.trace import ConstFact
 from translator.layout.model import DotOperand, Layout
 from translator.memory.operands import OperandInLds
 from translator.rewrite import addresses, callees, dots, shapes
@@ -26,6 +27,8 @@ def operand_through_lds(rw: "FunctionRewriter", node: ast.expr, layout: Layout) 
     read = layout, transposed
     if _invariant(rw, value):
         return None
+    if not transposed and rw.home(value) == layout:
+        return None  # it is there already
     found = _in_lds(rw, value, read)
     if found is None:
         return _transposed_in_registers(rw, node, value, layout) if transposed else None
@@ -35,6 +38,33 @@ def operand_through_lds(rw: "FunctionRewriter", node: ast.expr, layout: Layout) 
         return _variable(rw, value, web, (found.shared, own), read)
     buffer = allocation(rw, rw.emit(value, rw.home(value)), found.shared, value)
     return _read(rw, buffer, read)
+
+
+def moved_through_lds(rw: "FunctionRewriter", web: Web, layout: Layout, use: ast.Name | None = None) -> str | None:
+    """A variable in operand layout, where Triton moves it or, at `use`, what is made of it through LDS.
+
+    A value that is scaled or cast on its way to a dot moves before that, with fewer bits.
+    """
+    if not isinstance(layout, DotOperand):
+        return None
+    origins = _made_by(rw, web)
+    shapes_of_it = {fact.shape for origin in origins if (fact := rw.tensor(origin)) is not None}
+    if use is not None:
+        origins += [n for n in ast.walk(_statement_of(rw.tree, use)) if isinstance(n, ast.expr)]
+    paths = [(*rw.path, visit) for origin in origins for visit in rw.visits(origin)]
+    for found in (x for path in paths for x in rw.unit.operands_in_lds.get(path, ())):
+        if shapes_of_it == {found.shape} and (layout, False) in found.read:
+            return _read(rw, allocation(rw, web.name, found.shared), (layout, False))
+    return None
+
+
+def _statement_of(tree: ast.AST, node: ast.expr) -> ast.AST:
+    """The simple statement that `node` stands in; `node` itself where there is none."""
+    simple = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)
+    for s in ast.walk(tree):
+        if isinstance(s, simple) and s.lineno <= node.lineno <= s.end_lineno and any(n is node for n in ast.walk(s)):
+            return s
+    return node
 
 
 def _invariant(rw, value: ast.expr) -> bool:
@@ -75,9 +105,22 @@ def _transposed_in_registers(rw, node: ast.expr, value: ast.expr, layout: Layout
 def _origins(rw, value: ast.expr) -> list[ast.expr]:
     """The expressions that a value may come from."""
     web = rw.webs.of_use.get(value) if isinstance(value, ast.Name) else None
-    if web is None:
-        return [value]
-    return [_uncast(rw, n) for d in web.definitions if (n := rw.definition_node(d)) is not None]
+    return [value] if web is None else _made_by(rw, web)
+
+
+def _made_by(rw, web: Web) -> list[ast.expr]:
+    """The expressions that define a variable; of what is another variable's value, those of that one."""
+    out: list[ast.expr] = []
+    webs = [web]
+    for w in webs:
+        for node in (rw.definition_node(d) for d in w.definitions):
+            node = node and _uncast(rw, node)
+            other = rw.webs.of_use.get(node) if isinstance(node, ast.Name) else None
+            if other is None:
+                out += [node] if node is not None else []
+            elif other not in webs:
+                webs.append(other)
+    return out
 
 
 def _is_staged(rw, value: ast.expr) -> bool:
@@ -86,8 +129,16 @@ def _is_staged(rw, value: ast.expr) -> bool:
 
 
 def _uncast(rw, node: ast.expr) -> ast.expr:
-    """The value under casts to the type that it has; Triton makes no operation of them."""
-    while isinstance(node, ast.Call):
+    """The value under casts to the type that it has and factors of 1; Triton makes no operation of them."""
+    while True:
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+            inner = next((a for a, b in ((node.left, node.right), (node.right, node.left)) if _is_one(rw, b)), None)
+            if inner is None or rw.tensor(inner) != rw.tensor(node):
+                break
+            node = inner
+            continue
+        if not isinstance(node, ast.Call):
+            break
         callee = callees.callee_of(rw, node)
         if callee is None or callee.row is None or callee.name not in ("to", "cast") or callee.owner is None:
             break
@@ -96,6 +147,11 @@ def _uncast(rw, node: ast.expr) -> ast.expr:
             break
         node = callee.owner
     return node
+
+
+def _is_one(rw, node: ast.expr) -> bool:
+    fact = rw.fact(node)
+    return isinstance(fact, ConstFact) and isinstance(fact.value, (int, float)) and fact.value == 1
 
 
 def _in_lds(rw, value: ast.expr, read: OperandRead) -> OperandInLds | None:
@@ -210,4 +266,4 @@ def allocation(rw, text: str, shared, value: ast.expr | None = None) -> str:
     return f"gl.allocate_shared_memory(gl.{dtype}, {shape}, {rw.names.spell(shared)}, {text})"
 
 
-__all__ = ["allocation", "definitions", "operand_through_lds"]
+__all__ = ["allocation", "definitions", "moved_through_lds", "operand_through_lds"]
