@@ -11,7 +11,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from translator.frontend.trace import TensorFact
+from translator.frontend.trace import ConstFact, TensorFact
 from translator.layout.elements import bits_of
 from translator.optimize.tuning import Tuning
 from translator.pipeline.body import plan_stages, reads_tiles
@@ -133,8 +133,7 @@ def _set_up(rw: "FunctionRewriter", plan: PipelinePlan) -> None:
         loop.ahead_of[s] = made
         rw.pipelined_statements[s] = loop
     for load in plan.loads:
-        # What a branch assigns keeps its type: names of its own, not those of another loop's ring.
-        stem = f"{load.name}_last" if plan.once else load.name
+        stem = _ring_stem(rw, f"{load.name}_last" if plan.once else load.name, plan.loop)
         names = [fresh(rw, f"{stem}_{part}") for part in ("smem", "next", "tiles", "desc")]
         ring = Ring(load, names[0], twin_of(load.call), *names[1:])
         loop.rings.append(ring)
@@ -168,6 +167,32 @@ def _set_up(rw: "FunctionRewriter", plan: PipelinePlan) -> None:
     if not loop.specialized and not plan.once:
         _tune(rw, loop)
     _move_bases(rw, loop)
+
+
+def _ring_stem(rw: "FunctionRewriter", stem: str, loop: ast.For) -> str:
+    """A stem for the names of a ring, which loops share only where they follow one another in the same block: what a
+    branch or a loop assigns keeps the type that it has before or on the other branch."""
+    block, candidate, n = _run_time_block(rw, loop), stem, 2
+    while rw.ring_blocks.setdefault(candidate, block) != block:
+        candidate, n = f"{stem}_{n}", n + 1
+    return candidate
+
+
+def _run_time_block(rw: "FunctionRewriter", node: ast.AST) -> tuple:
+    """The branches and loops around a node, those decided while compiling left out."""
+
+    def around(body: list[ast.stmt], block: tuple) -> tuple | None:
+        for s in body:
+            if s is node:
+                return block
+            decided = isinstance(s, ast.With) or isinstance(s, ast.If) and isinstance(rw.fact(s.test), ConstFact)
+            for side in ("body", "orelse"):
+                inner = block if decided else (*block, (id(s), side))
+                if (found := around(getattr(s, side, []), inner)) is not None:
+                    return found
+        return None
+
+    return around(rw.tree.body, ()) or ()
 
 
 def _tune(rw: "FunctionRewriter", loop: PipelinedLoop) -> None:

@@ -48,6 +48,7 @@ class FunctionRewriter(Expressions):
         self.held: dict[ast.Call, Any] = {}
         self.pipelined_statements: dict[ast.stmt, Any] = {}
         self.pipelined_loops: dict[ast.For, Any] = {}
+        self.ring_blocks: dict[str, tuple] = {}  # stem of a ring's names -> the block of its loops
         self.whole: dict[ast.For, str] = {}  # loops that were to be split between warps, and why they are not
         self.pushed: set[ast.AST] = set()  # computed in the wanted layout even where a conversion looks cheaper
         self.dropped: frozenset[ast.stmt] = frozenset()  # assignments that nothing needs any more
