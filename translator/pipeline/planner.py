@@ -9,6 +9,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from translator.memory.staging import Staged
 from translator.optimize.tuning import Tuning
 from translator.pipeline.ahead import NotAhead, what_runs_ahead
 from translator.pipeline.depth import fitting
@@ -16,6 +17,7 @@ from translator.pipeline.loop_range import every_iteration, index_dtype, int_of,
 from translator.pipeline.plan import NotPipelined, PipelinedLoad, PipelinePlan
 from translator.pipeline.schedule import copy_schedule, held_schedule, register_schedule
 from translator.pipeline.span import constant_span
+from translator.pipeline.strided_tiles import StridedTile
 from translator.pipeline.tail import TailProof
 from translator.pipeline.tensor_tiles import DescriptorTile
 from translator.pipeline.ways import is_held, loads_in, one_way, staged_of, strided_tiles
@@ -44,8 +46,10 @@ def plan_loop(rw: "FunctionRewriter", loop: ast.For, hold: bool = True) -> Pipel
         possible = [
             c for c in held if isinstance(_plan(rw, loop, [x for x in found if x in staged or x is c]), PipelinePlan)
         ]
-        if possible:
-            return _plan(rw, loop, [c for c in found if c in staged or c in possible])
+        if possible and isinstance(
+            some := _plan(rw, loop, [c for c in found if c in staged or c in possible]), PipelinePlan
+        ):
+            return some
     return _plan(rw, loop, staged) if staged else plan
 
 
@@ -74,15 +78,14 @@ def _plan(rw: "FunctionRewriter", loop: ast.For, found: list[ast.Call]) -> Pipel
 
     tail = TailProof(rw, loop, low, high, step)
     tiles, not_tiles = strided_tiles(rw, loop, bounds, found)
-    plain = [c for c in found if c not in tiles]
-    held = [c for c in plain if is_held(rw, c)]
+    addressed = [c for c in found if c not in tiles]
+    held = [c for c in addressed if is_held(rw, c)]
     staged = [c for c in found if c not in held]
     try:
-        runs = what_runs_ahead(rw, loop, tail, atoms, found, plain)
+        runs = what_runs_ahead(rw, loop, tail, atoms, found, addressed)
     except NotAhead as reason:
         return no(str(reason))
 
-    loads = []
     ways, copies, buffers = {c: staged_of(rw, c) for c in held}, False, 1
     if staged:
         fetched, copies, buffers = one_way([staged_of(rw, c) for c in staged], [c in tiles for c in staged])
@@ -97,58 +100,22 @@ def _plan(rw: "FunctionRewriter", loop: ast.For, found: list[ast.Call]) -> Pipel
     # Triton's pipeliner peels such a loop until nothing is left of it.
     descending = step is not None and int_of(rw, step) < 0
     few = trips is not None and not descending and 0 < trips <= buffers + (not copies) and bool(staged)
-    plain = replace(rw.unit.tuning, num_buffers=0) == Tuning()
-    written_out = trips if few and plain and not _leaks(rw, loop) else None
+    as_triton = replace(rw.unit.tuning, num_buffers=0) == Tuning()
+    written_out = trips if few and as_triton and not _leaks(rw, loop) else None
     if written_out is not None and held:
         return _plan(rw, loop, staged)  # written out, the loads stand one after the other
+    loads, assumed = [], set(tail.assumed)
     for call in found:
-        way = ways[call]
-        given = callees.bind(rw, call, callees.callee_of(rw, call))
         (statement,) = [a for a in atoms if call in loads_in(rw, a)]
-        owner = callees.callee_of(rw, call).owner
-        if owner is not None and descriptors.is_descriptor(rw.fact(owner)):
-            offsets, bounds = given.get("offsets"), descriptors.bounds_of(rw, owner)
-            name = _name(statement, call, {"pointer": owner})
-            if tdm.uses_data_mover(rw, descriptors.origin_of(rw, owner)):
-                if (
-                    not isinstance(offsets, (ast.List, ast.Tuple))
-                    or not isinstance(owner, ast.Name)
-                    or tail.varies(owner)
-                ):
-                    return no(f"the descriptor load in line {call.lineno} is not a plain tile")
-                whole = len(bounds) == len(offsets.elts)
-                covered = written_out is not None or (whole and any(map(tail.ends, offsets.elts, bounds)))
-                tile = DescriptorTile(owner, tuple(offsets.elts), tuple(not tail.varies(o) for o in offsets.elts))
-                loads.append(PipelinedLoad(name, call.lineno, call, statement, way, covered, False, tile))
-                continue
-            if not descriptors.fetchable(rw, owner) or not isinstance(offsets, (ast.List, ast.Tuple)):
-                return no(f"the descriptor load in line {call.lineno} is not a plain tile")
-            if way.copy == "tensor":
-                way = replace(way, copy="global", source=descriptors.fetch_layout(rw, call, owner))
-            covered = written_out is not None or any(map(tail.ends, offsets.elts, bounds))
-            loads.append(PipelinedLoad(name, call.lineno, call, statement, way, covered, False))
-            continue
-        mask, other = given.get("mask"), given.get("other")
-        masked = mask is not None and not callees.is_absent(rw, mask)
-        if call in tiles:
-            covered = written_out is not None or (masked and tail.implied(mask))
-            name = _name(statement, call, given)
-            loads.append(PipelinedLoad(name, call.lineno, call, statement, way, covered, False, tiles[call]))
-            continue
-        if set(given) - {"pointer", "mask", "other", "cache_modifier", "eviction_policy", "volatile"}:
-            return no(f"the load in line {call.lineno} has arguments that a copy cannot take")
-        if (
-            masked
-            and other is not None
-            and not (callees.is_none(rw, other) or callees.is_zero(rw, other))
-            and copies
-            and call not in held
-        ):
-            return no(f"the load in line {call.lineno} fills masked lanes with something other than 0")
-        covered = written_out is not None or (masked and tail.implied(mask))
-        shrinking = not masked or tail.shrinks(mask)
-        name = _name(statement, call, given)
-        loads.append(PipelinedLoad(name, call.lineno, call, statement, way, covered, shrinking))
+        try:
+            load = _load(rw, tail, statement, call, ways[call], tiles.get(call), copies and call not in held)
+        except NotAhead as reason:
+            return no(str(reason))
+        loads.append(load)
+    if written_out is not None:  # only tiles that exist are fetched
+        loads = [replace(load, covered=True) for load in loads]
+    else:
+        assumed = tail.assumed
     tensor_loads = sum(load.tile is not None for load in loads)
     grouped = tensor_loads + len(held) < len(loads)
     if copies:
@@ -169,12 +136,70 @@ def _plan(rw: "FunctionRewriter", loop: ast.For, found: list[ast.Call]) -> Pipel
         runs.shared,
         runs.carried,
         runs.rolled_back,
-        frozenset(tail.assumed),
+        frozenset(assumed),
         tuple((call.lineno, reason) for call, reason in not_tiles.items()),
         written_out,
         descending=descending,
         span=span,
     )
+
+
+def _load(
+    rw: "FunctionRewriter",
+    tail: TailProof,
+    statement: ast.stmt,
+    call: ast.Call,
+    way: Staged,
+    tile: StridedTile | None,
+    copied: bool,
+) -> PipelinedLoad:
+    """One load of the plan; tile: what the tensor data mover fetches; copied: by an asynchronous copy, straight to LDS.
+
+    Raises: NotAhead for a load that cannot be fetched like that.
+    """
+    given = callees.bind(rw, call, callees.callee_of(rw, call))
+    owner = callees.callee_of(rw, call).owner
+    if owner is not None and descriptors.is_descriptor(rw.fact(owner)):
+        return _descriptor_load(rw, tail, statement, call, way, owner, given.get("offsets"))
+    name = _name(statement, call, given)
+    mask, other = given.get("mask"), given.get("other")
+    masked = mask is not None and not callees.is_absent(rw, mask)
+    covered = masked and tail.implied(mask)
+    if tile is not None:
+        return PipelinedLoad(name, call.lineno, call, statement, way, covered, False, tile)
+    if set(given) - {"pointer", "mask", "other", "cache_modifier", "eviction_policy", "volatile"}:
+        raise NotAhead(f"the load in line {call.lineno} has arguments that a copy cannot take")
+    filled = masked and other is not None and not (callees.is_none(rw, other) or callees.is_zero(rw, other))
+    if filled and copied:
+        raise NotAhead(f"the load in line {call.lineno} fills masked lanes with something other than 0")
+    shrinking = not masked or tail.shrinks(mask)
+    return PipelinedLoad(name, call.lineno, call, statement, way, covered, shrinking)
+
+
+def _descriptor_load(
+    rw: "FunctionRewriter",
+    tail: TailProof,
+    statement: ast.stmt,
+    call: ast.Call,
+    way: Staged,
+    owner: ast.expr,
+    offsets: ast.expr | None,
+) -> PipelinedLoad:
+    """The load of a descriptor's tile. Raises: NotAhead for one that is not a plain tile."""
+    bounds = descriptors.bounds_of(rw, owner)
+    name = _name(statement, call, {"pointer": owner})
+    plain = isinstance(offsets, (ast.List, ast.Tuple))
+    if tdm.uses_data_mover(rw, descriptors.origin_of(rw, owner)):
+        if not plain or not isinstance(owner, ast.Name) or tail.varies(owner):
+            raise NotAhead(f"the descriptor load in line {call.lineno} is not a plain tile")
+        covered = len(bounds) == len(offsets.elts) and any(map(tail.ends, offsets.elts, bounds))
+        tile = DescriptorTile(owner, tuple(offsets.elts), tuple(not tail.varies(o) for o in offsets.elts))
+        return PipelinedLoad(name, call.lineno, call, statement, way, covered, False, tile)
+    if not plain or not descriptors.fetchable(rw, owner):
+        raise NotAhead(f"the descriptor load in line {call.lineno} is not a plain tile")
+    if way.copy == "tensor":
+        way = replace(way, copy="global", source=descriptors.fetch_layout(rw, call, owner))
+    return PipelinedLoad(name, call.lineno, call, statement, way, any(map(tail.ends, offsets.elts, bounds)), False)
 
 
 def _leaks(rw: "FunctionRewriter", loop: ast.For) -> bool:
