@@ -60,4 +60,4 @@ def specialized(rw: "FunctionRewriter", loop: ast.For, plan: PipelinePlan | NotP
     warps = 1 if sum(tensor) == len(plan.loads) else unit.num_warps
     names = tuple(tuple(load.name for load in group) for group in groups.values())
     schedule = Partitions(plan.schedule.buffers, names, warps, unit.num_warps, unit.target.warp_size, tensor)
-    return replace(plan, schedule=schedule)
+    return replace(plan, schedule=schedule, written_out=None)

@@ -6,9 +6,24 @@ import ast
 import textwrap
 
 from translator.rewrite.splice import first_line
-from translator.rewrite.syntax import blocks_of
+from translator.rewrite.syntax import blocks_of, called, inside, loads
 
 LINE_LENGTH = 120
+_COPIES = ("global_to_shared", "mbarrier_arrive", "async_load")
+
+
+def is_copy(s: ast.stmt) -> bool:
+    return isinstance(s, ast.Expr) and called(s.value) in _COPIES
+
+
+def is_hint(s: ast.stmt) -> bool:
+    return isinstance(s, ast.Expr) and called(s.value) in ("assume", "static_assert")
+
+
+def copies_into(loop: ast.For, rings: tuple[tuple[str, ...], ...]) -> bool:
+    """Whether the loop, or one inside, copies into one of the rings."""
+    names = {name for group in rings for name in group}
+    return any(is_copy(s) and loads(s) & names for s in inside(loop.body))
 
 
 class Lines:
@@ -34,16 +49,21 @@ class Lines:
                 first, last = extra.get(s, ([], []))
                 out += [*(indent + x for x in first), *self.of(s, indent), *(indent + x for x in last)]
                 continue
-            bodies = [self.rendered(b, chosen, indent + "    ", extra) for b in blocks]
+            chained = [len(b) == 1 and self.is_elif(b[0]) for b in blocks]
+            inner = [indent if c else indent + "    " for c in chained]
+            bodies = [self.rendered(b, chosen, i, extra) for b, i in zip(blocks, inner)]
             if not any(bodies):
                 continue
             first, last = extra.get(s, ([], []))
             head = self.header(s, indent)
             out += [*(indent + x for x in first), *head, *(bodies[0] or [indent + "    pass"])]
             if len(bodies) > 1 and bodies[1]:
-                out += [indent + "else:", *bodies[1]]
+                out += bodies[1] if chained[1] else [indent + "else:", *bodies[1]]
             out += [indent + x for x in last]
         return out
+
+    def is_elif(self, s: ast.stmt) -> bool:
+        return isinstance(s, ast.If) and self.lines[s.lineno - 1].startswith("elif", s.col_offset)
 
     def of(self, s: ast.stmt, indent: str) -> list[str]:
         """The lines of a statement, with the comments above it, at another indentation."""

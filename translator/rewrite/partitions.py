@@ -27,7 +27,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from translator.rewrite.merge import is_layout
-from translator.rewrite.partition_text import Lines, call_lines, docstring, header_of, renamed_lines
+from translator.rewrite.partition_text import (
+    Lines,
+    call_lines,
+    copies_into,
+    docstring,
+    header_of,
+    is_copy,
+    is_hint,
+    renamed_lines,
+)
 from translator.rewrite.syntax import (
     blocks_of,
     called,
@@ -40,19 +49,9 @@ from translator.rewrite.syntax import (
     stores,
 )
 
-_COPIES = ("global_to_shared", "mbarrier_arrive", "async_load")
 # Calls that would not give the same value, or have an effect, if other warps made them too.
-_IMPURE = (
-    "load",
-    "store",
-    "buffer_load",
-    "buffer_store",
-    "allocate_shared_memory",
-    "gather",
-    "histogram",
-    "sum",
-    "max_",
-    "reduce",
+_IMPURE = frozenset(
+    "load store buffer_load buffer_store allocate_shared_memory gather histogram sum max_ reduce".split()
 )
 _BUILTINS = ("min", "max", "range", "len", "int", "float", "bool", "abs", "print")
 
@@ -106,20 +105,13 @@ def take_apart(text: str, split: Split, name: str, suffix: str = "") -> tuple[st
     return _Splitter(text, split, f"{name}_producer{suffix}", f"{name}_consumer{suffix}").result()
 
 
-def _is_copy(s: ast.stmt) -> bool:
-    return isinstance(s, ast.Expr) and called(s.value) in _COPIES
-
-
-def _is_hint(s: ast.stmt) -> bool:
-    return isinstance(s, ast.Expr) and called(s.value) in ("assume", "static_assert")
-
-
 class _Splitter:
     def __init__(self, text: str, split: Split, producer: str, consumer: str):
         self.split, self.producer_name, self.consumer_name = split, producer, consumer
         self.lines = Lines(text)
         self.tree: ast.FunctionDef = ast.parse(text).body[0]  # type: ignore[assignment]
-        self.loop = next(n for n in self.statements() if isinstance(n, ast.For) and any(map(_is_copy, inside(n.body))))
+        copying = [n for n in self.statements() if isinstance(n, ast.For) and copies_into(n, split.rings)]
+        self.loop = next(n for n in copying if not any(x in copying for x in inside(n.body)))
         self.constants = {s.target.id: s for s in self.tree.body if is_layout(s)}
         arguments = self.tree.args
         self.parameters = [a.arg for a in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]]
@@ -200,13 +192,13 @@ class _Splitter:
 
     def copying(self) -> set[ast.stmt]:
         """The statements of the body that the copies are, or need."""
-        chosen = {s for s in inside(self.loop.body) if _is_copy(s)}
+        chosen = {s for s in inside(self.loop.body) if is_copy(s)}
         while True:
             needed = {n for s in chosen for n in loads(s)} | {self.split.slot, self.split.phase}
             more = {
                 s
                 for s in inside(self.loop.body)
-                if s not in chosen and not blocks_of(s) and not _is_hint(s) and stores(s) & needed
+                if s not in chosen and not blocks_of(s) and not is_hint(s) and stores(s) & needed
             }
             if not more:
                 return chosen
@@ -215,11 +207,11 @@ class _Splitter:
     def computing(self, copying: set[ast.stmt]) -> set[ast.stmt]:
         """The statements of the body that are not for the copies alone."""
         simple = [s for s in inside(self.loop.body) if not blocks_of(s)]
-        chosen = {s for s in simple if s not in copying and not _is_hint(s)}
+        chosen = {s for s in simple if s not in copying and not is_hint(s)}
         tests = {n for s in inside(self.loop.body) if blocks_of(s) for n in own_loads(s)}
         while True:
             needed = {n for s in chosen for n in loads(s)} | {self.split.slot, self.split.phase} | tests | self.after()
-            more = {s for s in simple if s not in chosen and not _is_copy(s) and not _is_hint(s)}
+            more = {s for s in simple if s not in chosen and not is_copy(s) and not is_hint(s)}
             more = {s for s in more if stores(s) & (needed - self.moved(copying))}
             if not more:
                 return chosen
@@ -301,9 +293,9 @@ class _Splitter:
         made = {n for s in copying for n in stores(s)}
         path, chosen = self.outside(needed | made)
         copying |= {
-            s for s in inside(body) if _is_hint(s) and loads(s) & self.locals <= needed | made | {self.split.index}
+            s for s in inside(body) if is_hint(s) and loads(s) & self.locals <= needed | made | {self.split.index}
         }
-        computing |= {s for s in inside(body) if _is_hint(s)}
+        computing |= {s for s in inside(body) if is_hint(s)}
 
         results = self.results(computing)
         consumer_body = self.lines.rendered(body, computing, " " * 8, self.reads(computing))
@@ -353,7 +345,9 @@ class _Splitter:
 
     def results(self, computing: set[ast.stmt]) -> list[str]:
         """What the consumer computes that is used after the loop, in the order of the first assignments."""
-        there = {n for s in self.statements() if s.lineno < self.loop.lineno for n in stores(s)} | set(self.parameters)
+        there = {n for s in self.statements() if s.lineno < self.loop.lineno for n in own_stores(s)} | set(
+            self.parameters
+        )
         used = self.after()
         assigned = {n for s in computing for n in stores(s)}
         order = dict.fromkeys([*self.parameters, *(n for s in self.statements() for n in own_stores(s))])
@@ -384,7 +378,7 @@ class _Splitter:
         module, slot, phase = self.split.barrier_module, self.split.slot, self.split.phase
         extra = {}
         for rings, (_, empty) in zip(self.split.rings, self.split.barriers):
-            first = next(s for s in inside(self.loop.body) if _is_copy(s) and loads(s) & set(rings))
+            first = next(s for s in inside(self.loop.body) if is_copy(s) and loads(s) & set(rings))
             extra[first] = ([f"{module}.wait({empty}.index({slot}), {phase} ^ 1)"], [])
         return extra
 
