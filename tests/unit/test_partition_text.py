@@ -6,6 +6,7 @@ import ast
 import textwrap
 
 from translator.rewrite.partitions import Split, take_apart
+from translator.rewrite.syntax import free_names
 
 TEXT = textwrap.dedent("""
     def kernel(a_desc, c_desc, m, n, MODE: gl.constexpr, NUM_BUFFERS: gl.constexpr = 2):
@@ -63,3 +64,16 @@ def test_the_first_of_two_loops_over_rings_of_one_name_is_taken():
     again = TEXT[TEXT.index("        first = i * n") : TEXT.index("        store_tile")].replace("range(n)", "range(m)")
     text, _ = take_apart(TEXT.replace("        store_tile", again + "        store_tile"), SPLIT, "kernel")
     assert "for k in range(m):" in text and "for k in range(n):" not in text
+
+
+def test_names_that_every_branch_which_compiles_assigns_are_not_free():
+    text = """
+if A:
+    gl.static_assert(False, "not translated")
+else:
+    x = y
+if B:
+    z = x
+w = z
+"""
+    assert free_names(ast.parse(text).body) == {"A", "B", "gl", "y", "z"}

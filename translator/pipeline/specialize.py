@@ -20,6 +20,8 @@ from translator.pipeline.strategies import WARP_SPECIALIZED
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter
 
+# "warp-specialized kernels requires num_warps to be a multiple of 4" (Triton 3.9.0, ttgir of gfx1250).
+WARPS_TOGETHER = 4
 # Threads of a workgroup on all targets (isa).
 MOST_THREADS = 1024
 
@@ -48,6 +50,8 @@ def specialized(rw: "FunctionRewriter", loop: ast.For, plan: PipelinePlan | NotP
         return reason
     if plan.schedule.mechanism != "copies":
         return "its tiles travel through registers"
+    if unit.num_warps % WARPS_TOGETHER:
+        return f"its {unit.num_warps} warps are no multiple of {WARPS_TOGETHER}, as the compiler wants them"
     if 2 * unit.num_warps * unit.target.warp_size > MOST_THREADS:
         return f"{2 * unit.num_warps} warps are more than a workgroup has"
     if any(n is not loop and isinstance(n, (ast.For, ast.While)) for n in ast.walk(loop)):

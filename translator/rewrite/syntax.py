@@ -55,25 +55,37 @@ def own_stores(s: ast.stmt) -> list[str]:
 
 
 def free_names(body: list[ast.stmt]) -> set[str]:
-    """Names that are read before they are certainly assigned."""
+    """Names that are read before they are certainly assigned; a branch that fails to compile assigns what the others do."""
     free: set[str] = set()
 
-    def visit(statements: list[ast.stmt], known: set[str]) -> set[str]:
+    def visit(statements: list[ast.stmt], known: set[str]) -> set[str] | None:
         for s in statements:
             if isinstance(s, (ast.For, ast.While)):
                 free.update(loads(s.iter if isinstance(s, ast.For) else s.test) - known)
                 visit(s.body, known | (stores(s.target) if isinstance(s, ast.For) else set()))
             elif isinstance(s, ast.If):
                 free.update(loads(s.test) - known)
-                ends = [visit(b, set(known)) for b in (s.body, s.orelse)]
-                known |= ends[0] & ends[1]
+                ends = [end for b in (s.body, s.orelse) if (end := visit(b, set(known))) is not None]
+                if not ends:
+                    return None
+                known |= set.intersection(*ends)
             else:
                 free.update(loads(s) - known)
                 known |= stores(s)
+                if _fails(s):
+                    return None
         return known
 
     visit(body, set())
     return free
+
+
+def _fails(s: ast.stmt) -> bool:
+    """Whether a statement is `static_assert(False, ...)`."""
+    if not isinstance(s, ast.Expr) or called(s.value) != "static_assert":
+        return False
+    test = s.value.args[0]
+    return isinstance(test, ast.Constant) and test.value is False
 
 
 def is_constexpr(annotation: ast.expr) -> bool:
