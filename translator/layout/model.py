@@ -66,6 +66,11 @@ class Linear(Layout):
     def rank(self) -> int:
         return len(self.shape)
 
+    @property
+    def copies(self) -> int:
+        """How many warps hold the same element."""
+        return 2 ** sum(not any(basis) for basis in self.warp)
+
 
 @dataclass(frozen=True)
 class Mfma(Layout):

@@ -24,9 +24,10 @@ _LOC = re.compile(r" loc\((#loc\d*)\)$")
 
 @dataclass(frozen=True)
 class OperandInLds:
-    """read: the operand layouts in which it is read back, and whether transposed."""
+    """element: in MLIR's spelling; read: the operand layouts in which it is read back, and whether transposed."""
 
     shape: tuple[int, ...]
+    element: str
     shared: SharedLayout
     read: tuple[tuple[Layout, bool], ...] = ()
 
@@ -46,7 +47,7 @@ def read_operands(text: str) -> dict[Path, tuple[OperandInLds, ...]]:
         path = path_of(loc.group(1))
         if shared is None or not path:
             continue
-        entry = OperandInLds(shape, shared, read.get(found.group(1), ()))
+        entry = OperandInLds(shape, found.group(3), shared, read.get(found.group(1), ()))
         for n in range(1, len(path) + 1):
             if entry not in out.get(path[:n], ()):
                 out[path[:n]] = (*out.get(path[:n], ()), entry)

@@ -20,7 +20,7 @@ from translator.pipeline.prefetch import FEWEST_BUFFERS, prefetched
 from translator.pipeline.prepare import fresh, prepare
 from translator.pipeline.prologue import prologue, shared_state
 from translator.pipeline.waits import wait_lines
-from translator.rewrite import calls, dots, tdm
+from translator.rewrite import calls, dots, invariant, tdm
 from translator.rewrite.splice import operand
 from translator.rewrite.unit import refuse
 
@@ -151,6 +151,7 @@ def emit_loop(rw: "FunctionRewriter", s: ast.For) -> bool:
     first = rw.source.first_line(s)
     before = rw.source.offset(first, 0)
     gap = [""] if first > 1 and rw.source.lines[first - 2].strip() else []
+    gap += invariant.lines_before(rw, s)
     if plan.once:
         rw.edits.append((before, before, _block(gap, outer)))
         rw.edits.append((rw.source.span(s)[0], rw.source.span(s.iter)[1], once.header(rw, loop)))

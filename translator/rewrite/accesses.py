@@ -132,7 +132,7 @@ def _buffer_atomic(rw, node: ast.Call, callee: Callee, given, fact: TensorFact, 
     if not any((*rw.path, v) in rw.unit.buffer_atomics for v in rw.visits(node)):
         return None
     types = _BUFFER_ATOMICS.get(callee.name, ())
-    bf16 = callee.name == "atomic_add" and fact.pointee == "bf16" and rw.unit.target.family == "cdna4"
+    bf16 = callee.name == "atomic_add" and fact.pointee == "bf16"  # cdna4's function alone takes it, on any target
     if fact.pointee not in types and not bf16:
         return None
     access = pointers.access_of(rw, given["pointer"], layout)

@@ -93,6 +93,14 @@ def bind(rw: "FunctionRewriter", node: ast.Call, callee: Callee) -> dict[str, as
     return given
 
 
+def cast_of(rw: "FunctionRewriter", node: ast.AST) -> ast.expr | None:
+    """What `x.to(dtype)` or `tl.cast(x, dtype)` casts; None for anything else."""
+    callee = callee_of(rw, node) if isinstance(node, ast.Call) else None
+    if callee is None or callee.name not in ("to", "cast"):
+        return None
+    return bind(rw, node, callee).get("input") or callee.owner
+
+
 def is_none(rw, node) -> bool:
     fact = rw.fact(node)
     return isinstance(fact, ConstFact) and fact.value is None

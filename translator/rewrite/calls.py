@@ -253,7 +253,7 @@ def fused_dot(rw: "FunctionRewriter", node: ast.AST, want: Layout | None) -> str
     if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add)):
         return None
     for dot, other in ((node.right, node.left), (node.left, node.right)):
-        if dots.can_accumulate(rw, dot, other, rw.tensor(node)):
+        if dots.can_accumulate(rw, dot, other, rw.tensor(node), widen=True):
             return dots.emit_dot(rw, dot, want, accumulator=other)
     return None
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from translator.layout.elements import bits_of
 from translator.layout.model import DotOperand, Layout, Slice
-from translator.rewrite.callees import bind, callee_of
+from translator.rewrite.callees import bind, callee_of, cast_of
 
 if TYPE_CHECKING:
     from translator.rewrite.homes import Homes
@@ -38,11 +38,8 @@ def along_sums(layout: Layout) -> bool:
 
 def narrowed_home(rw: "Homes", node: ast.AST) -> Layout | None:
     """The layout of what the cast `node` makes narrower: less is moved after the cast than before it."""
-    callee = callee_of(rw, node) if isinstance(node, ast.Call) else None
-    if callee is None or callee.name not in ("to", "cast") or rw.cheap(node):
-        return None
-    value = bind(rw, node, callee).get("input") or callee.owner
-    before = rw.tensor(value) if value is not None else None
+    value = cast_of(rw, node)
+    before = rw.tensor(value) if value is not None and not rw.cheap(node) else None
     if before is None or before.is_pointer or bits_of(before.dtype) <= bits_of(rw.tensor(node).dtype):
         return None
     return rw.home(value)

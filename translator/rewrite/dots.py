@@ -11,8 +11,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from translator.frontend.trace import ConstFact, TensorFact
+from translator.layout.elements import bits_of
 from translator.layout.model import Blocked, DotOperand, Layout, Mfma, Wmma
-from translator.rewrite import callees, lds_operands, shapes
+from translator.rewrite import callees, invariant, lds_operands, shapes
 from translator.rewrite.splice import operand
 from translator.rewrite.unit import refuse
 
@@ -55,8 +56,11 @@ def is_dot(rw: "FunctionRewriter", node: ast.AST) -> bool:
     return callee is not None and callee.row is not None and callee.row.kind == "dot"
 
 
-def can_accumulate(rw, dot: ast.AST, other: ast.AST, result: TensorFact | None) -> bool:
-    """Whether `other + dot` may use `other` as the accumulator: same type, and the dot has none of its own."""
+def can_accumulate(rw, dot: ast.AST, other: ast.AST, result: TensorFact | None, widen: bool = False) -> bool:
+    """Whether `other + dot` may use `other` as the accumulator: same type, and the dot has none of its own.
+
+    widen: a narrower floating-point type will do, as the sum has the type of the dot.
+    """
     if not is_dot(rw, dot) or result is None:
         return False
     given = callees.bind(rw, dot, callees.callee_of(rw, dot))
@@ -66,7 +70,9 @@ def can_accumulate(rw, dot: ast.AST, other: ast.AST, result: TensorFact | None) 
     mine, its = rw.tensor(other), rw.tensor(dot)
     if isinstance(other, ast.Name) and mine is None:
         return False
-    return mine is not None and its is not None and mine.dtype == its.dtype and mine.shape == its.shape
+    if mine is None or its is None or mine.shape != its.shape:
+        return False
+    return mine.dtype == its.dtype or (widen and mine.dtype in ("fp16", "bf16") and its.dtype == "fp32")
 
 
 class DotPlan:
@@ -176,14 +182,21 @@ def emit_dot(
 def _operand(rw, node: ast.expr, fact: TensorFact, element: str, layout: Layout) -> str:
     """The operand in the instruction's dtype and layout."""
     if DTYPE.get(fact.dtype) == ELEMENT[element]:
-        return lds_operands.operand_through_lds(rw, node, layout) or rw.emit(node, layout)
+        before = invariant.operand_before_loop(rw, node, layout, DTYPE)
+        return before or lds_operands.operand_through_lds(rw, node, layout) or rw.emit(node, layout)
     home = layout if rw.cheap(node) else rw.home(node)
     text = f"{operand(rw.emit(node, home))}.to(gl.{ELEMENT[element]})"
     return text if home == layout else rw.convert(text, layout)
 
 
 def _instruction(rw, plan: DotPlan, fa, fb, a: str, b: str, acc: str) -> str:
+    if acc.startswith("gl.convert_layout(") and not (a.isidentifier() and b.isidentifier()):
+        # Keywords are evaluated first: operands read before a conversion, which has barriers, would be held across it.
+        acc = f"acc={acc}"
     if isinstance(plan.result, Blocked):
+        if ".load(" in a and ".load(" in b and _held(rw, plan, 1) < _held(rw, plan, 0):
+            # What is read first is held across the barriers of the other read.
+            return f"gl.dot_fma(acc={acc.removeprefix('acc=')}, b={b}, a={a})"
         return f"gl.dot_fma({a}, {b}, {acc})"
     if plan.scaled:
         if rw.unit.target.family not in ("cdna4", "cdna5"):
@@ -195,6 +208,20 @@ def _instruction(rw, plan: DotPlan, fa, fb, a: str, b: str, acc: str) -> str:
     module = rw.record.amd(rw.unit.dot_module)
     name = "mfma" if isinstance(plan.result, Mfma) else "wmma"
     return f"{module}.{name}({a}, {b}, {acc})"
+
+
+def _held(rw, plan: DotPlan, which: int) -> int:
+    """Bits of an operand of a multiply-add that a lane holds: whole rows or columns, in the type that they are read in."""
+    node, layout = (plan.a, plan.b)[which], plan.result
+    shape = rw.tensor(node).shape
+    along = len(shape) - 1 - which
+    held = 1
+    for d, size in enumerate(shape):
+        spread = layout.threads_per_warp[d] * layout.warps_per_cta[d]
+        held *= size if d == along else max(layout.size_per_thread[d], size // spread)
+    while (inner := callees.cast_of(rw, node)) is not None:
+        node = inner
+    return held * bits_of(rw.tensor(node).dtype)
 
 
 def _suggest_names(rw, plan: DotPlan) -> None:

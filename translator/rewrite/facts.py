@@ -10,7 +10,7 @@ import triton.language as tl
 from triton.experimental.gluon import language as gl
 
 from translator.frontend.trace import ConstFact, Frame, TensorFact, Visit, node_key
-from translator.layout.model import Blocked, Layout
+from translator.layout.model import Blocked, Layout, Linear
 from translator.rewrite.splice import SourceText
 from translator.rewrite.unit import Unit
 
@@ -91,7 +91,9 @@ class FunctionFacts:
             for layout in self.unit.anchors.layouts((*self.path, v), fact.shape):
                 if layout not in out:
                     out.append(layout)
-        return out
+        # Triton makes a value anew for each use. A layout in which several warps hold the same is the last to choose, but for
+        # what is reshaped: that moves nothing between the right layouts.
+        return sorted(out, key=lambda layout: isinstance(layout, Linear) and layout.rank == 2 and layout.copies > 1)
 
     def default_layout(self, shape: tuple[int, ...]) -> Blocked:
         """Triton's own default blocked layout: one element per thread along the last dimension first."""

@@ -17,7 +17,15 @@ from translator.frontend.trace import ConstFact, Frame, TensorFact, TupleFact
 from translator.layout.model import Layout
 from translator.layout.names import LayoutNames
 from translator.pipeline import emit as pipeline
-from translator.rewrite import calls, contracts, host_descriptors, lds_operands, moving_parameters, pointer_variables
+from translator.rewrite import (
+    calls,
+    contracts,
+    host_descriptors,
+    invariant,
+    lds_operands,
+    moving_parameters,
+    pointer_variables,
+)
 from translator.rewrite.expand import Promotion, augmented_binop
 from translator.rewrite.expressions import Expressions
 from translator.rewrite.homes import flat_targets
@@ -52,6 +60,9 @@ class FunctionRewriter(Expressions):
         self.whole: dict[ast.For, str] = {}  # loops that were to be split between warps, and why they are not
         self.pushed: set[ast.AST] = set()  # computed in the wanted layout even where a conversion looks cheaper
         self.dropped: frozenset[ast.stmt] = frozenset()  # assignments that nothing needs any more
+        # Lines before a loop (translator.rewrite.invariant): loop -> variable -> line; and what the variables are called.
+        self.hoisted: dict[ast.AST, dict[str, str]] = {}
+        self.hoisted_names: dict[tuple[ast.AST, str], str] = {}
         self.added_parameters: dict[str, str] = {}  # constexpr parameters that the source did not have -> default
         self.redefined = {
             d.name
@@ -72,6 +83,7 @@ class FunctionRewriter(Expressions):
                 state.settle()
                 if state.split is not None:
                     self.record.non_negative |= state.split.assumed
+            self.hoisted = {}
             self.edits: list[tuple[int, int, str]] = []
             host_descriptors.take_tuples(self)
             moving_parameters.begin(self)
@@ -214,6 +226,9 @@ class FunctionRewriter(Expressions):
         self.block(s.body)
         self.loops = self.loops[:-1]
         self.replace(s.iter, calls.emit_iterator(self, s.iter))
+        if lines := invariant.lines_before(self, s):
+            at, indent = self.source.offset(self.source.first_line(s), 0), self.source.indent(s)
+            self.edits.append((at, at, "".join(f"{indent}{line}\n" for line in lines)))
 
     def return_statement(self, s: ast.Return) -> None:
         want = self.wants

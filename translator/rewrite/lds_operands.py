@@ -168,9 +168,15 @@ def _in_lds(rw, value: ast.expr, read: OperandRead) -> OperandInLds | None:
             return None
     if _is_staged(rw, value):
         return None
-    paths = [(*rw.path, visit) for origin in _origins(rw, value) for visit in rw.visits(origin)]
-    found = [x for path in paths for x in rw.unit.operands_in_lds.get(path, ()) if x.shape == fact.shape]
+    found = _allocations(rw, _origins(rw, value), fact.shape, fact.dtype)
     return next((x for x in found if read in x.read), found[0] if found else None)
+
+
+def _allocations(rw, origins: list[ast.AST], shape: tuple[int, ...], dtype: str) -> list[OperandInLds]:
+    """Triton's allocations of this shape and type at the places that `origins` have."""
+    paths = [(*rw.path, visit) for origin in origins for visit in rw.visits(origin)]
+    found = [x for path in paths for x in rw.unit.operands_in_lds.get(path, ()) if x.shape == shape]
+    return [x for x in found if dots.ELEMENT.get(x.element) == dots.DTYPE.get(dtype, dtype).removeprefix("u")]
 
 
 def _variable(rw, value: ast.Name, web: Web, buffer: OperandBuffer, read: OperandRead) -> str:

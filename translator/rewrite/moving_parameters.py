@@ -31,7 +31,7 @@ def split_parameter(rw: "FunctionRewriter", web: Web) -> SplitPointer | None:
     """The split of a parameter that a loop moves by integers, if offsets from it or another one there may be negative."""
     if rw.path or not _moves_by_integers(rw, web):
         return None
-    if not _may_be_negative(rw, web) and not any(_is_split(rw, other) for other in _moved_beside(rw, web)):
+    if not may_be_negative(rw, web) and not any(_is_split(rw, other) for other in _moved_beside(rw, web)):
         return None
     return SplitPointer(web.name, web.name, False, True, True, ast.Name(web.name, ast.Load()))
 
@@ -57,7 +57,7 @@ def _moved_beside(rw: "FunctionRewriter", web: Web) -> list[Web]:
 
 
 def _is_split(rw: "FunctionRewriter", web: Web) -> bool:
-    return rw.state(web).split is not None or _may_be_negative(rw, web)
+    return rw.state(web).split is not None or may_be_negative(rw, web)
 
 
 def starts(rw: "FunctionRewriter") -> list[str]:
@@ -98,8 +98,8 @@ def _in_tensor(rw: "FunctionRewriter", use: ast.Name, parents: dict[ast.AST, ast
     return False
 
 
-def _may_be_negative(rw: "FunctionRewriter", web: Web) -> bool:
-    """Whether offsets from the moved parameter are not known to have a sign."""
+def may_be_negative(rw: "FunctionRewriter", web: Web) -> bool:
+    """Whether offsets from the scalar pointer variable are not known to have a sign."""
     proof = NonNegative(rw)
     for node in ast.walk(rw.tree):
         if not isinstance(node, ast.BinOp) or rw.tensor(node) is None or not is_pointer(rw, node):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from typing import TYPE_CHECKING
 
 from translator.frontend.trace import TensorFact
@@ -16,7 +17,7 @@ from translator.rewrite.addresses import (
     wide_scalar,
     wide_term,
 )
-from translator.rewrite.moving_parameters import split_parameter
+from translator.rewrite.moving_parameters import may_be_negative, split_parameter
 from translator.rewrite.pointers import factor, split_texts, term_text
 from translator.rewrite.ranges import NonNegative
 from translator.rewrite.splice import closed, operand
@@ -26,16 +27,19 @@ from translator.rewrite.webs import Web
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter
 
+SLIM = 2  # offsets per lane that cost less to move than a base: one instruction each, against five scalar ones
+
 
 def split_scalar(rw: "FunctionRewriter", web: Web) -> SplitPointer | None:
-    """`row_ptr = x_ptr + row * stride` in a loop, as the integer `row * stride` that accesses add to their offsets.
+    """`row_ptr = x_ptr + row * stride` as the integer `row * stride` that accesses add to their offsets.
 
-    A base that changes every iteration costs a 64-bit addition and a new buffer descriptor each time.
+    In a loop, where a base that changes every iteration costs a 64-bit addition and a new buffer descriptor each time; and
+    where what an access adds may be negative, so that only offsets from the tensor's own start have 32 bits.
     """
     if len(web.definitions) != 1 or rw.path:
         return None
     (d,) = web.definitions
-    if d.value is None or d.augmented or not d.loop_depth or not isinstance(d.value, ast.BinOp):
+    if d.value is None or d.augmented or not isinstance(d.value, ast.BinOp):
         return None
     fact = rw.fact(d.value)
     if not isinstance(fact, TensorFact) or not fact.is_pointer or fact.shape:
@@ -45,7 +49,7 @@ def split_scalar(rw: "FunctionRewriter", web: Web) -> SplitPointer | None:
         return None
     if not is_bare_parameter(rw, address.base) or address.base.id not in rw.unit.small_pointers:
         return None
-    if rw.rebound(address.base.id):
+    if rw.rebound(address.base.id) or not (d.loop_depth or may_be_negative(rw, web)):
         return None
     wide = any(wide_scalar(rw, t.node) for t in address.scalars)
     return SplitPointer(address.base.id, address.base.id, False, True, wide, address.base)
@@ -87,13 +91,13 @@ def _split(rw, web: Web) -> SplitPointer | None:
     proof = NonNegative(rw)
     for d in web.definitions:
         if d.augmented:
-            if not isinstance(d.node.op, ast.Add):
+            if not isinstance(d.node.op, (ast.Add, ast.Sub)):
                 return None
             fact = rw.fact(d.value)
             if isinstance(fact, TensorFact) and fact.shape:
                 if fact.rank != rw.fact(rw.definition_node(d)).rank:
                     return None
-                fits &= proof.holds(d.value)
+                fits &= isinstance(d.node.op, ast.Add) and proof.holds(d.value)
                 wide |= fact.dtype in ("int64", "uint64")
             elif fact is None:
                 return None
@@ -148,7 +152,7 @@ def _split(rw, web: Web) -> SplitPointer | None:
             return SplitPointer(root, bases.pop(), False, True, False, narrow=True)
         assumed = frozenset(proof.assumed)
         return SplitPointer(root, "", True, False, False, narrow=True, assumed=assumed) if fits else None
-    if bare and not moving:
+    if bare and (not moving or _slim(rw, web)):
         base = bases.pop()
         return SplitPointer(root, "" if rw.rebound(base) else base, False, True, wide)
     if fits:
@@ -158,6 +162,14 @@ def _split(rw, web: Web) -> SplitPointer | None:
         base = bases.pop()
         return SplitPointer(root, "" if rw.rebound(base) else base, False, True, wide)
     return None
+
+
+def _slim(rw, web: Web) -> bool:
+    """Whether a loop moves the pointers, and their offsets cost less to move than a base with its buffer descriptor."""
+    if not any(d.augmented and d.loop_depth for d in web.definitions):
+        return False
+    shape = rw.fact(rw.definition_node(web.definitions[0])).shape
+    return math.prod(shape) <= SLIM * rw.unit.num_warps * rw.unit.target.warp_size
 
 
 def _settled(rw, base: ast.expr, definition) -> bool:
@@ -177,16 +189,17 @@ def assign(rw: "FunctionRewriter", s: ast.stmt, state: WebState) -> list[str]:
         base, offsets = names_of(rw, state, layout)
         first = layout == layouts[0]
         if isinstance(s, ast.AugAssign):
+            sign = "+" if isinstance(s.op, ast.Add) else "-"
             fact = rw.fact(s.value)
             scalar = not (isinstance(fact, TensorFact) and fact.shape)
             if scalar and state.split.moves:
                 if first:
-                    lines.append(f"{base} += {rw.emit(s.value)}")
+                    lines.append(f"{base} {sign}= {rw.emit(s.value)}")
                 continue
             text = rw.emit(s.value, None if scalar else layout)
             if wide_scalar(rw, s.value) and not state.split.wide:
                 text = f"{operand(text)}.to(gl.int32)"
-            lines.append(f"{offsets} += {text}")
+            lines.append(f"{offsets} {sign}= {text}")
             continue
         address = address_of(rw, s.value)
         terms: list[str] = []

@@ -1,0 +1,114 @@
+"""When matrix operands are made: once before a loop that leaves them alone, after the conversion of an accumulator."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from translation_of import dedent, launch, translate
+
+HEAD = dedent("""
+    import triton
+    import triton.language as tl
+
+    @triton.jit
+    def kernel(x_ptr, y_ptr, z_ptr, out_ptr, n):
+        i, j = tl.arange(0, 64)[:, None], tl.arange(0, 64)[None, :]
+        h = tl.zeros((64, 64), tl.float32)
+""")
+STORE = "    tl.store(out_ptr + i * 64 + j, h)\n"
+POINTERS = {"x_ptr": "*fp16", "y_ptr": "*fp16", "z_ptr": "*fp32", "out_ptr": "*fp32"}
+
+
+def translation(folder: Path, body: str, target: str = "gfx942") -> str:
+    text = HEAD + body + STORE
+    return translate(folder, text, launch("kernel", POINTERS | {"n": "i32"}, {}), target=target).text
+
+
+def test_an_operand_that_a_loop_leaves_alone_is_converted_before_it(tmp_path):
+    text = translation(
+        tmp_path,
+        """\
+    for k in range(n):
+        s = tl.zeros((64, 64), tl.float32)
+        for l in range(n):
+            x = tl.load(x_ptr + l * 4096 + i * 64 + j)
+            s += tl.dot(x, h.to(x.dtype))
+        h += s
+""",
+    )
+    (line,) = re.findall(r"^( *)h_invariant = gl.convert_layout\(h.to\(gl.float16\), \w+\)$", text, re.M)
+    assert len(line) == 8 and text.index("h_invariant =") < text.index("for l in")
+    assert re.search(r"mfma\(.*, h_invariant, s\)", text)
+
+
+def test_an_operand_that_a_loop_changes_is_converted_in_it(tmp_path):
+    text = translation(
+        tmp_path,
+        """\
+    for l in range(n):
+        x = tl.load(x_ptr + l * 4096 + i * 64 + j)
+        h += tl.dot(x, h.to(x.dtype))
+""",
+    )
+    assert "invariant" not in text
+
+
+def test_an_accumulator_is_converted_before_operands_are_read(tmp_path):
+    body = """\
+    x = tl.load(x_ptr + i * 64 + j)
+    y = tl.load(y_ptr + i * 64 + j)
+    z = tl.load(z_ptr + i * 64 + j)
+    h = tl.dot(x, y, z)
+"""
+    text = translation(tmp_path, body)
+    assert re.search(r"acc=gl.convert_layout\(z, \w+\)", text)  # keywords are evaluated first
+
+
+def test_a_narrower_addend_is_the_accumulator(tmp_path):
+    body = """\
+    x = tl.load(x_ptr + i * 64 + j)
+    y = tl.load(y_ptr + i * 64 + j)
+    h = x + tl.dot(x, y)
+"""
+    text = translation(tmp_path, body)
+    assert (
+        re.search(r"acc=gl.convert_layout\(x, \w+\)\.to\(gl.float32\)", text)
+        and "gl.zeros" not in text.partition("mfma")[2]
+    )
+
+
+def test_what_is_read_as_an_operand_is_widened_after_the_read(tmp_path):
+    text = dedent("""
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def kernel(x_ptr, y_ptr, z_ptr, out_ptr):
+            i, j, k = tl.arange(0, 64)[:, None], tl.arange(0, 64)[None, :], tl.arange(0, 16)[None, :]
+            z = tl.load(z_ptr + i + j * 64)
+            x = tl.load(x_ptr + i * 16 + k)
+            y = tl.load(y_ptr + i * 64 + j)
+            out = tl.dot(z, x.to(z.dtype), allow_tf32=False)
+            out = tl.dot(y, x, out)
+            tl.store(out_ptr + i * 16 + k, out)
+        """)
+    text = translate(tmp_path, text, launch("kernel", POINTERS, {}, warps=2), target="gfx1201").text
+    x = re.search(r"b=gl.allocate_shared_memory\(x.dtype, x.shape, \w+, x\).load\(\w+\).to\(z.dtype\)", text)
+    z = re.search(r"a=gl.allocate_shared_memory\(z.dtype, z.shape, \w+, z\)", text)
+    assert x.start() < z.start()  # the smaller one is held while the other is written
+
+
+def test_of_several_layouts_a_value_has_one_that_is_not_held_by_every_warp(tmp_path):
+    body = """\
+    x = tl.load(x_ptr + i * 64 + j)
+    y = tl.load(y_ptr + i * 64 + j)
+    z = tl.load(z_ptr + tl.arange(0, 64))
+    y = (y * z[:, None]).to(tl.float16)
+    s = tl.dot(x, tl.trans(y))
+    h = tl.dot(s.to(x.dtype), x) * y
+"""
+    text = translation(tmp_path, body, "gfx1201")
+    held = re.findall(r"(\w+): gl.constexpr = gl.DistributedLinearLayout", text)
+    (product,) = [line for line in text.splitlines() if "y * " in line]
+    assert held and not any(name in product for name in held)

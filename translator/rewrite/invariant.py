@@ -1,0 +1,63 @@
+"""Matrix operands that a loop does not change: converted once before the loop, which Gluon's passes do not do.
+
+for i in range(n):                                   h_invariant = gl.convert_layout(h.to(gl.bfloat16), l)
+    o = tl.dot(q, h.to(q.dtype))           ->        for i in range(n):
+                                                         o = wmma(q, h_invariant, zeros)
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from translator.layout.model import Layout
+from translator.rewrite import callees
+from translator.rewrite.splice import operand
+
+if TYPE_CHECKING:
+    from translator.rewrite.function import FunctionRewriter
+
+
+def operand_before_loop(rw: "FunctionRewriter", node: ast.expr, layout: Layout, dtypes: dict[str, str]) -> str | None:
+    """The variable that holds `node` in the operand layout; None where the loop changes it, or nothing has to move.
+
+    `node` is a variable, or a chain of casts of one. dtypes: Gluon's names of element types.
+    """
+    casts, inner = [], node
+    while (value := callees.cast_of(rw, inner)) is not None:
+        casts.append(rw.tensor(inner).dtype)
+        inner = value
+    web = rw.webs.of_use.get(inner) if isinstance(inner, ast.Name) else None
+    if not rw.loops or web is None or web.is_parameter or rw.cheap(inner) or rw.state(web).split:
+        return None
+    loop = rw.loops[-1]
+    if (
+        not isinstance(loop, ast.For)
+        or any(loop in d.in_loop for d in web.definitions)
+        or not set(casts) <= dtypes.keys()
+    ):
+        return None
+    if not casts and not any(d.loop_depth for d in web.definitions):
+        return None  # a variable is converted where it gets its value
+    text = rw.emit(inner)
+    for dtype in reversed(casts):
+        text = f"{operand(text)}.to(gl.{dtypes[dtype]})"
+    key = (loop, f"{text} in {layout}")
+    if key not in rw.hoisted_names:
+        rw.hoisted_names[key] = _fresh(rw, f"{inner.id}_invariant")
+    name = rw.hoisted_names[key]
+    rw.hoisted.setdefault(loop, {})[name] = f"{name} = {rw.convert(text, layout)}"
+    return name
+
+
+def lines_before(rw: "FunctionRewriter", loop: ast.AST) -> list[str]:
+    """What stands before the loop because its body needs it."""
+    return list(rw.hoisted.pop(loop, {}).values())
+
+
+def _fresh(rw: "FunctionRewriter", name: str) -> str:
+    taken = rw.locals | set(rw.hoisted_names.values()) | set(rw.fresh_names.values())
+    candidate, n = name, 2
+    while candidate in taken:
+        candidate, n = f"{name}_{n}", n + 1
+    return candidate
