@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING
 
+from translator.frontend.trace import TensorFact
 from translator.pipeline.loop import PipelinedLoop
 from translator.rewrite.splice import operand
 
@@ -62,7 +64,14 @@ def prologue_index(rw: "FunctionRewriter", loop: PipelinedLoop) -> str:
     if loop.only_holds:
         return "0" if plan.low is None else rw.emit(plan.low)
     text = loop.tile if plan.step is None else f"{loop.tile} * {operand(rw.emit(plan.step))}"
-    return text if plan.low is None else f"{operand(rw.emit(plan.low))} + {text}"
+    return text if plan.low is None else f"{_first_term(rw.emit(plan.low))} + {text}"
+
+
+def _first_term(text: str) -> str:
+    """`text` as the left side of a sum."""
+    node = ast.parse(text, mode="eval").body
+    binds = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod)
+    return text if isinstance(node, ast.BinOp) and isinstance(node.op, binds) else operand(text)
 
 
 def condition(rw: "FunctionRewriter", loop: PipelinedLoop, index: str) -> str:
@@ -71,6 +80,10 @@ def condition(rw: "FunctionRewriter", loop: PipelinedLoop, index: str) -> str:
 
 
 def index_value(rw: "FunctionRewriter", loop: PipelinedLoop, index: str) -> str:
-    """A compile-time number as a value of the loop index's type."""
+    """`index`, that of a tile which is known at compile time but for the loop's start, as a value of the index's type."""
+    plan = loop.plan
+    start = rw.fact(plan.low) if plan.low is not None else None
+    if isinstance(start, TensorFact):
+        return index if start.dtype == plan.index_dtype else f"{operand(index)}.to(gl.{plan.index_dtype})"
     typed = f"gl.to_tensor({index})"
-    return typed if loop.plan.index_dtype == "int32" else f"{typed}.to(gl.{loop.plan.index_dtype})"
+    return typed if plan.index_dtype == "int32" else f"{typed}.to(gl.{plan.index_dtype})"
