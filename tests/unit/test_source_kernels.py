@@ -126,3 +126,16 @@ def test_integer_pointers(body, expected):
     node = ast.parse(f"def k(a, b, c):\n    {body}\n").body[0]
     helper = {"put": HELPER, "at": OFFSET}.get
     assert integer_pointers(node, pointer_arguments(node, helper), helper) == expected
+
+
+def test_triton_behind_a_condition_that_is_not_known(tmp_path):
+    """As packages do that also load where there is no Triton."""
+    (tmp_path / "pkg").mkdir()
+    (tmp_path / "pkg" / "__init__.py").write_text(
+        "import platforms\nHAS_TRITON = platforms.drivers() == 1\n"
+        "if HAS_TRITON:\n    import triton\n    import triton.language as tl\n    from triton.language.extra import libdevice\n"
+        "else:\n    triton, tl, libdevice = platforms.Nothing(), platforms.Nothing(), platforms.Nothing()\n"
+    )
+    text = "from pkg import tl, triton, libdevice\n@triton.jit\ndef k(p):\n    tl.store(p, libdevice.exp(1.0))\n"
+    (tmp_path / "m.py").write_text(text)
+    assert [kernel.name for kernel in list_kernels("m", [str(tmp_path)])] == ["k"]

@@ -98,7 +98,14 @@ class Scope:
 
     def _agreed(self, name: str, possible: list) -> Binding:
         """The binding to take when several stay possible: they must have the same value, or be the branches of a `try`
-        of which only one can be evaluated. Raises: Undetermined."""
+        of which only one can be evaluated. Where one imports from Triton and others stand in for it, Triton is there.
+        Raises: Undetermined."""
+        imports = [binding for binding, _, _ in possible if _imports_triton(binding)]
+        if len(imports) == 1:
+            self.program.note(
+                f"{self.path}:{_line(imports[0])}: {name} is taken to be Triton's, without which there are no kernels"
+            )
+            return imports[0]
         values, failures = [], []
         for binding, _, _ in possible:
             try:
@@ -271,6 +278,12 @@ def _catches(handler: ast.expr | None, error: Exception) -> bool:
 
 def _equal(a: Any, b: Any) -> bool:
     return a is b or (isinstance(a, (int, float, str, bool, tuple)) and a == b)
+
+
+def _imports_triton(binding: Binding) -> bool:
+    if isinstance(binding.node, ast.ImportFrom) and binding.alias is not None:
+        return not binding.node.level and (binding.node.module or "").split(".")[0] == "triton"
+    return binding.kind == "import" and binding.alias is not None and binding.alias.name.split(".")[0] == "triton"
 
 
 def _line(binding: Binding) -> int:
