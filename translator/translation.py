@@ -8,7 +8,7 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from triton.compiler.errors import CompilationError
+from triton.compiler.errors import CompilationError, CompileTimeAssertionFailure
 
 from translator import __version__
 from translator.diagnostics import Diagnostic, TranslationError
@@ -28,6 +28,7 @@ from translator.source.kernels import list_kernels
 from translator.source.launch_spec import LaunchSpec
 from translator.source.load import LoadedKernel, explain_trace_error, load_for_launch, resolve_source
 from translator.source.module_file import full_search_path, parse_file
+from translator.source.moved_lines import file_line
 
 
 def translate_kernel(request: TranslateRequest) -> TranslateResult:
@@ -191,18 +192,27 @@ def _jit_loader(loaded: LoadedKernel) -> Any:
 
 
 def _trace_refusal(loaded: LoadedKernel, error: BaseException) -> TranslationError:
-    """Triton's own front end refuses the kernel for this launch: say what it says, where it says it."""
+    """Triton's own front end refuses the kernel for this launch: say what it says, where it says it.
+
+    The place is the innermost one in the kernel or a helper; what Triton's own library has inside it is not shown.
+    """
+    functions = {r.value.src: r.value for r in loaded.reached if r.kind == "jit" and r.path} | {
+        loaded.fn.src: loaded.fn
+    }
+    place = loaded.path, loaded.line, 1
     inner = error
-    while isinstance(inner.__cause__, CompilationError):
+    while True:
+        node, fn = getattr(inner, "node", None), functions.get(getattr(inner, "src", None))
+        if fn is not None and hasattr(node, "lineno"):
+            place = fn.file_name or loaded.path, file_line(fn, node.lineno), node.col_offset + 1
+        if not isinstance(inner.__cause__, CompilationError):
+            break
         inner = inner.__cause__
-    message = (getattr(inner, "error_message", None) or str(inner).strip().splitlines()[-1]).strip()
-    node = getattr(inner, "node", None)
-    line = loaded.fn.def_file_line_number + node.lineno - 1 if hasattr(node, "lineno") else loaded.line
-    column = getattr(node, "col_offset", 0) + 1
+    text = (getattr(inner, "error_message", None) or str(inner).strip().splitlines()[-1]).strip()
+    if isinstance(inner, CompileTimeAssertionFailure) and not inner.error_message:
+        text = "a static assertion is false"
     return TranslationError(
-        Diagnostic(
-            "triton-refuses", "Triton does not accept this kernel for this launch", loaded.path, line, column, message
-        )
+        Diagnostic("triton-refuses", "Triton does not accept this kernel for this launch", *place, text)
     )
 
 
