@@ -80,3 +80,10 @@ def test_an_operand_that_a_loop_reads_moves_once_before_it(tmp_path):
     text, _ = translation(tmp_path, body)
     before = text[: text.index("for k in")]
     assert "gl.allocate_shared_memory(x.dtype, x.shape" in before and "gl.convert_layout(x" not in text
+
+
+def test_an_operand_across_k_is_transposed_within_lanes(tmp_path):
+    text, kernel = translation(tmp_path, "    out = tl.dot(x, y)\n")
+    assert "y.shape" in text and "gl.convert_layout(y, y_stored))" in text
+    assert "x_stored" not in text  # its rows are along K
+    assert "16" not in kernel.metrics.mix.widths["ds"]

@@ -7,7 +7,7 @@ inlined functions the chain of calls. `read_anchors` parses the text (one operat
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from translator.frontend.trace import LOC_FILE
@@ -58,13 +58,20 @@ class Anchors:
         for n in range(1, len(op.path) + 1):
             self.by_prefix.setdefault(op.path[:n], []).append(op)
 
+    @classmethod
+    def of(cls, ops: Iterable[PlacedOp]) -> "Anchors":
+        out = cls()
+        for op in ops:
+            out.add(op)
+        return out
+
     def with_types(self, swaps: dict[TensorType, TensorType]) -> "Anchors":
         """The same operations, each tensor type of `swaps` replaced."""
-        out = Anchors()
+        made = []
         for op in self.ops:
             operands, results = (tuple(swaps.get(ty, ty) for ty in types) for types in (op.operands, op.results))
-            out.add(replace(op, operands=operands, results=results))
-        return out
+            made.append(replace(op, operands=operands, results=results))
+        return Anchors.of(made)
 
     def at(self, path: Path, name: str | None = None, inner: bool = True) -> list[PlacedOp]:
         """Operations made by the visit at the end of `path` (and, with `inner`, by functions it called)."""

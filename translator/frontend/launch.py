@@ -19,6 +19,7 @@ from translator.frontend.passes import (
 from translator.frontend.trace import Trace, trace_source
 from translator.layout.model import SharedLayout
 from translator.memory.held import read_held
+from translator.memory.late_loads import with_late_layouts
 from translator.memory.operands import OperandInLds, read_operands
 from translator.memory.staging import Rows, Staged, read_descriptor_layouts, read_rows, read_staging, with_row_numbers
 from translator.pipeline.inline import inline_tile_loads
@@ -67,7 +68,7 @@ def _trace_once(fn: Any, spec: LaunchSpec, target: str, load_jit) -> TracedLaunc
         staging = {**read_held(final), **read_staging(final)}
         descriptor_layouts = read_descriptor_layouts(final)
         rows = read_rows(final)
-        anchors = with_row_numbers(anchors, rows)
+        anchors = with_late_layouts(with_row_numbers(anchors, rows), final, staging)
         buffer_atomics = frozenset[tuple[int, ...]]()
         if "amdg.buffer_atomic_rmw" in final:
             buffer_atomics = frozenset(op.path for op in read_anchors(final).ops if op.name == "amdg.buffer_atomic_rmw")

@@ -14,9 +14,10 @@ from translator.layout.model import AttributeReader, Layout
 from translator.layout.shared import SharedLayout, read_shared
 
 _ALLOC = re.compile(
-    r"(%[\w$.#]+) = ttg\.local_alloc %[\w$.#]+ : \(tensor<.*>\) -> !ttg\.memdesc<((?:\d+x)+)(\w+), (#\w+|#ttg\.\w+<.*?>), #smem"
+    r"(%[\w$.#]+) = ttg\.local_alloc (%[\w$.#]+) : \(tensor<.*>\) -> !ttg\.memdesc<((?:\d+x)+)(\w+), (#\w+|#ttg\.\w+<.*?>), #smem"
 )
 _TRANSPOSED = re.compile(r"(%[\w$.#]+) = ttg\.memdesc_trans (%[\w$.#]+) ")
+_IN_THREAD = re.compile(r"(%[\w$.#]+) = amdg\.in_thread_transpose %[\w$.#]+ : ")
 _READ = re.compile(r" = ttg\.local_load (%[\w$.#]+) ")
 _ALIAS = re.compile(r"^(#\w+) = (#ttg\..*)$", re.M)
 _LOC = re.compile(r" loc\((#loc\d*)\)$")
@@ -24,33 +25,47 @@ _LOC = re.compile(r" loc\((#loc\d*)\)$")
 
 @dataclass(frozen=True)
 class OperandInLds:
-    """element: in MLIR's spelling; read: the operand layouts in which it is read back, and whether transposed."""
+    """element: in MLIR's spelling; read: the operand layouts in which it is read back, and whether transposed. loaded, stored:
+    where a transpose within each lane comes before the store, the layouts before and after it."""
 
     shape: tuple[int, ...]
     element: str
     shared: SharedLayout
     read: tuple[tuple[Layout, bool], ...] = ()
+    loaded: Layout | None = None
+    stored: Layout | None = None
 
 
 def read_operands(text: str) -> dict[Path, tuple[OperandInLds, ...]]:
     """Initialised allocations of a final TTGIR, by the path of visits that made the value (and its callers' paths)."""
     aliases = dict(_ALIAS.findall(text))
     path_of = locations(text)
-    read = _reads(text, AttributeReader({k: v for k, v in aliases.items() if not k.startswith("#shared")}))
+    reader = AttributeReader({k: v for k, v in aliases.items() if not k.startswith("#shared")})
+    read, transposes = _reads(text, reader), _in_thread_transposes(text, reader)
     out: dict[Path, tuple[OperandInLds, ...]] = {}
     for line in text.splitlines():
         found, loc = _ALLOC.search(line), _LOC.search(line)
         if not found or not loc:
             continue
-        shape = tuple(int(d) for d in found.group(2)[:-1].split("x"))
-        shared = read_shared(aliases.get(found.group(4), found.group(4)), shape)
+        shape = tuple(int(d) for d in found.group(3)[:-1].split("x"))
+        shared = read_shared(aliases.get(found.group(5), found.group(5)), shape)
         path = path_of(loc.group(1))
         if shared is None or not path:
             continue
-        entry = OperandInLds(shape, found.group(3), shared, read.get(found.group(1), ()))
+        loaded, stored = transposes.get(found.group(2), (None, None))
+        entry = OperandInLds(shape, found.group(4), shared, read.get(found.group(1), ()), loaded, stored)
         for n in range(1, len(path) + 1):
             if entry not in out.get(path[:n], ()):
                 out[path[:n]] = (*out.get(path[:n], ()), entry)
+    return out
+
+
+def _in_thread_transposes(text: str, reader: AttributeReader) -> dict[str, tuple[Layout, Layout]]:
+    """The layouts before and after each transpose within lanes, by the name of its result."""
+    out = {}
+    for line in text.splitlines():
+        if (m := _IN_THREAD.search(line)) and (types := tensor_types(line, reader)):
+            out[m.group(1)] = types[0].layout, types[-1].layout
     return out
 
 

@@ -26,7 +26,7 @@ from translator.pipeline.specialize import asked_for, specialized
 from translator.pipeline.loop_range import is_index
 from translator.pipeline.unneeded import unneeded
 from translator.pipeline.unroll import can_unroll
-from translator.rewrite import dots
+from translator.rewrite import dots, uniform_parts
 from translator.rewrite.ranges import NonNegative
 from translator.rewrite.webs import Definition, Web
 
@@ -57,6 +57,7 @@ def prepare(rw: "FunctionRewriter") -> None:
         rw.plans.append(plan)
         if isinstance(plan, PipelinePlan):
             _set_up(rw, plan)
+    uniform_parts.mark(rw)
     rw.dropped = unneeded(rw)
 
 

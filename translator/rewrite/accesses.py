@@ -10,7 +10,7 @@ from translator.layout.model import Layout
 from translator.rewrite import pointers
 from translator.rewrite.addresses import is_pointer
 from translator.rewrite.call_text import with_function
-from translator.rewrite.costs import along_sums, small_load
+from translator.rewrite.costs import many_loads, small_load
 from translator.rewrite.callees import Callee, is_absent, is_empty, is_none, is_plain_access, is_zero
 from translator.rewrite.splice import operand
 
@@ -34,8 +34,7 @@ def emit_load(rw, node: ast.Call, callee: Callee, given, want):
     if rw.tensor(pointer) is None:
         return with_function(rw, node, callee, {})
     want = want or rw.home(node)
-    if small_load(rw, node) and along_sums(want) and want != rw.home(node):
-        # A lane holds many elements of a matrix operand along K, and several lanes the same ones: moving costs less.
+    if small_load(rw, node) and want != rw.home(node) and many_loads(want, rw.tensor(node)):
         return rw.convert(emit_load(rw, node, callee, given, rw.home(node)), want)
     access = None
     if is_plain_access(rw, node, given):

@@ -24,6 +24,7 @@ class Term:
     sign: str
     axes: tuple[int, ...] = ()
     variable: str = ""  # the integer variable that stands for the node, where there is one
+    factors: tuple[ast.expr, ...] = ()  # scalars that the node is multiplied by
 
 
 @dataclass
@@ -142,10 +143,10 @@ def wide_scalar(rw, node) -> bool:
 
 
 def wide_term(rw, term: Term) -> bool:
-    """Whether a scalar addend has 64 bits, be it an expression or the variable of a split scalar pointer."""
+    """Whether an addend has 64 bits, be it an expression or the variable of a split scalar pointer."""
     if term.variable:
         return rw.state(rw.webs.of_use[term.node]).split.wide
-    return wide_scalar(rw, term.node)
+    return any(wide_scalar(rw, node) for node in (term.node, *term.factors))
 
 
 def scalar_name(rw: "FunctionRewriter", web: Web) -> str:

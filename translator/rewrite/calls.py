@@ -39,7 +39,7 @@ def cheap(rw: "FunctionRewriter", node: ast.Call) -> bool:
     callee = callee_of(rw, node)
     if callee is None or callee.row is None or callee.row.cost != "cheap":
         return False
-    if callee.row.kind == "same":
+    if callee.row.kind == "same" or callee.row.kind == "creator" and callee.name != "zeros_like":
         return True
     arguments = [*node.args, *(k.value for k in node.keywords)]
     if callee.owner is not None:

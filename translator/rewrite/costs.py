@@ -6,12 +6,15 @@ import ast
 import math
 from typing import TYPE_CHECKING
 
+from translator.frontend.trace import TensorFact
 from translator.layout.elements import bits_of
-from translator.layout.model import DotOperand, Layout, Slice
+from translator.layout.model import DotOperand, Layout, Mfma, Slice
 from translator.rewrite.callees import bind, callee_of, cast_of
 
 if TYPE_CHECKING:
     from translator.rewrite.homes import Homes
+
+WIDEST_LOAD = 128  # bits per lane of one global load
 
 
 def small_load(rw: "Homes", node: ast.Call) -> bool:
@@ -29,11 +32,20 @@ def small_load(rw: "Homes", node: ast.Call) -> bool:
     return small and all(rw.cheap(argument) for argument in given.values())
 
 
-def along_sums(layout: Layout) -> bool:
-    """Whether the layout is that of a matrix operand, or of it along the dimension that is summed over (K)."""
-    if isinstance(layout, Slice) and isinstance(layout.parent, DotOperand):
-        return layout.dim == layout.parent.operand_index
-    return isinstance(layout, DotOperand)
+def many_loads(layout: Layout, fact: TensorFact) -> bool:
+    """Whether a lane loads several times in the layout, which is that of a matrix operand or of it along K.
+
+    Lanes then load what others have, and moving costs less.
+    """
+    if not (isinstance(layout, Slice) and isinstance(layout.parent, DotOperand)):
+        return isinstance(layout, DotOperand)
+    operand = layout.parent
+    if layout.dim != operand.operand_index:
+        return False
+    if fact.rank != 1 or not isinstance(operand.parent, Mfma):
+        return True
+    instructions = max(1, fact.shape[0] // operand.parent.instr_shape[2])
+    return instructions * operand.k_width * bits_of(fact.dtype) > WIDEST_LOAD
 
 
 def narrowed_home(rw: "Homes", node: ast.AST) -> Layout | None:

@@ -1,4 +1,4 @@
-"""Changes to a function's syntax tree before it is rewritten: promotions to tensors and loops written out."""
+"""Changes to a function's syntax tree before it is rewritten: sums that are new variables, and loops written out."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import copy
 from typing import TYPE_CHECKING
 
 from translator.frontend.trace import TensorFact, node_key
+from translator.rewrite.dots import is_dot
 from translator.rewrite.webs import UnrolledLoop
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Promotion(ast.BinOp):
-    """The sum of `x += t`, which has the statement's span and no text of its own."""
+    """The sum of `x += t` as a variable of its own; it has the statement's span and no text of its own."""
 
 
 def augmented_binop(s: ast.AugAssign) -> ast.BinOp:
@@ -24,21 +25,26 @@ def augmented_binop(s: ast.AugAssign) -> ast.BinOp:
 
 
 def expand_promotions(facts: FunctionFacts) -> None:
-    """`x += t` that turns a scalar into a tensor is a new variable: `x = x + t`."""
+    """`x += t` that makes a new variable, `x = x + t`: where a scalar becomes a tensor, and the sum with a product.
 
-    def expand(body: list[ast.stmt]) -> None:
+    Outside of loops each product may have its own layout, so the sums before and after it are different variables.
+    """
+
+    def expand(body: list[ast.stmt], looped: bool) -> None:
         for i, s in enumerate(body):
             for inner in ("body", "orelse"):
-                expand(getattr(s, inner, []) or [])
+                expand(getattr(s, inner, []) or [], looped or isinstance(s, (ast.For, ast.While)))
             if isinstance(s, ast.AugAssign) and isinstance(s.target, ast.Name):
-                before = facts.fact(ast.copy_location(ast.Name(s.target.id, ast.Load()), s.target))
-                after = facts.fact(augmented_binop(s))
-                if isinstance(before, TensorFact) and isinstance(after, TensorFact) and before.shape != after.shape:
-                    left = ast.copy_location(ast.Name(s.target.id, ast.Load()), s.target)
+                left = ast.copy_location(ast.Name(s.target.id, ast.Load()), s.target)
+                before, after = facts.fact(left), facts.fact(augmented_binop(s))
+                if not (isinstance(before, TensorFact) and isinstance(after, TensorFact)):
+                    continue
+                product = not looped and isinstance(s.op, (ast.Add, ast.Sub)) and is_dot(facts, s.value)
+                if before.shape != after.shape or product:
                     value = Promotion(left, s.op, s.value)
                     body[i] = ast.copy_location(ast.Assign([s.target], ast.copy_location(value, s)), s)
 
-    expand(facts.tree.body)
+    expand(facts.tree.body, False)
 
 
 def unroll_loops(facts: FunctionFacts) -> None:

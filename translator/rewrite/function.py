@@ -59,6 +59,8 @@ class FunctionRewriter(Expressions):
         self.ring_blocks: dict[str, tuple] = {}  # stem of a ring's names -> the block of its loops
         self.whole: dict[ast.For, str] = {}  # loops that were to be split between warps, and why they are not
         self.pushed: set[ast.AST] = set()  # computed in the wanted layout even where a conversion looks cheaper
+        # Pointer expressions of loops that are not pipelined -> the loop, and whether an access makes them itself.
+        self.recomputed: dict[ast.expr, tuple[ast.AST, bool]] = {}
         self.dropped: frozenset[ast.stmt] = frozenset()  # assignments that nothing needs any more
         # Lines before a loop (translator.rewrite.invariant): loop -> variable -> line; and what the variables are called.
         self.hoisted: dict[ast.AST, dict[str, str]] = {}
@@ -348,7 +350,7 @@ class FunctionRewriter(Expressions):
         else:
             value = self.emit(s.value, layout)
         if isinstance(s.value, Promotion) and not isinstance(s, ast.AugAssign):
-            return f"{variant} = {closed(value)}"
+            return promoted(variant, s.value, value)
         children = {s.value: value}
         if variant != self.source.of(target):
             children[target] = variant
@@ -358,6 +360,14 @@ class FunctionRewriter(Expressions):
 
     def joined(self, s: ast.stmt, lines: list[str]) -> str:
         return ("\n" + self.source.indent(s)).join(lines)
+
+
+def promoted(variable: str, node: Promotion, value: str) -> str:
+    """`x += t` for `x = x + t`, whose right side is the text `value`, where both are the same variable."""
+    sign = "-" if isinstance(node.op, ast.Sub) else "+"
+    if isinstance(node.op, (ast.Add, ast.Sub)) and value.startswith(f"{variable} {sign} "):
+        return f"{variable} {sign}= {closed(value.removeprefix(f'{variable} {sign} '))}"
+    return f"{variable} = {closed(value)}"
 
 
 def flatten_like(value: Any, n: int) -> tuple:

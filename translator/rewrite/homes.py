@@ -7,7 +7,7 @@ from typing import Any
 
 from translator.frontend.trace import ConstFact, Frame, OpaqueFact, TensorFact, TupleFact
 from translator.layout.model import DotOperand, Layout
-from translator.rewrite import callees, calls, costs, helpers, pointer_variables
+from translator.rewrite import callees, calls, costs, dots, helpers, pointer_variables
 from translator.rewrite.expand import augmented_binop, expand_promotions, unroll_loops
 from translator.rewrite.facts import FunctionFacts
 from translator.rewrite.unit import Unit
@@ -73,6 +73,10 @@ class Homes(FunctionFacts):
     def structural_home(self, node: ast.AST) -> Layout | None:
         fact = self.tensor(node)
         if isinstance(node, ELEMENTWISE_NODES):
+            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+                for dot, other in ((node.right, node.left), (node.left, node.right)):
+                    if dots.can_accumulate(self, dot, other, fact):
+                        return self.home(dot)
             for child in ast.iter_child_nodes(node):
                 if isinstance(child, ast.expr) and (f := self.tensor(child)) and f.rank == fact.rank:
                     return self.home(child)
@@ -119,6 +123,11 @@ class Homes(FunctionFacts):
         if home is not None:
             self._homes[web.index] = home
         return home
+
+    def settle_home(self, web: Web, layout: Layout) -> None:
+        """Give a variable another home than the one it was found to have; the text is then made once more."""
+        self._homes[web.index] = self.state(web).home = layout
+        self.changed = True
 
     def definition_node(self, d) -> ast.AST | None:
         """The node whose visit produced the defined value."""

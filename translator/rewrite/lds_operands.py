@@ -35,8 +35,8 @@ def operand_through_lds(rw: "FunctionRewriter", node: ast.expr, layout: Layout) 
     web = rw.webs.of_use.get(value) if isinstance(value, ast.Name) else None
     if web is not None and len(web.definitions) == 1 and _assigned(web.definitions[0]):
         own = read if found.read and read not in found.read else None
-        return _variable(rw, value, web, (found.shared, own), read)
-    buffer = allocation(rw, rw.emit(value, rw.home(value)), found.shared, value)
+        return _variable(rw, value, web, (found.shared, own, _stored(rw, value, found)), read)
+    buffer = allocation(rw, rw.emit(value, rw.home(value)), found.shared, value, _stored(rw, value, found))
     return _read(rw, buffer, read)
 
 
@@ -65,6 +65,25 @@ def _statement_of(tree: ast.AST, node: ast.expr) -> ast.AST:
         if isinstance(s, simple) and s.lineno <= node.lineno <= s.end_lineno and any(n is node for n in ast.walk(s)):
             return s
     return node
+
+
+def _stored(rw, value: ast.expr, found: OperandInLds) -> Layout | None:
+    """The layout that a transpose within lanes gives the value before it is stored; None where it lies as it is stored."""
+    if found.loaded is None or rw.home(value) != found.loaded and not _loaded_as(rw, value, found.loaded):
+        return None
+    return found.stored
+
+
+def _loaded_as(rw, value: ast.expr, layout: Layout) -> bool:
+    """Have the variable that a load defines loaded in `layout`; False where `value` is no such variable."""
+    web = rw.webs.of_use.get(value) if isinstance(value, ast.Name) else None
+    load = rw.webs.value_of(value) if web is not None and len(web.definitions) == 1 else None
+    callee = callees.callee_of(rw, load) if isinstance(load, ast.Call) else None
+    if callee is None or callee.row is None or callee.row.kind != "load" or callee.owner is not None:
+        return False
+    rw.pushed.add(load)
+    rw.settle_home(web, layout)
+    return True
 
 
 def _invariant(rw, value: ast.expr) -> bool:
@@ -204,7 +223,7 @@ def definitions(rw: "FunctionRewriter", s: ast.stmt, web: Web) -> list[str]:
         lines = []
         if len(reads) > 1:
             rw.names.suggest(buffer[0], f"{web.name.lower()}_shared", 1, s.lineno)
-            line = f"{_buffer_name(rw, web, buffer)} = {allocation(rw, web.name, buffer[0])}"
+            line = f"{_buffer_name(rw, web, buffer)} = {allocation(rw, web.name, buffer[0], stored=buffer[2])}"
             lines.append((set().union(*reads.values()), line))
         for read, uses in reads.items():
             if len(uses) > 1:
@@ -235,7 +254,7 @@ def _buffer(rw, name: str, web: Web, buffer: OperandBuffer) -> str:
     """The expression of the filled buffer: a variable, or an allocation in place where it is read in one layout only."""
     if len(rw.state(web).operands[buffer]) > 1:
         return _buffer_name(rw, web, buffer)
-    return allocation(rw, name, buffer[0])
+    return allocation(rw, name, buffer[0], stored=buffer[2])
 
 
 def _buffer_name(rw, web: Web, buffer: OperandBuffer) -> str:
@@ -263,13 +282,17 @@ def _assigned(definition) -> bool:
     return isinstance(definition.node, (ast.Assign, ast.AnnAssign))
 
 
-def allocation(rw, text: str, shared, value: ast.expr | None = None) -> str:
-    """LDS filled with `text`, which is `value` emitted where it is no variable."""
+def allocation(rw, text: str, shared, value: ast.expr | None = None, stored: Layout | None = None) -> str:
+    """LDS filled with `text`, which is `value` emitted where it is no variable; `stored`: transposed within lanes first."""
+    filled = text
+    if stored is not None:
+        rw.names.suggest(stored, f"{text.lower()}_stored" if text.isidentifier() else "stored", 2)
+        filled = rw.convert(text, stored)
     if text.isidentifier():
-        return f"gl.allocate_shared_memory({text}.dtype, {text}.shape, {rw.names.spell(shared)}, {text})"
+        return f"gl.allocate_shared_memory({text}.dtype, {text}.shape, {rw.names.spell(shared)}, {filled})"
     assert value is not None, f"bug in gluonize: no type for {text}"
     dtype, shape = dots.DTYPE[rw.tensor(value).dtype], shapes.shape_text(rw, value)
-    return f"gl.allocate_shared_memory(gl.{dtype}, {shape}, {rw.names.spell(shared)}, {text})"
+    return f"gl.allocate_shared_memory(gl.{dtype}, {shape}, {rw.names.spell(shared)}, {filled})"
 
 
 __all__ = ["allocation", "definitions", "moved_through_lds", "operand_through_lds"]

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from translator.frontend.trace import TensorFact
 from translator.rewrite.addresses import (
-    address_of,
     base_variable,
     is_bare_parameter,
     names_of,
@@ -18,9 +17,10 @@ from translator.rewrite.addresses import (
     wide_term,
 )
 from translator.rewrite.moving_parameters import may_be_negative, split_parameter
-from translator.rewrite.pointers import factor, split_texts, term_text
+from translator.rewrite.pointers import factor, not_negative, scalar_text, split_texts, term_text
 from translator.rewrite.ranges import NonNegative
 from translator.rewrite.splice import closed, operand
+from translator.rewrite.uniform_parts import address_of
 from translator.rewrite.variables import SplitPointer, WebState
 from translator.rewrite.webs import Web
 
@@ -131,8 +131,8 @@ def _split(rw, web: Web) -> SplitPointer | None:
             roots.add(root_parameter(rw, address.base))
             bases.add(rw.source.of(address.base) if is_bare_parameter(rw, address.base) else "")
             aliases.add(address.base.id if _settled(rw, address.base, d) else "")
-        fits &= all(t.sign == "+" and proof.holds(t.node) for t in address.tensors)
-        wide |= any(rw.fact(t.node).dtype in ("int64", "uint64") for t in address.tensors)
+        fits &= all(not_negative(proof, t) for t in address.tensors)
+        wide |= any(wide_term(rw, t) for t in address.tensors)
         moving |= any(not t.variable for t in address.scalars)
     if len(roots) != 1 or None in roots:
         return None
@@ -212,7 +212,7 @@ def assign(rw: "FunctionRewriter", s: ast.stmt, state: WebState) -> list[str]:
         for t in address.tensors:
             terms.append(term_text(rw, t, layout, first=not terms))
         for t in address.scalars:
-            text = t.variable or rw.emit(t.node)
+            text = scalar_text(rw, t)
             if state.split.fold:
                 if wide_term(rw, t) and not state.split.wide:
                     text = f"{operand(text)}.to(gl.int32)"

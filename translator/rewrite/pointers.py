@@ -19,7 +19,6 @@ from translator.layout.model import Layout, Slice
 from translator.rewrite.addresses import (
     Address,
     Term,
-    address_of,
     is_bare_parameter,
     names_of,
     root_parameter,
@@ -27,6 +26,7 @@ from translator.rewrite.addresses import (
 )
 from translator.rewrite.ranges import NonNegative
 from translator.rewrite.splice import operand
+from translator.rewrite.uniform_parts import address_of
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter
@@ -59,9 +59,9 @@ def access_of(rw: "FunctionRewriter", node: ast.expr, layout: Layout) -> Access 
         base = address.base.id if isinstance(address.base, ast.Name) else rw.emit(address.base)
     for t in address.tensors:
         terms.append(term_text(rw, t, layout, first=not terms))
-        wide |= rw.fact(t.node).dtype in ("int64", "uint64")
+        wide |= wide_term(rw, t)
     for t in address.scalars:
-        text = t.variable or rw.emit(t.node)
+        text = scalar_text(rw, t)
         if fold:
             if wide_term(rw, t):
                 text = f"{operand(text)}.to(gl.int32)"
@@ -106,7 +106,7 @@ def plan_access(rw: "FunctionRewriter", node: ast.expr):
     if root is None or root not in rw.unit.small_pointers:
         return None
     proof = NonNegative(rw)
-    fits = all(t.sign == "+" and proof.holds(t.node) for t in address.tensors)
+    fits = all(not_negative(proof, t) for t in address.tensors)
     if split is not None:
         bare = split.fold and not split.moves
     else:
@@ -124,15 +124,29 @@ def plan_access(rw: "FunctionRewriter", node: ast.expr):
         fold = True  # one vector addition instead of a 64-bit base and its buffer descriptor
     elif fits:
         # Relative to a base that other statements moved: what is added here must not be negative either way.
-        fold = isinstance(address.base, ast.Name) and all(
-            t.sign == "+" and proof.holds(t.node) for t in address.scalars
-        )
+        fold = isinstance(address.base, ast.Name) and all(not_negative(proof, t) for t in address.scalars)
         rw.record.non_negative |= proof.assumed
     else:
         return None
     if split is not None and split.moves:
         rw.record.non_negative |= proof.assumed
     return address, split, root, fold
+
+
+def not_negative(proof: NonNegative, t: Term) -> bool:
+    """Whether the addend is provably not negative."""
+    return t.sign == "+" and all(proof.holds(node) for node in (t.node, *t.factors))
+
+
+def scalar_text(rw, t: Term) -> str:
+    """The expression of a scalar addend, without its sign."""
+    return _times(rw, t.variable or rw.emit(t.node), t)
+
+
+def _times(rw, text: str, t: Term) -> str:
+    for scalar in t.factors:
+        text = f"{operand(text)} * {operand(rw.emit(scalar))}"
+    return text
 
 
 def term_text(rw, t: Term, layout: Layout, first: bool) -> str:
@@ -144,7 +158,7 @@ def term_text(rw, t: Term, layout: Layout, first: bool) -> str:
         text = operand(text) + "[" + ", ".join("None" if i in t.axes else ":" for i in range(rank)) + "]"
     if rw.fact(t.node).dtype in NARROW:  # offsets have 32 bits
         text = f"{operand(text)}.to(gl.int32)"
-    text = factor(text, t.sign)
+    text = factor(_times(rw, text, t), t.sign)
     return text if first and t.sign == "+" else f"{t.sign} {text}"
 
 

@@ -14,7 +14,8 @@ from translator.layout.model import Layout
 from translator.rewrite.webs import Web
 
 OperandRead = tuple[Layout, bool]  # the layout of a matrix operand, and whether it is the transposed value
-OperandBuffer = tuple[Layout, OperandRead | None]  # an LDS layout, and the only read where Triton shares no allocation
+# An LDS layout, the only read where Triton shares no allocation, and the layout to convert to before the store, if any.
+OperandBuffer = tuple[Layout, OperandRead | None, Layout | None]
 
 
 @dataclass

@@ -1,0 +1,59 @@
+"""What passes after the layout passes change about loads: their layout, and the order of elements before a store to LDS."""
+
+from __future__ import annotations
+
+import pytest
+
+from translator.frontend.anchors import read_anchors
+from translator.layout.model import Blocked, Linear
+from translator.memory.late_loads import with_late_layouts
+from translator.memory.operands import read_operands
+
+ALIASES = """\
+#blocked = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [8, 8], warpsPerCTA = [1, 1], order = [1, 0]}>
+#rows = #ttg.blocked<{sizePerThread = [4, 8], threadsPerWarp = [8, 8], warpsPerCTA = [1, 1], order = [1, 0]}>
+#linear = #ttg.linear<{register = [[0, 1], [0, 2], [0, 4]], lane = [[1, 0], [2, 0], [4, 0], [0, 8], [0, 16], [0, 32]], warp = [], block = []}>
+#shared = #ttg.swizzled_shared<{vec = 4, perPhase = 1, maxPhase = 8, order = [0, 1]}>
+"""
+LOCATION = '#loc1 = loc("gluonize":7:0)\n'
+
+
+def module(*lines: str) -> str:
+    return ALIASES + "".join(f"    {line} loc(#loc1)\n" for line in lines) + LOCATION
+
+
+def load(layout: str) -> str:
+    return f"%x = tt.load %p : tensor<8x64x!tt.ptr<f16>, {layout}>"
+
+
+def late(final: str, staging: dict = {}):
+    (op,) = with_late_layouts(read_anchors(module(load("#blocked"))), final, staging).ops
+    return op.results[0].layout
+
+
+def test_a_load_has_the_linear_layout_of_the_final_module():
+    final = module("%x = amdg.buffer_load %p[%o] : !tt.ptr<f16> -> tensor<8x64xf16, #linear>")
+    assert isinstance(late(final), Linear)
+
+
+@pytest.mark.parametrize("layouts", [("#rows",), ("#linear", "#blocked"), ()])
+def test_other_loads_keep_the_layout_of_the_layout_passes(layouts):
+    final = module(*(f"%x = amdg.buffer_load %p[%o] : !tt.ptr<f16> -> tensor<8x64xf16, {x}>" for x in layouts))
+    assert late(final) == Blocked((1, 8), (8, 8), (1, 1), (1, 0))
+
+
+def test_a_load_through_a_ring_keeps_it():
+    final = module("%x = amdg.buffer_load %p[%o] : !tt.ptr<f16> -> tensor<8x64xf16, #linear>")
+    assert isinstance(late(final, {(7,): object()}), Blocked)
+
+
+def test_an_operand_is_transposed_within_lanes_before_it_is_stored():
+    alloc = "ttg.local_alloc %{} : (tensor<8x64xf16, {}>) -> !ttg.memdesc<8x64xf16, #shared, #smem>"
+    text = module(
+        "%t = amdg.in_thread_transpose %x : tensor<8x64xf16, #rows> -> tensor<8x64xf16, #linear>",
+        "%a = " + alloc.format("t", "#linear"),
+        "%b = " + alloc.format("x", "#rows"),
+    )
+    transposed, plain = read_operands(text)[7,]
+    assert transposed.loaded == Blocked((4, 8), (8, 8), (1, 1), (1, 0)) and isinstance(transposed.stored, Linear)
+    assert plain.loaded is None and plain.stored is None

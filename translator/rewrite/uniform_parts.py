@@ -1,0 +1,118 @@
+"""Addresses that a loop computes anew: what all lanes share goes into the base, what is left stays the same.
+
+    rows = start + tl.arange(0, BLOCK)          x_base = x_ptr + start * stride
+    ... x_ptr + rows[:, None] * stride    ->    x_offs = gl.arange(0, BLOCK, ...)[:, None] * stride
+
+Tensors of 64-bit offsets then cost a few scalar instructions per iteration, and 32-bit offsets are left.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from translator.frontend.trace import ConstFact, TensorFact
+from translator.pipeline.loop_range import varies
+from translator.rewrite import addresses
+from translator.rewrite.addresses import Address, Term, is_bare_parameter, is_pointer
+from translator.rewrite.callees import bind, callee_of
+
+if TYPE_CHECKING:
+    from translator.rewrite.function import FunctionRewriter
+
+_ACCESSES = ("load", "store", "atomic")
+
+
+def mark(rw: "FunctionRewriter") -> None:
+    """Note the pointer expressions of loops that are not pipelined in `rw.recomputed`, once all loops are planned."""
+    loops = [n for n in ast.walk(rw.tree) if isinstance(n, (ast.For, ast.While))]
+    touched = {n for p in rw.pipelined_loops for n in ast.walk(p) if n in loops}  # their statements run ahead, renamed
+    touched |= {loop for loop in loops if any(n in touched for n in ast.walk(loop))}
+    for web in rw.webs.all:
+        around = {loop for d in web.definitions for loop in d.in_loop} | {loop for _, used in web.uses for loop in used}
+        if around & touched:
+            continue
+        if len(web.definitions) == 1 and (d := web.definitions[0]).in_loop and not d.augmented and d.value is not None:
+            if rw.tensor(d.value) is not None and is_pointer(rw, d.value):
+                rw.recomputed[d.value] = d.in_loop[-1], False
+        if web.index in rw.states and rw.states[web.index].split is not None:
+            del rw.states[web.index]  # planning looked at it as it was
+    for loop in [loop for loop in loops if loop not in touched]:
+        for call in [n for n in ast.walk(loop) if isinstance(n, ast.Call)]:
+            callee = callee_of(rw, call)
+            if callee is not None and callee.row is not None and callee.row.kind in _ACCESSES:
+                pointer = bind(rw, call, callee).get("pointer")
+                if isinstance(pointer, ast.BinOp) and rw.tensor(pointer) is not None:
+                    rw.recomputed[pointer] = loop, True  # the innermost loop comes last
+
+
+def address_of(rw: "FunctionRewriter", node: ast.expr) -> Address | None:
+    """The address `node`; what changes in its loop in its tensors, and is the same in all lanes, is a scalar addend.
+
+    Tensors of 32 bits only where an access adds the scalars to its offsets (these wrap as the tensors do, a base does not),
+    and a multiplication by a run-time stride is saved.
+    """
+    address = addresses.address_of(rw, node)
+    if address is None or node not in rw.recomputed:
+        return address
+    (loop, access), scalars, tensors = rw.recomputed[node], list(address.scalars), []
+    folded = access and (any(t.variable for t in scalars) or is_bare_parameter(rw, address.base))
+    kinds = ("int64", "int32") if folded else ("int64",)
+    for term in address.tensors:
+        parts = _parts(rw, term, loop) if rw.fact(term.node).dtype in kinds and term.sign == "+" else None
+        wide = rw.fact(term.node).dtype == "int64"
+        if parts is None or not wide and not any(isinstance(rw.fact(f), TensorFact) for f in parts[1].factors):
+            tensors.append(term)
+            continue
+        scalars += parts[0]
+        tensors.append(parts[1])
+    return replace(address, scalars=scalars, tensors=tensors)
+
+
+def _parts(rw: "FunctionRewriter", term: Term, loop: ast.AST) -> tuple[list[Term], Term] | None:
+    """(scalar addends, the tensor that is left and does not change in `loop`); None where there is no such form."""
+    node, axes, factors, scalars = term.node, term.axes, (), []
+    while True:
+        if isinstance(node, ast.Name) and not varies(rw, loop, node):
+            break
+        if isinstance(node, ast.Name) and (value := rw.webs.value_of(node)) is not None and _steady(rw, loop, value):
+            node = value
+        elif isinstance(node, ast.Subscript) and not axes and rw.tensor(node.value) is not None:
+            parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+            new = [isinstance(p, ast.Constant) and p.value is None for p in parts]
+            if not any(new) or not all(
+                n or isinstance(p, ast.Slice) and ast.unparse(p) == ":" for n, p in zip(new, parts)
+            ):
+                return None
+            node, axes = node.value, tuple(i for i, n in enumerate(new) if n)
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Mult)):
+            tensor, scalar = (node.left, node.right) if rw.tensor(node.left) is not None else (node.right, node.left)
+            if rw.tensor(tensor) is None or rw.tensor(scalar) is not None or not _integer(rw, scalar):
+                return None
+            if isinstance(node.op, ast.Mult):
+                factors = (*factors, scalar)
+            else:
+                scalars.append(Term(scalar, "+", factors=factors))
+            node = tensor
+        else:
+            break
+    if varies(rw, loop, node) or any(varies(rw, loop, f) for f in factors):
+        return None
+    if not any(varies(rw, loop, s.node) for s in scalars):
+        return None
+    return scalars, Term(node, "+", axes, factors=factors)
+
+
+def _integer(rw: "FunctionRewriter", node: ast.expr) -> bool:
+    fact = rw.fact(node)
+    return isinstance(fact, ConstFact) and type(fact.value) is int or isinstance(fact, TensorFact) and not fact.shape
+
+
+def _steady(rw: "FunctionRewriter", loop: ast.AST, value: ast.expr) -> bool:
+    """Whether the names in the value of a variable still mean the same where the variable is used in `loop`."""
+    webs = [web for n in ast.walk(value) if isinstance(n, ast.Name) and (web := rw.webs.of_use.get(n)) is not None]
+    return all(len(web.definitions) == 1 or not any(loop in d.in_loop for d in web.definitions) for web in webs)
+
+
+__all__ = ["address_of", "mark"]
