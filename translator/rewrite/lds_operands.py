@@ -12,6 +12,7 @@ from translator.frontend.trace import ConstFact
 from translator.layout.model import DotOperand, Layout
 from translator.memory.operands import OperandInLds
 from translator.rewrite import addresses, callees, dots, shapes
+from translator.rewrite.call_text import with_function
 from translator.rewrite.variables import OperandBuffer, OperandRead
 from translator.rewrite.webs import Web
 
@@ -31,13 +32,28 @@ def operand_through_lds(rw: "FunctionRewriter", node: ast.expr, layout: Layout) 
         return None  # it is there already
     found = _in_lds(rw, value, read)
     if found is None:
-        return _transposed_in_registers(rw, node, value, layout) if transposed else None
+        if transposed:
+            return _transposed_in_registers(rw, node, value, layout)
+        return _cast_from_lds(rw, value, read)
     web = rw.webs.of_use.get(value) if isinstance(value, ast.Name) else None
     if web is not None and len(web.definitions) == 1 and _assigned(web.definitions[0]):
         own = read if found.read and read not in found.read else None
         return _variable(rw, value, web, (found.shared, own, _stored(rw, value, found)), read)
     buffer = allocation(rw, rw.emit(value, rw.home(value)), found.shared, value, _stored(rw, value, found))
     return _read(rw, buffer, read)
+
+
+def _cast_from_lds(rw, value: ast.expr, read: OperandRead) -> str | None:
+    """The operand as a cast of what Triton takes through LDS: half of the LDS and of the reads where the cast widens."""
+    inner = callees.cast_of(rw, value)
+    fact = rw.tensor(inner) if inner is not None and not rw.cheap(inner) and not _is_staged(rw, inner) else None
+    if fact is None:
+        return None
+    found = next((x for x in _allocations(rw, [value], fact.shape, fact.dtype) if read in x.read), None)
+    if found is None:
+        return None
+    buffer = allocation(rw, rw.emit(inner, rw.home(inner)), found.shared, inner)
+    return with_function(rw, value, callees.callee_of(rw, value), {inner: _read(rw, buffer, read)})
 
 
 def moved_through_lds(rw: "FunctionRewriter", web: Web, layout: Layout, use: ast.Name | None = None) -> str | None:
