@@ -102,3 +102,21 @@ def test_loads_that_may_not_run_ahead_stay(what: str, pool, tmp_path: Path):
     assert before in SOURCE
     text, _ = translated(pool, tmp_path, "gfx1201", SOURCE.replace(before, after))
     assert "NUM_BUFFERS" not in text
+
+
+def test_row_numbers_are_loaded_where_the_rows_are(pool, tmp_path: Path):
+    """The tile of the other operand has another layout, in which Triton would load them."""
+    changes = {
+        "other=0)\n": "other=0).to(tl.int64)\n",
+        "x_ptr + o[:, None] * 256 + (k + o)[None, :], mask=mask[None, :]": "x_ptr + (k + o)[:, None] * 256 + o[None, :], mask=mask[:, None]",
+        "tl.dot(x, y": "tl.dot(tl.trans(x), y",
+        "o = tl.arange(0, B)": "o = tl.arange(0, 2 * B)",
+        "(B, B)": "(2 * B, 2 * B)",
+        "range(0, end, B)": "range(0, end, 2 * B)",
+    }
+    text = SOURCE
+    for old, new in changes.items():
+        assert old in text, old
+        text = text.replace(old, new)
+    text, _ = translated(pool, tmp_path, "gfx1201", text)
+    assert "row = cdna3.buffer_load(i_ptr, " in text and "row_t = cdna3.buffer_load(i_ptr, " in text

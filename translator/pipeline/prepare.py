@@ -107,6 +107,8 @@ def _set_up(rw: "FunctionRewriter", plan: PipelinePlan) -> None:
         """A copy of `node` at the same place in the source, in which moving names are those of the tile ahead."""
         made = copy.deepcopy(node)
         for old, new in zip(ast.walk(node), ast.walk(made)):
+            if old in rw.looped:
+                rw.looped.add(new)
             if isinstance(old, ast.Name) and (web := rw.webs.of_use.get(old)) is not None:
                 rw.webs.reaching[new] = rw.webs.reaching[old]
                 if is_index(rw, plan.loop, old):
