@@ -32,6 +32,12 @@ def branching(a, b):
 """
 # name -> what the body computes from x_ptr (fp32), i_ptr (u8) and n into y_ptr; B is 32, or as in SIZES.
 BODIES = {
+    "zeros and constants without dimensions": """
+        s = tl.max(tl.load(x_ptr + o), axis=0)
+        i = tl.load(i_ptr)
+        t = tl.where(s > 0, tl.zeros_like(s), s) + tl.full((), 2.0, tl.float32) + tl.zeros((), tl.int32)
+        tl.store(y_ptr + o, t + tl.where(i > 1, i, tl.zeros_like(i)) + o)
+    """,
     "reduce of a tuple whose parts come in other layouts": """
         x = tl.load(x_ptr + o[:, None] * B + o[None, :])
         m, mi = tl.reduce((x, tl.broadcast_to(o[None, :], (B, B))), 1, larger)

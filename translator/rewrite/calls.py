@@ -197,6 +197,9 @@ def _same(rw, node, callee, given, want):
 def _creator(rw, node: ast.Call, callee: Callee, given, want):
     fact = rw.tensor(node)
     if fact is None:
+        if callee.name == "zeros_like":  # of a scalar, which has no layout
+            dtype = rw.fact(node).dtype
+            return f"gl.cast({'0.0' if dtype.startswith(('fp', 'bf')) else '0'}, gl.{dots.DTYPE.get(dtype, dtype)})"
         return with_function(rw, node, callee, {})
     want = want or rw.home(node)
     layout = rw.names.spell(want)
