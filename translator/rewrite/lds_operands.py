@@ -39,6 +39,7 @@ def operand_through_lds(rw: "FunctionRewriter", node: ast.expr, layout: Layout) 
     if web is not None and len(web.definitions) == 1 and _assigned(web.definitions[0]):
         own = read if found.read and read not in found.read else None
         return _variable(rw, value, web, (found.shared, own, _stored(rw, value, found)), read)
+    rw.names.suggest(found.shared, f"{_stem(value, read)}_shared", 2, value.lineno)
     buffer = allocation(rw, rw.emit(value, rw.home(value)), found.shared, value, _stored(rw, value, found))
     return _read(rw, buffer, read)
 
@@ -100,6 +101,14 @@ def _loaded_as(rw, value: ast.expr, layout: Layout) -> bool:
     rw.pushed.add(load)
     rw.settle_home(web, layout)
     return True
+
+
+def _stem(value: ast.expr, read: OperandRead) -> str:
+    """What an operand is called: the variable that is one, also under a method; else by its place in the product."""
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+        value = value.func.value
+    named = isinstance(value, ast.Name) and value.id not in ("tl", "triton")
+    return value.id.lower() if named else "ab"[getattr(read[0], "operand_index", 0)]  # type: ignore[attr-defined]
 
 
 def _invariant(rw, value: ast.expr) -> bool:
@@ -225,6 +234,7 @@ def _variable(rw, value: ast.Name, web: Web, buffer: OperandBuffer, read: Operan
         rw.changed = True
     if len(uses) > 1:
         return _operand_name(rw, web, read)
+    rw.names.suggest(buffer[0], f"{value.id.lower()}_shared", 2, value.lineno)
     return _read(rw, _buffer(rw, value.id, web, buffer), read)
 
 
