@@ -26,6 +26,7 @@ from translator.rewrite import (
     moving_parameters,
     pointer_variables,
 )
+from translator.rewrite.dead_variants import without_dead_variants
 from translator.rewrite.expand import Promotion, augmented_binop
 from translator.rewrite.expressions import Expressions
 from translator.rewrite.homes import flat_targets
@@ -97,7 +98,7 @@ class FunctionRewriter(Expressions):
             raise refuse(
                 self.frame, self.tree, "layout-fixpoint", f"layouts of `{self.frame.fn.__name__}` do not settle"
             )
-        return replace_spans(self.source.text, 0, len(self.source.text), self.edits)
+        return without_dead_variants(replace_spans(self.source.text, 0, len(self.source.text), self.edits))
 
     def replace(self, node: ast.AST, text: str) -> None:
         if text != self.source.of(node):
