@@ -73,7 +73,7 @@ def descending(folder: Path, stop: str) -> str:
             x_ptr += pid * N
             total = tl.zeros((BLOCK,), tl.float32)
             for i in range(N - 1, {stop}, -1):
-                total += tl.load(x_ptr + (i * BLOCK + tl.arange(0, BLOCK) * pid))
+                total += tl.load(x_ptr + tl.arange(0, BLOCK) * pid * i)
             tl.store(out_ptr + pid * BLOCK + tl.arange(0, BLOCK), total)
         """)
     spec = launch("kernel", {"x_ptr": "*fp32", "out_ptr": "*fp32", "N": "i32"}, {"BLOCK": 256})
