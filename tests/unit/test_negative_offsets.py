@@ -57,7 +57,7 @@ def test_bf16_additions_are_buffer_atomics_where_triton_makes_them(tmp_path, tar
     assert ("gl.atomic_add(" in text) != buffer
 
 
-def walked(folder: Path, move: str, block: int) -> str:
+def walked(folder: Path, move: str, block: int, target: str = "gfx1201") -> str:
     """The translation of a loop over the rows of `x_ptr` from the last to the first."""
     text = dedent(f"""
         import triton
@@ -73,17 +73,18 @@ def walked(folder: Path, move: str, block: int) -> str:
             tl.store(out_ptr + tl.arange(0, BLOCK), total)
         """)
     spec = launch("kernel", {"x_ptr": "*fp32", "out_ptr": "*fp32", "rows": "i32"}, {"BLOCK": block})
-    return translate(folder, text, spec).text
+    return translate(folder, text, spec, target=target).text
 
 
 def test_pointers_that_walk_back_move_their_offsets_where_those_are_few(tmp_path):
-    text = walked(tmp_path, "x_ptrs -= BLOCK", 512)
+    text = walked(tmp_path, "x_ptrs -= BLOCK", 256)
     assert "x_offs = gl.arange(0, BLOCK, layout=layout) + ((rows - 1).to(gl.int64) * BLOCK).to(gl.int32)" in text
     assert "buffer_load(x_ptr, x_offs)" in text and "x_offs -= BLOCK" in text
 
 
-def test_pointers_that_walk_back_move_their_base_where_offsets_are_many(tmp_path):
-    text = walked(tmp_path, "x_ptrs -= BLOCK", 2048)
+@pytest.mark.parametrize("block, target", [(2048, "gfx1201"), (256, "gfx942")])
+def test_pointers_that_walk_back_move_their_base_where_offsets_are_many_or_scalars_cheap(tmp_path, block, target):
+    text = walked(tmp_path, "x_ptrs -= BLOCK", block, target)
     assert "x_base = x_ptr + (rows - 1).to(gl.int64) * BLOCK" in text
     assert "buffer_load(x_base, x_offs)" in text and "x_base -= BLOCK" in text
 

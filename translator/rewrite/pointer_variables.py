@@ -27,7 +27,9 @@ from translator.rewrite.webs import Web
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter
 
-SLIM = 2  # offsets per lane that cost less to move than a base: one instruction each, against five scalar ones
+# Offsets per lane that cost less to move than a base, where warps have 32 lanes: one instruction each, against five scalar
+# ones. CDNA3 and CDNA4 issue those beside the others.
+SLIM = 2
 
 
 def split_scalar(rw: "FunctionRewriter", web: Web) -> SplitPointer | None:
@@ -166,7 +168,7 @@ def _split(rw, web: Web) -> SplitPointer | None:
 
 def _slim(rw, web: Web) -> bool:
     """Whether a loop moves the pointers, and their offsets cost less to move than a base with its buffer descriptor."""
-    if not any(d.augmented and d.loop_depth for d in web.definitions):
+    if rw.unit.target.warp_size != 32 or not any(d.augmented and d.loop_depth for d in web.definitions):
         return False
     shape = rw.fact(rw.definition_node(web.definitions[0])).shape
     return math.prod(shape) <= SLIM * rw.unit.num_warps * rw.unit.target.warp_size
