@@ -40,3 +40,14 @@ def test_rings_of_branches_have_names_of_their_own(before, target, tmp_path):
     text = translate(tmp_path, SOURCE.replace("BEFORE", before), spec, target=target).text
     assert text.count("NUM_BUFFERS") > 4, text
     compiled(tmp_path, text, spec, target)
+
+
+def test_a_loop_with_constant_bounds_and_no_masks(tmp_path):
+    """Whether the first tiles are there is known at compile time; a copy takes a value for its mask."""
+    text = SOURCE.replace("BEFORE", "").replace("K, full", "full, K: tl.constexpr")
+    text = text.replace("tl.range(0, K, B, num_stages=2)", "tl.range(0, K, B, num_stages=4)")
+    pointers = {"a_ptr": "*fp16", "b_ptr": "*fp16", "c_ptr": "*fp32"}
+    spec = launch("kernel", pointers | {"full": "i32"}, {"K": 128, "B": 64}, attrs=dict.fromkeys(pointers, "DS"))
+    text = translate(tmp_path, text, spec, target="gfx950").text
+    assert "mask=gl.to_tensor(t * B < K)" in text, text
+    compiled(tmp_path, text, spec, "gfx950")

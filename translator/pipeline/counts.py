@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from translator.frontend.trace import TensorFact
+from translator.frontend.trace import ConstFact, TensorFact
 from translator.pipeline.loop import PipelinedLoop
 from translator.rewrite.splice import operand
 
@@ -77,6 +77,14 @@ def _first_term(text: str) -> str:
 def condition(rw: "FunctionRewriter", loop: PipelinedLoop, index: str) -> str:
     """That the tile at `index` is not past the end."""
     return f"{index} {'>' if loop.plan.descending else '<'} {operand(rw.emit(loop.plan.high))}"
+
+
+def as_value(rw: "FunctionRewriter", loop: PipelinedLoop, condition: str) -> str:
+    """`condition` as a mask; for the first tiles of a loop with constant bounds it is decided while compiling."""
+    ends = [end for end in (loop.plan.low, loop.plan.high) if end is not None]
+    constant = all(isinstance(rw.fact(end), ConstFact) for end in ends)
+    names = {node.id for node in ast.walk(ast.parse(condition, mode="eval")) if isinstance(node, ast.Name)}
+    return f"gl.to_tensor({condition})" if constant and not names & {loop.ahead, loop.plan.index} else condition
 
 
 def index_value(rw: "FunctionRewriter", loop: PipelinedLoop, index: str) -> str:

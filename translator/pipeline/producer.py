@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from translator.pipeline import counts
 from translator.pipeline.loop import PipelinedLoop, Ring, async_module, tile_copies
 from translator.rewrite import callees, descriptors, dots, pointers, shapes
 from translator.rewrite.splice import operand, replace_spans
@@ -54,7 +55,7 @@ def fetch(rw: "FunctionRewriter", loop: PipelinedLoop, ring: Ring, slot: str, co
     masked = mask is not None and not callees.is_none(rw, mask)
     mask_text = rw.operand_in(mask, fact, staged.source) if masked else ""
     if not ring.load.covered and condition:
-        mask_text = f"{_grouped(mask_text)} & ({condition})" if masked else condition
+        mask_text = f"{_grouped(mask_text)} & ({condition})" if masked else counts.as_value(rw, loop, condition)
     if mask_text:
         arguments.append(f"mask={mask_text}")
     if masked and other is not None and not callees.is_none(rw, other):
