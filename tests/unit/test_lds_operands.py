@@ -65,6 +65,14 @@ def test_a_factor_of_one_hides_no_operand(tmp_path):
     assert "gl.allocate_shared_memory(y.dtype, y.shape" in text and "gl.convert_layout(y" not in text
 
 
+def test_a_factor_that_is_one_in_this_launch_is_kept(tmp_path):
+    source = HEAD.replace("out_ptr):", "out_ptr, SCALE: tl.constexpr):")
+    spec = launch("kernel", {"x_ptr": "*fp16", "y_ptr": "*fp16", "out_ptr": "*fp32"}, {"SCALE": 1})
+    for body in ("    out = tl.dot(x, y * SCALE)\n", "    y = y * SCALE\n    out = tl.dot(x, y)\n"):
+        text = translate(tmp_path, source + body + STORE, spec).text
+        assert " * SCALE" in text and "gl.convert_layout(y" not in text
+
+
 def test_what_is_scaled_for_a_dot_moves_before_that(tmp_path):
     body = "    s = tl.load(out_ptr + tl.arange(0, 64))\n    x = (x * tl.exp(s)[None, :]).to(tl.float16)\n    out = tl.dot(x, y)\n"
     text, _ = translation(tmp_path, body)

@@ -149,7 +149,7 @@ def _transposed_in_registers(rw, node: ast.expr, value: ast.expr, layout: Layout
 def _origins(rw, value: ast.expr) -> list[ast.expr]:
     """The expressions that a value may come from."""
     web = rw.webs.of_use.get(value) if isinstance(value, ast.Name) else None
-    return [value] if web is None else _made_by(rw, web)
+    return [value, _same_value(rw, value)] if web is None else _made_by(rw, web)
 
 
 def _made_by(rw, web: Web) -> list[ast.expr]:
@@ -158,7 +158,7 @@ def _made_by(rw, web: Web) -> list[ast.expr]:
     webs = [web]
     for w in webs:
         for node in (rw.definition_node(d) for d in w.definitions):
-            node = node and _uncast(rw, node)
+            node = node and _same_value(rw, node)
             other = rw.webs.of_use.get(node) if isinstance(node, ast.Name) else None
             if other is None:
                 out += [node] if node is not None else []
@@ -172,17 +172,20 @@ def _is_staged(rw, value: ast.expr) -> bool:
     return any(origin in rw.staged for origin in _origins(rw, value))
 
 
-def _uncast(rw, node: ast.expr) -> ast.expr:
-    """The value under casts to the type that it has and factors of 1; Triton makes no operation of them."""
+def _same_value(rw, node: ast.expr) -> ast.expr:
+    """Where Triton makes a value: under casts to the type that it has, and under factors that are 1 in this launch."""
     while True:
+        node, inner = _uncast(rw, node), None
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
             inner = next((a for a, b in ((node.left, node.right), (node.right, node.left)) if _is_one(rw, b)), None)
-            if inner is None or rw.tensor(inner) != rw.tensor(node):
-                break
-            node = inner
-            continue
-        if not isinstance(node, ast.Call):
-            break
+        if inner is None or rw.tensor(inner) != rw.tensor(node):
+            return node
+        node = inner
+
+
+def _uncast(rw, node: ast.expr) -> ast.expr:
+    """The value under casts to the type that it has; Triton makes no operation of them."""
+    while isinstance(node, ast.Call):
         callee = callees.callee_of(rw, node)
         if callee is None or callee.row is None or callee.name not in ("to", "cast") or callee.owner is None:
             break
