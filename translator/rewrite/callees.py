@@ -113,7 +113,10 @@ def is_absent(rw, node) -> bool:
 
 
 def is_zero(rw, node) -> bool:
+    """Whether `node` is 0, and in a helper also for other callers: what the kernel is given is asserted there."""
     fact = rw.fact(node)
+    if rw.path and isinstance(node, ast.Name) and node.id in {a.arg for a in rw.tree.args.args}:
+        return False
     value = fact.value if isinstance(fact, ConstFact) else None
     return isinstance(value, (int, float, bool)) and value == 0 and str(value)[0] != "-"
 

@@ -12,12 +12,13 @@ import functools
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from triton.runtime.jit import JITFunction
 
 from translator.rewrite.configuration import Configuration, Key, any_of, common_keys, words_of
+from translator.rewrite.parameters_read import fixed_parameters
 from translator.rewrite.unit import Record
 from translator.source.moved_lines import file_line
 
@@ -30,7 +31,9 @@ _SHAPED = re.compile(
 # Layouts that fit one element type only.
 _MATRIX = re.compile(r"\bgl\.(?:DotOperandLayout|amd\.AMD(?:MFMA|WMMA)Layout)\(")
 # Shapes that were written out as numbers.
-_LITERAL_SHAPE = re.compile(r"\bgl\.(?:zeros|full|reshape|allocate_shared_memory)\([^()]*\[(?:[^][]*, )?\d+(?:, [^][]*)?\]")
+_LITERAL_SHAPE = re.compile(
+    r"\bgl\.(?:zeros|full|reshape|allocate_shared_memory)\([^()]*\[(?:[^][]*, )?\d+(?:, [^][]*)?\]"
+)
 # Calls whose arguments give shapes.
 _SHAPE_CALLS = frozenset(
     "arange zeros full reshape view broadcast_to expand_dims make_tensor_descriptor make_block_ptr ones zeros_like rand"
@@ -78,24 +81,29 @@ class Needs:
     shapes: frozenset[str]  # constexpr parameters on which tensor shapes depend
     elements: bool  # element types of all pointers
     stored: frozenset[str] = frozenset()  # pointers whose element type a store relies on
+    fixed: frozenset[str] = frozenset()  # constexpr parameters whose values stand in the text without their names
 
     def wants(self, key: Key) -> bool:
         if key.kind == "num_warps":
             return self.num_warps
         if key.kind == "constexpr":
-            return key.name in self.shapes
+            return key.name in self.shapes or key.name in self.fixed
         return key.kind in ("element", "dtype") and (self.elements or key.name in self.stored)
 
 
-def needs(fn: JITFunction, texts: Sequence[str]) -> Needs:
-    """What a translated kernel and its helpers, given as text in this order, are tied to."""
+def needs(fn: JITFunction, texts: Sequence[str], read: Set[str] = frozenset()) -> Needs:
+    """What a translated kernel and its helpers, given as text in this order, are tied to.
+
+    read: the parameters that the source depends on.
+    """
     layouts = any(_LAYOUT.search(text) for text in texts)
     shaped = any(_SHAPED.search(text) or _LITERAL_SHAPE.search(text) for text in texts)
     matrix = any(_MATRIX.search(text) for text in texts)
     stored = stored_pointers(texts[0])
     # What a helper stores to is not looked into: then the types of all pointers count.
     elements = matrix or any(stored_pointers(text) for text in texts[1:])
-    return Needs(layouts, shape_parameters(fn) if shaped else frozenset(), elements, stored)
+    shapes = shape_parameters(fn) if shaped else frozenset()
+    return Needs(layouts, shapes, elements, stored, fixed_parameters(set(read), texts[0]))
 
 
 @functools.lru_cache(maxsize=1024)

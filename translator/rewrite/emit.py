@@ -44,6 +44,7 @@ def assemble(unit: Unit, rewriter: FunctionRewriter, text: str) -> EmittedKernel
     """Resolve placeholders in the kernel and in every helper version it reaches."""
     record = Record()
     _merge(record, rewriter.record)
+    record.reads = rewriter.record.reads  # parameters of helpers are others
     reached: list[int] = []
 
     def reach(source: str) -> None:

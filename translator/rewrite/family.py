@@ -203,9 +203,14 @@ class Member:
     def rows(self, keys: Sequence[Key]) -> list[tuple]:
         return list(dict.fromkeys(tuple(c[key] for key in keys) for c in self.configurations))
 
+    @property
+    def read(self) -> set[str]:
+        return {name for version in self.versions for name in version.emitted.record.reads}
+
     @functools.cached_property
     def needs(self) -> contracts.Needs:
-        return contracts.needs(self.versions[0].loaded.fn, [self.text, *(h.text for h in self.helpers)])
+        texts = [self.text, *(h.text for h in self.helpers)]
+        return contracts.needs(self.versions[0].loaded.fn, texts, self.read)
 
     def checked(self, kernel: str) -> str:
         """The text with its contract at the top."""
@@ -261,7 +266,8 @@ def _one_kernel(name: str, members: list[Member], keys: tuple[Key, ...], chosen:
     parts, plain = found
     every = [c for member in members for c in member.configurations]
     texts = [text for member in members for text in (member.text, *(h.text for h in member.helpers))]
-    needed = contracts.needs(members[0].versions[0].loaded.fn, texts)
+    read = {name for member in members for name in member.read}
+    needed = contracts.needs(members[0].versions[0].loaded.fn, texts, read)
     # Layouts fit the tile and the number of warps that they were made for, not those of another launch.
     keys = tuple(key for key in common_keys(every) if key in keys or _decides_layouts(key, needed, every))
     if chosen:

@@ -17,6 +17,7 @@ from translator.frontend.trace import ConstFact, Frame, TensorFact, TupleFact
 from translator.layout.model import Layout
 from translator.layout.names import LayoutNames
 from translator.pipeline import emit as pipeline
+from translator.rewrite.parameters_read import parameters_read
 from translator.rewrite import (
     calls,
     contracts,
@@ -98,6 +99,7 @@ class FunctionRewriter(Expressions):
             raise refuse(
                 self.frame, self.tree, "layout-fixpoint", f"layouts of `{self.frame.fn.__name__}` do not settle"
             )
+        self.record.reads = parameters_read(self, self.tree.body)
         return without_dead_variants(replace_spans(self.source.text, 0, len(self.source.text), self.edits))
 
     def replace(self, node: ast.AST, text: str) -> None:

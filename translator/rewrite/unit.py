@@ -32,6 +32,7 @@ class Record:
     descriptor_tuples: set[str] = field(default_factory=set)  # kernel parameters that take (base, shape, strides)
     offsets: set[str] = field(default_factory=set)  # of descriptors' tiles, taken as not negative without a proof
     choices: list[str] = field(default_factory=list)
+    reads: set[str] = field(default_factory=set)  # kernel parameters whose values the code that ran depends on
     helpers: list[int] = field(default_factory=list)  # versions called, by index in Unit.helper_versions
 
     def amd(self, module: str) -> str:
