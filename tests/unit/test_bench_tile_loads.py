@@ -48,7 +48,7 @@ def test_each_load_has_a_way_or_a_reason(launch, tmp_path, capsys):
     assert reasons["x.load([0, 0])"] == reasons["w.gather(i, 0)"] == ""
     assert reasons["tl.load(i_ptr + tl.arange(0, ROWS))"] == "it is outside of loops: read once, into registers"
     (inner,) = [reason for text, reason in reasons.items() if "i[:, None]" in text]
-    assert inner == "its loop is not pipelined: Triton stages no load of its body through LDS"
+    assert inner == "its loop is not pipelined: Triton fetches no load of its body ahead"
 
 
 def test_explain_says_the_same(launch):
