@@ -6,6 +6,7 @@ inlined functions the chain of calls. `read_anchors` parses the text (one operat
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
@@ -144,6 +145,12 @@ def read_anchors(text: str) -> Anchors:
     return anchors
 
 
+def layout_reader(aliases: dict[str, str]) -> AttributeReader:
+    """A reader of the layouts of tensors; those of LDS are read by `translator.layout.shared`."""
+    return AttributeReader({k: v for k, v in aliases.items() if not k.startswith("#shared")})
+
+
+@functools.lru_cache(maxsize=1)  # several readers ask for the same module, one after the other
 def locations_of(text: str) -> tuple[dict[str, str], list[tuple[Path, str]]]:
     """Attribute aliases of a module printed with locations, and its located one-line operations by visit path."""
     lines = text.splitlines()

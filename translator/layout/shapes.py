@@ -14,7 +14,6 @@ from triton.experimental.gluon import language as gl
 
 from translator.layout.model import Blocked, DotOperand, Layout, Linear, Mfma, Slice, Wmma, constructor
 
-
 # Scratch modules are kept for so many targets and numbers of warps, and made anew after so many operations: a context
 # never gives back what was made in it.
 MAX_MODULES = 8

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from translator.frontend.anchors import Path, locations, locations_of, tensor_types
-from translator.layout.model import AttributeReader, Opaque
+from translator.frontend.anchors import Path, layout_reader, locations, locations_of, tensor_types
+from translator.layout.model import Opaque
 from translator.memory.staging import Staged
 
 _LOAD = re.compile(r"(%[\w$.#]+) = (?:amdg\.buffer_load|tt\.load) ")
@@ -34,7 +34,7 @@ def read_held(text: str) -> dict[Path, Staged]:
     if "scf.for" not in text:
         return {}
     aliases, _ = locations_of(text)
-    reader = AttributeReader({k: v for k, v in aliases.items() if not k.startswith("#shared")})
+    reader = layout_reader(aliases)
     path_of = locations(text)
     out: dict[Path, Staged] = {}
     before: set[Path] = set()

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from translator.frontend.anchors import Anchors, Path, PlacedOp, TensorType, locations_of, tensor_types
-from translator.layout.model import AttributeReader, Linear
+from translator.frontend.anchors import Anchors, Path, PlacedOp, TensorType, layout_reader, locations_of, tensor_types
+from translator.layout.model import Linear
 from translator.memory.staging import Staged
 
 _LOADS = (" amdg.buffer_load ", " tt.load ")
@@ -15,7 +15,7 @@ _LOADS = (" amdg.buffer_load ", " tt.load ")
 def with_late_layouts(anchors: Anchors, text: str, staging: dict[Path, Staged]) -> Anchors:
     """`anchors` with the linear layouts that loads outside of LDS rings have in the final TTGIR `text`."""
     aliases, located = locations_of(text)
-    reader = AttributeReader({k: v for k, v in aliases.items() if not k.startswith("#shared")})
+    reader = layout_reader(aliases)
     final: dict[Path, set[TensorType]] = {}
     for path, line in located:
         if any(name in line for name in _LOADS) and (types := tensor_types(line, reader)):

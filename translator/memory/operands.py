@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from translator.frontend.anchors import Path, locations, tensor_types
+from translator.frontend.anchors import Path, layout_reader, locations, tensor_types
 from translator.layout.model import AttributeReader, Layout
 from translator.layout.shared import SharedLayout, read_shared
 
@@ -40,7 +40,7 @@ def read_operands(text: str) -> dict[Path, tuple[OperandInLds, ...]]:
     """Initialised allocations of a final TTGIR, by the path of visits that made the value (and its callers' paths)."""
     aliases = dict(_ALIAS.findall(text))
     path_of = locations(text)
-    reader = AttributeReader({k: v for k, v in aliases.items() if not k.startswith("#shared")})
+    reader = layout_reader(aliases)
     read, transposes = _reads(text, reader), _in_thread_transposes(text, reader)
     out: dict[Path, tuple[OperandInLds, ...]] = {}
     for line in text.splitlines():

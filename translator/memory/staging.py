@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from translator.frontend.anchors import Anchors, Path, locations_of, tensor_types
-from translator.layout.model import AttributeReader, Layout, Opaque, SharedLayout
+from translator.frontend.anchors import Anchors, Path, layout_reader, locations_of, tensor_types
+from translator.layout.model import Layout, Opaque, SharedLayout
 from translator.layout.shared import read_shared
 
 _ALLOC = re.compile(
@@ -54,7 +54,7 @@ def read_rows(text: str) -> dict[Path, Rows]:
     if "amdg.async_tdm_gather" not in text and "amdg.async_tdm_scatter" not in text:
         return {}
     aliases, located = locations_of(text)
-    reader = AttributeReader({k: v for k, v in aliases.items() if not k.startswith("#shared")})
+    reader = layout_reader(aliases)
     out: dict[Path, Rows] = {}
     for path, line in located:
         if (m := _ROWS.search(line)) and (types := tensor_types(line, reader)):
@@ -81,7 +81,7 @@ def with_row_numbers(anchors: Anchors, rows: dict[Path, Rows]) -> Anchors:
 def read_staging(text: str) -> dict[Path, Staged]:
     """Staged loads of a pipelined TTGIR module printed with locations, by the path of the load's visit."""
     aliases, located = locations_of(text)
-    reader = AttributeReader({k: v for k, v in aliases.items() if not k.startswith("#shared")})
+    reader = layout_reader(aliases)
     shared: dict[Path, tuple[tuple[int, ...], int, SharedLayout]] = {}
     sources: dict[Path, tuple[Layout | None, str]] = {}
     stored: dict[Path, Layout] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,11 @@ class Tuning:
     lean: bool = False
     l2_ahead: int = 0
     partitioned: bool = False
+
+    @property
+    def as_triton(self) -> bool:
+        """Whether loops are written as Triton's compiler would, whatever their depth."""
+        return replace(self, num_buffers=0) == Tuning()
 
     def __post_init__(self):
         assert self.num_buffers >= 0 and self.matrix_size in (0, 16, 32), f"{self.num_buffers}, {self.matrix_size}"

@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from translator.memory.staging import Staged
-from translator.optimize.tuning import Tuning
 from translator.pipeline.ahead import NotAhead, what_runs_ahead
 from translator.pipeline.depth import fitting
 from translator.pipeline.loop_range import every_iteration, index_dtype, int_of, loop_bounds, trips_of
@@ -100,8 +99,7 @@ def _plan(rw: "FunctionRewriter", loop: ast.For, found: list[ast.Call]) -> Pipel
     # Triton's pipeliner peels such a loop until nothing is left of it.
     descending = step is not None and int_of(rw, step) < 0
     few = trips is not None and not descending and 0 < trips <= buffers + (not copies) and bool(staged)
-    as_triton = replace(rw.unit.tuning, num_buffers=0) == Tuning()
-    written_out = trips if few and as_triton and not _leaks(rw, loop) else None
+    written_out = trips if few and rw.unit.tuning.as_triton and not _leaks(rw, loop) else None
     if written_out is not None and held:
         return _plan(rw, loop, staged)  # written out, the loads stand one after the other
     loads, assumed = [], set(tail.assumed)

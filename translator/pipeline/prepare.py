@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.layout.elements import bits_of
-from translator.optimize.tuning import Tuning
 from translator.pipeline.body import plan_stages, reads_tiles
 from translator.pipeline.l2 import can_prefetch
 from translator.pipeline.loop import Held, PipelinedLoop, Read, Ring
@@ -68,7 +67,7 @@ def holds_tiles(rw: "FunctionRewriter", loop: ast.For) -> bool:
     """
     if rw.unit.target.family.startswith("rdna"):
         return False
-    return replace(rw.unit.tuning, num_buffers=0) == Tuning() and not asked_for(rw, loop)
+    return rw.unit.tuning.as_triton and not asked_for(rw, loop)
 
 
 def _unsupported(rw: "FunctionRewriter", plan: PipelinePlan) -> str | None:

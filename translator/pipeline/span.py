@@ -33,32 +33,25 @@ def constant_span(rw: "FunctionRewriter", low: ast.expr | None, high: ast.expr) 
     """`high - low` where it is known at compile time and at least one of the two is not."""
     if low is None or (int_of(rw, low) is not None and int_of(rw, high) is not None):
         return None
-    first, last = _polynomial(rw, low), _polynomial(rw, high)
+    values: dict[str, int] = {}
+    first, last = _polynomial(rw, low, values), _polynomial(rw, high, values)
     if first is None or last is None:
         return None
     span = add(last, first, -1)
     if any(atom.startswith(_RUN_TIME) for monomial in span for atom in monomial):
         return None
-    values = {n.id: int_of(rw, n) for bound in (low, high) for n in _names(rw, bound)}
     return Span(_spelled(span), sum(c * prod(values[name] for name in m) for m, c in span.items()))
 
 
-def _names(rw: "FunctionRewriter", node: ast.expr) -> list[ast.Name]:
-    """The names that `_polynomial` meets in `node`."""
-    found = []
-    for n in ast.walk(node):
-        if isinstance(n, ast.Name):
-            value = rw.webs.value_of(n) if int_of(rw, n) is None else None
-            found += [n] if value is None else _names(rw, value)
-    return found
-
-
-def _polynomial(rw: "FunctionRewriter", node: ast.expr, at_loop: bool = True) -> Polynomial | None:
-    """`node` over names; at_loop: it is evaluated where the loop starts, so that its names have the same values."""
+def _polynomial(
+    rw: "FunctionRewriter", node: ast.expr, values: dict[str, int], at_loop: bool = True
+) -> Polynomial | None:
+    """`node` over names; values: gets those of the compile-time ones; at_loop: it is evaluated where the loop starts, so
+    that its names have the same values."""
     if isinstance(node, ast.Constant) and isinstance(node.value, int):
         return {(): node.value} if node.value else {}
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub, ast.Mult)):
-        a, b = _polynomial(rw, node.left, at_loop), _polynomial(rw, node.right, at_loop)
+        a, b = _polynomial(rw, node.left, values, at_loop), _polynomial(rw, node.right, values, at_loop)
         if a is None or b is None:
             return None
         if isinstance(node.op, ast.Mult):
@@ -66,9 +59,10 @@ def _polynomial(rw: "FunctionRewriter", node: ast.expr, at_loop: bool = True) ->
         return add(a, b, -1 if isinstance(node.op, ast.Sub) else 1)
     if not isinstance(node, ast.Name):
         return None
-    if int_of(rw, node) is not None:
+    if (known := int_of(rw, node)) is not None:
+        values[node.id] = known
         return {(node.id,): 1}
-    if (value := rw.webs.value_of(node)) is not None and (found := _polynomial(rw, value, False)) is not None:
+    if (value := rw.webs.value_of(node)) is not None and (found := _polynomial(rw, value, values, False)) is not None:
         return found
     web, fact = rw.webs.of_use.get(node), rw.fact(node)
     same = web is not None and (at_loop or len(web.definitions) == 1)

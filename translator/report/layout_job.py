@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from rules.targets import target as target_row
 from translator.diagnostics import Diagnostic, TranslationError
-from translator.frontend.anchors import locations_of, tensor_types
-from translator.layout.model import AttributeReader, Ints, Layout, Opaque, SharedLayout, Slice, constructor
+from translator.frontend.anchors import layout_reader, locations_of, tensor_types
+from translator.layout.model import Ints, Layout, Opaque, SharedLayout, Slice, constructor
 from translator.layout.shared import Padded, SharedLinear, Swizzled, read_shared
 from translator.report.linear_map import DistributedMap, SharedMap
 
@@ -52,7 +52,7 @@ class DrawnLayout:
 def drawn_layouts(ttgir: str, text: str, kernel: str, target: str, num_warps: int) -> tuple[DrawnLayout, ...]:
     """The layouts of one compiled kernel: named constants first, in the order of the text. Call it in a child process."""
     aliases, _ = locations_of(ttgir)
-    reader = AttributeReader({k: v for k, v in aliases.items() if not k.startswith("#shared")})
+    reader = layout_reader(aliases)
     asker = LayoutAsker(target, num_warps)
     tiles: dict[Layout, dict[tuple[Ints, str], int]] = {}
     stored: dict[tuple[SharedLayout, Ints, str], dict[tuple[str, Layout], None]] = {}

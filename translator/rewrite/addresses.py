@@ -176,8 +176,14 @@ def base_variable(rw: "FunctionRewriter", state: WebState) -> str:
 def fresh_name(rw, name: str, state: WebState) -> str:
     key = (state.web.index, name)
     if key not in rw.fresh_names:
-        candidate, n = name, 2
-        while candidate in rw.locals or candidate in rw.fresh_names.values():
-            candidate, n = f"{name}_{n}", n + 1
-        rw.fresh_names[key] = candidate
+        rw.fresh_names[key] = free_name(rw, name)
     return rw.fresh_names[key]
+
+
+def free_name(rw, name: str) -> str:
+    """`name`, or it with a number where the function has it already."""
+    taken = rw.locals | set(rw.fresh_names.values()) | set(rw.hoisted_names.values())
+    candidate, n = name, 2
+    while candidate in taken:
+        candidate, n = f"{name}_{n}", n + 1
+    return candidate

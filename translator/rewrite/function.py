@@ -17,7 +17,6 @@ from translator.frontend.trace import ConstFact, Frame, TensorFact, TupleFact
 from translator.layout.model import Layout
 from translator.layout.names import LayoutNames
 from translator.pipeline import emit as pipeline
-from translator.rewrite.parameters_read import parameters_read
 from translator.rewrite import (
     calls,
     contracts,
@@ -31,6 +30,7 @@ from translator.rewrite.dead_variants import without_dead_variants
 from translator.rewrite.expand import Promotion, augmented_binop
 from translator.rewrite.expressions import Expressions
 from translator.rewrite.homes import flat_targets
+from translator.rewrite.parameters_read import parameters_read
 from translator.rewrite.splice import closed, replace_spans
 from translator.rewrite.unit import Record, Unit, refuse
 from translator.rewrite.webs import UnrolledLoop, Web

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from translator.layout.model import Layout
 from translator.rewrite import callees
+from translator.rewrite.addresses import free_name
 from translator.rewrite.splice import operand
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def operand_before_loop(rw: "FunctionRewriter", node: ast.expr, layout: Layout, 
         text = f"{operand(text)}.to(gl.{dtypes[dtype]})"
     key = (loop, f"{text} in {layout}")
     if key not in rw.hoisted_names:
-        rw.hoisted_names[key] = _fresh(rw, f"{inner.id}_invariant")
+        rw.hoisted_names[key] = free_name(rw, f"{inner.id}_invariant")
     name = rw.hoisted_names[key]
     rw.hoisted.setdefault(loop, {})[name] = f"{name} = {rw.convert(text, layout)}"
     return name
@@ -53,11 +54,3 @@ def operand_before_loop(rw: "FunctionRewriter", node: ast.expr, layout: Layout, 
 def lines_before(rw: "FunctionRewriter", loop: ast.AST) -> list[str]:
     """What stands before the loop because its body needs it."""
     return list(rw.hoisted.pop(loop, {}).values())
-
-
-def _fresh(rw: "FunctionRewriter", name: str) -> str:
-    taken = rw.locals | set(rw.hoisted_names.values()) | set(rw.fresh_names.values())
-    candidate, n = name, 2
-    while candidate in taken:
-        candidate, n = f"{name}_{n}", n + 1
-    return candidate

@@ -68,8 +68,7 @@ def moved_through_lds(rw: "FunctionRewriter", web: Web, layout: Layout, use: ast
     shapes_of_it = {fact.shape for origin in origins if (fact := rw.tensor(origin)) is not None}
     if use is not None:
         origins += [n for n in ast.walk(_statement_of(rw.tree, use)) if isinstance(n, ast.expr)]
-    paths = [(*rw.path, visit) for origin in origins for visit in rw.visits(origin)]
-    for found in (x for path in paths for x in rw.unit.operands_in_lds.get(path, ())):
+    for found in _allocations_at(rw, origins):
         if shapes_of_it == {found.shape} and (layout, False) in found.read:
             return _read(rw, allocation(rw, web.name, found.shared), (layout, False))
     return None
@@ -219,10 +218,15 @@ def _in_lds(rw, value: ast.expr, read: OperandRead) -> OperandInLds | None:
     return next((x for x in found if read in x.read), found[0] if found else None)
 
 
+def _allocations_at(rw, origins: list[ast.AST]) -> list[OperandInLds]:
+    """Triton's allocations at the places that `origins` have."""
+    paths = [(*rw.path, visit) for origin in origins for visit in rw.visits(origin)]
+    return [x for path in paths for x in rw.unit.operands_in_lds.get(path, ())]
+
+
 def _allocations(rw, origins: list[ast.AST], shape: tuple[int, ...], dtype: str) -> list[OperandInLds]:
     """Triton's allocations of this shape and type at the places that `origins` have."""
-    paths = [(*rw.path, visit) for origin in origins for visit in rw.visits(origin)]
-    found = [x for path in paths for x in rw.unit.operands_in_lds.get(path, ()) if x.shape == shape]
+    found = [x for x in _allocations_at(rw, origins) if x.shape == shape]
     return [x for x in found if dots.ELEMENT.get(x.element) == dots.DTYPE.get(dtype, dtype).removeprefix("u")]
 
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.rewrite.addresses import address_of, is_pointer, scalar_name
 from translator.rewrite.host_descriptors import first_line
+from translator.rewrite.pointers import not_negative
 from translator.rewrite.ranges import NonNegative
 from translator.rewrite.variables import SplitPointer
 from translator.rewrite.webs import Web
@@ -107,6 +108,6 @@ def may_be_negative(rw: "FunctionRewriter", web: Web) -> bool:
         address = address_of(rw, node)
         if address is None or address.web is not None or rw.webs.of_use.get(address.base) is not web:
             continue
-        if not all(t.sign == "+" and proof.holds(t.node) for t in address.tensors):
+        if not all(not_negative(proof, t) for t in address.tensors):
             return True
     return False

@@ -150,7 +150,10 @@ def _terms(value: ast.expr) -> list[ast.expr]:
     if name == "load":
         return [value] if value.args else []
     if name == "to":  # of anything but a load or a name: a conversion, which says nothing of the type before it
-        return _terms(operands[0]) if isinstance(operands[0], ast.Name) or (isinstance(operands[0], ast.Call) and _callee(operands[0]) == "load") else []
+        whole = isinstance(operands[0], ast.Name) or (
+            isinstance(operands[0], ast.Call) and _callee(operands[0]) == "load"
+        )
+        return _terms(operands[0]) if whole else []
     kept = {"where": operands[1:], "minimum": operands, "maximum": operands, "min": operands, "cdiv": operands}
     return [term for x in kept.get(name, operands[:1] if name in _SAME_TYPE else []) for term in _terms(x)]
 
