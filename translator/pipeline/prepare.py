@@ -134,8 +134,10 @@ def _set_up(rw: "FunctionRewriter", plan: PipelinePlan) -> None:
         rw.webs.of_definition[(made, web.name)] = web
         loop.ahead_of[s] = made
         rw.pipelined_statements[s] = loop
+    stems: set[str] = set()
     for load in plan.loads:
-        stem = _ring_stem(rw, f"{load.name}_last" if plan.once else load.name, plan.loop)
+        stem = _ring_stem(rw, f"{load.name}_last" if plan.once else load.name, plan.loop, stems)
+        stems.add(stem)
         names = [fresh(rw, f"{stem}_{part}") for part in ("smem", "next", "tiles", "desc")]
         ring = Ring(load, names[0], twin_of(load.call), *names[1:])
         loop.rings.append(ring)
@@ -171,11 +173,12 @@ def _set_up(rw: "FunctionRewriter", plan: PipelinePlan) -> None:
     _move_bases(rw, loop)
 
 
-def _ring_stem(rw: "FunctionRewriter", stem: str, loop: ast.For) -> str:
-    """A stem for the names of a ring, which loops share only where they follow one another in the same block: what a
-    branch or a loop assigns keeps the type that it has before or on the other branch."""
+def _ring_stem(rw: "FunctionRewriter", stem: str, loop: ast.For, others: set[str]) -> str:
+    """A stem for the names of a ring that no other ring of the loop has. Loops share it only where they follow one
+    another in the same block: what a branch or a loop assigns keeps the type that it has before or on the other branch.
+    """
     block, candidate, n = _run_time_block(rw, loop), stem, 2
-    while rw.ring_blocks.setdefault(candidate, block) != block:
+    while candidate in others or rw.ring_blocks.setdefault(candidate, block) != block:
         candidate, n = f"{stem}_{n}", n + 1
     return candidate
 
