@@ -113,8 +113,9 @@ class StridedTile:
         """Issue the copy of the tile at `loop.at` into `slot`."""
         name = ring.tiles if self.positioned else ring.desc
         index = loop.at
-        variable = index.isidentifier() and index != loop.tile  # else it is known at compile time, or has a start added
-        if loop.plan.index_dtype != "int32" and (variable or loop.plan.low is not None):
+        variable = index.isidentifier() and index != loop.tile  # else it is the number of a tile times step, plus start
+        ends = [end for end in (loop.plan.low, loop.plan.step) if end is not None]
+        if loop.plan.index_dtype != "int32" and (variable or any(isinstance(rw.fact(e), TensorFact) for e in ends)):
             index = f"{operand(index)}.to(gl.int32)"
         offsets = [self._text(rw, a.moving, index) for a in self.axes]
         if self.unclipped:
