@@ -15,7 +15,7 @@ from translator.layout.elements import bits_of
 from translator.layout.model import Blocked, DotOperand, Layout, Mfma, Wmma
 from translator.rewrite import callees, invariant, lds_operands, shapes
 from translator.rewrite.splice import operand
-from translator.rewrite.unit import refuse
+from translator.rewrite.unit import Synthesized, refuse
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter
@@ -47,6 +47,13 @@ DTYPE = {
     "fp8e5b16": "float8e5b16",
 }
 SCALED_FORMAT = {"fp8e4nv": "e4m3", "fp8e5": "e5m2"}
+# Gluon's mfma has no precision; the operation under it has one.
+_MFMA_TF32 = '''@builtin
+def mfma_tf32(a, b, acc, _semantic=None):
+    """`mfma` of fp32 operands in the precision that `tl.dot` has here unless it is told otherwise: TF32."""
+    product = _semantic.dot(a, b, acc, input_precision="tf32", max_num_imprecise_acc=None, out_dtype=acc.dtype)
+    return gl.tensor(product.handle, acc.type)
+'''
 
 
 def is_dot(rw: "FunctionRewriter", node: ast.AST) -> bool:
@@ -87,7 +94,7 @@ class DotPlan:
         fa, fb = rw.tensor(self.a), rw.tensor(self.b)
         if fa is None or fb is None:
             raise refuse(rw.frame, node, "dot-operands", "operands of `tl.dot` have no known type")
-        self.scaled = False
+        self.scaled = self.tf32 = False
         placed = rw.placed(node, "tt.dot")
         scaled = rw.placed(node, "tt.dot_scaled") or rw.placed(node, "amdg.dot_scaled")
         ops = placed or scaled or self._twins(rw, fa, fb)
@@ -103,6 +110,7 @@ class DotPlan:
         self.a_layout, self.b_layout = types[0].layout, types[1].layout
         self.a_element, self.b_element = types[0].element, types[1].element
         self.acc_element = op.results[0].element
+        self.tf32 = rw.unit.target.family == "cdna3" and "inputPrecision = tf32" in op.text and self.a_element == "f32"
         self._adapt(rw, fa)
 
     def _unplaced(self, rw, fa: TensorFact, fb: TensorFact) -> None:
@@ -127,14 +135,11 @@ class DotPlan:
 
     def _adapt(self, rw, fa: TensorFact) -> None:
         mma = self.result
-        family = rw.unit.target.family
-        if isinstance(mma, Mfma) and fa.dtype == "fp32" and self.a_element in ("f32", "bf16"):
-            # Gluon's mfma takes the ieee instructions only: K is 2 (32-wide) or 4 (16-wide), one element per lane.
+        if isinstance(mma, Mfma) and fa.dtype == "fp32" and self.a_element in ("f32", "bf16") and not self.tf32:
+            # Of an ieee product the instructions have a K of 2 (32-wide) or 4 (16-wide), one element per lane.
             wide = mma.instr_shape[0] == 32
             self._retarget(replace(mma, instr_shape=(*mma.instr_shape[:2], 2 if wide else 4)), 1)
             self.a_element = self.b_element = "f32"
-            if family == "cdna3":
-                rw.record.choose("fp32 dots use the ieee MFMA: Gluon has no way to ask for xf32 per call")
         elif isinstance(mma, Wmma) and fa.dtype == "fp32" and self.a_element == "bf16":
             self._retarget(replace(mma, instr_shape=(16, 16, 4)), 2)
             self.a_element = self.b_element = "f32"
@@ -205,6 +210,10 @@ def _instruction(rw, plan: DotPlan, fa, fb, a: str, b: str, acc: str) -> str:
         name = "mfma_scaled" if isinstance(plan.result, Mfma) else "wmma_scaled"
         formats = [SCALED_FORMAT[f.dtype] for f in (fa, fb)]
         return f'{module}.{name}({a}, None, "{formats[0]}", {b}, None, "{formats[1]}", {acc})'
+    if plan.tf32 and isinstance(plan.result, Mfma):
+        rw.record.imports.add("from triton.language.core import builtin")
+        rw.record.need(Synthesized("mfma_tf32", _MFMA_TF32), rw.frame.fn)
+        return f"mfma_tf32({a}, {b}, {acc})"
     module = rw.record.amd(rw.unit.dot_module)
     name = "mfma" if isinstance(plan.result, Mfma) else "wmma"
     return f"{module}.{name}({a}, {b}, {acc})"
