@@ -49,7 +49,7 @@ def test_an_operand_of_both_sides_does_not_hold_lds_between(tmp_path):
 def test_casts_narrow_before_they_move(tmp_path):
     body = "    out = tl.dot(x, y)\n    out = tl.dot(out.to(tl.float16), y) + tl.dot(out.to(tl.float16), x)\n"
     text, _ = translation(tmp_path, body)
-    assert "gl.convert_layout(out.to(gl.float16)," in text
+    assert "gl.allocate_shared_memory(gl.float16, [64, 64], out_shared, out.to(gl.float16))" in text
     assert "gl.convert_layout(out, " not in text.replace("gl.convert_layout(out, out_store", "")
 
 
@@ -95,3 +95,16 @@ def test_an_operand_across_k_is_transposed_within_lanes(tmp_path):
     assert "y.shape" in text and "gl.convert_layout(y, y_stored))" in text
     assert "x_stored" not in text  # its rows are along K
     assert "16" not in kernel.metrics.mix.widths["ds"]
+
+
+def test_a_cast_that_stands_elsewhere_too_hides_no_operand(tmp_path):
+    body = "    out = tl.dot(x, y)\n    tl.store(z_ptr + i * 64 + j, out.to(tl.float16))\n    OPERAND\n"
+    spec = launch("kernel", {"x_ptr": "*fp16", "y_ptr": "*fp16", "out_ptr": "*fp32", "z_ptr": "*fp16"}, {})
+    source = HEAD.replace("out_ptr):", "out_ptr, z_ptr):")
+    for operand in ("out = tl.dot(y, out.to(tl.float16))", "z = out.to(tl.float16)\n    out = tl.dot(y, z)"):
+        text = translate(tmp_path, source + body.replace("OPERAND", operand) + STORE, spec, target="gfx1250").text
+        assert "gl.convert_layout(out" not in text and "gl.convert_layout(z" not in text, text
+        compiled(tmp_path, text, spec, "gfx1250")
+    changed = "out = out + 1\n    out = tl.dot(y, out.to(tl.float16))"  # another value, which has its own place
+    text = translate(tmp_path, source + body.replace("OPERAND", changed) + STORE, spec, target="gfx1250").text
+    compiled(tmp_path, text, spec, "gfx1250")

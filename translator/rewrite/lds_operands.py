@@ -148,7 +148,24 @@ def _transposed_in_registers(rw, node: ast.expr, value: ast.expr, layout: Layout
 def _origins(rw, value: ast.expr) -> list[ast.expr]:
     """The expressions that a value may come from."""
     web = rw.webs.of_use.get(value) if isinstance(value, ast.Name) else None
-    return [value, _same_value(rw, value)] if web is None else _made_by(rw, web)
+    found = [value, _same_value(rw, value)] if web is None else _made_by(rw, web)
+    return [*found, *(cast for origin in found for cast in _same_casts(rw, origin))]
+
+
+def _same_casts(rw, value: ast.expr) -> list[ast.expr]:
+    """The other casts of the same value to the same type: Triton makes them one, where the first of them is."""
+    name = callees.cast_of(rw, value)
+    if not isinstance(name, ast.Name) or (seen := rw.webs.reaching.get(name)) is None:
+        return []
+    names = {use for use, found in rw.webs.reaching.items() if use.id == name.id and found == seen and use is not name}
+    return [
+        n
+        for n in ast.walk(rw.tree)
+        if isinstance(n, ast.Call)
+        and not names.isdisjoint(ast.iter_child_nodes(n.func) if isinstance(n.func, ast.Attribute) else n.args)
+        and callees.cast_of(rw, n) in names
+        and rw.tensor(n) == rw.tensor(value)
+    ]
 
 
 def _made_by(rw, web: Web) -> list[ast.expr]:
