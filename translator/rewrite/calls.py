@@ -37,14 +37,24 @@ def cheap(rw: "FunctionRewriter", node: ast.Call) -> bool:
     if node in rw.staged:  # reading LDS again in another layout is what LDS is for
         return True
     callee = callee_of(rw, node)
-    if callee is None or callee.row is None or callee.row.cost != "cheap":
+    if callee is None or callee.row is None:
         return False
+    if callee.row.cost != "cheap":
+        return _made_anew(rw, node, callee)
     if callee.row.kind == "same" or callee.row.kind == "creator" and callee.name != "zeros_like":
         return True
     arguments = [*node.args, *(k.value for k in node.keywords)]
     if callee.owner is not None:
         arguments.append(callee.owner)
     return all(rw.cheap(a) for a in arguments)
+
+
+def _made_anew(rw: "FunctionRewriter", node: ast.Call, callee: Callee) -> bool:
+    """Whether Triton makes a reshaped value once for each layout that it is wanted in, as an outer product of tiles."""
+    data = first_tensor(rw, bind(rw, node, callee)) if callee.name in ("reshape", "view") else None
+    if data is None or len(rw.visits(node)) != 1 or rw.tensor(data).rank <= rw.tensor(node).rank:
+        return False
+    return len(rw.placed_layouts(node)) > 1 and rw.cheap(data)
 
 
 def home(rw: "FunctionRewriter", node: ast.Call) -> Layout | None:

@@ -17,6 +17,7 @@ from translator.frontend.trace import ConstFact, Frame, TensorFact, TupleFact
 from translator.layout.model import Layout
 from translator.layout.names import LayoutNames
 from translator.pipeline import emit as pipeline
+from translator.pipeline import late_reads
 from translator.rewrite import (
     calls,
     contracts,
@@ -100,7 +101,8 @@ class FunctionRewriter(Expressions):
                 self.frame, self.tree, "layout-fixpoint", f"layouts of `{self.frame.fn.__name__}` do not settle"
             )
         self.record.reads = parameters_read(self, self.tree.body)
-        return without_dead_variants(replace_spans(self.source.text, 0, len(self.source.text), self.edits))
+        text = replace_spans(self.source.text, 0, len(self.source.text), self.edits)
+        return without_dead_variants(late_reads.without_gone(text))
 
     def replace(self, node: ast.AST, text: str) -> None:
         if text != self.source.of(node):
@@ -338,9 +340,14 @@ class FunctionRewriter(Expressions):
                 variant = self.variant_name(state, layout)
             else:
                 variant = name if layout == layouts[0] else self.names.variant(name, layout)
-            lines.append(self.assign_text(s, name, variant, layout))
+            text = self.assign_text(s, name, variant, layout)
+            if state.cheap and (later := late_reads.where_read(self, s, state, layout)) is not None:
+                start = self.source.starts[later.lineno - 1]
+                self.edits.append((start, start, f"{self.source.indent(later)}{text}\n"))
+                continue
+            lines.append(text)
         lines += self.conversions_after(s, ast.Name(id=name))
-        self.replace(s, self.joined(s, lines))
+        self.replace(s, self.joined(s, lines or [late_reads.GONE]))
 
     def assign_text(self, s: ast.stmt, name: str, variant: str, layout: Layout) -> str:
         target = s.targets[0] if isinstance(s, ast.Assign) else s.target

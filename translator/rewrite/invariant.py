@@ -22,11 +22,12 @@ if TYPE_CHECKING:
 def operand_before_loop(rw: "FunctionRewriter", node: ast.expr, layout: Layout, dtypes: dict[str, str]) -> str | None:
     """The variable that holds `node` in the operand layout; None where the loop changes it, or nothing has to move.
 
-    `node` is a variable, or a chain of casts of one. dtypes: Gluon's names of element types.
+    `node` is a variable, or a chain of casts of one; casts to the type that it has are no work. dtypes: Gluon's names of
+    element types.
     """
     casts, inner = [], node
     while (value := callees.cast_of(rw, inner)) is not None:
-        casts.append(rw.tensor(inner).dtype)
+        casts += [rw.tensor(inner).dtype] if rw.tensor(value) != rw.tensor(inner) else []
         inner = value
     web = rw.webs.of_use.get(inner) if isinstance(inner, ast.Name) else None
     if not rw.loops or web is None or web.is_parameter or rw.cheap(inner) or rw.state(web).split:

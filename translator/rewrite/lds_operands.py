@@ -13,6 +13,7 @@ from translator.layout.model import DotOperand, Layout
 from translator.memory.operands import OperandInLds
 from translator.rewrite import addresses, callees, dots, shapes
 from translator.rewrite.call_text import with_function
+from translator.rewrite.statements import statements_after
 from translator.rewrite.variables import OperandBuffer, OperandRead
 from translator.rewrite.webs import Web
 
@@ -280,7 +281,7 @@ def definitions(rw: "FunctionRewriter", s: ast.stmt, web: Web) -> list[str]:
                 text = _read(rw, _buffer(rw, web.name, web, buffer), read)
                 lines.append((uses, f"{_operand_name(rw, web, read)} = {text}"))
         for uses, line in lines:
-            first = _first_of(_statements_after(rw.tree, s), uses)
+            first = _first_of(statements_after(rw.tree, s), uses)
             if first is None:
                 near.append(line)
                 continue
@@ -316,15 +317,6 @@ def _buffer_name(rw, web: Web, buffer: OperandBuffer) -> str:
 def _operand_name(rw, web: Web, read: OperandRead) -> str:
     layout, transposed = read
     return rw.names.variant(f"{web.name}_t" if transposed else web.name, layout)
-
-
-def _statements_after(tree: ast.AST, s: ast.stmt) -> list[ast.stmt]:
-    """The statements that follow `s` in its block."""
-    for node in ast.walk(tree):
-        for _, block in ast.iter_fields(node):
-            if isinstance(block, list) and s in block:
-                return block[block.index(s) + 1 :]
-    return []
 
 
 def _assigned(definition) -> bool:

@@ -1,0 +1,25 @@
+"""Statements by where they stand: what follows one in its block, and which of them a place in the source belongs to."""
+
+from __future__ import annotations
+
+import ast
+
+PLAIN = (ast.Assign, ast.AugAssign, ast.Expr)
+
+
+def statements_after(tree: ast.AST, s: ast.stmt) -> list[ast.stmt]:
+    """The statements that follow `s` in its block."""
+    for node in ast.walk(tree):
+        for _, block in ast.iter_fields(node):
+            if isinstance(block, list) and s in block:
+                return block[block.index(s) + 1 :]
+    return []
+
+
+def until_use(tree: ast.AST, s: ast.stmt, place: tuple[int, int]) -> tuple[list[ast.stmt], ast.stmt | None]:
+    """What stands between `s` and the statement of its block that `place` (line, column) is in; None for a compound one."""
+    after = statements_after(tree, s)
+    for i, n in enumerate(after):
+        if (n.lineno, n.col_offset) <= place <= (n.end_lineno, n.end_col_offset):
+            return after[:i], n if isinstance(n, PLAIN) else None
+    return after, None
