@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from translator.frontend.anchors import read_anchors
-from translator.layout.model import Blocked, Linear
+from translator.layout.model import Blocked, DotOperand, Linear
 from translator.memory.late_loads import with_late_layouts
 from translator.memory.operands import read_operands
 
@@ -57,3 +57,24 @@ def test_an_operand_is_transposed_within_lanes_before_it_is_stored():
     transposed, plain = read_operands(text)[7,]
     assert transposed.loaded == Blocked((4, 8), (8, 8), (1, 1), (1, 0)) and isinstance(transposed.stored, Linear)
     assert plain.loaded is None and plain.stored is None
+
+
+OPERAND = "#ttg.dot_op<{opIdx = 0, parent = #blocked}>"
+BEFORE = (load("#blocked"), f"%c = ttg.convert_layout %x : tensor<8x64xf16, #blocked> -> tensor<8x64xf16, {OPERAND}>")
+
+
+def computed(final: str, staging: dict = {}):
+    anchors = read_anchors(module(*BEFORE, f"%y = math.exp2 %c : tensor<8x64xf16, {OPERAND}>"))
+    return with_late_layouts(anchors, final, staging).ops[-1].results[0].layout
+
+
+def test_what_is_computed_lies_where_the_final_module_has_it():
+    blocked, operand = (f"%y = math.exp2 %c : tensor<8x64xf16, {x}>" for x in ("#blocked", OPERAND))
+    assert computed(module(blocked)) == Blocked((1, 8), (8, 8), (1, 1), (1, 0))
+    for lines in ((operand,), (blocked, operand), ()):
+        assert isinstance(computed(module(*lines)), DotOperand)
+
+
+def test_what_is_computed_from_a_tile_of_a_ring_stays_an_operand():
+    final = module("%y = math.exp2 %c : tensor<8x64xf16, #blocked>")
+    assert isinstance(computed(final, {(7,): object()}), DotOperand)

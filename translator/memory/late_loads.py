@@ -1,38 +1,80 @@
-"""Loads that get their layout after the layout passes: pipelining leaves a load with one conversion behind it, and the load is
-then made in the layout that was converted to."""
+"""What gets its layout after the layout passes. Pipelining leaves a load with one conversion behind it, and the load is then
+made in the layout that was converted to. What is computed on the way to a matrix operand is moved before that where its loads go
+through LDS; Triton takes it back where they do not."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from translator.frontend.anchors import Anchors, Path, PlacedOp, TensorType, layout_reader, locations_of, tensor_types
-from translator.layout.model import Linear
+from translator.layout.model import DotOperand, Layout, Linear
 from translator.memory.staging import Staged
 
 _LOADS = (" amdg.buffer_load ", " tt.load ")
+_NAME = re.compile(r"%[\w$.]+")
+_PASSED_ON = re.compile(r"arith\.\w+|math\.\w+|tt\.fp_to_fp|tt\.trans|ttg\.convert_layout")
+_ELEMENTWISE = re.compile(r"((?:arith|math)\.\w+|tt\.fp_to_fp)")
 
 
 def with_late_layouts(anchors: Anchors, text: str, staging: dict[Path, Staged]) -> Anchors:
-    """`anchors` with the linear layouts that loads outside of LDS rings have in the final TTGIR `text`."""
+    """`anchors` with the layouts that the final TTGIR `text` has: the linear ones of loads outside of LDS rings, and those of
+    elementwise operations that are no longer made as matrix operands."""
     aliases, located = locations_of(text)
     reader = layout_reader(aliases)
     final: dict[Path, set[TensorType]] = {}
+    computed: dict[tuple[Path, str, tuple[int, ...]], set[Layout]] = {}
     for path, line in located:
-        if any(name in line for name in _LOADS) and (types := tensor_types(line, reader)):
+        is_load = any(name in line for name in _LOADS)
+        name = None if is_load else _ELEMENTWISE.search(line)
+        if not (is_load or name) or not (types := tensor_types(line, reader)):
+            continue
+        if is_load:
             final.setdefault(path, set()).add(types[-1])
+        else:
+            computed.setdefault((path, name.group(1), types[-1].shape), set()).add(types[-1].layout)
     late = {
         path: next(iter(types))
         for path, types in final.items()
         if path not in staging and len(types) == 1 and all(isinstance(ty.layout, Linear) for ty in types)
     }
-    # What masked lanes read is made by the same visit.
-    return Anchors.of(_at(op, late[op.path]) if op.path in late else op for op in anchors.ops) if late else anchors
+    tiles = _made_of_tiles(anchors, staging)
+
+    def placed(op: PlacedOp) -> PlacedOp:
+        if op.path in late:  # what masked lanes read is made by the same visit
+            return _at(op, late[op.path].shape, late[op.path].layout)
+        result = op.results[0] if op.results else None
+        if result is None or not isinstance(result.layout, DotOperand) or op.text in tiles:
+            return op
+        layouts = computed.get((op.path, op.name, result.shape), set())
+        layout = next(iter(layouts)) if len(layouts) == 1 else result.layout
+        return op if isinstance(layout, DotOperand) else _at(op, result.shape, layout)
+
+    return Anchors.of(map(placed, anchors.ops))
 
 
-def _at(op: PlacedOp, loaded: TensorType) -> PlacedOp:
-    """An operation of the load in the late layout."""
+def _made_of_tiles(anchors: Anchors, staging: dict[Path, Staged]) -> set[str]:
+    """The lines of what is computed from tiles of rings alone: a tile is read in the layout of the operand."""
+    names: set[str] = set()
+    lines: set[str] = set()
+    for op in anchors.ops:
+        result, *operands = _NAME.findall(op.text) or [""]
+        if (
+            op.path in staging
+            and op.name.endswith("load")
+            or _PASSED_ON.fullmatch(op.name)
+            and operands
+            and names.issuperset(operands)
+        ):
+            names.add(result)
+            lines.add(op.text)
+    return lines
+
+
+def _at(op: PlacedOp, shape: tuple[int, ...], layout: Layout) -> PlacedOp:
+    """An operation on tensors of a shape in the late layout."""
 
     def moved(ty: TensorType) -> TensorType:
-        return replace(ty, layout=loaded.layout) if ty.shape == loaded.shape else ty
+        return replace(ty, layout=layout) if ty.shape == shape else ty
 
     return replace(op, operands=tuple(map(moved, op.operands)), results=tuple(map(moved, op.results)))
