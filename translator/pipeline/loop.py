@@ -26,6 +26,7 @@ class Ring:
     next: str
     tiles: str = ""
     desc: str = ""
+    clipped: bool = False  # whether the mask of its tiles ahead ends with the loop (translator.pipeline.clip)
 
     @property
     def held(self) -> bool:

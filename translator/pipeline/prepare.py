@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.layout.elements import bits_of
 from translator.pipeline.body import plan_stages, reads_tiles
+from translator.pipeline.clip import clip_masks
 from translator.pipeline.l2 import can_prefetch
 from translator.pipeline.loop import Held, PipelinedLoop, Read, Ring
 from translator.pipeline.once import as_branch
@@ -23,6 +24,7 @@ from translator.pipeline.prefetch import FEWEST_BUFFERS
 from translator.pipeline.slices import plan_slices
 from translator.pipeline.specialize import asked_for, specialized
 from translator.pipeline.loop_range import is_index
+from translator.pipeline.tail import TailProof
 from translator.pipeline.unneeded import unneeded
 from translator.pipeline.unroll import can_unroll
 from translator.rewrite import dots, uniform_parts
@@ -97,6 +99,7 @@ def _set_up(rw: "FunctionRewriter", plan: PipelinePlan) -> None:
         stems = [f"{'_'.join(group)}_" if len(groups) > 1 else "" for group in groups]
         loop.barriers = [(fresh(rw, f"{stem}ready"), fresh(rw, f"{stem}empty")) for stem in stems]
     renamed: dict[int, Web] = {}
+    twins: dict[ast.AST, ast.AST] = {}
     for web in plan.shared:
         twin = Web(len(rw.webs.all), fresh(rw, f"{web.name}_{'copied' if loop.specialized else 'ahead'}"))
         rw.webs.all.append(twin)
@@ -106,6 +109,7 @@ def _set_up(rw: "FunctionRewriter", plan: PipelinePlan) -> None:
         """A copy of `node` at the same place in the source, in which moving names are those of the tile ahead."""
         made = copy.deepcopy(node)
         for old, new in zip(ast.walk(node), ast.walk(made)):
+            twins[old] = new
             if old in rw.looped:
                 rw.looped.add(new)
             if isinstance(old, ast.Name) and (web := rw.webs.of_use.get(old)) is not None:
@@ -171,6 +175,7 @@ def _set_up(rw: "FunctionRewriter", plan: PipelinePlan) -> None:
     if not loop.specialized and not plan.once:
         _tune(rw, loop)
     _move_bases(rw, loop)
+    clip_masks(rw, loop, TailProof(rw, plan.loop, plan.low, plan.high, plan.step), twins)
 
 
 def _ring_stem(rw: "FunctionRewriter", stem: str, loop: ast.For, others: set[str]) -> str:

@@ -54,7 +54,7 @@ def fetch(rw: "FunctionRewriter", loop: PipelinedLoop, ring: Ring, slot: str, co
     mask, other = given.get("mask"), given.get("other")
     masked = mask is not None and not callees.is_none(rw, mask)
     mask_text = rw.operand_in(mask, fact, staged.source) if masked else ""
-    if not ring.load.covered and condition:
+    if not ring.load.covered and not ring.clipped and condition:
         mask_text = f"{_grouped(mask_text)} & ({condition})" if masked else counts.as_value(rw, loop, condition)
     if mask_text:
         arguments.append(f"mask={mask_text}")

@@ -87,6 +87,8 @@ class Expressions(Homes):
             return self.subscript(node, want)
         if isinstance(node, ast.NamedExpr):
             return self.splice(node, {node.value: self.emit(node.value, want)})
+        if node in self.clips:
+            return self.clips[node].text(self, want)
         if isinstance(node, ELEMENTWISE_NODES):
             return self.elementwise(node, want)
         if isinstance(node, (ast.Tuple, ast.List)):

@@ -60,7 +60,7 @@ def address_of(rw: "FunctionRewriter", node: ast.expr) -> Address | None:
     folded = access and (any(t.variable for t in scalars) or is_bare_parameter(rw, address.base))
     kinds = ("int64", "int32") if folded else ("int64",)
     for term in address.tensors:
-        parts = _parts(rw, term, loop) if rw.fact(term.node).dtype in kinds and term.sign == "+" else None
+        parts = taken_apart(rw, term, loop) if rw.fact(term.node).dtype in kinds and term.sign == "+" else None
         wide = rw.fact(term.node).dtype == "int64"
         if parts is None or not wide and not any(isinstance(rw.fact(f), TensorFact) for f in parts[1].factors):
             tensors.append(term)
@@ -70,7 +70,7 @@ def address_of(rw: "FunctionRewriter", node: ast.expr) -> Address | None:
     return replace(address, scalars=scalars, tensors=tensors)
 
 
-def _parts(rw: "FunctionRewriter", term: Term, loop: ast.AST) -> tuple[list[Term], Term] | None:
+def taken_apart(rw: "FunctionRewriter", term: Term, loop: ast.AST) -> tuple[list[Term], Term] | None:
     """(scalar addends, the tensor that is left and does not change in `loop`); None where there is no such form."""
     node, axes, factors, scalars = term.node, term.axes, (), []
     while True:
@@ -88,7 +88,7 @@ def _parts(rw: "FunctionRewriter", term: Term, loop: ast.AST) -> tuple[list[Term
             node, axes = node.value, tuple(i for i, n in enumerate(new) if n)
         elif isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Mult)):
             tensor, scalar = (node.left, node.right) if rw.tensor(node.left) is not None else (node.right, node.left)
-            if rw.tensor(tensor) is None or rw.tensor(scalar) is not None or not _integer(rw, scalar):
+            if rw.tensor(tensor) is None or rw.tensor(scalar) is not None or not is_integer(rw, scalar):
                 return None
             if isinstance(node.op, ast.Mult):
                 factors = (*factors, scalar)
@@ -104,7 +104,8 @@ def _parts(rw: "FunctionRewriter", term: Term, loop: ast.AST) -> tuple[list[Term
     return scalars, Term(node, "+", axes, factors=factors)
 
 
-def _integer(rw: "FunctionRewriter", node: ast.expr) -> bool:
+def is_integer(rw: "FunctionRewriter", node: ast.expr) -> bool:
+    """Whether `node` is one integer, known at compile time or not."""
     fact = rw.fact(node)
     return isinstance(fact, ConstFact) and type(fact.value) is int or isinstance(fact, TensorFact) and not fact.shape
 
@@ -115,4 +116,4 @@ def _steady(rw: "FunctionRewriter", loop: ast.AST, value: ast.expr) -> bool:
     return all(len(web.definitions) == 1 or not any(loop in d.in_loop for d in web.definitions) for web in webs)
 
 
-__all__ = ["address_of", "mark"]
+__all__ = ["address_of", "is_integer", "mark", "taken_apart"]

@@ -1,0 +1,89 @@
+"""Masks of tiles ahead that end with their loop: the loop's end goes into the bound of a comparison.
+
+    before: rows = start + tl.arange(0, B)            (rows[:, None] < n) & (k_ahead < end)
+    after:  tl.arange(0, B)[:, None] < gl.where(k_ahead < end, n - start, 0)
+
+What is compared does not change from tile to tile then, and the end costs two scalar instructions instead of one for
+each access and lane mask. Only for 64-bit indices, whose difference does not overflow: on 32 bits `n - start` might.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from translator.layout.model import Layout
+from translator.pipeline import counts
+from translator.pipeline.loop import PipelinedLoop
+from translator.rewrite import callees
+from translator.rewrite.addresses import Term
+from translator.rewrite.pointers import factor, scalar_text, term_text
+from translator.rewrite.ranges import NonNegative
+from translator.rewrite.splice import operand
+from translator.rewrite.uniform_parts import is_integer, taken_apart
+
+if TYPE_CHECKING:
+    from translator.pipeline.tail import TailProof
+    from translator.rewrite.function import FunctionRewriter
+
+
+@dataclass(frozen=True)
+class Clip:
+    """A comparison `starts + steady < bound` of a tile ahead; steady: the same in every iteration, and not negative."""
+
+    loop: PipelinedLoop
+    starts: tuple[Term, ...]
+    steady: Term
+    bound: ast.expr
+
+    def text(self, rw: "FunctionRewriter", layout: Layout) -> str:
+        """The comparison in `layout`, for the tile that is being fetched."""
+        start = " + ".join(factor(scalar_text(rw, s), "+") for s in self.starts)
+        end = counts.condition(rw, self.loop, self.loop.at)
+        product = isinstance(node := ast.parse(start, mode="eval").body, ast.BinOp) and isinstance(node.op, ast.Mult)
+        left = f"{operand(rw.emit(self.bound))} - {start if product else operand(start)}"
+        return f"{term_text(rw, self.steady, layout, first=True)} < gl.where({end}, {left}, 0)"
+
+
+def clip_masks(rw: "FunctionRewriter", loop: PipelinedLoop, tail: "TailProof", twins: dict[ast.AST, ast.AST]) -> None:
+    """Note in `rw.clips` the comparisons of masks that can end with `loop`, and in its rings that theirs do.
+
+    twins: the syntax for tiles ahead, by what it was made from.
+    """
+    if loop.specialized or loop.plan.once or not rw.unit.tuning.as_triton:
+        return
+    for ring in loop.rings:
+        mask = callees.bind(rw, ring.load.call, callees.callee_of(rw, ring.load.call)).get("mask")
+        if ring.load.covered or ring.load.tile is not None or mask is None or callees.is_absent(rw, mask):
+            continue
+        for node in tail.conjuncts(mask):
+            clip = _clip(rw, loop, node, twins)
+            if clip is not None:
+                rw.clips[twins[node]] = clip
+                ring.clipped = True
+
+
+def _clip(rw: "FunctionRewriter", loop: PipelinedLoop, node: ast.expr, twins: dict[ast.AST, ast.AST]) -> Clip | None:
+    if not (isinstance(node, ast.Compare) and len(node.ops) == 1 and node in twins):
+        return None
+    below, bound = node.left, node.comparators[0]
+    if isinstance(node.ops[0], ast.Gt):
+        below, bound = bound, below
+    elif not isinstance(node.ops[0], ast.Lt):
+        return None
+    fact = rw.tensor(below)
+    if fact is None or fact.dtype != "int64" or not is_integer(rw, bound):
+        return None
+    found = taken_apart(rw, Term(below, "+"), loop.plan.loop)
+    if found is None:
+        return None
+    starts, steady = found
+    proof = NonNegative(rw)
+    if steady.factors or any(s.factors for s in starts) or not proof.holds(steady.node):
+        return None
+    loop.assumed |= proof.assumed
+    return Clip(loop, tuple(Term(twins.get(s.node, s.node), "+") for s in starts), steady, twins.get(bound, bound))
+
+
+__all__ = ["Clip", "clip_masks"]
