@@ -1,4 +1,4 @@
-"""Pointer parameters that a loop moves: offsets from the tensor's start where their sign is not known."""
+"""Pointer parameters that are moved: offsets from the tensor's start where their sign is not known."""
 
 from __future__ import annotations
 
@@ -52,6 +52,23 @@ def test_offsets_that_are_not_negative_move_with_their_base(tmp_path):
 def test_a_parameter_that_is_used_otherwise_stays_a_pointer(tmp_path):
     text = moved(tmp_path, SIGNED, "tl.store(x_ptr, scale)")
     assert "x_ptr += stride" in text and "gl.load(x_ptr + away)" in text
+
+
+@pytest.mark.parametrize("offsets, split", [(SIGNED, True), ("o * 2", False)])
+def test_parameters_that_are_moved_once_are_too(offsets: str, split: bool, tmp_path):
+    text = dedent(f"""
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def kernel(x_ptr, y_ptr, stride, scale, BLOCK: tl.constexpr):
+            x_ptr += tl.program_id(0) * stride
+            o = tl.arange(0, BLOCK)
+            tl.store(y_ptr + o, tl.load(x_ptr + {offsets}))
+        """)
+    spec = launch("kernel", {"x_ptr": "*fp32", "y_ptr": "*fp32", "stride": "i32", "scale": "fp32"}, {"BLOCK": 128})
+    made = translate(tmp_path, text, spec).text
+    assert "buffer_load(x_ptr, " in made and ("x_offs += gl.program_id(0) * stride" in made) == split
 
 
 @pytest.mark.compile

@@ -1,4 +1,4 @@
-"""Pointer parameters that loops move, as the parameter and how far it has moved.
+"""Pointer parameters that are moved, as the parameter and how far it has moved.
 
 Before:                                     After:
                                                 x_offs = gl.to_tensor(0).to(gl.int64)
@@ -7,8 +7,8 @@ Before:                                     After:
         x_ptr += stride                             x_offs += stride
 
 From a base that moves, buffer operations take offsets that are not negative; from the tensor's start any offset of an element
-that is read fits 32 bits. So this is for parameters with offsets of which nothing is known, and for those that the same loop
-moves: two in one way take fewer instructions than each in its own (upsample_nearest2d on gfx1250: 26 in the loop, else 30).
+that is read fits 32 bits. So this is for parameters with offsets of which nothing is known, and for those that a loop moves with
+such a one: two in one way take fewer instructions than each in its own (upsample_nearest2d on gfx1250: 26 in the loop, else 30).
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 
 def split_parameter(rw: "FunctionRewriter", web: Web) -> SplitPointer | None:
-    """The split of a parameter that a loop moves by integers, if offsets from it or another one there may be negative."""
+    """The split of a parameter that is moved by integers, if offsets from it, or from another one that a loop moves with
+    it, may be negative."""
     if rw.path or not _moves_by_integers(rw, web):
         return None
     if not may_be_negative(rw, web) and not any(_is_split(rw, other) for other in _moved_beside(rw, web)):
@@ -38,11 +39,11 @@ def split_parameter(rw: "FunctionRewriter", web: Web) -> SplitPointer | None:
 
 
 def _moves_by_integers(rw: "FunctionRewriter", web: Web) -> bool:
-    """Whether a parameter within 2 GiB only grows by integers, in a loop, and is used in tensors of pointers only."""
+    """Whether a parameter within 2 GiB only grows by integers, and is used in tensors of pointers only."""
     if not web.is_parameter or web.name not in rw.unit.small_pointers:
         return False
     moves = [d for d in web.definitions if not isinstance(d.node, ast.arg)]
-    if len(moves) != len(web.definitions) - 1 or not any(d.loop_depth for d in moves):
+    if not moves or len(moves) != len(web.definitions) - 1:
         return False
     if not all(d.augmented and isinstance(d.node.op, ast.Add) and _is_integer(rw, d.value) for d in moves):
         return False
