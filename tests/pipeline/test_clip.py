@@ -73,6 +73,16 @@ def test_tiles_past_the_end_are_masked_by_the_bound(tmp_path: Path, target: str)
     assert status(source, shifted, target, 4, 100) != "validated"
 
 
+def test_masks_that_are_false_past_the_end_keep_their_bound(tmp_path: Path):
+    counted = SOURCE.replace("tl.program_id(0).to(tl.int64)", "0").replace("(skipped + i) * B", "i.to(tl.int64) * B")
+    source, text = translated(tmp_path, "gfx950", counted.replace("range(0, blocks)", "range(0, tl.cdiv(size, B))"))
+    bound = "< size - i_ahead.to(gl.int64) * B"
+    assert bound in text and "gl.where(" not in text.split("for i in")[1].split("mfma")[0]
+    for size in (0, 20, 33, 170):
+        assert status(source, text, "gfx950", 8, size) == "validated", size
+    assert status(source, text.replace(bound, "< size + B - i_ahead.to(gl.int64) * B"), "gfx950", 8, 33) != "validated"
+
+
 @pytest.mark.parametrize(
     "before, after",
     [

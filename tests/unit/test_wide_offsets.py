@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from translation_of import dedent, launch, translate
 
 
@@ -34,9 +35,10 @@ def test_offsets_that_cannot_be_negative_are_cut_to_32_bits(tmp_path):
     assert "buffer_load(x_base, x_offs" in text
 
 
-def test_offsets_that_may_be_negative_stay_pointers(tmp_path):
+def test_offsets_that_may_be_negative_are_taken_from_the_tensor_s_start(tmp_path):
     text = moved(tmp_path, "pid * BLOCK + (tl.arange(0, BLOCK) - 8) * pid")
-    assert "x_base" not in text and "gl.load(x_ptrs" in text
+    assert "x_base" not in text and "x_ptr +=" not in text and "x_offs += pid * N" in text
+    assert "buffer_load(x_ptr, x_offs" in text
 
 
 def test_64_bit_row_pointers_of_a_loop_are_offsets_from_the_tensor(tmp_path):
@@ -81,8 +83,34 @@ def descending(folder: Path, stop: str) -> str:
 
 
 def test_an_index_that_goes_down_to_0_is_not_negative(tmp_path):
-    assert "buffer_load(x_ptr, " in descending(tmp_path, "-1")
+    text = descending(tmp_path, "-1")
+    assert "buffer_load(x_ptr, " in text and "x_ptr += pid * N" in text
 
 
 def test_an_index_that_goes_below_0_may_be_negative(tmp_path):
-    assert "gl.load(x_ptr" in descending(tmp_path, "-2")
+    text = descending(tmp_path, "-2")
+    assert "x_ptr +=" not in text and "x_offs += pid * N" in text
+
+
+@pytest.mark.parametrize("offsets, moved_base", [("row * N + o", True), ("row * N + (o - 8)", False)])
+def test_a_name_for_several_tiles_is_a_base_and_32_bit_offsets(tmp_path, offsets: str, moved_base: bool):
+    text = dedent(f"""
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def kernel(x_ptr, out_ptr, N, rows, BLOCK: tl.constexpr):
+            row = tl.program_id(0).to(tl.int64)
+            x_ptr += row * N
+            o = tl.arange(0, BLOCK) * row
+            tile = x_ptr + {offsets}
+            total = tl.load(tile)
+            for i in range(rows):
+                tile = x_ptr + {offsets} + i * N
+                total += tl.load(tile)
+            tl.store(out_ptr + tl.arange(0, BLOCK), total)
+        """)
+    pointers = {"x_ptr": "*fp32", "out_ptr": "*fp32"}
+    made = translate(tmp_path, text, launch("kernel", pointers | {"N": "i32", "rows": "i32"}, {"BLOCK": 256})).text
+    assert made.count("buffer_load(") == 2 and "gl.load(" not in made
+    assert ("x_ptr += row * N" in made) == moved_base

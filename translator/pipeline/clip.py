@@ -4,13 +4,13 @@
     after:  tl.arange(0, B)[:, None] < gl.where(k_ahead < end, n - start, 0)
 
 What is compared does not change from tile to tile then, and the end costs two scalar instructions instead of one for
-each access and lane mask. Only for 64-bit indices, whose difference does not overflow: on 32 bits `n - start` might.
+each access and lane mask. A mask that is false past the end anyway keeps its bound: `... < n - start`. Only for 64-bit indices, whose difference does not overflow: on 32 bits `n - start` might.
 """
 
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from translator.layout.model import Layout
@@ -30,12 +30,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Clip:
-    """A comparison `starts + steady < bound` of a tile ahead; steady: the same in every iteration, and not negative."""
+    """A comparison `starts + steady < bound` of a tile ahead.
+
+    steady: the same in every iteration, and not negative. ends: whether the loop's end has to go into the bound.
+    """
 
     loop: PipelinedLoop
     starts: tuple[Term, ...]
     steady: Term
     bound: ast.expr
+    ends: bool = True
 
     def text(self, rw: "FunctionRewriter", layout: Layout) -> str:
         """The comparison in `layout`, for the tile that is being fetched."""
@@ -43,7 +47,8 @@ class Clip:
         end = counts.condition(rw, self.loop, self.loop.at)
         product = isinstance(node := ast.parse(start, mode="eval").body, ast.BinOp) and isinstance(node.op, ast.Mult)
         left = f"{operand(rw.emit(self.bound))} - {start if product else operand(start)}"
-        return f"{term_text(rw, self.steady, layout, first=True)} < gl.where({end}, {left}, 0)"
+        limit = f"gl.where({end}, {left}, 0)" if self.ends else left
+        return f"{term_text(rw, self.steady, layout, first=True)} < {limit}"
 
 
 def clip_masks(rw: "FunctionRewriter", loop: PipelinedLoop, tail: "TailProof", twins: dict[ast.AST, ast.AST]) -> None:
@@ -55,12 +60,14 @@ def clip_masks(rw: "FunctionRewriter", loop: PipelinedLoop, tail: "TailProof", t
         return
     for ring in loop.rings:
         mask = callees.bind(rw, ring.load.call, callees.callee_of(rw, ring.load.call)).get("mask")
-        if ring.load.covered or ring.load.tile is not None or mask is None or callees.is_absent(rw, mask):
+        if ring.load.tile is not None or mask is None or callees.is_absent(rw, mask):
             continue
         for node in tail.conjuncts(mask):
             clip = _clip(rw, loop, node, twins)
             if clip is not None:
-                rw.clips[twins[node]] = clip
+                made = twins[node]
+                ends = not ring.load.covered or made in rw.clips and rw.clips[made].ends
+                rw.clips[made] = replace(clip, ends=ends)
                 ring.clipped = True
 
 

@@ -146,7 +146,9 @@ def _split(rw, web: Web) -> SplitPointer | None:
         # The offsets must keep one integer type: 32 bits, in which sums from the tensor's start may wrap. From a base that
         # moves they do not: they are not negative, and those of elements that are read fit.
         plain = [d for d in web.definitions if not d.augmented]
-        if len(plain) != 1 or any(rw.tensor(d.value) is not None for d in web.definitions if d.augmented):
+        if not plain or len(plain) > 1 and len(plain) < len(web.definitions):
+            return None
+        if any(rw.tensor(d.value) is not None for d in web.definitions if d.augmented):
             return None
         if any((a := address_of(rw, d.value)) is None or a.web is not None for d in plain):
             return None
