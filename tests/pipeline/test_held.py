@@ -134,8 +134,49 @@ def test_rdna_has_no_registers_for_it(tmp_path: Path):
 @pytest.mark.compile
 def test_the_tensor_data_mover_fetches_it_where_there_is_one(tmp_path: Path):
     file, text = translation(KERNEL, "gfx1250", tmp_path)
-    assert "tdm.async_load(y_" in text and "y_next" not in text
+    assert "tdm.async_load(y_" in text and "y_next" not in text and "NUM_BUFFERS" not in text
     assert statuses(file, text, "gfx1250") == ["validated"] * 5
+
+
+REFILL = """        # Every warp has read this tile: the next one takes its place.
+        gl.barrier()
+        tdm.async_load(y_desc, [start_ahead, 0], y_smem.index(0))
+"""
+FIRST_READ = "        y = y_smem.index(0).load(y_operand)\n"
+
+
+@pytest.mark.compile
+def test_its_slot_is_filled_again_after_the_last_read(tmp_path: Path):
+    _, text = translation(KERNEL, "gfx1250", tmp_path)
+    before, _, after = text.partition(REFILL)
+    assert FIRST_READ in before and "y_smem" in before.partition("p = cdna5.wmma(")[2] and "y_smem" not in after
+    assert "gl.assume" not in text and "[1] + y_desc.block_shape" in text
+
+
+@pytest.mark.compile
+def test_a_slot_that_is_read_until_the_end_is_one_of_a_ring(tmp_path: Path):
+    """No product is left that could hide the copy."""
+    late = KERNEL.replace("tl.dot(x, tl.trans(y))", "tl.dot(y, x)").replace(
+        "tl.dot(p.to(tl.float16), y, acc)", "tl.dot(x, tl.trans(y) + p.to(tl.float16), acc)"
+    )
+    file, text = translation(late, "gfx1250", tmp_path)
+    assert "NUM_BUFFERS" in text and "free_slot" in text
+    assert statuses(file, text, "gfx1250") == ["validated"] * 5
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize("mistake", ["before the last read", "the same tile", "no wait", "the tile after the next"])
+def test_mistakes_in_filling_it_again_are_found(mistake: str, tmp_path: Path):
+    file, text = translation(KERNEL, "gfx1250", tmp_path)
+    planted = {
+        "before the last read": text.replace(REFILL, "").replace(FIRST_READ, FIRST_READ + REFILL),
+        "the same tile": text.replace(REFILL, REFILL.replace("start_ahead", "start")),
+        "no wait": text.replace("        tdm.async_wait(0)\n        start_ahead", "        start_ahead"),
+        "the tile after the next": text.replace(REFILL, REFILL.replace("start_ahead", "start_ahead + BLOCK")),
+    }[mistake]
+    assert planted != text
+    found = statuses(file, planted, "gfx1250")
+    assert "mismatch" in found or "hazard" in found
 
 
 @pytest.mark.compile

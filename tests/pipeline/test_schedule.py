@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from translator.pipeline.schedule import copy_schedule, hazards, register_schedule
+from translator.pipeline.schedule import Schedule, copy_schedule, hazards, refill_schedule, register_schedule
 
 
 @pytest.mark.parametrize("buffers", [2, 3, 4, 5])
@@ -35,6 +35,29 @@ def test_a_wrong_count_of_tensor_copies_is_found(buffers, grouped, by):
 def test_registers_are_right_for_all_trip_counts(buffers):
     for trips in range(2 * buffers + 3):
         assert hazards(register_schedule(buffers), trips) == []
+
+
+@pytest.mark.parametrize("tensor_loads", [1, 3])
+def test_a_slot_that_is_filled_again_is_right_for_all_trip_counts(tensor_loads):
+    for trips in range(5):
+        assert hazards(refill_schedule(tensor_loads), trips) == []
+
+
+@pytest.mark.parametrize(
+    "planted", [{"refills": False}, {"tensor_wait": 1}, {"prologue": 0}, {"ahead": 2}, {"ahead": 0}], ids=str
+)
+def test_a_slot_that_is_filled_too_early_or_read_too_early_is_found(planted):
+    assert any(hazards(replace(refill_schedule(1), **planted), trips) for trips in range(5))
+
+
+def test_a_slot_is_not_filled_again_without_a_barrier():
+    class Unordered(Schedule):
+        def events(self, trips):
+            yield from (event for event in super().events(trips) if event != ("barrier",))
+
+    right = refill_schedule(1)
+    planted = Unordered(**{name: getattr(right, name) for name in right.__dataclass_fields__})
+    assert hazards(planted, 2)[0] == "tile 1 refills slot 0 with no barrier since it was read"
 
 
 MISTAKES = ["wait", "prologue", "ahead", "read_shift", "write_shift"]

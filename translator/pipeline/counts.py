@@ -28,7 +28,7 @@ def distance(rw: "FunctionRewriter", loop: PipelinedLoop) -> str:
     if loop.plan.step is None:
         return loop.tiles_ahead
     step = operand(rw.emit(loop.plan.step))
-    return step if loop.only_holds else f"{operand(loop.tiles_ahead)} * {step}"
+    return step if loop.only_holds or loop.refills else f"{operand(loop.tiles_ahead)} * {step}"
 
 
 def tiles(rw: "FunctionRewriter", loop: PipelinedLoop) -> str:

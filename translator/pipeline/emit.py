@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from translator.pipeline.body import alternating, late_read, stage_contents, statement_texts
 from translator.pipeline.loop import PipelinedLoop, Ring, async_module, permuted_read
-from translator.pipeline import counts, l2, once, producer, slices, unroll
+from translator.pipeline import counts, l2, once, producer, refill, slices, unroll
 from translator.pipeline.plan import NotPipelined, PipelinePlan, run_of_loads
 from translator.pipeline.loop_range import is_index
 from translator.pipeline.prefetch import FEWEST_BUFFERS, prefetched
@@ -88,6 +88,8 @@ def _group(rw: "FunctionRewriter", loop: PipelinedLoop, s: ast.stmt) -> tuple[li
     """
     if loop.plan.once:
         return [], []
+    if loop.refills:
+        return _beside_refill(loop, s)
     first, last = run_of_loads(loop.plan, s)
     atoms = loop.plan.atoms
     if _loads_meet(rw, loop):
@@ -97,6 +99,14 @@ def _group(rw: "FunctionRewriter", loop: PipelinedLoop, s: ast.stmt) -> tuple[li
     copied = [ring for ring in rings if loop.copies and not ring.held]
     loaded = [ring for ring in rings if ring not in copied]
     return copied if s is run[0] else [], loaded if s is run[-1] else []
+
+
+def _beside_refill(loop: PipelinedLoop, s: ast.stmt) -> tuple[list[Ring], list[Ring]]:
+    """As `_group`, where copies come after the last read: only tiles that wait in registers are loaded at `s`."""
+    first, last = run_of_loads(loop.plan, s)
+    run = loop.plan.atoms[first : last + 1]
+    held = [ring for ring in loop.rings if ring.held and ring.load.statement in run]
+    return [], held if s is run[-1] else []
 
 
 def _loads_meet(rw: "FunctionRewriter", loop: PipelinedLoop) -> bool:
@@ -145,6 +155,8 @@ def emit_loop(rw: "FunctionRewriter", s: ast.For) -> bool:
         _prefetch(rw, loop, s, top, inner)
     else:
         rw.block(s.body)
+        if loop.refills:
+            refill.place_copies(rw, loop, s)
         lines = once.first_lines(rw, loop) if plan.once else _top_lines(rw, loop)
         rw.edits.append((top, top, _block(lines, inner)))
     rw.loops = rw.loops[:-1]
@@ -234,6 +246,12 @@ def _chosen(plan: PipelinePlan, loop: PipelinedLoop) -> str:
     if plan.once:
         return f"`for {plan.index}` runs at most once and is a branch: {tiles} at its top"
     schedule = plan.schedule
+    if loop.copies and not loop.specialized and schedule.refills:
+        refilled = (
+            f"`for {plan.index}` is software-pipelined: {tiles} by the tensor data mover into one LDS buffer each"
+        )
+        refilled += ", filled again after its last read"
+        return f"{refilled}; {held} 1 tile ahead in registers" if held else refilled
     slots = f"{schedule.buffers} LDS buffer{'s' if schedule.buffers > 1 else ''}"
     if loop.specialized:
         copying = (
@@ -261,6 +279,13 @@ def _top_written_out(rw: "FunctionRewriter", loop: PipelinedLoop, index_used: bo
     return lines
 
 
+def _top_refilled(rw: "FunctionRewriter", loop: PipelinedLoop, index_used: bool) -> list[str]:
+    """The loop index as a value, where it is used and the loop is written out: there is no slot to compute."""
+    if not loop.written_out or not index_used:
+        return []
+    return [f"{loop.plan.index} = {counts.index_value(rw, loop, counts.prologue_index(rw, loop))}"]
+
+
 def _top_lines(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
     plan = loop.plan
     lines = []
@@ -268,6 +293,8 @@ def _top_lines(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
     uses_ahead = bool(loop.index_names or by_tile or loop.l2_ahead or not all(load.covered for load in plan.loads))
     if loop.first:
         lines += unroll.top_lines(rw, loop)
+    elif loop.refills:
+        lines += _top_refilled(rw, loop, uses_ahead or _index_used(rw, loop))
     elif loop.written_out:
         lines += _top_written_out(rw, loop, uses_ahead or _index_used(rw, loop))
     elif not loop.only_holds:

@@ -61,6 +61,7 @@ class PipelinedLoop:
     prefetch: bool = False  # whether operands are to be read from LDS one iteration ahead
     prefetched: Any = None  # Prefetched, where they are
     l2_ahead: int = 0  # how many tiles beyond those that are copied are asked for in the L2 cache
+    hidden: bool = True  # whether matrix instructions follow the copies into a slot that is filled again
     sliced: Any = None  # SlicedDot, where the accumulator is kept in slices
 
     @property
@@ -85,9 +86,14 @@ class PipelinedLoop:
         return self.plan.written_out is not None
 
     @property
+    def refills(self) -> bool:
+        """Whether the one slot is filled again after the last read (`translator.pipeline.refill`)."""
+        return self.plan.schedule.mechanism == "copies" and self.plan.schedule.refills
+
+    @property
     def tiles_ahead(self) -> str:
         """How many tiles ahead of the one that is read a tile is fetched."""
-        return f"{self.buffers} - 1" if self.copies else self.buffers
+        return f"{self.buffers} - 1" if self.copies and not self.refills else self.buffers
 
     @property
     def only_holds(self) -> bool:

@@ -101,7 +101,10 @@ class PipelinePlan:
         wait = f"wait for all but {s.wait} groups, " if s.mechanism == "copies" and s.grouped else ""
         wait += f"wait for all but {s.tensor_wait} tensor copies, " if s.tensor_loads else ""
         read = "take tile i" if s.mechanism == "held" else f"read tile i from slot i % {s.buffers}"
-        lines.append(f"  steady state: {wait}{fetch} tile i + {s.ahead}, {read}")
+        if s.mechanism == "copies" and s.refills:
+            lines.append("  steady state: wait for the tile, read it, copy tile i + 1 behind its last read")
+        else:
+            lines.append(f"  steady state: {wait}{fetch} tile i + {s.ahead}, {read}")
         if self.written_out is None:
             lines.append("  epilogue: none; tiles past the end are masked out")
         return "\n".join(lines)

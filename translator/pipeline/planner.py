@@ -10,12 +10,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from translator.memory.staging import Staged
+from translator.optimize.tuning import Tuning
 from translator.pipeline.ahead import NotAhead, what_runs_ahead
 from translator.pipeline.depth import fitting
 from translator.pipeline.loop_range import every_iteration, index_dtype, int_of, loop_bounds, trips_of
 from translator.pipeline.plan import NotPipelined, PipelinedLoad, PipelinePlan
-from translator.pipeline.schedule import copy_schedule, held_schedule, register_schedule
+from translator.pipeline.schedule import copy_schedule, held_schedule, refill_schedule, register_schedule
 from translator.pipeline.span import constant_span
+from translator.pipeline.specialize import asked_for
 from translator.pipeline.strided_tiles import StridedTile
 from translator.pipeline.tail import TailProof
 from translator.pipeline.tensor_tiles import DescriptorTile
@@ -116,7 +118,9 @@ def _plan(rw: "FunctionRewriter", loop: ast.For, found: list[ast.Call]) -> Pipel
         assumed = tail.assumed
     tensor_loads = sum(load.tile is not None for load in loads)
     grouped = tensor_loads + len(held) < len(loads)
-    if copies:
+    if copies and _refills(rw, loop, staged, tiles) and not runs.carried and not runs.rolled_back:
+        schedule = refill_schedule(tensor_loads)
+    elif copies:
         schedule = copy_schedule(buffers, tensor_loads, grouped)
     else:
         schedule = register_schedule(buffers) if staged else held_schedule()
@@ -140,6 +144,12 @@ def _plan(rw: "FunctionRewriter", loop: ast.For, found: list[ast.Call]) -> Pipel
         descending=descending,
         span=span,
     )
+
+
+def _refills(rw: "FunctionRewriter", loop: ast.For, staged: list[ast.Call], tiles: dict[ast.Call, StridedTile]) -> bool:
+    """Whether one slot is enough: Triton keeps all tiles that go through LDS in registers until they are used."""
+    plain = rw.unit.tuning == Tuning() and not asked_for(rw, loop) and (rw.path, loop.lineno) not in rw.unit.ringed
+    return plain and all(call in tiles and staged_of(rw, call).copy == "held" for call in staged)
 
 
 def _load(

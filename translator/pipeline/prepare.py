@@ -88,10 +88,13 @@ def _set_up(rw: "FunctionRewriter", plan: PipelinePlan) -> None:
         fresh(rw, name)
         for name in (f"{plan.index.strip('_') or 'tile'}_ahead", "slot", "free_slot", "first" if only_holds else "t")
     ]
-    buffers = "1" if plan.once or only_holds else _buffers_parameter(rw, plan)
+    refills = plan.schedule.mechanism == "copies" and plan.schedule.refills
+    buffers = "1" if plan.once or only_holds or refills else _buffers_parameter(rw, plan)
     loop = PipelinedLoop(plan, buffers, *names, counter)
     if plan.once:
         loop.slot = "0"
+    if refills:
+        loop.slot = loop.free = "0"
     if loop.specialized:
         # Nothing runs ahead: the producer is in an iteration of its own.
         loop.ahead, loop.free, loop.phase = plan.index, loop.slot, fresh(rw, "phase")

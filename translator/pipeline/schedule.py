@@ -7,6 +7,7 @@ Tile `i` is what iteration `i` of the loop reads. Three mechanisms:
   and reads tile i. Copies of the tensor data mover have no groups: waits count `tensor_loads` operations per tile.
 * `registers`: iteration i loads tile i + ahead to registers, reads tile i from its slot, and stores the registers to
   the slot of tile i + ahead at the end; barriers between reads and stores are the compiler's.
+  Where `refills` is set there is one slot: iteration i waits for tile i, reads it, and copies tile i + 1 after a barrier.
 * `held`: iteration i takes tile i from a variable and loads tile i + ahead into it; no LDS.
 
 Tiles past the last one are fetched masked out: they still occupy a slot and a commit group.
@@ -27,7 +28,7 @@ class Schedule:
     wait: commit groups that may be outstanding when tile i is read (copies only). read_shift: added to i before the
     slot is taken modulo `buffers`; write_shift: the same for a fetched tile. Both are 0 in a correct schedule.
     grouped: whether a tile has copies with a commit group; tensor_loads: its copies by the tensor data mover, of which
-    `tensor_wait` may be outstanding when tile i is read.
+    `tensor_wait` may be outstanding when tile i is read. refills: copies come after the last read of the slot they fill.
     """
 
     mechanism: str
@@ -40,6 +41,7 @@ class Schedule:
     grouped: bool = True
     tensor_loads: int = 0
     tensor_wait: int = 0
+    refills: bool = False
 
     def events(self, trips: int) -> Iterator[tuple]:
         """What one program does for `trips` iterations, in order."""
@@ -55,10 +57,14 @@ class Schedule:
                     yield ("wait", self.wait)
                 if self.tensor_loads:
                     yield ("tensor_wait", self.tensor_wait)
-                yield from self._copies(fetched, slot)
+                if not self.refills:
+                    yield from self._copies(fetched, slot)
             elif self.mechanism == "registers":
                 yield ("load", fetched)
             yield ("read", i, (i + self.read_shift) % self.buffers)
+            if self.refills:
+                yield ("barrier",)
+                yield from self._copies(fetched, slot)
             if self.mechanism == "held":
                 yield ("load", fetched)
             if not copies:
@@ -85,6 +91,11 @@ def copy_schedule(buffers: int, tensor_loads: int = 0, grouped: bool = True) -> 
         tensor_loads=tensor_loads,
         tensor_wait=(ahead - 1) * tensor_loads,
     )
+
+
+def refill_schedule(tensor_loads: int) -> Schedule:
+    """One slot, for tiles of the tensor data mover."""
+    return Schedule("copies", 1, 1, 1, grouped=False, tensor_loads=tensor_loads, refills=True)
 
 
 def held_schedule() -> Schedule:
@@ -143,6 +154,8 @@ def hazards(schedule: Schedule, trips: int) -> list[str]:
                 tensor = []
             if kind != "tensor_wait":
                 open_group = set()
+            read_since_barrier = set()
+        elif kind == "barrier":
             read_since_barrier = set()
         elif kind == "read":
             _, tile, slot = event

@@ -20,12 +20,16 @@ def wait_lines(rw: "FunctionRewriter", loop: PipelinedLoop, under_way: int = 2) 
     if not loop.copies:
         return []
     lines = ["# This tile has landed, and every warp is done with the slot that the next copy fills."]
+    if loop.refills:
+        lines = ["# This tile has landed."]
     schedule, tiles = loop.plan.schedule, f"{loop.buffers} - {under_way}"
-    if loop.written_out:
+    if loop.refills:
+        tiles = "0"
+    elif loop.written_out:
         tiles = f"min({tiles}, {counts.tiles(rw, loop)} - 1 - {loop.tile})"
     if schedule.grouped:
         lines.append(f"{async_module(rw)}.wait_group({tiles})")
     if schedule.tensor_loads:
-        count = tiles if schedule.tensor_loads == 1 else f"({tiles}) * {schedule.tensor_loads}"
+        count = tiles if schedule.tensor_loads == 1 or loop.refills else f"({tiles}) * {schedule.tensor_loads}"
         lines.append(f"{tdm.module(rw)}.async_wait({count})")
     return lines

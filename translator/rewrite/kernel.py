@@ -7,6 +7,7 @@ import ast
 from translator.frontend.launch import TracedLaunch
 from translator.optimize.tuning import Tuning
 from translator.pipeline.emit import check_stages
+from translator.pipeline.refill import TooLate, check_refills
 from translator.rewrite.emit import EmittedKernel, assemble
 from translator.pipeline.strategies import WARP_SPECIALIZED
 from translator.rewrite.function import FunctionRewriter
@@ -33,6 +34,7 @@ def rewrite_kernel(
     small |= small_descriptors(launch.spec)
     plain: dict[tuple[int | str, ...], str] = {}
     whole: dict[tuple[tuple[int, ...], int], str] = {}
+    ringed: frozenset[tuple[tuple[int, ...], int]] = frozenset()
     while True:
         unit = Unit(
             launch.trace, launch.anchors, launch.target, launch.num_warps, small, buffer_atomics=launch.buffer_atomics
@@ -41,13 +43,14 @@ def rewrite_kernel(
         unit.strategy = strategy
         unit.moved = moved
         unit.kept_whole = whole
+        unit.ringed = ringed
         unit.staging = launch.staging
         unit.operands_in_lds = launch.operands_in_lds
         unit.descriptor_layouts = launch.descriptor_layouts
         unit.rows = launch.rows
         unit.plain_descriptors = frozenset(plain)
         rewriter = FunctionRewriter(unit, launch.trace.frames[0], ())
-        # Both are known only once the text is there; it is then written again without what cannot be.
+        # These are known only once the text is there; it is then written again without what cannot be.
         try:
             text = rewriter.rewrite()
             if strategy == WARP_SPECIALIZED.name:
@@ -55,10 +58,14 @@ def rewrite_kernel(
             for reason in plain.values():
                 rewriter.record.choose(f"tensor descriptors as bounds-masked accesses: {reason}")
             check_stages(rewriter)
+            check_refills([rewriter, *(inner for inner, _ in unit.helper_versions)])
             return assemble(unit, rewriter, text)
         except NotForTheDataMover as kept:
             assert kept.site not in plain, f"bug in gluonize: {kept.reason}"
             plain[kept.site] = kept.reason
+        except TooLate as kept:
+            assert kept.key not in ringed, f"bug in gluonize: {kept}"
+            ringed |= {kept.key}
         except CannotSplit as kept:
             assert kept.key not in whole, f"bug in gluonize: {kept.reason}"
             whole[kept.key] = kept.reason

@@ -69,6 +69,7 @@ class Unit:
     kept_whole: dict[tuple[tuple[int, ...], int], str] = field(
         default_factory=dict
     )  # loops, by path and line, that cannot be split
+    ringed: frozenset[tuple[tuple[int, ...], int]] = frozenset()  # loops that one slot does not serve
     # (function, pointer variable) -> whether its base moves from tile to tile, not its offsets; and those that must
     moving: dict[tuple[str, str], bool] = field(default_factory=dict)
     moved: frozenset[tuple[str, str]] = frozenset()
