@@ -112,3 +112,41 @@ def test_of_several_layouts_a_value_has_one_that_is_not_held_by_every_warp(tmp_p
     held = re.findall(r"(\w+): gl.constexpr = gl.DistributedLinearLayout", text)
     (product,) = [line for line in text.splitlines() if "y * " in line]
     assert held and not any(name in product for name in held)
+
+
+def test_a_product_that_is_an_accumulator_comes_before_the_operands_of_the_next(tmp_path):
+    body = """\
+    x = tl.load(x_ptr + i * 64 + j)
+    y = tl.load(y_ptr + i * 64 + j)
+    s, t = tl.dot(x, y), tl.dot(y, x)
+    h = tl.dot(s.to(x.dtype), x) + tl.dot(t.to(x.dtype), y)
+"""
+    text = translation(tmp_path, body, target="gfx1100")
+    inner = re.search(r"acc=rdna3.wmma\(", text)
+    assert inner is not None and text.count("rdna3.wmma(") == 4, text  # keywords are evaluated first
+
+
+def test_what_many_lanes_hold_is_cast_where_it_is_stored(tmp_path):
+    text = dedent("""
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def kernel(x_ptr, y_ptr, out_ptr, n):
+            i, j = tl.arange(0, 64), tl.arange(0, 32)
+            p_x, p_y, p_out = x_ptr + i, y_ptr + j, out_ptr + i
+            h = tl.zeros((64, 32), tl.float32)
+            for _ in range(n):
+                x = tl.load(p_x).to(tl.float32)
+                y = tl.load(p_y).to(tl.float32)
+                h += x[:, None] * y[None, :]
+                s = tl.sum(h * y[None, :], axis=1)
+                tl.store(p_out, s.to(tl.bfloat16))
+                h -= y[None, :]
+                p_x += 64
+                p_y += 32
+                p_out += 64
+        """)
+    pointers = dict.fromkeys(("x_ptr", "y_ptr", "out_ptr"), "*bf16")
+    text = translate(tmp_path, text, launch("kernel", pointers | {"n": "i32"}, {}, warps=2), target="gfx1201").text
+    assert re.search(r"gl.convert_layout\(s, \w+\)\.to\(gl.bfloat16\)", text), text

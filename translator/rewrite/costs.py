@@ -48,10 +48,14 @@ def many_loads(layout: Layout, fact: TensorFact) -> bool:
     return instructions * operand.k_width * bits_of(fact.dtype) > WIDEST_LOAD
 
 
-def narrowed_home(rw: "Homes", node: ast.AST) -> Layout | None:
-    """The layout of what the cast `node` makes narrower: less is moved after the cast than before it."""
+def narrowed_home(rw: "Homes", node: ast.AST, want: Layout) -> Layout | None:
+    """The layout of what the cast `node` makes narrower, where less is moved to `want` after the cast than before it.
+
+    What a reduction left in a slice is held by many lanes, each of which would cast its copies.
+    """
     value = cast_of(rw, node)
     before = rw.tensor(value) if value is not None and not rw.cheap(node) else None
     if before is None or before.is_pointer or bits_of(before.dtype) <= bits_of(rw.tensor(node).dtype):
         return None
-    return rw.home(value)
+    home = rw.home(value)
+    return None if isinstance(home, Slice) and not isinstance(want, Slice) else home

@@ -195,8 +195,9 @@ def _operand(rw, node: ast.expr, fact: TensorFact, element: str, layout: Layout)
 
 
 def _instruction(rw, plan: DotPlan, fa, fb, a: str, b: str, acc: str) -> str:
-    if acc.startswith("gl.convert_layout(") and not (a.isidentifier() and b.isidentifier()):
-        # Keywords are evaluated first: operands read before a conversion, which has barriers, would be held across it.
+    moved = "gl.convert_layout(" in acc or ".load(" in acc  # itself, or operands of the product that it is
+    if moved and not (a.isidentifier() and b.isidentifier()):
+        # Keywords are evaluated first: operands read before would be held across the barriers of the move.
         acc = f"acc={acc}"
     if isinstance(plan.result, Blocked):
         if ".load(" in a and ".load(" in b and _held(rw, plan, 1) < _held(rw, plan, 0):

@@ -57,7 +57,7 @@ class Expressions(Homes):
             and not isinstance(node, ast.NamedExpr)
         ):
             return self.convert(self.construct(node, placed[0]), want)
-        if node not in self.pushed and (home := costs.narrowed_home(self, node)) not in (None, want):
+        if node not in self.pushed and (home := costs.narrowed_home(self, node, want)) not in (None, want):
             return self.convert(self.construct(node, home), want)
         return self.construct(node, want)
 
