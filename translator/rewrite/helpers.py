@@ -58,9 +58,11 @@ def _version(rw: "FunctionRewriter", node: ast.Call, callee, want: Any):
     if frame is None:
         raise refuse(rw.frame, node, "helper", f"helper `{callee.name}` was not traced", "bug in gluonize")
     path = (*rw.path, ident)
-    homes = {}
+    homes, filled = {}, {}
     for name, argument in _bound(rw, node, callee).items():
-        if rw.tensor(argument) is not None or isinstance(rw.fact(argument), TupleFact):
+        if rw.lies_anywhere(argument):
+            filled[name] = rw.home(argument)
+        elif rw.tensor(argument) is not None or isinstance(rw.fact(argument), TupleFact):
             homes[name] = rw.home(argument)
     key = (frame.index, frame.joined, path, want, tuple(sorted(homes.items(), key=lambda kv: kv[0])))
     if key in rw.unit.versions:
@@ -80,8 +82,8 @@ def _version(rw: "FunctionRewriter", node: ast.Call, callee, want: Any):
             state = inner.states.get(web.index)
             if state is not None and state.variants:
                 wants[web.name] = state.home if state.home in state.variants else state.variants[0]
-            elif web.name in homes:
-                wants[web.name] = inner._homes.get(web.index, homes[web.name])
+            elif web.name in homes or web.name in filled:
+                wants[web.name] = inner._homes.get(web.index, homes.get(web.name) or filled.get(web.name))
     index = len(rw.unit.helper_versions)
     rw.unit.helper_versions.append((inner, text))
     rw.unit.versions[key] = (index, text, wants, inner.wants)

@@ -113,7 +113,7 @@ class Homes(FunctionFacts):
                     home = placed[0]
                     break
         if home is None:
-            for d in ordered:
+            for d in sorted(ordered, key=lambda d: self.is_filled(d.value)):
                 home = self.definition_home(d)
                 if home is not None:
                     break
@@ -148,6 +148,23 @@ class Homes(FunctionFacts):
                 key=lambda layout: isinstance(layout, DotOperand)
             )  # what it returns is hardly an operand inside
         return placed
+
+    def is_filled(self, node: ast.AST | None) -> bool:
+        """Whether a value is `tl.zeros` or `tl.full`, which any layout suits."""
+        callee = callees.callee_of(self, node) if isinstance(node, ast.Call) else None
+        return callee is not None and callee.row is not None and callee.name in ("zeros", "full")
+
+    def lies_anywhere(self, node: ast.expr) -> bool:
+        """Whether an argument is a tensor of one value: an accumulator that a helper adds to is where the helper has it."""
+        fact = self.tensor(node)
+        if fact is None or not fact.shape:
+            return False
+        web = self.webs.of_use.get(node) if isinstance(node, ast.Name) else None
+        if web is None:
+            return self.is_filled(node)
+        if web.is_parameter or any(self.definition_placed(d) for d in web.definitions):
+            return False
+        return all(self.is_filled(d.value) for d in web.definitions)
 
     def definition_home(self, d) -> Any:
         if d.augmented:
