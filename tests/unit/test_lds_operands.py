@@ -108,3 +108,11 @@ def test_a_cast_that_stands_elsewhere_too_hides_no_operand(tmp_path):
     changed = "out = out + 1\n    out = tl.dot(y, out.to(tl.float16))"  # another value, which has its own place
     text = translate(tmp_path, source + body.replace("OPERAND", changed) + STORE, spec, target="gfx1250").text
     compiled(tmp_path, text, spec, "gfx1250")
+
+
+def test_a_transposed_operand_of_multiply_adds_is_moved_for_their_sake(tmp_path):
+    spec = launch("kernel", {"x_ptr": "*fp32", "y_ptr": "*fp32", "out_ptr": "*fp32"}, {})
+    source = HEAD + "    out = tl.dot(x, tl.trans(y))\n" + STORE
+    text = translate(tmp_path, source, spec, target="gfx1201").text
+    assert "gl.dot_fma(" in text and text.count("gl.allocate_shared_memory(") == 2, text
+    assert "gl.convert_layout(gl.permute(" not in text, text

@@ -176,19 +176,19 @@ def emit_dot(
     else:
         shape = shapes.shape_text(rw, plan.node)
         acc = f"gl.zeros({shape}, gl.{acc_dtype}, layout={rw.names.spell(plan.result)})"
-    a = _operand(rw, plan.a, fa, plan.a_element, plan.a_layout)
-    b = _operand(rw, plan.b, fb, plan.b_element, plan.b_layout)
+    a = _operand(rw, plan.a, fa, plan.a_element, plan.a_layout, node)
+    b = _operand(rw, plan.b, fb, plan.b_element, plan.b_layout, node)
     text = _instruction(rw, plan, fa, fb, a, b, acc)
     if result_dtype != acc_dtype:
         text = f"{text}.to(gl.{result_dtype})"
     return text if want is None or want == plan.result else rw.convert(text, want)
 
 
-def _operand(rw, node: ast.expr, fact: TensorFact, element: str, layout: Layout) -> str:
+def _operand(rw, node: ast.expr, fact: TensorFact, element: str, layout: Layout, dot: ast.Call) -> str:
     """The operand in the instruction's dtype and layout."""
     if DTYPE.get(fact.dtype) == ELEMENT[element]:
         before = invariant.operand_before_loop(rw, node, layout, DTYPE)
-        return before or lds_operands.operand_through_lds(rw, node, layout) or rw.emit(node, layout)
+        return before or lds_operands.operand_through_lds(rw, node, layout, dot) or rw.emit(node, layout)
     home = layout if rw.cheap(node) else rw.home(node)
     text = f"{operand(rw.emit(node, home))}.to(gl.{ELEMENT[element]})"
     return text if home == layout else rw.convert(text, layout)

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter
 
 
-def operand_through_lds(rw: "FunctionRewriter", node: ast.expr, layout: Layout) -> str | None:
-    """`node` in operand layout, read from LDS; None where Triton converts it in registers."""
+def operand_through_lds(rw: "FunctionRewriter", node: ast.expr, layout: Layout, dot: ast.Call) -> str | None:
+    """`node`, an operand of `dot`, in operand layout, read from LDS; None where Triton converts it in registers."""
     if not isinstance(layout, DotOperand):
         return None
     value, transposed = _untransposed(rw, node)
@@ -34,7 +34,7 @@ def operand_through_lds(rw: "FunctionRewriter", node: ast.expr, layout: Layout) 
     found = _in_lds(rw, value, read)
     if found is None:
         if transposed:
-            return _transposed_in_registers(rw, node, value, layout)
+            return _transposed_in_registers(rw, node, value, layout, dot)
         return _cast_from_lds(rw, value, read)
     web = rw.webs.of_use.get(value) if isinstance(value, ast.Name) else None
     if web is not None and len(web.definitions) == 1 and _assigned(web.definitions[0]):
@@ -136,10 +136,17 @@ def _untransposed(rw, node: ast.expr) -> tuple[ast.expr, bool]:
         node, transposed = inner, not transposed
 
 
-def _transposed_in_registers(rw, node: ast.expr, value: ast.expr, layout: Layout) -> str | None:
-    """`node`, which is `value` transposed, where Triton's allocation is that of `node`: LDS holds its rows as rows."""
-    read = (layout, False)
-    found = None if isinstance(node, ast.Name) or _is_staged(rw, value) else _in_lds(rw, node, read)
+def _transposed_in_registers(rw, node: ast.expr, value: ast.expr, layout: Layout, dot: ast.Call) -> str | None:
+    """`node`, which is `value` transposed, where Triton's allocation is that of `node`: LDS holds its rows as rows.
+
+    What is moved for the instruction's sake alone has the place of the instruction.
+    """
+    read, fact = (layout, False), rw.tensor(node)
+    if isinstance(node, ast.Name) or _is_staged(rw, value):
+        return None
+    found = _in_lds(rw, node, read)
+    if found is None:
+        found = next((x for x in _allocations(rw, [dot], fact.shape, fact.dtype) if read in x.read), None)
     if found is None:
         return None
     text = f"gl.permute({rw.emit(value, rw.home(value))}, [1, 0])"
