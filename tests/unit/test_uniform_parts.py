@@ -8,7 +8,7 @@ import pytest
 from translation_of import compiled, dedent, launch, translate
 
 
-def gathered(folder: Path, body: str, start: str = "tl.load(starts + k).to(tl.int64) * 16"):
+def gathered(folder: Path, body: str, start: str = "tl.load(starts + k).to(tl.int64) * 16", target: str = "gfx942"):
     """The text of a sum over blocks of rows that are listed in memory, and its compiled kernel."""
     text = dedent(f"""
         import triton
@@ -26,8 +26,8 @@ def gathered(folder: Path, body: str, start: str = "tl.load(starts + k).to(tl.in
         """)
     kinds = {"x_ptr": "*fp32", "starts": "*i32", "out_ptr": "*fp32", "N": "i32", "blocks": "i32"}
     spec = launch("kernel", kinds, {})
-    text = translate(folder, text, spec).text
-    compiled(folder, text, spec)
+    text = translate(folder, text, spec, target=target).text
+    compiled(folder, text, spec, target)
     return text
 
 
@@ -40,6 +40,11 @@ def test_the_base_takes_what_64_bit_rows_share(tmp_path):
     (offsets,) = [line.strip() for line in text.splitlines() if "p_offs =" in line]
     assert "start" not in offsets and "rows" not in offsets
     assert "buffer_load(p_base, p_offs, mask" in text
+
+
+def test_registers_are_too_few_on_rdna(tmp_path):
+    body = f"p = x_ptr + rows[:, None] * 64 + c[None, :]; {LOAD}"
+    assert "p_base" not in gathered(tmp_path, body, target="gfx1100")
 
 
 def test_offsets_of_a_plain_access_are_narrow_before_they_are_added(tmp_path):
