@@ -167,6 +167,8 @@ class TailProof:
         web = self.rw.webs.of_use.get(node)
         if web is None or len(web.definitions) != 2 or self.low is not None:
             return None
+        if not any(use is node and self.loop in loops for use, loops in web.uses):
+            return None  # read before the loop: a mask that stays as it was
         first, moved = sorted(web.definitions, key=lambda d: d.augmented)
         move = moved.node
         if (
