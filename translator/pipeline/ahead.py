@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from translator.frontend.trace import TensorFact
 from translator.pipeline.index_loads import why_not_ahead
-from translator.pipeline.loop_range import varies
+from translator.pipeline.loop_range import is_index, varies
 from translator.pipeline.tail import TailProof
 from translator.rewrite import callees
 from translator.rewrite.webs import Web
@@ -43,7 +43,7 @@ def what_runs_ahead(
     Raises: NotAhead, with the reason.
     """
     arguments = [a for c in plain for a in arguments_of(c)]
-    needed = {w.index for a in arguments for w in _used(rw, a)}
+    needed = {w.index for a in arguments for w in _used(rw, loop, a)}
     producer: list[ast.stmt] = []
     grew = True
     while grew:
@@ -59,7 +59,7 @@ def what_runs_ahead(
             if not is_pure(rw, atom.value) and (what := why_not_ahead(rw, loop, tail, atom.value)):
                 raise NotAhead(f"an address depends on {what} in line {atom.lineno}")
             producer.append(atom)
-            needed |= {w.index for w in _used(rw, atom)}
+            needed |= {w.index for w in _used(rw, loop, atom)}
             grew = True
     producer.sort(key=atoms.index)
 
@@ -76,7 +76,7 @@ def what_runs_ahead(
     for _ in producer:
         for atom in producer:
             if _defined(rw, atom)[0].index in consumed:
-                consumed |= {w.index for w in _used(rw, atom)}
+                consumed |= {w.index for w in _used(rw, loop, atom)}
     shared: list[Web] = []
     moving: list[Web] = []
     rolled_back: list[ast.AugAssign] = []
@@ -87,7 +87,7 @@ def what_runs_ahead(
             continue
         seen.add(web.index)
         after = any(loop not in loops and any(loop in d.in_loop for d in rw.webs.reaching[n]) for n, loops in web.uses)
-        if not _carried(rw, web, atoms):
+        if not _carried(rw, loop, web, atoms):
             if web.index in consumed:
                 shared.append(web)
             if after:
@@ -120,8 +120,9 @@ def is_pure(rw, value: ast.expr | None) -> bool:
     return True
 
 
-def _used(rw, node: ast.AST) -> list[Web]:
-    names = [n for n in ast.walk(node) if isinstance(n, ast.Name)]
+def _used(rw, loop: ast.For, node: ast.AST) -> list[Web]:
+    """The variables that `node` reads; the index of `loop` has a value of its own ahead."""
+    names = [n for n in ast.walk(node) if isinstance(n, ast.Name) and not is_index(rw, loop, n)]
     webs = [w for n in names if (w := rw.webs.of_use.get(n)) is not None]
     return webs + (_defined(rw, node) if isinstance(node, ast.AugAssign) else [])
 
@@ -135,10 +136,10 @@ def _defined(rw, node: ast.AST) -> list[Web]:
     return out
 
 
-def _carried(rw, web: Web, atoms: list[ast.stmt]) -> bool:
+def _carried(rw, loop: ast.For, web: Web, atoms: list[ast.stmt]) -> bool:
     """Whether an iteration starts with the value that the one before left in `web`."""
     for atom in atoms:
-        if web in _used(rw, atom):
+        if web in _used(rw, loop, atom):
             return True
         if web in _defined(rw, atom):
             return not isinstance(atom, (ast.Assign, ast.AnnAssign))

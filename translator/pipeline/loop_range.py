@@ -6,9 +6,14 @@ import ast
 from typing import TYPE_CHECKING
 
 from translator.frontend.trace import ConstFact, TensorFact
+from translator.rewrite import callees
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter
+    from translator.rewrite.webs import Definition
+
+# What says something about a value and gives it back.
+HINTS = ("multiple_of", "max_contiguous", "max_constancy")
 
 
 def loop_bounds(
@@ -37,9 +42,23 @@ def loop_bounds(
 
 
 def is_index(rw: "FunctionRewriter", loop: ast.For, name: ast.Name) -> bool:
-    """Whether `name` is the index of `loop`."""
+    """Whether `name` is the index of `loop`, also after a hint about it."""
     definition = rw.webs.definition_of(name)
-    return definition is not None and definition.node is loop
+    return definition is not None and (definition.node is loop or is_hinted_index(rw, loop, definition))
+
+
+def is_hinted_index(rw: "FunctionRewriter", loop: ast.For, definition: Definition) -> bool:
+    """Whether a definition is `i = tl.multiple_of(i, n)`, which gives the index its own value.
+
+    The hint is one for the iterations that there are: what runs ahead does without it.
+    """
+    if not isinstance(definition.value, ast.Call) or definition.in_loop[-1:] != (loop,):
+        return False
+    callee = callees.callee_of(rw, definition.value)
+    if callee is None or callee.row is None or callee.name not in HINTS:
+        return False
+    value = next(iter(callees.bind(rw, definition.value, callee).values()), None)
+    return isinstance(value, ast.Name) and is_index(rw, loop, value)
 
 
 def varies(rw: "FunctionRewriter", loop: ast.For, node: ast.AST) -> bool:

@@ -13,7 +13,7 @@ from translator.memory.staging import Staged
 from translator.optimize.tuning import Tuning
 from translator.pipeline.ahead import NotAhead, what_runs_ahead
 from translator.pipeline.depth import fitting
-from translator.pipeline.loop_range import every_iteration, index_dtype, int_of, loop_bounds, trips_of
+from translator.pipeline.loop_range import every_iteration, index_dtype, int_of, is_hinted_index, loop_bounds, trips_of
 from translator.pipeline.plan import NotPipelined, PipelinedLoad, PipelinePlan
 from translator.pipeline.schedule import copy_schedule, held_schedule, refill_schedule, register_schedule
 from translator.pipeline.span import constant_span
@@ -74,7 +74,8 @@ def _plan(rw: "FunctionRewriter", loop: ast.For, found: list[ast.Call]) -> Pipel
         if not holders or isinstance(holders[0], (ast.If, ast.With)):
             return no(f"the load in line {call.lineno} is conditional")
     index = loop.target.id
-    if any(d.name == index and loop in d.in_loop and d.node is not loop for w in rw.webs.all for d in w.definitions):
+    assigned = [d for w in rw.webs.all for d in w.definitions if d.name == index and loop in d.in_loop]
+    if any(d.node is not loop and not is_hinted_index(rw, loop, d) for d in assigned):
         return no("its index is assigned in the body too")
 
     tail = TailProof(rw, loop, low, high, step)

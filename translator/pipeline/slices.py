@@ -163,7 +163,7 @@ def accumulate(rw: "FunctionRewriter", loop: PipelinedLoop, sliced: SlicedDot) -
     def part(which: int, i: int) -> str:
         node = (made.a, made.b)[which]
         if sliced.parts[which] == 1:
-            return dots._operand(rw, node, rw.tensor(node), elements[which], layouts[which])
+            return dots._operand(rw, node, rw.tensor(node), elements[which], layouts[which], sliced.dot)
         if (which, i) not in known:
             size = sliced.shape[which]
             tile = f"{node.id}.slice({i * size}, {size}, {which})"
