@@ -38,11 +38,19 @@ def test_means_are_geometric_and_over_what_both_sides_have():
     assert summary(*rows)["loop"] == 1.0
 
 
+def test_a_loop_that_is_unrolled_on_one_side_counts_per_tile():
+    twice = {"loop_insns": 180, "loop_mma": 32, "loop_barriers": 2}
+    entry = summary(row(ours=twice))
+    assert entry["loop"] == 0.9
+    assert not entry["loop_above_limit"] and not entry["mma_differs"] and not entry["more_barriers"]
+    assert summary(row(ours=twice | {"loop_mma": 24}))["loop"] == 1.8
+
+
 @pytest.mark.parametrize(
     "ours, found",
     [
         ({"loop_insns": 111}, "loop_above_limit"),
-        ({"loop_mma": 8}, "mma_differs"),
+        ({"loop_mma": 24}, "mma_differs"),
         ({"lds_bytes": 1051}, "lds_above_limit"),
         ({"loop_barriers": 2}, "more_barriers"),
         ({"spill": 1}, "more_spills"),
