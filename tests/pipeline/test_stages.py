@@ -200,6 +200,7 @@ PREFETCH = Tuning(num_buffers=3, prefetch=True, lean=True)
 UNROLLED_PING_PONG = Tuning(num_buffers=3, unroll=True, ping_pong=True, lean=True)
 L2 = Tuning(l2_ahead=2)
 PARTITIONED = Tuning(partitioned=True, lean=True)
+COPIED_STORES = Tuning(copied_stores=True, lean=True)
 TUNINGS = [
     ("gfx950", PING_PONG),
     ("gfx950", Tuning(num_buffers=2, ping_pong=True)),
@@ -214,6 +215,7 @@ TUNINGS = [
     ("gfx1250", UNROLLED_PING_PONG),
     ("gfx1250", L2),
     ("gfx1250", PARTITIONED),
+    ("gfx1250", COPIED_STORES),
     ("gfx1250", replace(PARTITIONED, num_buffers=3, ping_pong=True)),
 ]
 
@@ -227,6 +229,7 @@ def test_all_trip_counts_are_right(target: str, tuning: Tuning, tmp_path: Path):
     assert ("for slot in gl.static_range(NUM_BUFFERS)" in text) == tuning.unroll
     assert ("tdm.prefetch(" in text) == bool(tuning.l2_ahead)
     assert text.count("cdna5.PartitionedSharedLayout(") == 2 * tuning.partitioned
+    assert ("async_copy.shared_to_global(" in text) == tuning.copied_stores
     assert statuses(text, target, tmp_path, range(7)) == dict.fromkeys(range(7), "validated")
 
 
@@ -251,6 +254,23 @@ def test_planted_mistakes_are_found(what: str, tmp_path: Path):
         planted = text.replace(old, new)
     assert planted != text
     found = statuses(planted, "gfx950", tmp_path, range(3, 5))
+    assert set(found.values()) != {"validated"}
+
+
+COPIED_OUT = {
+    "does not wait for the store": ("    async_copy.wait_group(0)\n", ""),
+    "waits for no group": ("    async_copy.commit_group()\n", ""),
+    "stores what is outside": ("smem, mask=mask)", "smem)"),
+}
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize("what", COPIED_OUT)
+def test_planted_mistakes_in_copied_stores_are_found(what: str, tmp_path: Path):
+    text, (old, new) = translation("gfx1250", COPIED_STORES), COPIED_OUT[what]
+    at = text.index("def store_by_copy(")
+    assert old in text[at:]
+    found = statuses(text[:at] + text[at:].replace(old, new, 1), "gfx1250", tmp_path, range(3, 5))
     assert set(found.values()) != {"validated"}
 
 

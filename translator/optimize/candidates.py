@@ -85,6 +85,11 @@ ROWS = (
         "the same, in stages",
     ),
     CandidateRow(
+        Tuning(copied_stores=True),
+        lambda target, _: target.supports_tdm,
+        "whole rows leave without registers; the cost model is one of loops, so only a measured time can choose it",
+    ),
+    CandidateRow(
         Tuning(l2_ahead=2),
         lambda target, _: target.supports_tdm,
         "copies find their tiles in L2; the cost model has no memory in it, so only a measured time can choose it",

@@ -13,7 +13,7 @@ class Tuning:
     instruction, 0 for Triton's. unroll: one copy of the body per buffer, so that ring indices are literals. prefetch:
     dot operands are read from LDS one iteration ahead. ping_pong: memory and matrix stages that two groups of warps
     alternate in. l2_ahead: tiles beyond the ring that the data mover asks for in the L2 cache. partitioned: halves of tiles
-    in partitions of LDS that warps read at the same time. slices: parts of M and N that the accumulator of a dot is kept in. lean: slots in a form that the
+    in partitions of LDS that warps read at the same time. copied_stores: products leave through LDS by asynchronous copies. slices: parts of M and N that the accumulator of a dot is kept in. lean: slots in a form that the
     compiler can tell apart; a loop that runs at most once is a branch.
     """
 
@@ -26,6 +26,7 @@ class Tuning:
     lean: bool = False
     l2_ahead: int = 0
     partitioned: bool = False
+    copied_stores: bool = False
 
     @property
     def as_triton(self) -> bool:
@@ -45,5 +46,6 @@ class Tuning:
         words += [f"{self.matrix_size}x{self.matrix_size}"] * bool(self.matrix_size)
         words += [f"{self.slices[0]}x{self.slices[1]}-slices"] * (self.slices != (1, 1))
         words += ["unrolled"] * self.unroll + ["prefetch"] * self.prefetch + ["ping-pong"] * self.ping_pong
+        words += ["copied-stores"] * self.copied_stores
         words += ["partitioned"] * self.partitioned + [f"l2-{self.l2_ahead}-ahead"] * bool(self.l2_ahead)
         return "_".join(words) or ("lean" if self.lean else "parity")

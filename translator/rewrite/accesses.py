@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.layout.model import Layout
-from translator.rewrite import pointers
+from translator.rewrite import copied_stores, pointers
 from translator.rewrite.addresses import is_pointer
 from translator.rewrite.call_text import with_function
 from translator.rewrite.costs import many_loads, small_load
@@ -65,7 +65,8 @@ def emit_store(rw, node: ast.Call, callee: Callee, given, want):
     fact = rw.tensor(pointer)
     if fact is None:
         return with_function(rw, node, callee, {})
-    layout = access_layout(rw, node, pointer, ("tt.store",))
+    rows = copied_stores.rows_of(rw, value, fact) if is_plain_access(rw, node, given) else None
+    layout = rows or access_layout(rw, node, pointer, ("tt.store",))
     rw.names.suggest(layout, _store_role(rw, pointer), 2, node.lineno)
     access = pointers.access_of(rw, pointer, layout) if is_plain_access(rw, node, given) else None
     if access is None:
@@ -73,7 +74,7 @@ def emit_store(rw, node: ast.Call, callee: Callee, given, want):
         return with_function(rw, node, callee, children)
     rw.record.buffer_pointers.add(access.root)
     module = rw.record.amd(rw.unit.buffer_module)
-    text = rw.operand_in(value, fact, layout)
+    text = rw.operand_in(value, fact, layout) if rows is None else rw.emit(value)
     own = rw.fact(value)
     plain = not rw.path and not rw.rebound(access.root)
     pointee = f"{access.root if plain else operand(access.base)}.dtype.element_ty"
@@ -81,10 +82,13 @@ def emit_store(rw, node: ast.Call, callee: Callee, given, want):
         text = f"gl.to_tensor({text}).to({pointee})"
     elif own.dtype != fact.pointee:
         text = f"{operand(text)}.to({pointee})"
-    arguments = [text, access.base, access.offsets]
     mask = given.get("mask")
-    if mask is not None and not is_absent(rw, mask):
-        arguments.append(f"mask={rw.operand_in(mask, fact, layout)}")
+    mask_text = rw.operand_in(mask, fact, layout) if mask is not None and not is_absent(rw, mask) else ""
+    if rows is not None:
+        return copied_stores.store_text(rw, text, access, mask_text, fact)
+    arguments = [text, access.base, access.offsets]
+    if mask_text:
+        arguments.append(f"mask={mask_text}")
     if "cache_modifier" in given and not is_empty(rw, given["cache_modifier"]):
         arguments.append(f"cache={rw.emit(given['cache_modifier'])}")
     return f"{module}.buffer_store({', '.join(arguments)})"

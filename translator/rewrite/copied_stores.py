@@ -1,0 +1,61 @@
+"""Stores by asynchronous copies out of LDS: lanes write a product as they hold it, and whole rows leave.
+
+    buffer_store(c, c_ptr, offs, mask=mask)    ->    store_by_copy(c_ptr + offs, c, mask, c_rows)
+
+The rows need no registers. Only after the loops: a copy more would change what their waits count.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from translator.frontend.trace import TensorFact
+from translator.layout.elements import bits_of
+from translator.layout.model import Blocked, Wmma
+from translator.layout.shared import Padded
+from translator.pipeline.loop import async_module
+from translator.rewrite.pointers import Access
+from translator.rewrite.splice import operand
+from translator.rewrite.unit import Synthesized
+
+if TYPE_CHECKING:
+    from translator.rewrite.function import FunctionRewriter
+
+WIDEST = 128  # bits that a lane copies at once
+_STORE = '''@gluon.jit
+def store_by_copy(pointers, value, mask, shared: gl.constexpr):
+    """Store a tile out of LDS, in the rows that `pointers` has, whatever the layout of `value`."""
+    smem = gl.allocate_shared_memory(value.dtype, value.shape, shared, value)
+    async_copy.shared_to_global(pointers, smem, mask=mask)
+    async_copy.commit_group()
+    async_copy.wait_group(0)
+'''
+
+
+def rows_of(rw: "FunctionRewriter", value: ast.expr, fact: TensorFact) -> Blocked | None:
+    """The layout in which copies store `value` through the tensor of pointers `fact`; None where lanes store it."""
+    if not rw.unit.tuning.copied_stores or rw.unit.target.family != "cdna5" or rw.path or rw.loops:
+        return None
+    if any(loop.specialized for loop in rw.pipelined_loops.values()):
+        return None
+    own = rw.tensor(value)
+    if own is None or own.shape != fact.shape or fact.rank != 2 or not isinstance(rw.home(value), Wmma):
+        return None
+    columns = fact.shape[1]
+    vector = WIDEST // bits_of(fact.pointee)
+    if columns < vector:
+        return None
+    lanes = min(rw.unit.target.warp_size, columns // vector)
+    return Blocked((1, vector), (rw.unit.target.warp_size // lanes, lanes), (rw.unit.num_warps, 1), (1, 0))
+
+
+def store_text(rw: "FunctionRewriter", text: str, access: Access, mask: str, fact: TensorFact) -> str:
+    """The store of `text`, a value in the type that the pointers point to; mask: "" for none."""
+    async_module(rw)
+    rw.record.need(Synthesized("store_by_copy", _STORE), rw.frame.fn)
+    columns = fact.shape[1]
+    shared = Padded(((columns, WIDEST // bits_of(fact.pointee)),), (), (1, 0), fact.shape)
+    rw.names.suggest(shared, f"{access.root.removesuffix('_ptr').lower()}_rows", 3)
+    pointers = f"{operand(access.base)} + {operand(access.offsets)}"
+    return f"store_by_copy({pointers}, {text}, {mask or 'None'}, {rw.names.spell(shared)})"
