@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass, field
 
 from translator.layout.model import Blocked, DotOperand, Layout, Linear, Mfma, Slice, Wmma, constructor
+from translator.numbered import numbered
 
 _PLACEHOLDER = re.compile(r"__layout_(\d+)__")
 _VARIANT = re.compile(r"__variant_(\d+)_(\w+?)_of_(\w+?)__end__")
@@ -109,11 +110,9 @@ def _slice_tag(layout: Layout) -> str:
 
 
 def _unique(name: str, busy: set[str]) -> str:
-    candidate, n = name, 2
-    while candidate in busy:
-        candidate, n = f"{name}_{n}", n + 1
-    busy.add(candidate)
-    return candidate
+    found = numbered(name, busy.__contains__)
+    busy.add(found)
+    return found
 
 
 def definition(name: str, layout: Layout, names: dict[Layout, str]) -> str:

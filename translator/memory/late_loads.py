@@ -22,11 +22,12 @@ def with_late_layouts(anchors: Anchors, text: str, staging: dict[Path, Staged]) 
     elementwise operations that are no longer made as matrix operands."""
     aliases, located = locations_of(text)
     reader = layout_reader(aliases)
+    as_operands = {op.path for op in anchors.ops if _is_computed_operand(op)}
     final: dict[Path, set[TensorType]] = {}
     computed: dict[tuple[Path, str, tuple[int, ...]], set[Layout]] = {}
     for path, line in located:
         is_load = any(name in line for name in _LOADS)
-        name = None if is_load else _ELEMENTWISE.search(line)
+        name = None if is_load or path not in as_operands else _ELEMENTWISE.search(line)
         if not (is_load or name) or not (types := tensor_types(line, reader)):
             continue
         if is_load:
@@ -38,19 +39,27 @@ def with_late_layouts(anchors: Anchors, text: str, staging: dict[Path, Staged]) 
         for path, types in final.items()
         if path not in staging and len(types) == 1 and all(isinstance(ty.layout, Linear) for ty in types)
     }
+    if not late and not computed:
+        return anchors
     tiles = _made_of_tiles(anchors, staging)
 
     def placed(op: PlacedOp) -> PlacedOp:
         if op.path in late:  # what masked lanes read is made by the same visit
             return _at(op, late[op.path].shape, late[op.path].layout)
-        result = op.results[0] if op.results else None
-        if result is None or not isinstance(result.layout, DotOperand) or op.text in tiles:
+        if not _is_computed_operand(op) or op.text in tiles:
             return op
+        result = op.results[0]
         layouts = computed.get((op.path, op.name, result.shape), set())
         layout = next(iter(layouts)) if len(layouts) == 1 else result.layout
         return op if isinstance(layout, DotOperand) else _at(op, result.shape, layout)
 
     return Anchors.of(map(placed, anchors.ops))
+
+
+def _is_computed_operand(op: PlacedOp) -> bool:
+    """Whether an elementwise operation is made as a matrix operand."""
+    operand = bool(op.results) and isinstance(op.results[0].layout, DotOperand)
+    return operand and _ELEMENTWISE.fullmatch(op.name) is not None
 
 
 def _made_of_tiles(anchors: Anchors, staging: dict[Path, Staged]) -> set[str]:

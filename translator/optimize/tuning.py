@@ -13,8 +13,9 @@ class Tuning:
     instruction, 0 for Triton's. unroll: one copy of the body per buffer, so that ring indices are literals. prefetch:
     dot operands are read from LDS one iteration ahead. ping_pong: memory and matrix stages that two groups of warps
     alternate in. l2_ahead: tiles beyond the ring that the data mover asks for in the L2 cache. partitioned: halves of tiles
-    in partitions of LDS that warps read at the same time. copied_stores: products leave through LDS by asynchronous copies. slices: parts of M and N that the accumulator of a dot is kept in. lean: slots in a form that the
-    compiler can tell apart; a loop that runs at most once is a branch.
+    in partitions of LDS that warps read at the same time. copied_stores: products leave through LDS by asynchronous copies.
+    slices: parts of M and N that the accumulator of a dot is kept in. lean: slots in a form that the compiler can tell
+    apart; a loop that runs at most once is a branch.
     """
 
     num_buffers: int = 0

@@ -9,6 +9,7 @@ from translator.frontend.trace import ConstFact, TensorFact
 from translator.pipeline.loop_range import every_iteration, is_index, loop_bounds, varies
 from translator.pipeline.polynomials import INDEX, Polynomial, add, fixed, moving, product, quotient
 from translator.rewrite.ranges import NonNegative
+from translator.rewrite.syntax import less_than
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter
@@ -116,11 +117,8 @@ class AddressReader:
     def bound(self, conjunct: tuple[ast.expr, tuple[int, ...]]) -> tuple[int, Polynomial, Polynomial]:
         """(dimension, start, limit) of `start + axis < limit`."""
         node, axes = conjunct
-        if not (isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], (ast.Lt, ast.Gt))):
+        if (sides := less_than(node)) is None:
             raise NotATile(f"its mask has `{ast.unparse(node)}`")
-        sides = [node.left, node.comparators[0]]
-        if isinstance(node.ops[0], ast.Gt):
-            sides.reverse()
         left, right = (self.affine(side, self._lower(side, axes)) for side in sides)
         margin = add(right, left, -1)
         on_axis = [(m, c) for m, c in margin.items() if any(axis_of(a) is not None for a in m)]

@@ -4,7 +4,8 @@
     after:  tl.arange(0, B)[:, None] < gl.where(k_ahead < end, n - start, 0)
 
 What is compared does not change from tile to tile then, and the end costs two scalar instructions instead of one for
-each access and lane mask. A mask that is false past the end anyway keeps its bound: `... < n - start`. Only for 64-bit indices, whose difference does not overflow: on 32 bits `n - start` might.
+each access and lane mask. A mask that is false past the end anyway keeps its bound: `... < n - start`. Only for 64-bit
+indices, whose difference does not overflow: on 32 bits `n - start` might.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from translator.rewrite.addresses import Term
 from translator.rewrite.pointers import factor, scalar_text, term_text
 from translator.rewrite.ranges import NonNegative
 from translator.rewrite.splice import operand
+from translator.rewrite.syntax import less_than
 from translator.rewrite.uniform_parts import is_integer, taken_apart
 
 if TYPE_CHECKING:
@@ -72,13 +74,9 @@ def clip_masks(rw: "FunctionRewriter", loop: PipelinedLoop, tail: "TailProof", t
 
 
 def _clip(rw: "FunctionRewriter", loop: PipelinedLoop, node: ast.expr, twins: dict[ast.AST, ast.AST]) -> Clip | None:
-    if not (isinstance(node, ast.Compare) and len(node.ops) == 1 and node in twins):
+    if node not in twins or (sides := less_than(node)) is None:
         return None
-    below, bound = node.left, node.comparators[0]
-    if isinstance(node.ops[0], ast.Gt):
-        below, bound = bound, below
-    elif not isinstance(node.ops[0], ast.Lt):
-        return None
+    below, bound = sides
     fact = rw.tensor(below)
     if fact is None or fact.dtype != "int64" or not is_integer(rw, bound):
         return None

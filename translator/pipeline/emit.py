@@ -89,14 +89,13 @@ def _group(rw: "FunctionRewriter", loop: PipelinedLoop, s: ast.stmt) -> tuple[li
     """
     if loop.plan.once:
         return [], []
-    if loop.refills:
-        return _beside_refill(loop, s)
     first, last = run_of_loads(loop.plan, s)
-    atoms = loop.plan.atoms
+    run = loop.plan.atoms[first : last + 1]
+    rings = [ring for ring in loop.rings if ring.load.statement in run]
+    if loop.refills:  # copies come after the last read
+        return [], [ring for ring in rings if ring.held] if s is run[-1] else []
     if _loads_meet(rw, loop):
         return [], loop.rings if s is loop.rings[-1].load.statement else []
-    run = atoms[first : last + 1]
-    rings = [ring for ring in loop.rings if ring.load.statement in run]
     early = loop.copies or _scales_operands(rw, loop)
     before = [ring for ring in rings if early and not ring.held]
     after = [ring for ring in rings if ring not in before]
@@ -117,14 +116,6 @@ def _scales_operands(rw: "FunctionRewriter", loop: PipelinedLoop) -> bool:
         if callee is not None and callee.row is not None and callee.row.kind == "dot_scaled":
             return not rw.placed(node, "tt.dot_scaled")
     return False
-
-
-def _beside_refill(loop: PipelinedLoop, s: ast.stmt) -> tuple[list[Ring], list[Ring]]:
-    """As `_group`, where copies come after the last read: only tiles that wait in registers are loaded at `s`."""
-    first, last = run_of_loads(loop.plan, s)
-    run = loop.plan.atoms[first : last + 1]
-    held = [ring for ring in loop.rings if ring.held and ring.load.statement in run]
-    return [], held if s is run[-1] else []
 
 
 def _loads_meet(rw: "FunctionRewriter", loop: PipelinedLoop) -> bool:
@@ -264,7 +255,7 @@ def _chosen(plan: PipelinePlan, loop: PipelinedLoop) -> str:
     if plan.once:
         return f"`for {plan.index}` runs at most once and is a branch: {tiles} at its top"
     schedule = plan.schedule
-    if loop.copies and not loop.specialized and schedule.refills:
+    if loop.refills:
         refilled = (
             f"`for {plan.index}` is software-pipelined: {tiles} by the tensor data mover into one LDS buffer each"
         )

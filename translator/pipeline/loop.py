@@ -88,7 +88,7 @@ class PipelinedLoop:
     @property
     def refills(self) -> bool:
         """Whether the one slot is filled again after the last read (`translator.pipeline.refill`)."""
-        return self.plan.schedule.mechanism == "copies" and self.plan.schedule.refills
+        return self.plan.refills
 
     @property
     def tiles_ahead(self) -> str:

@@ -77,6 +77,11 @@ class PipelinePlan:
     descending: bool = False
     span: Span | None = None
 
+    @property
+    def refills(self) -> bool:
+        """Whether its tiles have one slot each, which is filled again after the last read (`translator.pipeline.refill`)."""
+        return self.schedule.mechanism == "copies" and self.schedule.refills
+
     def __str__(self) -> str:
         s = self.schedule
         lines = [f"line {self.loop.lineno}: `for {self.index}` pipelined, {s.mechanism}, {s.buffers} buffers"]
@@ -101,7 +106,7 @@ class PipelinePlan:
         wait = f"wait for all but {s.wait} groups, " if s.mechanism == "copies" and s.grouped else ""
         wait += f"wait for all but {s.tensor_wait} tensor copies, " if s.tensor_loads else ""
         read = "take tile i" if s.mechanism == "held" else f"read tile i from slot i % {s.buffers}"
-        if s.mechanism == "copies" and s.refills:
+        if self.refills:
             lines.append("  steady state: wait for the tile, read it, copy tile i + 1 behind its last read")
         else:
             lines.append(f"  steady state: {wait}{fetch} tile i + {s.ahead}, {read}")

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from translator.memory.staging import Staged
+from translator.numbered import numbered
 from translator.optimize.tuning import Tuning
 from translator.pipeline.ahead import NotAhead, what_runs_ahead
 from translator.pipeline.depth import fitting
@@ -112,7 +113,8 @@ def _plan(rw: "FunctionRewriter", loop: ast.For, found: list[ast.Call]) -> Pipel
             load = _load(rw, tail, statement, call, ways[call], tiles.get(call), copies and call not in held)
         except NotAhead as reason:
             return no(str(reason))
-        loads.append(replace(load, name=_of_its_own(load.name, {other.name for other in loads})))
+        # What a variable is loaded with twice has a name, and a ring, for each load.
+        loads.append(replace(load, name=numbered(load.name, {other.name for other in loads}.__contains__)))
     if written_out is not None:  # only tiles that exist are fetched
         loads = [replace(load, covered=True) for load in loads]
     else:
@@ -224,14 +226,6 @@ def _leaks(rw: "FunctionRewriter", loop: ast.For) -> bool:
         for d in web.definitions
         if d.node not in inside
     )
-
-
-def _of_its_own(name: str, others: set[str]) -> str:
-    """A name that no other load of the loop has: what a variable is loaded with twice has a ring for each load."""
-    candidate, n = name, 2
-    while candidate in others:
-        candidate, n = f"{name}_{n}", n + 1
-    return candidate
 
 
 def _name(statement: ast.stmt, call: ast.Call, given: dict[str, ast.expr]) -> str:

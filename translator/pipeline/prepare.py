@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.layout.elements import bits_of
+from translator.numbered import numbered
 from translator.pipeline.body import plan_stages, reads_tiles
 from translator.pipeline.clip import clip_masks
 from translator.pipeline.l2 import can_prefetch
@@ -88,12 +89,11 @@ def _set_up(rw: "FunctionRewriter", plan: PipelinePlan) -> None:
         fresh(rw, name)
         for name in (f"{plan.index.strip('_') or 'tile'}_ahead", "slot", "free_slot", "first" if only_holds else "t")
     ]
-    refills = plan.schedule.mechanism == "copies" and plan.schedule.refills
-    buffers = "1" if plan.once or only_holds or refills else _buffers_parameter(rw, plan)
+    buffers = "1" if plan.once or only_holds or plan.refills else _buffers_parameter(rw, plan)
     loop = PipelinedLoop(plan, buffers, *names, counter)
     if plan.once:
         loop.slot = "0"
-    if refills:
+    if plan.refills:
         loop.slot = loop.free = "0"
     if loop.specialized:
         # Nothing runs ahead: the producer is in an iteration of its own.
@@ -185,10 +185,8 @@ def _ring_stem(rw: "FunctionRewriter", stem: str, loop: ast.For, others: set[str
     """A stem for the names of a ring that no other ring of the loop has. Loops share it only where they follow one
     another in the same block: what a branch or a loop assigns keeps the type that it has before or on the other branch.
     """
-    block, candidate, n = _run_time_block(rw, loop), stem, 2
-    while candidate in others or rw.ring_blocks.setdefault(candidate, block) != block:
-        candidate, n = f"{stem}_{n}", n + 1
-    return candidate
+    block = _run_time_block(rw, loop)
+    return numbered(stem, lambda name: name in others or rw.ring_blocks.setdefault(name, block) != block)
 
 
 def _run_time_block(rw: "FunctionRewriter", node: ast.AST) -> tuple:
@@ -310,8 +308,6 @@ def _buffers_parameter(rw: "FunctionRewriter", plan: PipelinePlan) -> str:
 
 def fresh(rw: "FunctionRewriter", name: str) -> str:
     """A name that the source does not use; pipelined loops may share it."""
-    candidate, n = name, 2
-    while candidate in rw.source_names:
-        candidate, n = f"{name}_{n}", n + 1
-    rw.locals.add(candidate)
-    return candidate
+    found = numbered(name, rw.source_names.__contains__)
+    rw.locals.add(found)
+    return found

@@ -40,10 +40,10 @@ def check_refills(every: list["FunctionRewriter"]) -> None:
 
 def place_copies(rw: "FunctionRewriter", loop: PipelinedLoop, s: ast.For) -> None:
     """Copy the next tiles after the statement of the body that reads the slots last; the body has been emitted."""
-    last = _last_reader([_emitted(rw, statement) for statement in s.body], [r.smem for r in loop.rings if not r.held])
+    copied = [ring for ring in loop.rings if not ring.held]
+    last = _last_reader([_emitted(rw, statement) for statement in s.body], [ring.smem for ring in copied])
     loop.hidden = any(dots.is_dot(rw, n) for behind in s.body[last + 1 :] for n in ast.walk(behind))
     loop.fetch_at(loop.ahead)
-    copied = [ring for ring in loop.rings if not ring.held]
     condition = counts.condition(rw, loop, loop.ahead)
     lines = ["gl.barrier()", *(producer.fetch(rw, loop, ring, loop.free, condition) for ring in copied)]
     if producer.closes_group(loop, copied):

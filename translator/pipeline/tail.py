@@ -14,6 +14,7 @@ from translator.frontend.trace import ConstFact, TensorFact
 from translator.pipeline.loop_range import every_iteration, int_of, is_index, varies
 from translator.pipeline.polynomials import INDEX, Polynomial, add, product
 from translator.rewrite.ranges import NonNegative
+from translator.rewrite.syntax import less_than
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter
@@ -56,14 +57,10 @@ class TailProof:
 
     def _margin(self, node: ast.expr) -> Polynomial | None:
         """`right - left` of `left < right`: the lane is enabled where it is positive."""
-        if not (isinstance(node, ast.Compare) and len(node.ops) == 1):
+        sides = less_than(node)
+        if sides is None:
             return None
-        left, right = node.left, node.comparators[0]
-        if isinstance(node.ops[0], ast.Gt):
-            left, right = right, left
-        elif not isinstance(node.ops[0], ast.Lt):
-            return None
-        a, b = self.polynomial(left), self.polynomial(right)
+        a, b = map(self.polynomial, sides)
         return None if a is None or b is None else add(b, a, -1)
 
     def _conjunct(self, node: ast.expr) -> bool:

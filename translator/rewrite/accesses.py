@@ -65,10 +65,11 @@ def emit_store(rw, node: ast.Call, callee: Callee, given, want):
     fact = rw.tensor(pointer)
     if fact is None:
         return with_function(rw, node, callee, {})
-    rows = copied_stores.rows_of(rw, value, fact) if is_plain_access(rw, node, given) else None
+    as_buffer = is_plain_access(rw, node, given)
+    rows = copied_stores.rows_of(rw, value, fact) if as_buffer else None
     layout = rows or access_layout(rw, node, pointer, ("tt.store",))
     rw.names.suggest(layout, _store_role(rw, pointer), 2, node.lineno)
-    access = pointers.access_of(rw, pointer, layout) if is_plain_access(rw, node, given) else None
+    access = pointers.access_of(rw, pointer, layout) if as_buffer else None
     if access is None:
         children = {a: rw.operand_in(a, fact, layout) for k, a in given.items() if k in ("pointer", "value", "mask")}
         return with_function(rw, node, callee, children)

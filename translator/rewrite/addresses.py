@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.layout.model import Layout
+from translator.numbered import numbered
 from translator.rewrite.variables import WebState
 from translator.rewrite.webs import Web
 
@@ -183,7 +184,4 @@ def fresh_name(rw, name: str, state: WebState) -> str:
 def free_name(rw, name: str) -> str:
     """`name`, or it with a number where the function has it already."""
     taken = rw.locals | set(rw.fresh_names.values()) | set(rw.hoisted_names.values())
-    candidate, n = name, 2
-    while candidate in taken:
-        candidate, n = f"{name}_{n}", n + 1
-    return candidate
+    return numbered(name, taken.__contains__)

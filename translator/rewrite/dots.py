@@ -211,7 +211,7 @@ def _instruction(rw, plan: DotPlan, fa, fb, a: str, b: str, acc: str) -> str:
         name = "mfma_scaled" if isinstance(plan.result, Mfma) else "wmma_scaled"
         formats = [SCALED_FORMAT[f.dtype] for f in (fa, fb)]
         return f'{module}.{name}({a}, None, "{formats[0]}", {b}, None, "{formats[1]}", {acc})'
-    if plan.tf32 and isinstance(plan.result, Mfma):
+    if plan.tf32:
         rw.record.imports.add("from triton.language.core import builtin")
         rw.record.need(Synthesized("mfma_tf32", _MFMA_TF32), rw.frame.fn)
         return f"mfma_tf32({a}, {b}, {acc})"

@@ -1,4 +1,4 @@
-"""Names that statements read and write, and the statements inside others."""
+"""Names that statements read and write, the statements inside others, and the sides of comparisons."""
 
 from __future__ import annotations
 
@@ -11,6 +11,15 @@ def called(node: ast.AST) -> str:
     if not isinstance(node, ast.Call):
         return ""
     return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+
+
+def less_than(node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
+    """(a, b) of `a < b` and `b > a`; None for anything else."""
+    if not (isinstance(node, ast.Compare) and len(node.ops) == 1):
+        return None
+    if isinstance(node.ops[0], ast.Lt):
+        return node.left, node.comparators[0]
+    return (node.comparators[0], node.left) if isinstance(node.ops[0], ast.Gt) else None
 
 
 def loads(node: ast.AST) -> set[str]:
