@@ -48,6 +48,37 @@ def test_mean_width():
     assert mean_width(MIX, "ds") == 0
 
 
+@pytest.mark.parametrize(
+    "loads, theirs, expected",
+    [
+        ({}, {"16": 2, "32": 2}, (0, 0)),
+        ({"32": 8}, {"32": 8, "128": 8}, (32, 32)),
+        ({"32": 8, "128": 2}, {"32": 8, "128": 6}, (51.2, 51.2)),
+        ({"16": 4, "128": 2}, {"16": 8, "32": 2, "128": 8}, (160 / 3, 320 / 11)),
+        ({"64": 16}, {"128": 8}, (64, 128)),
+        ({"32": 9}, {"32": 8, "128": 8}, (32, 80)),
+        ({"16": 2, "64": 8}, {"16": 8, "128": 8}, (54.4, 72)),
+        ({"128": 9}, {"64": 2, "128": 8}, (128, 115.2)),
+    ],
+    ids=[
+        "all moved",
+        "the wide ones moved",
+        "some moved",
+        "of all widths",
+        "halved",
+        "one narrow one more",
+        "the narrow ones moved, the others halved",
+        "wider",
+    ],
+)
+def test_widths_compare_what_both_sides_load(loads, theirs, expected):
+    ours, other = (dataclasses.replace(MIX, widths={"load": widths}) for widths in (loads, theirs))
+    both = Parity("m", "gfx1250", dataclasses.replace(SIDE, mix=ours), dataclasses.replace(SIDE, mix=other))
+    assert both.widths("load") == pytest.approx(expected)
+    narrower = 0 < expected[0] < 0.9 * expected[1]
+    assert any("loads are" in line for line in both.regressions()) == narrower
+
+
 def test_equal_sides_have_no_regressions():
     same = parity()
     assert same.regressions() == ()

@@ -10,6 +10,7 @@ MIX_ROWS = (
     *("insns", "mma", "valu", "salu", "ds_read", "ds_write", "ds_other", "lds_dma", "tdm"),
     *("load", "store", "atomic", "barrier", "wait", "branch", "scratch"),
 )
+WIDTH_ROWS = ("load", "store", "ds")
 KERNEL_ROWS = ("vgpr", "agpr", "sgpr", "spill", "sgpr_spill", "scratch_bytes", "lds_bytes", "occupancy")
 
 # Above these the translation counts as slower than Triton's compile. Scheduling noise moves instruction counts by a few
@@ -66,6 +67,19 @@ class Parity:
         ours, theirs = self.translated.loop or InstructionMix(), self.triton.loop or InstructionMix()
         return [(n, getattr(ours, n), getattr(theirs, n)) for n in MIX_ROWS]
 
+    def widths(self, kind: str) -> tuple[float, float]:
+        """Average bits per lane of the accesses of `kind`, like with like.
+
+        Where the translation has, at every width, at most as many accesses of that width or less as Triton has, none has
+        become narrower: some are gone, to the tensor data mover (whose copies have no width per lane) or with iterations
+        that Triton peels. Then as many bits are compared, in Triton's narrowest accesses.
+        """
+        mine, other = (_accesses(side.mix, kind) for side in (self.translated, self.triton))
+        at_most = [[sum(n for b, n in side.items() if b <= bits) for side in (mine, other)] for bits in {*mine, *other}]
+        if all(ours <= theirs for ours, theirs in at_most):
+            other = _narrowest(other, sum(bits * n for bits, n in mine.items()))
+        return _mean(mine), _mean(other)
+
     def regressions(self) -> tuple[str, ...]:
         """One line per figure in which the translation is worse than Triton beyond the limits above."""
         found = []
@@ -81,16 +95,14 @@ class Parity:
         if (used := ratio(self.translated.lds_bytes, self.triton.lds_bytes)) is None or used > MAX_LDS:
             found.append(f"uses {self.translated.lds_bytes} bytes of LDS, Triton {self.triton.lds_bytes}")
         for kind in ("load", "store"):
-            ours, theirs = mean_width(self.translated.mix, kind), mean_width(self.triton.mix, kind)
+            ours, theirs = self.widths(kind)
             if ours and theirs and ours < 0.9 * theirs:
                 found.append(f"{kind}s are {ours:.0f} bits wide on average, Triton's {theirs:.0f}")
         return tuple(found)
 
     def as_json(self) -> dict:
         """{"ratios", "loop" (or None), "unrolled", "widths": {"load": [ours, Triton's], ...}, "regressions"}."""
-        widths = {
-            k: [mean_width(self.translated.mix, k), mean_width(self.triton.mix, k)] for k in ("load", "store", "ds")
-        }
+        widths = {kind: self.widths(kind) for kind in WIDTH_ROWS}
         return {
             "ratios": _rounded(self.ratios()),
             "loop": _rounded(self.loop_ratios()),
@@ -109,8 +121,26 @@ def ratio(ours: float, theirs: float) -> float | None:
 
 def mean_width(mix: InstructionMix, kind: str) -> float:
     """Average bits per lane of the accesses of `kind` (`load`, `store`, `ds`); 0 when there are none."""
-    found = {int(bits): n for bits, n in mix.widths.get(kind, {}).items() if int(bits)}
-    return sum(bits * n for bits, n in found.items()) / sum(found.values()) if found else 0.0
+    return _mean(_accesses(mix, kind))
+
+
+def _accesses(mix: InstructionMix, kind: str) -> dict[int, float]:
+    """{bits per lane: accesses} of those whose width is known."""
+    return {int(bits): n for bits, n in mix.widths.get(kind, {}).items() if int(bits)}
+
+
+def _mean(accesses: dict[int, float]) -> float:
+    return sum(bits * n for bits, n in accesses.items()) / sum(accesses.values()) if accesses else 0.0
+
+
+def _narrowest(accesses: dict[int, float], total: int) -> dict[int, float]:
+    """As many of `accesses`, narrowest first and the last in part, as have `total` bits."""
+    found: dict[int, float] = {}
+    for bits, n in sorted(accesses.items()):
+        if total > 0:
+            found[bits] = min(n, total / bits)
+            total -= bits * n
+    return found
 
 
 def _rounded(ratios: dict[str, float | None] | None) -> dict[str, float | None] | None:

@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from translator.lowering.metrics import KernelMetrics
-from translator.lowering.parity import KERNEL_ROWS, MAX_INSTRUCTIONS, MIX_ROWS, Parity, mean_width, ratio
+from translator.lowering.parity import KERNEL_ROWS, MAX_INSTRUCTIONS, MIX_ROWS, WIDTH_ROWS, Parity, ratio
 
 # Metrics of which more is better: a ratio above 1 is no cause for alarm.
 _MORE_IS_BETTER = ("occupancy", "mma", "lds_dma", "tdm")
@@ -36,8 +36,8 @@ def parity_table(parity: Parity) -> Table:
         table.add_row(*cells)
     if mine != other:
         table.add_row("tiles per pass", "", "", "", str(mine), str(other))
-    for kind in ("load", "store", "ds"):
-        ours, theirs = mean_width(parity.translated.mix, kind), mean_width(parity.triton.mix, kind)
+    for kind in WIDTH_ROWS:
+        ours, theirs = parity.widths(kind)
         if ours or theirs:
             table.add_row(f"{kind} bits", f"{ours:.0f}", f"{theirs:.0f}", _ratio("mma", ours, theirs))
     return table
