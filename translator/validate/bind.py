@@ -33,7 +33,7 @@ def place_tensors(memory: Memory, inputs: Inputs, only: Memory | None = None, ti
             if unseen.any():
                 data = data.copy()
                 data[unseen] = encode(np.full(1, np.nan, held(tensor.element)), tensor.element)[0]
-        buffer = memory.add(tensor.name, tensor.element, data)
+        buffer = memory.add(tensor.name, tensor.element, data, tensor.unheld)
         if tight and only is not None:
             buffer.limit = only.buffers[number].used() or None
         addresses[id(tensor)] = buffer.base + tensor.offset * stored(tensor.element).itemsize

@@ -1,8 +1,9 @@
 """What the arguments of a launch hold: from the launch spec's `values`, the same numbers every time.
 
 Floats are standard normal, or uniform within `range`; integers are uniform within `range` (both ends included) or the `data`
-listed. Storage that a tensor's shape does not reach is filled too, with NaN for floats. Variants of a launch have other sizes:
-runtime integers that are the extent of some tensor are shrunk, so that masks cut and loops make other trip counts.
+listed. Storage that a tensor's shape does not reach is filled too, with NaN for floats, as far as `BEHIND` items. Variants of a
+launch have other sizes: runtime integers that are the extent of some tensor are shrunk, so that masks cut and loops make other
+trip counts.
 """
 
 from __future__ import annotations
@@ -43,9 +44,13 @@ SIGNATURE |= {"fp8e4b8": "f8E4M3FNUZ", "fp8e5b16": "f8E5M2FNUZ", "fp8e4b15": "f8
 SIGNATURE |= {f"{s}{bits}": f"i{bits}" for s in "iu" for bits in (1, 8, 16, 32, 64)}
 
 
+BEHIND = 1 << 20  # items of storage held behind what the shape of a tensor reaches
+MOST_BYTES = 1 << 31  # of all tensors of a launch; a run holds several copies
+
+
 @dataclass(frozen=True)
 class Tensor:
-    """A tensor argument: `data` is its whole storage in stored form, the pointer is at element `offset`."""
+    """A tensor argument: `data` is its storage in stored form, less the last `unheld` items; the pointer is at element `offset`."""
 
     name: str
     element: str
@@ -53,6 +58,7 @@ class Tensor:
     offset: int = 0
     shape: tuple[int, ...] = ()
     strides: tuple[int, ...] = ()
+    unheld: int = 0
 
 
 @dataclass(frozen=True)
@@ -93,6 +99,7 @@ def _leaves(value):
 def make_inputs(spec: LaunchSpec, scale: float = 1.0) -> Inputs:
     """Arguments of the launch. `scale` multiplies random floats. Raises: NotRunnable when a value is not given."""
     rng = np.random.default_rng(zlib.crc32(spec.id.encode()))
+    _check_size(spec)
     arguments = {}
     for name, kind in spec.signature.items():
         if kind == "constexpr":
@@ -101,6 +108,40 @@ def make_inputs(spec: LaunchSpec, scale: float = 1.0) -> Inputs:
             raise NotRunnable("launch", f"the launch spec has no value for {name}")
         arguments[name] = _argument(name, spec.values[name], kind, rng, scale)
     return Inputs(arguments)
+
+
+def _check_size(spec: LaunchSpec) -> None:
+    """Raises: NotRunnable where the tensors are larger than the machine holds."""
+    total = sum(_bytes_held(value) for value in _dictionaries(list(spec.values.values())))
+    if total > MOST_BYTES:
+        raise NotRunnable(
+            "launch",
+            f"its tensors take {total / 2**30:.1f} GiB and the reference machine holds {MOST_BYTES / 2**30:.0f} GiB; "
+            "give it a launch of the same specialization with smaller tensors",
+        )
+
+
+def _bytes_held(value: dict) -> int:
+    tensor = value.get("tensor") or value.get("descriptor", {}).get("base", {}).get("tensor")
+    if tensor is None:
+        return 0
+    element = ELEMENTS.get(tensor["dtype"])
+    return _items_held(tensor) * (stored(element).itemsize if element else 1)
+
+
+def _dictionaries(value):
+    if isinstance(value, dict):
+        yield value
+        value = value.get("$tuple")
+    if isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _dictionaries(item)
+
+
+def _items_held(tensor: dict) -> int:
+    """Items of its storage: all, or some behind the last that the shape reaches."""
+    last = sum((extent - 1) * stride for extent, stride in zip(tensor["shape"], tensor["stride"]) if extent)
+    return min(max(int(tensor["storage"]), 0), int(tensor["offset"]) + last + 1 + BEHIND)
 
 
 def _argument(name: str, value, kind, rng, scale: float):
@@ -142,7 +183,7 @@ def _tensor(name: str, tensor: dict, kind: str, rng, scale: float) -> Tensor:
     pointee = kind.lstrip("*").removeprefix("k")
     element = ELEMENTS.get(tensor["dtype"]) or SIGNATURE[pointee]
     shape = tuple(tensor["shape"])
-    count = max(int(tensor["storage"]), 0)
+    count = _items_held(tensor)
     data = np.zeros(count, stored(element))
     if held(element).kind == "f":
         data[:] = encode(np.full(count, np.nan, held(element)), element)
@@ -152,7 +193,8 @@ def _tensor(name: str, tensor: dict, kind: str, rng, scale: float) -> Tensor:
     view = np.lib.stride_tricks.as_strided(data[offset:], shape, [s * itemsize for s in strides])
     values = _values(tensor, element, shape, rng, scale)
     view[...] = np.asarray(encode(values, element)).astype(data.dtype, copy=False)
-    return Tensor(name, SIGNATURE.get(pointee, element), data, offset, shape, strides)
+    unheld = max(int(tensor["storage"]), 0) - count
+    return Tensor(name, SIGNATURE.get(pointee, element), data, offset, shape, strides, unheld)
 
 
 def _values(tensor: dict, element: str, shape, rng, scale: float) -> np.ndarray:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from translator.validate.dtypes import NARROW, decode, encode, rounded, stored
-from translator.validate.hazards import Hazard
+from translator.validate.hazards import Hazard, NotRunnable
 
 WINDOW = 36  # log2 of the bytes between two buffers
 MIDDLE = 1 << (WINDOW - 1)
@@ -20,7 +20,8 @@ BUFFER_LIMIT = 2**31 - 1  # bytes that a buffer resource of the AMD backend cove
 
 @dataclass
 class Buffer:
-    """One allocation. `element` is the type of its items, `data` its bytes, `base` the address of the first.
+    """One allocation. `element` is the type of its items, `data` its bytes, `base` the address of the first; `unheld` bytes
+    behind them belong to it too, but are not there.
 
     `writer` holds for each granule (bytes of the narrowest store so far) 1 + the number of the program that last stored
     there plainly, 0 where none did; `changed` marks granules that any op wrote, atomics included; `racing` those to which two
@@ -38,6 +39,7 @@ class Buffer:
     racing: np.ndarray | None = None
     seen: np.ndarray | None = None
     limit: int | None = None
+    unheld: int = 0
 
     @property
     def end(self) -> int:
@@ -110,12 +112,13 @@ class Memory:
     watch: tuple[str, int] | None = None
     hit: bool = False
 
-    def add(self, name: str, element: str, data: np.ndarray) -> Buffer:
-        """A buffer with the bytes of `data`."""
+    def add(self, name: str, element: str, data: np.ndarray, unheld: int = 0) -> Buffer:
+        """A buffer with the bytes of `data`, and `unheld` items behind them that cannot be used."""
         base = ((len(self.buffers) + 1) << WINDOW) + MIDDLE
         buffer = Buffer(name, element, np.ascontiguousarray(data).view(np.uint8).reshape(-1).copy(), base)
         if self.recording:
             buffer.seen = np.zeros(-(-len(buffer.data) // stored(element).itemsize), bool)
+        buffer.unheld = unheld * stored(element).itemsize
         self.buffers.append(buffer)
         return buffer
 
@@ -129,7 +132,8 @@ class Memory:
     def resolve(self, address: np.ndarray, size: int) -> tuple[Buffer, np.ndarray]:
         """The buffer that all of `address` (int64, flat, not empty) lie in, and byte offsets. Raises: Hazard.
 
-        Accesses that reach several buffers are split by the caller (`by_buffer`).
+        Accesses that reach several buffers are split by the caller (`by_buffer`). Raises NotRunnable where an access is to
+        storage that is not held.
         """
         low, high = int(address.min()), int(address.max())
         buffer = self.find(low)
@@ -138,13 +142,23 @@ class Memory:
             bad = (offset < 0) | (offset + size > buffer.end)
             at = int(offset[bad][0])
             items = stored(buffer.element).itemsize
+            if (
+                buffer.limit is None
+                and 0 <= int(offset.min())
+                and int(offset.max()) + size <= buffer.end + buffer.unheld
+            ):
+                raise NotRunnable(
+                    "memory",
+                    f"{buffer.name} is accessed at element {at // items}, so far behind what its shape reaches that the "
+                    "reference machine does not hold it; give the tensor the shape that the kernel uses",
+                )
             behind = (
                 "" if buffer.limit is None else f"; the source touches nothing from element {buffer.limit // items} on"
             )
             raise Hazard(
                 "out-of-bounds",
                 f"{int(bad.sum())} of {address.size} enabled accesses leave {buffer.name} "
-                f"({len(buffer.data) // items} x {buffer.element}); the first at element {at // items}{behind}",
+                f"({(len(buffer.data) + buffer.unheld) // items} x {buffer.element}); the first at element {at // items}{behind}",
             )
         if size > 1 and int(np.bitwise_or.reduce(offset)) & (size - 1):
             raise Hazard("misaligned", f"an access to {buffer.name} is not aligned to its {size} bytes")
