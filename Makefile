@@ -20,8 +20,9 @@ DEMO := .demo
 .PHONY: help
 help:
 	@echo 'make demo      set up and do the main job on fixtures/matmul and fixtures/softmax'
-	@echo 'make test      set up and run the tests'
-	@echo 'make test-all  the tests, each fixture compiled for every target'
+	@echo 'make test      set up and run the tests, about 10 minutes on two cores'
+	@echo 'make test-slow the slow tests: every command of the documentation, mutants of every golden'
+	@echo 'make test-all  all tests, each fixture compiled for every target'
 	@echo 'make golden    rewrite fixtures/*/golden and show what changed'
 	@echo 'make docs      build the documentation site into build/site'
 	@echo 'make lint      check formatting'
@@ -52,9 +53,13 @@ WORKERS = $$($(BIN)/python -c 'import xdist' 2>/dev/null && echo '-n 2')
 test: $(STAMP)
 	$(BIN)/python -m pytest $(WORKERS) $(PYTEST_ARGS)
 
+.PHONY: test-slow
+test-slow: $(STAMP)
+	$(BIN)/python -m pytest $(WORKERS) -m slow $(PYTEST_ARGS)
+
 .PHONY: test-all
 test-all: $(STAMP)
-	$(BIN)/python -m pytest $(WORKERS) --all-targets $(PYTEST_ARGS)
+	$(BIN)/python -m pytest $(WORKERS) -m 'slow or not slow' --all-targets $(PYTEST_ARGS)
 
 .PHONY: docs
 docs: $(STAMP)

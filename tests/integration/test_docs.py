@@ -22,6 +22,7 @@ def name_of(page: Path) -> str:
     return page.relative_to(DOCS).as_posix()
 
 
+@pytest.mark.slow
 @pytest.mark.compile
 @pytest.mark.parametrize("page", RUN, ids=name_of)
 def test_commands_do_what_the_page_says(page, tmp_path):

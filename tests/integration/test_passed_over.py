@@ -50,6 +50,7 @@ def translate(folder: Path, *options: str) -> tuple[int, str, list[dict]]:
     return done.returncode, done.stdout + done.stderr, json.loads((folder / "r.json").read_text())["results"]
 
 
+@pytest.mark.slow
 @pytest.mark.compile
 @pytest.mark.parametrize("option", ["--parity", "--no-parity"])
 def test_a_configuration_that_fits_neither_is_passed_over(option: str, tmp_path: Path):
@@ -58,6 +59,7 @@ def test_a_configuration_that_fits_neither_is_passed_over(option: str, tmp_path:
     assert "autotuning passes over it" in printed and (tmp_path / "out.py").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.compile
 def test_a_configuration_that_was_asked_for_is_refused(tmp_path: Path):
     signature = {"a_ptr": "*fp16", "b_ptr": "*fp16", "c_ptr": "*fp32", "K": "i32"}

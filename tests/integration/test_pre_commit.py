@@ -76,6 +76,7 @@ class Repository:
         file.write_text(file.read_text().replace(old, new))
 
 
+@pytest.mark.slow
 @pytest.mark.compile
 def test_check_stops_a_commit_with_a_file_that_is_not_current(tmp_path):
     repository = Repository(tmp_path, "gluonize-check")
@@ -95,6 +96,7 @@ def test_check_stops_a_commit_with_a_file_that_is_not_current(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.compile
 def test_translate_writes_what_changed_and_has_it_added(tmp_path):
     repository = Repository(tmp_path, "gluonize-translate")

@@ -1,6 +1,6 @@
 """Mutants of the hand-written kernels and of the goldens are found, except those that change nothing; these are listed with the reason.
 
-The goldens are sampled, one mutant in GLUONIZE_MUTANTS (default 20; 1 is all of them, about half an hour on two cores).
+The goldens are sampled, one mutant in GLUONIZE_MUTANTS (default 12; 1 is all of them, about half an hour on two cores).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import fixture_set
 from translator.diagnostics import TranslationError
 from translator.validate.hazards import Finding
 
-SAMPLE = int(os.environ.get("GLUONIZE_MUTANTS", "20"))
+SAMPLE = int(os.environ.get("GLUONIZE_MUTANTS", "12"))
 END = "nothing uses the shared memory after the loop, and the end of a wave waits for its copies"
 ALL_SLOTS = "the loop initialises each slot once in either order, with the same count"
 # (kernel, line text, what) -> why the mutant behaves like the original.
@@ -56,6 +56,7 @@ def test_mutants_of_hand_written_kernels_are_found(tmp_path: Path, kernel: str):
     assert survivors == [key for key in EQUIVALENT if key[0] == kernel]
 
 
+@pytest.mark.slow
 def test_mutants_of_the_goldens_are_found():
     jobs = plan([f.name for f in fixture_set.fixtures()], list(fixture_set.TARGETS), SAMPLE)
     outcomes = run(jobs, 2)
