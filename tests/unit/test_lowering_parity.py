@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from translator.lowering.metrics import InstructionMix, KernelMetrics
-from translator.lowering.parity import Parity, mean_width, ratio
+from translator.lowering.parity import Parity, ratio
 from translator.lowering.parity_table import metrics_table, parity_summary, parity_table
 
 LOOP = InstructionMix(insns=100, mma=16, valu=40, barrier=1)
@@ -43,11 +43,6 @@ def test_ratio(ours, theirs, expected):
     assert ratio(ours, theirs) == expected
 
 
-def test_mean_width():
-    assert mean_width(MIX, "store") == 96
-    assert mean_width(MIX, "ds") == 0
-
-
 @pytest.mark.parametrize(
     "loads, theirs, expected",
     [
@@ -77,6 +72,14 @@ def test_widths_compare_what_both_sides_load(loads, theirs, expected):
     assert both.widths("load") == pytest.approx(expected)
     narrower = 0 < expected[0] < 0.9 * expected[1]
     assert any("loads are" in line for line in both.regressions()) == narrower
+
+
+def test_loads_straight_to_lds_are_loads_too():
+    ours = dataclasses.replace(MIX, widths={"load": {"32": 8, "64": 2}})
+    other = dataclasses.replace(MIX, widths={"load": {"32": 4, "64": 2}, "lds_dma": {"32": 4, "128": 1}})
+    both = Parity("m", "gfx950", dataclasses.replace(SIDE, mix=ours), dataclasses.replace(SIDE, mix=other))
+    assert both.widths("load") == pytest.approx((38.4, 38.4))  # at most as many of each width: as many bits compared
+    assert both.widths("store") == (0, 0)
 
 
 def test_equal_sides_have_no_regressions():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 from translator.lowering.metrics import InstructionMix, KernelMetrics
@@ -68,7 +69,7 @@ class Parity:
         return [(n, getattr(ours, n), getattr(theirs, n)) for n in MIX_ROWS]
 
     def widths(self, kind: str) -> tuple[float, float]:
-        """Average bits per lane of the accesses of `kind`, like with like.
+        """Average bits per lane of the accesses of `kind`, like with like. Loads are to registers or straight to LDS.
 
         Where the translation has, at every width, at most as many accesses of that width or less as Triton has, none has
         become narrower: some are gone, to the tensor data mover (whose copies have no width per lane) or with iterations
@@ -119,14 +120,12 @@ def ratio(ours: float, theirs: float) -> float | None:
     return ours / theirs
 
 
-def mean_width(mix: InstructionMix, kind: str) -> float:
-    """Average bits per lane of the accesses of `kind` (`load`, `store`, `ds`); 0 when there are none."""
-    return _mean(_accesses(mix, kind))
-
-
 def _accesses(mix: InstructionMix, kind: str) -> dict[int, float]:
     """{bits per lane: accesses} of those whose width is known."""
-    return {int(bits): n for bits, n in mix.widths.get(kind, {}).items() if int(bits)}
+    found: Counter[int] = Counter()
+    for name in ("load", "lds_dma") if kind == "load" else (kind,):
+        found.update({int(bits): n for bits, n in mix.widths.get(name, {}).items() if int(bits)})
+    return dict(found)
 
 
 def _mean(accesses: dict[int, float]) -> float:
