@@ -6,6 +6,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from translation_of import tensor
 
 from translator.request import TranslateRequest
 from translator.source.launch_spec import LaunchSpec
@@ -35,11 +36,8 @@ SIGNATURE = {"x_ptr": "*fp16", "y_ptr": "*fp16", "z_ptr": "*fp32", "blocks": "i3
 
 
 def launch(source: Path, blocks: int, size: int) -> LaunchSpec:
-    def tensor(rows: int) -> dict:
-        return {"tensor": {"dtype": "", "shape": [rows, B], "stride": [B, 1], "storage": rows * B, "offset": 0}}
-
     rows = max(1, min(size, blocks * B))
-    values = {"x_ptr": tensor(rows), "y_ptr": tensor(rows), "z_ptr": tensor(B), "blocks": blocks, "size": size}
+    values = {"x_ptr": tensor(rows, B), "y_ptr": tensor(rows, B), "z_ptr": tensor(B, B), "blocks": blocks, "size": size}
     attrs = dict.fromkeys(("x_ptr", "y_ptr", "z_ptr"), "DS")
     options = {"num_warps": 4, "num_stages": 3}
     return LaunchSpec("p", "product", str(source), SIGNATURE, {"B": B}, attrs, options, (1,), values=values)

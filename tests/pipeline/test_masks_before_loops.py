@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import textwrap
 from pathlib import Path
 
 import pytest
+from translation_of import dedent, launch, tensor, validated
 
-from translator.request import TranslateRequest
-from translator.source.launch_spec import LaunchSpec
-from translator.translation import translate_kernel
-from translator.validate import validate_launch
-
-SOURCE = textwrap.dedent("""
+SOURCE = dedent("""
     import triton
     import triton.language as tl
 
@@ -35,21 +30,13 @@ SOURCE = textwrap.dedent("""
         tl.store(z_ptr + o[:, None] * B + o[None, :], acc)
     """)
 B = 32
-SIGNATURE = {"x_ptr": "*fp16", "y_ptr": "*fp16", "z_ptr": "*fp32", "N": "i32", "K": "i32", "B": "constexpr"}
+SIGNATURE = {"x_ptr": "*fp16", "y_ptr": "*fp16", "z_ptr": "*fp32", "N": "i32", "K": "i32"}
 
 
 @pytest.mark.parametrize("target", ["gfx1250", "gfx950", "gfx942"])
 def test_tiles_past_the_end_are_masked(target: str, tmp_path: Path):
-    source, output = tmp_path / "source.py", tmp_path / "output.py"
-    source.write_text(SOURCE)
-    size = B * B * 2
-    tensor = {"tensor": {"dtype": "", "shape": [size], "stride": [1], "storage": size, "offset": 0}}
-    values = {name: tensor for name, kind in SIGNATURE.items() if kind[0] == "*"} | {"N": B, "K": 2 * B}
-    attrs = dict.fromkeys(("x_ptr", "y_ptr", "z_ptr"), "DS") | {"K": "D"}
-    options = {"num_warps": 4, "num_stages": 2}
-    spec = LaunchSpec("p", "product", str(source), SIGNATURE, {"B": B}, attrs, options, (1,), values=values)
-    result = translate_kernel(TranslateRequest(str(source), target, launches=(spec,)))
-    assert result.text is not None and "NUM_BUFFERS" in result.text, result
-    output.write_text(result.text)
-    answer = validate_launch(str(source), str(output), spec, target)
-    assert answer["status"] == "validated", answer
+    pointers = ("x_ptr", "y_ptr", "z_ptr")
+    values = dict.fromkeys(pointers, tensor(2 * B * B)) | {"N": B, "K": 2 * B}
+    spec = launch("product", SIGNATURE, {"B": B}, attrs=dict.fromkeys(pointers, "DS") | {"K": "D"}, values=values)
+    text = validated(tmp_path, SOURCE, spec, target)
+    assert "NUM_BUFFERS" in text, text

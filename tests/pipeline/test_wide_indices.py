@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import textwrap
 from pathlib import Path
 
 import pytest
+from translation_of import dedent, launch, tensor, validated
 
-from translator.request import TranslateRequest
-from translator.source.launch_spec import LaunchSpec
-from translator.translation import translate_kernel
-from translator.validate import validate_launch
-
-SOURCE = textwrap.dedent("""
+SOURCE = dedent("""
     import triton
     import triton.language as tl
 
@@ -29,21 +24,12 @@ SOURCE = textwrap.dedent("""
         tl.store(z_ptr + o[:, None] * B + o[None, :], acc)
     """)
 B, ROWS = 32, 256
-SIGNATURE = {"x_ptr": "*fp16", "y_ptr": "*fp16", "z_ptr": "*fp32", "n": "i64", "start": "i64", "B": "constexpr"}
+SIGNATURE = {"x_ptr": "*fp16", "y_ptr": "*fp16", "z_ptr": "*fp32", "n": "i64", "start": "i64"}
 
 
 @pytest.mark.parametrize("first", ["0", "B", "start"])
 def test_coordinates_of_the_first_tiles(first: str, tmp_path: Path):
-    source, output = tmp_path / "source.py", tmp_path / "output.py"
-    source.write_text(SOURCE.replace("FIRST", first))
-    tensor = {"tensor": {"dtype": "", "shape": [ROWS, B], "stride": [B, 1], "storage": ROWS * B, "offset": 0}}
-    values = {name: tensor for name, kind in SIGNATURE.items() if kind[0] == "*"} | {"n": ROWS, "start": B}
-    attrs = dict.fromkeys(("x_ptr", "y_ptr", "z_ptr"), "DS")
-    options = {"num_warps": 4, "num_stages": 2}
-    spec = LaunchSpec("p", "product", str(source), SIGNATURE, {"B": B}, attrs, options, (1,), values=values)
-    result = translate_kernel(TranslateRequest(str(source), "gfx1250", launches=(spec,)))
-    assert result.text is not None and "NUM_BUFFERS" in result.text, result
-    output.write_text(result.text)
-    answer = validate_launch(str(source), str(output), spec, "gfx1250")
-    assert answer["status"] == "validated", answer
-    assert "tdm." in result.text, result.text
+    values = dict.fromkeys(("x_ptr", "y_ptr", "z_ptr"), tensor(ROWS, B)) | {"n": ROWS, "start": B}
+    spec = launch("product", SIGNATURE, {"B": B}, values=values)
+    text = validated(tmp_path, SOURCE.replace("FIRST", first), spec, "gfx1250")
+    assert "NUM_BUFFERS" in text and "tdm." in text, text

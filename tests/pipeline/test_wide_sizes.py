@@ -6,6 +6,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from translation_of import tensor
 
 from translator.request import TranslateRequest
 from translator.source.launch_spec import LaunchSpec
@@ -40,12 +41,8 @@ SIGNATURE = {"x_ptr": "*fp16", "y_ptr": "*fp16", "z_ptr": "*fp32", "n": "i32", "
 
 
 def launch(source: Path, begin: int, end: int, within: bool = True) -> LaunchSpec:
-    def tensor(rows: int) -> dict:
-        return {"tensor": {"dtype": "", "shape": [rows, B], "stride": [B, 1], "storage": rows * B, "offset": 0}}
-
-    pair = {"dtype": "int32", "shape": [2], "stride": [1], "storage": 2, "offset": 0, "range": [0, ROWS]}
-    values = {"x_ptr": tensor(ROWS), "y_ptr": tensor(ROWS), "z_ptr": tensor(B), "n": end - begin + B}
-    values["first_ptr"] = {"tensor": {**pair, "data": [begin, end]}}
+    values = {"x_ptr": tensor(ROWS, B), "y_ptr": tensor(ROWS, B), "z_ptr": tensor(B, B), "n": end - begin + B}
+    values["first_ptr"] = tensor(2, dtype="int32", range=[0, ROWS], data=[begin, end])
     attrs = dict.fromkeys(("x_ptr", "y_ptr", "z_ptr", "first_ptr"), "DS" if within else "D")
     options = {"num_warps": 4, "num_stages": 3}
     return LaunchSpec("p", "product", str(source), SIGNATURE, {"B": B}, attrs, options, (1,), values=values)

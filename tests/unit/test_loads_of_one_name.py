@@ -5,11 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from translation_of import dedent
-
-from translator.lowering.worker import WorkerPool
-from translator.request import TranslateRequest
-from translator.source.launch_spec import LaunchSpec
+from translation_of import dedent, launch, tensor, validated
 
 SOURCE = dedent("""
     import triton
@@ -27,23 +23,11 @@ SOURCE = dedent("""
             c = tl.dot(w, h, c)
             tl.store(c_ptr + (t * B + o)[:, None] * B + o[None, :], c)
 """)
-SIGNATURE = {"w_ptr": "*fp16", "h_ptr": "*fp16", "c_ptr": "*fp32", "T": "i32", "B": "constexpr"}
+SIGNATURE = {"w_ptr": "*fp16", "h_ptr": "*fp16", "c_ptr": "*fp32", "T": "i32"}
 
 
 @pytest.mark.parametrize("target", ["gfx1250", "gfx950", "gfx942"])
 def test_each_load_has_its_own_tiles(target: str, tmp_path: Path):
-    source, output = tmp_path / "source.py", tmp_path / "output.py"
-    source.write_text(SOURCE)
-    tensor = {"tensor": {"dtype": "", "shape": [1 << 15], "stride": [1], "storage": 1 << 15, "offset": 0}}
-    values = {name: tensor for name, kind in SIGNATURE.items() if kind[0] == "*"} | {"T": 5}
-    attrs = dict.fromkeys(("w_ptr", "h_ptr", "c_ptr"), "DS")
-    options = {"num_warps": 4, "num_stages": 2}
-    spec = LaunchSpec("t", "kernel", str(source), SIGNATURE, {"B": 32}, attrs, options, (1,), values=values)
-    with WorkerPool(1) as pool:
-        request = TranslateRequest(str(source), target, launches=(spec,))
-        text = pool.call("translator.translation:translate_kernel", request).text
-        assert text is not None and "NUM_BUFFERS" in text, text
-        output.write_text(text)
-        answer = pool.call("translator.validate:validate_launch", str(source), str(output), spec, target)
-    assert answer["status"] == "validated", answer
-    assert "w_smem" in text and "w_2_smem" in text, text
+    values = dict.fromkeys(("w_ptr", "h_ptr", "c_ptr"), tensor(1 << 15)) | {"T": 5}
+    text = validated(tmp_path, SOURCE, launch("kernel", SIGNATURE, {"B": 32}, values=values), target)
+    assert "NUM_BUFFERS" in text and "w_smem" in text and "w_2_smem" in text, text

@@ -5,12 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from translation_of import dedent
-
-from translator.lowering.jobs import lower_file
-from translator.lowering.worker import WorkerPool
-from translator.request import TranslateRequest
-from translator.source.launch_spec import LaunchSpec
+from translation_of import compiled, dedent, launch, tensor, validated
 
 SOURCE = dedent("""
     import triton
@@ -30,42 +25,26 @@ SOURCE = dedent("""
 """)
 
 
-@pytest.fixture(scope="module")
-def pool():
-    with WorkerPool(1) as found:
-        yield found
-
-
-def both(pool: WorkerPool, folder: Path, argument: str, target: str):
+def both(folder: Path, argument: str, target: str):
     """-> (the translation, its metrics, Triton's)."""
-    source, output = folder / "source.py", folder / "output.py"
-    source.write_text(SOURCE.replace("acc)\n    tl.store", f"acc{argument})\n    tl.store"))
-    pointers = {name: "*fp32" for name in ("a_ptr", "b_ptr", "c_ptr")}
-    signature = {**pointers, "K": "i32"}
-    tensor = {"tensor": {"dtype": "float32", "shape": [8192], "stride": [1], "storage": 8192, "offset": 0}}
-    spec = LaunchSpec(
-        "t", "kernel", str(source), signature, {}, dict.fromkeys(pointers, "DS") | {"K": "D"},
-        {"num_warps": 4, "num_stages": 2}, (1,), values=dict.fromkeys(pointers, tensor) | {"K": 128},
-    )  # fmt: skip
-    result = pool.call(
-        "translator.translation:translate_kernel", TranslateRequest(str(source), target, launches=(spec,))
-    )
-    assert result.text is not None, result
-    output.write_text(result.text)
-    answer = pool.call("translator.validate:validate_launch", str(source), str(output), spec, target)
-    assert answer["status"] == "validated", answer
-    return result.text, *(lower_file(str(path), spec, target).metrics for path in (output, source))
+    source = SOURCE.replace("acc)\n    tl.store", f"acc{argument})\n    tl.store")
+    pointers = ("a_ptr", "b_ptr", "c_ptr")
+    signature = dict.fromkeys(pointers, "*fp32") | {"K": "i32"}
+    values = dict.fromkeys(pointers, tensor(8192)) | {"K": 128}
+    spec = launch("kernel", signature, {}, attrs=dict.fromkeys(pointers, "DS") | {"K": "D"}, values=values)
+    text = validated(folder, source, spec, target)
+    return text, *(compiled(folder, kernel, spec, target).metrics for kernel in (text, source))
 
 
 @pytest.mark.parametrize("argument", ["", ", input_precision='tf32'"])
-def test_tf32_of_cdna3_has_its_own_instructions(argument: str, pool, tmp_path: Path):
-    text, ours, theirs = both(pool, tmp_path, argument, "gfx942")
+def test_tf32_of_cdna3_has_its_own_instructions(argument: str, tmp_path: Path):
+    text, ours, theirs = both(tmp_path, argument, "gfx942")
     assert ours.loop.matrix == theirs.loop.matrix and ours.loop.insns <= theirs.loop.insns, (ours, theirs)
     assert "mfma_tf32(" in text and "cdna3.mfma(" not in text, text
 
 
 @pytest.mark.parametrize("argument, target", [(", input_precision='ieee'", "gfx942"), ("", "gfx950")])
-def test_other_products_are_exact(argument: str, target: str, pool, tmp_path: Path):
-    text, ours, theirs = both(pool, tmp_path, argument, target)
+def test_other_products_are_exact(argument: str, target: str, tmp_path: Path):
+    text, ours, theirs = both(tmp_path, argument, target)
     assert ours.loop.matrix == theirs.loop.matrix, (ours, theirs)
     assert ".mfma(" in text and "tf32" not in text, text

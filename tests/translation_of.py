@@ -1,7 +1,8 @@
-"""Translate source text in a test, and compile what comes out."""
+"""Translate source text in a test, and compile or validate what comes out."""
 
 from __future__ import annotations
 
+import math
 import textwrap
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from translator.lowering.jobs import lower_file
 from translator.request import TranslateRequest, TranslateResult
 from translator.source.launch_spec import LaunchSpec
 from translator.translation import translate_kernel
+from translator.validate import validate_launch
 
 TARGET = "gfx942"
 
@@ -22,12 +24,21 @@ def launch(
     attrs: dict | None = None,
     warps: int = 4,
     stages: int = 2,
+    values: dict | None = None,
 ) -> LaunchSpec:
-    """A launch whose pointers are aligned and within 2 GiB unless `attrs` says otherwise."""
+    """A launch of one program whose pointers are aligned and within 2 GiB unless `attrs` says otherwise."""
     pointers = {name: "DS" for name, kind in signature.items() if kind.startswith("*")}
     signature = signature | dict.fromkeys(constexprs, "constexpr")
     given = pointers if attrs is None else attrs
-    return LaunchSpec(id or kernel, kernel, "", signature, constexprs, given, {"num_warps": warps, "num_stages": stages})
+    options = {"num_warps": warps, "num_stages": stages}
+    return LaunchSpec(id or kernel, kernel, "", signature, constexprs, given, options, (1,), values=values or {})
+
+
+def tensor(*shape: int, **more) -> dict:
+    """The value of a tensor argument whose rows follow one another; its type is that of the signature."""
+    strides = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
+    described = {"dtype": "", "shape": list(shape), "stride": strides, "storage": math.prod(shape), "offset": 0}
+    return {"tensor": described | more}
 
 
 def translate(folder: Path, text: str, *launches: LaunchSpec, target: str = TARGET, **options) -> TranslateResult:
@@ -41,6 +52,15 @@ def translate(folder: Path, text: str, *launches: LaunchSpec, target: str = TARG
     found = [d.render(text) for d in (*result.diagnostics, *(d for o in result.outcomes for d in o.diagnostics))]
     assert result.text is not None, "\n".join(found)
     return result
+
+
+def validated(folder: Path, text: str, spec: LaunchSpec, target: str = TARGET) -> str:
+    """The translation of a file with this text; fails the test unless it computes what the source does."""
+    output = folder / "output.py"
+    output.write_text(translate(folder, text, spec, target=target).text)
+    answer = validate_launch(str(folder / "source.py"), str(output), spec, target)
+    assert answer["status"] == "validated", (answer, output.read_text())
+    return output.read_text()
 
 
 def compiled(folder: Path, text: str, spec: LaunchSpec, target: str = TARGET):
