@@ -195,7 +195,7 @@ def test_helpers_with_the_loads_are_put_into_the_loop(tmp_path: Path):
 NOT = {
     "an address depends on": """
     for k in range(0, tl.cdiv(K, BLOCK)):
-        row = tl.load(i_ptr + k)
+        row = tl.load(i_ptr + k, volatile=True)
         a = tl.load(a_ptr + (row + offs_m)[:, None] * K + offs_k[None, :])
         b = tl.load(q)
         acc = tl.dot(a, b, acc)

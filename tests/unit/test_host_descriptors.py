@@ -3,7 +3,8 @@
 import ast
 
 import pytest
-from translation_of import dedent
+import translation_of
+from translation_of import compiled, dedent, tensor, validated
 
 from translator.lowering.worker import WorkerPool
 from translator.request import TranslateRequest
@@ -155,3 +156,26 @@ def test_a_hook_before_autotuning_sets_no_block_shape_of_a_tuple(tmp_path):
     space["set_blocks"](nargs)
     assert nargs["x_desc"].block_shape == nargs["y_desc"].block_shape == [32, 32]
     assert 'nargs["x_desc"].block_shape = None' in hooks and hooks.count("isinstance") == 2
+
+
+@pytest.mark.parametrize("target", ["gfx950", "gfx1201"])
+def test_tiles_of_every_type_and_storage_of_any_size(target, tmp_path):
+    """What lies outside such a tensor is filled with zeros of its own type."""
+    source = dedent("""
+        import triton
+        import triton.language as tl
+
+
+        @triton.jit
+        def kernel(x_ptr, y_ptr, n, B: tl.constexpr):
+            x = tl.make_tensor_descriptor(x_ptr, [n, B], [B, 1], [B, B])
+            o = tl.arange(0, B)
+            tl.store(y_ptr + o[:, None] * B + o[None, :], x.load([B, 0]).to(tl.float32))
+        """)
+    attrs = {"x_ptr": "D", "y_ptr": "DS"}
+    values = {"x_ptr": tensor(48, 32), "y_ptr": tensor(32, 32), "n": 48}
+    signature = {"x_ptr": "*fp8e5", "y_ptr": "*fp32", "n": "i32"}
+    spec = translation_of.launch("kernel", signature, {"B": 32}, attrs=attrs, values=values)
+    text = validated(tmp_path, source, spec, target)
+    assert "def load_tile_2d_far(" in text, text
+    compiled(tmp_path, text, spec, target)

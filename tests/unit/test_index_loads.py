@@ -92,7 +92,30 @@ CHANGED = {
         "acc = tl.dot(x, y, acc)",
         "acc = tl.dot(x, y, acc)\n        tl.store(w_ptr + k + o, o)",
     ),
-    "numbers past the end": ("i_ptr + k + o, mask=mask, other=0", "i_ptr + k + o"),
+    "a helper writes memory": (
+        "acc = tl.dot(x, y, acc)",
+        "acc = tl.dot(x, y, acc)\n        keep(w_ptr + k + o, o)",
+    ),
+}
+HELPERS = dedent("""
+    @triton.jit
+    def keep(ptrs, values):
+        tl.store(ptrs, values)
+
+    @triton.jit
+    def halved(x):
+        if x.dtype.is_fp8():
+            tl.device_assert(False)
+        return (tl.cdiv(2, 4) * x * 0.5).to(x.dtype)
+
+    @triton.jit
+    def kernel""")
+# Each of them in place of the load of the rows' numbers.
+UNMASKED = {
+    "no mask": "row = tl.load(i_ptr + k + o)",
+    "another mask": "row = tl.load(i_ptr + k + o, mask=o < n, other=0)",
+    "from a table of blocks": "row = tl.load(i_ptr + k // B) % 7 * B + o",
+    "from a pointer that moves": "row = tl.load(i_ptr) % 7 * B + o\n        i_ptr += 1",
 }
 
 
@@ -100,8 +123,31 @@ CHANGED = {
 def test_loads_that_may_not_run_ahead_stay(what: str, pool, tmp_path: Path):
     before, after = CHANGED[what]
     assert before in SOURCE
-    text, _ = translated(pool, tmp_path, "gfx1201", SOURCE.replace(before, after))
+    source = SOURCE.replace("@triton.jit\ndef kernel", HELPERS).replace(before, after)
+    text, _ = translated(pool, tmp_path, "gfx1201", source)
     assert "NUM_BUFFERS" not in text
+
+
+ROW = "row = tl.load(i_ptr + k + o, mask=mask, other=0)"
+
+
+@pytest.mark.parametrize("target", ["gfx950", "gfx942", "gfx1250"])
+@pytest.mark.parametrize("what", UNMASKED)
+def test_numbers_past_the_end_are_not_read(what: str, target: str, pool, tmp_path: Path):
+    """The kernel's storage ends with the last number that the source reads."""
+    assert ROW in SOURCE
+    source = SOURCE.replace(ROW, UNMASKED[what]).replace("i_ptr + k // B", "i_ptr + k // B + pid")
+    text, spec = translated(pool, tmp_path, target, source, stages=3)
+    assert "NUM_BUFFERS" in text, text
+    assert status(pool, spec, text, tmp_path, target) == "validated", text
+
+
+def test_helpers_that_only_read_change_nothing(pool, tmp_path: Path):
+    before = "acc = tl.dot(x, y, acc)"
+    source = SOURCE.replace("@triton.jit\ndef kernel", HELPERS).replace(before, "acc = tl.dot(halved(x), y, acc)")
+    text, spec = translated(pool, tmp_path, "gfx950", source)
+    assert "NUM_BUFFERS" in text
+    assert status(pool, spec, text, tmp_path, "gfx950") == "validated"
 
 
 def test_row_numbers_are_loaded_where_the_rows_are(pool, tmp_path: Path):

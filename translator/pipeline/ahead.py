@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from translator.frontend.trace import TensorFact
-from translator.pipeline.index_loads import why_not_ahead
+from translator.pipeline.index_loads import unguarded, why_not_ahead
 from translator.pipeline.loop_range import is_index, varies
 from translator.pipeline.tail import TailProof
 from translator.rewrite import callees
@@ -27,12 +27,14 @@ class NotAhead(Exception):
 @dataclass(frozen=True)
 class RunsAhead:
     """producer: the statements that run ahead, in source order; shared: what they compute that the consumer needs as well;
-    carried: what moves from tile to tile; rolled_back: the moves to undo because the value is used after the loop."""
+    carried: what moves from tile to tile; rolled_back: the moves to undo because the value is used after the loop; guarded:
+    loads of the producer that would read past the loop's end."""
 
     producer: tuple[ast.stmt, ...]
     shared: tuple[Web, ...]
     carried: tuple[Web, ...]
     rolled_back: tuple[ast.AugAssign, ...]
+    guarded: tuple[ast.Call, ...] = ()
 
 
 def what_runs_ahead(
@@ -56,7 +58,7 @@ def what_runs_ahead(
                 raise NotAhead(f"an address depends on the statement in line {atom.lineno}")
             if any(call in ast.walk(atom) for call in found):
                 raise NotAhead(f"an address depends on the load in line {atom.lineno}")
-            if not is_pure(rw, atom.value) and (what := why_not_ahead(rw, loop, tail, atom.value)):
+            if not is_pure(rw, atom.value) and (what := why_not_ahead(rw, loop, atom.value)):
                 raise NotAhead(f"an address depends on {what} in line {atom.lineno}")
             producer.append(atom)
             needed |= {w.index for w in _used(rw, loop, atom)}
@@ -101,7 +103,8 @@ def what_runs_ahead(
             if not all(_invertible(rw, p, loop) for p in own):
                 raise NotAhead(f"`{web.name}` moves in a way that cannot be undone and is used after the loop")
             rolled_back += own
-    return RunsAhead(tuple(producer), tuple(shared), tuple(moving), tuple(rolled_back))
+    guarded = [call for atom in producer for call in unguarded(rw, tail, atom)]
+    return RunsAhead(tuple(producer), tuple(shared), tuple(moving), tuple(rolled_back), tuple(guarded))
 
 
 def arguments_of(call: ast.Call) -> list[ast.expr]:

@@ -1,17 +1,21 @@
 """Loads that addresses are made of: rows of a gather, taken from memory tile by tile.
 
-They run ahead with the tile whose address they give. That changes nothing where the loop writes no memory, and where their
-own mask leaves out what lies past the loop's end.
+They run ahead with the tile whose address they give. That changes nothing where the loop writes no memory. Where their own
+mask does not leave out what lies past the loop's end, they get the end as a mask.
 """
 
 from __future__ import annotations
 
 import ast
+from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
-from translator.frontend.trace import ConstFact, TensorFact
+from translator.frontend.trace import ConstFact, Frame, TensorFact, node_key
+from translator.pipeline import counts
+from translator.pipeline.loop import PipelinedLoop
 from translator.pipeline.tail import TailProof
-from translator.rewrite import callees
+from translator.rewrite import callees, helpers
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter
@@ -22,7 +26,31 @@ _READING = (*_PURE, "load", "dot", "reduce", "scan", "gather")
 _PLAIN = frozenset(("pointer", "mask", "other", "eviction_policy"))
 
 
-def why_not_ahead(rw: "FunctionRewriter", loop: ast.For, tail: TailProof, value: ast.expr) -> str:
+@dataclass(frozen=True)
+class Guard:
+    """The end of the loop as the mask of a load that runs ahead in it."""
+
+    loop: PipelinedLoop
+
+    def text(self, rw: "FunctionRewriter") -> str:
+        """The condition at the tile that the producer is at; empty where nothing runs ahead."""
+        if self.loop.specialized:
+            return ""
+        return counts.as_value(rw, self.loop, counts.condition(rw, self.loop, self.loop.at))
+
+
+def unguarded(rw: "FunctionRewriter", tail: TailProof, statement: ast.stmt) -> list[ast.Call]:
+    """The loads in a statement that runs ahead whose own mask does not end with the loop."""
+    found = []
+    for n in ast.walk(statement):
+        if isinstance(n, ast.Call) and isinstance(rw.fact(n), TensorFact) and _kind(rw, n) == "load":
+            mask = callees.bind(rw, n, callees.callee_of(rw, n)).get("mask")
+            if mask is None or callees.is_none(rw, mask) or not tail.implied(mask):
+                found.append(n)
+    return found
+
+
+def why_not_ahead(rw: "FunctionRewriter", loop: ast.For, value: ast.expr) -> str:
     """Why the loads in `value` cannot run ahead of their iteration; empty where they may."""
     loads = []
     for n in ast.walk(value):
@@ -38,11 +66,8 @@ def why_not_ahead(rw: "FunctionRewriter", loop: ast.For, tail: TailProof, value:
     for n in ast.walk(loop):
         if isinstance(n, ast.Call) and n is not loop.iter and not _reads_only(rw, n):
             return "memory, in a loop that may write it"
-    for load in loads:
-        given = callees.bind(rw, load, callees.callee_of(rw, load))
-        mask = given.get("mask")
-        if set(given) - _PLAIN or mask is None or callees.is_none(rw, mask) or not tail.implied(mask):
-            return "memory that may lie past the loop's end"
+    if any(set(callees.bind(rw, load, callees.callee_of(rw, load))) - _PLAIN for load in loads):
+        return "a load with other arguments than a mask"
     return ""
 
 
@@ -52,6 +77,29 @@ def _kind(rw: "FunctionRewriter", node: ast.Call) -> str:
 
 
 def _reads_only(rw: "FunctionRewriter", node: ast.Call) -> bool:
+    """Whether a call writes no memory, helpers with what they call."""
+    if callees.is_helper(rw, node):
+        frame, _ = helpers.callee_frame(rw, node)
+        return frame is not None and _frame_reads_only(rw, frame)
+    return _builtin_reads_only(rw, node)
+
+
+def _frame_reads_only(rw: "FunctionRewriter", frame: Frame) -> bool:
+    facts = SimpleNamespace(fact=frame.fact)
+    for n in ast.walk(ast.parse(frame.fn.src)):
+        if not isinstance(n, ast.Call) or not (visits := frame.visits.get(node_key(n), [])):
+            continue
+        if not callees.is_helper(facts, n):
+            if not _builtin_reads_only(facts, n):
+                return False
+            continue
+        called = [rw.unit.trace.by_name.get(frame.calls.get(visit.ident, "")) for visit in visits]
+        if not all(inner is not None and _frame_reads_only(rw, inner) for inner in called):
+            return False
+    return True
+
+
+def _builtin_reads_only(rw, node: ast.Call) -> bool:
     fact = rw.fact(node)
     if fact is None:  # not reached by this launch
         return True

@@ -54,7 +54,7 @@ class PipelinePlan:
     that are used after the loop and have to be moved back by the tiles that were fetched ahead; not_tiles: lines of loads
     that a tensor data mover does not fetch, with the reason. written_out: the number of iterations where it is known and
     so small that the loop is a prologue and an epilogue. once: the loop is a branch (`translator.pipeline.once`).
-    descending: the step is negative. span: `high - low` where that is known at compile time and they are not.
+    descending: the step is negative. guarded: loads of the producer that get the loop's end as a mask. span: `high - low` where that is known at compile time and they are not.
     """
 
     loop: ast.For
@@ -76,6 +76,7 @@ class PipelinePlan:
     once: bool = False
     descending: bool = False
     span: Span | None = None
+    guarded: tuple[ast.Call, ...] = ()
 
     @property
     def refills(self) -> bool:

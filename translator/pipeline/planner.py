@@ -146,6 +146,7 @@ def _plan(rw: "FunctionRewriter", loop: ast.For, found: list[ast.Call]) -> Pipel
         written_out,
         descending=descending,
         span=span,
+        guarded=runs.guarded,
     )
 
 

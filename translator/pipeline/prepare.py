@@ -16,6 +16,7 @@ from translator.layout.elements import bits_of
 from translator.numbered import numbered
 from translator.pipeline.body import plan_stages, reads_tiles
 from translator.pipeline.clip import clip_masks
+from translator.pipeline.index_loads import Guard
 from translator.pipeline.l2 import can_prefetch
 from translator.pipeline.loop import Held, PipelinedLoop, Read, Ring
 from translator.pipeline.once import as_branch
@@ -141,6 +142,7 @@ def _set_up(rw: "FunctionRewriter", plan: PipelinePlan) -> None:
         rw.webs.of_definition[(made, web.name)] = web
         loop.ahead_of[s] = made
         rw.pipelined_statements[s] = loop
+    rw.guards |= {twins[call]: Guard(loop) for call in plan.guarded}
     stems: set[str] = set()
     for load in plan.loads:
         stem = _ring_stem(rw, f"{load.name}_last" if plan.once else load.name, plan.loop, stems)

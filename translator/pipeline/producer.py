@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from translator.pipeline import counts
 from translator.pipeline.loop import PipelinedLoop, Ring, async_module, tile_copies
 from translator.rewrite import callees, descriptors, dots, pointers, shapes
+from translator.rewrite.accesses import both_masks
 from translator.rewrite.splice import operand, replace_spans
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def fetch(rw: "FunctionRewriter", loop: PipelinedLoop, ring: Ring, slot: str, co
     masked = mask is not None and not callees.is_none(rw, mask)
     mask_text = rw.operand_in(mask, fact, staged.source) if masked else ""
     if not ring.load.covered and not ring.clipped and condition:
-        mask_text = f"{_grouped(mask_text)} & ({condition})" if masked else counts.as_value(rw, loop, condition)
+        mask_text = both_masks(mask_text, condition) if masked else counts.as_value(rw, loop, condition)
     if mask_text:
         arguments.append(f"mask={mask_text}")
     if masked and other is not None and not callees.is_none(rw, other):
@@ -80,14 +81,6 @@ def fetch(rw: "FunctionRewriter", loop: PipelinedLoop, ring: Ring, slot: str, co
         waiting = f"{ring.next}[1:]" if slot == loop.free else ring.next
         return f"{ring.next} = {waiting} + ({text},)"
     return f"{ring.next} = {text}"
-
-
-def _grouped(text: str) -> str:
-    node = ast.parse(text, mode="eval").body
-    bare = isinstance(node, (ast.Name, ast.Call, ast.Subscript, ast.Attribute)) or (
-        isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd)
-    )
-    return text if bare else operand(text)
 
 
 def store(rw: "FunctionRewriter", ring: Ring, slot: str) -> str:

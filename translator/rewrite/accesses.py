@@ -9,7 +9,7 @@ from translator.frontend.trace import ConstFact, TensorFact
 from translator.layout.model import Layout
 from translator.rewrite import copied_stores, pointers
 from translator.rewrite.addresses import is_pointer
-from translator.rewrite.call_text import with_function
+from translator.rewrite.call_text import append_argument, with_function
 from translator.rewrite.costs import many_loads, small_load
 from translator.rewrite.callees import Callee, is_absent, is_empty, is_none, is_plain_access, is_zero
 from translator.rewrite.splice import operand
@@ -31,8 +31,9 @@ def access_layout(rw: "FunctionRewriter", node: ast.Call, pointer: ast.expr, op_
 
 def emit_load(rw, node: ast.Call, callee: Callee, given, want):
     pointer = given["pointer"]
+    exists = rw.guards[node].text(rw) if node in rw.guards else ""
     if rw.tensor(pointer) is None:
-        return with_function(rw, node, callee, {})
+        return _with_mask(rw, node, callee, given, {}, exists)
     want = want or rw.home(node)
     if small_load(rw, node) and want != rw.home(node) and many_loads(want, rw.tensor(node)):
         return rw.convert(emit_load(rw, node, callee, given, rw.home(node)), want)
@@ -44,13 +45,15 @@ def emit_load(rw, node: ast.Call, callee: Callee, given, want):
     if access is None:
         children = {pointer: rw.emit(pointer, want)}
         children.update({a: rw.operand_in(a, fact, want) for a in rest.values()})
-        return with_function(rw, node, callee, children)
+        return _with_mask(rw, node, callee, given, children, exists)
     rw.record.buffer_pointers.add(access.root)
     module = rw.record.amd(rw.unit.buffer_module)
     arguments = [access.base, access.offsets]
     mask = rest.get("mask")
-    if mask is not None and not is_absent(rw, mask):
-        arguments.append(f"mask={rw.operand_in(mask, fact, want)}")
+    if mask is None or is_absent(rw, mask):
+        arguments += [f"mask={exists}"] if exists else []
+    else:
+        arguments.append(f"mask={both_masks(rw.operand_in(mask, fact, want), exists)}")
         other = rest.get("other")
         # Masked-off lanes of a buffer load read as zero, so `other=0` needs no argument.
         if other is not None and not is_none(rw, other) and not is_zero(rw, other):
@@ -58,6 +61,28 @@ def emit_load(rw, node: ast.Call, callee: Callee, given, want):
     if "cache_modifier" in given and not is_empty(rw, given["cache_modifier"]):
         arguments.append(f"cache={rw.emit(given['cache_modifier'])}")
     return f"{module}.buffer_load({', '.join(arguments)})"
+
+
+def _with_mask(rw, node: ast.Call, callee: Callee, given, children: dict[ast.AST, str], exists: str) -> str:
+    """A load by pointers; exists: what has to be true beside its mask, "" for nothing."""
+    mask = given.get("mask")
+    if not exists:
+        return with_function(rw, node, callee, children)
+    if mask is None:
+        return append_argument(with_function(rw, node, callee, children), f"mask={exists}, other=0")
+    text = children.get(mask) or rw.emit(mask)
+    return with_function(rw, node, callee, children | {mask: both_masks(text, exists)})
+
+
+def both_masks(mask: str, condition: str) -> str:
+    """`mask & condition`; condition: a comparison, "" for none."""
+    if not condition:
+        return mask
+    node = ast.parse(mask, mode="eval").body
+    bare = isinstance(node, (ast.Name, ast.Call, ast.Subscript, ast.Attribute)) or (
+        isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd)
+    )
+    return f"{mask if bare else operand(mask)} & ({condition})"
 
 
 def emit_store(rw, node: ast.Call, callee: Callee, given, want):

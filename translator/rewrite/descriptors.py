@@ -335,14 +335,15 @@ def _text(
     terms = " + ".join(f"(index{d}{index_type} * strides[{d}]){expand[d]}" for d in dims)
     lines.append(f"    mask = {mask}")
     lines.append(f"    offsets = {terms}")
-    other = 'float("nan")' if pad == "nan" else "0"
+    # The integer 0 cannot be cast to every type.
+    other = 'float("nan")' if pad == "nan" else "gl.zeros(offsets.shape, base.dtype.element_ty, layout)"
     if copies is not None and module and copies.by_offset:
         lines.append(f"    {copies.module}.{copies.by_offset}(slot, base, offsets.to(gl.int32), mask=mask)")
     elif copies is not None:
-        lines.append(f"    {copies.module}.{copies.by_pointer}(slot, base + offsets, mask=mask, other=0)")
+        lines.append(f"    {copies.module}.{copies.by_pointer}(slot, base + offsets, mask=mask, other={other})")
     elif kind in ("load", "gather"):
         if module:
-            fill = "" if other == "0" else f", other={other}"
+            fill = f", other={other}" if pad == "nan" else ""
             lines.append(f"    return {module}.buffer_load(base, offsets.to(gl.int32), mask=mask{fill})")
         else:
             lines.append(f"    return gl.load(base + offsets, mask=mask, other={other})")

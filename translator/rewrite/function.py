@@ -65,6 +65,9 @@ class FunctionRewriter(Expressions):
         # Pointer expressions of loops that are not pipelined -> the loop, and whether an access makes them itself.
         self.recomputed: dict[ast.expr, tuple[ast.AST, bool]] = {}
         self.parted: dict[ast.expr, tuple] = {}  # offsets of tiles ahead -> scalars and what stays (uniform_parts)
+        self.guards: dict[ast.Call, Any] = (
+            {}
+        )  # loads of a producer that end with its loop (translator.pipeline.index_loads)
         self.clips: dict[ast.AST, Any] = {}  # comparisons in masks of tiles ahead (translator.pipeline.clip)
         self.dropped: frozenset[ast.stmt] = frozenset()  # assignments that nothing needs any more
         # Lines before a loop (translator.rewrite.invariant): loop -> variable -> line; and what the variables are called.
