@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from translator.frontend.trace import TensorFact
+from translator.frontend.trace import ConstFact, TensorFact
 from translator.pipeline.index_loads import unguarded, why_not_ahead
 from translator.pipeline.loop_range import is_index, varies
 from translator.pipeline.tail import TailProof
@@ -27,14 +27,16 @@ class NotAhead(Exception):
 @dataclass(frozen=True)
 class RunsAhead:
     """producer: the statements that run ahead, in source order; shared: what they compute that the consumer needs as well;
-    carried: what moves from tile to tile; rolled_back: the moves to undo because the value is used after the loop; guarded:
-    loads of the producer that would read past the loop's end."""
+    carried: what moves from tile to tile; doubled: scalars of it that the consumer moves for itself as well; rolled_back: the
+    moves to undo because the value is used after the loop; guarded: loads of the producer that would read past the loop's end.
+    """
 
     producer: tuple[ast.stmt, ...]
     shared: tuple[Web, ...]
     carried: tuple[Web, ...]
     rolled_back: tuple[ast.AugAssign, ...]
     guarded: tuple[ast.Call, ...] = ()
+    doubled: tuple[Web, ...] = ()
 
 
 def what_runs_ahead(
@@ -81,6 +83,7 @@ def what_runs_ahead(
                 consumed |= {w.index for w in _used(rw, loop, atom)}
     shared: list[Web] = []
     moving: list[Web] = []
+    doubled: list[Web] = []
     rolled_back: list[ast.AugAssign] = []
     seen: set[int] = set()
     for atom in producer:
@@ -97,14 +100,22 @@ def what_runs_ahead(
             continue
         moving.append(web)
         if web.index in consumed:
-            raise NotAhead(f"`{web.name}` moves and is used by what consumes the tiles")
-        if after:
+            if not all(_is_number(rw, d.value) for d in web.definitions):
+                raise NotAhead(f"`{web.name}` moves and is used by what consumes the tiles")
+            doubled.append(web)
+        elif after:
             own = [p for p in producer if _defined(rw, p)[0] is web]
             if not all(_invertible(rw, p, loop) for p in own):
                 raise NotAhead(f"`{web.name}` moves in a way that cannot be undone and is used after the loop")
             rolled_back += own
     guarded = [call for atom in producer for call in unguarded(rw, tail, atom)]
-    return RunsAhead(tuple(producer), tuple(shared), tuple(moving), tuple(rolled_back), tuple(guarded))
+    return RunsAhead(tuple(producer), tuple(shared), tuple(moving), tuple(rolled_back), tuple(guarded), tuple(doubled))
+
+
+def _is_number(rw, value: ast.expr | None) -> bool:
+    fact = rw.fact(value) if value is not None else None
+    known = isinstance(fact, ConstFact) and type(fact.value) is int
+    return known or isinstance(fact, TensorFact) and not fact.shape and not fact.is_pointer
 
 
 def arguments_of(call: ast.Call) -> list[ast.expr]:

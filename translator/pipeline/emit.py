@@ -38,7 +38,7 @@ def emit_statement(rw: "FunctionRewriter", s: ast.stmt) -> bool:
     if s in loop.ahead_of:
         made = loop.ahead_of[s]
         web = rw.webs.of_definition[(s, (s.targets[0] if isinstance(s, ast.Assign) else s.target).id)]
-        if web in loop.plan.shared:
+        if web in loop.plan.on_both_sides:
             rw.plain_statement(s)
             end = rw.source.span(s)[1]
             rw.edits.append((end, end, indent + producer.render(rw, made)))
@@ -359,7 +359,7 @@ def _index_used(rw: "FunctionRewriter", loop: PipelinedLoop) -> bool:
 def _computed_here(rw: "FunctionRewriter", loop: PipelinedLoop, s: ast.stmt) -> bool:
     """Whether the consumer has a statement of the producer too."""
     target = s.targets[0] if isinstance(s, ast.Assign) else s.target
-    return rw.webs.of_definition[(s, target.id)] in loop.plan.shared
+    return rw.webs.of_definition[(s, target.id)] in loop.plan.on_both_sides
 
 
 def _after_lines(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:

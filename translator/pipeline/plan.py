@@ -50,8 +50,9 @@ class PipelinePlan:
     """One pipelined loop over `range(low, high, step)`.
 
     producer: statements of the body that addresses and masks need, run ahead; shared: the producer's variables that
-    the consumer computes for itself as well; carried: those that move from tile to tile; rolled_back: those of them
-    that are used after the loop and have to be moved back by the tiles that were fetched ahead; not_tiles: lines of loads
+    the consumer computes for itself as well; carried: those that move from tile to tile; doubled: those of them that the
+    consumer moves for itself; rolled_back: those that are used after the loop and have to be moved back by the tiles that
+    were fetched ahead; not_tiles: lines of loads
     that a tensor data mover does not fetch, with the reason. written_out: the number of iterations where it is known and
     so small that the loop is a prologue and an epilogue. once: the loop is a branch (`translator.pipeline.once`).
     descending: the step is negative. guarded: loads of the producer that get the loop's end as a mask. span: `high - low` where that is known at compile time and they are not.
@@ -77,6 +78,12 @@ class PipelinePlan:
     descending: bool = False
     span: Span | None = None
     guarded: tuple[ast.Call, ...] = ()
+    doubled: tuple[Web, ...] = ()
+
+    @property
+    def on_both_sides(self) -> tuple[Web, ...]:
+        """What the producer and the consumer compute, each for its tile."""
+        return (*self.shared, *self.doubled)
 
     @property
     def refills(self) -> bool:
@@ -94,6 +101,8 @@ class PipelinePlan:
         lines.append("  producer: " + ("; ".join(ast.unparse(p) for p in self.producer) or "addresses only"))
         if self.shared:
             lines.append("  computed twice: " + ", ".join(w.name for w in self.shared))
+        if self.doubled:
+            lines.append("  moved twice: " + ", ".join(w.name for w in self.doubled))
         if self.rolled_back:
             lines.append("  moved back after the loop: " + ", ".join(s.target.id for s in self.rolled_back))
         if self.once:

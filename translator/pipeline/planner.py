@@ -147,6 +147,7 @@ def _plan(rw: "FunctionRewriter", loop: ast.For, found: list[ast.Call]) -> Pipel
         descending=descending,
         span=span,
         guarded=runs.guarded,
+        doubled=runs.doubled,
     )
 
 

@@ -104,8 +104,11 @@ def _set_up(rw: "FunctionRewriter", plan: PipelinePlan) -> None:
         loop.barriers = [(fresh(rw, f"{stem}ready"), fresh(rw, f"{stem}empty")) for stem in stems]
     renamed: dict[int, Web] = {}
     twins: dict[ast.AST, ast.AST] = {}
-    for web in plan.shared:
+    for web in plan.on_both_sides:
         twin = Web(len(rw.webs.all), fresh(rw, f"{web.name}_{'copied' if loop.specialized else 'ahead'}"))
+        if web in plan.doubled:
+            twin.definitions += [d for d in web.definitions if plan.loop not in d.in_loop]
+            loop.doubled.append((web, twin))
         rw.webs.all.append(twin)
         renamed[web.index] = twin
 

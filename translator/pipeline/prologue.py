@@ -47,6 +47,7 @@ def prologue(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
             lines += [] if loop.only_holds else [f"{ring.next} = ()"]
         else:
             lines += tile.before(rw, loop, ring) if tile is not None else [producer.allocate(rw, loop, ring)]
+    lines += [f"{ahead.name} = {web.name}" for web, ahead in loop.doubled]
     tiles = counts.fetched_before(rw, loop)
     what = "copied" if loop.copies else "loaded"
     tail = " Tiles past the end are masked out and still counted." if loop.copies and not loop.written_out else ""

@@ -44,6 +44,8 @@ def specialized(rw: "FunctionRewriter", loop: ast.For, plan: PipelinePlan | NotP
         return plan.reason
     if plan.descending:
         return "its index goes down"
+    if plan.doubled:
+        return f"`{plan.doubled[0].name}` moves for both sides"
     if not all(is_pure(rw, s.value) for s in plan.producer):
         return "an address in it comes from memory"
     if (reason := unit.kept_whole.get((rw.path, loop.lineno))) is not None:

@@ -41,7 +41,7 @@ def can_unroll(rw: "FunctionRewriter", plan: PipelinePlan) -> bool:
         found = [n for n in ast.walk(atom) if dots.is_dot(rw, n)]
         if len(found) != 1 or accumulator_of(rw, plan, atom, found[0]) is None or not _of_tiles(rw, plan, found[0]):
             return False
-    return not plan.shared
+    return not plan.on_both_sides
 
 
 def _only_addresses(rw, plan: PipelinePlan, atom: ast.stmt) -> bool:
