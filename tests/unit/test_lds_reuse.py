@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 from test_language import checked
-from translation_of import dedent
+from translation_of import compiled, dedent, launch, translate
 
 from translator.lowering.jobs import lower_file
 from translator.lowering.worker import WorkerPool
@@ -44,3 +45,33 @@ def test_operands_share_lds_as_in_the_compiler(target: str, pool, tmp_path: Path
     ours, theirs = (lower_file(str(tmp_path / name), spec, target) for name in ("output.py", "source.py"))
     assert ours.lds_bytes <= theirs.lds_bytes
     assert ours.metrics.mix.barrier <= theirs.metrics.mix.barrier
+
+
+TWO_SHAPES = dedent("""
+    import triton
+    import triton.language as tl
+
+    @triton.jit
+    def kernel(x_ptr, y_ptr, h_ptr, s_ptr, z_ptr, B: tl.constexpr):
+        i, j = tl.arange(0, 64), tl.arange(0, 32)
+        tile = i[:, None] * 32 + j[None, :]
+        x = tl.load(x_ptr + tile)
+        y = tl.load(y_ptr + tile)
+        h = tl.load(h_ptr + j[:, None] + j[None, :] * 32)
+        s = tl.dot(x, tl.trans(y))
+        z = tl.dot(x, h)
+        tl.store(s_ptr + i[:, None] * 64 + i[None, :], s)
+        tl.store(z_ptr + tile, z)
+""")
+
+
+@pytest.mark.parametrize("target", ["gfx950", "gfx1250"])
+def test_an_operand_of_two_shapes_leaves_lds_to_the_next(target: str, tmp_path: Path):
+    pointers = {"x_ptr": "*bf16", "y_ptr": "*bf16", "h_ptr": "*bf16", "s_ptr": "*fp32", "z_ptr": "*fp32"}
+    spec = launch("kernel", pointers, {"B": 1}, warps=2)
+    text = translate(tmp_path, TWO_SHAPES, spec, target=target).text
+    fill = text.index("x_smem = gl.allocate_shared_memory(x")
+    reads = [fill + m.start() for m in re.finditer(r"x_smem\.load\(", text[fill:])]
+    assert len(reads) == 2 and "gl.allocate_shared_memory" not in text[fill + len("x_smem = gl.allocate") : reads[-1]]
+    ours, theirs = compiled(tmp_path, text, spec, target), lower_file(str(tmp_path / "source.py"), spec, target)
+    assert ours.lds_bytes <= theirs.lds_bytes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from translation_of import dedent, launch, translate
 
 
@@ -60,3 +61,32 @@ def test_what_scales_a_matrix_operand_along_k_is_moved(tmp_path):
     text = translate(tmp_path, text, launch("kernel", pointers | {"n": "i32"}, {})).text
     assert text.count("load(s_ptr") == text.count("load(s_ptr, i,")  # in one layout, an iteration ahead
     assert "s = gl.convert_layout(s_next, gl.SliceLayout(0, " in text
+
+
+def product_of_gates(folder: Path, product: str, columns: int = 64) -> str:
+    """The translation of a kernel without a loop that scales rows and columns of `product` by the same vector."""
+    text = dedent(f"""
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def kernel(x_ptr, s_ptr, out_ptr, n):
+            i = tl.arange(0, {columns})
+            x = tl.load(x_ptr + i[:, None] * {columns} + i[None, :])
+            s = tl.load(s_ptr + i, mask=i < n)
+            y = {product}
+            tl.store(out_ptr + i[:, None] * {columns} + i[None, :], y * (s[:, None] - s[None, :]))
+        """)
+    pointers = {"x_ptr": "*fp16", "s_ptr": "*fp32", "out_ptr": "*fp32"}
+    return translate(folder, text, launch("kernel", pointers | {"n": "i32"}, {}), target="gfx950").text
+
+
+def test_a_kernel_of_products_loads_a_small_vector_again(tmp_path):
+    text = product_of_gates(tmp_path, "tl.dot(x, x)")
+    assert text.count("load(s_ptr") == 2 and "gl.convert_layout(s" not in text
+
+
+@pytest.mark.parametrize("product", ["x * 2", "tl.dot(x, x)\n            for k in range(n):\n                y += k"])
+def test_kernels_without_products_or_with_a_loop_move_it(tmp_path, product: str):
+    text = product_of_gates(tmp_path, product)
+    assert text.count("load(s_ptr") == 1 and "gl.convert_layout(s" in text

@@ -40,6 +40,7 @@ class TracedLaunch:
     operands_in_lds: dict[tuple[int, ...], tuple[OperandInLds, ...]] = field(default_factory=dict)
     descriptor_layouts: dict[tuple[int | str, ...], SharedLayout] = field(default_factory=dict)
     rows: dict[tuple[int, ...], Rows] = field(default_factory=dict)  # gathers and scatters of the tensor data mover
+    loops: bool = True  # whether Triton's final module has one
 
 
 def trace_launch(fn: Any, spec: LaunchSpec, target: str, load_jit=None) -> TracedLaunch:
@@ -85,4 +86,5 @@ def _trace_once(fn: Any, spec: LaunchSpec, target: str, load_jit) -> TracedLaunc
         read_operands(final),
         descriptor_layouts,
         rows,
+        "scf.for" in final or "scf.while" in final,
     )

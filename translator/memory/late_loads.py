@@ -42,16 +42,19 @@ def with_late_layouts(anchors: Anchors, text: str, staging: dict[Path, Staged]) 
     if not late and not computed:
         return anchors
     tiles = _made_of_tiles(anchors, staging)
+    taken_back: dict[tuple[Path, str, TensorType], Layout] = {}
+    for op in filter(_is_computed_operand, anchors.ops):
+        result = op.results[0]
+        layouts = computed.get((op.path, op.name, result.shape), set())
+        if op.text not in tiles and len(layouts) == 1 and not isinstance(layout := next(iter(layouts)), DotOperand):
+            # A factor is broadcast by the visit that multiplies with it.
+            taken_back[op.path, op.name, result] = taken_back[op.path, "tt.broadcast", result] = layout
 
     def placed(op: PlacedOp) -> PlacedOp:
         if op.path in late:  # what masked lanes read is made by the same visit
             return _at(op, late[op.path].shape, late[op.path].layout)
-        if not _is_computed_operand(op) or op.text in tiles:
-            return op
-        result = op.results[0]
-        layouts = computed.get((op.path, op.name, result.shape), set())
-        layout = next(iter(layouts)) if len(layouts) == 1 else result.layout
-        return op if isinstance(layout, DotOperand) else _at(op, result.shape, layout)
+        layout = taken_back.get((op.path, op.name, op.results[0])) if op.results and op.text not in tiles else None
+        return op if layout is None else _at(op, op.results[0].shape, layout)
 
     return Anchors.of(map(placed, anchors.ops))
 

@@ -26,7 +26,8 @@ _LOC = re.compile(r" loc\((#loc\d*)\)$")
 @dataclass(frozen=True)
 class OperandInLds:
     """element: in MLIR's spelling; read: the operand layouts in which it is read back, and whether transposed. loaded, stored:
-    where a transpose within each lane comes before the store, the layouts before and after it."""
+    where a transpose within each lane comes before the store, the layouts before and after it. at_once: whether all is read before
+    the next such allocation, so that they share LDS."""
 
     shape: tuple[int, ...]
     element: str
@@ -34,6 +35,7 @@ class OperandInLds:
     read: tuple[tuple[Layout, bool], ...] = ()
     loaded: Layout | None = None
     stored: Layout | None = None
+    at_once: bool = False
 
 
 def read_operands(text: str) -> dict[Path, tuple[OperandInLds, ...]]:
@@ -42,6 +44,7 @@ def read_operands(text: str) -> dict[Path, tuple[OperandInLds, ...]]:
     path_of = locations(text)
     reader = layout_reader(aliases)
     read, transposes = _reads(text, reader), _in_thread_transposes(text, reader)
+    at_once = _read_at_once(text)
     out: dict[Path, tuple[OperandInLds, ...]] = {}
     for line in text.splitlines():
         found, loc = _ALLOC.search(line), _LOC.search(line)
@@ -53,7 +56,8 @@ def read_operands(text: str) -> dict[Path, tuple[OperandInLds, ...]]:
         if shared is None or not path:
             continue
         loaded, stored = transposes.get(found.group(2), (None, None))
-        entry = OperandInLds(shape, found.group(4), shared, read.get(found.group(1), ()), loaded, stored)
+        name = found.group(1)
+        entry = OperandInLds(shape, found.group(4), shared, read.get(name, ()), loaded, stored, name in at_once)
         for n in range(1, len(path) + 1):
             if entry not in out.get(path[:n], ()):
                 out[path[:n]] = (*out.get(path[:n], ()), entry)
@@ -67,6 +71,24 @@ def _in_thread_transposes(text: str, reader: AttributeReader) -> dict[str, tuple
         if (m := _IN_THREAD.search(line)) and (types := tensor_types(line, reader)):
             out[m.group(1)] = types[0].layout, types[-1].layout
     return out
+
+
+def _read_at_once(text: str) -> set[str]:
+    """The allocations that are read in full before the next one, in the same block."""
+    name, found, later = "", set(), set()
+    transposed: dict[str, str] = {}
+    for line in text.splitlines():
+        if m := _ALLOC.search(line):
+            name = m.group(1)
+            found.add(name)
+        elif m := _TRANSPOSED.search(line):
+            transposed[m.group(1)] = m.group(2)
+        elif m := _READ.search(line):
+            read = transposed.get(m.group(1), m.group(1))
+            later |= {read} - {name}
+        elif line.endswith("{") or line.lstrip().startswith("}"):
+            name = ""
+    return found - later
 
 
 def _reads(text: str, reader: AttributeReader) -> dict[str, tuple[tuple[Layout, bool], ...]]:

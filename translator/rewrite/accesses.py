@@ -10,7 +10,7 @@ from translator.layout.model import Layout
 from translator.rewrite import copied_stores, pointers
 from translator.rewrite.addresses import is_pointer
 from translator.rewrite.call_text import append_argument, with_function
-from translator.rewrite.costs import many_loads, small_load
+from translator.rewrite.costs import loaded_again, small_load
 from translator.rewrite.callees import Callee, is_absent, is_empty, is_none, is_plain_access, is_zero
 from translator.rewrite.splice import operand
 
@@ -35,7 +35,7 @@ def emit_load(rw, node: ast.Call, callee: Callee, given, want):
     if rw.tensor(pointer) is None:
         return _with_mask(rw, node, callee, given, {}, exists)
     want = want or rw.home(node)
-    if small_load(rw, node) and want != rw.home(node) and many_loads(want, rw.tensor(node)):
+    if small_load(rw, node) and want != rw.home(node) and not loaded_again(rw, node, want):
         return rw.convert(emit_load(rw, node, callee, given, rw.home(node)), want)
     access = None
     if is_plain_access(rw, node, given):

@@ -10,6 +10,7 @@ from translator.frontend.trace import TensorFact
 from translator.layout.elements import bits_of
 from translator.layout.model import DotOperand, Layout, Mfma, Slice
 from translator.rewrite.callees import bind, callee_of, cast_of
+from translator.rewrite.syntax import ELEMENTWISE_NODES
 
 if TYPE_CHECKING:
     from translator.rewrite.homes import Homes
@@ -18,18 +19,31 @@ WIDEST_LOAD = 128  # bits per lane of one global load
 
 
 def small_load(rw: "Homes", node: ast.Call) -> bool:
-    """Whether a loop loads so little that loading again costs less than moving: less than an element per thread.
+    """Whether a loop, or a kernel of matrix products without one, loads so little that loading again costs less than moving:
+    less than an element per thread.
 
-    The measure is Triton's own. Outside of loops a conversion is cheap, and reads better.
+    The measure is Triton's own. Elsewhere a conversion is cheap, and reads better.
     """
     callee, fact = callee_of(rw, node), rw.tensor(node)
     if callee is None or callee.row is None or callee.row.kind != "load" or fact is None or callee.owner is not None:
         return False
     given = bind(rw, node, callee)
-    if node not in rw.looped or set(given) - {"pointer", "mask", "other", "eviction_policy"}:
+    counts = node in rw.looped or rw.unit.only_multiplies
+    if not counts or set(given) - {"pointer", "mask", "other", "eviction_policy"}:
         return False
-    small = math.prod(fact.shape) < rw.unit.num_warps * rw.unit.target.warp_size
-    return small and all(rw.cheap(argument) for argument in given.values())
+    return is_small(rw, fact) and all(rw.cheap(argument) for argument in given.values())
+
+
+def is_small(rw: "Homes", fact: TensorFact) -> bool:
+    """Whether a tensor has less than an element per thread."""
+    return math.prod(fact.shape) < rw.unit.num_warps * rw.unit.target.warp_size
+
+
+def loaded_again(rw: "Homes", node: ast.Call, layout: Layout) -> bool:
+    """Whether a small load is made in `layout` too; outside of loops where Triton makes it there."""
+    if many_loads(layout, rw.tensor(node)):
+        return False
+    return node in rw.looped or layout in rw.placed_layouts(node)
 
 
 def many_loads(layout: Layout, fact: TensorFact) -> bool:
@@ -46,6 +60,40 @@ def many_loads(layout: Layout, fact: TensorFact) -> bool:
         return True
     instructions = max(1, fact.shape[0] // operand.parent.instr_shape[2])
     return instructions * operand.k_width * bits_of(fact.dtype) > WIDEST_LOAD
+
+
+def common_home(rw: "Homes", node: ast.AST, want: Layout) -> Layout | None:
+    """The layout in which all tensors of an elementwise expression lie, where moving its result to `want` is one move
+    instead of several: it is then computed there.
+
+    before: gl.convert_layout(x, mma) * gl.convert_layout(y, mma)    after: gl.convert_layout(x * y, mma)
+    """
+    result = rw.tensor(node)
+    moved: dict[str, int] = {}  # variable -> bits of its elements
+    homes: set[Layout] = set()
+
+    def lies(node: ast.expr) -> bool:
+        """Whether the tensors in `node` have a layout of the whole shape."""
+        fact = rw.tensor(node)
+        if fact is None or rw.cheap(node):
+            return True
+        if isinstance(node, ELEMENTWISE_NODES):
+            return all(lies(child) for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr))
+        if (inner := cast_of(rw, node)) is not None:
+            return lies(inner)
+        web = rw.webs.of_use.get(node) if isinstance(node, ast.Name) else None
+        if web is None or web.is_parameter or fact.shape != result.shape or fact.is_pointer:
+            return False
+        homes.add(rw.home(node))
+        if all(len(d.in_loop) == len(rw.loops) for d in web.definitions):
+            moved[node.id] = bits_of(fact.dtype)
+        return True
+
+    if not isinstance(node, ELEMENTWISE_NODES) or isinstance(want, DotOperand):  # operands are read from LDS
+        return None
+    if not lies(node) or len(homes) != 1 or want in homes:
+        return None
+    return next(iter(homes)) if len(moved) > 1 and bits_of(result.dtype) <= max(moved.values()) else None
 
 
 def narrowed_home(rw: "Homes", node: ast.AST, want: Layout) -> Layout | None:

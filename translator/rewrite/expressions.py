@@ -15,7 +15,8 @@ from translator.frontend.trace import ConstFact, TensorFact, TupleFact
 from translator.layout.model import Layout, Slice
 from translator.rewrite import addresses, calls, contracts, costs, descriptors, lds_operands
 from translator.rewrite.expand import Promotion
-from translator.rewrite.homes import ELEMENTWISE_NODES, Homes
+from translator.rewrite.homes import Homes
+from translator.rewrite.syntax import ELEMENTWISE_NODES
 from translator.rewrite.splice import operand
 from translator.rewrite.unit import refuse
 from translator.rewrite.variables import WebState
@@ -48,6 +49,9 @@ class Expressions(Homes):
             return self.use(node, want)
         if want is None:
             want = self.home(node)
+        if node not in self.pushed and (home := costs.common_home(self, node, want)) is not None:
+            self.pushed |= {n for n in ast.walk(node) if n is not node and isinstance(n, ast.expr)}
+            return self.convert(self.construct(node, home), want)
         placed = self.placed_layouts(node)
         if (
             placed

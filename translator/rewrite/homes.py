@@ -10,12 +10,12 @@ from translator.layout.model import DotOperand, Layout
 from translator.rewrite import callees, calls, costs, dots, helpers, pointer_variables
 from translator.rewrite.expand import augmented_binop, expand_promotions, unroll_loops
 from translator.rewrite.facts import FunctionFacts
+from translator.rewrite.syntax import ELEMENTWISE_NODES
 from translator.rewrite.unit import Unit
 from translator.rewrite.variables import WebState
 from translator.rewrite.webs import Web, build_webs
 
 MAX_CALL_DEPTH = 8
-ELEMENTWISE_NODES = (ast.BinOp, ast.Compare, ast.BoolOp, ast.UnaryOp, ast.IfExp)
 
 
 class Homes(FunctionFacts):

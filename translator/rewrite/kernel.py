@@ -48,6 +48,7 @@ def rewrite_kernel(
         unit.operands_in_lds = launch.operands_in_lds
         unit.descriptor_layouts = launch.descriptor_layouts
         unit.rows = launch.rows
+        unit.loops = launch.loops
         unit.plain_descriptors = frozenset(plain)
         rewriter = FunctionRewriter(unit, launch.trace.frames[0], ())
         # These are known only once the text is there; it is then written again without what cannot be.

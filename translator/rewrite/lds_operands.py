@@ -14,7 +14,7 @@ from translator.memory.operands import OperandInLds
 from translator.rewrite import addresses, callees, dots, shapes
 from translator.rewrite.call_text import with_function
 from translator.rewrite.statements import statements_after
-from translator.rewrite.variables import OperandBuffer, OperandRead
+from translator.rewrite.variables import OperandBuffer, OperandRead, WebState
 from translator.rewrite.webs import Web
 
 if TYPE_CHECKING:
@@ -39,7 +39,10 @@ def operand_through_lds(rw: "FunctionRewriter", node: ast.expr, layout: Layout, 
     web = rw.webs.of_use.get(value) if isinstance(value, ast.Name) else None
     if web is not None and len(web.definitions) == 1 and _assigned(web.definitions[0]):
         own = read if found.read and read not in found.read else None
-        return _variable(rw, value, web, (found.shared, own, _stored(rw, value, found)), read)
+        buffer = found.shared, own, _stored(rw, value, found)
+        if found.at_once and not rw.unit.loops:
+            rw.state(web).at_once.add(buffer)
+        return _variable(rw, value, web, buffer, read)
     rw.names.suggest(found.shared, f"{_stem(value, read)}_shared", 2, value.lineno)
     buffer = allocation(rw, rw.emit(value, rw.home(value)), found.shared, value, _stored(rw, value, found))
     return _read(rw, buffer, read)
@@ -264,7 +267,7 @@ def _variable(rw, value: ast.Name, web: Web, buffer: OperandBuffer, read: Operan
     if value not in uses:
         uses.add(value)
         rw.changed = True
-    if len(uses) > 1:
+    if len(uses) > 1 or _at_once(state, buffer):
         return _operand_name(rw, web, read)
     rw.names.suggest(buffer[0], f"{value.id.lower()}_shared", 2, value.lineno)
     return _read(rw, _buffer(rw, value.id, web, buffer), read)
@@ -279,14 +282,16 @@ def definitions(rw: "FunctionRewriter", s: ast.stmt, web: Web) -> list[str]:
     near = []
     for buffer, reads in rw.states[web.index].operands.items():
         lines = []
+        at_once = _at_once(rw.states[web.index], buffer)
+        every = set().union(*reads.values())
         if len(reads) > 1:
             rw.names.suggest(buffer[0], f"{web.name.lower()}_shared", 1, s.lineno)
             line = f"{_buffer_name(rw, web, buffer)} = {allocation(rw, web.name, buffer[0], stored=buffer[2])}"
-            lines.append((set().union(*reads.values()), line))
+            lines.append((every, line))
         for read, uses in reads.items():
-            if len(uses) > 1:
+            if len(uses) > 1 or at_once:
                 text = _read(rw, _buffer(rw, web.name, web, buffer), read)
-                lines.append((uses, f"{_operand_name(rw, web, read)} = {text}"))
+                lines.append((every if at_once else uses, f"{_operand_name(rw, web, read)} = {text}"))
         for uses, line in lines:
             first = _first_of(statements_after(rw.tree, s), uses)
             if first is None:
@@ -295,6 +300,11 @@ def definitions(rw: "FunctionRewriter", s: ast.stmt, web: Web) -> list[str]:
             start = rw.source.starts[first.lineno - 1]
             rw.edits.append((start, start, f"{rw.source.indent(first)}{line}\n"))
     return near
+
+
+def _at_once(state: WebState, buffer: OperandBuffer) -> bool:
+    """Whether a buffer that is read in several layouts is read in all of them before others are filled."""
+    return buffer in state.at_once and len(state.operands[buffer]) > 1
 
 
 def _first_of(after: list[ast.stmt], uses: set[ast.AST]) -> ast.stmt | None:

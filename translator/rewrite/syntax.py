@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+ELEMENTWISE_NODES = (ast.BinOp, ast.Compare, ast.BoolOp, ast.UnaryOp, ast.IfExp)
+
 
 def called(node: ast.AST) -> str:
     """The last part of the name of what is called; empty where nothing is."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -65,6 +66,7 @@ class Unit:
     descriptor_layouts: dict[tuple[int | str, ...], Any] = field(default_factory=dict)
     plain_descriptors: frozenset[tuple[int | str, ...]] = frozenset()
     rows: dict[tuple[int, ...], Any] = field(default_factory=dict)  # gathers and scatters of the data mover, by path
+    loops: bool = True  # whether Triton's final module has one
     strategy: str | None = None  # a name of translator.pipeline.strategies; None: what the source asks for
     kept_whole: dict[tuple[tuple[int, ...], int], str] = field(
         default_factory=dict
@@ -76,6 +78,11 @@ class Unit:
     versions: dict[Any, Any] = field(default_factory=dict)  # finished helper versions by (frame, path, wants)
     helper_versions: list[Any] = field(default_factory=list)  # (rewriter, text) of every version made
     in_progress: list[Any] = field(default_factory=list)
+
+    @functools.cached_property
+    def only_multiplies(self) -> bool:
+        """Whether the kernel has matrix products and no loop."""
+        return not self.loops and any(op.name in ("tt.dot", "tt.dot_scaled") for op in self.anchors.ops)
 
     @property
     def buffer_module(self) -> str:

@@ -46,6 +46,7 @@ class WebState:
     split: SplitPointer | None = None
     # Operands read through LDS: the buffer -> (operand layout, transposed) -> the uses.
     operands: dict[OperandBuffer, dict[OperandRead, set[ast.AST]]] = field(default_factory=dict)
+    at_once: set[OperandBuffer] = field(default_factory=set)  # those that are read in full as soon as they are filled
     first_use: dict[Layout, tuple[int, int]] = field(default_factory=dict)
 
     def demand(self, layout: Layout, place: tuple[int, int]) -> bool:
