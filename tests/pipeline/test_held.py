@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -41,6 +42,8 @@ VECTOR = KERNEL.replace(
     "        p = tl.dot(x, tl.trans(y))",
     "        b = tl.load(b_ptr + rows, mask=rows < N, other=0.0)\n        p = tl.dot(x, tl.trans(y)) * b[None, :]",
 )
+# A vector for the rows and the columns of a product.
+BOTH_WAYS = VECTOR.replace("* b[None, :]", "* (b[:, None] - b[None, :])")
 # The author's own prefetch.
 AHEAD = """
 import triton
@@ -188,6 +191,23 @@ def test_tiles_beside_a_ring_wait_in_order(source: str, target: str, buffers: in
     held, ring = ("y", "w") if source is BESIDE_A_RING else ("b", "y")
     assert f"{held}_next = ()" in text and f"{held}_next = {held}_next[1:] + (" in text and f"{ring}_smem" in text
     assert statuses(file, text, target, buffers) == ["validated"] * 5
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize(
+    "target, before, after",
+    [("gfx942", "= b_next[0]", "= b_next[-1]"), ("gfx950", "rows_b_2 = start_ahead + ", "rows_b_2 = start + ")],
+    ids=["beside-a-ring", "alone"],
+)
+def test_a_vector_waits_in_each_layout(target: str, before: str, after: str, tmp_path: Path):
+    """Instead of being moved to the other one, which takes two barriers in each iteration."""
+    file, text = translation(BOTH_WAYS, target, tmp_path)
+    loads = re.findall(r"^ +(b_next\w*) = .*buffer_load\(b_ptr", text.partition("for start in")[2], re.M)
+    assert len(set(loads)) == 2 and "convert_layout(b_next" not in text
+    assert statuses(file, text, target) == ["validated"] * 5
+    assert before in text and "mismatch" in statuses(
+        file, text.replace(before, after), target, 3 * (target == "gfx942")
+    )
 
 
 PLANTED = {

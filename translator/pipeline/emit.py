@@ -148,6 +148,7 @@ def emit_loop(rw: "FunctionRewriter", s: ast.For) -> bool:
     for line, reason in plan.not_tiles:
         rw.record.choose(f"the load in line {line} is not one for the tensor data mover: {reason}")
     rw.record.non_negative |= plan.assumed | loop.assumed
+    loop.begin_round()
     rw.loops = (*rw.loops, s)
     inner, outer = rw.source.indent(s.body[0]), rw.source.indent(s)
     top = rw.source.offset(rw.source.first_line(s.body[0], s.iter.end_lineno), 0)
@@ -169,6 +170,7 @@ def emit_loop(rw: "FunctionRewriter", s: ast.For) -> bool:
         lines = once.first_lines(rw, loop) if plan.once else _top_lines(rw, loop)
         rw.edits.append((top, top, _block(lines, inner)))
     rw.loops = rw.loops[:-1]
+    loop.end_round(rw)
     first = rw.source.first_line(s)
     before = rw.source.offset(first, 0)
     gap = [""] if first > 1 and rw.source.lines[first - 2].strip() else []

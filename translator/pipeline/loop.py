@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from translator.layout.model import Layout
 from translator.pipeline.plan import PipelinedLoad, PipelinePlan
+from translator.rewrite import costs
 from translator.rewrite.descriptors import Copies
 from translator.rewrite.webs import Web
 
@@ -27,6 +28,8 @@ class Ring:
     tiles: str = ""
     desc: str = ""
     clipped: bool = False  # whether the mask of its tiles ahead ends with the loop (translator.pipeline.clip)
+    again: bool = False  # whether the same load has its tiles in another layout too
+    wanted: bool = True  # whether this round reads the tiles of such a ring
 
     @property
     def held(self) -> bool:
@@ -103,6 +106,17 @@ class PipelinedLoop:
         """Whether nothing goes through LDS: the tiles of the next iteration wait in variables."""
         return self.plan.schedule.mechanism == "held"
 
+    def begin_round(self) -> None:
+        """Before a round of rewriting: nothing is wanted in more than one layout yet."""
+        for ring in self.rings:
+            ring.wanted = not ring.again
+
+    def end_round(self, rw: "FunctionRewriter") -> None:
+        """After a round: leave out the loads whose layouts nothing wants any more."""
+        if not all(ring.wanted for ring in self.rings):
+            self.rings = [ring for ring in self.rings if ring.wanted]
+            rw.changed = True
+
     def fetch_at(self, index: str) -> None:
         """From now on the producer's syntax is that of the tile at `index`."""
         self.at = index
@@ -145,8 +159,27 @@ class Held:
         return self.ring.load.staged.source
 
     def text(self, rw: "FunctionRewriter", layout: Layout) -> str:
-        tile = self.ring.next if self.loop.only_holds else f"{self.ring.next}[0]"
-        return tile if layout == self.layout else rw.convert(tile, layout)
+        ring = self.ring if layout == self.layout else self._again(rw, layout)
+        tile = (ring or self.ring).next
+        tile = tile if self.loop.only_holds else f"{tile}[0]"
+        return tile if ring is not None else rw.convert(tile, layout)
+
+    def _again(self, rw: "FunctionRewriter", layout: Layout) -> Ring | None:
+        """The same load in `layout`, where Triton makes it there too and moving costs more; else None."""
+        load, rings = self.ring.load, self.loop.rings
+        fact = rw.tensor(load.call)
+        if not costs.is_small(rw, fact) or costs.many_loads(layout, fact) or layout not in rw.placed_layouts(load.call):
+            return None
+        for ring in rings:
+            if ring.again and ring.load.call is load.call and ring.load.staged.source == layout:
+                ring.wanted = True
+                return ring
+        rw.changed = True
+        staged = replace(load.staged, source=layout)
+        name = rw.names.variant(self.ring.next, layout)
+        made = replace(self.ring, load=replace(load, staged=staged), next=name, again=True)
+        rings.insert(rings.index(self.ring) + 1, made)
+        return made
 
 
 def permuted_read(rw: "FunctionRewriter", data: ast.expr, order: tuple[int, ...], layout: Layout) -> str | None:
