@@ -49,6 +49,7 @@ def emit_statement(rw: "FunctionRewriter", s: ast.stmt) -> bool:
         rw.replace(s, indent.join(slices.accumulate(rw, loop, loop.sliced)))
         return True
     _consumer_statement(rw, s)
+    rw.append_lines(s, [f"{name} = {read}" for name, (load, read) in loop.permuted.items() if load is s])
     copied, loaded = _group(rw, loop, s)
     start, end = rw.source.span(s)
     condition = "" if loop.specialized else counts.condition(rw, loop, loop.ahead)

@@ -69,6 +69,9 @@ class PipelinedLoop:
     l2_ahead: int = 0  # how many tiles beyond those that are copied are asked for in the L2 cache
     hidden: bool = True  # whether matrix instructions follow the copies into a slot that is filled again
     sliced: Any = None  # SlicedDot, where the accumulator is kept in slices
+    # Variable -> (load statement, how the permuted tile is read) of tiles that are read in two ways; those of this round.
+    permuted: dict[str, tuple[ast.stmt, str]] = field(default_factory=dict)
+    permuted_now: set[str] = field(default_factory=set)
 
     @property
     def copies(self) -> bool:
@@ -101,6 +104,14 @@ class PipelinedLoop:
         """How many tiles ahead of the one that is read a tile is fetched."""
         return f"{self.buffers} - 1" if self.copies and not self.refills else self.buffers
 
+    def read_at_top(self, rw: "FunctionRewriter") -> bool:
+        """Whether a tile that is read in two ways is read in both where it is loaded, not where it is used.
+
+        A read after the last barrier of the body takes one more before the next tile is stored. RDNA has no registers for it.
+        """
+        schedule = self.plan.schedule
+        return schedule.mechanism == "registers" and not self.stages and not rw.unit.target.family.startswith("rdna")
+
     @property
     def only_holds(self) -> bool:
         """Whether nothing goes through LDS: the tiles of the next iteration wait in variables."""
@@ -110,11 +121,15 @@ class PipelinedLoop:
         """Before a round of rewriting: nothing is wanted in more than one layout yet."""
         for ring in self.rings:
             ring.wanted = not ring.again
+        self.permuted_now = set()
 
     def end_round(self, rw: "FunctionRewriter") -> None:
         """After a round: leave out the loads whose layouts nothing wants any more."""
         if not all(ring.wanted for ring in self.rings):
             self.rings = [ring for ring in self.rings if ring.wanted]
+            rw.changed = True
+        if self.permuted_now != set(self.permuted):
+            self.permuted = {name: read for name, read in self.permuted.items() if name in self.permuted_now}
             rw.changed = True
 
     def fetch_at(self, index: str) -> None:
@@ -193,6 +208,13 @@ def permuted_read(rw: "FunctionRewriter", data: ast.expr, order: tuple[int, ...]
         if read.loop.plan.loop not in rw.loops:
             return None
         tile = "" if rw.state(rw.webs.of_use[data]).variants else data.id
+        if not tile and read.loop.read_at_top(rw):
+            name = rw.names.variant(f"{data.id}_t", layout)
+            read.loop.permuted_now.add(name)
+            if name not in read.loop.permuted:
+                read.loop.permuted[name] = made.node, read.text(rw, layout, read.slot(order))
+                rw.changed = True
+            return name
     elif data in rw.staged:
         read = rw.staged[data]
     else:
