@@ -37,10 +37,15 @@ def test_registers_are_right_for_all_trip_counts(buffers):
         assert hazards(register_schedule(buffers), trips) == []
 
 
-@pytest.mark.parametrize("tensor_loads", [1, 3])
-def test_a_slot_that_is_filled_again_is_right_for_all_trip_counts(tensor_loads):
+@pytest.mark.parametrize("tensor_loads, grouped", [(1, False), (3, False), (0, True), (2, True)])
+def test_a_slot_that_is_filled_again_is_right_for_all_trip_counts(tensor_loads, grouped):
     for trips in range(5):
-        assert hazards(refill_schedule(tensor_loads), trips) == []
+        assert hazards(refill_schedule(tensor_loads, grouped), trips) == []
+
+
+@pytest.mark.parametrize("planted", [{"wait": 1}, {"tensor_wait": 1}, {"prologue": 0}], ids=str)
+def test_a_missing_wait_for_copies_beside_the_tensor_data_mover_is_found(planted):
+    assert any(hazards(replace(refill_schedule(1, True), **planted), trips) for trips in range(5))
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from translation_of import dedent, launch, translate
 
 OUTER = dedent("""
@@ -33,10 +35,23 @@ def translation(folder: Path, text: str, target: str = "gfx1250") -> str:
     return translate(folder, text, launch("kernel", POINTERS | {"n": "i32"}, {}), target=target).text
 
 
-def test_an_outer_product_is_made_in_each_layout_that_triton_makes_it_in(tmp_path):
+@pytest.fixture
+def room(monkeypatch):
+    """LDS for rings: without it the tiles wait in registers, as Triton's do (`translator.pipeline.lds_room`)."""
+    monkeypatch.setattr("translator.frontend.launch.lds_bytes", lambda module, options: 1 << 20)
+
+
+def test_an_outer_product_is_made_in_each_layout_that_triton_makes_it_in(tmp_path, room):
     text = translation(tmp_path, OUTER)
     assert len(re.findall(r"gl\.reshape\(", text)) == 2
     assert not re.search(r"gl\.sum\(gl\.convert_layout", text)
+
+
+def test_an_outer_product_of_tiles_in_registers_is_made_in_each_layout(tmp_path, monkeypatch):
+    monkeypatch.setattr("translator.frontend.launch.lds_bytes", lambda module, options: 1)
+    text = translation(tmp_path, OUTER)
+    assert "x_next" in text and "x_smem" not in text
+    assert len(re.findall(r"gl\.reshape\(", text)) == 2 and not re.search(r"gl\.sum\(gl\.convert_layout", text)
 
 
 def test_what_triton_makes_in_one_layout_is_converted(tmp_path):
@@ -44,7 +59,7 @@ def test_what_triton_makes_in_one_layout_is_converted(tmp_path):
     assert len(re.findall(r"gl\.reshape\(", translation(tmp_path, one))) == 1
 
 
-def test_a_tile_in_three_layouts_is_read_where_each_is_needed(tmp_path):
+def test_a_tile_in_three_layouts_is_read_where_each_is_needed(tmp_path, room):
     text = translation(tmp_path, OUTER)
     reads = [m.start() for m in re.finditer(r"^ +y\w* = y_smem.index\(slot\).*\.load", text, re.M)]
     assert len(reads) == 3 and reads[0] > text.index("gl.reshape(") and reads[1] > text.index("h = cdna5.wmma(")
@@ -52,13 +67,13 @@ def test_a_tile_in_three_layouts_is_read_where_each_is_needed(tmp_path):
     assert not re.search(r"^ +$", text, re.M)
 
 
-def test_a_tile_in_two_layouts_is_read_at_once(tmp_path):
+def test_a_tile_in_two_layouts_is_read_at_once(tmp_path, room):
     text = translation(tmp_path, OUTER.replace(" + tl.sum(tl.dot(y, tl.trans(y)))", ""))
     reads = [m.start() for m in re.finditer(r"^ +y\w* = y_smem.index\((?:slot|0)\).*\.load", text, re.M)]
     assert len(reads) == 2 and reads[1] < text.index("gl.reshape(")
 
 
-def test_a_tile_is_read_before_its_name_is_used(tmp_path):
+def test_a_tile_is_read_before_its_name_is_used(tmp_path, room):
     """`y.dtype` names the variable before any layout of it is needed."""
     body = OUTER.replace("        xx = tl.reshape(", "        x = x.to(y.dtype)\n        xx = tl.reshape(")
     text = translation(tmp_path, body)

@@ -12,6 +12,7 @@ from rules.targets import Target, target as target_row
 from translator.frontend.anchors import Anchors, read_anchors
 from translator.frontend.offline import offline_target
 from translator.frontend.passes import (
+    lds_bytes,
     run_layout_passes,
     run_pipeline_passes,
     run_ttir_passes,
@@ -20,6 +21,7 @@ from translator.frontend.trace import Trace, trace_source
 from translator.layout.model import SharedLayout
 from translator.memory.held import read_held
 from translator.memory.late_loads import with_late_layouts
+from translator.memory.loop_lds import read_loop_lds
 from translator.memory.operands import OperandInLds, read_operands
 from translator.memory.staging import Rows, Staged, read_descriptor_layouts, read_rows, read_staging, with_row_numbers
 from translator.pipeline.inline import inline_tile_loads
@@ -41,6 +43,9 @@ class TracedLaunch:
     descriptor_layouts: dict[tuple[int | str, ...], SharedLayout] = field(default_factory=dict)
     rows: dict[tuple[int, ...], Rows] = field(default_factory=dict)  # gathers and scatters of the tensor data mover
     loops: bool = True  # whether Triton's final module has one
+    # Where the data mover could fetch what Triton keeps in registers: LDS of Triton's kernel, and in loops beside rings.
+    lds_bytes: int = 0
+    loop_lds: dict[tuple[int, ...], int] = field(default_factory=dict)
 
 
 def trace_launch(fn: Any, spec: LaunchSpec, target: str, load_jit=None) -> TracedLaunch:
@@ -73,6 +78,8 @@ def _trace_once(fn: Any, spec: LaunchSpec, target: str, load_jit) -> TracedLaunc
         buffer_atomics = frozenset[tuple[int, ...]]()
         if "amdg.buffer_atomic_rmw" in final:
             buffer_atomics = frozenset(op.path for op in read_anchors(final).ops if op.name == "amdg.buffer_atomic_rmw")
+        held = row.supports_tdm and any(staged.copy == "held" for staged in staging.values())
+        allocated = lds_bytes(trace.module, parsed) if held else 0
     trace.module = trace.context = None
     return TracedLaunch(
         spec,
@@ -87,4 +94,6 @@ def _trace_once(fn: Any, spec: LaunchSpec, target: str, load_jit) -> TracedLaunc
         descriptor_layouts,
         rows,
         "scf.for" in final or "scf.while" in final,
+        allocated,
+        read_loop_lds(final) if held else {},
     )

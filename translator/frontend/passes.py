@@ -81,3 +81,12 @@ def run_pipeline_passes(module: Any, options: Any) -> None:
         )
     passes.common.add_canonicalizer(pm)
     pm.run(module, "make_ttgir_pipelined")
+
+
+def lds_bytes(module: Any, options: Any) -> int:
+    """The LDS of a workgroup as Triton allocates it, after `run_pipeline_passes`; the module is not to be used any more."""
+    pm = ir.pass_manager(module.context)
+    passes.convert.add_scf_to_cf(pm)
+    amd.passes.ttgpuir.add_allocate_shared_memory(pm, options.arch)
+    pm.run(module, "make_llir_lds")
+    return module.get_int_attr("ttg.shared") or 0

@@ -8,6 +8,7 @@ lib/Dialect/TritonGPU/IR/LinearLayoutConversions.cpp).
 from __future__ import annotations
 
 import ast
+import math
 import re
 from dataclasses import dataclass
 
@@ -60,6 +61,13 @@ class Padded(SharedLayout):
         padding = ", ".join(f"{pad} elements after each {interval}" for interval, pad in self.pairs)
         rows = ", rows permuted" if self.offsets and not _is_identity(self.offsets) else ""
         return f"LDS: padded by {padding}{rows} against bank conflicts."
+
+
+def slots_bytes(shared: SharedLayout, shape: tuple[int, ...], bits: int, slots: int) -> int:
+    """The bytes of `slots` tiles one after the other; padding stands between elements, not behind the last one."""
+    elements = slots * math.prod(shape)
+    pairs = shared.pairs if isinstance(shared, Padded) else ()
+    return (elements + sum((elements - 1) // interval * padding for interval, padding in pairs)) * bits // 8
 
 
 @dataclass(frozen=True)

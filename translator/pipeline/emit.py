@@ -258,10 +258,11 @@ def _chosen(plan: PipelinePlan, loop: PipelinedLoop) -> str:
     if plan.once:
         return f"`for {plan.index}` runs at most once and is a branch: {tiles} at its top"
     schedule = plan.schedule
+    how = "direct copies" if loop.copies else "loads to registers"
+    if loop.copies and schedule.tensor_loads:
+        how = "the tensor data mover" + (" and direct copies" if schedule.grouped else "")
     if loop.refills:
-        refilled = (
-            f"`for {plan.index}` is software-pipelined: {tiles} by the tensor data mover into one LDS buffer each"
-        )
+        refilled = f"`for {plan.index}` is software-pipelined: {tiles} by {how} into one LDS buffer each"
         refilled += ", filled again after its last read"
         return f"{refilled}; {held} 1 tile ahead in registers" if held else refilled
     slots = f"{schedule.buffers} LDS buffer{'s' if schedule.buffers > 1 else ''}"
@@ -271,9 +272,6 @@ def _chosen(plan: PipelinePlan, loop: PipelinedLoop) -> str:
         )
         warps = f"{copying} {tiles} into {slots} each"
         return f"`for {plan.index}` is warp-specialized: {warps}, the kernel's {schedule.consumer_warps} warps compute"
-    how = "direct copies" if loop.copies else "loads to registers"
-    if loop.copies and schedule.tensor_loads:
-        how = "the tensor data mover" + (" and direct copies" if schedule.grouped else "")
     ahead = f"{schedule.ahead} tile{'s' if schedule.ahead > 1 else ''} ahead"
     staged = f"`for {plan.index}` is software-pipelined: {tiles} by {how} {ahead}, {slots} each"
     return f"{staged}; {held} {ahead} in registers" if held else staged

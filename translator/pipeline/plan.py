@@ -55,7 +55,9 @@ class PipelinePlan:
     were fetched ahead; not_tiles: lines of loads
     that a tensor data mover does not fetch, with the reason. written_out: the number of iterations where it is known and
     so small that the loop is a prologue and an epilogue. once: the loop is a branch (`translator.pipeline.once`).
-    descending: the step is negative. guarded: loads of the producer that get the loop's end as a mask. span: `high - low` where that is known at compile time and they are not.
+    descending: the step is negative. guarded: loads of the producer that get the loop's end as a mask. span: `high - low`
+    where that is known at compile time and they are not. reads_early: no operand is read after the others, so that slots can
+    be filled again.
     """
 
     loop: ast.For
@@ -79,6 +81,7 @@ class PipelinePlan:
     span: Span | None = None
     guarded: tuple[ast.Call, ...] = ()
     doubled: tuple[Web, ...] = ()
+    reads_early: bool = False
 
     @property
     def on_both_sides(self) -> tuple[Web, ...]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from translator.memory.staging import Staged
 from translator.numbered import numbered
 from translator.optimize.tuning import Tuning
+from translator.pipeline import lds_room
 from translator.pipeline.ahead import NotAhead, what_runs_ahead
 from translator.pipeline.depth import fitting
 from translator.pipeline.loop_range import every_iteration, index_dtype, int_of, is_hinted_index, loop_bounds, trips_of
@@ -55,8 +56,10 @@ def plan_loop(rw: "FunctionRewriter", loop: ast.For, hold: bool = True) -> Pipel
     return _plan(rw, loop, staged) if staged else plan
 
 
-def _plan(rw: "FunctionRewriter", loop: ast.For, found: list[ast.Call]) -> PipelinePlan | NotPipelined:
-    """The pipeline of `loop` in which the loads in `found` run ahead."""
+def _plan(
+    rw: "FunctionRewriter", loop: ast.For, found: list[ast.Call], in_registers: frozenset[ast.Call] = frozenset()
+) -> PipelinePlan | NotPipelined:
+    """The pipeline of `loop` in which the loads in `found` run ahead, those `in_registers` not through LDS."""
 
     def no(reason: str) -> NotPipelined:
         return NotPipelined(loop.lineno, reason, True)
@@ -80,7 +83,7 @@ def _plan(rw: "FunctionRewriter", loop: ast.For, found: list[ast.Call]) -> Pipel
         return no("its index is assigned in the body too")
 
     tail = TailProof(rw, loop, low, high, step)
-    tiles, not_tiles = strided_tiles(rw, loop, bounds, found)
+    tiles, not_tiles = strided_tiles(rw, loop, bounds, found, in_registers)
     addressed = [c for c in found if c not in tiles]
     held = [c for c in addressed if is_held(rw, c)]
     staged = [c for c in found if c not in held]
@@ -98,6 +101,17 @@ def _plan(rw: "FunctionRewriter", loop: ast.For, found: list[ast.Call]) -> Pipel
         buffers = rw.unit.tuning.num_buffers or fitting(rw, ((c, ways[c]) for c in staged), buffers)
         if buffers < (2 if copies else 1):
             return no("LDS has no room for its tiles")
+    refills = reads_early = False
+    if copies and _plain(rw, loop):
+        can_refill = (rw.path, loop.lineno) not in rw.unit.ringed and not runs.carried and not runs.rolled_back
+        refills = can_refill and all(call in tiles and is_held(rw, call) for call in staged)
+        through_lds = {call: ways[call] for call in staged}
+        room = lds_room.fitted(rw, loop, through_lds, tiles, 1 if refills else buffers)
+        if can_refill and room.crowded and not (one_slot := lds_room.fitted(rw, loop, through_lds, tiles, 1)).left:
+            room, refills, reads_early = one_slot, True, True
+        if room.left:
+            return _plan(rw, loop, found, in_registers | {*room.left})
+        tiles = room.tiles
     span = constant_span(rw, low, high)
     trips = trips_of(rw, low, high, step, span and span.value)
     # Triton's pipeliner peels such a loop until nothing is left of it.
@@ -121,8 +135,8 @@ def _plan(rw: "FunctionRewriter", loop: ast.For, found: list[ast.Call]) -> Pipel
         assumed = tail.assumed
     tensor_loads = sum(load.tile is not None for load in loads)
     grouped = tensor_loads + len(held) < len(loads)
-    if copies and _refills(rw, loop, staged, tiles) and not runs.carried and not runs.rolled_back:
-        schedule = refill_schedule(tensor_loads)
+    if refills:
+        schedule = refill_schedule(tensor_loads, grouped)
     elif copies:
         schedule = copy_schedule(buffers, tensor_loads, grouped)
     else:
@@ -148,13 +162,13 @@ def _plan(rw: "FunctionRewriter", loop: ast.For, found: list[ast.Call]) -> Pipel
         span=span,
         guarded=runs.guarded,
         doubled=runs.doubled,
+        reads_early=reads_early,
     )
 
 
-def _refills(rw: "FunctionRewriter", loop: ast.For, staged: list[ast.Call], tiles: dict[ast.Call, StridedTile]) -> bool:
-    """Whether one slot is enough: Triton keeps all tiles that go through LDS in registers until they are used."""
-    plain = rw.unit.tuning == Tuning() and not asked_for(rw, loop) and (rw.path, loop.lineno) not in rw.unit.ringed
-    return plain and all(call in tiles and staged_of(rw, call).copy == "held" for call in staged)
+def _plain(rw: "FunctionRewriter", loop: ast.For) -> bool:
+    """Whether nothing but parity is asked for: no depth, no other arrangement of the loop."""
+    return rw.unit.tuning == Tuning() and not asked_for(rw, loop)
 
 
 def _load(

@@ -84,7 +84,7 @@ def _unsupported(rw: "FunctionRewriter", plan: PipelinePlan) -> str | None:
 def _set_up(rw: "FunctionRewriter", plan: PipelinePlan) -> None:
     only_holds = plan.schedule.mechanism == "held"
     ascending = plan.low is None and plan.index_dtype == "int32" and not plan.descending
-    counted = plan.once or plan.written_out is not None or ascending or only_holds
+    counted = plan.once or plan.written_out is not None or ascending or only_holds or plan.refills
     counter = "" if counted else fresh(rw, "tile")
     names = [
         fresh(rw, name)

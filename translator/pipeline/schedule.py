@@ -93,9 +93,9 @@ def copy_schedule(buffers: int, tensor_loads: int = 0, grouped: bool = True) -> 
     )
 
 
-def refill_schedule(tensor_loads: int) -> Schedule:
-    """One slot, for tiles of the tensor data mover."""
-    return Schedule("copies", 1, 1, 1, grouped=False, tensor_loads=tensor_loads, refills=True)
+def refill_schedule(tensor_loads: int, grouped: bool = False) -> Schedule:
+    """One slot, which is filled again."""
+    return Schedule("copies", 1, 1, 1, grouped=grouped, tensor_loads=tensor_loads, refills=True)
 
 
 def held_schedule() -> Schedule:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from translator.memory.staging import Staged
+from translator.pipeline import lds_room
 from translator.pipeline.strided_tiles import NotATile, StridedTile, strided_tile
 from translator.rewrite import callees
 
@@ -48,11 +49,12 @@ def is_held(rw: "FunctionRewriter", call: ast.Call) -> bool:
 
 
 def strided_tiles(
-    rw, loop: ast.For, bounds: tuple, found: list[ast.Call]
+    rw, loop: ast.For, bounds: tuple, found: list[ast.Call], in_registers: frozenset[ast.Call] = frozenset()
 ) -> tuple[dict[ast.Call, StridedTile], dict[ast.Call, str]]:
     """The loads of a loop that the tensor data mover fetches, and for the others why not.
 
-    All go another way where one of them goes through registers: such a loop has another order.
+    All go another way where one of them goes through registers: such a loop has another order. in_registers: those for
+    which LDS has no room (`translator.pipeline.lds_room`).
     """
     tiles: dict[ast.Call, StridedTile] = {}
     not_tiles: dict[ast.Call, str] = {}
@@ -62,6 +64,9 @@ def strided_tiles(
     for call in found:
         callee, staged = callees.callee_of(rw, call), staged_of(rw, call)
         if callee.owner is not None or callee.row.kind != "load" or staged.copy == "tensor":
+            continue
+        if call in in_registers:
+            not_tiles[call] = lds_room.REASON
             continue
         if is_held(rw, call) and _shares_its_variable(rw, call):
             not_tiles[call] = "its variable is assigned elsewhere too, and it waits in registers"

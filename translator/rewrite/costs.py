@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from translator.rewrite.homes import Homes
 
 WIDEST_LOAD = 128  # bits per lane of one global load
+LEAST_GROWTH = 8  # of an outer product over its factors, for making it anew
 
 
 def small_load(rw: "Homes", node: ast.Call) -> bool:
@@ -44,6 +45,23 @@ def loaded_again(rw: "Homes", node: ast.Call, layout: Layout) -> bool:
     if many_loads(layout, rw.tensor(node)):
         return False
     return node in rw.looped or layout in rw.placed_layouts(node)
+
+
+def outer_product(rw: "Homes", node: ast.AST) -> bool:
+    """Whether `node` is `x[:, None] * y[None, :]` of tiles that wait in registers, and Triton makes it in several layouts.
+
+    Less is moved of the factors; what is in LDS is read anew in each layout in any case.
+    """
+    if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) and len(rw.visits(node)) == 1):
+        return False
+    factors = [side.value for side in (node.left, node.right) if isinstance(side, ast.Subscript)]
+    facts = [fact for value in factors if (fact := rw.tensor(value)) is not None and not fact.is_pointer]
+    size = math.prod(rw.tensor(node).shape)
+    if len(facts) < 2 or any(math.prod(fact.shape) * LEAST_GROWTH > size for fact in facts):
+        return False
+    made = [rw.webs.definition_of(value) for value in factors]
+    held = all(d is not None and d.value is not None and any(n in rw.held for n in ast.walk(d.value)) for d in made)
+    return held and len(rw.placed_layouts(node)) > 1
 
 
 def many_loads(layout: Layout, fact: TensorFact) -> bool:

@@ -206,6 +206,8 @@ class Homes(FunctionFacts):
             return False
         if isinstance(node, ast.Subscript):
             return self.cheap(node.value)
+        if costs.outer_product(self, node):
+            return True
         if isinstance(node, ELEMENTWISE_NODES):
             return all(self.cheap(c) for c in ast.iter_child_nodes(node) if isinstance(c, ast.expr))
         return isinstance(node, ast.Attribute) and self.cheap(node.value)

@@ -49,6 +49,7 @@ def rewrite_kernel(
         unit.descriptor_layouts = launch.descriptor_layouts
         unit.rows = launch.rows
         unit.loops = launch.loops
+        unit.lds_bytes, unit.loop_lds = launch.lds_bytes, launch.loop_lds
         unit.plain_descriptors = frozenset(plain)
         rewriter = FunctionRewriter(unit, launch.trace.frames[0], ())
         # These are known only once the text is there; it is then written again without what cannot be.

@@ -71,6 +71,10 @@ class Unit:
     kept_whole: dict[tuple[tuple[int, ...], int], str] = field(
         default_factory=dict
     )  # loops, by path and line, that cannot be split
+    lds_bytes: int = 0  # of Triton's kernel, where that matters (translator.pipeline.lds_room)
+    loop_lds: dict[tuple[int, ...], int] = field(
+        default_factory=dict
+    )  # of Triton's loops beside rings, by path of loads
     ringed: frozenset[tuple[tuple[int, ...], int]] = frozenset()  # loops that one slot does not serve
     # (function, pointer variable) -> whether its base moves from tile to tile, not its offsets; and those that must
     moving: dict[tuple[str, str], bool] = field(default_factory=dict)

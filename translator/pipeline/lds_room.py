@@ -1,0 +1,82 @@
+"""Tiles that Triton keeps in registers go through LDS where a workgroup then needs no more of it than Triton's does.
+
+What the loop needs is known before its text is there: the rings, and what Triton's own loop takes beside its rings
+(`translator.memory.loop_lds`). A tile that finds no room waits in registers, as in Triton's loop: fla's fused chunk of based
+attention on gfx1250 has 1.00 of Triton's LDS and 1.00 of its instructions that way, 1.26 and 1.10 with a ring.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from translator.layout.elements import bits_of
+from translator.layout.shared import Padded, slots_bytes
+from translator.memory.staging import Staged
+from translator.pipeline.strided_tiles import StridedTile, free_dimension
+
+if TYPE_CHECKING:
+    from translator.rewrite.function import FunctionRewriter
+
+LIMIT = 1.05  # of Triton's LDS
+REASON = "Triton keeps it in registers, and LDS has no room for it beside what Triton uses"
+
+
+@dataclass(frozen=True)
+class Room:
+    """tiles: those of the data mover with as much padding as there is room for; left: those of them that have to wait in
+    registers; crowded: whether these are several, and most of the tiles that Triton keeps there."""
+
+    tiles: dict[ast.Call, StridedTile]
+    left: tuple[ast.Call, ...] = ()
+    crowded: bool = False
+
+
+def fitted(
+    rw: "FunctionRewriter", loop: ast.For, ways: dict[ast.Call, Staged], tiles: dict[ast.Call, StridedTile], slots: int
+) -> Room:
+    """What becomes of `tiles` where the loop has `slots` of each.
+
+    ways: all loads that go through LDS.
+    """
+    kept = [call for call in tiles if ways[call].copy == "held"]
+    if not kept or not rw.unit.lds_bytes:
+        return Room(tiles)
+    sizes = {call: _bytes(rw, call, tiles.get(call), way, slots) for call, way in ways.items()}
+    room = int(LIMIT * rw.unit.lds_bytes) - max(_beside(rw, call) for call in ways)
+    found = dict(tiles)
+    for call in sorted(kept, key=lambda call: sizes[call], reverse=True):
+        if sum(sizes.values()) > room and (wider := _wider(found[call])) is not None:
+            found[call], sizes[call] = wider, _bytes(rw, call, wider, ways[call], slots)
+    left: list[ast.Call] = []
+    while (excess := sum(sizes.values()) - room) > 0 and kept:
+        # Operands of matrix instructions go through LDS anyway; the smallest that makes room, else the largest.
+        plain = [call for call in kept if free_dimension(rw, loop, call) is None] or kept
+        call = min(
+            plain, key=lambda call: (sizes[call] < excess, sizes[call] if sizes[call] >= excess else -sizes[call])
+        )
+        kept.remove(call)
+        left.append(call)
+        del sizes[call]
+    return Room(found, tuple(left), len(left) > max(1, len(kept)))
+
+
+def _beside(rw: "FunctionRewriter", call: ast.Call) -> int:
+    return max((rw.unit.loop_lds.get((*rw.path, visit), 0) for visit in rw.visits(call)), default=0)
+
+
+def _bytes(rw: "FunctionRewriter", call: ast.Call, tile: StridedTile | None, way: Staged, slots: int) -> int:
+    shared = tile.shared if tile is not None else way.shared
+    return slots_bytes(shared, way.shape, bits_of(rw.tensor(call).dtype), slots)
+
+
+def _wider(tile: StridedTile) -> StridedTile | None:
+    """The tile padded half as often, every other line of banks: a read of a matrix operand then takes two turns at most."""
+    if not isinstance(tile.shared, Padded):
+        return None
+    pairs = tuple((2 * interval, padding) for interval, padding in tile.shared.pairs)
+    return replace(tile, shared=replace(tile.shared, pairs=pairs))
+
+
+__all__ = ["LIMIT", "REASON", "Room", "fitted"]
