@@ -95,23 +95,22 @@ def _group(rw: "FunctionRewriter", loop: PipelinedLoop, s: ast.stmt) -> tuple[li
     rings = [ring for ring in loop.rings if ring.load.statement in run]
     if loop.refills:  # copies come after the last read
         return [], [ring for ring in rings if ring.held] if s is run[-1] else []
-    if _loads_meet(rw, loop):
-        return [], loop.rings if s is loop.rings[-1].load.statement else []
     early = loop.copies or _scales_operands(rw, loop)
+    if not early and _loads_meet(rw, loop):
+        return [], loop.rings if s is loop.rings[-1].load.statement else []
     before = [ring for ring in rings if early and not ring.held]
     after = [ring for ring in rings if ring not in before]
     return before if s is run[0] else [], after if s is run[-1] else []
 
 
 def _scales_operands(rw: "FunctionRewriter", loop: PipelinedLoop) -> bool:
-    """Whether operands are brought to a wider type and scaled after they are read from LDS, on CDNA.
+    """Whether operands are brought to a wider type and scaled after they are read from LDS.
 
     Loads before the reads, as in Triton's loop, stay there; LLVM moves others down to their stores, among all that the
     operands have grown to: gemlite's matmul of fp8 with scales on gfx942 has 1387 instructions in its loop and 31 spilled
-    registers that way, for 1326 and none. Other loops have fewer registers with loads after the reads, or as many.
+    registers that way, for 1326 and none; on gfx1100 5635 and 99, for 5502 and 86. Other loops have fewer registers with
+    loads after the reads, or as many.
     """
-    if rw.unit.target.family not in ("cdna3", "cdna4"):
-        return False
     for node in ast.walk(loop.plan.loop):
         callee = callees.callee_of(rw, node) if isinstance(node, ast.Call) else None
         if callee is not None and callee.row is not None and callee.row.kind == "dot_scaled":
