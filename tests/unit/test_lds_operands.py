@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from translation_of import compiled, dedent, launch, translate
 
 HEAD = dedent("""
@@ -116,3 +117,12 @@ def test_a_transposed_operand_of_multiply_adds_is_moved_for_their_sake(tmp_path)
     text = translate(tmp_path, source, spec, target="gfx1201").text
     assert "gl.dot_fma(" in text and text.count("gl.allocate_shared_memory(") == 2, text
     assert "gl.convert_layout(gl.permute(" not in text, text
+
+
+@pytest.mark.parametrize(("trips", "inside"), [("1", True), ("2", False), ("tl.cdiv(64, 64)", True)])
+def test_an_operand_is_moved_before_a_loop_that_repeats(tmp_path, trips, inside):
+    body = "    out = tl.zeros((64, 64), tl.float32)\n"
+    body += f"    for k in range({trips}):\n        out += tl.dot(x, tl.load(y_ptr + 4096 * k + i * 64 + j)) + k\n"
+    text, _ = translation(tmp_path, body)
+    loop = text.partition("    for k in ")[2]
+    assert ("(x.dtype, x.shape" in loop) == inside, text

@@ -11,7 +11,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from translator.frontend.trace import TensorFact
-from translator.pipeline.loop_range import int_of
+from translator.pipeline.loop_range import int_of, loop_bounds, trips_of
 from translator.pipeline.polynomials import Monomial, Polynomial, add, product
 
 if TYPE_CHECKING:
@@ -41,6 +41,16 @@ def constant_span(rw: "FunctionRewriter", low: ast.expr | None, high: ast.expr) 
     if any(atom.startswith(_RUN_TIME) for monomial in span for atom in monomial):
         return None
     return Span(_spelled(span), sum(c * prod(values[name] for name in m) for m, c in span.items()))
+
+
+def runs_once(rw: "FunctionRewriter", loop: ast.AST) -> bool:
+    """Whether a loop is known to have one iteration at most: it is a block as any other then."""
+    bounds = loop_bounds(rw, loop, either_way=True) if isinstance(loop, ast.For) else None
+    if bounds is None:
+        return False
+    span = constant_span(rw, *bounds[:2])
+    trips = trips_of(rw, *bounds, span and span.value)
+    return trips is not None and trips <= 1
 
 
 def _polynomial(
@@ -82,4 +92,4 @@ def _spelled(polynomial: Polynomial) -> str:
     return text
 
 
-__all__ = ["Span", "constant_span"]
+__all__ = ["Span", "constant_span", "runs_once"]

@@ -13,7 +13,7 @@ from triton.runtime.jit import JITCallable
 
 from translator.frontend.trace import ConstFact, TensorFact, TupleFact
 from translator.layout.model import Layout, Slice
-from translator.rewrite import addresses, calls, contracts, costs, descriptors, lds_operands
+from translator.rewrite import addresses, calls, contracts, costs, descriptors, invariant, lds_operands
 from translator.rewrite.expand import Promotion
 from translator.rewrite.homes import Homes
 from translator.rewrite.syntax import ELEMENTWISE_NODES
@@ -183,7 +183,10 @@ class Expressions(Homes):
         if want == state.home:
             return node.id
         depth = min((d.loop_depth for d in web.definitions), default=0)
-        if len(self.loops) > depth and not web.is_parameter and all(d.loop_depth <= depth for d in web.definitions):
+        outside = (
+            len(self.loops) > depth and not web.is_parameter and all(d.loop_depth <= depth for d in web.definitions)
+        )
+        if outside and invariant.repeats(self, web):
             self.changed |= state.demand_converted(want)
             return self.names.variant(node.id, want)
         return lds_operands.moved_through_lds(self, web, want, node) or self.convert(node.id, want)

@@ -11,12 +11,14 @@ import ast
 from typing import TYPE_CHECKING
 
 from translator.layout.model import Layout
+from translator.pipeline.span import runs_once
 from translator.rewrite import callees
 from translator.rewrite.addresses import free_name
 from translator.rewrite.splice import operand
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter
+    from translator.rewrite.webs import Web
 
 
 def operand_before_loop(rw: "FunctionRewriter", node: ast.expr, layout: Layout, dtypes: dict[str, str]) -> str | None:
@@ -37,6 +39,7 @@ def operand_before_loop(rw: "FunctionRewriter", node: ast.expr, layout: Layout, 
         not isinstance(loop, ast.For)
         or any(loop in d.in_loop for d in web.definitions)
         or not set(casts) <= dtypes.keys()
+        or runs_once(rw, loop)
     ):
         return None
     if not casts and not any(d.loop_depth for d in web.definitions):
@@ -50,6 +53,16 @@ def operand_before_loop(rw: "FunctionRewriter", node: ast.expr, layout: Layout, 
     name = rw.hoisted_names[key]
     rw.hoisted.setdefault(loop, {})[name] = f"{name} = {rw.convert(text, layout)}"
     return name
+
+
+def repeats(rw: "FunctionRewriter", web: Web) -> bool:
+    """Whether what is done here to a variable from before is done more than once.
+
+    Where it is not, an operand moved before a loop of one iteration would only be held longer: 148 registers of
+    chunk_kda_bwd_kernel_dAv spill on gfx1100 then, for 80.
+    """
+    around = [loop for loop in rw.loops if not any(loop in d.in_loop for d in web.definitions)]
+    return any(not runs_once(rw, loop) for loop in around)
 
 
 def lines_before(rw: "FunctionRewriter", loop: ast.AST) -> list[str]:

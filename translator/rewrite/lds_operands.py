@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from translator.frontend.trace import ConstFact
 from translator.layout.model import DotOperand, Layout
 from translator.memory.operands import OperandInLds
-from translator.rewrite import addresses, callees, dots, shapes
+from translator.rewrite import addresses, callees, dots, invariant, shapes
 from translator.rewrite.call_text import with_function
 from translator.rewrite.statements import statements_after
 from translator.rewrite.variables import OperandBuffer, OperandRead, WebState
@@ -117,7 +117,9 @@ def _stem(value: ast.expr, read: OperandRead) -> str:
 def _invariant(rw, value: ast.expr) -> bool:
     """Whether a loop reads a value from before it: then one conversion before the loop serves every iteration."""
     web = rw.webs.of_use.get(value) if isinstance(value, ast.Name) else None
-    return web is not None and all(len(d.in_loop) < len(rw.loops) for d in web.definitions)
+    return (
+        web is not None and all(len(d.in_loop) < len(rw.loops) for d in web.definitions) and invariant.repeats(rw, web)
+    )
 
 
 def _untransposed(rw, node: ast.expr) -> tuple[ast.expr, bool]:
