@@ -48,6 +48,7 @@ class FunctionRewriter(Expressions):
         self.names = LayoutNames()
         self.record = Record()
         self.pointer_roots: dict[str, str] = {}  # helper's pointer parameter -> the kernel parameter it comes from
+        self.called: tuple[FunctionRewriter, dict[str, ast.expr]] | None = None  # a helper: by whom, and with what
         self.bare_pointers: set[str] = set()  # helper's pointer parameters that are kernel arguments as they came
         self.fresh_names: dict[tuple[int, str], str] = {}
         self.changed = False

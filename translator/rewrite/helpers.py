@@ -73,6 +73,8 @@ def _version(rw: "FunctionRewriter", node: ast.Call, callee, want: Any):
     try:
         inner = FunctionRewriter(rw.unit, frame, path, want, homes)
         _inherit_pointers(rw, node, callee, inner)
+        if len(rw.visits(node)) == 1:  # in an unrolled loop, arguments differ from call to call
+            inner.called = rw, _bound(rw, node, callee)
         text = inner.rewrite()
     finally:
         rw.unit.in_progress.pop()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 
-from translator.frontend.trace import ConstFact, TensorFact
+from translator.frontend.trace import ConstFact, TensorFact, node_key
 
 _NON_NEGATIVE_CALLS = {"program_id", "num_programs", "arange"}
 _MONOTONE_CALLS = {
@@ -34,11 +34,12 @@ class NonNegative:
         self.arguments, self.caller = arguments or {}, caller  # of a helper: what it is called with, and where
         self.assumed: set[str] = caller.assumed if caller else set()
         self._webs: dict[int, bool] = {}
+        self._outer: NonNegative | None = None
 
     def holds(self, node: ast.AST) -> bool:
         fact = self.rewriter.fact(node)
         if isinstance(fact, ConstFact):
-            return isinstance(fact.value, (int, bool)) and fact.value >= 0
+            return all(type(value) in (int, bool) and value >= 0 for value in self._constants(node))
         if not isinstance(fact, TensorFact):
             return False
         if fact.dtype.startswith("uint") or fact.dtype == "int1":
@@ -62,10 +63,19 @@ class NonNegative:
 
     def _constant(self, node: ast.AST, at_least: int | None = None, at_most: int | None = None) -> bool:
         """Whether `node` is a compile-time integer within the bounds."""
-        fact = self.rewriter.fact(node)
-        if not isinstance(fact, ConstFact) or type(fact.value) is not int:
-            return False
-        return (at_least is None or fact.value >= at_least) and (at_most is None or fact.value <= at_most)
+        return all(
+            type(value) is int and (at_least is None or value >= at_least) and (at_most is None or value <= at_most)
+            for value in self._constants(node)
+        )
+
+    def _constants(self, node: ast.AST) -> list:
+        """The compile-time values that `node` has, in unrolled loops and for each call of a helper; None: not one of them."""
+        iteration = getattr(node, "iteration", None)
+        if iteration is None:
+            visits = self.rewriter.frame.visits.get(node_key(node), [])
+        else:
+            visits = self.rewriter.iteration_visits(node, iteration)
+        return [v.fact.value if isinstance(v.fact, ConstFact) else None for v in visits] or [None]
 
     def call(self, node: ast.Call) -> bool:
         if self.returned(node, None):
@@ -132,13 +142,24 @@ class NonNegative:
                 return all(self.holds(d.node.value) for d in changes if d.name == large.id)
         return False
 
+    def given(self, parameter: str) -> bool:
+        """Whether what a helper that is being rewritten is called with is not negative."""
+        outer, arguments = getattr(self.rewriter, "called", None) or (None, {})
+        if parameter not in arguments:
+            return False
+        if self._outer is None:
+            self._outer = NonNegative(outer)
+            self._outer.assumed = self.assumed
+        return self._outer.holds(arguments[parameter])
+
     def definition(self, web, d) -> bool:
         if isinstance(d.node, ast.arg):
-            # Only the kernel's own parameters can be checked at launch.
             fact = self.rewriter.frame.args.get(d.name)
             if self.caller is not None and d.name in self.arguments:
                 return self.caller.holds(self.arguments[d.name])
-            if self.rewriter.path or not isinstance(fact, TensorFact) or fact.shape or not fact.dtype.startswith("int"):
+            if self.rewriter.path:
+                return self.given(d.name)
+            if not isinstance(fact, TensorFact) or fact.shape or not fact.dtype.startswith("int"):
                 return False
             self.assumed.add(d.name)
             return True
