@@ -84,7 +84,6 @@ def test_masks_that_are_false_past_the_end_keep_their_bound(tmp_path: Path):
 @pytest.mark.parametrize(
     "before, after",
     [
-        pytest.param("tl.program_id(0).to(tl.int64)", "tl.program_id(0)", id="32-bit differences may overflow"),
         pytest.param("rows < size", "rows <= size", id="not a strict bound"),
         pytest.param("rows < size", "rows < size + tl.arange(0, B)", id="lanes differ in their bound"),
         pytest.param("tl.arange(0, B)\n        inside", "tl.arange(0, B) - 1\n        inside", id="maybe below 0"),
@@ -94,3 +93,14 @@ def test_other_masks_keep_the_end_of_the_loop_beside_them(tmp_path: Path, before
     assert before in SOURCE
     _, text = translated(tmp_path, "gfx950", SOURCE.replace(before, after))
     assert "(i_ahead < blocks)" in text and "gl.where(i_ahead" not in text
+
+
+@pytest.mark.parametrize("target", ["gfx950", "gfx942", "gfx1201"])
+def test_bounds_of_32_bits_become_the_least_number(tmp_path: Path, target: str):
+    """Their difference to the start of a tile may overflow."""
+    source, text = translated(tmp_path, target, SOURCE.replace("tl.program_id(0).to(tl.int64)", "tl.program_id(0)"))
+    bounded = "gl.where(i_ahead < blocks, size, -(2**31))"
+    assert bounded in text and "& (i_ahead < blocks)" not in text, text
+    for blocks, size in ((0, 40), (1, 20), (1, 320), (2, 33), (3, 80), (4, 320), (6, 170)):
+        assert status(source, text, target, blocks, size) == "validated", (blocks, size)
+    assert status(source, text.replace(bounded, "size"), target, 4, 320) != "validated"

@@ -5,7 +5,9 @@
 
 What is compared does not change from tile to tile then, and the end costs two scalar instructions instead of one for
 each access and lane mask. A mask that is false past the end anyway keeps its bound: `... < n - start`. Only for 64-bit
-indices, whose difference does not overflow: on 32 bits `n - start` might.
+indices, whose difference does not overflow: on 32 bits `n - start` might. There the bound alone changes:
+
+    after:  rows[:, None] < gl.where(k_ahead < end, n, -(2**31))
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from typing import TYPE_CHECKING
 from translator.layout.model import Layout
 from translator.pipeline import counts
 from translator.pipeline.loop import PipelinedLoop
+from translator.pipeline.loop_range import varies
 from translator.rewrite import callees
 from translator.rewrite.addresses import Term
 from translator.rewrite.pointers import factor, scalar_text, term_text
@@ -53,8 +56,26 @@ class Clip:
         return f"{term_text(rw, self.steady, layout, first=True)} < {limit}"
 
 
+@dataclass(frozen=True)
+class Bounded:
+    """A comparison `below < bound` of a tile ahead that is false past the loop's end: nothing is less than the least number."""
+
+    loop: PipelinedLoop
+    node: ast.expr
+    below: ast.expr
+    bound: ast.expr
+    ends: bool = True
+
+    def text(self, rw: "FunctionRewriter", layout: Layout) -> str:
+        """The comparison in `layout`, for the tile that is being fetched."""
+        end = counts.condition(rw, self.loop, self.loop.at)
+        below = operand(rw.operand_in(self.below, rw.tensor(self.node), layout))
+        return f"{below} < gl.where({end}, {rw.emit(self.bound)}, -(2**31))"
+
+
 def clip_masks(rw: "FunctionRewriter", loop: PipelinedLoop, tail: "TailProof", twins: dict[ast.AST, ast.AST]) -> None:
-    """Note in `rw.clips` the comparisons of masks that can end with `loop`, and in its rings that theirs do.
+    """Note in `rw.clips` the comparisons of masks that can end with `loop`, and in its rings that theirs do; loads of row
+    numbers whose masks do need no guard.
 
     twins: the syntax for tiles ahead, by what it was made from.
     """
@@ -66,11 +87,33 @@ def clip_masks(rw: "FunctionRewriter", loop: PipelinedLoop, tail: "TailProof", t
             continue
         for node in tail.conjuncts(mask):
             clip = _clip(rw, loop, node, twins)
+            if clip is None and not ring.load.covered and not ring.clipped:
+                clip = _bounded(rw, loop, node, twins)
             if clip is not None:
                 made = twins[node]
                 ends = not ring.load.covered or made in rw.clips and rw.clips[made].ends
                 rw.clips[made] = replace(clip, ends=ends)
                 ring.clipped = True
+    for call in loop.plan.guarded:
+        mask = callees.bind(rw, call, callees.callee_of(rw, call)).get("mask")
+        for node in tail.conjuncts(mask) if mask is not None else ():
+            clip = rw.clips.get(twins.get(node)) or _bounded(rw, loop, node, twins)
+            if clip is not None and clip.ends:
+                rw.clips[twins[node]] = clip
+                rw.guards.pop(twins[call], None)
+
+
+def _bounded(rw, loop: PipelinedLoop, node: ast.expr, twins: dict[ast.AST, ast.AST]) -> Bounded | None:
+    """Only for 32-bit indices that differ from tile to tile: other comparisons are made once, before the loop."""
+    if node not in twins or (sides := less_than(twins[node])) is None:
+        return None
+    below, bound = sides
+    fact = rw.tensor(below)
+    numbers = [rw.fact(bound)] if fact is not None and fact.dtype == "int32" and is_integer(rw, bound) else []
+    if not numbers or not all(getattr(number, "dtype", "int32") == "int32" for number in numbers):
+        return None
+    changes = any(varies(rw, loop.plan.loop, side) for side in less_than(node))
+    return Bounded(loop, twins[node], below, bound) if changes else None
 
 
 def _clip(rw: "FunctionRewriter", loop: PipelinedLoop, node: ast.expr, twins: dict[ast.AST, ast.AST]) -> Clip | None:
