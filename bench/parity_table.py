@@ -18,6 +18,7 @@ import os
 import shlex
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -56,7 +57,8 @@ LDS_LIMIT, LOOP_LIMIT = 1.05, 1.10  # beyond these a launch is listed by name
 def figures(metrics: KernelMetrics) -> dict[str, int | None]:
     """The figures of one compiled kernel; those of the loop are None without one.
 
-    load_bits, store_bits: of the widest access per lane; loads include the copies straight to LDS, TDM excepted.
+    load_bits, store_bits: of the widest access per lane; loads include the copies straight to LDS, TDM excepted. loads,
+    stores: {bits per lane: accesses}.
     """
     loop = metrics.loop
     return {
@@ -70,11 +72,34 @@ def figures(metrics: KernelMetrics) -> dict[str, int | None]:
         "spill": metrics.spill,
         "load_bits": _widest(metrics, "load", "lds_dma"),
         "store_bits": _widest(metrics, "store"),
+        "loads": _accesses(metrics, "load", "lds_dma"),
+        "stores": _accesses(metrics, "store"),
     }
 
 
 def _widest(metrics: KernelMetrics, *kinds: str) -> int:
-    return max((int(bits) for kind in kinds for bits in metrics.mix.widths.get(kind, ())), default=0)
+    return max(map(int, _accesses(metrics, *kinds)), default=0)
+
+
+def _accesses(metrics: KernelMetrics, *kinds: str) -> dict[str, int]:
+    found: Counter[str] = Counter()
+    for kind in kinds:
+        found.update(metrics.mix.widths.get(kind, {}))
+    return dict(found)
+
+
+def _is_narrower(row: dict, kind: str) -> bool:
+    """Whether the widest access of `kind` is narrower than Triton's, and not because the data mover makes the wide ones:
+    then there are, at every width, at most as many accesses of that width or less."""
+    ours, theirs = row["ours"], row["triton"]
+    if ours[f"{kind}_bits"] >= theirs[f"{kind}_bits"]:
+        return False
+    mine, other = (
+        {int(bits): n for bits, n in side.get(f"{kind}s", {}).items() if int(bits)} for side in (ours, theirs)
+    )
+    known = f"{kind}s" in ours and f"{kind}s" in theirs
+    at_most = [[sum(n for b, n in side.items() if b <= bits) for side in (mine, other)] for bits in {*mine, *other}]
+    return not (known and all(n <= m for n, m in at_most))
 
 
 @dataclass(frozen=True)
@@ -199,11 +224,7 @@ def _target_summary(target: str, rows: list[dict]) -> dict:
         """The launches in which a figure of ours is more than `limit` times Triton's."""
         return [row["id"] for row in both if (row["ours"][name] or 0) > limit * (row["triton"][name] or 0)]
 
-    narrower = [
-        row["id"]
-        for row in both
-        if any(row["ours"][name] < row["triton"][name] for name in ("load_bits", "store_bits"))
-    ]
+    narrower = [row["id"] for row in both if any(_is_narrower(row, kind) for kind in ("load", "store"))]
     return {
         "target": target,
         "launches": len(rows),

@@ -90,6 +90,17 @@ def test_upstreams_loop_counts_where_it_is_the_one_with_the_matrix_instructions(
     assert entry["upstream_loop"] == 3.0
 
 
+@pytest.mark.parametrize(
+    "loads, narrower",
+    [({}, False), ({"32": 8}, False), ({"32": 9}, True), ({"64": 16}, True), ({"64": 7, "32": 1}, False)],
+    ids=["all by the data mover", "the wide ones too", "one more", "halved", "fewer"],
+)
+def test_what_the_data_mover_took_over_is_not_narrower(loads, narrower):
+    widest = max(map(int, loads), default=0)
+    found = row(ours={"load_bits": widest, "loads": loads}, triton=SIDE | {"loads": {"32": 8, "128": 8}})
+    assert summary(found)["narrower"] == (["matmul/fp16"] if narrower else [])
+
+
 def test_figures_take_the_widest_access_and_copies_to_lds_count():
     mix = InstructionMix(insns=9, mma=2, widths={"load": {"16": 4}, "lds_dma": {"128": 1}, "store": {"32": 1, "8": 9}})
     found = parity_table.figures(KernelMetrics(mix, 64, 0, 30, 1, 0, 0, 512, 0, None))
