@@ -54,6 +54,20 @@ def test_an_outer_product_of_tiles_in_registers_is_made_in_each_layout(tmp_path,
     assert len(re.findall(r"gl\.reshape\(", text)) == 2 and not re.search(r"gl\.sum\(gl\.convert_layout", text)
 
 
+@pytest.mark.parametrize("added", ["z += tl.sum(xx, axis=1)", "if n > 64:\n            z += 1"])
+def test_on_rdna_tiles_are_loaded_where_they_are_used(tmp_path, added):
+    text = translation(
+        tmp_path, OUTER.replace("z += tl.sum(xx, axis=1)", f"z += tl.sum(xx, axis=1)\n        {added}"), "gfx1201"
+    )
+    assert "x_smem" not in text
+    assert len(re.findall(r"gl\.reshape\(", text)) == 2 and not re.search(r"gl\.sum\(gl\.convert_layout", text)
+
+
+def test_on_rdna_what_a_branch_reads_is_moved(tmp_path):
+    body = OUTER.replace("z += tl.sum(xx, axis=1)", "if n > 64:\n            z += tl.sum(xx, axis=1)")
+    assert len(re.findall(r"gl\.reshape\(", translation(tmp_path, body, "gfx1201"))) == 1
+
+
 def test_what_triton_makes_in_one_layout_is_converted(tmp_path):
     one = OUTER.replace("z += tl.sum(xx, axis=1)", "pass")
     assert len(re.findall(r"gl\.reshape\(", translation(tmp_path, one))) == 1

@@ -6,7 +6,7 @@ import ast
 import math
 from typing import TYPE_CHECKING
 
-from translator.frontend.trace import TensorFact
+from translator.frontend.trace import ConstFact, TensorFact
 from translator.layout.elements import bits_of
 from translator.layout.model import DotOperand, Layout, Mfma, Slice
 from translator.rewrite.callees import bind, callee_of, cast_of
@@ -50,7 +50,8 @@ def loaded_again(rw: "Homes", node: ast.Call, layout: Layout) -> bool:
 def outer_product(rw: "Homes", node: ast.AST) -> bool:
     """Whether `node` is `x[:, None] * y[None, :]` of tiles that wait in registers, and Triton makes it in several layouts.
 
-    Less is moved of the factors; what is in LDS is read anew in each layout in any case.
+    Less is moved of the factors; what is in LDS is read anew in each layout in any case. fused_chunk_based_fwd_kernel on
+    gfx1100 spills 96 registers for 234 with it; there, what a branch reads is moved.
     """
     if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) and len(rw.visits(node)) == 1):
         return False
@@ -60,8 +61,34 @@ def outer_product(rw: "Homes", node: ast.AST) -> bool:
     if len(facts) < 2 or any(math.prod(fact.shape) * LEAST_GROWTH > size for fact in facts):
         return False
     made = [rw.webs.definition_of(value) for value in factors]
-    held = all(d is not None and d.value is not None and any(n in rw.held for n in ast.walk(d.value)) for d in made)
-    return held and len(rw.placed_layouts(node)) > 1
+    waits = all(d is not None and d.value is not None and _in_registers(rw, d.value) for d in made)
+    if not waits or len(rw.placed_layouts(node)) < 2:
+        return False
+    return not (rw.unit.target.family.startswith("rdna") and _read_in_branch(rw, node))
+
+
+def _in_registers(rw: "Homes", value: ast.expr) -> bool:
+    """Whether `value` is made of a tile that waits in registers; on RDNA none does, and tiles are loaded where they are used."""
+    if any(n in rw.held for n in ast.walk(value)):
+        return True
+    callees = {n: callee_of(rw, n) for n in ast.walk(value) if isinstance(n, ast.Call)}
+    loads = [n for n, c in callees.items() if c is not None and c.row is not None and c.row.kind == "load"]
+    return rw.unit.target.family.startswith("rdna") and bool(loads) and not any(n in rw.staged for n in loads)
+
+
+def _read_in_branch(rw: "Homes", node: ast.AST) -> bool:
+    """Whether a run-time branch that `node` does not stand in reads what it is assigned to, also under the same name again."""
+    made = [
+        w
+        for w in rw.webs.all
+        for d in w.definitions
+        if d.value is not None and any(n is node for n in ast.walk(d.value))
+    ]
+    names = {web.name for web in made}
+    uses = {use for w in rw.webs.all if w.name in names for use, _ in w.uses}
+    branches = [n for n in ast.walk(rw.tree) if isinstance(n, ast.If) and not isinstance(rw.fact(n.test), ConstFact)]
+    inside = [{*ast.walk(branch)} for branch in branches]
+    return any(node not in nodes and not uses.isdisjoint(nodes) for nodes in inside)
 
 
 def many_loads(layout: Layout, fact: TensorFact) -> bool:
