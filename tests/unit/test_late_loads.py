@@ -86,18 +86,3 @@ def test_a_factor_is_broadcast_where_it_is_multiplied():
     for layout, lies in (("#blocked", Blocked), (OPERAND, DotOperand)):
         ops = with_late_layouts(anchors, module(f"%y = arith.mulf %c, %f : tensor<8x64xf16, {layout}>"), {}).ops
         assert all(isinstance(op.results[0].layout, lies) for op in ops[-2:])
-
-
-@pytest.mark.parametrize("between, at_once", [((), True), (("%b",), False), (("{", "}"), False)])
-def test_an_allocation_is_read_at_once_before_the_next(between, at_once: bool):
-    """Not where another one is filled, or a block begins or ends, before its last read."""
-    alloc = "%{} = ttg.local_alloc %{} : (tensor<8x64xf16, #rows>) -> !ttg.memdesc<8x64xf16, #shared, #smem>"
-    read = "%{} = ttg.local_load %{} : !ttg.memdesc<8x64xf16, #shared, #smem> -> tensor<8x64xf16, #rows>"
-    lines = [f"    {alloc.format('a', 'x')} loc(#loc1)", f"    {read.format('r', 'a')} loc(#loc1)"]
-    lines += [f"    {alloc.format('b', 'y')} loc(#loc3)" if x == "%b" else f"    {x}" for x in between]
-    lines += [
-        "    %t = ttg.memdesc_trans %a {order = array<i32: 1, 0>} loc(#loc1)",
-        f"    {read.format('s', 't')} loc(#loc1)",
-    ]
-    (found,) = read_operands(ALIASES + "\n".join(lines) + "\n" + LOCATION + '#loc3 = loc("gluonize":9:0)\n')[7,]
-    assert found.at_once == at_once and len(found.read) == 2

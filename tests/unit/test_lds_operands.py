@@ -126,3 +126,12 @@ def test_an_operand_is_moved_before_a_loop_that_repeats(tmp_path, trips, inside)
     text, _ = translation(tmp_path, body)
     loop = text.partition("    for k in ")[2]
     assert ("(x.dtype, x.shape" in loop) == inside, text
+
+
+def test_a_product_becomes_an_operand_of_the_same_instruction_in_registers(tmp_path):
+    """Where Triton reads it from LDS for another product, too."""
+    body = "    a = tl.dot(x, y)\n    out = tl.dot(a.to(tl.float16), y) + tl.dot(x, a.to(tl.float16))\n"
+    signature = {"x_ptr": "*fp16", "y_ptr": "*fp16", "out_ptr": "*fp32"}
+    text = translate(tmp_path, HEAD + body + STORE, launch("kernel", signature, {}), target="gfx1201").text
+    assert "gl.convert_layout(a.to(gl.float16), " in text
+    assert text.count("a.to(gl.float16)).load(") == 1

@@ -9,10 +9,11 @@ from triton.compiler import ASTSource
 from triton.compiler.compiler import make_backend
 
 from rules.targets import Target, target as target_row
-from translator.frontend.anchors import Anchors, read_anchors
+from translator.frontend.anchors import Anchors, Path, read_anchors
 from translator.frontend.offline import offline_target
 from translator.frontend.passes import (
     lds_bytes,
+    run_last_passes,
     run_layout_passes,
     run_pipeline_passes,
     run_ttir_passes,
@@ -21,8 +22,9 @@ from translator.frontend.trace import Trace, trace_source
 from translator.layout.model import SharedLayout
 from translator.memory.held import read_held
 from translator.memory.late_loads import with_late_layouts
+from translator.memory.late_reductions import with_late_reductions
 from translator.memory.loop_lds import read_loop_lds
-from translator.memory.operands import OperandInLds, read_operands
+from translator.memory.operands import OperandInLds, read_early, read_operands
 from translator.memory.staging import Rows, Staged, read_descriptor_layouts, read_rows, read_staging, with_row_numbers
 from translator.pipeline.inline import inline_tile_loads
 from translator.source.compile_arguments import compile_arguments
@@ -75,9 +77,15 @@ def _trace_once(fn: Any, spec: LaunchSpec, target: str, load_jit) -> TracedLaunc
         descriptor_layouts = read_descriptor_layouts(final)
         rows = read_rows(final)
         anchors = with_late_layouts(with_row_numbers(anchors, rows), final, staging)
+        anchors = with_late_reductions(anchors, final)
         buffer_atomics = frozenset[tuple[int, ...]]()
         if "amdg.buffer_atomic_rmw" in final:
             buffer_atomics = frozenset(op.path for op in read_anchors(final).ops if op.name == "amdg.buffer_atomic_rmw")
+        loops = "scf.for" in final or "scf.while" in final
+        early: frozenset[Path] = frozenset()
+        if not loops:
+            run_last_passes(trace.module)
+            early = read_early(trace.module.str())
         held = row.supports_tdm and any(staged.copy == "held" for staged in staging.values())
         allocated = lds_bytes(trace.module, parsed) if held else 0
     trace.module = trace.context = None
@@ -90,10 +98,10 @@ def _trace_once(fn: Any, spec: LaunchSpec, target: str, load_jit) -> TracedLaunc
         options,
         staging,
         buffer_atomics,
-        read_operands(final),
+        read_operands(final, early),
         descriptor_layouts,
         rows,
-        "scf.for" in final or "scf.while" in final,
+        loops,
         allocated,
         read_loop_lds(final) if held else {},
     )

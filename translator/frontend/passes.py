@@ -90,3 +90,10 @@ def lds_bytes(module: Any, options: Any) -> int:
     amd.passes.ttgpuir.add_allocate_shared_memory(pm, options.arch)
     pm.run(module, "make_llir_lds")
     return module.get_int_attr("ttg.shared") or 0
+
+
+def run_last_passes(module: Any) -> None:
+    """What `run_pipeline_passes` leaves out, as far as it matters to LDS: equal allocations become one."""
+    pm = ir.pass_manager(module.context)
+    passes.common.add_cse(pm)
+    pm.run(module, "make_ttgir_last")

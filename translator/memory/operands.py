@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from translator.frontend.anchors import Path, layout_reader, locations, tensor_types
 from translator.layout.model import AttributeReader, Layout
 from translator.layout.shared import SharedLayout, read_shared
+from translator.memory.lifetimes import crowded_by_late_reads
 
 _ALLOC = re.compile(
     r"(%[\w$.#]+) = ttg\.local_alloc (%[\w$.#]+) : \(tensor<.*>\) -> !ttg\.memdesc<((?:\d+x)+)(\w+), (#\w+|#ttg\.\w+<.*?>), #smem"
@@ -27,7 +28,7 @@ _LOC = re.compile(r" loc\((#loc\d*)\)$")
 class OperandInLds:
     """element: in MLIR's spelling; read: the operand layouts in which it is read back, and whether transposed. loaded, stored:
     where a transpose within each lane comes before the store, the layouts before and after it. at_once: whether all is read before
-    the next such allocation, so that they share LDS."""
+    the next such allocation, which would need more LDS otherwise."""
 
     shape: tuple[int, ...]
     element: str
@@ -38,13 +39,12 @@ class OperandInLds:
     at_once: bool = False
 
 
-def read_operands(text: str) -> dict[Path, tuple[OperandInLds, ...]]:
+def read_operands(text: str, early: frozenset[Path] = frozenset()) -> dict[Path, tuple[OperandInLds, ...]]:
     """Initialised allocations of a final TTGIR, by the path of visits that made the value (and its callers' paths)."""
     aliases = dict(_ALIAS.findall(text))
     path_of = locations(text)
     reader = layout_reader(aliases)
     read, transposes = _reads(text, reader), _in_thread_transposes(text, reader)
-    at_once = _read_at_once(text)
     out: dict[Path, tuple[OperandInLds, ...]] = {}
     for line in text.splitlines():
         found, loc = _ALLOC.search(line), _LOC.search(line)
@@ -57,7 +57,7 @@ def read_operands(text: str) -> dict[Path, tuple[OperandInLds, ...]]:
             continue
         loaded, stored = transposes.get(found.group(2), (None, None))
         name = found.group(1)
-        entry = OperandInLds(shape, found.group(4), shared, read.get(name, ()), loaded, stored, name in at_once)
+        entry = OperandInLds(shape, found.group(4), shared, read.get(name, ()), loaded, stored, path in early)
         for n in range(1, len(path) + 1):
             if entry not in out.get(path[:n], ()):
                 out[path[:n]] = (*out.get(path[:n], ()), entry)
@@ -71,6 +71,17 @@ def _in_thread_transposes(text: str, reader: AttributeReader) -> dict[str, tuple
         if (m := _IN_THREAD.search(line)) and (types := tensor_types(line, reader)):
             out[m.group(1)] = types[0].layout, types[-1].layout
     return out
+
+
+def read_early(text: str) -> frozenset[Path]:
+    """The values that a module without loops reads back in full before it fills other LDS, where later reads would take more
+    of it: by their paths. Equal allocations must have been made one."""
+    names = _read_at_once(text) & crowded_by_late_reads(text)
+    if not names:
+        return frozenset()
+    path_of = locations(text)
+    made = ((_ALLOC.search(line), _LOC.search(line)) for line in text.splitlines())
+    return frozenset(path_of(loc.group(1)) for alloc, loc in made if alloc and loc and alloc.group(1) in names)
 
 
 def _read_at_once(text: str) -> set[str]:

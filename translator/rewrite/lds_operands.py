@@ -36,6 +36,8 @@ def operand_through_lds(rw: "FunctionRewriter", node: ast.expr, layout: Layout, 
         if transposed:
             return _transposed_in_registers(rw, node, value, layout, dot)
         return _cast_from_lds(rw, value, read)
+    if not transposed and found.read and read not in found.read and rw.home(value) == layout.parent:
+        return None  # Triton has a product become an operand of the same instruction without LDS
     web = rw.webs.of_use.get(value) if isinstance(value, ast.Name) else None
     if web is not None and len(web.definitions) == 1 and _assigned(web.definitions[0]):
         own = read if found.read and read not in found.read else None
