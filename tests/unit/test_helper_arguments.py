@@ -75,3 +75,13 @@ def test_numbers_of_an_unrolled_loop(tmp_path: Path):
 def test_a_version_for_each_kind_of_call(tmp_path: Path):
     text = translated(tmp_path, SOURCE.replace(LOOP, f"{LOOP}\n    y += row(x_ptr, pid * B - 1, n, B)"))
     assert text.count("def row_gluon") == 2 and text.count("gl.load(") == 1 == text.count("cdna3.buffer_load("), text
+
+
+def test_a_tensor_s_own_start_stays_the_base(tmp_path: Path):
+    """A base of its own would be one more buffer descriptor, for which the start of the tensor has one already."""
+    source = SOURCE.replace("    x_ptr += B\n", "").replace(
+        "    o = start + tl.arange(0, B)\n    return tl.load(x_ptr + o, mask=o < n, other=0.0)",
+        "    o = start + tl.arange(0, B)\n    x_ptrs = x_ptr + start * 2 + o\n    return tl.load(x_ptrs, mask=o < n, other=0.0)",
+    )
+    text = translated(tmp_path, source)
+    assert "cdna3.buffer_load(x_ptr, x_offs" in text, text

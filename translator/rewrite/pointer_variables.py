@@ -156,7 +156,8 @@ def _split(rw, web: Web) -> SplitPointer | None:
             return SplitPointer(root, bases.pop(), False, True, False, narrow=True)
         assumed = frozenset(proof.assumed)
         return SplitPointer(root, "", True, False, False, narrow=True, assumed=assumed) if fits else None
-    if bare and (not moving or _slim(rw, web)):
+    # In a helper, a tensor's own start is there in any case; a base of its own would be one more buffer descriptor.
+    if bare and (not moving or _slim(rw, web) or proof.by_caller):
         base = bases.pop()
         return SplitPointer(root, "" if rw.rebound(base) else base, False, True, wide)
     if fits:

@@ -114,7 +114,7 @@ def plan_access(rw: "FunctionRewriter", node: ast.expr):
     if split is not None:
         if split.moves and not fits:
             return None
-        if split.fold or not (split.moves or fits):
+        if split.fold or not (split.moves or fits and not proof.by_caller):
             fold = True
         else:
             fold = not fits

@@ -27,7 +27,8 @@ _MONOTONE_CALLS = {
 
 
 class NonNegative:
-    """One proof attempt over the variables of a function; `assumed` collects the parameters it relies on."""
+    """One proof attempt over the variables of a function; `assumed` collects the parameters it relies on, `by_caller` says that
+    it relies on what a helper is called with."""
 
     def __init__(self, rewriter, arguments: dict[str, ast.expr] | None = None, caller: NonNegative | None = None):
         self.rewriter = rewriter
@@ -35,6 +36,7 @@ class NonNegative:
         self.assumed: set[str] = caller.assumed if caller else set()
         self._webs: dict[int, bool] = {}
         self._outer: NonNegative | None = None
+        self.by_caller = False
 
     def holds(self, node: ast.AST) -> bool:
         fact = self.rewriter.fact(node)
@@ -150,6 +152,7 @@ class NonNegative:
         if self._outer is None:
             self._outer = NonNegative(outer)
             self._outer.assumed = self.assumed
+        self.by_caller = True
         return self._outer.holds(arguments[parameter])
 
     def definition(self, web, d) -> bool:
