@@ -115,6 +115,8 @@ UNMASKED = {
     "no mask": "row = tl.load(i_ptr + k + o)",
     "another mask": "row = tl.load(i_ptr + k + o, mask=o < n, other=0)",
     "from a table of blocks": "row = tl.load(i_ptr + k // B) % 7 * B + o",
+    "a mask that is none": "row = tl.load(i_ptr + k // B, mask=None, other=None) % 7 * B + o",
+    "a mask that is true": "row = tl.load(i_ptr + k // B, mask=True) % 7 * B + o",
     "from a pointer that moves": "row = tl.load(i_ptr) % 7 * B + o\n        i_ptr += 1",
 }
 

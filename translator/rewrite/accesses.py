@@ -70,6 +70,9 @@ def _with_mask(rw, node: ast.Call, callee: Callee, given, children: dict[ast.AST
         return with_function(rw, node, callee, children)
     if mask is None:
         return append_argument(with_function(rw, node, callee, children), f"mask={exists}, other=0")
+    if is_absent(rw, mask):
+        none = {given["other"]: "0"} if "other" in given and is_none(rw, given["other"]) else {}
+        return with_function(rw, node, callee, children | {mask: exists} | none)
     text = children.get(mask) or rw.emit(mask)
     return with_function(rw, node, callee, children | {mask: both_masks(text, exists)})
 
