@@ -18,7 +18,6 @@ import os
 import shlex
 import sys
 import tempfile
-from collections import Counter
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -32,6 +31,7 @@ from translator.cli.inputs import job_count  # noqa: E402
 from translator.diagnostics import InternalError, TranslationError  # noqa: E402
 from translator.lowering.compile import Lowered  # noqa: E402
 from translator.lowering.metrics import KernelMetrics  # noqa: E402
+from translator.lowering.parity import accesses, none_narrower  # noqa: E402
 from translator.lowering.worker import WorkerPool  # noqa: E402
 from translator.source.launch_spec import LaunchSpec  # noqa: E402
 
@@ -61,6 +61,7 @@ def figures(metrics: KernelMetrics) -> dict[str, int | None]:
     stores: {bits per lane: accesses}.
     """
     loop = metrics.loop
+    loads, stores = (accesses(metrics.mix, kind) for kind in ("load", "store"))
     return {
         "loop_insns": loop.insns if loop else None,
         "insns": metrics.mix.insns,
@@ -70,36 +71,22 @@ def figures(metrics: KernelMetrics) -> dict[str, int | None]:
         "loop_barriers": loop.barrier if loop else None,
         "vgpr": metrics.vgpr,
         "spill": metrics.spill,
-        "load_bits": _widest(metrics, "load", "lds_dma"),
-        "store_bits": _widest(metrics, "store"),
-        "loads": _accesses(metrics, "load", "lds_dma"),
-        "stores": _accesses(metrics, "store"),
+        "load_bits": max(loads, default=0),
+        "store_bits": max(stores, default=0),
+        "loads": {str(bits): n for bits, n in loads.items()},
+        "stores": {str(bits): n for bits, n in stores.items()},
     }
 
 
-def _widest(metrics: KernelMetrics, *kinds: str) -> int:
-    return max(map(int, _accesses(metrics, *kinds)), default=0)
-
-
-def _accesses(metrics: KernelMetrics, *kinds: str) -> dict[str, int]:
-    found: Counter[str] = Counter()
-    for kind in kinds:
-        found.update(metrics.mix.widths.get(kind, {}))
-    return dict(found)
-
-
 def _is_narrower(row: dict, kind: str) -> bool:
-    """Whether the widest access of `kind` is narrower than Triton's, and not because the data mover makes the wide ones:
-    then there are, at every width, at most as many accesses of that width or less."""
+    """Whether the widest access of `kind` is narrower than Triton's, and not because the data mover makes the wide ones."""
     ours, theirs = row["ours"], row["triton"]
     if ours[f"{kind}_bits"] >= theirs[f"{kind}_bits"]:
         return False
-    mine, other = (
-        {int(bits): n for bits, n in side.get(f"{kind}s", {}).items() if int(bits)} for side in (ours, theirs)
-    )
-    known = f"{kind}s" in ours and f"{kind}s" in theirs
-    at_most = [[sum(n for b, n in side.items() if b <= bits) for side in (mine, other)] for bits in {*mine, *other}]
-    return not (known and all(n <= m for n, m in at_most))
+    if f"{kind}s" not in ours or f"{kind}s" not in theirs:
+        return True
+    mine, other = ({int(bits): n for bits, n in side[f"{kind}s"].items()} for side in (ours, theirs))
+    return not none_narrower(mine, other)
 
 
 @dataclass(frozen=True)

@@ -17,18 +17,14 @@ LOCATIONS = "".join(f'#loc{n} = loc("gluonize":{n}:0)\n' for n in (1, 2, 3))
 
 
 def module(product: str, reduced: str) -> str:
-    return (
-        ALIASES
-        + f"""\
+    return ALIASES + f"""\
     %y = arith.mulf %p, %q : tensor<32x32xf32, {product}> loc(#loc1)
     %s = "tt.reduce"(%y) <{{axis = 1 : i32}}> ({{
     ^bb0(%a: f32, %b: f32):
       tt.reduce.return %a : f32 loc(#loc2)
     }}) : (tensor<32x32xf32, {reduced}>) -> tensor<32xf32, #ttg.slice<{{dim = 1, parent = {reduced}}}>> loc(#loc2)
     %h = arith.mulf %s, %s : tensor<32xf32, #ttg.slice<{{dim = 1, parent = {reduced}}}>> loc(#loc3)
-"""
-        + LOCATIONS
-    )
+""" + LOCATIONS
 
 
 def layouts(final: str) -> list:

@@ -75,9 +75,8 @@ class Parity:
         become narrower: some are gone, to the tensor data mover (whose copies have no width per lane) or with iterations
         that Triton peels. Then as many bits are compared, in Triton's narrowest accesses.
         """
-        mine, other = (_accesses(side.mix, kind) for side in (self.translated, self.triton))
-        at_most = [[sum(n for b, n in side.items() if b <= bits) for side in (mine, other)] for bits in {*mine, *other}]
-        if all(ours <= theirs for ours, theirs in at_most):
+        mine, other = (accesses(side.mix, kind) for side in (self.translated, self.triton))
+        if none_narrower(mine, other):
             other = _narrowest(other, sum(bits * n for bits, n in mine.items()))
         return _mean(mine), _mean(other)
 
@@ -120,8 +119,16 @@ def ratio(ours: float, theirs: float) -> float | None:
     return ours / theirs
 
 
-def _accesses(mix: InstructionMix, kind: str) -> dict[int, float]:
-    """{bits per lane: accesses} of those whose width is known."""
+def none_narrower(mine: dict[int, float], other: dict[int, float]) -> bool:
+    """Whether there are, at every width, at most as many accesses of that width or less in `mine` as in `other`."""
+    return all(
+        sum(n for b, n in mine.items() if b <= bits) <= sum(n for b, n in other.items() if b <= bits)
+        for bits in {*mine, *other}
+    )
+
+
+def accesses(mix: InstructionMix, kind: str) -> dict[int, float]:
+    """{bits per lane: accesses} of those whose width is known; loads are to registers or straight to LDS, TDM excepted."""
     found: Counter[int] = Counter()
     for name in ("load", "lds_dma") if kind == "load" else (kind,):
         found.update({int(bits): n for bits, n in mix.widths.get(name, {}).items() if int(bits)})

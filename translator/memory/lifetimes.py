@@ -10,7 +10,7 @@ _ALLOC = re.compile(r"(%[\w$.#]+) = ttg\.local_alloc .*!ttg\.memdesc<((?:\d+x)+)
 _ALIAS = re.compile(r"(%[\w$.#]+) = ttg\.memdesc_\w+ (%[\w$.#]+)")
 _READ = re.compile(r"(%[\w$.#]+) = ttg\.local_load (%[\w$.#]+) ")
 _NAME = re.compile(r"%[\w$.#]+")
-MORE = 1.05  # of Triton's LDS, which is as much as a translation may take
+MOST_LDS = 1.05  # of Triton's LDS, which is as much as a translation may take
 
 
 @dataclass
@@ -47,7 +47,9 @@ def crowded_by_late_reads(text: str) -> set[str]:
     return {
         name
         for name, late in held.items()
-        if any(_at_once(held, x.first, late) > MORE * most for x in held.values() if late.last < x.first <= late.used)
+        if any(
+            _at_once(held, x.first, late) > MOST_LDS * most for x in held.values() if late.last < x.first <= late.used
+        )
     }
 
 
@@ -56,4 +58,4 @@ def _at_once(held: dict[str, _Held], line: int, late: _Held | None = None) -> in
     return sum(x.size for x in held.values() if x.first <= line <= (x.used if x is late else x.last))
 
 
-__all__ = ["crowded_by_late_reads"]
+__all__ = ["MOST_LDS", "crowded_by_late_reads"]

@@ -6,18 +6,17 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from translator.frontend.trace import ConstFact, TensorFact
+from translator.frontend.trace import TensorFact
 from translator.pipeline.index_loads import unguarded, why_not_ahead
 from translator.pipeline.loop_range import is_index, varies
 from translator.pipeline.tail import TailProof
 from translator.rewrite import callees
+from translator.rewrite.addresses import is_pointer
+from translator.rewrite.uniform_parts import is_integer
 from translator.rewrite.webs import Web
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter
-
-# Calls that a producer may make: it is executed again for tiles ahead, so nothing with effects and no memory.
-_PURE_KINDS = ("elementwise", "creator", "same", "shape")
 
 
 class NotAhead(Exception):
@@ -100,7 +99,8 @@ def what_runs_ahead(
             continue
         moving.append(web)
         if web.index in consumed:
-            if not all(_is_number(rw, d.value) for d in web.definitions):
+            numbers = [d.value for d in web.definitions if d.value is not None and is_integer(rw, d.value)]
+            if len(numbers) < len(web.definitions) or any(is_pointer(rw, value) for value in numbers):
                 raise NotAhead(f"`{web.name}` moves and is used by what consumes the tiles")
             doubled.append(web)
         elif after:
@@ -112,12 +112,6 @@ def what_runs_ahead(
     return RunsAhead(tuple(producer), tuple(shared), tuple(moving), tuple(rolled_back), tuple(guarded), tuple(doubled))
 
 
-def _is_number(rw, value: ast.expr | None) -> bool:
-    fact = rw.fact(value) if value is not None else None
-    known = isinstance(fact, ConstFact) and type(fact.value) is int
-    return known or isinstance(fact, TensorFact) and not fact.shape and not fact.is_pointer
-
-
 def arguments_of(call: ast.Call) -> list[ast.expr]:
     return [*call.args, *(k.value for k in call.keywords)]
 
@@ -127,7 +121,7 @@ def is_pure(rw, value: ast.expr | None) -> bool:
     for n in ast.walk(value) if value is not None else ():
         if isinstance(n, ast.Call) and isinstance(rw.fact(n), TensorFact):
             callee = callees.callee_of(rw, n)
-            if callee is None or callee.row is None or callee.row.kind not in _PURE_KINDS:
+            if callee is None or callee.row is None or callee.row.kind not in callees.PURE_KINDS:
                 return False
         if isinstance(n, (ast.NamedExpr, ast.Await, ast.Yield)):
             return False

@@ -109,8 +109,9 @@ def _bounded(rw, loop: PipelinedLoop, node: ast.expr, twins: dict[ast.AST, ast.A
         return None
     below, bound = sides
     fact = rw.tensor(below)
-    numbers = [rw.fact(bound)] if fact is not None and fact.dtype == "int32" and is_integer(rw, bound) else []
-    if not numbers or not all(getattr(number, "dtype", "int32") == "int32" for number in numbers):
+    if fact is None or fact.dtype != "int32" or not is_integer(rw, bound):
+        return None
+    if getattr(rw.fact(bound), "dtype", "int32") != "int32":  # a compile-time number has none
         return None
     changes = any(varies(rw, loop.plan.loop, side) for side in less_than(node))
     return Bounded(loop, twins[node], below, bound) if changes else None

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 from translator.frontend.trace import ConstFact, Frame, TensorFact, node_key
@@ -20,9 +19,8 @@ from translator.rewrite import callees, helpers
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter
 
-_PURE = ("elementwise", "creator", "same", "shape")
 # Calls that write nothing.
-_READING = (*_PURE, "load", "dot", "reduce", "scan", "gather")
+_READING = (*callees.PURE_KINDS, "load", "dot", "reduce", "scan", "gather")
 _PLAIN = frozenset(("pointer", "mask", "other", "eviction_policy"))
 
 
@@ -59,7 +57,7 @@ def why_not_ahead(rw: "FunctionRewriter", loop: ast.For, value: ast.expr) -> str
         kind = _kind(rw, n)
         if kind == "load":
             loads.append(n)
-        elif kind not in _PURE:
+        elif kind not in callees.PURE_KINDS:
             return "a function"
     if not loads or any(isinstance(n, (ast.While, ast.With)) for n in ast.walk(loop)):
         return "memory or a function"
@@ -85,12 +83,11 @@ def _reads_only(rw: "FunctionRewriter", node: ast.Call) -> bool:
 
 
 def _frame_reads_only(rw: "FunctionRewriter", frame: Frame) -> bool:
-    facts = SimpleNamespace(fact=frame.fact)
     for n in ast.walk(ast.parse(frame.fn.src)):
         if not isinstance(n, ast.Call) or not (visits := frame.visits.get(node_key(n), [])):
             continue
-        if not callees.is_helper(facts, n):
-            if not _builtin_reads_only(facts, n):
+        if not callees.is_helper(frame, n):
+            if not _builtin_reads_only(frame, n):
                 return False
             continue
         called = [rw.unit.trace.by_name.get(frame.calls.get(visit.ident, "")) for visit in visits]

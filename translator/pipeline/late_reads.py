@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from translator.layout.elements import bits_of
 from translator.layout.model import Layout
-from translator.rewrite import callees, dots
+from translator.rewrite import callees, dots, pointers
 from translator.rewrite.statements import until_use
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from translator.rewrite.variables import WebState
 
 FEWEST_LAYOUTS = 3
-UNORDERED = {"elementwise", "load", "dot", "reduce", "shape", "creator", "same"}  # what a load may be moved past
+UNORDERED = {*callees.PURE_KINDS, "load", "dot", "reduce"}  # what a load may be moved past
 GONE = "__read_later__"  # stands for a statement of which nothing stays in its place
 _GONE_LINE = re.compile(rf"^[ \t]*{GONE}\n", re.M)
 
@@ -83,7 +83,11 @@ def where_loaded(rw: "FunctionRewriter", s: ast.stmt, state: "WebState", layout:
 
 def _buffered(rw: "FunctionRewriter", call: ast.Call) -> bool:
     """Whether a load has a scalar base and 32-bit offsets."""
-    return "buffer_load(" in rw.emit(call)
+    given = callees.bind(rw, call, callees.callee_of(rw, call))
+    pointer = given.get("pointer")
+    if pointer is None or rw.tensor(pointer) is None or not callees.is_plain_access(rw, call, given):
+        return False
+    return pointers.plan_access(rw, pointer) is not None
 
 
 def _holds_much(rw: "FunctionRewriter", loop: ast.AST) -> bool:

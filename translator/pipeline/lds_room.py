@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 
 from translator.layout.elements import bits_of
 from translator.layout.shared import Padded, slots_bytes
+from translator.memory.lifetimes import MOST_LDS
 from translator.memory.staging import Staged
 from translator.pipeline.strided_tiles import StridedTile, free_dimension
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter
 
-LIMIT = 1.05  # of Triton's LDS
 REASON = "Triton keeps it in registers, and LDS has no room for it beside what Triton uses"
 
 
@@ -44,7 +44,7 @@ def fitted(
     if not kept or not rw.unit.lds_bytes:
         return Room(tiles)
     sizes = {call: _bytes(rw, call, tiles.get(call), way, slots) for call, way in ways.items()}
-    room = int(LIMIT * rw.unit.lds_bytes) - max(_beside(rw, call) for call in ways)
+    room = int(MOST_LDS * rw.unit.lds_bytes) - max(_beside(rw, call) for call in ways)
     found = dict(tiles)
     for call in sorted(kept, key=lambda call: sizes[call], reverse=True):
         if sum(sizes.values()) > room and (wider := _wider(found[call])) is not None:
@@ -79,4 +79,4 @@ def _wider(tile: StridedTile) -> StridedTile | None:
     return replace(tile, shared=replace(tile.shared, pairs=pairs))
 
 
-__all__ = ["LIMIT", "REASON", "Room", "fitted"]
+__all__ = ["REASON", "Room", "fitted"]

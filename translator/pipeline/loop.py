@@ -51,9 +51,7 @@ class PipelinedLoop:
     index_names: list[ast.Name] = field(default_factory=list)  # uses of the loop index in the producer's copies
     own_names: list[tuple[ast.Name, Web]] = field(default_factory=list)  # of values that each tile computes anew
     ahead_of: dict[ast.stmt, ast.stmt] = field(default_factory=dict)  # statement -> its copy for tiles ahead
-    doubled: list[tuple[Web, Web]] = field(
-        default_factory=list
-    )  # what the consumer moves too -> what the producer moves
+    doubled: list[tuple[Web, Web]] = field(default_factory=list)  # (what the consumer moves, what the producer moves)
     rings: list[Ring] = field(default_factory=list)
     barriers: list[tuple[str, str]] = field(
         default_factory=list

@@ -16,6 +16,8 @@ from translator.rewrite import descriptors
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter
 
+# Kinds of calls that may be made again, or not at all: nothing with effects and no memory.
+PURE_KINDS = ("elementwise", "creator", "same", "shape")
 _TRITON_MODULES = ("triton.language", "triton.experimental.gluon.language")
 
 
