@@ -23,6 +23,7 @@ from translator.rewrite.family import KernelVersion, texts_of
 from translator.rewrite.host_file import whole_file
 from translator.rewrite.kernel import rewrite_kernel
 from translator.rewrite.module import SourceFacts, standalone_module
+from translator.rewrite.reserved_names import free_module_names
 from translator.source.derive import DerivedLaunch, derive_launches, parse_settings
 from translator.source.kernels import list_kernels
 from translator.source.launch_spec import LaunchSpec
@@ -162,6 +163,7 @@ def translate_launch(request: TranslateRequest, spec: LaunchSpec) -> tuple[Loade
     # A launch names its source for batch mode; here it is the request's.
     spec = replace(spec, source=request.source or spec.source)
     loaded = load_for_launch(spec, request.source, request.search_path, request.import_hosts)
+    free_module_names(loaded)
     tuning = request.tuning(spec.kernel)
     try:
         traced = trace_launch(loaded.fn, _with_matrix_size(spec, tuning), request.target, _jit_loader(loaded))

@@ -6,13 +6,12 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from translator.frontend.trace import TensorFact
+from translator.frontend.trace import ConstFact, TensorFact
 from translator.pipeline.index_loads import unguarded, why_not_ahead
 from translator.pipeline.loop_range import is_index, varies
+from translator.pipeline.moved_twice import can_start
 from translator.pipeline.tail import TailProof
 from translator.rewrite import callees
-from translator.rewrite.addresses import is_pointer
-from translator.rewrite.uniform_parts import is_integer
 from translator.rewrite.webs import Web
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ class NotAhead(Exception):
 @dataclass(frozen=True)
 class RunsAhead:
     """producer: the statements that run ahead, in source order; shared: what they compute that the consumer needs as well;
-    carried: what moves from tile to tile; doubled: scalars of it that the consumer moves for itself as well; rolled_back: the
+    carried: what moves from tile to tile; doubled: those of it that the consumer moves for itself as well; rolled_back: the
     moves to undo because the value is used after the loop; guarded: loads of the producer that would read past the loop's end.
     """
 
@@ -72,8 +71,8 @@ def what_runs_ahead(
         w.index
         for atom in atoms
         if atom not in producer
-        for n in ast.walk(atom)
-        if n not in inside and isinstance(n, ast.Name) and (w := rw.webs.of_use.get(n)) is not None
+        for n in names_read(rw, atom)
+        if n not in inside and (w := rw.webs.of_use.get(n)) is not None
     }
     # A value that both sides compute needs its inputs on both sides.
     for _ in producer:
@@ -99,8 +98,7 @@ def what_runs_ahead(
             continue
         moving.append(web)
         if web.index in consumed:
-            numbers = [d.value for d in web.definitions if d.value is not None and is_integer(rw, d.value)]
-            if len(numbers) < len(web.definitions) or any(is_pointer(rw, value) for value in numbers):
+            if not can_start(rw, loop, web):
                 raise NotAhead(f"`{web.name}` moves and is used by what consumes the tiles")
             doubled.append(web)
         elif after:
@@ -114,6 +112,14 @@ def what_runs_ahead(
 
 def arguments_of(call: ast.Call) -> list[ast.expr]:
     return [*call.args, *(k.value for k in call.keywords)]
+
+
+def names_read(rw, node: ast.AST) -> list[ast.Name]:
+    """The names whose values `node` reads at run time: a tensor that is asked for its type is not read."""
+    if isinstance(node, ast.expr) and isinstance(rw.fact(node), ConstFact):
+        return []
+    inner = [name for child in ast.iter_child_nodes(node) for name in names_read(rw, child)]
+    return [node, *inner] if isinstance(node, ast.Name) else inner
 
 
 def is_pure(rw, value: ast.expr | None) -> bool:

@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.layout.elements import bits_of
 from translator.numbered import numbered
+from translator.pipeline.ahead import names_read
 from translator.pipeline.body import plan_stages, reads_tiles
 from translator.pipeline.clip import clip_masks
 from translator.pipeline.index_loads import Guard
 from translator.pipeline.l2 import can_prefetch
 from translator.pipeline.loop import Held, PipelinedLoop, Read, Ring
+from translator.pipeline.moved_twice import name_ahead, start_of
 from translator.pipeline.once import as_branch
 from translator.pipeline.plan import NotPipelined, PipelinedLoad, PipelinePlan
 from translator.pipeline.planner import plan_loop
@@ -105,9 +107,9 @@ def _set_up(rw: "FunctionRewriter", plan: PipelinePlan) -> None:
     renamed: dict[int, Web] = {}
     twins: dict[ast.AST, ast.AST] = {}
     for web in plan.on_both_sides:
-        twin = Web(len(rw.webs.all), fresh(rw, f"{web.name}_{'copied' if loop.specialized else 'ahead'}"))
+        twin = Web(len(rw.webs.all), fresh(rw, f"{web.name}_copied" if loop.specialized else name_ahead(web.name)))
         if web in plan.doubled:
-            twin.definitions += [d for d in web.definitions if plan.loop not in d.in_loop]
+            twin.definitions.append(start_of(rw, plan.loop, web, twin))
             loop.doubled.append((web, twin))
         rw.webs.all.append(twin)
         renamed[web.index] = twin
@@ -257,6 +259,7 @@ def _move_bases(rw: "FunctionRewriter", loop: PipelinedLoop) -> None:
     that is not the tensor's start may move when neither they nor the step can be negative.
     """
     plan = loop.plan
+    read = set(names_read(rw, plan.loop))
     for s in plan.producer:
         if not isinstance(s, ast.AugAssign) or not isinstance(s.op, ast.Add):
             continue
@@ -266,7 +269,7 @@ def _move_bases(rw: "FunctionRewriter", loop: PipelinedLoop) -> None:
             continue
         inside = [d for d in web.definitions if plan.loop in d.in_loop]
         followers = [load for load in plan.loads if _pointer_name(load.call) == s.target.id]
-        uses = [n for n, loops in web.uses if plan.loop in loops]
+        uses = [n for n, _ in web.uses if n in read]
         direct = {load.call.args[0] for load in followers if load.call.args}
         if len(inside) != 1 or not followers or not all(n in direct for n in uses):
             continue

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from translator.frontend.trace import TensorFact
 from translator.pipeline import counts, producer, slices
 from translator.pipeline.loop import PipelinedLoop, Ring, async_module, barrier_module
+from translator.pipeline.moved_twice import start_lines
 from translator.pipeline.prepare import fresh
 from translator.pipeline.waits import wait_lines
 
@@ -47,7 +48,7 @@ def prologue(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
             lines += [] if loop.only_holds else [f"{ring.next} = ()"]
         else:
             lines += tile.before(rw, loop, ring) if tile is not None else [producer.allocate(rw, loop, ring)]
-    lines += [f"{ahead.name} = {web.name}" for web, ahead in loop.doubled]
+    lines += [line for _, ahead in loop.doubled for line in start_lines(rw, ahead)]
     tiles = counts.fetched_before(rw, loop)
     what = "copied" if loop.copies else "loaded"
     tail = " Tiles past the end are masked out and still counted." if loop.copies and not loop.written_out else ""

@@ -1,0 +1,62 @@
+"""Variables that move from tile to tile for both sides of a pipelined loop: the producer's own starts from the consumer's.
+
+x_ahead_base = x_base                       # before the loop
+x_ahead_offs = x_offs
+for k in range(n):
+    ... copy from x_ahead_base + x_ahead_offs, store to x_base + x_offs
+    x_base += stride
+    x_ahead_base += stride
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import re
+from typing import TYPE_CHECKING
+
+from translator.frontend.trace import TensorFact
+from translator.rewrite import pointer_variables
+from translator.rewrite.webs import Definition, Web
+
+if TYPE_CHECKING:
+    from translator.rewrite.function import FunctionRewriter
+
+
+def can_start(rw: "FunctionRewriter", loop: ast.For, web: Web) -> bool:
+    """Whether `web` is one value in `loop`, a number, a pointer or a tensor of them, that another variable can start from."""
+    facts = [rw.fact(use) for use, loops in web.uses if loop in loops]
+    return any(isinstance(fact, TensorFact) for fact in facts)
+
+
+def start_of(rw: "FunctionRewriter", loop: ast.For, web: Web, ahead: Web) -> Definition:
+    """`ahead = web` before `loop`. Its syntax stands where the loop uses `web`, so that the facts of that use apply to it."""
+    use, around = next(
+        (use, loops[: loops.index(loop)])
+        for use, loops in web.uses
+        if loop in loops and isinstance(rw.fact(use), TensorFact)
+    )
+    value = copy.copy(use)
+    rw.webs.of_use[value] = web
+    rw.webs.reaching[value] = list(web.definitions)
+    target = ast.copy_location(ast.Name(ahead.name, ast.Store()), use)
+    made = ast.copy_location(ast.Assign([target], value), use)
+    rw.webs.of_definition[made, ahead.name] = ahead
+    return Definition(ahead.name, made, value, len(around), around)
+
+
+def start_lines(rw: "FunctionRewriter", ahead: Web) -> list[str]:
+    """The statements before the loop that give the producer's variable its first value, in each of its layouts."""
+    made = ahead.definitions[0].node
+    if rw.tensor(made.value) is None:
+        return [f"{ahead.name} = {rw.emit(made.value)}"]
+    state = rw.state(ahead)
+    if state.split is not None:
+        return pointer_variables.assign(rw, made, state)
+    return [f"{rw.variant_name(state, layout)} = {rw.emit(made.value, layout)}" for layout in state.variants]
+
+
+def name_ahead(name: str) -> str:
+    """What the producer's variable is called: that it is one of pointers stays at the end."""
+    found = re.fullmatch(r"(.+?)(_(?:ptrs?|pointers?))", name)
+    return f"{found[1]}_ahead{found[2]}" if found else f"{name}_ahead"
