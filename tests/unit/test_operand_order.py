@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from translation_of import dedent, launch, translate
+import pytest
+from translation_of import dedent, launch, tensor, translate, validated
 
 HEAD = dedent("""
     import triton
@@ -150,3 +151,31 @@ def test_what_many_lanes_hold_is_cast_where_it_is_stored(tmp_path):
     pointers = dict.fromkeys(("x_ptr", "y_ptr", "out_ptr"), "*bf16")
     text = translate(tmp_path, text, launch("kernel", pointers | {"n": "i32"}, {}, warps=2), target="gfx1201").text
     assert re.search(r"gl.convert_layout\(s, \w+\)\.to\(gl.bfloat16\)", text), text
+
+
+TWICE = """\
+    x = tl.load(x_ptr + i * 64 + j)
+    y = tl.load(y_ptr + i * 64 + j)
+    p = tl.dot(x, y)
+    h = tl.dot(tl.trans(p).to(tl.float16), x)
+    h = tl.dot(tl.trans(p).to(tl.float16), y, h)
+"""
+MOVED = r"^ *p_t_fp16_\w+ = "
+CHANGES = {
+    "as it is": ("tl.float16), y", "tl.float16), y", True),
+    "of another value": ("    h = tl.dot(tl.trans(p).to(tl.float16), y", "    p += 1.0\n{}", False),
+    "of another type": ("tl.trans(p).to(tl.float16), y", "tl.trans(p).to(tl.bfloat16), y.to(tl.bfloat16)", False),
+    "not transposed": ("tl.trans(p).to(tl.float16), y", "p.to(tl.float16), y", False),
+}
+
+
+@pytest.mark.parametrize("what", CHANGES)
+@pytest.mark.parametrize("target", ["gfx950", "gfx1201"])
+def test_an_operand_of_two_dots_is_made_once(target: str, what: str, tmp_path):
+    old, new, once = CHANGES[what]
+    assert old in TWICE
+    body = TWICE.replace(old, new.replace("{}", old))
+    tile = tensor(64, 64)
+    spec = launch("kernel", POINTERS | {"n": "i32"}, {}, values={name: tile for name in POINTERS} | {"n": 2})
+    text = validated(tmp_path, HEAD + body + STORE, spec, target)
+    assert bool(re.findall(MOVED, text, re.M)) is once, text

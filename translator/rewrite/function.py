@@ -24,6 +24,7 @@ from translator.rewrite import (
     host_descriptors,
     invariant,
     lds_operands,
+    moved_once,
     moving_parameters,
     pointer_variables,
 )
@@ -324,6 +325,7 @@ class FunctionRewriter(Expressions):
             for layout in state.converted
         ]
         lines += lds_operands.definitions(self, s, web)
+        moved_once.definitions(self, s, web)
         return lines
 
     def tensor_assignment(self, s: ast.stmt, name: str, web: Web) -> None:

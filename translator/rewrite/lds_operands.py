@@ -25,7 +25,7 @@ def operand_through_lds(rw: "FunctionRewriter", node: ast.expr, layout: Layout, 
     """`node`, an operand of `dot`, in operand layout, read from LDS; None where Triton converts it in registers."""
     if not isinstance(layout, DotOperand):
         return None
-    value, transposed = _untransposed(rw, node)
+    value, transposed = untransposed(rw, node)
     read = layout, transposed
     if _invariant(rw, value):
         return None
@@ -124,7 +124,7 @@ def _invariant(rw, value: ast.expr) -> bool:
     )
 
 
-def _untransposed(rw, node: ast.expr) -> tuple[ast.expr, bool]:
+def untransposed(rw, node: ast.expr) -> tuple[ast.expr, bool]:
     """The matrix under `.T`, `tl.trans(x)` and `tl.permute(x, (1, 0))`, and whether an odd number of them was there."""
     transposed = False
     while True:
@@ -358,4 +358,4 @@ def allocation(rw, text: str, shared, value: ast.expr | None = None, stored: Lay
     return f"gl.allocate_shared_memory(gl.{dtype}, {shape}, {rw.names.spell(shared)}, {filled})"
 
 
-__all__ = ["allocation", "definitions", "moved_through_lds", "operand_through_lds"]
+__all__ = ["allocation", "definitions", "moved_through_lds", "operand_through_lds", "untransposed"]

@@ -18,6 +18,16 @@ OperandRead = tuple[Layout, bool]  # the layout of a matrix operand, and whether
 OperandBuffer = tuple[Layout, OperandRead | None, Layout | None]
 
 
+@dataclass(frozen=True)
+class MovedOperand:
+    """A matrix operand made of the value that `definition` gives a variable; dtype: of a cast, "" for none."""
+
+    definition: ast.stmt
+    layout: Layout
+    transposed: bool
+    dtype: str
+
+
 @dataclass
 class SplitPointer:
     """A tensor of pointers kept as a scalar base and integer offsets.
@@ -47,6 +57,8 @@ class WebState:
     # Operands read through LDS: the buffer -> (operand layout, transposed) -> the uses.
     operands: dict[OperandBuffer, dict[OperandRead, set[ast.AST]]] = field(default_factory=dict)
     at_once: set[OperandBuffer] = field(default_factory=set)  # those that are read in full as soon as they are filled
+    # Operands made of it -> {its use: (the operand's expression, the dot)}.
+    moved: dict[MovedOperand, dict[ast.AST, tuple[ast.expr, ast.Call]]] = field(default_factory=dict)
     first_use: dict[Layout, tuple[int, int]] = field(default_factory=dict)
 
     def demand(self, layout: Layout, place: tuple[int, int]) -> bool:

@@ -1,0 +1,95 @@
+"""Operands that several dots read, made of one variable: moved once, as Triton does; Gluon's passes do not find what is equal.
+
+b_h1 += tl.dot(tl.trans(b_k), v1)            b_k_t_a = gl.convert_layout(gl.permute(b_k, [1, 0]), a_operand)
+b_h2 += tl.dot(tl.trans(b_k), v2)     ->     b_h1 = mfma(b_k_t_a, v1, b_h1)
+                                             b_h2 = mfma(b_k_t_a, v2, b_h2)
+
+Those of multiply-adds hold whole rows: kept from one dot to the next they cost more registers than they save moves
+(chunk_gated_delta_rule_fwd_kkt_solve_kernel on gfx1100: 316 registers spilled for 107).
+Variables that go through LDS as they are share their buffers in `lds_operands`, what a loop does not change is in `invariant`.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from translator.layout.model import Blocked, DotOperand, Layout
+from translator.rewrite import callees, lds_operands
+from translator.rewrite.statements import PLAIN, statements_after
+from translator.rewrite.variables import MovedOperand
+from translator.rewrite.webs import Web
+
+if TYPE_CHECKING:
+    from translator.rewrite.function import FunctionRewriter
+
+
+def moved_operand(rw: "FunctionRewriter", node: ast.expr, layout: Layout, dot: ast.Call) -> str:
+    """`node`, an operand of `dot`, in operand layout."""
+    text, found = _text(rw, node, layout, dot), _movable(rw, node, layout)
+    if found is None or "gl.convert_layout(" not in text and "gl.allocate_shared_memory(" not in text:
+        return text
+    value, web, moved = found
+    uses = rw.state(web).moved.setdefault(moved, {})
+    if value not in uses:
+        uses[value] = node, dot
+        rw.changed = True
+    return _name(rw, web, moved) if _place(rw, moved, uses) is not None else text
+
+
+def definitions(rw: "FunctionRewriter", s: ast.stmt, web: Web) -> None:
+    """Define the operands that are made of the value which `s` gives `web` and used more than once, before the first use."""
+    for moved, uses in rw.states[web.index].moved.items():
+        place = _place(rw, moved, uses) if moved.definition is s else None
+        if place is not None:
+            node, dot = next(operand for value, operand in uses.items() if _holds(place, value))
+            line = f"{_name(rw, web, moved)} = {_text(rw, node, moved.layout, dot)}"
+            start = rw.source.starts[place.lineno - 1]
+            rw.edits.append((start, start, f"{rw.source.indent(place)}{line}\n"))
+
+
+def _text(rw, node: ast.expr, layout: Layout, dot: ast.Call) -> str:
+    return lds_operands.operand_through_lds(rw, node, layout, dot) or rw.emit(node, layout)
+
+
+def _movable(rw, node: ast.expr, layout: Layout) -> tuple[ast.Name, Web, MovedOperand] | None:
+    """The variable that `node` is made of by casts and transposes, and how; None for another expression."""
+    value, transposed = lds_operands.untransposed(rw, node)
+    while (inner := callees.cast_of(rw, value)) is not None:
+        value, again = lds_operands.untransposed(rw, inner)
+        transposed ^= again
+    seen = rw.webs.reaching.get(value, []) if isinstance(value, ast.Name) else []
+    if len(seen) != 1 or not isinstance(seen[0].node, PLAIN):
+        return None
+    if not isinstance(layout, DotOperand) or isinstance(layout.parent, Blocked):
+        return None
+    web = rw.webs.of_use[value]
+    state = rw.state(web)
+    if any(value in uses for reads in state.operands.values() for uses in reads.values()):
+        return None  # its buffer is shared
+    if state.cheap or state.split or rw.tensor(node).rank != rw.tensor(value).rank:
+        return None
+    dtype = rw.tensor(node).dtype
+    cast = dtype if dtype != rw.tensor(value).dtype else ""
+    return value, web, MovedOperand(seen[0].node, layout, transposed, cast)
+
+
+def _place(rw, moved: MovedOperand, uses: dict) -> ast.stmt | None:
+    """The statement before which an operand is made for all its `uses`: the first of them, in the block of the definition."""
+    if len(uses) < 2:
+        return None
+    after = statements_after(rw.tree, moved.definition)
+    first = next((s for s in after if any(_holds(s, use) for use in uses)), None)
+    return first if isinstance(first, PLAIN) and all(any(_holds(s, use) for s in after) for use in uses) else None
+
+
+def _holds(s: ast.stmt, use: ast.AST) -> bool:
+    return any(n is use for n in ast.walk(s))
+
+
+def _name(rw, web: Web, moved: MovedOperand) -> str:
+    stem = f"{web.name}_t" if moved.transposed else web.name
+    return rw.names.variant(f"{stem}_{moved.dtype}" if moved.dtype else stem, moved.layout)
+
+
+__all__ = ["definitions", "moved_operand"]
