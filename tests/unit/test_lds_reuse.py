@@ -75,3 +75,38 @@ def test_an_operand_of_two_shapes_leaves_lds_to_the_next(target: str, tmp_path: 
     assert len(reads) == 2 and "gl.allocate_shared_memory" not in text[fill + len("x_smem = gl.allocate") : reads[-1]]
     ours, theirs = compiled(tmp_path, text, spec, target), lower_file(str(tmp_path / "source.py"), spec, target)
     assert ours.lds_bytes <= theirs.lds_bytes
+
+
+TWO_WAYS = dedent("""
+    import triton
+    import triton.language as tl
+
+    @triton.jit
+    def kernel(q_ptr, k_ptr, v_ptr, s_ptr, z_ptr, B: tl.constexpr):
+        i = tl.arange(0, 16)
+        at = i[:, None] * 16 + i[None, :]
+        q = tl.load(q_ptr + i[:, None] + i[None, :] * 16)
+        k = tl.load(k_ptr + at)
+        v = tl.load(v_ptr + at)
+        s = tl.dot(k, q)
+        s = tl.where(i[:, None] <= i[None, :], s, 0)
+        # between
+        z = tl.dot(s.to(k.dtype), tl.trans(q))
+        tl.store(s_ptr + at, s)
+        tl.store(z_ptr + at, z)
+""")
+PRODUCT = "s += tl.dot(k, v)"
+
+
+@pytest.mark.parametrize("target", ["gfx942", "gfx1201"])
+@pytest.mark.parametrize(("between", "stores"), [("", 1), (PRODUCT, 2)])
+def test_reads_near_one_another_share_a_store(target: str, between: str, stores: int, pool, tmp_path: Path):
+    pointers = {name: "*bf16" for name in ("q_ptr", "k_ptr", "v_ptr")} | {"s_ptr": "*fp32", "z_ptr": "*fp32"}
+    source = TWO_WAYS.replace("# between", between)
+    spec = launch("kernel", pointers, {"B": 1})
+    text = translate(tmp_path, source, spec, target=target).text
+    assert text.count("gl.allocate_shared_memory(q.dtype") == stores, text
+    ours, theirs = compiled(tmp_path, text, spec, target), lower_file(str(tmp_path / "source.py"), spec, target)
+    assert ours.lds_bytes <= theirs.lds_bytes
+    assert ours.metrics.mix.barrier <= theirs.metrics.mix.barrier
+    checked(pool, tmp_path, source, "kernel", target, pointers, size=1)
