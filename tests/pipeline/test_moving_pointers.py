@@ -118,6 +118,10 @@ WRONG = {  # what the loads are given, and what they are given instead: where a 
     "tensor of pointers": ("x_ahead_base, x_ahead_offs", "x_base, x_ahead_offs"),
     "offsets of each lane": ("x_ptr, x_ahead_offs", "x_ptr, x_offs"),
     "scalar pointer": ("row_ahead_ptr = row_ptr\n", "row_ahead_ptr = row_ptr + B\n"),
+    "parameter": (
+        "gl.minimum((slot - 1).to(gl.uint32), NUM_BUFFERS - 1).to(gl.int32)",
+        "slot",
+    ),  # read in this iteration
     "tensor of indices": ("rows_ahead += B\n", "rows_ahead += 2 * B\n"),
 }
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from test_language import checked
-from translation_of import dedent
+from translation_of import dedent, launch, tensor, validated
 
 from translator.lowering.worker import WorkerPool
 
@@ -102,3 +102,50 @@ def test_a_name_that_means_something_else_here_is_left_alone(pool, tmp_path: Pat
     body = "            SCALE = 3.0\n            a = load_scaled(p, mask, not EVEN)\n            acc = tl.dot(a, b, acc) * SCALE"
     text = checked(pool, tmp_path, source(body), "kernel", "gfx1201", SIGNATURE)
     assert "= load_scaled(" in text
+
+
+POINTERS = dedent("""
+    import triton
+    import triton.language as tl
+
+
+    @triton.jit
+    def products(acc, x_ptrs, y_ptrs, n, B: tl.constexpr):
+        for k in range(n):
+            x = tl.load(x_ptrs)
+            y = tl.load(y_ptrs, mask=tl.arange(0, B)[:, None] < n * B - k * B - 5, other=0.0)
+            acc = tl.dot(x, y, acc)
+            x_ptrs += B * B
+            y_ptrs += B * B
+        return acc
+
+
+    @triton.jit
+    def kernel(x_ptr, y_ptr, z_ptr, n, B: tl.constexpr):
+        o = tl.arange(0, B)
+        tile = o[:, None] * B + o[None, :]
+        x_ptrs = x_ptr + tile
+        y_ptrs = y_ptr + tile
+        acc = tl.zeros((B, B), tl.float32)
+        acc = products(acc, x_ptrs, y_ptrs, n, B)
+        tl.store(z_ptr + tile, acc)
+""")
+
+
+def _pointers(text: str, n: int, folder: Path) -> str:
+    signature = {"x_ptr": "*fp16", "y_ptr": "*fp16", "z_ptr": "*fp32", "n": "i32"}
+    values = {"x_ptr": tensor(32 * n + 32, 32), "y_ptr": tensor(32 * n + 32, 32), "z_ptr": tensor(32, 32), "n": n}
+    return validated(folder, text, launch("kernel", signature, {"B": 32}, values=values), "gfx942")
+
+
+@pytest.mark.parametrize("n", [0, 1, 3, 4])
+def test_a_helper_that_is_given_tensors_of_pointers(n: int, tmp_path: Path):
+    """In its caller they are a tensor's start and offsets."""
+    text = _pointers(POINTERS, n, tmp_path)
+    kernel = text.partition("@gluon.jit")[2]
+    assert "products" not in kernel and "buffer_load(x_base, x_offs" in kernel and "gl.load(" not in kernel, text
+
+
+def test_pointers_that_are_read_after_the_call_stay_as_they_are(tmp_path: Path):
+    text = _pointers(POINTERS.replace("tile, acc)", "tile, acc + tl.load(x_ptrs))"), 3, tmp_path)
+    assert "products(acc, " in text.partition("def kernel(")[2], text

@@ -2,7 +2,8 @@
 
 A helper such as one step of attention loads its tiles itself; the caller cannot fetch them for a later iteration. The
 helper's statements take the place of the call, with the author's comments; branches that the call's constants decide
-are resolved, parameters become the arguments. The new source is traced again, so nothing else has to know.
+are resolved, parameters become the arguments. The new source is traced again, so nothing else has to know. So do helpers
+with the whole loop that are given tensors of pointers.
 
 before: `a = load(ptrs, mask, not EVEN)` with `if MASKED: return tl.load(ptrs, mask) else: return tl.load(ptrs)`
 after:  `if not EVEN: a = tl.load(ptrs, mask) else: a = tl.load(ptrs)`
@@ -17,7 +18,7 @@ from typing import Any
 
 from triton.runtime.jit import JITFunction
 
-from translator.frontend.trace import ConstFact, Frame
+from translator.frontend.trace import ConstFact, Frame, TensorFact
 from translator.rewrite.splice import SourceText, first_line, operand, replace_spans
 from translator.source.moved_lines import record_moved
 
@@ -37,10 +38,9 @@ def inlined_kernel(launch: Any) -> Any | None:
     source = SourceText(frame.fn.src)
     tree = ast.parse(frame.fn.src).body[0]
     edits: list[tuple[int, int, str]] = []
-    for loop in ast.walk(tree):
-        if not isinstance(loop, ast.For):
-            continue
-        for statement in _reached(frame, loop.body):
+    blocks = [(loop.body, True) for loop in ast.walk(tree) if isinstance(loop, ast.For)]
+    for block, looped in [*blocks, (tree.body, False)]:
+        for statement in _reached(frame, block):
             call = getattr(statement, "value", None)
             if not isinstance(statement, (ast.Assign, ast.Expr)) or not isinstance(call, ast.Call):
                 continue
@@ -48,8 +48,12 @@ def inlined_kernel(launch: Any) -> Any | None:
             if len(visits) != 1 or visits[0].ident not in calling or visits[0].ident not in frame.calls:
                 continue
             helper = launch.trace.by_name[frame.calls[visits[0].ident]]
+            if not looped and not _takes_pointers(helper):
+                continue
             try:
-                lines = _body(source, tree, frame, statement, call, helper)
+                lines = _body(
+                    source, tree, frame, statement, call, helper, set() if looped else _ended(tree, statement)
+                )
             except _CannotInline:
                 continue
             indent = source.indent(statement)
@@ -78,8 +82,24 @@ def _position(node: ast.AST) -> tuple[int, int, int, int]:
     return node.lineno, node.col_offset, node.end_lineno or 0, node.end_col_offset or 0
 
 
-def _body(source: SourceText, kernel: ast.AST, frame: Frame, statement, call: ast.Call, helper: Frame) -> list[str]:
-    """The lines that replace `statement`, without its indentation."""
+def _takes_pointers(helper: Frame) -> bool:
+    """Whether a helper is given tensors of pointers: where they come from is only seen in its caller."""
+    facts = [fact for fact in helper.args.values() if isinstance(fact, TensorFact)]
+    return any(fact.is_pointer and fact.shape for fact in facts)
+
+
+def _ended(kernel: ast.AST, statement: ast.stmt) -> set[str]:
+    """The variables that nothing reads after `statement`, which stands outside of loops."""
+    end = statement.end_lineno, statement.end_col_offset
+    names = [n for n in ast.walk(kernel) if isinstance(n, ast.Name)]
+    later = {n.id for n in names if (n.lineno, n.col_offset) >= end}
+    return {n.id for n in names} - later
+
+
+def _body(
+    source: SourceText, kernel: ast.AST, frame: Frame, statement, call: ast.Call, helper: Frame, ended: set[str]
+) -> list[str]:
+    """The lines that replace `statement`, without its indentation. ended: variables of the caller that may be overwritten."""
     fn = helper.fn
     if not isinstance(fn, JITFunction) or fn.noinline:
         raise _CannotInline
@@ -126,7 +146,7 @@ def _body(source: SourceText, kernel: ast.AST, frame: Frame, statement, call: as
                 if name in names:
                     raise _CannotInline
                 before.append(f"{name} = {argument}")
-            elif name not in targets:
+            elif name not in targets and name not in ended:
                 raise _CannotInline
         elif argument != name:
             if simple and argument not in stored:
