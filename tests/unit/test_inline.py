@@ -149,3 +149,23 @@ def test_a_helper_that_is_given_tensors_of_pointers(n: int, tmp_path: Path):
 def test_pointers_that_are_read_after_the_call_stay_as_they_are(tmp_path: Path):
     text = _pointers(POINTERS.replace("tile, acc)", "tile, acc + tl.load(x_ptrs))"), 3, tmp_path)
     assert "products(acc, " in text.partition("def kernel(")[2], text
+
+
+def test_variables_of_two_such_helpers_stay_apart(tmp_path: Path):
+    """`mask` is one of rows in the first, made before its loop, and one of a tile in the second, made in its loop."""
+    head, _, rest = POINTERS.partition("@triton.jit\ndef kernel")
+    masked = "tl.arange(0, B)[:, None] < n * B - k * B - 5"
+    first = head.replace("    for k", "    mask = tl.arange(0, B) < B\n    for k").replace(
+        "x_ptrs)", "x_ptrs, mask[:, None])"
+    )
+    second = head[head.index("@triton.jit") :].replace("products", "more_products")
+    second = second.replace("x_ptrs", "u_ptrs").replace("y_ptrs", "v_ptrs")
+    second = second.replace(f"mask={masked}", "mask=mask").replace(
+        "        y =", f"        mask = {masked}\n        y ="
+    )
+    call = "    acc = products(acc, x_ptrs, y_ptrs, n, B)\n"
+    again = "    u_ptrs = x_ptr + tile\n    v_ptrs = y_ptr + tile\n    acc = more_products(acc, u_ptrs, v_ptrs, n, B)\n"
+    source = f"{first}{second}@triton.jit\ndef kernel{rest.replace(call, call + again)}"
+    text = _pointers(source, 3, tmp_path)
+    kernel = text.partition("def kernel(")[2]
+    assert "more_products(acc, " in kernel and " products(acc, " not in kernel, text

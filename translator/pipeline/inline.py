@@ -48,8 +48,8 @@ def inlined_kernel(launch: Any) -> Any | None:
             if len(visits) != 1 or visits[0].ident not in calling or visits[0].ident not in frame.calls:
                 continue
             helper = launch.trace.by_name[frame.calls[visits[0].ident]]
-            if not looped and not _takes_pointers(helper):
-                continue
+            if not looped and (edits or not _takes_pointers(helper)):
+                continue  # one at a time: what it calls its variables counts for the next one
             try:
                 lines = _body(
                     source, tree, frame, statement, call, helper, set() if looped else _ended(tree, statement)
