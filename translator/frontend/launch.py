@@ -73,7 +73,8 @@ def _trace_once(fn: Any, spec: LaunchSpec, target: str, load_jit) -> TracedLaunc
         anchors = read_anchors(trace.module.str())
         run_pipeline_passes(trace.module, parsed)
         final = trace.module.str()
-        staging = {**read_held(final), **read_staging(final)}
+        banks = row.lds_banks if row.family.startswith("rdna") else None
+        staging = {**read_held(final), **read_staging(final, banks)}
         descriptor_layouts = read_descriptor_layouts(final)
         rows = read_rows(final)
         anchors = with_late_layouts(with_row_numbers(anchors, rows), final, staging)
@@ -98,7 +99,7 @@ def _trace_once(fn: Any, spec: LaunchSpec, target: str, load_jit) -> TracedLaunc
         options,
         staging,
         buffer_atomics,
-        read_operands(final, early),
+        read_operands(final, early, banks),
         descriptor_layouts,
         rows,
         loops,

@@ -7,10 +7,13 @@ location of the value, so the value's source expression names it.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 
 from translator.frontend.anchors import Path, layout_reader, locations, tensor_types
+from translator.layout.elements import bits_of
 from translator.layout.model import AttributeReader, Layout
+from translator.layout.padding import padded_rows
 from translator.layout.shared import SharedLayout, read_shared
 from translator.memory.lifetimes import crowded_by_late_reads
 
@@ -39,14 +42,26 @@ class OperandInLds:
     at_once: bool = False
 
 
-def read_operands(text: str, early: frozenset[Path] = frozenset()) -> dict[Path, tuple[OperandInLds, ...]]:
-    """Initialised allocations of a final TTGIR, by the path of visits that made the value (and its callers' paths)."""
+def read_operands(
+    text: str, early: frozenset[Path] = frozenset(), banks: int | None = None
+) -> dict[Path, tuple[OperandInLds, ...]]:
+    """Initialised allocations of a final TTGIR, by the path of visits that made the value (and its callers' paths).
+
+    With `banks`, tiles in a rotating layout are padded instead (`translator.layout.padding`) where addresses are
+    kept: for several tiles, or in a loop.
+    """
     aliases = dict(_ALIAS.findall(text))
     path_of = locations(text)
     reader = layout_reader(aliases)
     read, transposes = _reads(text, reader), _in_thread_transposes(text, reader)
+    tiles = Counter(m.group(5) for m in _ALLOC.finditer(text))
     out: dict[Path, tuple[OperandInLds, ...]] = {}
+    loops: list[bool] = []  # of each block around the line, whether it is the body of a loop
     for line in text.splitlines():
+        if loops and line.lstrip().startswith("}"):
+            loops.pop()
+        if line.endswith("{"):
+            loops.append(" scf.for " in line or " scf.while " in line)
         found, loc = _ALLOC.search(line), _LOC.search(line)
         if not found or not loc:
             continue
@@ -57,6 +72,10 @@ def read_operands(text: str, early: frozenset[Path] = frozenset()) -> dict[Path,
             continue
         loaded, stored = transposes.get(found.group(2), (None, None))
         name = found.group(1)
+        shares = tiles[found.group(5)] > 1 or any(loops)
+        if banks and shares and not any(transposed for _, transposed in read.get(name, ())):
+            reads = {layout for layout, _ in read.get(name, ())}
+            shared = padded_rows(shared, stored, reads, bits_of(found.group(4)), banks) or shared
         entry = OperandInLds(shape, found.group(4), shared, read.get(name, ()), loaded, stored, path in early)
         for n in range(1, len(path) + 1):
             if entry not in out.get(path[:n], ()):

@@ -7,15 +7,19 @@ direct-to-LDS copies or through registers. Its operations keep the location of t
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from dataclasses import dataclass, replace
 
 from translator.frontend.anchors import Anchors, Path, layout_reader, locations_of, tensor_types
+from translator.layout.elements import bits_of
 from translator.layout.model import Layout, Opaque, SharedLayout
+from translator.layout.padding import padded_rows
 from translator.layout.shared import read_shared
 
 _ALLOC = re.compile(
     r"ttg\.local_alloc : \(\) -> !ttg\.memdesc<((?:\d+x)+)(\w+), (#\w+|#ttg\.\w+<.*?>), #smem, mutable>"
 )
+_READ = re.compile(r" ttg\.local_load .*!ttg\.memdesc<(?:\d+x)+\w+, (#\w+|#ttg\.\w+<.*?>), #smem")
 _DESCRIPTOR = re.compile(r" tt\.make_tensor_descriptor .*, <((?:\d+x)+)\w+, (#\w+|#ttg\.\w+<.*?>)>$")
 _ARGUMENT = re.compile(r"%(\w+): !tt\.tensordesc<((?:\d+x)+)\w+, (#\w+|#ttg\.\w+<.*?>)> loc")
 _ROWS = re.compile(r" amdg\.async_tdm_(?:gather|scatter) .*!ttg\.memdesc<((?:\d+x)+)\w+, (#\w+|#ttg\.\w+<.*?>), #smem")
@@ -78,19 +82,23 @@ def with_row_numbers(anchors: Anchors, rows: dict[Path, Rows]) -> Anchors:
     return anchors.with_types(swaps) if swaps else anchors
 
 
-def read_staging(text: str) -> dict[Path, Staged]:
-    """Staged loads of a pipelined TTGIR module printed with locations, by the path of the load's visit."""
+def read_staging(text: str, banks: int | None = None) -> dict[Path, Staged]:
+    """Staged loads of a pipelined TTGIR module printed with locations, by the path of the load's visit.
+
+    With `banks`, tiles in a rotating layout are padded instead where that is possible (`translator.layout.padding`).
+    """
     aliases, located = locations_of(text)
     reader = layout_reader(aliases)
-    shared: dict[Path, tuple[tuple[int, ...], int, SharedLayout]] = {}
+    shared: dict[Path, tuple[tuple[int, ...], int, SharedLayout, re.Match]] = {}
     sources: dict[Path, tuple[Layout | None, str]] = {}
     stored: dict[Path, Layout] = {}
+    reads: defaultdict[str, set[Layout]] = defaultdict(set)
     for path, line in located:
         if m := _ALLOC.search(line):
             buffers, *shape = (int(d) for d in m.group(1)[:-1].split("x"))
             layout = read_shared(aliases.get(m.group(3), m.group(3)), tuple(shape))
             if layout is not None:
-                shared.setdefault(path, (tuple(shape), buffers, layout))
+                shared.setdefault(path, (tuple(shape), buffers, layout, m))
             continue
         for name, kind in _COPIES.items():
             if f" {name} " in line and (types := tensor_types(line, reader)):
@@ -99,16 +107,20 @@ def read_staging(text: str) -> dict[Path, Staged]:
             sources.setdefault(path, (None, "tensor"))
         if (" amdg.buffer_load " in line or " tt.load " in line) and (types := tensor_types(line, reader)):
             sources.setdefault(path, (types[-1].layout, "registers"))
+        if (m := _READ.search(line)) and (types := tensor_types(line, reader)):
+            reads[m.group(1)].add(types[-1].layout)
         if " ttg.local_store " in line and (types := tensor_types(line, reader)):
             stored.setdefault(path, types[0].layout)
     out: dict[Path, Staged] = {}
-    for path, (shape, buffers, layout) in shared.items():
+    for path, (shape, buffers, layout, alloc) in shared.items():
         if path not in sources:
             continue
         source, copy = sources[path]
         into = stored.get(path) if copy == "registers" else None
         if isinstance(source, Opaque) or isinstance(into, Opaque) or (copy == "registers" and into is None):
             continue
+        if banks:
+            layout = padded_rows(layout, into, reads[alloc.group(3)], bits_of(alloc.group(2)), banks) or layout
         out[path] = Staged(shape, layout, buffers, source, into, copy)
     return out
 
