@@ -200,13 +200,6 @@ NOT = {
         b = tl.load(q)
         acc = tl.dot(a, b, acc)
 """,
-    "moves and is used by what consumes the tiles": """
-    for k in range(0, tl.cdiv(K, BLOCK)):
-        a = tl.load(a_ptr + offs_m[:, None] * K + offs_k[None, :])
-        b = tl.load(b_ptr + offs_k[:, None] * N + offs_n[None, :])
-        acc = tl.dot(a, b, acc) + offs_k[None, :]
-        offs_k += BLOCK
-""",
     "not a loop over a range": """
     k = 0
     while k < K:
@@ -222,6 +215,20 @@ NOT = {
 def test_what_cannot_run_ahead_says_why(reason: str, tmp_path: Path):
     (plan,) = plans(NOT[reason], tmp_path)
     assert isinstance(plan, NotPipelined) and plan.wanted and reason in plan.reason
+
+
+MOVED = """
+    for k in range(0, tl.cdiv(K, BLOCK)):
+        a = tl.load(a_ptr + offs_m[:, None] * K + offs_k[None, :])
+        b = tl.load(b_ptr + offs_k[:, None] * N + offs_n[None, :])
+        acc = tl.dot(a, b, acc) + offs_k[None, :]
+        offs_k += BLOCK
+"""
+
+
+def test_what_moves_for_both_sides_is_moved_twice(tmp_path: Path):
+    (plan,) = plans(MOVED, tmp_path)
+    assert [web.name for web in plan.doubled] == ["offs_k"] and "moved twice: offs_k" in str(plan)
 
 
 DESCRIPTORS = """
