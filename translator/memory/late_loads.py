@@ -41,7 +41,9 @@ def with_late_layouts(anchors: Anchors, text: str, staging: dict[Path, Staged]) 
     }
     if not late and not computed:
         return anchors
-    tiles = _made_of_tiles(anchors, staging)
+    tiles, twice = _made_of_tiles(anchors, staging), _also_elsewhere(anchors)
+    rings = _made_of_tiles(anchors, {path: staged for path, staged in staging.items() if staged.copy != "held"})
+    tiles -= {op.text for op in anchors.ops if op.text not in rings and (op.path, op.name) in twice}
     taken_back: dict[tuple[Path, str, TensorType], Layout] = {}
     for op in filter(_is_computed_operand, anchors.ops):
         result = op.results[0]
@@ -63,6 +65,15 @@ def _is_computed_operand(op: PlacedOp) -> bool:
     """Whether an elementwise operation is made as a matrix operand."""
     operand = bool(op.results) and isinstance(op.results[0].layout, DotOperand)
     return operand and _ELEMENTWISE.fullmatch(op.name) is not None
+
+
+def _also_elsewhere(anchors: Anchors) -> set[tuple[Path, str]]:
+    """The operations that are made as matrix operands and in another layout too: path and name."""
+    places: dict[tuple[Path, str], set[bool]] = {}
+    for op in anchors.ops:
+        if op.results and _ELEMENTWISE.fullmatch(op.name):
+            places.setdefault((op.path, op.name), set()).add(isinstance(op.results[0].layout, DotOperand))
+    return {key for key, kinds in places.items() if len(kinds) == 2}
 
 
 def _made_of_tiles(anchors: Anchors, staging: dict[Path, Staged]) -> set[str]:
