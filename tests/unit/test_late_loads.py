@@ -8,6 +8,7 @@ from translator.frontend.anchors import read_anchors
 from translator.layout.model import Blocked, DotOperand, Linear
 from translator.memory.late_loads import with_late_layouts
 from translator.memory.operands import read_operands
+from translator.memory.staging import Staged
 
 ALIASES = """\
 #blocked = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [8, 8], warpsPerCTA = [1, 1], order = [1, 0]}>
@@ -15,6 +16,7 @@ ALIASES = """\
 #linear = #ttg.linear<{register = [[0, 1], [0, 2], [0, 4]], lane = [[1, 0], [2, 0], [4, 0], [0, 8], [0, 16], [0, 32]], warp = [], block = []}>
 #shared = #ttg.swizzled_shared<{vec = 4, perPhase = 1, maxPhase = 8, order = [0, 1]}>
 """
+RING, HELD = (Staged((8, 64), None, 2, None, None, copy) for copy in ("buffer", "held"))
 LOCATION = '#loc1 = loc("gluonize":7:0)\n'
 
 
@@ -44,7 +46,7 @@ def test_other_loads_keep_the_layout_of_the_layout_passes(layouts):
 
 def test_a_load_through_a_ring_keeps_it():
     final = module("%x = amdg.buffer_load %p[%o] : !tt.ptr<f16> -> tensor<8x64xf16, #linear>")
-    assert isinstance(late(final, {(7,): object()}), Blocked)
+    assert isinstance(late(final, {(7,): RING}), Blocked)
 
 
 def test_an_operand_is_transposed_within_lanes_before_it_is_stored():
@@ -63,8 +65,8 @@ OPERAND = "#ttg.dot_op<{opIdx = 0, parent = #blocked}>"
 BEFORE = (load("#blocked"), f"%c = ttg.convert_layout %x : tensor<8x64xf16, #blocked> -> tensor<8x64xf16, {OPERAND}>")
 
 
-def computed(final: str, staging: dict = {}):
-    anchors = read_anchors(module(*BEFORE, f"%y = math.exp2 %c : tensor<8x64xf16, {OPERAND}>"))
+def computed(final: str, staging: dict = {}, *more: str):
+    anchors = read_anchors(module(*BEFORE, *more, f"%y = math.exp2 %c : tensor<8x64xf16, {OPERAND}>"))
     return with_late_layouts(anchors, final, staging).ops[-1].results[0].layout
 
 
@@ -77,7 +79,14 @@ def test_what_is_computed_lies_where_the_final_module_has_it():
 
 def test_what_is_computed_from_a_tile_of_a_ring_stays_an_operand():
     final = module("%y = math.exp2 %c : tensor<8x64xf16, #blocked>")
-    assert isinstance(computed(final, {(7,): object()}), DotOperand)
+    assert isinstance(computed(final, {(7,): RING}), DotOperand)
+    assert isinstance(computed(final, {(7,): HELD}), DotOperand)
+
+
+def test_what_is_also_made_elsewhere_from_a_tile_in_registers_lies_there():
+    blocked = "%z = math.exp2 %x : tensor<8x64xf16, #blocked>"
+    assert isinstance(computed(module(blocked), {(7,): HELD}, blocked), Blocked)
+    assert isinstance(computed(module(blocked), {(7,): RING}, blocked), DotOperand)
 
 
 def test_a_factor_is_broadcast_where_it_is_multiplied():
