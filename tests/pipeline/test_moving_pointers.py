@@ -119,7 +119,7 @@ WRONG = {  # what the loads are given, and what they are given instead: where a 
     "offsets of each lane": ("x_ptr, x_ahead_offs", "x_ptr, x_offs"),
     "scalar pointer": ("row_ahead_ptr = row_ptr\n", "row_ahead_ptr = row_ptr + B\n"),
     "parameter": (
-        "gl.minimum((slot - 1).to(gl.uint32), NUM_BUFFERS - 1).to(gl.int32)",
+        "gl.where(slot == 0, NUM_BUFFERS - 1, slot - 1)",
         "slot",
     ),  # read in this iteration
     "tensor of indices": ("rows_ahead += B\n", "rows_ahead += 2 * B\n"),

@@ -179,3 +179,26 @@ def test_an_operand_of_two_dots_is_made_once(target: str, what: str, tmp_path):
     spec = launch("kernel", POINTERS | {"n": "i32"}, {}, values={name: tile for name in POINTERS} | {"n": 2})
     text = validated(tmp_path, HEAD + body + STORE, spec, target)
     assert bool(re.findall(MOVED, text, re.M)) is once, text
+
+
+ROW = """\
+    w = tl.load(z_ptr + tl.arange(0, 64))
+    total = tl.zeros((64,), tl.float32)
+    for k in range(n):
+        w = w.to(tl.float32)
+        x = tl.load(x_ptr + i * 64 + j)
+        h += tl.dot(x, tl.load(y_ptr + i * 64 + j)) * w[None, :]
+        total += tl.sum(x * w[None, :], axis=1)
+    h += total[:, None]
+"""
+
+
+@pytest.mark.parametrize("what, before", [("w.to(tl.float32)", True), ("w.to(tl.float32) + k", False)])
+def test_a_cast_to_the_type_that_it_has_does_not_change_a_variable(what: str, before: bool, tmp_path):
+    assert "w.to(tl.float32)" in ROW
+    tile, row = tensor(64, 64), tensor(64)
+    values = {"x_ptr": tile, "y_ptr": tile, "z_ptr": row, "out_ptr": tile, "n": 3}
+    spec = launch("kernel", POINTERS | {"n": "i32"}, {}, values=values)
+    text = validated(tmp_path, HEAD + ROW.replace("w.to(tl.float32)", what) + STORE, spec)
+    moves = re.findall(r"^( *).*gl\.convert_layout\(w, ", text, re.M)
+    assert moves and {len(indent) == 4 for indent in moves} == {before}, text

@@ -33,7 +33,8 @@ class Staged:
     shape: of the tile. shared: None for a load kept in registers. buffers: LDS slots in Triton's ring, or tiles in
     registers. source: layout of the global read, None for the tensor data mover. stored: layout in which registers are
     written to LDS (None for direct copies). copy: `buffer` or `global` for direct copies, `tensor` for those of the
-    tensor data mover, `registers`, or `held` for a load that stays there (`translator.memory.held`).
+    tensor data mover, `registers`, or `held` for a load that stays there (`translator.memory.held`). exchanged: Triton's
+    layout where `shared` is padded instead of it.
     """
 
     shape: tuple[int, ...]
@@ -42,6 +43,7 @@ class Staged:
     source: Layout | None
     stored: Layout | None
     copy: str
+    exchanged: SharedLayout | None = None
 
 
 @dataclass(frozen=True)
@@ -119,9 +121,8 @@ def read_staging(text: str, banks: int | None = None) -> dict[Path, Staged]:
         into = stored.get(path) if copy == "registers" else None
         if isinstance(source, Opaque) or isinstance(into, Opaque) or (copy == "registers" and into is None):
             continue
-        if banks:
-            layout = padded_rows(layout, into, reads[alloc.group(3)], bits_of(alloc.group(2)), banks) or layout
-        out[path] = Staged(shape, layout, buffers, source, into, copy)
+        padded = padded_rows(layout, into, reads[alloc.group(3)], bits_of(alloc.group(2)), banks) if banks else None
+        out[path] = Staged(shape, padded or layout, buffers, source, into, copy, layout if padded else None)
     return out
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from translator.layout.elements import bits_of
+from translator.layout.shared import slots_bytes
 from translator.memory.staging import Staged
 
 if TYPE_CHECKING:
@@ -18,7 +20,19 @@ def fitting(rw: "FunctionRewriter", loads: Iterable[tuple[ast.Call, Staged]], bu
     """`buffers`, or as many as fit into the LDS of a workgroup, 0 where not even one does.
 
     Triton takes the depth that was asked for and fails where it does not fit. What else the kernel keeps in LDS at the
-    same time is not counted, padding neither: it is a sixteenth at most.
+    same time is not counted, padding neither: it is a sixteenth at most, and `padded` leaves it out where it does not fit.
     """
     tile = sum(math.prod(staged.shape) * bits_of(rw.tensor(call).dtype) // 8 for call, staged in loads)
     return min(buffers, rw.unit.target.lds_bytes // tile)
+
+
+def padded(rw: "FunctionRewriter", ways: dict[ast.Call, Staged], buffers: int) -> dict[ast.Call, Staged]:
+    """`ways`, without the padding that stands for an exchange of vectors where LDS has no room for it."""
+    sizes = (
+        slots_bytes(staged.shared, staged.shape, bits_of(rw.tensor(call).dtype), buffers)
+        for call, staged in ways.items()
+        if staged.shared is not None
+    )
+    if sum(sizes) <= rw.unit.target.lds_bytes:
+        return ways
+    return {call: replace(staged, shared=staged.exchanged or staged.shared) for call, staged in ways.items()}

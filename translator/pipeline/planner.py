@@ -14,7 +14,7 @@ from translator.numbered import numbered
 from translator.optimize.tuning import Tuning
 from translator.pipeline import lds_room
 from translator.pipeline.ahead import NotAhead, what_runs_ahead
-from translator.pipeline.depth import fitting
+from translator.pipeline.depth import fitting, padded
 from translator.pipeline.loop_range import every_iteration, index_dtype, int_of, is_hinted_index, loop_bounds, trips_of
 from translator.pipeline.plan import NotPipelined, PipelinedLoad, PipelinePlan
 from translator.pipeline.schedule import copy_schedule, held_schedule, refill_schedule, register_schedule
@@ -101,6 +101,7 @@ def _plan(
         buffers = rw.unit.tuning.num_buffers or fitting(rw, ((c, ways[c]) for c in staged), buffers)
         if buffers < (2 if copies else 1):
             return no("LDS has no room for its tiles")
+        ways |= padded(rw, {c: ways[c] for c in staged}, buffers)
     refills = reads_early = False
     if copies and _plain(rw, loop):
         can_refill = (rw.path, loop.lineno) not in rw.unit.ringed and not runs.carried and not runs.rolled_back

@@ -323,6 +323,7 @@ class FunctionRewriter(Expressions):
             f"{self.names.variant(target.id, layout)} = "
             + (lds_operands.moved_through_lds(self, web, layout) or self.convert(target.id, layout))
             for layout in state.converted
+            if not any(d.node is s and self.keeps(d) for d in web.definitions)
         ]
         lines += lds_operands.definitions(self, s, web)
         moved_once.definitions(self, s, web)

@@ -135,6 +135,14 @@ class Homes(FunctionFacts):
             return augmented_binop(d.node)
         return d.value
 
+    def keeps(self, d) -> bool:
+        """Whether a definition leaves the variable as it is: `x = x.to(dtype)` where that is its type."""
+        value = callees.cast_of(self, d.value) if isinstance(d.value, ast.Call) and not d.augmented else None
+        same = isinstance(value, ast.Name) and self.webs.of_use.get(value) is self.webs.of_definition.get(
+            (d.node, d.name)
+        )
+        return same and self.fact(value) is not None and self.fact(value) == self.fact(d.value)
+
     def definition_placed(self, d) -> list[Layout]:
         node = self.definition_node(d)
         if isinstance(node, ast.Name):  # a copy lies where the variable that it copies was placed
