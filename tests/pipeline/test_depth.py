@@ -21,7 +21,7 @@ from translation_of import compiled, translate  # noqa: E402
         ("gfx942", loop(64, 64, 64, 4, 3), "2"),
         ("gfx950", loop(128, 256, 64, 8, 3), "3"),  # 160 KiB
         ("gfx950", loop(256, 256, 64, 8, 4), "2"),
-        ("gfx1100", loop(128, 128, 128, 8, 2), "1"),  # 64 KiB a tile: nothing is left for padding
+        ("gfx1100", loop(64, 64, 128, 4, 3), "2"),  # 32 KiB a tile: nothing is left for padding
     ],
 )
 def test_as_many_buffers_as_fit(target: str, spec, buffers: str, tmp_path: Path):
