@@ -24,43 +24,31 @@ TAIL = """
         tl.store(z_ptr + tile, acc)
 """
 # `APART` is how far behind a tile its results lie: what is stored is not loaded again.
+STORED_BEHIND = """
+        {before}
+        for i in range(blocks):
+            x = tl.load({pointers})
+            y = tl.load(y_ptr + i * B * B + tile)
+            acc += tl.dot(x, y)
+            tl.store({behind}, acc.to(tl.float16))
+            {step}
+    """
+
+
+def stored_behind(pointers: str, behind: str, step: str, before: str = "") -> str:
+    return STORED_BEHIND.format(pointers=pointers, behind=behind, step=step, before=before)
+
+
+ONES = "step = tl.full((B, B), 1, tl.int32) * B * B"
 BODIES = {
-    "tensor of pointers": """
-        x_ptrs = x_ptr + tile
-        for i in range(blocks):
-            x = tl.load(x_ptrs)
-            y = tl.load(y_ptr + i * B * B + tile)
-            acc += tl.dot(x, y)
-            tl.store(x_ptrs + APART, acc.to(tl.float16))
-            x_ptrs += B * B
-    """,
-    "offsets of each lane": """
-        x_ptrs = x_ptr + tile
-        step = tl.full((B, B), 1, tl.int32) * B * B
-        for i in range(blocks):
-            x = tl.load(x_ptrs)
-            y = tl.load(y_ptr + i * B * B + tile)
-            acc += tl.dot(x, y)
-            tl.store(x_ptrs + APART, acc.to(tl.float16))
-            x_ptrs += step
-    """,
-    "scalar pointer": """
-        row_ptr = x_ptr + first * B
-        for i in range(blocks):
-            x = tl.load(row_ptr + tile)
-            y = tl.load(y_ptr + i * B * B + tile)
-            acc += tl.dot(x, y)
-            tl.store(row_ptr + APART + tile, acc.to(tl.float16))
-            row_ptr += B * B
-    """,
-    "parameter": """
-        for i in range(blocks):
-            x = tl.load(x_ptr + tile)
-            y = tl.load(y_ptr + i * B * B + tile)
-            acc += tl.dot(x, y)
-            tl.store(x_ptr + APART + tile, acc.to(tl.float16))
-            x_ptr += B * B
-    """,
+    "tensor of pointers": stored_behind("x_ptrs", "x_ptrs + APART", "x_ptrs += B * B", "x_ptrs = x_ptr + tile"),
+    "offsets of each lane": stored_behind(
+        "x_ptrs", "x_ptrs + APART", "x_ptrs += step", f"x_ptrs = x_ptr + tile\n        {ONES}"
+    ),
+    "scalar pointer": stored_behind(
+        "row_ptr + tile", "row_ptr + APART + tile", "row_ptr += B * B", "row_ptr = x_ptr + first * B"
+    ),
+    "parameter": stored_behind("x_ptr + tile", "x_ptr + APART + tile", "x_ptr += B * B"),
     "tensor of indices": """
         rows = o + first
         for i in range(blocks):

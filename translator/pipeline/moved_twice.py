@@ -25,17 +25,14 @@ if TYPE_CHECKING:
 
 def can_start(rw: "FunctionRewriter", loop: ast.For, web: Web) -> bool:
     """Whether `web` is one value in `loop`, a number, a pointer or a tensor of them, that another variable can start from."""
-    facts = [rw.fact(use) for use, loops in web.uses if loop in loops]
-    return any(isinstance(fact, TensorFact) for fact in facts)
+    return _use(rw, loop, web) is not None
 
 
 def start_of(rw: "FunctionRewriter", loop: ast.For, web: Web, ahead: Web) -> Definition:
     """`ahead = web` before `loop`. Its syntax stands where the loop uses `web`, so that the facts of that use apply to it."""
-    use, around = next(
-        (use, loops[: loops.index(loop)])
-        for use, loops in web.uses
-        if loop in loops and isinstance(rw.fact(use), TensorFact)
-    )
+    found = _use(rw, loop, web)
+    assert found is not None, f"bug in gluonize: {web.name} cannot start another variable"
+    use, around = found
     value = copy.copy(use)
     rw.webs.of_use[value] = web
     rw.webs.reaching[value] = list(web.definitions)
@@ -43,6 +40,14 @@ def start_of(rw: "FunctionRewriter", loop: ast.For, web: Web, ahead: Web) -> Def
     made = ast.copy_location(ast.Assign([target], value), use)
     rw.webs.of_definition[made, ahead.name] = ahead
     return Definition(ahead.name, made, value, len(around), around)
+
+
+def _use(rw: "FunctionRewriter", loop: ast.For, web: Web) -> tuple[ast.Name, tuple] | None:
+    """A use of `web` in `loop` that has a type, and the loops around `loop`."""
+    for use, loops in web.uses:
+        if loop in loops and isinstance(rw.fact(use), TensorFact):
+            return use, loops[: loops.index(loop)]
+    return None
 
 
 def start_lines(rw: "FunctionRewriter", ahead: Web) -> list[str]:

@@ -10,6 +10,7 @@ from translator.frontend.trace import ConstFact, TensorFact
 from translator.layout.elements import bits_of
 from translator.layout.model import DotOperand, Layout, Mfma, Slice
 from translator.rewrite.callees import bind, callee_of, cast_of
+from translator.rewrite.statements import holds
 from translator.rewrite.syntax import ELEMENTWISE_NODES
 
 if TYPE_CHECKING:
@@ -78,13 +79,7 @@ def _in_registers(rw: "Homes", value: ast.expr) -> bool:
 
 def _read_in_branch(rw: "Homes", node: ast.AST) -> bool:
     """Whether a run-time branch that `node` does not stand in reads what it is assigned to, also under the same name again."""
-    made = [
-        w
-        for w in rw.webs.all
-        for d in w.definitions
-        if d.value is not None and any(n is node for n in ast.walk(d.value))
-    ]
-    names = {web.name for web in made}
+    names = {w.name for w in rw.webs.all for d in w.definitions if d.value is not None and holds(d.value, node)}
     uses = {use for w in rw.webs.all if w.name in names for use, _ in w.uses}
     branches = [n for n in ast.walk(rw.tree) if isinstance(n, ast.If) and not isinstance(rw.fact(n.test), ConstFact)]
     inside = [{*ast.walk(branch)} for branch in branches]

@@ -182,7 +182,7 @@ class Expressions(Homes):
                 state.home = state.variants[0]
         if want == state.home:
             return node.id
-        made = [d for d in web.definitions if not self.keeps(d)]
+        made = self.changing(web)
         depth = min((d.loop_depth for d in made), default=0)
         outside = len(self.loops) > depth and not web.is_parameter and all(d.loop_depth <= depth for d in made)
         if outside and invariant.repeats(self, web):

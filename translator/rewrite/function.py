@@ -278,6 +278,10 @@ class FunctionRewriter(Expressions):
         self.replace(s.value, self.emit(s.value, wants))
         self.append_lines(s, [line for name in flat_targets(target) for line in self.conversions_after(s, name)])
 
+    def insert_before(self, s: ast.stmt, line: str) -> None:
+        start = self.source.starts[s.lineno - 1]
+        self.edits.append((start, start, f"{self.source.indent(s)}{line}\n"))
+
     def append_lines(self, s: ast.stmt, lines: list[str]) -> None:
         indent, end = self.source.indent(s), self.source.span(s)[1]
         if lines:
@@ -319,11 +323,11 @@ class FunctionRewriter(Expressions):
         state = self.states.get(web.index) if web else None
         if state is None:
             return []
+        kept = any(d.node is s and self.keeps(d) for d in web.definitions)
         lines = [
             f"{self.names.variant(target.id, layout)} = "
             + (lds_operands.moved_through_lds(self, web, layout) or self.convert(target.id, layout))
-            for layout in state.converted
-            if not any(d.node is s and self.keeps(d) for d in web.definitions)
+            for layout in ([] if kept else state.converted)
         ]
         lines += lds_operands.definitions(self, s, web)
         moved_once.definitions(self, s, web)
@@ -351,8 +355,7 @@ class FunctionRewriter(Expressions):
                 variant = name if layout == layouts[0] else self.names.variant(name, layout)
             text = self.assign_text(s, name, variant, layout)
             if state.cheap and (later := late_reads.where_read(self, s, state, layout)) is not None:
-                start = self.source.starts[later.lineno - 1]
-                self.edits.append((start, start, f"{self.source.indent(later)}{text}\n"))
+                self.insert_before(later, text)
                 continue
             lines.append(text)
         lines += self.conversions_after(s, ast.Name(id=name))

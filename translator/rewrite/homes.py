@@ -13,7 +13,7 @@ from translator.rewrite.facts import FunctionFacts
 from translator.rewrite.syntax import ELEMENTWISE_NODES
 from translator.rewrite.unit import Unit
 from translator.rewrite.variables import WebState
-from translator.rewrite.webs import Web, build_webs
+from translator.rewrite.webs import Definition, Web, build_webs
 
 MAX_CALL_DEPTH = 8
 
@@ -134,6 +134,10 @@ class Homes(FunctionFacts):
         if d.augmented:
             return augmented_binop(d.node)
         return d.value
+
+    def changing(self, web: Web) -> list[Definition]:
+        """The definitions of `web` that do not leave it as it is."""
+        return [d for d in web.definitions if not self.keeps(d)]
 
     def keeps(self, d) -> bool:
         """Whether a definition leaves the variable as it is: `x = x.to(dtype)` where that is its type."""

@@ -61,8 +61,7 @@ def repeats(rw: "FunctionRewriter", web: Web) -> bool:
     Where it is not, an operand moved before a loop of one iteration would only be held longer: 148 registers of
     chunk_kda_bwd_kernel_dAv spill on gfx1100 then, for 80.
     """
-    made = [d for d in web.definitions if not rw.keeps(d)]
-    around = [loop for loop in rw.loops if not any(loop in d.in_loop for d in made)]
+    around = [loop for loop in rw.loops if not any(loop in d.in_loop for d in rw.changing(web))]
     return any(not runs_once(rw, loop) for loop in around)
 
 

@@ -13,7 +13,7 @@ from translator.layout.model import DotOperand, Layout
 from translator.memory.operands import OperandInLds
 from translator.rewrite import addresses, callees, dots, invariant, shapes
 from translator.rewrite.call_text import with_function
-from translator.rewrite.statements import statements_after
+from translator.rewrite.statements import holds, statements_after
 from translator.rewrite.variables import OperandBuffer, OperandRead, WebState
 from translator.rewrite.webs import Web
 
@@ -46,7 +46,9 @@ def operand_through_lds(rw: "FunctionRewriter", node: ast.expr, layout: Layout, 
         buffer = found.shared, read if unlike and not nearby else None, stored
         if nearby:
             rw.state(web).at_once.add(buffer)
-            rw.state(web).operands.pop((found.shared, read, stored), None)  # of a round that had not seen the other read
+            rw.state(web).operands.pop(
+                (found.shared, read, stored), None
+            )  # of a round that had not seen the other read
         if found.at_once and not rw.unit.loops:
             rw.state(web).at_once.add(buffer)
         return _variable(rw, value, web, buffer, read)
@@ -112,7 +114,7 @@ def _statement_of(tree: ast.AST, node: ast.expr) -> ast.AST:
     """The simple statement that `node` stands in; `node` itself where there is none."""
     simple = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)
     for s in ast.walk(tree):
-        if isinstance(s, simple) and s.lineno <= node.lineno <= s.end_lineno and any(n is node for n in ast.walk(s)):
+        if isinstance(s, simple) and s.lineno <= node.lineno <= s.end_lineno and holds(s, node):
             return s
     return node
 
@@ -329,8 +331,7 @@ def definitions(rw: "FunctionRewriter", s: ast.stmt, web: Web) -> list[str]:
             if first is None:
                 near.append(line)
                 continue
-            start = rw.source.starts[first.lineno - 1]
-            rw.edits.append((start, start, f"{rw.source.indent(first)}{line}\n"))
+            rw.insert_before(first, line)
     return near
 
 

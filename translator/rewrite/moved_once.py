@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from translator.layout.model import Blocked, DotOperand, Layout
 from translator.rewrite import callees, lds_operands
-from translator.rewrite.statements import PLAIN, statements_after
+from translator.rewrite.statements import PLAIN, holds, statements_after
 from translator.rewrite.variables import MovedOperand
 from translator.rewrite.webs import Web
 
@@ -42,10 +42,8 @@ def definitions(rw: "FunctionRewriter", s: ast.stmt, web: Web) -> None:
     for moved, uses in rw.states[web.index].moved.items():
         place = _place(rw, moved, uses) if moved.definition is s else None
         if place is not None:
-            node, dot = next(operand for value, operand in uses.items() if _holds(place, value))
-            line = f"{_name(rw, web, moved)} = {_text(rw, node, moved.layout, dot)}"
-            start = rw.source.starts[place.lineno - 1]
-            rw.edits.append((start, start, f"{rw.source.indent(place)}{line}\n"))
+            node, dot = next(operand for value, operand in uses.items() if holds(place, value))
+            rw.insert_before(place, f"{_name(rw, web, moved)} = {_text(rw, node, moved.layout, dot)}")
 
 
 def _text(rw, node: ast.expr, layout: Layout, dot: ast.Call) -> str:
@@ -79,12 +77,8 @@ def _place(rw, moved: MovedOperand, uses: dict) -> ast.stmt | None:
     if len(uses) < 2:
         return None
     after = statements_after(rw.tree, moved.definition)
-    first = next((s for s in after if any(_holds(s, use) for use in uses)), None)
-    return first if isinstance(first, PLAIN) and all(any(_holds(s, use) for s in after) for use in uses) else None
-
-
-def _holds(s: ast.stmt, use: ast.AST) -> bool:
-    return any(n is use for n in ast.walk(s))
+    first = next((s for s in after if any(holds(s, use) for use in uses)), None)
+    return first if isinstance(first, PLAIN) and all(any(holds(s, use) for s in after) for use in uses) else None
 
 
 def _name(rw, web: Web, moved: MovedOperand) -> str:

@@ -7,6 +7,10 @@ import ast
 PLAIN = (ast.Assign, ast.AugAssign, ast.Expr)
 
 
+def holds(s: ast.AST, node: ast.AST) -> bool:
+    return any(n is node for n in ast.walk(s))
+
+
 def statements_after(tree: ast.AST, s: ast.stmt) -> list[ast.stmt]:
     """The statements that follow `s` in its block."""
     for node in ast.walk(tree):
