@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import jsonschema
 import pytest
@@ -15,6 +16,7 @@ import pytest
 from translator.cli import translate_run
 from translator.cli.edge import run
 
+FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 SOURCE = """
 import triton
 import triton.language as tl
@@ -352,6 +354,31 @@ def test_parity_check_fails_on_a_regression(folder):
     words = ["parity", "scale.py", "slow.py", "-t", "gfx950", "-l", "l.json", "--json", "r.json"]
     assert run([*words, "--check"]) == 1 and run(words) == 0
     assert "instructions" in results(folder)[0]["parity"]["regressions"][0]
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize(
+    "planted, found",
+    [
+        ("", ()),
+        ("        gl.barrier()\n", ("hottest loop has 2 barriers per tile, Triton's 1",)),
+        (
+            "        acc = cdna4.mfma(a, b, acc)\n",
+            ("hottest loop has 32 matrix instructions per tile, Triton's 16",),
+        ),
+    ],
+    ids=["as translated", "a barrier more", "a product more"],
+)
+def test_parity_check_fails_on_what_is_planted_in_a_loop(folder, planted, found):
+    matmul = FIXTURES / "matmul"
+    text, product = (matmul / "golden" / "gfx950.py").read_text(), "        acc = cdna4.mfma(a, b, acc)\n"
+    assert text.count(product) == 1
+    (folder / "out.py").write_text(text.replace(product, product + planted))
+    launches = json.loads((matmul / "launches.json").read_text())["launches"]
+    (folder / "l.json").write_text(json.dumps(launches[:1]))
+    words = ["parity", str(matmul / "kernel.py"), "out.py", "-t", "gfx950", "-l", "l.json", "--json", "r.json"]
+    assert run([*words, "--check"]) == bool(found)
+    assert tuple(results(folder)[0]["parity"]["regressions"]) == found
 
 
 @pytest.mark.compile

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from translator.lowering.metrics import InstructionMix, KernelMetrics
-from translator.lowering.parity import Parity, ratio
+from translator.lowering.parity import Parity, narrower, ratio
 from translator.lowering.parity_table import metrics_table, parity_summary, parity_table
 
 LOOP = InstructionMix(insns=100, mma=16, valu=40, barrier=1)
@@ -74,6 +74,20 @@ def test_widths_compare_what_both_sides_load(loads, theirs, expected):
     assert any("loads are" in line for line in both.regressions()) == narrower
 
 
+@pytest.mark.parametrize(
+    "mine, words",
+    [
+        ({64: 1, 32: 20}, "64 bits wide at most, Triton's 128"),  # on average by 5 % only
+        ({32: 21}, "32 bits wide on average, Triton's 37"),
+        ({32: 20}, ""),
+        ({128: 1, 32: 21}, ""),
+    ],
+    ids=["halved", "in pieces", "gone", "one more"],
+)
+def test_the_widest_access_may_not_be_narrower(mine, words):
+    assert narrower(mine, {128: 1, 32: 20}) == words
+
+
 def test_loads_straight_to_lds_are_loads_too():
     ours = dataclasses.replace(MIX, widths={"load": {"32": 8, "64": 2}})
     other = dataclasses.replace(MIX, widths={"load": {"32": 4, "64": 2}, "lds_dma": {"32": 4, "128": 1}})
@@ -92,14 +106,17 @@ def test_equal_sides_have_no_regressions():
     "change, expected",
     [
         (dict(loop=dict(insns=111)), "hottest loop has 1.11x the instructions"),
-        (dict(spill=5), "spills 5 VGPRs, Triton 0"),
-        (dict(lds_bytes=36000), "uses 36000 bytes of LDS, Triton 32768"),
+        (dict(loop=dict(mma=20)), "hottest loop has 20 matrix instructions per tile, Triton's 16"),
+        (dict(loop=dict(barrier=2)), "hottest loop has 2 barriers per tile, Triton's 1"),
+        (dict(spill=1), "spills 1 VGPRs, Triton 0"),
+        (dict(sgpr_spill=2), "spills 2 SGPRs, Triton 0"),
+        (dict(lds_bytes=34600), "uses 34600 bytes of LDS, Triton 32768"),
         (
-            dict(mix=dict(widths={"load": {"64": 16}, "store": {"96": 4}})),
+            dict(mix=dict(widths={"load": {"64": 16}, "store": {"64": 2, "128": 2}})),
             "loads are 64 bits wide on average, Triton's 128",
         ),
     ],
-    ids=["loop", "spills", "lds", "widths"],
+    ids=["loop", "matrix instructions", "barriers", "spills", "scalar spills", "lds", "widths"],
 )
 def test_what_is_worse_is_named(change, expected):
     assert parity(**change).regressions() == (expected,)
@@ -110,26 +127,80 @@ def test_an_unrolled_loop_counts_per_tile():
     assert twice.unrolled() == (2, 1)
     assert twice.loop_ratios()["insns"] == 0.98 and twice.loop_ratios()["barrier"] == 1.0
     assert twice.regressions() == ()
-    assert parity(loop=dict(insns=230, mma=32)).regressions() == ("hottest loop has 1.15x the instructions",)
-    assert parity(loop=dict(insns=50, mma=8)).unrolled() == (1, 2)
+    longer = parity(loop=dict(insns=230, mma=32, barrier=3))
+    assert longer.regressions() == (
+        "hottest loop has 1.15x the instructions",
+        "hottest loop has 1.5 barriers per tile, Triton's 1",
+    )
     assert parity(loop=dict(insns=100, mma=20)).unrolled() == (1, 1)
     assert parity(loop=dict(insns=100, mma=0)).unrolled() == (1, 1)
 
 
+def test_a_loop_of_tritons_that_is_unrolled_counts_per_tile():
+    theirs = dataclasses.replace(SIDE, loop=dataclasses.replace(LOOP, insns=400, mma=64, barrier=4))
+    both = Parity("matmul", "gfx950", SIDE, theirs)
+    assert both.unrolled() == (1, 4) and both.loop_ratios()["insns"] == 1.0 and both.regressions() == ()
+    more = dataclasses.replace(SIDE, loop=dataclasses.replace(LOOP, barrier=2))
+    assert Parity("matmul", "gfx950", more, theirs).regressions() == (
+        "hottest loop has 2 barriers per tile, Triton's 1",
+    )
+
+
+@pytest.mark.parametrize(
+    "theirs, ours, tiles",
+    [
+        (dict(barrier=1), dict(barrier=1), 1),
+        (dict(barrier=1), dict(barrier=2), 2),
+        (dict(barrier=1, load=4), dict(barrier=1, load=8), 2),
+        (dict(barrier=0, lds_dma=4), dict(barrier=0, load=4, lds_dma=4), 2),
+        (dict(barrier=0, load=4), dict(barrier=0, load=4), 1),
+        (dict(barrier=0), dict(barrier=0), 2),
+    ],
+    ids=["barriers", "more barriers", "more loads", "more copies", "loads", "neither"],
+)
+def test_products_that_are_made_twice_are_no_second_tile(theirs, ours, tiles):
+    """Twice the matrix instructions are an unrolled loop only with the loads or barriers of a second tile."""
+    triton = dataclasses.replace(SIDE, loop=dataclasses.replace(LOOP, **theirs))
+    doubled = dataclasses.replace(SIDE, loop=dataclasses.replace(LOOP, insns=110, mma=32, **ours))
+    both = Parity("matmul", "gfx950", doubled, triton)
+    assert both.unrolled() == (tiles, 1)
+    more = "hottest loop has 32 matrix instructions per tile, Triton's 16"
+    assert (more in both.regressions()) == (tiles == 1)
+
+
 @pytest.mark.parametrize(
     "change",
-    [dict(loop=dict(insns=110)), dict(mix=dict(insns=900)), dict(spill=2), dict(lds_bytes=34816), dict(vgpr=256)],
-    ids=["loop within noise", "longer prologue", "two spills", "padding", "registers alone"],
+    [
+        dict(loop=dict(insns=110)),
+        dict(loop=dict(barrier=0, mma=12)),
+        dict(mix=dict(insns=900, barrier=9, mma=64)),
+        dict(lds_bytes=34400),
+        dict(vgpr=256),
+    ],
+    ids=["loop within noise", "fewer in the loop", "longer prologue", "padding", "registers alone"],
 )
 def test_what_is_not_worse_is_not_named(change):
     assert parity(**change).regressions() == ()
 
 
-def test_without_a_loop_the_whole_kernel_counts():
-    theirs = dataclasses.replace(SIDE, loop=None)
-    ours = dataclasses.replace(theirs, mix=dataclasses.replace(MIX, insns=700))
-    assert Parity("add", "gfx950", ours, theirs).regressions() == ("kernel has 1.17x the instructions",)
-    assert Parity("add", "gfx950", ours, theirs).loop_ratios() is None
+@pytest.mark.parametrize(
+    "change, expected",
+    [
+        (dict(insns=700), ("kernel has 1.17x the instructions",)),
+        (dict(barrier=3), ("kernel has 3 barriers, Triton's 2",)),
+        (dict(mma=33), ("kernel has 33 matrix instructions, Triton's 32",)),
+        (dict(insns=650, barrier=2, mma=16), ()),
+    ],
+    ids=["instructions", "barriers", "matrix instructions", "no worse"],
+)
+@pytest.mark.parametrize("loop", [None, dataclasses.replace(LOOP, mma=0)], ids=["none", "another one"])
+def test_without_the_same_loop_the_whole_kernel_counts(change, expected, loop):
+    """Neither side has a loop, or ours is one beside the products, which are written out."""
+    theirs = dataclasses.replace(SIDE, loop=loop and LOOP)
+    ours = dataclasses.replace(SIDE, loop=loop, mix=dataclasses.replace(MIX, **change))
+    both = Parity("add", "gfx950", ours, theirs)
+    assert both.regressions() == expected
+    assert both.loop_ratios() is None
 
 
 def test_lds_where_triton_uses_none_is_a_regression():
@@ -157,5 +228,7 @@ def test_tables_show_both_sides():
     assert rows["insns"] == ["600", "600", "1.00x", "150", "100", "1.50x"]
     assert rows["spill"] == ["7", "0", "new"] and rows["ds_write"] == ["4", "0", "new"]
     assert "scratch" not in rows
-    assert "hottest loop has 1.50x the instructions" in text_of(parity_summary([worse]))
+    summary = text_of(parity_summary([worse]))
+    assert "hottest loop has 1.50x the instructions" in summary and "spills 7 VGPRs, Triton 0" in summary
+    assert "1.50x" not in text_of(parity_summary([parity(loop=dict(insns=150, mma=0))]))  # not the same loop
     assert "128 x8" in text_of(metrics_table("matmul", "gfx950", SIDE))

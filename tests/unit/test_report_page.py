@@ -12,7 +12,7 @@ from translator.report.highlight import highlighted
 from translator.report.layout_job import DrawnLayout, constructor_key, layout_constants
 from translator.report.linear_map import DistributedMap
 from translator.report.page import ReportData, report_page
-from translator.report.parity_section import status_chips
+from translator.report.parity_section import parity_section, status_chips
 from translator.source.launch_spec import LaunchSpec
 
 HELD = DistributedMap(((1,), (2,)), ((4,), (8,)), ((16,),), (32,))
@@ -54,6 +54,16 @@ def test_what_users_write_is_escaped():
         and "<a>.py" not in page
         and "n &lt; 2 &amp; m" in page
     )
+
+
+def test_ratios_of_an_unrolled_loop_are_per_tile():
+    loop = InstructionMix(insns=100, mma=8, barrier=1)
+    triton = dataclasses.replace(METRICS, loop=loop)
+    ours = dataclasses.replace(METRICS, loop=dataclasses.replace(loop, insns=190, mma=16, barrier=2))
+    checked = dataclasses.replace(launch("a", "k", ours), triton=Compiled("gfx942", triton))
+    page = parity_section((checked,), {}, {})
+    assert '<td>190</td><td>100</td><td class="better">0.95x</td>' in page
+    assert '<td>16</td><td>8</td><td class="">1.00x</td>' in page
 
 
 @pytest.mark.parametrize(

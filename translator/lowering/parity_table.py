@@ -53,13 +53,12 @@ def parity_summary(parities: Iterable[Parity]) -> Table:
     table.add_column("")
     for p in parities:
         ours, theirs = p.translated, p.triton
-        loops = ours.loop and theirs.loop
         mine, other = p.unrolled()
         table.add_row(
             p.kernel,
             p.target,
             _ratio("insns", ours.mix.insns, theirs.mix.insns),
-            _ratio("insns", ours.loop.insns * other, theirs.loop.insns * mine) if loops else "-",
+            _ratio("insns", ours.loop.insns * other, theirs.loop.insns * mine) if p.same_loop() else "-",
             _pair(ours.mix.mma, theirs.mix.mma),
             _pair(ours.mix.ds, theirs.mix.ds),
             _pair(ours.vgpr, theirs.vgpr),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from translator.lowering.metrics import KernelMetrics
-from translator.lowering.parity import KERNEL_ROWS, MIX_ROWS, ratio
+from translator.lowering.parity import KERNEL_ROWS, MIX_ROWS, Parity, ratio
 from translator.report.checks import Checked
 
 _MORE_IS_BETTER = ("occupancy", "mma", "lds_dma", "tdm")
@@ -83,7 +83,7 @@ def _card(entry: Checked, upstream: Checked | None, reason: str) -> str:
         if worse := entry.parity.regressions():
             items = "".join(f'<li class="chip warn">{escape(w)}</li>' for w in worse)
             parts.append(f'<ul class="chips">{items}</ul>')
-        parts.append(_table(entry.parity.translated, entry.parity.triton, theirs))
+        parts.append(_table(entry.parity, theirs))
     if reason:
         parts.append(f'<p class="soft">Upstream\'s translator: {escape(reason)}</p>')
     parts += [f'<p class="soft">{escape(problem.render())}</p>' for problem in entry.problems]
@@ -104,7 +104,8 @@ def _validation(found: dict) -> str:
     return f"{said}: {found['reason']}" if found.get("reason") else said
 
 
-def _table(ours: KernelMetrics, triton: KernelMetrics, upstream: KernelMetrics | None) -> str:
+def _table(parity: Parity, upstream: KernelMetrics | None) -> str:
+    ours, triton = parity.translated, parity.triton
     loops = ours.loop is not None or triton.loop is not None
     head = ["", "translation", "Triton", "ratio", *(["upstream"] if upstream else [])]
     head += ["hottest loop", "Triton", "ratio"] if loops else []
@@ -118,7 +119,7 @@ def _table(ours: KernelMetrics, triton: KernelMetrics, upstream: KernelMetrics |
             cells.append(f"<td>{values[2]}</td>")
         if loops:
             inner = [getattr(m.loop, name, 0) if m.loop and name in MIX_ROWS else 0 for m in (ours, triton)]
-            cells += _pair(name, *inner) if any(inner) else ["<td></td>"] * 3
+            cells += _pair(name, *inner, parity.unrolled()) if any(inner) else ["<td></td>"] * 3
         rows.append(f"<tr>{''.join(cells)}</tr>")
     heading = "".join(f"<th>{h}</th>" for h in head)
     return f'<div class="scroll"><table><thead><tr>{heading}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
@@ -128,8 +129,9 @@ def _metric(metrics: KernelMetrics, name: str) -> int:
     return getattr(metrics.mix, name) if name in MIX_ROWS else getattr(metrics, name) or 0
 
 
-def _pair(name: str, ours: int, theirs: int) -> list[str]:
-    value = ratio(ours, theirs)
+def _pair(name: str, ours: int, theirs: int, tiles: tuple[int, int] = (1, 1)) -> list[str]:
+    """Cells of a figure on both sides and the ratio per tile; tiles: how many each figure is of."""
+    value = ratio(ours * tiles[1], theirs * tiles[0])
     said = "new" if value is None else f"{value:.2f}x"
     better = (value or 2.0) < 1 if name not in _MORE_IS_BETTER else (value or 2.0) > 1
     equal = value == 1
