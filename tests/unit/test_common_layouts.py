@@ -20,6 +20,7 @@ def carried(folder: Path, expression: str) -> str:
             tile = i[:, None] * 64 + j[None, :]
             h = tl.zeros((32, 64), tl.float32)
             z = tl.load(y_ptr + tile)
+            row, column = tl.load(w_ptr + j), tl.load(w_ptr + i)
             for t in range(n):
                 x = tl.load(x_ptr + t * 2048 + tile)
                 if (t & 1) == 0:
@@ -48,3 +49,31 @@ def test_what_lies_in_one_layout_is_computed_there(tmp_path):
 def test_one_tensor_is_moved_itself(tmp_path, expression: str):
     (line,) = (line for line in carried(tmp_path, expression).splitlines() if "gl.sum(" in line)
     assert "gl.sum(gl.convert_layout(h, mma) * " in line
+
+
+@pytest.mark.parametrize("row", ["row", "row[None, :]", "column[:, None]", "row.to(tl.float32)"])
+def test_a_row_from_before_the_loop_lies_where_the_rest_does(tmp_path, row: str):
+    text = carried(tmp_path, f"({row} - y) * (h + x)")
+    (line,) = (line for line in text.splitlines() if "gl.sum(" in line)
+    assert line.count("convert_layout") == 1
+
+
+def test_what_is_made_of_rows_from_before_a_loop_is_made_where_it_is_used(tmp_path):
+    """Nothing of a row is moved in the loop: it is had in the layout of the products too."""
+    text = dedent("""
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def kernel(x_ptr, y_ptr, out_ptr, n):
+            i, j = tl.arange(0, 64)[:, None], tl.arange(0, 64)[None, :]
+            y = tl.load(y_ptr + i * 64 + j)
+            row = tl.sum(y.to(tl.float32), axis=0)
+            for t in range(n):
+                x = tl.load(x_ptr + t * 4096 + i * 64 + j)
+                d = tl.dot(x, y)
+                tl.store(out_ptr + t * 4096 + i * 64 + j, (2 * row) * d - row * row)
+        """)
+    pointers = {"x_ptr": "*fp16", "y_ptr": "*fp16", "out_ptr": "*fp32"}
+    text = translate(tmp_path, text, launch("kernel", pointers | {"n": "i32"}, {}), target="gfx950").text
+    assert "convert_layout" not in text.partition("for t in")[2]

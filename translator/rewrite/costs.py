@@ -10,6 +10,7 @@ from translator.frontend.trace import ConstFact, TensorFact
 from translator.layout.elements import bits_of
 from translator.layout.model import DotOperand, Layout, Mfma, Slice
 from translator.rewrite.callees import bind, callee_of, cast_of
+from translator.rewrite.invariant import row_at_hand
 from translator.rewrite.statements import holds
 from translator.rewrite.syntax import ELEMENTWISE_NODES
 
@@ -121,6 +122,15 @@ def common_home(rw: "Homes", node: ast.AST, want: Layout) -> Layout | None:
             return all(lies(child) for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr))
         if (inner := cast_of(rw, node)) is not None:
             return lies(inner)
+        row, axis = _row(rw, node, result.rank)
+        if row is not None:
+            home = rw.home(row)
+            if row_at_hand(rw, row):
+                return True
+            if isinstance(home, Slice) and home.dim == axis:
+                homes.add(home.parent)
+                return True
+            return False
         web = rw.webs.of_use.get(node) if isinstance(node, ast.Name) else None
         if web is None or web.is_parameter or fact.shape != result.shape or fact.is_pointer:
             return False
@@ -134,6 +144,17 @@ def common_home(rw: "Homes", node: ast.AST, want: Layout) -> Layout | None:
     if not lies(node) or len(homes) != 1 or want in homes:
         return None
     return next(iter(homes)) if len(moved) > 1 and bits_of(result.dtype) <= max(moved.values()) else None
+
+
+def _row(rw: "Homes", node: ast.expr, rank: int) -> tuple[ast.expr | None, int]:
+    """The variable of one dimension that an operand of two is made of, and the dimension that it has not; None for others."""
+    axis = 0
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple):
+        axis = next((i for i, part in enumerate(node.slice.elts) if isinstance(part, ast.Constant)), 0)
+        node = node.value
+    fact = rw.tensor(node)
+    is_row = isinstance(node, ast.Name) and fact is not None and fact.rank == 1 and rank == 2 and not fact.is_pointer
+    return (node, axis) if is_row else (None, 0)
 
 
 def narrowed_home(rw: "Homes", node: ast.AST, want: Layout) -> Layout | None:

@@ -59,6 +59,7 @@ class Expressions(Homes):
             and node not in self.pushed
             and not self.cheap(node)
             and not isinstance(node, ast.NamedExpr)
+            and not (isinstance(node, ELEMENTWISE_NODES) and invariant.row_at_hand(self, node))
         ):
             return self.convert(self.construct(node, placed[0]), want)
         if node not in self.pushed and (home := costs.narrowed_home(self, node, want)) not in (None, want):
@@ -182,10 +183,7 @@ class Expressions(Homes):
                 state.home = state.variants[0]
         if want == state.home:
             return node.id
-        made = self.changing(web)
-        depth = min((d.loop_depth for d in made), default=0)
-        outside = len(self.loops) > depth and not web.is_parameter and all(d.loop_depth <= depth for d in made)
-        if outside and invariant.repeats(self, web):
+        if invariant.moved_before(self, web):
             self.changed |= state.demand_converted(want)
             return self.names.variant(node.id, want)
         return lds_operands.moved_through_lds(self, web, want, node) or self.convert(node.id, want)

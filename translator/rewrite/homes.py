@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+import functools
 from typing import Any
 
 from translator.frontend.trace import ConstFact, Frame, OpaqueFact, TensorFact, TupleFact
 from translator.layout.model import DotOperand, Layout
-from translator.rewrite import callees, calls, costs, dots, helpers, pointer_variables
+from translator.rewrite import callees, calls, costs, dots, equal, helpers, pointer_variables
 from translator.rewrite.expand import augmented_binop, expand_promotions, unroll_loops
 from translator.rewrite.facts import FunctionFacts
 from translator.rewrite.syntax import ELEMENTWISE_NODES
@@ -34,6 +35,20 @@ class Homes(FunctionFacts):
         self._homes: dict[int, Any] = {}
         self._busy_homes: set[int] = set()
         self._callees: dict[ast.Call, tuple[Homes | None, dict[str, ast.expr]]] = {}
+
+    @functools.cached_property
+    def equals(self) -> dict[ast.expr, list[ast.expr]]:
+        return equal.equal_expressions(self)
+
+    def visits(self, node: ast.AST) -> list[int]:
+        """The visits of `node`; where Triton left nothing of them, those of an equal expression of which it did."""
+        own = super().visits(node)
+        if not isinstance(node, ast.expr) or node not in self.equals or self._left(own):
+            return own
+        return next((v for other in self.equals[node] if self._left(v := super(Homes, self).visits(other))), own)
+
+    def _left(self, visits: list[int]) -> bool:
+        return any(self.unit.anchors.at((*self.path, v)) for v in visits)
 
     def callee(self, node: ast.Call) -> tuple[Homes | None, dict[str, ast.expr]]:
         """The helper that `node` calls, to be read, and its arguments; None where there is not one helper."""

@@ -15,6 +15,7 @@ from translator.pipeline.span import runs_once
 from translator.rewrite import callees
 from translator.rewrite.addresses import free_name
 from translator.rewrite.splice import operand
+from translator.rewrite.syntax import ELEMENTWISE_NODES
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter
@@ -63,6 +64,30 @@ def repeats(rw: "FunctionRewriter", web: Web) -> bool:
     """
     around = [loop for loop in rw.loops if not any(loop in d.in_loop for d in rw.changing(web))]
     return any(not runs_once(rw, loop) for loop in around)
+
+
+def moved_before(rw: "FunctionRewriter", web: Web) -> bool:
+    """Whether a variable is moved to other layouts where it gets its value, before the loop that reads it here."""
+    made = rw.changing(web)
+    depth = min((d.loop_depth for d in made), default=0)
+    outside = len(rw.loops) > depth and not web.is_parameter and all(d.loop_depth <= depth for d in made)
+    return outside and repeats(rw, web)
+
+
+def row_at_hand(rw: "FunctionRewriter", node: ast.AST) -> bool:
+    """Whether a tensor of one dimension is made in any layout with nothing moved here: its variables are from before the loop."""
+    fact = rw.tensor(node)
+    if fact is None or rw.cheap(node):
+        return True
+    if fact.rank != 1:
+        return False
+    if isinstance(node, ast.Name):
+        web = rw.webs.of_use.get(node)
+        return web is not None and rw.state(web).split is None and moved_before(rw, web)
+    if isinstance(node, ELEMENTWISE_NODES):
+        return all(row_at_hand(rw, child) for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr))
+    value = callees.cast_of(rw, node)
+    return value is not None and row_at_hand(rw, value)
 
 
 def lines_before(rw: "FunctionRewriter", loop: ast.AST) -> list[str]:
