@@ -155,11 +155,11 @@ def test_a_mask_that_says_nothing_about_the_end_is_not_enough(tmp_path: Path):
     assert [load.covered for load in plans(body, tmp_path)[0].loads] == [False, True]
 
 
-def test_copies_beside_loads_to_registers_all_go_through_registers(tmp_path: Path):
+def test_copies_stay_copies_beside_loads_to_registers(tmp_path: Path):
     body = POINTERS.replace("offs_k[None, :] < K - k * BLOCK", "offs_k[None, :] < K - 1 - k * BLOCK")
     (plan,) = plans(body, tmp_path)
-    assert (plan.schedule.mechanism, plan.schedule.buffers) == ("registers", 1)
-    assert [load.staged.copy for load in plan.loads] == ["registers", "registers"]
+    assert (plan.schedule.mechanism, plan.schedule.buffers, plan.schedule.stored) == ("copies", 2, True)
+    assert [load.staged.copy for load in plan.loads] == ["registers", "buffer"]
 
 
 def test_what_both_sides_need_is_computed_twice(tmp_path: Path):

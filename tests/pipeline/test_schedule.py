@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from translator.pipeline.schedule import Schedule, copy_schedule, hazards, refill_schedule, register_schedule
+from translator.pipeline.schedule import STORED, Schedule, copy_schedule, hazards, refill_schedule, register_schedule
 
 
 @pytest.mark.parametrize("buffers", [2, 3, 4, 5])
@@ -35,6 +35,26 @@ def test_a_wrong_count_of_tensor_copies_is_found(buffers, grouped, by):
 def test_registers_are_right_for_all_trip_counts(buffers):
     for trips in range(2 * buffers + 3):
         assert hazards(register_schedule(buffers), trips) == []
+
+
+@pytest.mark.parametrize("buffers", [2, 3, 4])
+def test_tiles_through_registers_beside_copies_are_right_for_all_trip_counts(buffers):
+    for trips in range(2 * buffers + 1):
+        assert hazards(copy_schedule(buffers, stored=True), trips) == []
+
+
+@pytest.mark.parametrize("buffers", [2, 3, 4])
+@pytest.mark.parametrize("by", [1, -1])
+def test_a_tile_stored_beside_its_slot_is_found(buffers, by):
+    class Planted(Schedule):
+        def events(self, trips):
+            for event in super().events(trips):
+                beside = event[0] == "store" and event[1] >= self.prologue
+                yield ("store", event[1], (event[2] + by) % self.buffers, STORED) if beside else event
+
+    right = copy_schedule(buffers, stored=True)
+    planted = Planted(**{name: getattr(right, name) for name in right.__dataclass_fields__})
+    assert any(hazards(planted, trips) for trips in range(2 * buffers + 1))
 
 
 @pytest.mark.parametrize("tensor_loads, grouped", [(1, False), (3, False), (0, True), (2, True)])
@@ -71,8 +91,9 @@ MISTAKES = ["wait", "prologue", "ahead", "read_shift", "write_shift"]
 @pytest.mark.parametrize("buffers", [2, 3, 4])
 @pytest.mark.parametrize("field", MISTAKES)
 @pytest.mark.parametrize("by", [-1, 1])
-def test_an_off_by_one_of_copies_is_found(buffers, field, by):
-    planted = copy_schedule(buffers)
+@pytest.mark.parametrize("stored", [False, True])
+def test_an_off_by_one_of_copies_is_found(buffers, field, by, stored):
+    planted = copy_schedule(buffers, stored=stored)
     planted = replace(planted, **{field: getattr(planted, field) + by})
     assert any(hazards(planted, trips) for trips in range(2 * buffers + 1))
 

@@ -45,9 +45,10 @@ class TracedLaunch:
     descriptor_layouts: dict[tuple[int | str, ...], SharedLayout] = field(default_factory=dict)
     rows: dict[tuple[int, ...], Rows] = field(default_factory=dict)  # gathers and scatters of the tensor data mover
     loops: bool = True  # whether Triton's final module has one
-    # Where the data mover could fetch what Triton keeps in registers: LDS of Triton's kernel, and in loops beside rings.
-    lds_bytes: int = 0
-    loop_lds: dict[tuple[int, ...], int] = field(default_factory=dict)
+    lds_bytes: int = (
+        0  # of Triton's kernel, where the data mover could fetch what it keeps in registers, or loops are mixed
+    )
+    loop_lds: dict[tuple[int, ...], int] = field(default_factory=dict)  # beside rings, where the data mover could
 
 
 def trace_launch(fn: Any, spec: LaunchSpec, target: str, load_jit=None) -> TracedLaunch:
@@ -87,8 +88,10 @@ def _trace_once(fn: Any, spec: LaunchSpec, target: str, load_jit) -> TracedLaunc
         if not loops:
             run_last_passes(trace.module)
             early = read_early(trace.module.str())
-        held = row.supports_tdm and any(staged.copy == "held" for staged in staging.values())
-        allocated = lds_bytes(trace.module, parsed) if held else 0
+        ways = {staged.copy for staged in staging.values()}
+        held = row.supports_tdm and "held" in ways
+        mixed = "registers" in ways and not ways.isdisjoint(("buffer", "global"))
+        allocated = lds_bytes(trace.module, parsed) if held or mixed else 0
     trace.module = trace.context = None
     return TracedLaunch(
         spec,

@@ -95,10 +95,10 @@ def _group(rw: "FunctionRewriter", loop: PipelinedLoop, s: ast.stmt) -> tuple[li
     rings = [ring for ring in loop.rings if ring.load.statement in run]
     if loop.refills:  # copies come after the last read
         return [], [ring for ring in rings if ring.held] if s is run[-1] else []
-    early = loop.copies or _scales_operands(rw, loop)
-    if not early and _loads_meet(rw, loop):
+    scaled = _scales_operands(rw, loop)
+    if not loop.copies and not scaled and _loads_meet(rw, loop):
         return [], loop.rings if s is loop.rings[-1].load.statement else []
-    before = [ring for ring in rings if early and not ring.held]
+    before = [ring for ring in rings if not ring.held and (scaled or not ring.load.stored)]
     after = [ring for ring in rings if ring not in before]
     return before if s is run[0] else [], after if s is run[-1] else []
 
@@ -203,7 +203,7 @@ def _alternate(rw: "FunctionRewriter", loop: PipelinedLoop, s: ast.For, top: int
     """The body in stages that two groups of warps alternate in (`translator.pipeline.body`), once per buffer or once."""
     texts = statement_texts(rw, s, top)
     waits = wait_lines(rw, loop)
-    if not loop.copies:
+    if any(ring.load.stored for ring in loop.rings):
         texts.append("\n".join(indent + producer.store(rw, ring, loop.slot) for ring in loop.rings))
     tiles = {ring.load.name: ring.smem for ring in loop.rings}
     contents = stage_contents(texts, loop.stages, tiles, lambda name: fresh(rw, name))
@@ -250,7 +250,8 @@ def check_stages(rw: "FunctionRewriter") -> None:
 
 def _chosen(plan: PipelinePlan, loop: PipelinedLoop) -> str:
     """One line on how a loop is written, as `translate` prints it."""
-    tiles = ", ".join(f"`{load.name}`" for load in plan.loads if not load.held)
+    through = ", ".join(f"`{load.name}`" for load in plan.loads if loop.mixed and load.stored)
+    tiles = ", ".join(f"`{load.name}`" for load in plan.loads if not load.held and not (loop.mixed and load.stored))
     held = ", ".join(f"`{load.name}`" for load in plan.loads if load.held)
     if loop.only_holds:
         return f"`for {plan.index}` is software-pipelined: {held} to registers, an iteration ahead"
@@ -273,6 +274,8 @@ def _chosen(plan: PipelinePlan, loop: PipelinedLoop) -> str:
         return f"`for {plan.index}` is warp-specialized: {warps}, the kernel's {schedule.consumer_warps} warps compute"
     ahead = f"{schedule.ahead} tile{'s' if schedule.ahead > 1 else ''} ahead"
     staged = f"`for {plan.index}` is software-pipelined: {tiles} by {how} {ahead}, {slots} each"
+    if through:
+        staged += f"; {through} through registers"
     return f"{staged}; {held} {ahead} in registers" if held else staged
 
 
@@ -326,11 +329,12 @@ def _free_slot(rw: "FunctionRewriter", loop: PipelinedLoop, number: str) -> str:
     """The slot of the tile ahead: one remainder less, or in the form that the compiler can tell apart from `slot`.
 
     Of indices `i % n` and `(i + c) % n` it knows that they differ. Where it does not, it puts a barrier between a read
-    and a copy of the tensor data mover; one in a stage would pair the wrong stages. Between reads and other copies it
-    puts none, and the shorter form leaves registers: 256x256x64 in fp16 with 8 warps on gfx950 spills 2 with the other.
+    and a store or a copy of the tensor data mover; one in a stage would pair the wrong stages. Between reads and other
+    copies, and within one warp, it puts none, and the shorter form leaves registers: 256x256x64 in fp16 with 8 warps on
+    gfx950 spills 2 with the other.
     """
     told_apart = loop.plan.schedule.tensor_loads and (loop.stages or rw.unit.tuning.lean)
-    if told_apart or loop.prefetched is not None:
+    if told_apart or loop.mixed and rw.unit.num_warps > 1 or loop.prefetched is not None:
         return f"({number} + {loop.buffers} - 1) % {loop.buffers}"
     return f"gl.where({loop.slot} == 0, {loop.buffers} - 1, {loop.slot} - 1)"
 
@@ -339,9 +343,8 @@ def _tail_lines(rw: "FunctionRewriter", loop: PipelinedLoop, indent: str) -> lis
     if loop.stages:
         return []
     counting = [f"{indent}{loop.counter} += 1"] if loop.counter else []
-    if loop.copies:
-        return counting
-    stores = counts.where_fetched(rw, loop, [producer.store(rw, r, loop.slot) for r in loop.rings if not r.held])
+    stores = [producer.store(rw, ring, loop.store_slot) for ring in loop.rings if ring.load.stored]
+    stores = counts.where_fetched(rw, loop, stores)
     return [indent + line for line in stores] + counting
 
 

@@ -89,6 +89,16 @@ class PipelinedLoop:
         return [ring.load.name in group for group in self.plan.schedule.groups].index(True)
 
     @property
+    def mixed(self) -> bool:
+        """Whether some tiles are copied and others go through registers."""
+        return self.copies and any(ring.load.stored for ring in self.rings)
+
+    @property
+    def store_slot(self) -> str:
+        """The slot of tiles that go through registers: the one just read, or beside copies that which these fill."""
+        return self.free if self.copies else self.slot
+
+    @property
     def written_out(self) -> bool:
         return self.plan.written_out is not None
 
@@ -102,13 +112,12 @@ class PipelinedLoop:
         """How many tiles ahead of the one that is read a tile is fetched."""
         return f"{self.buffers} - 1" if self.copies and not self.refills else self.buffers
 
-    def read_at_top(self, rw: "FunctionRewriter") -> bool:
+    def read_at_top(self, rw: "FunctionRewriter", ring: Ring) -> bool:
         """Whether a tile that is read in two ways is read in both where it is loaded, not where it is used.
 
         A read after the last barrier of the body takes one more before the next tile is stored. RDNA has no registers for it.
         """
-        schedule = self.plan.schedule
-        return schedule.mechanism == "registers" and not self.stages and not rw.unit.target.family.startswith("rdna")
+        return ring.load.stored and not self.stages and not rw.unit.target.family.startswith("rdna")
 
     @property
     def only_holds(self) -> bool:
@@ -155,7 +164,7 @@ class Read:
     def text(self, rw: "FunctionRewriter", layout: Layout, tile: str = "") -> str:
         """The tile in `layout`; `tile`: an expression for it in LDS, by default its slot."""
         tile = tile or self.slot()
-        if self.loop.copies and rw.unit.target.family == "cdna4":
+        if self.loop.copies and not self.ring.load.stored and rw.unit.target.family == "cdna4":
             return f"{async_module(rw)}.load_shared_relaxed({tile}, {rw.names.spell(layout)})"
         return f"{tile}.load({rw.names.spell(layout)})"
 
@@ -206,7 +215,7 @@ def permuted_read(rw: "FunctionRewriter", data: ast.expr, order: tuple[int, ...]
         if read.loop.plan.loop not in rw.loops:
             return None
         tile = "" if rw.state(rw.webs.of_use[data]).variants else data.id
-        if not tile and read.loop.read_at_top(rw):
+        if not tile and read.loop.read_at_top(rw, read.ring):
             name = rw.names.variant(f"{data.id}_t", layout)
             read.loop.permuted_now.add(name)
             if name not in read.loop.permuted:

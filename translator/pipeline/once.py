@@ -75,8 +75,9 @@ def first_lines(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
         lines += tile.before(rw, loop, ring) if tile is not None else [producer.allocate(rw, loop, ring)]
     loop.fetch_at(loop.plan.index)
     lines += [producer.fetch(rw, loop, ring, "0", "") for ring in loop.rings]
+    lines += [producer.store(rw, ring, "0") for ring in loop.rings if ring.load.stored]
     if not loop.copies:
-        return lines + [producer.store(rw, ring, "0") for ring in loop.rings]
+        return lines
     schedule = loop.plan.schedule
     lines += [f"{async_module(rw)}.commit_group()", f"{async_module(rw)}.wait_group(0)"] if schedule.grouped else []
     lines += [f"{tdm.module(rw)}.async_wait(0)"] if schedule.tensor_loads else []

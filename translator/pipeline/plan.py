@@ -44,6 +44,11 @@ class PipelinedLoad:
         """Whether the tile waits in registers until its iteration."""
         return self.tile is None and self.staged.copy == "held"
 
+    @property
+    def stored(self) -> bool:
+        """Whether the tile goes through registers to LDS."""
+        return self.tile is None and self.staged.copy == "registers"
+
 
 @dataclass(frozen=True)
 class PipelinePlan:
@@ -100,6 +105,7 @@ class PipelinePlan:
             tail = "tail masked by the load itself" if load.covered else "tail masked by the loop bound"
             how = " by the tensor data mover" if load.tile else ""
             where = "registers" if load.held else "LDS"
+            how = " through registers" if s.mechanism == "copies" and load.stored else how
             lines.append(f"  line {load.line}: {load.name} {load.staged.shape} -> {where}{how}, {tail}")
         lines.append("  producer: " + ("; ".join(ast.unparse(p) for p in self.producer) or "addresses only"))
         if self.shared:

@@ -94,7 +94,10 @@ def _plan(
 
     ways, copies, buffers = {c: staged_of(rw, c) for c in held}, False, 1
     if staged:
-        fetched, copies, buffers = one_way([staged_of(rw, c) for c in staged], [c in tiles for c in staged])
+        theirs, by_tile = [staged_of(rw, c) for c in staged], [c in tiles for c in staged]
+        fetched, copies, buffers = one_way(theirs, by_tile, _mixes(rw, loop))
+        if fitting(rw, zip(staged, fetched), buffers) < min(2, buffers):
+            fetched, copies, buffers = one_way(theirs, by_tile, False)
         ways |= dict(zip(staged, fetched))
         if copies and buffers < 2:
             return no("a copy needs two buffers")
@@ -125,7 +128,8 @@ def _plan(
     for call in found:
         (statement,) = [a for a in atoms if call in loads_in(rw, a)]
         try:
-            load = _load(rw, tail, statement, call, ways[call], tiles.get(call), copies and call not in held)
+            copied = copies and ways[call].copy not in ("held", "registers")
+            load = _load(rw, tail, statement, call, ways[call], tiles.get(call), copied)
         except NotAhead as reason:
             return no(str(reason))
         # What a variable is loaded with twice has a name, and a ring, for each load.
@@ -139,7 +143,7 @@ def _plan(
     if refills:
         schedule = refill_schedule(tensor_loads, grouped)
     elif copies:
-        schedule = copy_schedule(buffers, tensor_loads, grouped)
+        schedule = copy_schedule(buffers, tensor_loads, grouped, any(load.stored for load in loads))
     else:
         schedule = register_schedule(buffers) if staged else held_schedule()
     return PipelinePlan(
@@ -170,6 +174,12 @@ def _plan(
 def _plain(rw: "FunctionRewriter", loop: ast.For) -> bool:
     """Whether nothing but parity is asked for: no depth, no other arrangement of the loop."""
     return rw.unit.tuning == Tuning() and not asked_for(rw, loop)
+
+
+def _mixes(rw: "FunctionRewriter", loop: ast.For) -> bool:
+    """Whether some tiles of a loop may be copied while others go through registers: LDS is then filled as by Triton."""
+    as_triton = rw.unit.tuning.as_triton and not asked_for(rw, loop)
+    return rw.unit.target.family == "cdna4" and as_triton and rw.unit.lds_bytes <= rw.unit.target.lds_bytes
 
 
 def _load(

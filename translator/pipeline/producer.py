@@ -37,7 +37,7 @@ def fetch(rw: "FunctionRewriter", loop: PipelinedLoop, ring: Ring, slot: str, co
     owner = callees.callee_of(rw, node).owner
     if owner is not None:  # a tensor descriptor
         exists = "" if ring.load.covered else condition
-        if not loop.copies:
+        if ring.load.stored:
             return f"{ring.next} = {descriptors.tile_fetch(rw, owner, given['offsets'], staged.source, exists)}"
         target = f"{ring.smem}.index({slot})"
         return descriptors.tile_fetch(rw, owner, given["offsets"], staged.source, exists, target, tile_copies(rw))
@@ -68,9 +68,9 @@ def fetch(rw: "FunctionRewriter", loop: PipelinedLoop, ring: Ring, slot: str, co
     modifier = given.get("cache_modifier")
     if modifier is not None and not callees.is_empty(rw, modifier):
         arguments.append(
-            f"{'cache' if use_buffer and (ring.held or not loop.copies) else 'cache_modifier'}={rw.emit(modifier)}"
+            f"{'cache' if use_buffer and (ring.held or ring.load.stored) else 'cache_modifier'}={rw.emit(modifier)}"
         )
-    if loop.copies and not ring.held:
+    if not ring.held and not ring.load.stored:
         name = "buffer_load_to_shared" if use_buffer else "global_load_to_shared"
         if rw.unit.target.family == "cdna5":
             name = "global_to_shared"
@@ -93,7 +93,7 @@ def store(rw: "FunctionRewriter", ring: Ring, slot: str) -> str:
 
 def closes_group(loop: PipelinedLoop, fetched: list[Ring]) -> bool:
     """Whether the last copy of a tile's commit group is the last of `fetched` that belongs to one."""
-    grouped = [ring for ring in loop.rings if ring.load.tile is None and not ring.held]
+    grouped = [ring for ring in loop.rings if ring.load.tile is None and not ring.held and not ring.load.stored]
     return loop.copies and bool(grouped) and grouped[-1] in fetched
 
 

@@ -50,7 +50,7 @@ def prologue(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
             lines += tile.before(rw, loop, ring) if tile is not None else [producer.allocate(rw, loop, ring)]
     lines += [line for _, ahead in loop.doubled for line in start_lines(rw, ahead)]
     tiles = counts.fetched_before(rw, loop)
-    what = "copied" if loop.copies else "loaded"
+    what = "fetched" if loop.mixed else "copied" if loop.copies else "loaded"
     tail = " Tiles past the end are masked out and still counted." if loop.copies and not loop.written_out else ""
     if loop.only_holds:
         lines.append("# Prologue: each tile is loaded an iteration before it is used, the first ones here.")
@@ -78,8 +78,7 @@ def prologue(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
                     fetched.append(ring)
                     if producer.closes_group(loop, [ring]):
                         body.append(f"{async_module(rw)}.commit_group()")
-    if not loop.copies:
-        body += [producer.store(rw, ring, loop.tile) for ring in fetched if not ring.held]
+    body += [producer.store(rw, ring, loop.tile) for ring in fetched if ring.load.stored]
     indent = "" if loop.only_holds else "    "
     lines += [indent + line.replace("\n", f"\n{indent}") for line in body]
     if loop.stages:

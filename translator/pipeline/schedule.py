@@ -7,6 +7,7 @@ Tile `i` is what iteration `i` of the loop reads. Three mechanisms:
   and reads tile i. Copies of the tensor data mover have no groups: waits count `tensor_loads` operations per tile.
 * `registers`: iteration i loads tile i + ahead to registers, reads tile i from its slot, and stores the registers to
   the slot of tile i + ahead at the end; barriers between reads and stores are the compiler's.
+  Beside copies (`stored`), tiles that cannot be copied go this way, into slots like theirs.
   Where `refills` is set there is one slot: iteration i waits for tile i, reads it, and copies tile i + 1 after a barrier.
 * `held`: iteration i takes tile i from a variable and loads tile i + ahead into it; no LDS.
 
@@ -19,6 +20,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 GROUPED = -1  # the ring that all copies with commit groups stand for
+STORED = -2  # the ring of tiles that go through registers beside copies
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,7 @@ class Schedule:
     slot is taken modulo `buffers`; write_shift: the same for a fetched tile. Both are 0 in a correct schedule.
     grouped: whether a tile has copies with a commit group; tensor_loads: its copies by the tensor data mover, of which
     `tensor_wait` may be outstanding when tile i is read. refills: copies come after the last read of the slot they fill.
+    stored: whether a tile has parts that go through registers beside its copies.
     """
 
     mechanism: str
@@ -42,6 +45,7 @@ class Schedule:
     tensor_loads: int = 0
     tensor_wait: int = 0
     refills: bool = False
+    stored: bool = False
 
     def events(self, trips: int) -> Iterator[tuple]:
         """What one program does for `trips` iterations, in order."""
@@ -49,6 +53,8 @@ class Schedule:
         for t in range(self.prologue):
             slot = (t + self.write_shift) % self.buffers
             yield from self._copies(t, slot) if copies else [("load", t), ("store", t, slot)]
+            if self.stored:
+                yield from [("load", t), ("store", t, slot, STORED)]
         for i in range(trips):
             fetched = i + self.ahead
             slot = (fetched + self.write_shift) % self.buffers
@@ -61,6 +67,8 @@ class Schedule:
                     yield from self._copies(fetched, slot)
             elif self.mechanism == "registers":
                 yield ("load", fetched)
+            if self.stored:
+                yield ("load", fetched)
             yield ("read", i, (i + self.read_shift) % self.buffers)
             if self.refills:
                 yield ("barrier",)
@@ -69,6 +77,8 @@ class Schedule:
                 yield ("load", fetched)
             if not copies:
                 yield ("store", fetched, slot)
+            if self.stored:
+                yield ("store", fetched, slot, STORED)
         if copies:
             yield ("drain", 0)
 
@@ -79,7 +89,7 @@ class Schedule:
         yield from (("tensor", tile, slot, ring) for ring in range(self.tensor_loads))
 
 
-def copy_schedule(buffers: int, tensor_loads: int = 0, grouped: bool = True) -> Schedule:
+def copy_schedule(buffers: int, tensor_loads: int = 0, grouped: bool = True, stored: bool = False) -> Schedule:
     ahead = buffers - 1
     return Schedule(
         "copies",
@@ -90,6 +100,7 @@ def copy_schedule(buffers: int, tensor_loads: int = 0, grouped: bool = True) -> 
         grouped=grouped,
         tensor_loads=tensor_loads,
         tensor_wait=(ahead - 1) * tensor_loads,
+        stored=stored,
     )
 
 
@@ -124,7 +135,7 @@ def hazards(schedule: Schedule, trips: int) -> list[str]:
     for event in schedule.events(trips):
         kind = event[0]
         if kind in ("copy", "store", "tensor"):
-            tile, slot, ring = (*event[1:3], event[3] if kind == "tensor" else GROUPED)
+            tile, slot, ring = event[1:] if len(event) > 3 else (*event[1:], GROUPED)
             if slots.get((ring, slot)) in unread:
                 found.append(f"tile {tile} overwrites slot {slot} before tile {slots[ring, slot]} is read")
             if kind != "store":

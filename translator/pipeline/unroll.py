@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 def can_unroll(rw: "FunctionRewriter", plan: PipelinePlan) -> bool:
     """Whether rounds past the end change nothing: zero tiles, in loops that only accumulate."""
-    if plan.schedule.mechanism != "copies" or plan.rolled_back or plan.schedule.buffers < 2:
+    if plan.schedule.mechanism != "copies" or plan.schedule.stored or plan.rolled_back or plan.schedule.buffers < 2:
         return False
     loads = {load.statement: load for load in plan.loads}
     if not all(_zero_past_the_end(rw, load) for load in plan.loads):

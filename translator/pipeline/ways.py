@@ -86,12 +86,14 @@ def _shares_its_variable(rw: "FunctionRewriter", call: ast.Call) -> bool:
     return any(d.value is call and len(web.definitions) > 1 for web in rw.webs.all for d in web.definitions)
 
 
-def one_way(staged: list[Staged], tiles: list[bool]) -> tuple[list[Staged], bool, int]:
-    """(how each load is staged, by copies, buffers): one mechanism and one depth for all loads of a loop.
+def one_way(staged: list[Staged], tiles: list[bool], mixes: bool) -> tuple[list[Staged], bool, int]:
+    """(how each load is staged, by copies, buffers): one depth for all loads of a loop, and one mechanism, unless it `mixes`.
 
-    Where Triton mixes copies with loads to registers, all of them go through registers, one slot less deep. Tiles that
-    the tensor data mover fetches are copies, whatever Triton does.
+    Where Triton mixes copies with loads to registers and the loop must not, all go through registers, one slot less deep.
+    Tiles that the tensor data mover fetches are copies, whatever Triton does.
     """
+    if mixes and any(s.copy != "registers" for s in staged) and min(s.buffers for s in staged) > 1 and not any(tiles):
+        return staged, True, min(s.buffers for s in staged)
     if all(tile or s.copy != "registers" for s, tile in zip(staged, tiles)):
         return staged, True, min(s.buffers + (s.copy in ("registers", "held")) for s in staged)
     buffers = min(s.buffers if s.copy == "registers" else s.buffers - 1 for s in staged)

@@ -71,7 +71,7 @@ class Unit:
     kept_whole: dict[tuple[tuple[int, ...], int], str] = field(
         default_factory=dict
     )  # loops, by path and line, that cannot be split
-    lds_bytes: int = 0  # of Triton's kernel, where that matters (translator.pipeline.lds_room)
+    lds_bytes: int = 0  # of Triton's kernel, where that matters (translator.pipeline.lds_room and planner)
     loop_lds: dict[tuple[int, ...], int] = field(
         default_factory=dict
     )  # of Triton's loops beside rings, by path of loads
