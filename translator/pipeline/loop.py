@@ -229,6 +229,20 @@ def permuted_read(rw: "FunctionRewriter", data: ast.expr, order: tuple[int, ...]
     return read.text(rw, layout, f"{tile}.permute({list(order)})" if tile else read.slot(order))
 
 
+def read_where_used(rw: "FunctionRewriter", data: ast.expr) -> Read | None:
+    """How a staged tile with one use is read at that use, so that nothing before it holds the tile; None for others.
+
+    Its variable names the tile where it lies in LDS. The slot stays as it is until the end of the iteration.
+    """
+    made = rw.webs.definition_of(data) if isinstance(data, ast.Name) else None
+    if made is None or made.value not in rw.staged or not isinstance(made.node, ast.Assign):
+        return None
+    read, web = rw.staged[made.value], rw.webs.of_use[data]
+    loop = read.loop
+    plain = loop.plan.schedule.mechanism == "registers" and not (loop.stages or loop.sliced or loop.prefetch)
+    return read if plain and loop.plan.loop in rw.loops and len(web.definitions) == len(web.uses) == 1 else None
+
+
 def async_module(rw: "FunctionRewriter") -> str:
     rw.record.imports.add(f"from triton.experimental.gluon.language.amd.{rw.unit.target.family} import async_copy")
     return "async_copy"
