@@ -5,7 +5,8 @@ import dataclasses
 import pytest
 
 from rules.targets import target
-from translator.lowering.amdgcn import Instruction, find_loops, parse_instructions
+from translator.lowering.amdgcn import Instruction, parse_instructions
+from translator.lowering.loops import find_loops
 from translator.lowering.metrics import classes, count, measure
 
 KERNEL = """\
@@ -129,6 +130,37 @@ def test_a_block_behind_the_end_of_the_program_closes_no_loop():
     assert find_loops(parse_instructions(cold)) == ()
     entered = cold.replace("\ts_barrier\n", "\ts_barrier\n\ts_cbranch_scc0 .LBB0_8\n")
     assert len(find_loops(parse_instructions(entered))) == 1
+
+
+SKIPPING = """
+\ts_branch .LBB0_4
+.LBB0_3:
+\ts_add_u32 s0, s0, 1
+\ts_cbranch_scc0 .LBB0_8
+.LBB0_4:
+\tv_mfma_f32_16x16x4_f32 v[0:3], v4, v5, v[0:3]
+\ts_cbranch_scc1 .LBB0_3
+\tv_mfma_f32_16x16x4_f32 v[0:3], v4, v5, v[0:3]
+\ts_branch .LBB0_3
+.LBB0_8:
+\ts_endpgm
+"""
+
+
+def test_a_loop_that_skips_part_of_its_body_is_one_loop():
+    """Its end stands before its header: the branches back to it close no loops of their own."""
+    code = parse_instructions(SKIPPING)
+    (loop,) = find_loops(code)
+    assert loop.innermost and count(code[loop.first : loop.last + 1]).mma == 2
+    # Entered at the top, `.LBB0_3` is the header of both.
+    (loop,) = find_loops(parse_instructions(SKIPPING.replace("s_branch .LBB0_4", "s_nop 0")))
+    assert count(code[loop.first : loop.last + 1]).mma == 2
+
+
+def test_a_loop_in_a_loop_that_skips_is_the_innermost():
+    inner = ".LBB0_5:\n\tv_add_u32 v0, v0, v0\n\ts_cbranch_scc1 .LBB0_5\n"
+    found = find_loops(parse_instructions(SKIPPING.replace("\ts_branch .LBB0_3", inner + "\ts_branch .LBB0_3")))
+    assert [(loop.depth, loop.innermost) for loop in found] == [(1, False), (2, True)]
 
 
 @pytest.mark.parametrize(

@@ -15,10 +15,10 @@ from rules.targets import Target
 from translator.lowering.amdgcn import (
     Instruction,
     comment_number,
-    find_loops,
     metadata_number,
     parse_instructions,
 )
+from translator.lowering.loops import find_loops
 
 _MATRIX = ("v_mfma", "v_smfmac", "v_wmma", "v_swmmac")
 _MATRIX_SHAPE = re.compile(r"_(\d+x\d+x\d+)(?=_|$|[a-z])")

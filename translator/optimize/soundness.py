@@ -7,7 +7,8 @@ stage sets its priority once, so in each loop barriers and priorities have to be
 
 from __future__ import annotations
 
-from translator.lowering.amdgcn import find_loops, parse_instructions
+from translator.lowering.amdgcn import parse_instructions
+from translator.lowering.loops import find_loops
 
 _BARRIERS = ("s_barrier", "s_barrier_signal")
 
