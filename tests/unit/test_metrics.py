@@ -158,7 +158,7 @@ def test_a_loop_that_skips_part_of_its_body_is_one_loop():
 
 def test_a_loop_in_a_loop_that_skips_is_the_innermost():
     inner = ".LBB0_5:\n\tv_add_u32 v0, v0, v0\n\ts_cbranch_scc1 .LBB0_5\n"
-    found = find_loops(parse_instructions(SKIPPING.replace("\ts_branch .LBB0_3", inner + "\ts_branch .LBB0_3")))
+    found = find_loops(parse_instructions(SKIPPING.replace("\ts_branch .LBB0_2", inner + "\ts_branch .LBB0_2")))
     assert [(loop.depth, loop.innermost) for loop in found] == [(1, False), (2, True)]
 
 
