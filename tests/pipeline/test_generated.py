@@ -121,7 +121,7 @@ def test_mistakes_in_written_out_loops_are_found(target: str, buffers: int, befo
 COPIES = {
     "waits for one group too few": ("wait_group(NUM_BUFFERS - 2)", "wait_group(NUM_BUFFERS - 1)"),
     "reads the next slot": ("slot = k % NUM_BUFFERS", "slot = (k + 1) % NUM_BUFFERS"),
-    "copies into the slot being read": ("gl.where(slot == 0, NUM_BUFFERS - 1, slot - 1)", "slot"),
+    "copies into the slot being read": ("previous_slot(slot, NUM_BUFFERS)", "slot"),
     "copies the wrong tile": ("k_ahead = k + NUM_BUFFERS - 1", "k_ahead = k + NUM_BUFFERS"),
     "prologue one tile short": ("gl.static_range(NUM_BUFFERS - 1)", "gl.static_range(NUM_BUFFERS - 2)"),
 }
@@ -136,7 +136,7 @@ TENSOR = {
     "waits for one operation too few": ("async_wait((NUM_BUFFERS - 2) * 2)", "async_wait((NUM_BUFFERS - 2) * 2 + 1)"),
     "does not wait": ("tdm.async_wait((NUM_BUFFERS - 2) * 2)", "pass"),
     "reads the next slot": ("slot = k % NUM_BUFFERS", "slot = (k + 1) % NUM_BUFFERS"),
-    "copies into the slot being read": ("gl.where(slot == 0, NUM_BUFFERS - 1, slot - 1)", "slot"),
+    "copies into the slot being read": ("previous_slot(slot, NUM_BUFFERS)", "slot"),
     "copies the wrong tile": ("k_ahead = k + NUM_BUFFERS - 1", "k_ahead = k + NUM_BUFFERS"),
     "prologue one tile short": ("gl.static_range(NUM_BUFFERS - 1)", "gl.static_range(NUM_BUFFERS - 2)"),
     "rows start elsewhere": ("add_offsets=[pid_m * BLOCK_M, 0]", "add_offsets=[pid_m * BLOCK_M + 1, 0]"),

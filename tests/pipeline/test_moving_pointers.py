@@ -107,7 +107,7 @@ WRONG = {  # what the loads are given, and what they are given instead: where a 
     "offsets of each lane": ("x_ptr, x_ahead_offs", "x_ptr, x_offs"),
     "scalar pointer": ("row_ahead_ptr = row_ptr\n", "row_ahead_ptr = row_ptr + B\n"),
     "parameter": (
-        "gl.where(slot == 0, NUM_BUFFERS - 1, slot - 1)",
+        "previous_slot(slot, NUM_BUFFERS)",
         "slot",
     ),  # read in this iteration
     "tensor of indices": ("rows_ahead += B\n", "rows_ahead += 2 * B\n"),

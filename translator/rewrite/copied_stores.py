@@ -17,7 +17,7 @@ from translator.layout.shared import Padded
 from translator.pipeline.loop import async_module
 from translator.rewrite.pointers import Access
 from translator.rewrite.splice import operand
-from translator.rewrite.unit import Synthesized
+from translator.rewrite.unit import Synthesized, added
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter
@@ -53,9 +53,9 @@ def rows_of(rw: "FunctionRewriter", value: ast.expr, fact: TensorFact) -> Blocke
 def store_text(rw: "FunctionRewriter", text: str, access: Access, mask: str, fact: TensorFact) -> str:
     """The store of `text`, a value in the type that the pointers point to; mask: "" for none."""
     async_module(rw)
-    rw.record.need(Synthesized("store_by_copy", _STORE), rw.frame.fn)
+    name = added(rw, Synthesized("store_by_copy", _STORE))
     columns = fact.shape[1]
     shared = Padded(((columns, WIDEST // bits_of(fact.pointee)),), (), (1, 0), fact.shape)
     rw.names.suggest(shared, f"{access.root.removesuffix('_ptr').lower()}_rows", 3)
     pointers = f"{operand(access.base)} + {operand(access.offsets)}"
-    return f"store_by_copy({pointers}, {text}, {mask or 'None'}, {rw.names.spell(shared)})"
+    return f"{name}({pointers}, {text}, {mask or 'None'}, {rw.names.spell(shared)})"

@@ -16,7 +16,7 @@ from translator.frontend.trace import ConstFact, OpaqueFact, TensorFact
 from translator.layout.model import Layout, Slice
 from translator.rewrite import tdm, tdm_rows
 from translator.rewrite.splice import operand
-from translator.rewrite.unit import Synthesized
+from translator.rewrite.unit import Synthesized, added
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter
@@ -111,8 +111,7 @@ def _access(rw, node: ast.Call, owner: ast.expr, kind: str, indices: list[ast.ex
     if buffer:
         rw.record.buffer_pointers.add(root)
     pad = _padding(rw, owner)
-    function = _function(rw, kind, rank, buffer, pad)
-    rw.record.need(function, rw.frame.fn)
+    name = added(rw, _function(rw, kind, rank, buffer, pad))
     arguments = [rw.emit(owner)]
     if kind in ("gather", "scatter"):
         rows, column = indices
@@ -126,7 +125,7 @@ def _access(rw, node: ast.Call, owner: ast.expr, kind: str, indices: list[ast.ex
         arguments.append(text)
     arguments += _block_texts(rw, owner, shape, kind)
     arguments.append(rw.names.spell(layout))
-    text = f"{function.name}({', '.join(arguments)})"
+    text = f"{name}({', '.join(arguments)})"
     if want is not None and isinstance(want, Layout) and want != layout:
         return rw.convert(text, want)
     return text
@@ -147,13 +146,12 @@ def tile_fetch(
     buffer = root is not None and root in rw.unit.small_pointers
     if buffer:
         rw.record.buffer_pointers.add(root)
-    function = _function(rw, "copy" if slot else "load", len(shape), buffer, "zero", copies, bool(condition))
-    rw.record.need(function, rw.frame.fn)
+    name = added(rw, _function(rw, "copy" if slot else "load", len(shape), buffer, "zero", copies, bool(condition)))
     arguments = [slot] if slot else []
     arguments += [rw.emit(owner), *_offset_texts(rw, offsets, len(shape))]
     arguments += [condition] if condition else []
     arguments += _block_texts(rw, owner, shape, "load")
-    return f"{function.name}({', '.join([*arguments, rw.names.spell(layout)])})"
+    return f"{name}({', '.join([*arguments, rw.names.spell(layout)])})"
 
 
 def bounds_of(rw: "FunctionRewriter", owner: ast.expr) -> list[ast.expr]:

@@ -15,7 +15,7 @@ from translator.layout.elements import bits_of
 from translator.layout.model import Blocked, DotOperand, Layout, Mfma, Wmma
 from translator.rewrite import callees, invariant, moved_once, shapes
 from translator.rewrite.splice import operand
-from translator.rewrite.unit import Synthesized, refuse
+from translator.rewrite.unit import Synthesized, added, refuse
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter
@@ -213,8 +213,7 @@ def _instruction(rw, plan: DotPlan, fa, fb, a: str, b: str, acc: str) -> str:
         return f'{module}.{name}({a}, None, "{formats[0]}", {b}, None, "{formats[1]}", {acc})'
     if plan.tf32:
         rw.record.imports.add("from triton.language.core import builtin")
-        rw.record.need(Synthesized("mfma_tf32", _MFMA_TF32), rw.frame.fn)
-        return f"mfma_tf32({a}, {b}, {acc})"
+        return f"{added(rw, Synthesized('mfma_tf32', _MFMA_TF32))}({a}, {b}, {acc})"
     module = rw.record.amd(rw.unit.dot_module)
     name = "mfma" if isinstance(plan.result, Mfma) else "wmma"
     return f"{module}.{name}({a}, {b}, {acc})"

@@ -124,11 +124,12 @@ class _Rewriting:
         edits += hook_edits(self.file, self.versions)
         copies = [h for h in self.pool.helpers if not self.here(h.fn)]
         self.needs()
-        blocks = [d.strip() for d in self.prelude.definitions if "\n" in d] + [jit_text(h).strip() for h in copies]
-        blocks += [fallback.LAUNCHER] if self.general else []
-        if blocks:
+        added = [d.strip() for d in self.prelude.definitions if "\n" in d]
+        blocks = [jit_text(h).strip() for h in copies] + ([fallback.LAUNCHER] if self.general else [])
+        if added or blocks:
             first = min((self.file.top_statement(r.node) for r in replacements), key=lambda s: s.lineno)
             at = self.file.start_with_comments(first)
+            edits.insert(0, (at, at, "".join(f"{block}\n\n\n" for block in added)))
             edits.append((at, at, "".join(f"{block}\n\n\n" for block in blocks)))
         edits.append(self.imports_edit())
         edits.append(self.header_edit())

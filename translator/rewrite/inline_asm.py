@@ -13,7 +13,7 @@ from translator.frontend.trace import ConstFact, TupleFact
 from translator.layout.model import Layout
 from translator.rewrite import call_text, callees
 from translator.rewrite.splice import operand
-from translator.rewrite.unit import Synthesized, refuse
+from translator.rewrite.unit import Synthesized, added, refuse
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter
@@ -108,8 +108,7 @@ def _rewritten(rw, node: ast.Call, text: str, given, items, operands) -> str | N
         value = _spelled(steps[0], values)
         return _as_kind(value, _KINDS[results[0]])
     function = _function(steps, kinds, [_KINDS[result] for result in results])
-    rw.record.need(function, rw.frame.fn)
-    return f"{function.name}({', '.join(operands[a] for a in items)})"
+    return f"{added(rw, function)}({', '.join(operands[a] for a in items)})"
 
 
 @dataclass(frozen=True)

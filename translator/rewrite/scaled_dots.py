@@ -16,7 +16,7 @@ from translator.layout.shapes import infer
 from translator.pipeline.loop import Read, read_where_used
 from translator.rewrite import callees, dots, shapes
 from translator.rewrite.splice import operand
-from translator.rewrite.unit import Synthesized, refuse
+from translator.rewrite.unit import Synthesized, added, refuse
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter
@@ -178,8 +178,7 @@ def _operand(rw, given, side: str, fmt: str, ty, axis: int, read: Read | None, b
         arguments[0] = f"gl.fp4_to_fp({value}, {dtype}, {axis})" if packed else f"{value}.to({dtype})"
         module = ""
     text = text.format(name=name, side=side, module=module, spread=_SPREAD[side])
-    rw.record.need(Synthesized(name, text), rw.frame.fn)
-    return f"{name}({', '.join(arguments)})"
+    return f"{added(rw, Synthesized(name, text))}({', '.join(arguments)})"
 
 
 def _grouped(shape: tuple[int, ...], axis: int, size: int) -> tuple[int, ...]:

@@ -16,7 +16,7 @@ from translator.layout.model import Layout, SharedLayout
 from translator.layout.shared import Padded, Swizzled
 from translator.rewrite.splice import operand
 from translator.rewrite.tile_offsets import offset_not_negative
-from translator.rewrite.unit import Synthesized
+from translator.rewrite.unit import Synthesized, added
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter
@@ -147,8 +147,7 @@ def load_tile(desc, offsets, layout: gl.constexpr):
     {tdm}.async_wait(0)
     return smem.load(layout)
 '''
-    rw.record.need(Synthesized("load_tile", text), rw.frame.fn)
-    return f"load_tile({desc}, {offsets}, {rw.names.spell(layout)})"
+    return f"{added(rw, Synthesized('load_tile', text))}({desc}, {offsets}, {rw.names.spell(layout)})"
 
 
 def store_text(rw: "FunctionRewriter", desc: str, offsets: str, value: str) -> str:
@@ -160,8 +159,7 @@ def store_tile(desc, offsets, value):
     {tdm}.async_store(desc, offsets, smem)
     {tdm}.async_wait(0)
 '''
-    rw.record.need(Synthesized("store_tile", text), rw.frame.fn)
-    return f"store_tile({desc}, {offsets}, {value})"
+    return f"{added(rw, Synthesized('store_tile', text))}({desc}, {offsets}, {value})"
 
 
 # Copies of a pipelined loop ------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from translator.layout.model import Layout
 from translator.memory.staging import Rows
 from translator.rewrite import tdm
 from translator.rewrite.splice import operand
-from translator.rewrite.unit import Synthesized
+from translator.rewrite.unit import Synthesized, added
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter
@@ -70,8 +70,7 @@ def gather_rows(desc, rows, column, shared: gl.constexpr, layout: gl.constexpr):
     {module}.async_wait(0)
     return smem.load(layout)
 '''
-    rw.record.need(Synthesized("gather_rows", text), rw.frame.fn)
-    return f"gather_rows({', '.join(arguments)})"
+    return f"{added(rw, Synthesized('gather_rows', text))}({', '.join(arguments)})"
 
 
 def _scatter(rw: "FunctionRewriter", arguments: list[str]) -> str:
@@ -83,5 +82,4 @@ def scatter_rows(desc, rows, column, value, shared: gl.constexpr):
     {module}.async_scatter({module}.update_tensor_descriptor(desc, add_offsets=[0, column], clamp_bounds=True), rows, smem)
     {module}.async_wait(0)
 '''
-    rw.record.need(Synthesized("scatter_rows", text), rw.frame.fn)
-    return f"scatter_rows({', '.join(arguments)})"
+    return f"{added(rw, Synthesized('scatter_rows', text))}({', '.join(arguments)})"

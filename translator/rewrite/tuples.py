@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from translator.layout.model import Layout
-from translator.rewrite.unit import Synthesized
+from translator.rewrite.unit import Synthesized, added
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter
@@ -19,8 +19,7 @@ def in_layouts(rw: "FunctionRewriter", text: str, own: Layout | None, wants: obj
     if own is None or not isinstance(wants, tuple) or all(want is None or want == own for want in wants):
         return text
     function = _function(len(wants))
-    rw.record.need(function, rw.frame.fn)
-    return f"{function.name}({', '.join([text, *(rw.names.spell(want or own) for want in wants)])})"
+    return f"{added(rw, function)}({', '.join([text, *(rw.names.spell(want or own) for want in wants)])})"
 
 
 def _function(n: int) -> Synthesized:

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass, field
-from typing import Any
+import os
+import re
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 from rules.targets import Target
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.frontend.anchors import Anchors
 from translator.frontend.trace import Frame, Trace
+from translator.numbered import numbered
 from translator.optimize.tuning import Tuning
 from translator.source.moved_lines import file_line
+
+if TYPE_CHECKING:
+    from translator.rewrite.function import FunctionRewriter
 
 
 @dataclass(frozen=True)
@@ -20,6 +26,10 @@ class Synthesized:
 
     name: str
     text: str
+
+    def called(self, name: str) -> Synthesized:
+        """The same function under another name."""
+        return replace(self, name=name, text=self.text.replace(f"def {self.name}(", f"def {name}(", 1))
 
 
 @dataclass
@@ -88,6 +98,11 @@ class Unit:
         """Whether the kernel has matrix products and no loop."""
         return not self.loops and any(op.name in ("tt.dot", "tt.dot_scaled") for op in self.anchors.ops)
 
+    @functools.cached_property
+    def words(self) -> frozenset[str]:
+        """Every word of the files that the kernel's functions are in: what the output adds gets another name."""
+        return frozenset().union(*(_words(frame.fn.file_name or "", frame.fn.src) for frame in self.trace.frames))
+
     @property
     def buffer_module(self) -> str:
         """The Gluon module whose buffer operations serve this target (cdna3's lower on RDNA too)."""
@@ -96,6 +111,22 @@ class Unit:
     @property
     def dot_module(self) -> str:
         return self.target.family
+
+
+def added(rw: "FunctionRewriter", function: Synthesized) -> str:
+    """Put a function into the output, for calls of `rw`; -> its name, which is none of the source's."""
+    own = function.called(numbered(function.name, rw.unit.words.__contains__))
+    rw.record.need(own, rw.frame.fn)
+    return own.name
+
+
+@functools.lru_cache(maxsize=64)
+def _words(path: str, source: str) -> frozenset[str]:
+    text = ""
+    if os.path.isfile(path):
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+    return frozenset(re.findall(r"\w+", text) + re.findall(r"\w+", source))
 
 
 def refuse(frame: Frame, node: Any, code: str, message: str, why: str = "", help: str = "") -> TranslationError:
