@@ -385,6 +385,11 @@ def _after_lines(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
             *([f"{async_module(rw)}.wait_group(0)"] if loop.plan.schedule.grouped else []),
             *([f"{tdm.module(rw)}.async_wait(0)"] if loop.plan.schedule.tensor_loads else []),
         ]
+    if _shares_place(rw, loop):
+        lines.append(
+            "# Operands do not take the place of tiles: what moves through LDS after them would wait once more."
+        )
+        lines += [f"{ring.smem}._keep_alive()" for ring in loop.rings]
     if loop.sliced is not None:
         lines += slices.join(rw, loop.sliced)
     tiles = operand(counts.fetched_before(rw, loop))
@@ -399,6 +404,17 @@ def _after_lines(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
             move = value if loop.only_holds else f"{tiles} * {operand(value)}"
             lines.append(f"{target} {forward if loop.specialized else back}= {move}")
     return lines
+
+
+def _shares_place(rw: "FunctionRewriter", loop: PipelinedLoop) -> bool:
+    """Whether operands of the last tile would take the place of tiles that were read, which Triton keeps to the loop's end.
+
+    What is moved behind the loop then has to wait for them. A single warp does not wait.
+    """
+    if not loop.written_out or rw.unit.loops or rw.unit.num_warps == 1:
+        return False
+    first, last = (rw.source.span(s)[i] for i, s in enumerate((loop.plan.loop.body[0], loop.plan.loop.body[-1])))
+    return any(first <= start <= last and "gl.allocate_shared_memory(" in text for start, _, text in rw.edits)
 
 
 def _block(lines: list[str], indent: str) -> str:
