@@ -71,7 +71,7 @@ def test_a_planted_mistake_is_found(right: str, wrong: str, stages: int, tmp_pat
     text = written(tmp_path, stages)
     assert right in text, text
     (tmp_path / "output.py").write_text(text.replace(right, wrong))
-    assert "mismatch" in {status(tmp_path, tiles, stages) for tiles in range(1, MOST)}
+    assert any(status(tmp_path, tiles, stages) == "mismatch" for tiles in range(MOST - 1, 0, -1))
 
 
 def test_it_is_no_worse_than_triton_s(tmp_path: Path):
