@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
 from test_language import checked
 from translation_of import dedent, launch, tensor, validated
+from triton.compiler.errors import CompilationError
 
+from translator.pipeline import inline
 from translator.lowering.worker import WorkerPool
 
 HEAD = """
@@ -148,7 +151,39 @@ def test_a_helper_that_is_given_tensors_of_pointers(n: int, tmp_path: Path):
 
 def test_pointers_that_are_read_after_the_call_stay_as_they_are(tmp_path: Path):
     text = _pointers(POINTERS.replace("tile, acc)", "tile, acc + tl.load(x_ptrs))"), 3, tmp_path)
-    assert "products(acc, " in text.partition("def kernel(")[2], text
+    assert "x_ptrs_inside_offs = x_offs" in text and "products(acc, " not in text.partition("def kernel(")[2], text
+
+
+def test_two_stages_with_the_same_pointers(tmp_path: Path):
+    """What is decided in the call is a constant in its place too."""
+    call = "    acc = products(acc, x_ptrs, y_ptrs, n, B)\n"
+    stage = call.replace("B)", "B, x_ptr.dtype.element_ty == tl.float16)")
+    source = POINTERS.replace("B: tl.constexpr):\n    for", "B: tl.constexpr, HALF: tl.constexpr):\n    for")
+    source = source.replace("acc = tl.dot(x, y, acc)", "x = x * 2.0 if HALF else x\n        acc = tl.dot(x, y, acc)")
+    text = _pointers(source.replace(call, stage + stage), 3, tmp_path)
+    kernel = text.partition("def kernel(")[2]
+    assert "products(acc, " not in kernel and kernel.count("gl.load(") == 0 and kernel.count("for k in") == 2, text
+
+
+def test_a_call_stays_where_its_helper_does_not_fit(monkeypatch):
+    def refuse(_):
+        raise CompilationError("", ast.parse("x").body[0], "`x` has another type in the loop")
+
+    monkeypatch.setattr(inline, "inlined_kernel", lambda launch: object())
+    launch = object()
+    assert inline.inline_tile_loads(launch, refuse) is launch
+
+
+def test_a_row_that_a_helper_is_given_is_moved_before_its_loop(tmp_path: Path):
+    source = POINTERS.replace("    acc = tl.zeros", "    rows = tl.arange(0, B)\n    acc = tl.zeros")
+    source = source.replace("n, B: tl.constexpr):\n    for", "n, rows, B: tl.constexpr):\n    for")
+    source = source.replace("    acc = products(acc, x_ptrs, y_ptrs, n, B)\n", "")
+    source = source.replace("tile, acc)", "tile, products(acc, x_ptrs, y_ptrs, n, rows, B))")
+    source = source.replace("tl.load(x_ptrs)", "tl.load(x_ptrs, mask=(rows < n * B - k * B - 7)[None, :], other=0.0)")
+    source = source.replace("tl.arange(0, B)[:, None] < n", "rows[:, None] < n")
+    text = _pointers(source, 3, tmp_path)
+    before, _, loop = text.partition("for k in range(n)")
+    assert "= gl.convert_layout(rows, " in before and "gl.convert_layout(rows, " not in loop, text
 
 
 def test_variables_of_two_such_helpers_stay_apart(tmp_path: Path):

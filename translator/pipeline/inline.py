@@ -16,9 +16,11 @@ import copy
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from triton.compiler.errors import CompilationError
 from triton.runtime.jit import JITFunction
 
 from translator.frontend.trace import ConstFact, Frame, TensorFact
+from translator.numbered import numbered
 from translator.rewrite.splice import SourceText, first_line, operand, replace_spans
 from translator.source.moved_lines import record_moved
 
@@ -69,12 +71,18 @@ def inlined_kernel(launch: Any) -> Any | None:
 
 
 def inline_tile_loads(launch: Any, retrace: Callable[[Any], Any]) -> Any:
-    """`launch`, traced again with helpers inlined for as long as that puts more loads into their loops."""
+    """`launch`, traced again with helpers inlined for as long as that puts more loads into their loops.
+
+    Where Triton does not take a helper's statements in place of the call (a variable of another type, say), the call stays.
+    """
     for _ in range(MAX_DEPTH):
         fn = inlined_kernel(launch)
         if fn is None:
             break
-        launch = retrace(fn)
+        try:
+            launch = retrace(fn)
+        except CompilationError:
+            break
     return launch
 
 
@@ -128,8 +136,9 @@ def _body(
     stored = {n.id for s in body for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     targets = _targets(statement)
     local = stored - set(arguments)
-    if local & (names - set(targets)):
+    if local & (names - set(targets) - ended):
         raise _CannotInline
+    constants = {a.arg: _annotation(a, fn, frame.fn) for a in tree.args.args}
     before: list[str] = []
     renamed: dict[str, str] = {}
     for name, (argument, node) in arguments.items():
@@ -143,18 +152,25 @@ def _body(
             simple = constant or _most_uses([*body, *([returned] if returned else [])], name) <= 1
         if name in stored:
             if argument != name:
-                if name in names:
+                if name in names - ended:
                     raise _CannotInline
                 before.append(f"{name} = {argument}")
             elif name not in targets and name not in ended:
-                raise _CannotInline
+                if not ended:  # in a loop, which hands its variables on
+                    raise _CannotInline
+                renamed[name] = numbered(f"{name}_inside", (names | stored).__contains__)
+                before.append(f"{renamed[name]} = {name}")
         elif argument != name:
             if simple and argument not in stored:
                 renamed[name] = argument
-            elif name in names:
-                raise _CannotInline
             else:
-                before.append(f"{name} = {argument}")
+                if name in names:
+                    if not ended:
+                        raise _CannotInline
+                    renamed[name] = numbered(name, (names | stored).__contains__)
+                constant = constants.get(name) if isinstance(helper.args.get(name), ConstFact) else None
+                own = renamed.get(name, name)
+                before.append(f"{own}: {constant} = {argument}" if constant else f"{own} = {argument}")
     edits = [
         (*text.span(n), renamed[n.id] if _stands_alone(parent, n) else operand(renamed[n.id]))
         for s in [*body, *([returned] if returned else [])]
@@ -196,6 +212,13 @@ def _same_globals(helper: ast.FunctionDef, fn: JITFunction, kernel: ast.Function
     return not names & local and all(
         fn.__globals__.get(name, missing) is into.__globals__.get(name, missing) for name in names
     )
+
+
+def _annotation(parameter: ast.arg, fn: JITFunction, into: JITFunction) -> str | None:
+    """The annotation of a helper's parameter, where it means the same in the caller."""
+    names = [n.id for n in ast.walk(parameter.annotation or ast.Constant(None)) if isinstance(n, ast.Name)]
+    known = bool(names) and all(fn.__globals__.get(n) is into.__globals__.get(n) is not None for n in names)
+    return ast.unparse(parameter.annotation) if known else None
 
 
 def _leaves(s: ast.stmt, frame: Frame) -> list[ast.Return]:

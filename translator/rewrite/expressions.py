@@ -186,6 +186,8 @@ class Expressions(Homes):
         if invariant.moved_before(self, web):
             self.changed |= state.demand_converted(want)
             return self.names.variant(node.id, want)
+        if web.is_parameter and (name := invariant.row_before_loop(self, node, web, want)) is not None:
+            return name
         return lds_operands.moved_through_lds(self, web, want, node) or self.convert(node.id, want)
 
     def variant_name(self, state: WebState, layout: Layout) -> str:

@@ -74,6 +74,17 @@ def moved_before(rw: "FunctionRewriter", web: Web) -> bool:
     return outside and repeats(rw, web)
 
 
+def row_before_loop(rw: "FunctionRewriter", node: ast.Name, web: Web, layout: Layout) -> str | None:
+    """The variable that holds a helper's argument of one dimension in `layout`, moved before all loops that read it here."""
+    loop = rw.loops[0] if rw.loops else None
+    given = all(isinstance(d.node, ast.arg) for d in web.definitions)
+    if not isinstance(loop, ast.For) or not given or rw.tensor(node).rank != 1 or runs_once(rw, loop):
+        return None
+    name = rw.names.variant(node.id, layout)
+    rw.hoisted.setdefault(loop, {})[name] = f"{name} = {rw.convert(node.id, layout)}"
+    return name
+
+
 def row_at_hand(rw: "FunctionRewriter", node: ast.AST) -> bool:
     """Whether a tensor of one dimension is made in any layout with nothing moved here: its variables are from before the loop."""
     fact = rw.tensor(node)
