@@ -96,13 +96,21 @@ TWO_WAYS = dedent("""
         tl.store(s_ptr + at, s)
         tl.store(z_ptr + at, z)
 """)
+TWO_WAYS_POINTERS = {name: "*bf16" for name in ("q_ptr", "k_ptr", "v_ptr")} | {"s_ptr": "*fp32", "z_ptr": "*fp32"}
 PRODUCT = "s += tl.dot(k, v)"
 
 
-@pytest.mark.parametrize("target", ["gfx942", "gfx1201"])
-@pytest.mark.parametrize(("between", "stores"), [("", 1), (PRODUCT, 2)])
+@pytest.mark.parametrize(
+    ("target", "between", "stores"),
+    [
+        ("gfx942", "", 1),
+        ("gfx1201", "", 1),
+        ("gfx942", PRODUCT, 1),  # without a loop, where there are registers to hold both reads
+        ("gfx1201", PRODUCT, 2),
+    ],
+)
 def test_reads_near_one_another_share_a_store(target: str, between: str, stores: int, pool, tmp_path: Path):
-    pointers = {name: "*bf16" for name in ("q_ptr", "k_ptr", "v_ptr")} | {"s_ptr": "*fp32", "z_ptr": "*fp32"}
+    pointers = TWO_WAYS_POINTERS
     source = TWO_WAYS.replace("# between", between)
     spec = launch("kernel", pointers, {"B": 1})
     text = translate(tmp_path, source, spec, target=target).text
@@ -111,3 +119,9 @@ def test_reads_near_one_another_share_a_store(target: str, between: str, stores:
     assert ours.lds_bytes <= theirs.lds_bytes
     assert ours.metrics.mix.barrier <= theirs.metrics.mix.barrier
     checked(pool, tmp_path, source, "kernel", target, pointers, size=1)
+
+
+def test_in_a_kernel_with_a_loop_reads_with_a_product_between_them_are_apart(tmp_path: Path):
+    source = TWO_WAYS.replace("# between", f"for _ in range(tl.program_id(0) + 1):\n        {PRODUCT}")
+    text = translate(tmp_path, source, launch("kernel", TWO_WAYS_POINTERS, {"B": 1}), target="gfx942").text
+    assert text.count("gl.allocate_shared_memory(q.dtype") == 2
