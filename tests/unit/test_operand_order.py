@@ -202,3 +202,65 @@ def test_a_cast_to_the_type_that_it_has_does_not_change_a_variable(what: str, be
     text = validated(tmp_path, HEAD + ROW.replace("w.to(tl.float32)", what) + STORE, spec)
     moves = re.findall(r"^( *).*gl\.convert_layout\(w, ", text, re.M)
     assert moves and {len(indent) == 4 for indent in moves} == {before}, text
+
+
+HELD = """\
+    z = tl.load(z_ptr + i * 64 + j)
+    x = tl.load(x_ptr + i * 64 + j)
+    e = tl.exp(z)
+    for l in range(n):
+        y = tl.load(y_ptr + l * 4096 + i * 64 + j)
+        h += tl.dot(y, x)
+        h += tl.dot(y.to(tl.float32) * e, z, input_precision="ieee")
+    for l in range(n):
+        h += tl.dot(x, x)
+"""
+
+
+def moves_of(text: str, *names: str) -> list[int]:
+    """Where variables get their values: operands of `x` and `z` have other names than what is loaded."""
+    return [text.index(f"\n    {name} = ") for name in names]
+
+
+@pytest.mark.parametrize("target", ["gfx1100", "gfx1201"])
+def test_rdna_moves_what_a_loop_holds_right_before_it_the_largest_last(target, tmp_path):
+    text = translation(tmp_path, HELD, target)
+    e, x, z, left = moves_of(text, "e", "x_2", "z_2", "x_y")
+    loops = [m.start() for m in re.finditer("\n    for l in", text)]
+    assert e < x < z < loops[0] < left < loops[1], text
+
+
+def test_cdna_moves_what_a_loop_holds_where_it_is_loaded(tmp_path):
+    text = translation(tmp_path, HELD)
+    places = moves_of(text, "z", "z_2", "x", "x_2", "e")
+    assert places == sorted(places), text
+
+
+def product(folder: Path, m: int, n: int, target: str) -> str:
+    source = dedent(f"""
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def kernel(x_ptr, y_ptr, out_ptr):
+            i, j, k = tl.arange(0, {m})[:, None], tl.arange(0, {n})[None, :], tl.arange(0, 64)
+            x = tl.load(x_ptr + i * 64 + k[None, :])
+            y = tl.load(y_ptr + k[:, None] * {n} + j)
+            tl.store(out_ptr + i * {n} + j, tl.dot(x, y))
+    """)
+    spec = launch("kernel", {"x_ptr": "*fp16", "y_ptr": "*fp16", "out_ptr": "*fp32"}, {})
+    return translate(folder, source, spec, target=target).text
+
+
+@pytest.mark.parametrize("target", ["gfx1100", "gfx1201"])
+def test_rdna_reads_the_operand_first_of_which_a_warp_holds_less(target, tmp_path):
+    """Keywords are evaluated first."""
+    held = re.compile(
+        r"wmma\(\s*gl\.allocate_shared_memory\(x\..*?,\s*acc=.*?,\s*b=gl\.allocate_shared_memory\(y\.", re.S
+    )
+    assert held.search(product(tmp_path, 256, 32, target))
+    assert "b=" not in product(tmp_path, 32, 256, target)
+
+
+def test_cdna_reads_operands_in_their_order(tmp_path):
+    assert "b=" not in product(tmp_path, 256, 32, "gfx942")

@@ -194,6 +194,9 @@ def _operand(rw, node: ast.expr, fact: TensorFact, element: str, layout: Layout,
     return text if home == layout else rw.convert(text, layout)
 
 
+_FILLED = "gl.allocate_shared_memory("  # in the text of an operand that is moved through LDS where it is used
+
+
 def _instruction(rw, plan: DotPlan, fa, fb, a: str, b: str, acc: str) -> str:
     moved = "gl.convert_layout(" in acc or ".load(" in acc  # itself, or operands of the product that it is
     if moved and not (a.isidentifier() and b.isidentifier()):
@@ -216,7 +219,19 @@ def _instruction(rw, plan: DotPlan, fa, fb, a: str, b: str, acc: str) -> str:
         return f"{added(rw, Synthesized('mfma_tf32', _MFMA_TF32))}({a}, {b}, {acc})"
     module = rw.record.amd(rw.unit.dot_module)
     name = "mfma" if isinstance(plan.result, Mfma) else "wmma"
+    if all(_FILLED in text for text in (a, b)) and _tiles(rw, plan, 1) < _tiles(rw, plan, 0):
+        # What is read first is held across the barriers of the other read.
+        return f"{module}.{name}({a}, acc={acc.removeprefix('acc=')}, b={b})"
     return f"{module}.{name}({a}, {b}, {acc})"
+
+
+def _tiles(rw, plan: DotPlan, which: int) -> int:
+    """Rows or columns of tiles that a warp holds of an operand, on RDNA, where two operands fill the registers; else 0."""
+    if not isinstance(plan.result, Wmma) or not rw.unit.target.family.startswith("rdna"):
+        return 0
+    dim = plan.result.rank - 2 + which
+    warps = 2 ** sum(bool(base[dim]) for base in plan.result.warp_bases)
+    return max(1, rw.tensor((plan.a, plan.b)[which]).shape[dim] // plan.result.instr_shape[which] // warps)
 
 
 def _held(rw, plan: DotPlan, which: int) -> int:

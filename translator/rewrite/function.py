@@ -21,6 +21,7 @@ from translator.pipeline import late_reads
 from translator.rewrite import (
     calls,
     contracts,
+    held_in_loops,
     host_descriptors,
     invariant,
     lds_operands,
@@ -96,11 +97,13 @@ class FunctionRewriter(Expressions):
                 if state.split is not None:
                     self.record.non_negative |= state.split.assumed
             self.hoisted = {}
+            self.moved_at_loops: dict[ast.stmt, list[tuple[int, str]]] = {}  # what stands right before a loop
             self.edits: list[tuple[int, int, str]] = []
             host_descriptors.take_tuples(self)
             moving_parameters.begin(self)
             self.signature()
             self.block(self.tree.body)
+            held_in_loops.insert_moves(self)
             if not self.changed:
                 break
         else:
@@ -324,10 +327,13 @@ class FunctionRewriter(Expressions):
         if state is None:
             return []
         kept = any(d.node is s and self.keeps(d) for d in web.definitions)
-        lines = [
-            f"{self.names.variant(target.id, layout)} = "
+        moves = {
+            layout: f"{self.names.variant(target.id, layout)} = "
             + (lds_operands.moved_through_lds(self, web, layout) or self.convert(target.id, layout))
             for layout in ([] if kept else state.converted)
+        }
+        lines = [
+            line for layout, line in moves.items() if not held_in_loops.moved_at_loop(self, s, state, layout, line)
         ]
         lines += lds_operands.definitions(self, s, web)
         moved_once.definitions(self, s, web)

@@ -75,7 +75,9 @@ class WebState:
         """Order the variants by first use: the first one keeps the author's name."""
         self.variants.sort(key=self.first_use.__getitem__)
 
-    def demand_converted(self, layout: Layout) -> bool:
+    def demand_converted(self, layout: Layout, place: tuple[int, int]) -> bool:
+        """Record that the use at `place` reads the variable moved to `layout`; True when that layout is new."""
+        self.first_use[layout] = min(place, self.first_use.get(layout, place))
         if layout in self.converted:
             return False
         self.converted.append(layout)
