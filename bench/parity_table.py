@@ -31,7 +31,7 @@ from translator.cli.inputs import job_count  # noqa: E402
 from translator.diagnostics import InternalError, TranslationError  # noqa: E402
 from translator.lowering.compile import Lowered  # noqa: E402
 from translator.lowering.metrics import KernelMetrics  # noqa: E402
-from translator.lowering.parity import accesses, none_narrower  # noqa: E402
+from translator.lowering.parity import MAX_INSTRUCTIONS, MAX_LDS, accesses, none_narrower  # noqa: E402
 from translator.lowering.worker import WorkerPool  # noqa: E402
 from translator.source.launch_spec import LaunchSpec  # noqa: E402
 
@@ -51,7 +51,6 @@ FIGURES = {
     "load_bits": "load bits",
     "store_bits": "store bits",
 }
-LDS_LIMIT, LOOP_LIMIT = 1.05, 1.10  # beyond these a launch is listed by name
 
 
 def figures(metrics: KernelMetrics) -> dict[str, int | None]:
@@ -218,10 +217,10 @@ def _target_summary(target: str, rows: list[dict]) -> dict:
         "refused": [row["id"] for row in rows if "refused" in row["ours"] and "refused" not in row["triton"]],
         "loop": _geomean(both, "ours", "loop_insns"),
         "insns": _geomean(both, "ours", "insns"),
-        "loop_above_limit": worse("loop_insns", LOOP_LIMIT),
+        "loop_above_limit": worse("loop_insns", MAX_INSTRUCTIONS),
         # Per loop pass, because loops are unrolled by different factors in the whole kernel.
         "mma_differs": [row["id"] for row in both if row["ours"]["loop_mma"] != row["triton"]["loop_mma"]],
-        "lds_above_limit": worse("lds_bytes", LDS_LIMIT),
+        "lds_above_limit": worse("lds_bytes", MAX_LDS),
         "more_barriers": worse("loop_barriers"),
         "more_spills": worse("spill"),
         "narrower": narrower,

@@ -21,6 +21,7 @@ from translator.pipeline import late_reads
 from translator.rewrite import (
     calls,
     contracts,
+    early_masks,
     held_in_loops,
     host_descriptors,
     invariant,
@@ -185,6 +186,7 @@ class FunctionRewriter(Expressions):
             self.untaken(s)
         elif isinstance(s, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
             self.assignment(s)
+            early_masks.keep_back(self, s)
         elif isinstance(s, ast.If):
             self.conditional(s)
         elif isinstance(s, ast.For):

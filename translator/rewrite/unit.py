@@ -94,9 +94,14 @@ class Unit:
     in_progress: list[Any] = field(default_factory=list)
 
     @functools.cached_property
+    def multiplies(self) -> bool:
+        """Whether the kernel has matrix products."""
+        return any(op.name in ("tt.dot", "tt.dot_scaled") for op in self.anchors.ops)
+
+    @property
     def only_multiplies(self) -> bool:
         """Whether the kernel has matrix products and no loop."""
-        return not self.loops and any(op.name in ("tt.dot", "tt.dot_scaled") for op in self.anchors.ops)
+        return not self.loops and self.multiplies
 
     @functools.cached_property
     def words(self) -> frozenset[str]:
