@@ -146,3 +146,10 @@ def test_rdna_reads_tiles_behind_the_barriers_of_the_scales(formats: str, target
 def test_tiles_are_read_first_where_both_scales_move_or_registers_are_many(formats, target, pool, tmp_path: Path):
     text = translated(pool, spec_of(formats, tmp_path), target)
     assert "a = a_smem.index(slot).load(a_operand)" in text and "_from_lds" not in text, text
+
+
+@pytest.mark.parametrize("target, hints", [("gfx942", 1), ("gfx1201", 0)])
+def test_gfx942_keeps_operands_that_grow_behind_the_reads(target: str, hints: int, pool, tmp_path: Path):
+    text = translated(pool, spec_of("e4m3 e2m1", tmp_path), target)
+    line = re.findall(r"^ +hint\.sched_barrier\(\)\n +acc = ", text, re.M)
+    assert len(line) == hints and ("import hint" in text) == bool(hints), text

@@ -106,14 +106,14 @@ def moved_through_lds(rw: "FunctionRewriter", web: Web, layout: Layout, use: ast
     origins = _made_by(rw, web)
     shapes_of_it = {fact.shape for origin in origins if (fact := rw.tensor(origin)) is not None}
     if use is not None:
-        origins += [n for n in ast.walk(_statement_of(rw.tree, use)) if isinstance(n, ast.expr)]
+        origins += [n for n in ast.walk(statement_of(rw.tree, use)) if isinstance(n, ast.expr)]
     for found in _allocations_at(rw, origins):
         if shapes_of_it == {found.shape} and (layout, False) in found.read:
             return _read(rw, allocation(rw, web.name, found.shared), (layout, False))
     return None
 
 
-def _statement_of(tree: ast.AST, node: ast.expr) -> ast.AST:
+def statement_of(tree: ast.AST, node: ast.expr) -> ast.AST:
     """The simple statement that `node` stands in; `node` itself where there is none."""
     simple = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)
     for s in ast.walk(tree):

@@ -14,7 +14,7 @@ from translator.frontend.trace import ConstFact, TensorFact
 from translator.layout.model import DotOperand, Layout, Mfma, Wmma
 from translator.layout.shapes import infer
 from translator.pipeline.loop import Read, read_where_used
-from translator.rewrite import callees, dots, shapes
+from translator.rewrite import callees, dots, lds_operands, shapes
 from translator.rewrite.splice import operand
 from translator.rewrite.unit import Synthesized, added, refuse
 
@@ -101,12 +101,29 @@ def _upcast(rw, node, given, formats) -> tuple[str, Layout]:
     acc = _accumulator(rw, node, given, result)
     if not isinstance(result, (Mfma, Wmma)):
         return f"gl.dot_fma({texts[0]}, {texts[1]}, {acc})", result
+    if rw.unit.target.family == "cdna3" and rw.loops:
+        _keep_apart(rw, node)
     if first == "rhs":  # keywords are evaluated first
         texts[1], acc = f"b={texts[1]}", f"acc={acc}"
     rw.names.suggest(result, "mma" if isinstance(result, Mfma) else "wmma", 1, node.lineno)
     module = rw.record.amd(rw.unit.dot_module)
     name = "mfma" if isinstance(result, Mfma) else "wmma"
     return f"{module}.{name}({texts[0]}, {texts[1]}, {acc})", result
+
+
+def _keep_apart(rw, node: ast.Call) -> None:
+    """A scheduling barrier before the product: reads and loads ahead are not mixed with what operands grow to.
+
+    gemlite's matmul of fp8 by fp4 on gfx942 spills nothing instead of 24 registers.
+    """
+    s = lds_operands.statement_of(rw.tree, node)
+    if not isinstance(s, ast.stmt) or "hint" in rw.unit.words:  # it may be a name of the source
+        return
+    start = rw.source.starts[s.lineno - 1]
+    edit = start, start, f"{rw.source.indent(s)}hint.sched_barrier()\n"
+    if edit not in rw.edits:
+        rw.record.amd("hint")
+        rw.edits.append(edit)
 
 
 def _read_late(rw, given, formats) -> tuple[str, dict[str, Read]]:
