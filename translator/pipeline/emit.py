@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 
 from translator.pipeline.body import alternating, late_read, stage_contents, statement_texts
 from translator.pipeline.loop import PipelinedLoop, Ring, async_module, permuted_read
-from translator.pipeline import counts, l2, once, producer, refill, slices, unroll
+from translator.pipeline import counts, l2, load_order, once, producer, refill, slices, unroll
 from translator.pipeline.plan import NotPipelined, PipelinePlan, run_of_loads
 from translator.pipeline.loop_range import is_index
 from translator.pipeline.prefetch import FEWEST_BUFFERS, prefetched
 from translator.pipeline.prepare import fresh, prepare
 from translator.pipeline.prologue import prologue, shared_state
 from translator.pipeline.waits import wait_lines
-from translator.rewrite import callees, calls, dots, invariant, tdm
+from translator.rewrite import calls, dots, invariant, tdm
 from translator.rewrite.splice import operand
 from translator.rewrite.unit import Synthesized, added, refuse
 
@@ -107,42 +107,12 @@ def _group(rw: "FunctionRewriter", loop: PipelinedLoop, s: ast.stmt) -> tuple[li
     rings = [ring for ring in loop.rings if ring.load.statement in run]
     if loop.refills:  # copies come after the last read
         return [], [ring for ring in rings if ring.held] if s is run[-1] else []
-    scaled = _scales_operands(rw, loop)
-    if not loop.copies and not scaled and _loads_meet(rw, loop):
+    early = load_order.loads_first(rw, loop)
+    if not loop.copies and not early and load_order.loads_meet(rw, loop):
         return [], loop.rings if s is loop.rings[-1].load.statement else []
-    before = [ring for ring in rings if not ring.held and (scaled or not ring.load.stored)]
+    before = [ring for ring in rings if not ring.held and (early or not ring.load.stored)]
     after = [ring for ring in rings if ring not in before]
     return before if s is run[0] else [], after if s is run[-1] else []
-
-
-def _scales_operands(rw: "FunctionRewriter", loop: PipelinedLoop) -> bool:
-    """Whether operands are brought to a wider type and scaled after they are read from LDS.
-
-    Loads before the reads, as in Triton's loop, stay there; LLVM moves others down to their stores, among all that the
-    operands have grown to: gemlite's matmul of fp8 with scales on gfx942 has 1387 instructions in its loop and 31 spilled
-    registers that way, for 1326 and none; on gfx1100 5635 and 99, for 5502 and 86. Other loops have fewer registers with
-    loads after the reads, or as many.
-    """
-    for node in ast.walk(loop.plan.loop):
-        callee = callees.callee_of(rw, node) if isinstance(node, ast.Call) else None
-        if callee is not None and callee.row is not None and callee.row.kind == "dot_scaled":
-            return not rw.placed(node, "tt.dot_scaled")
-    return False
-
-
-def _loads_meet(rw: "FunctionRewriter", loop: PipelinedLoop) -> bool:
-    """Whether all tiles ahead are loaded after the last read, so that fewer registers wait for the end of the body.
-
-    On RDNA, where attention does not fit 256 registers: its loop has 1077 instructions instead of 1124 on gfx1100 and 653
-    instead of 695 on gfx1201 (flash_attention fixture, not causal). Addresses must not change between the reads.
-    """
-    if loop.copies or not rw.unit.target.family.startswith("rdna"):
-        return False
-    atoms, statements = loop.plan.atoms, [load.statement for load in loop.plan.loads]
-    places = [atoms.index(s) for s in statements]
-    between = atoms[min(places) : max(places)]
-    same_block = len({s.col_offset for s in statements}) == 1
-    return same_block and statements[-1] is atoms[max(places)] and not any(s in loop.ahead_of for s in between)
 
 
 def emit_loop(rw: "FunctionRewriter", s: ast.For) -> bool:

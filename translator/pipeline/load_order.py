@@ -1,0 +1,73 @@
+"""Where the loads of tiles that go through registers stand in a pipelined loop: before the reads of LDS or after them."""
+
+from __future__ import annotations
+
+import ast
+import math
+from typing import TYPE_CHECKING
+
+from translator.layout.model import Blocked
+from translator.pipeline.loop import PipelinedLoop, Ring
+from translator.rewrite import callees
+
+if TYPE_CHECKING:
+    from translator.rewrite.function import FunctionRewriter
+
+FEWEST_SCATTERED = 32  # accesses of a lane
+
+
+def loads_first(rw: "FunctionRewriter", loop: PipelinedLoop) -> bool:
+    """Whether tiles that go through registers are loaded before they are read from LDS, as in Triton's loop."""
+    return _scales_operands(rw, loop) or any(_scattered(rw, loop, ring) for ring in loop.rings if ring.load.stored)
+
+
+def _scales_operands(rw: "FunctionRewriter", loop: PipelinedLoop) -> bool:
+    """Whether operands are brought to a wider type and scaled after they are read from LDS.
+
+    Loads before the reads, as in Triton's loop, stay there; LLVM moves others down to their stores, among all that the
+    operands have grown to: gemlite's matmul of fp8 with scales on gfx942 has 1387 instructions in its loop and 31 spilled
+    registers that way, for 1326 and none; on gfx1100 5635 and 99, for 5502 and 86. Other loops have fewer registers with
+    loads after the reads, or as many.
+    """
+    for node in ast.walk(loop.plan.loop):
+        callee = callees.callee_of(rw, node) if isinstance(node, ast.Call) else None
+        if callee is not None and callee.row is not None and callee.row.kind == "dot_scaled":
+            return not rw.placed(node, "tt.dot_scaled")
+    return False
+
+
+def _scattered(rw: "FunctionRewriter", loop: PipelinedLoop, ring: Ring) -> bool:
+    """Whether a tile is loaded element by element, many of them, at offsets that the loop computes for each tile.
+
+    On RDNA all tiles are loaded before they are read then: offsets, a register each, are not held beside operands
+    (liger_kernel's _fused_up_proj_swiglu_kernel on gfx1201: no spilled registers instead of 184, 364 instructions for 470).
+    """
+    source, made = ring.load.staged.source, {*loop.ahead_of, *loop.ahead_of.values()}
+    if not rw.unit.target.family.startswith("rdna") or not isinstance(source, Blocked):
+        return False
+    lanes = rw.unit.num_warps * rw.unit.target.warp_size
+    if math.prod(source.size_per_thread) > 1 or math.prod(ring.load.staged.shape) < FEWEST_SCATTERED * lanes:
+        return False
+    pointer = callees.bind(rw, ring.fetch, callees.callee_of(rw, ring.fetch)).get("pointer")
+    names = [n for n in ast.walk(pointer) if isinstance(n, ast.Name)] if pointer is not None else []
+    return any(
+        d.node in made and (fact := rw.tensor(n)) is not None and len(fact.shape) > 1
+        for n in names
+        if n in rw.webs.of_use
+        for d in rw.webs.of_use[n].definitions
+    )
+
+
+def loads_meet(rw: "FunctionRewriter", loop: PipelinedLoop) -> bool:
+    """Whether all tiles ahead are loaded after the last read, so that fewer registers wait for the end of the body.
+
+    On RDNA, where attention does not fit 256 registers: its loop has 1077 instructions instead of 1124 on gfx1100 and 653
+    instead of 695 on gfx1201 (flash_attention fixture, not causal). Addresses must not change between the reads.
+    """
+    if loop.copies or not rw.unit.target.family.startswith("rdna"):
+        return False
+    atoms, statements = loop.plan.atoms, [load.statement for load in loop.plan.loads]
+    places = [atoms.index(s) for s in statements]
+    between = atoms[min(places) : max(places)]
+    same_block = len({s.col_offset for s in statements}) == 1
+    return same_block and statements[-1] is atoms[max(places)] and not any(s in loop.ahead_of for s in between)
