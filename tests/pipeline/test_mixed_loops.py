@@ -32,11 +32,11 @@ SIGNATURE = {"x_ptr": "*fp16", "y_ptr": "*fp16", "z_ptr": "*fp32", "K": "i32", "
 B, MOST = 32, 7
 
 
-def spec_of(tiles: int, stages: int = 2):
+def spec_of(tiles: int, stages: int = 2, warps: int = 4):
     values = {"x_ptr": tensor(B, MOST * B), "y_ptr": tensor(MOST * B, 2 * B), "z_ptr": tensor(B, B)}
     numbers = {"K": tiles * B, "stride_yk": 2 * B, "stride_yn": 2}
     attrs = {"x_ptr": "DS", "y_ptr": "DS", "z_ptr": "DS", "K": "D"}
-    return launch("product", SIGNATURE, {"B": B}, attrs=attrs, stages=stages, values=values | numbers)
+    return launch("product", SIGNATURE, {"B": B}, attrs=attrs, warps=warps, stages=stages, values=values | numbers)
 
 
 def written(folder: Path, stages: int) -> str:
@@ -80,6 +80,11 @@ def test_it_is_no_worse_than_triton_s(tmp_path: Path):
     ours, theirs = ours.metrics, theirs.metrics
     assert ours.lds_bytes <= theirs.lds_bytes and ours.loop.barrier < theirs.loop.barrier
     assert ours.loop.lds_dma == theirs.loop.lds_dma and ours.loop.insns <= theirs.loop.insns
+
+
+def test_one_warp_waits_for_no_other(tmp_path: Path):
+    text = validated(tmp_path, SOURCE, spec_of(3, warps=1), "gfx950")
+    assert "free_slot = gl.where(slot == 0, NUM_BUFFERS - 1, slot - 1)" in text, text
 
 
 @pytest.mark.parametrize("mixes", [True, False])
