@@ -45,9 +45,8 @@ class TracedLaunch:
     descriptor_layouts: dict[tuple[int | str, ...], SharedLayout] = field(default_factory=dict)
     rows: dict[tuple[int, ...], Rows] = field(default_factory=dict)  # gathers and scatters of the tensor data mover
     loops: bool = True  # whether Triton's final module has one
-    lds_bytes: int = (
-        0  # of Triton's kernel, where the data mover could fetch what it keeps in registers, or loops are mixed
-    )
+    # LDS of Triton's kernel, where the data mover could fetch what it keeps in registers, or loops are mixed.
+    lds_bytes: int = 0
     loop_lds: dict[tuple[int, ...], int] = field(default_factory=dict)  # beside rings, where the data mover could
 
 

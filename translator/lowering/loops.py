@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import bisect
+import functools
 import re
 from dataclasses import dataclass
 
@@ -54,7 +56,7 @@ def _spans(branches: list[tuple[int, int]], flow: "_Flow") -> list[tuple[int, in
     found: dict[int, tuple[int, int]] = {}  # by the header
     for target, branch in branches:
         header = flow.header(target, branch)
-        first, last = found.get(header, (min(header, target), branch))
+        first, last = found.get(header, (header, branch))
         found[header] = min(first, target), max(last, branch)
     return sorted({*found.values()})
 
@@ -85,13 +87,14 @@ class _Flow:
 
     def header(self, target: int, branch: int) -> int:
         """The header of the loop that a backward branch belongs to: `target`, where that is one."""
-        block = max(start for start in self.starts if start <= branch)
+        block = self.starts[bisect.bisect_right(self.starts, branch) - 1]
         if block not in self.dominators or target in self.dominators[block]:
             return target
-        around = [h for h, body in self._natural_loops() if target in body and block in body]
+        around = [h for h, body in self.natural_loops if target in body and block in body]
         return max(around, key=lambda h: len(self.dominators[h]), default=target)
 
-    def _natural_loops(self) -> list[tuple[int, set[int]]]:
+    @functools.cached_property
+    def natural_loops(self) -> list[tuple[int, set[int]]]:
         """(header, blocks) of every edge back to a block that dominates its source."""
         loops = []
         for source, after in self.next.items():

@@ -214,7 +214,7 @@ def _unrolled(rw: "FunctionRewriter", loop: PipelinedLoop, s: ast.For, top: int,
 def _prefetch(rw: "FunctionRewriter", loop: PipelinedLoop, s: ast.For, top: int, indent: str) -> None:
     """The body with its reads at the end (`translator.pipeline.prefetch`), or as it is."""
     texts = statement_texts(rw, s, top)
-    multiplies = [rw.taken(a) and any(dots.is_dot(rw, n) for n in ast.walk(a)) for a in s.body]
+    multiplies = [rw.taken(a) and dots.multiplies(rw, a) for a in s.body]
     loop.prefetched = prefetched(texts, multiplies, loop.slot, lambda name: fresh(rw, name))
     body = loop.prefetched.body if loop.prefetched is not None else [textwrap.dedent(text) for text in texts]
     lines = _block(_top_lines(rw, loop), indent) + _block([text for text in body if text], indent)

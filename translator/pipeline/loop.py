@@ -208,11 +208,8 @@ def permuted_read(rw: "FunctionRewriter", data: ast.expr, order: tuple[int, ...]
     """A staged tile with its dimensions permuted, read from LDS straight into `layout`; None for anything else."""
     tile = ""
     if isinstance(data, ast.Name):
-        made = rw.webs.definition_of(data)
-        if made is None or made.value not in rw.staged or not isinstance(made.node, ast.Assign):
-            return None
-        read = rw.staged[made.value]
-        if read.loop.plan.loop not in rw.loops:
+        made, read = rw.webs.definition_of(data), _assigned(rw, data)
+        if read is None:
             return None
         tile = "" if rw.state(rw.webs.of_use[data]).variants else data.id
         if not tile and read.loop.read_at_top(rw, read.ring):
@@ -234,13 +231,21 @@ def read_where_used(rw: "FunctionRewriter", data: ast.expr) -> Read | None:
 
     Its variable names the tile where it lies in LDS. The slot stays as it is until the end of the iteration.
     """
-    made = rw.webs.definition_of(data) if isinstance(data, ast.Name) else None
+    read = _assigned(rw, data) if isinstance(data, ast.Name) else None
+    if read is None:
+        return None
+    loop, web = read.loop, rw.webs.of_use[data]
+    plain = loop.plan.schedule.mechanism == "registers" and not (loop.stages or loop.sliced or loop.prefetch)
+    return read if plain and len(web.definitions) == len(web.uses) == 1 else None
+
+
+def _assigned(rw: "FunctionRewriter", name: ast.Name) -> Read | None:
+    """What stands for the staged load that a variable is assigned in the loop which reads it here."""
+    made = rw.webs.definition_of(name)
     if made is None or made.value not in rw.staged or not isinstance(made.node, ast.Assign):
         return None
-    read, web = rw.staged[made.value], rw.webs.of_use[data]
-    loop = read.loop
-    plain = loop.plan.schedule.mechanism == "registers" and not (loop.stages or loop.sliced or loop.prefetch)
-    return read if plain and loop.plan.loop in rw.loops and len(web.definitions) == len(web.uses) == 1 else None
+    read = rw.staged[made.value]
+    return read if read.loop.plan.loop in rw.loops else None
 
 
 def async_module(rw: "FunctionRewriter") -> str:

@@ -49,6 +49,11 @@ class PipelinedLoad:
         """Whether the tile goes through registers to LDS."""
         return self.tile is None and self.staged.copy == "registers"
 
+    @property
+    def copied(self) -> bool:
+        """Whether an asynchronous copy of a commit group brings the tile to LDS."""
+        return self.tile is None and not self.held and not self.stored
+
 
 @dataclass(frozen=True)
 class PipelinePlan:

@@ -101,7 +101,7 @@ def _plan(
         ways |= dict(zip(staged, fetched))
         if copies and buffers < 2:
             return no("a copy needs two buffers")
-        buffers = rw.unit.tuning.num_buffers or fitting(rw, ((c, ways[c]) for c in staged), buffers)
+        buffers = rw.unit.tuning.num_buffers or fitting(rw, zip(staged, fetched), buffers)
         if buffers < (2 if copies else 1):
             return no("LDS has no room for its tiles")
         ways |= padded(rw, {c: ways[c] for c in staged}, buffers)
@@ -176,10 +176,15 @@ def _plain(rw: "FunctionRewriter", loop: ast.For) -> bool:
     return rw.unit.tuning == Tuning() and not asked_for(rw, loop)
 
 
+def as_triton(rw: "FunctionRewriter", loop: ast.For) -> bool:
+    """Whether the loop is written as Triton's compiler would write it, whatever its depth."""
+    return rw.unit.tuning.as_triton and not asked_for(rw, loop)
+
+
 def _mixes(rw: "FunctionRewriter", loop: ast.For) -> bool:
     """Whether some tiles of a loop may be copied while others go through registers: LDS is then filled as by Triton."""
-    as_triton = rw.unit.tuning.as_triton and not asked_for(rw, loop)
-    return rw.unit.target.family == "cdna4" and as_triton and rw.unit.lds_bytes <= rw.unit.target.lds_bytes
+    room = rw.unit.lds_bytes <= rw.unit.target.lds_bytes
+    return rw.unit.target.family == "cdna4" and room and as_triton(rw, loop)
 
 
 def _load(

@@ -23,7 +23,7 @@ from translator.pipeline.loop import Held, PipelinedLoop, Read, Ring
 from translator.pipeline.moved_twice import name_ahead, start_of
 from translator.pipeline.once import as_branch
 from translator.pipeline.plan import NotPipelined, PipelinedLoad, PipelinePlan
-from translator.pipeline.planner import plan_loop
+from translator.pipeline.planner import as_triton, plan_loop
 from translator.pipeline.prefetch import FEWEST_BUFFERS
 from translator.pipeline.slices import plan_slices
 from translator.pipeline.specialize import asked_for, specialized
@@ -73,7 +73,7 @@ def holds_tiles(rw: "FunctionRewriter", loop: ast.For) -> bool:
     """
     if rw.unit.target.family.startswith("rdna"):
         return False
-    return rw.unit.tuning.as_triton and not asked_for(rw, loop)
+    return as_triton(rw, loop)
 
 
 def _unsupported(rw: "FunctionRewriter", plan: PipelinePlan) -> str | None:
@@ -230,7 +230,7 @@ def _tune(rw: "FunctionRewriter", loop: PipelinedLoop) -> None:
         loop.l2_ahead = tuning.l2_ahead
     if tuning.ping_pong:
         body = plan.loop.body
-        multiplies = [rw.taken(s) and any(dots.is_dot(rw, n) for n in ast.walk(s)) for s in body]
+        multiplies = [rw.taken(s) and dots.multiplies(rw, s) for s in body]
         loop.stages = plan_stages([reads_tiles(loop, s) for s in body], multiplies, plan.schedule)
 
 

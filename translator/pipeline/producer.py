@@ -70,7 +70,7 @@ def fetch(rw: "FunctionRewriter", loop: PipelinedLoop, ring: Ring, slot: str, co
         arguments.append(
             f"{'cache' if use_buffer and (ring.held or ring.load.stored) else 'cache_modifier'}={rw.emit(modifier)}"
         )
-    if not ring.held and not ring.load.stored:
+    if ring.load.copied:
         name = "buffer_load_to_shared" if use_buffer else "global_load_to_shared"
         if rw.unit.target.family == "cdna5":
             name = "global_to_shared"
@@ -93,7 +93,7 @@ def store(rw: "FunctionRewriter", ring: Ring, slot: str) -> str:
 
 def closes_group(loop: PipelinedLoop, fetched: list[Ring]) -> bool:
     """Whether the last copy of a tile's commit group is the last of `fetched` that belongs to one."""
-    grouped = [ring for ring in loop.rings if ring.load.tile is None and not ring.held and not ring.load.stored]
+    grouped = [ring for ring in loop.rings if ring.load.copied]
     return loop.copies and bool(grouped) and grouped[-1] in fetched
 
 

@@ -87,7 +87,7 @@ def _read_early(rw: "FunctionRewriter", texts: list[str], last: int, rings: list
 
 
 def _multiplies(rw: "FunctionRewriter", statements: list[ast.stmt]) -> bool:
-    return any(dots.is_dot(rw, n) for statement in statements for n in ast.walk(statement))
+    return any(dots.multiplies(rw, statement) for statement in statements)
 
 
 def _span(rw: "FunctionRewriter", statement: ast.stmt) -> tuple[int, int]:

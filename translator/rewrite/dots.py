@@ -234,6 +234,11 @@ def _tiles(rw, plan: DotPlan, which: int) -> int:
     return max(1, rw.tensor((plan.a, plan.b)[which]).shape[dim] // plan.result.instr_shape[which] // warps)
 
 
+def multiplies(rw, statement: ast.AST) -> bool:
+    """Whether there is a product in a statement."""
+    return any(is_dot(rw, n) for n in ast.walk(statement))
+
+
 def _held(rw, plan: DotPlan, which: int) -> int:
     """Bits of an operand of a multiply-add that a lane holds: whole rows or columns, in the type that they are read in."""
     node, layout = (plan.a, plan.b)[which], plan.result

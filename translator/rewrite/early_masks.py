@@ -20,7 +20,6 @@ from translator.rewrite import callees, dots
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter
 
-_LINE = "hint.sched_barrier()"
 _WHY = "# The mask is made here: LLVM would make it before the values are there, and run out of scalar registers."
 
 
@@ -28,14 +27,11 @@ def keep_back(rw: "FunctionRewriter", s: ast.stmt) -> None:
     """Put what keeps its mask from being made early before a statement that selects ahead of the first product."""
     if rw.unit.target.family != "cdna5" or rw.path or rw.loops or not rw.unit.multiplies or not _selects(rw, s):
         return
-    if "hint" in rw.unit.words:  # it may be a name of the source
-        return
     every = list(_straight(rw, rw.tree.body))
     at = next((i for i, x in enumerate(every) if x is s), None)
-    if at is None or any(_multiplies(rw, x) for x in every[: at + 1]) or _before_a_loop(rw, every[at + 1 :]):
+    if at is None or any(dots.multiplies(rw, x) for x in every[: at + 1]) or _before_a_loop(rw, every[at + 1 :]):
         return
-    rw.record.amd("hint")
-    rw.insert_before(s, f"{_WHY}\n{rw.source.indent(s)}{_LINE}")
+    rw.barrier_before(s, _WHY)
 
 
 def _selects(rw: "FunctionRewriter", s: ast.stmt) -> bool:
@@ -47,10 +43,6 @@ def _selects(rw: "FunctionRewriter", s: ast.stmt) -> bool:
             if any(found is not None and found.rank > 1 for found in compared):
                 return True
     return False
-
-
-def _multiplies(rw: "FunctionRewriter", s: ast.stmt) -> bool:
-    return any(dots.is_dot(rw, n) for n in ast.walk(s))
 
 
 def _straight(rw: "FunctionRewriter", body: list[ast.stmt]) -> Iterator[ast.stmt]:
@@ -70,6 +62,6 @@ def _before_a_loop(rw: "FunctionRewriter", rest: list[ast.stmt]) -> bool:
     for s in rest:
         if isinstance(s, (ast.For, ast.While)):
             return True
-        if _multiplies(rw, s):
+        if dots.multiplies(rw, s):
             return False
     return False

@@ -283,9 +283,18 @@ class FunctionRewriter(Expressions):
         self.replace(s.value, self.emit(s.value, wants))
         self.append_lines(s, [line for name in flat_targets(target) for line in self.conversions_after(s, name)])
 
-    def insert_before(self, s: ast.stmt, line: str) -> None:
-        start = self.source.starts[s.lineno - 1]
-        self.edits.append((start, start, f"{self.source.indent(s)}{line}\n"))
+    def insert_before(self, s: ast.stmt, *lines: str) -> None:
+        start, indent = self.source.starts[s.lineno - 1], self.source.indent(s)
+        self.edits.append((start, start, "".join(f"{indent}{line}\n" for line in lines)))
+
+    def barrier_before(self, s: ast.stmt, *comment: str) -> None:
+        """One scheduling barrier for the compiler before `s`; none where the source uses the name of its module."""
+        if "hint" in self.unit.words:
+            return
+        self.record.amd("hint")
+        self.insert_before(s, *comment, "hint.sched_barrier()")
+        if self.edits[-1] in self.edits[:-1]:
+            self.edits.pop()
 
     def append_lines(self, s: ast.stmt, lines: list[str]) -> None:
         indent, end = self.source.indent(s), self.source.span(s)[1]

@@ -46,9 +46,8 @@ def operand_through_lds(rw: "FunctionRewriter", node: ast.expr, layout: Layout, 
         buffer = found.shared, read if unlike and not nearby else None, stored
         if nearby:
             rw.state(web).at_once.add(buffer)
-            rw.state(web).operands.pop(
-                (found.shared, read, stored), None
-            )  # of a round that had not seen the other read
+            # A round that had not seen the other read made it one of its own.
+            rw.state(web).operands.pop((found.shared, read, stored), None)
         if found.at_once and not rw.unit.loops:
             rw.state(web).at_once.add(buffer)
         return _variable(rw, value, web, buffer, read)

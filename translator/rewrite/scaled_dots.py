@@ -117,13 +117,8 @@ def _keep_apart(rw, node: ast.Call) -> None:
     gemlite's matmul of fp8 by fp4 on gfx942 spills nothing instead of 24 registers.
     """
     s = lds_operands.statement_of(rw.tree, node)
-    if not isinstance(s, ast.stmt) or "hint" in rw.unit.words:  # it may be a name of the source
-        return
-    start = rw.source.starts[s.lineno - 1]
-    edit = start, start, f"{rw.source.indent(s)}hint.sched_barrier()\n"
-    if edit not in rw.edits:
-        rw.record.amd("hint")
-        rw.edits.append(edit)
+    if isinstance(s, ast.stmt):
+        rw.barrier_before(s)
 
 
 def _read_late(rw, given, formats) -> tuple[str, dict[str, Read]]:
