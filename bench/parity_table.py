@@ -31,13 +31,22 @@ from translator.cli.inputs import job_count  # noqa: E402
 from translator.diagnostics import InternalError, TranslationError  # noqa: E402
 from translator.lowering.compile import Lowered  # noqa: E402
 from translator.lowering.metrics import KernelMetrics  # noqa: E402
-from translator.lowering.parity import MAX_INSTRUCTIONS, MAX_LDS, accesses, none_narrower  # noqa: E402
+from translator.lowering.parity import Parity, accesses  # noqa: E402
 from translator.lowering.worker import WorkerPool  # noqa: E402
 from translator.source.launch_spec import LaunchSpec  # noqa: E402
 
 LOWER = "translator.lowering.jobs:lower_file"
 TRANSLATE = "translator.translation:translate_kernel"
 UPSTREAM = "translator.report.upstream_job:upstream_text"
+# kind of `Parity.worse` -> how the summary heads the number of launches that are worse in it
+KINDS = {
+    "instructions": "instructions above 1.10",
+    "mma": "more mma",
+    "lds": "LDS above 1.05",
+    "barriers": "more barriers",
+    "spills": "more spills",
+    "widths": "narrower",
+}
 # figure -> how its column is headed; of the hottest loop where the name starts with loop
 FIGURES = {
     "loop_insns": "loop",
@@ -46,8 +55,10 @@ FIGURES = {
     "mma": "mma",
     "lds_bytes": "LDS bytes",
     "loop_barriers": "barriers in loop",
+    "barriers": "barriers",
     "vgpr": "VGPR",
     "spill": "spills",
+    "sgpr_spill": "scalar spills",
     "load_bits": "load bits",
     "store_bits": "store bits",
 }
@@ -56,8 +67,7 @@ FIGURES = {
 def figures(metrics: KernelMetrics) -> dict[str, int | None]:
     """The figures of one compiled kernel; those of the loop are None without one.
 
-    load_bits, store_bits: of the widest access per lane; loads include the copies straight to LDS, TDM excepted. loads,
-    stores: {bits per lane: accesses}.
+    load_bits, store_bits: of the widest access per lane; loads include the copies straight to LDS, TDM excepted.
     """
     loop = metrics.loop
     loads, stores = (accesses(metrics.mix, kind) for kind in ("load", "store"))
@@ -68,24 +78,20 @@ def figures(metrics: KernelMetrics) -> dict[str, int | None]:
         "mma": metrics.mix.mma,
         "lds_bytes": metrics.lds_bytes,
         "loop_barriers": loop.barrier if loop else None,
+        "barriers": metrics.mix.barrier,
         "vgpr": metrics.vgpr,
         "spill": metrics.spill,
+        "sgpr_spill": metrics.sgpr_spill,
         "load_bits": max(loads, default=0),
         "store_bits": max(stores, default=0),
-        "loads": {str(bits): n for bits, n in loads.items()},
-        "stores": {str(bits): n for bits, n in stores.items()},
     }
 
 
-def _is_narrower(row: dict, kind: str) -> bool:
-    """Whether the widest access of `kind` is narrower than Triton's, and not because the data mover makes the wide ones."""
-    ours, theirs = row["ours"], row["triton"]
-    if ours[f"{kind}_bits"] >= theirs[f"{kind}_bits"]:
-        return False
-    if f"{kind}s" not in ours or f"{kind}s" not in theirs:
-        return True
-    mine, other = ({int(bits): n for bits, n in side[f"{kind}s"].items()} for side in (ours, theirs))
-    return not none_narrower(mine, other)
+def compared(side: KernelMetrics, triton: KernelMetrics, target: str) -> dict:
+    """A side against Triton's: {"loop": ratio of the hottest loops or None, "insns": ratio, "worse": {kind: lines}}."""
+    parity = Parity("", target, side, triton)
+    loop = parity.loop_ratios()
+    return {"loop": loop and loop["insns"], "insns": parity.ratios()["insns"], "worse": parity.worse()}
 
 
 @dataclass(frozen=True)
@@ -124,8 +130,7 @@ def measure(unit: Unit, target: str, every: bool, upstream: bool, compilers: Com
             }
             if upstream:
                 sides["upstream"] = _upstream(compilers, unit, spec, target, folder)
-            shown = {name: _shown(side) for name, side in sides.items()}
-            rows.append({"id": spec.id, "target": target, "dot": dots[spec.id], **shown})
+            rows.append({"id": spec.id, "target": target, "dot": dots[spec.id], **shown_sides(sides, target)})
     return rows
 
 
@@ -172,6 +177,17 @@ def _attempt(pool: WorkerPool, function: str, *arguments):
         return Refused(str(error).strip().splitlines()[-1])
 
 
+def shown_sides(sides: dict[str, Lowered | Refused], target: str) -> dict[str, dict]:
+    """Per side its figures, with what `compared` finds unless it is Triton's own, or {"refused": why}."""
+    shown = {name: _shown(side) for name, side in sides.items()}
+    compiled = [name for name in sides if "refused" not in shown[name]]
+    if "triton" in compiled:
+        for name in compiled:
+            if name != "triton":
+                shown[name]["against_triton"] = compared(sides[name].metrics, sides["triton"].metrics, target)
+    return shown
+
+
 def _shown(side: Lowered | Refused) -> dict:
     if isinstance(side, Refused):
         return {"refused": side.reason}
@@ -181,19 +197,7 @@ def _shown(side: Lowered | Refused) -> dict:
 
 def summarize(rows: list[dict]) -> list[dict]:
     """Per target: geometric means of our figures and upstream's over Triton's, and by id what is worse than a limit."""
-    return [
-        _target_summary(target, [_per_tile(row) for row in rows if row["target"] == target])
-        for target in _targets(rows)
-    ]
-
-
-def _per_tile(row: dict) -> dict:
-    """The row with our loop per as many tiles as Triton's: LLVM unrolls small loops, and not always both."""
-    mine, other = (row[side].get("loop_mma") for side in ("ours", "triton"))
-    if not mine or not other or mine % other and other % mine:
-        return row
-    names = [name for name in ("loop_insns", "loop_mma", "loop_barriers") if row["ours"][name] is not None]
-    return row | {"ours": row["ours"] | {name: row["ours"][name] * other / mine for name in names}}
+    return [_target_summary(target, [row for row in rows if row["target"] == target]) for target in _targets(rows)]
 
 
 def _targets(rows: list[dict]) -> list[str]:
@@ -201,43 +205,27 @@ def _targets(rows: list[dict]) -> list[str]:
 
 
 def _target_summary(target: str, rows: list[dict]) -> dict:
-    both = [row for row in rows if "refused" not in row["ours"] and "refused" not in row["triton"]]
-    theirs = [
-        row for row in rows if "refused" not in row.get("upstream", {"refused": 1}) and "refused" not in row["triton"]
-    ]
-
-    def worse(name: str, limit: float = 1.0) -> list[str]:
-        """The launches in which a figure of ours is more than `limit` times Triton's."""
-        return [row["id"] for row in both if (row["ours"][name] or 0) > limit * (row["triton"][name] or 0)]
-
-    narrower = [row["id"] for row in both if any(_is_narrower(row, kind) for kind in ("load", "store"))]
+    found = {
+        side: {row["id"]: row[side]["against_triton"] for row in rows if "against_triton" in row.get(side, {})}
+        for side in ("ours", "upstream")
+    }
+    refused = [row["id"] for row in rows if "refused" in row["ours"] and "refused" not in row["triton"]]
     return {
         "target": target,
         "launches": len(rows),
-        "refused": [row["id"] for row in rows if "refused" in row["ours"] and "refused" not in row["triton"]],
-        "loop": _geomean(both, "ours", "loop_insns"),
-        "insns": _geomean(both, "ours", "insns"),
-        "loop_above_limit": worse("loop_insns", MAX_INSTRUCTIONS),
-        # Per loop pass, because loops are unrolled by different factors in the whole kernel.
-        "mma_differs": [row["id"] for row in both if row["ours"]["loop_mma"] != row["triton"]["loop_mma"]],
-        "lds_above_limit": worse("lds_bytes", MAX_LDS),
-        "more_barriers": worse("loop_barriers"),
-        "more_spills": worse("spill"),
-        "narrower": narrower,
-        "upstream_accepts": len(theirs),
-        # An innermost loop of upstream's without matrix instructions is not the loop that Triton's figure is of.
-        "upstream_loop": _geomean(
-            [row for row in theirs if bool(row["upstream"]["loop_mma"]) == bool(row["triton"]["loop_mma"])],
-            "upstream",
-            "loop_insns",
-        ),
-        "upstream_insns": _geomean(theirs, "upstream", "insns"),
+        "refused": refused,
+        "loop": _geomean(found["ours"], "loop"),
+        "insns": _geomean(found["ours"], "insns"),
+        "worse": {kind: [id for id, entry in found["ours"].items() if kind in entry["worse"]] for kind in KINDS},
+        "upstream_accepts": len(found["upstream"]),
+        "upstream_loop": _geomean(found["upstream"], "loop"),
+        "upstream_insns": _geomean(found["upstream"], "insns"),
     }
 
 
-def _geomean(rows: list[dict], side: str, name: str) -> float | None:
-    """Geometric mean of a side's figure over Triton's, of the rows in which both have it."""
-    ratios = [row[side][name] / row["triton"][name] for row in rows if row[side][name] and row["triton"][name]]
+def _geomean(compared: dict[str, dict], name: str) -> float | None:
+    """Geometric mean of a ratio, of the launches that have it."""
+    ratios = [entry[name] for entry in compared.values() if entry[name]]
     return round(math.exp(sum(map(math.log, ratios)) / len(ratios)), 3) if ratios else None
 
 
@@ -247,17 +235,13 @@ COLUMNS = {
     "launches": lambda entry: entry["launches"],
     "hottest loop": lambda entry: _number(entry["loop"]),
     "all instructions": lambda entry: _number(entry["insns"]),
-    "loop above 1.10": lambda entry: len(entry["loop_above_limit"]),
-    "other mma in loop": lambda entry: len(entry["mma_differs"]),
-    "LDS above 1.05": lambda entry: len(entry["lds_above_limit"]),
-    "more barriers": lambda entry: len(entry["more_barriers"]),
-    "more spills": lambda entry: len(entry["more_spills"]),
-    "narrower": lambda entry: len(entry["narrower"]),
+    "beyond a limit": lambda entry: len({id for ids in entry["worse"].values() for id in ids}),
+    **{heading: lambda entry, kind=kind: len(entry["worse"][kind]) for kind, heading in KINDS.items()},
     "upstream compiles": lambda entry: entry["upstream_accepts"],
     "its hottest loop": lambda entry: _number(entry["upstream_loop"]),
     "its instructions": lambda entry: _number(entry["upstream_insns"]),
 }
-README_COLUMNS = ("target", "launches", "hottest loop", "all instructions", "more spills", *list(COLUMNS)[-3:])
+README_COLUMNS = ("target", "launches", "hottest loop", "all instructions", "beyond a limit", *list(COLUMNS)[-3:])
 
 
 def summary_table(summary: list[dict], columns: Iterable[str] = COLUMNS) -> str:
@@ -286,6 +270,11 @@ def markdown(report: dict) -> str:
                 _line([row["id"], *(" / ".join(_figure(row[side], name) for side in sides) for name in FIGURES)])
             )
         parts.append("\n".join(table))
+        worse = {row["id"]: row["ours"].get("against_triton", {}).get("worse", {}) for row in rows}
+        if any(worse.values()):
+            parts.append(
+                "\n".join(f"- {id}: {'; '.join(sum(found.values(), []))}" for id, found in worse.items() if found)
+            )
         reasons: dict[str, list[str]] = {}
         for row in rows:
             for side in sides:

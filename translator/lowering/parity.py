@@ -13,7 +13,7 @@ MIX_ROWS = (
 )
 WIDTH_ROWS = ("load", "store", "ds")
 # What a loop, or a kernel without one, may have no more of.
-COUNTED = (("mma", "matrix instructions"), ("barrier", "barriers"))
+COUNTED = (("mma", "mma", "matrix instructions"), ("barrier", "barriers", "barriers"))
 KERNEL_ROWS = ("vgpr", "agpr", "sgpr", "spill", "sgpr_spill", "scratch_bytes", "lds_bytes", "occupancy")
 
 # Above these the translation counts as worse than Triton's compile. Scheduling moves instruction counts by a few percent,
@@ -87,45 +87,36 @@ class Parity:
         return mean_widths(accesses(self.translated.mix, kind), accesses(self.triton.mix, kind))
 
     def regressions(self) -> tuple[str, ...]:
-        """One line per figure in which the translation is worse than Triton beyond the limits above.
+        """One line per figure in which the translation is worse than Triton beyond the limits above."""
+        return tuple(line for lines in self.worse().values() for line in lines)
+
+    def worse(self) -> dict[str, list[str]]:
+        """The lines of `regressions` by kind: "instructions", "mma", "barriers", "spills", "lds", "widths".
 
         Instructions, matrix instructions and barriers are those of the hottest loops, per tile: a longer prologue is often
         the price of a shorter loop. Kernels that have not the same loop are compared as a whole.
         """
-        found = self._more_of_the_loop() if self.same_loop() else self._more_of_the_kernel()
-        for kind, name in (("VGPRs", "spill"), ("SGPRs", "sgpr_spill")):
-            ours, theirs = getattr(self.translated, name), getattr(self.triton, name)
-            if ours > theirs:
-                found.append(f"spills {ours} {kind}, Triton {theirs}")
-        ours, theirs = self.translated.lds_bytes, self.triton.lds_bytes
-        if ours > MAX_LDS * theirs:
-            found.append(f"uses {ours} bytes of LDS, Triton {theirs}")
+        same = self.same_loop()
+        what, per = ("hottest loop", " per tile") if same else ("kernel", "")
+        ours, theirs = (side.loop if same else side.mix for side in (self.translated, self.triton))
+        mine, other = self.unrolled() if same else (1, 1)
+        found: dict[str, list[str]] = {}
+        longer = ratio(ours.insns * other, theirs.insns * mine)
+        if longer is not None and longer > MAX_INSTRUCTIONS:
+            found["instructions"] = [f"{what} has {longer:.2f}x the instructions"]
+        for name, kind, words in COUNTED:
+            n, limit = getattr(ours, name), getattr(theirs, name)
+            if n * other > limit * mine:
+                found[kind] = [f"{what} has {n / mine:g} {words}{per}, Triton's {limit / other:g}"]
+        for registers, name in (("VGPRs", "spill"), ("SGPRs", "sgpr_spill")):
+            n, limit = getattr(self.translated, name), getattr(self.triton, name)
+            if n > limit:
+                found.setdefault("spills", []).append(f"spills {n} {registers}, Triton {limit}")
+        if self.translated.lds_bytes > MAX_LDS * self.triton.lds_bytes:
+            found["lds"] = [f"uses {self.translated.lds_bytes} bytes of LDS, Triton {self.triton.lds_bytes}"]
         for kind in ("load", "store"):
-            mine, other = (accesses(side.mix, kind) for side in (self.translated, self.triton))
-            if narrow := narrower(mine, other):
-                found.append(f"{kind}s are {narrow}")
-        return tuple(found)
-
-    def _more_of_the_loop(self) -> list[str]:
-        (mine, other), found = self.unrolled(), []
-        longer = self.loop_ratios()["insns"]
-        if longer is not None and longer > MAX_INSTRUCTIONS:
-            found.append(f"hottest loop has {longer:.2f}x the instructions")
-        for name, words in COUNTED:
-            ours, theirs = getattr(self.translated.loop, name), getattr(self.triton.loop, name)
-            if ours * other > theirs * mine:
-                found.append(f"hottest loop has {ours / mine:g} {words} per tile, Triton's {theirs / other:g}")
-        return found
-
-    def _more_of_the_kernel(self) -> list[str]:
-        found = []
-        longer = ratio(self.translated.mix.insns, self.triton.mix.insns)
-        if longer is not None and longer > MAX_INSTRUCTIONS:
-            found.append(f"kernel has {longer:.2f}x the instructions")
-        for name, words in COUNTED:
-            ours, theirs = getattr(self.translated.mix, name), getattr(self.triton.mix, name)
-            if ours > theirs:
-                found.append(f"kernel has {ours} {words}, Triton's {theirs}")
+            if narrow := narrower(*(accesses(side.mix, kind) for side in (self.translated, self.triton))):
+                found.setdefault("widths", []).append(f"{kind}s are {narrow}")
         return found
 
     def as_json(self) -> dict:
