@@ -41,6 +41,16 @@ def hang():
     time.sleep(60)
 
 
+def work():
+    while True:
+        pass
+
+
+def nap():
+    time.sleep(1)
+    return "done"
+
+
 def unpicklable():
     return lambda: 0
 
@@ -100,6 +110,15 @@ def test_a_time_limit_ends_the_job_only(pool):
     assert time.monotonic() - started < 10
     assert caught.value.diagnostics[0].code == "compiler-timeout"
     assert "still thinking" in caught.value.diagnostics[0].why
+    assert pool.call(f"{HERE}:double", 4) == 8
+
+
+def test_the_limit_is_of_cpu_time(pool):
+    pool.call(f"{HERE}:double", 1)
+    assert pool.call(f"{HERE}:nap", timeout=0.5) == "done"
+    with pytest.raises(TranslationError, match="took more than 0.5 s") as caught:
+        pool.call(f"{HERE}:work", timeout=0.5)
+    assert caught.value.diagnostics[0].code == "compiler-timeout"
     assert pool.call(f"{HERE}:double", 4) == 8
 
 

@@ -58,7 +58,9 @@ Validate = Annotated[
     bool, typer.Option("--validate/--no-validate", help="Run source and translation on the CPU and compare.")
 ]
 Compile = Annotated[bool, typer.Option("--compile/--no-compile", help="Compile what was written.")]
-Timeout = Annotated[float, typer.Option("--timeout", metavar="SECONDS", help="Limit for one compiler job.")]
+Timeout = Annotated[
+    float, typer.Option("--timeout", metavar="SECONDS", help="Limit for one compiler job, in CPU time.")
+]
 Import = Annotated[
     bool, typer.Option("--import", help="Really import modules whose constants cannot be evaluated statically.")
 ]

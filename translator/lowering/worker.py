@@ -26,7 +26,10 @@ from translator.lowering.cache_folder import prune_cache_folder, use_cache_folde
 from translator.lowering.stderr_log import error_lines, read_log
 from translator.lowering.worker_process import HEADER_BYTES, write_frame
 
+# Of CPU time, so that what else the machine does decides nothing: 15 s of compiling took more than a minute on a busy one.
 JOB_SECONDS = 60.0
+# A child that waits uses no CPU time: it is given this many times its limit by the clock.
+CLOCK_FACTOR = 4
 # A child is replaced after this many jobs or above this peak, so that memory does not grow with the number of kernels.
 MAX_JOBS = 200
 MAX_BYTES = 2 << 30
@@ -76,7 +79,7 @@ class WorkerPool:
     ) -> Future:
         """Call `module:function` with picklable arguments in a child.
 
-        `timeout` in seconds; `what` names the job in diagnostics. The future raises TranslationError for what the
+        `timeout` in seconds of CPU time; `what` names the job in diagnostics. The future raises TranslationError for what the
         function refused and for `compiler-abort` and `compiler-timeout`, InternalError for any other exception.
         """
         future: Future = Future()
@@ -133,6 +136,11 @@ class WorkerPool:
             self._waiting -= 1
 
 
+def _took_too_long(job: _Job, printed: str) -> TranslationError:
+    message = f"{job.what} took more than {job.timeout:g} s"
+    return TranslationError(Diagnostic("compiler-timeout", message, why=printed, help="raise --timeout"))
+
+
 class _Worker:
     """One child process and the thread that feeds it."""
 
@@ -167,17 +175,16 @@ class _Worker:
     def _run(self, job: _Job) -> Any:
         if self.process is None:
             self._start()
-        request = (job.function, job.args, job.kwargs)
+        request = (job.function, job.args, job.kwargs, job.timeout)
         try:
             write_frame(self.process.stdin, request)
-            answer = self._answer(time.monotonic() + job.timeout)
+            answer = self._answer(time.monotonic() + CLOCK_FACTOR * job.timeout)
         except (BrokenPipeError, EOFError):
             raise self._death(job) from None
         if answer is None:
-            message = f"{job.what} took more than {job.timeout:g} s"
-            found = Diagnostic("compiler-timeout", message, why=self._printed(), help="raise --timeout")
+            printed = self._printed()
             self._stop()
-            raise TranslationError(found)
+            raise _took_too_long(job, printed)
         kind, payload, peak = answer
         self.done += 1
         if self.done >= self.pool.max_jobs or peak > MAX_BYTES:
@@ -251,6 +258,8 @@ class _Worker:
         if status >= 0:
             return InternalError(f"{job.what}: the child process left with status {status}\n{printed}")
         name = signal.Signals(-status).name
+        if name == "SIGPROF":  # the child's own limit
+            return _took_too_long(job, printed)
         why = printed or ("perhaps out of memory" if name == "SIGKILL" else "it printed nothing")
         return TranslationError(Diagnostic("compiler-abort", f"{job.what} killed the compiler with {name}", why=why))
 

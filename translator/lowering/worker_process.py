@@ -1,7 +1,7 @@
 """The child side of `worker.py`: runs named functions one after another, in a process that may die of any of them.
 
-Frames on the pipes are an 8-byte little-endian length and a pickle. A request is `(function, args, kwargs)`; the answer
-is `(kind, payload, peak_bytes)` with kind `value`, `refused` (diagnostics) or `raised` (a traceback as text).
+Frames on the pipes are an 8-byte little-endian length and a pickle. A request is `(function, args, kwargs, seconds)`; the
+answer is `(kind, payload, peak_bytes)` with kind `value`, `refused` (diagnostics) or `raised` (a traceback as text).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import importlib
 import os
 import pickle
 import resource
+import signal
 import sys
 import traceback
 from collections.abc import Callable
@@ -65,11 +66,14 @@ def main(log_path: str) -> None:
         os.dup2(nothing.fileno(), 0)
     while True:
         try:
-            function, args, kwargs = read_frame(requests)
+            function, args, kwargs, seconds = read_frame(requests)
         except EOFError:
             return
         os.truncate(log_path, 0)
+        # SIGPROF ends the process after this much CPU time, wherever it is.
+        signal.setitimer(signal.ITIMER_PROF, seconds)
         kind, payload = run_job(function, args, kwargs)
+        signal.setitimer(signal.ITIMER_PROF, 0)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
         try:
             write_frame(answers, (kind, payload, peak))
