@@ -83,15 +83,23 @@ def constant_launch(tiles: int, buffers: int | None = None) -> LaunchSpec:
     return dataclasses.replace(spec, signature=signature, constexprs=constexprs, **kept)
 
 
-def run_written_out(target: str, tiles: int, buffers: int, folder: Path, before: str = "", after: str = "") -> str:
+def run_written_out(
+    target: str,
+    tiles: int,
+    buffers: int,
+    folder: Path,
+    before: str = "",
+    after: str = "",
+    kernel: Path = KERNELS / "matmul.py",
+) -> str:
     """Status of a translation for so few tiles that the loop is written out, with `before` changed to `after`."""
-    request = TranslateRequest(str(KERNELS / "matmul.py"), target, launches=(constant_launch(tiles),))
+    request = TranslateRequest(str(kernel), target, launches=(constant_launch(tiles),))
     text = translate_kernel(request).text
     assert text is not None and "in gl.static_range(gl.cdiv(K, BLOCK_K))" in text and text.count(before)
     file = folder / "translated.py"
     file.write_text(text.replace(before, after) if before else text)
     spec = constant_launch(tiles, buffers)
-    left = source_stage(str(KERNELS / "matmul.py"), constant_launch(tiles), target)
+    left = source_stage(str(kernel), constant_launch(tiles), target)
     right = translated_stage(str(file), spec, target)
     result = validate_pair(
         left.text, right.text, spec, source_names=left.names, translated_names=right.names, with_variants=False
@@ -105,6 +113,17 @@ def run_written_out(target: str, tiles: int, buffers: int, folder: Path, before:
 ])  # fmt: skip
 def test_written_out_loops_are_right(target: str, tiles: int, buffers: int, tmp_path: Path):
     assert run_written_out(target, tiles, buffers, tmp_path) == "validated"
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize("target", ["gfx950", "gfx1201"])
+def test_loops_to_a_variable_that_was_given_a_constant_are_written_out(target: str, tmp_path: Path):
+    loop = "    for k in range(0, tl.cdiv(K, BLOCK_K)):\n"
+    text = (KERNELS / "matmul.py").read_text()
+    assert loop in text
+    kernel = tmp_path / "matmul.py"
+    kernel.write_text(text.replace(loop, "    tiles = tl.cdiv(K, BLOCK_K)\n    for k in range(0, tiles):\n"))
+    assert run_written_out(target, 2, 2, tmp_path, kernel=kernel) == "validated"
 
 
 @pytest.mark.compile

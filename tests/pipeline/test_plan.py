@@ -128,6 +128,18 @@ def test_bounds_that_are_compile_time_values_apart(bounds: str, span: str | None
     assert (plan.span and plan.span.text, plan.written_out) == (span, trips)
 
 
+@pytest.mark.parametrize("before, bound, trips", [
+    ("n = tl.cdiv(BLOCK * 2, BLOCK)", "n", 2),
+    ("n = tl.cdiv(BLOCK * 2, BLOCK)", "0, n", 2),
+    ("n = tl.cdiv(BLOCK * 9, BLOCK)", "n", None),
+    ("n = tl.cdiv(M, BLOCK)", "n", None),
+    ("n = 2\n    if M > 1:\n        n = 1", "n", None),  # one of two values
+])  # fmt: skip
+def test_a_variable_that_was_given_a_constant_bounds_a_loop(before: str, bound: str, trips: int | None, tmp_path: Path):
+    (plan,) = plans(f"\n    {before}\n" + WRITTEN_OUT.replace("range(TILES)", f"range({bound})"), tmp_path)
+    assert plan.written_out == trips
+
+
 def test_a_loop_whose_names_a_later_loop_assigns_is_not_written_out(tmp_path: Path):
     again = "\n    for k in range(0, K):\n        a = tl.load(p)\n        acc += tl.sum(a.to(tl.float32))\n"
     two = WRITTEN_OUT.replace("TILES", "2")

@@ -34,7 +34,7 @@ def distance(rw: "FunctionRewriter", loop: PipelinedLoop) -> str:
 def tiles(rw: "FunctionRewriter", loop: PipelinedLoop) -> str:
     """The number of iterations, of a loop that runs at all."""
     if loop.plan.span is not None:
-        span = loop.plan.span.text
+        span = rw.emit(given) if (given := loop.plan.span.given) is not None else loop.plan.span.text
         return span if loop.plan.step is None else f"gl.cdiv({span}, {rw.emit(loop.plan.step)})"
     high, low = rw.emit(loop.plan.high), loop.plan.low
     span = high if low is None else f"{operand(high)} - {operand(rw.emit(low))}"

@@ -1,6 +1,7 @@
 """How far apart the bounds of a loop are, where that is known at compile time though the bounds are not.
 
-`range(i * BTL, (i + 1) * BTL, BTS)` runs over `BTL` elements whatever `i` is.
+`range(i * BTL, (i + 1) * BTL, BTS)` runs over `BTL` elements whatever `i` is; `blocks = tl.cdiv(K, BK)` is a value at run
+time to the compiler of the source, but `range(blocks)` has as many iterations as the constants say.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING
 
-from translator.frontend.trace import TensorFact
+from translator.frontend.trace import ConstFact, TensorFact
 from translator.pipeline.loop_range import int_of, loop_bounds, trips_of
 from translator.pipeline.polynomials import Monomial, Polynomial, add, product
 
@@ -23,15 +24,21 @@ _RUN_TIME = "#"
 
 @dataclass(frozen=True)
 class Span:
-    """`high - low` as an expression of compile-time names, and its value."""
+    """`high - low` as an expression of compile-time names, and its value.
+
+    given: the expression of the source, where a variable that was given it is the bound.
+    """
 
     text: str
     value: int
+    given: ast.expr | None = None
 
 
 def constant_span(rw: "FunctionRewriter", low: ast.expr | None, high: ast.expr) -> Span | None:
     """`high - low` where it is known at compile time and at least one of the two is not."""
-    if low is None or (int_of(rw, low) is not None and int_of(rw, high) is not None):
+    if low is None:
+        return _given(rw, high)
+    if int_of(rw, low) is not None and int_of(rw, high) is not None:
         return None
     values: dict[str, int] = {}
     first, last = _polynomial(rw, low, values), _polynomial(rw, high, values)
@@ -41,6 +48,17 @@ def constant_span(rw: "FunctionRewriter", low: ast.expr | None, high: ast.expr) 
     if any(atom.startswith(_RUN_TIME) for monomial in span for atom in monomial):
         return None
     return Span(_spelled(span), sum(c * prod(values[name] for name in m) for m, c in span.items()))
+
+
+def _given(rw: "FunctionRewriter", high: ast.expr) -> Span | None:
+    """The constant expression that a variable, the bound of a loop from 0, was given."""
+    if not isinstance(high, ast.Name) or int_of(rw, high) is not None:
+        return None
+    expression = rw.webs.value_of(high)
+    if expression is None or (value := int_of(rw, expression)) is None or isinstance(value, bool):
+        return None
+    constant = all(isinstance(rw.fact(n), ConstFact) for n in ast.walk(expression) if isinstance(n, ast.Name))
+    return Span(ast.unparse(expression), value, expression) if constant else None
 
 
 def runs_once(rw: "FunctionRewriter", loop: ast.AST) -> bool:
