@@ -15,6 +15,7 @@ from translator.rewrite import (
     accesses,
     descriptors,
     dots,
+    fp8,
     helpers,
     inline_asm,
     reductions,
@@ -23,7 +24,7 @@ from translator.rewrite import (
     tuples,
 )
 from translator.rewrite.call_text import append_argument, generic, with_function
-from translator.rewrite.callees import Callee, bind, callee_of, first_tensor, is_helper, is_none
+from translator.rewrite.callees import Callee, bind, callee_of, cast_of, first_tensor, is_helper, is_none
 from translator.rewrite.splice import operand
 from translator.rewrite.unit import refuse
 
@@ -194,8 +195,17 @@ def _elementwise(rw, node: ast.Call, callee: Callee, given, want):
     elif want is None:
         want = rw.home(node)
     children = {a: rw.operand_in(a, shared, want) for a in given.values()}
+    if (cast := cast_of(rw, node)) is not None and _widens(rw, cast, fact):
+        children[cast] = fp8.to_fp16(rw, children.get(cast) or rw.operand_in(cast, shared, want))
+        if fp8.is_fp16(given.get("dtype")):
+            return children[cast]
     text = with_function(rw, node, callee, children)
     return text if fact is not None else tuples.in_layouts(rw, text, want if isinstance(want, Layout) else None, wants)
+
+
+def _widens(rw, value: ast.expr, to: TensorFact | None) -> bool:
+    before = rw.tensor(value)
+    return before is not None and to is not None and fp8.widens(rw, before.dtype, dots.DTYPE.get(to.dtype, ""))
 
 
 def _same(rw, node, callee, given, want):

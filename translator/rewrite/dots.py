@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.layout.elements import bits_of
 from translator.layout.model import Blocked, DotOperand, Layout, Mfma, Wmma
-from translator.rewrite import callees, invariant, moved_once, shapes
+from translator.rewrite import callees, fp8, invariant, moved_once, shapes
 from translator.rewrite.splice import operand
 from translator.rewrite.unit import Synthesized, added, refuse
 
@@ -190,7 +190,7 @@ def _operand(rw, node: ast.expr, fact: TensorFact, element: str, layout: Layout,
         before = invariant.operand_before_loop(rw, node, layout, DTYPE)
         return before or moved_once.moved_operand(rw, node, layout, dot)
     home = layout if rw.cheap(node) else rw.home(node)
-    text = f"{operand(rw.emit(node, home))}.to(gl.{ELEMENT[element]})"
+    text = fp8.cast(rw, rw.emit(node, home), fact.dtype, ELEMENT[element])
     return text if home == layout else rw.convert(text, layout)
 
 
