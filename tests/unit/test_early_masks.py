@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from fixture_set import ROOT, Fixture
 from translation_of import compiled, dedent, launch, tensor, translate, validated
+
+from translator.source.launch_spec import read_launches
 
 HEAD = dedent("""
     import triton
@@ -48,6 +51,39 @@ LOOP = """
     for i in range(n):
         s += tl.dot(q, k)
 """
+NAMED = """
+    s = tl.dot(q, tl.trans(k))
+    m = o[:, None] >= o[None, :]
+    s = s * tl.exp2(g)[:, None]
+    s = tl.where(m, s, 0.0)
+    s = tl.dot(s.to(q.dtype), k)
+"""
+NAMED_BEFORE = """
+    m = o[:, None] >= o[None, :]
+    s = tl.dot(q, tl.trans(k))
+    s = tl.where(m, s, 0.0)
+    s = tl.dot(s.to(q.dtype), k)
+"""
+RUNNING = """
+    s = tl.zeros((B, B), tl.float32)
+    for i in range(n):
+        a = tl.dot(q, tl.trans(k))
+        a = tl.where(o[:, None] >= o[None, :] + i, a, 0.0)
+        s = tl.dot(a.to(q.dtype), k, s)
+"""
+FROM_BEFORE = RUNNING.replace("o[:, None] >= o[None, :] + i", "m").replace(
+    "    s", "    m = o[:, None] >= o[None, :]\n    s", 1
+)
+WRITTEN_OUT = """
+    s = tl.zeros((B, B), tl.float32)
+    start = tl.program_id(0) * B
+    for i in range(start, start + B, 32):
+        c = i + tl.arange(0, 32)
+        b = tl.load(k_ptr + c[:, None] * B + o[None, :])
+        a = tl.dot(q, tl.trans(b))
+        a = tl.where(o[:, None] >= c[None, :], a, 0.0)
+        s = tl.dot(a.to(q.dtype), b, s)
+"""
 NO_PRODUCT = """
     s = tl.where(o[:, None] >= o[None, :], q, 0.0).to(tl.float32)
 """
@@ -68,22 +104,48 @@ def test_the_mask_of_a_loaded_tile_takes_no_scalar_register_from_others(tmp_path
     assert kept.sgpr_spill == 0 < early.sgpr_spill
 
 
+def test_the_mask_of_a_loop_takes_no_scalar_register_from_others(tmp_path: Path):
+    """Causal attention, as it is in the goldens."""
+    attention = Fixture(ROOT / "flash_attention")
+    causal = next(s for s in read_launches(attention.launches_file) if s.id.endswith("causal"))
+    text = attention.golden_file("gfx1250").read_text()
+    assert HINT in text
+    kept, early = (compiled(tmp_path, t, causal, "gfx1250").metrics for t in (text, text.replace(HINT, "    pass\n")))
+    assert kept.sgpr_spill < early.sgpr_spill and kept.loop.insns < early.loop.insns
+
+
 @pytest.mark.parametrize(
-    "body, target, hints",
+    "body, target, warps, hints",
     [
-        (TILE, "gfx1250", 1),
-        (DECAY, "gfx1250", 1),
-        (PRODUCT, "gfx1250", 0),
-        (WITHIN, "gfx1250", 0),
-        (ROWS, "gfx1250", 0),
-        (LOOP, "gfx1250", 0),
-        (NO_PRODUCT, "gfx1250", 0),
-        ("    hint = 1\n" + TILE, "gfx1250", 0),
-        (TILE, "gfx950", 0),
-        (TILE, "gfx1201", 0),
+        (TILE, "gfx1250", 4, 1),
+        (DECAY, "gfx1250", 4, 1),
+        (PRODUCT, "gfx1250", 4, 0),
+        (WITHIN, "gfx1250", 4, 0),
+        (ROWS, "gfx1250", 4, 0),
+        (LOOP, "gfx1250", 4, 0),
+        (NO_PRODUCT, "gfx1250", 4, 0),
+        (PRODUCT, "gfx1250", 2, 1),
+        (WITHIN, "gfx1250", 2, 0),
+        (NAMED, "gfx1250", 2, 1),
+        (NAMED_BEFORE, "gfx1250", 2, 1),
+        (RUNNING, "gfx1250", 4, 0),
+        (RUNNING, "gfx1250", 2, 1),
+        (FROM_BEFORE, "gfx1250", 2, 0),
+        (WRITTEN_OUT, "gfx1250", 4, 1),
+        ("    hint = 1\n" + TILE, "gfx1250", 4, 0),
+        (TILE, "gfx950", 4, 0),
+        (TILE, "gfx1201", 4, 0),
     ],
-    ids=["tile", "decay", "a product", "in a product", "rows", "before a loop", "no product", "a name taken", "64 lanes", "rdna"],
+    ids="tile,decay,product,within,rows,before a loop,no product,many,many within,named,named before,loop,many in a loop,"
+    "from before a loop,written out,a name taken,64 lanes,rdna".split(","),
 )
-def test_only_masks_of_loaded_tiles_before_products_are_kept_back(body, target, hints, tmp_path: Path):
-    text = translate(tmp_path, HEAD + body + STORE, spec(4), target=target).text
+def test_masks_ahead_of_products_and_large_ones_are_kept_back(body, target, warps, hints, tmp_path: Path):
+    text = translate(tmp_path, HEAD + body + STORE, spec(warps), target=target).text
     assert text.count(HINT) == hints and ("import hint" in text) == bool(hints)
+
+
+def test_a_mask_is_kept_back_where_it_is_made_unless_a_product_follows(tmp_path: Path):
+    after, before = (
+        translate(tmp_path, HEAD + b + STORE, spec(2), target="gfx1250").text for b in (NAMED, NAMED_BEFORE)
+    )
+    assert HINT + "    m = " in after and HINT + "    s = gl.where(m" in before

@@ -1,48 +1,86 @@
-"""Masks of what is loaded, which the compiler would make far ahead of it.
+"""Masks that the compiler would make far ahead of what they select from.
 
     b = tl.where(rows[:, None] >= cols[None, :], b, 0)    ->    hint.sched_barrier()
                                                                 b = gl.where(rows[:, None] >= cols[None, :], b, 0)
 
-A comparison of indices waits for nothing, so LLVM makes it at the top of its block, before what is loaded is there. Until then a
-mask holds a scalar register for each register of the tile, where warps have 32 lanes: chunk_gla_bwd_kernel_dv spilled 42 of them
-on gfx1250, its loads waited one by one, and it had 1024 instructions; now it spills none and has 934 (Triton 1 and 1031). After
-the first product masks are left alone: one of products took up to twice the spilled vector registers that way.
+A comparison of indices waits for nothing, so LLVM makes it at the top of its block, before what it selects from is there. Until
+then a mask holds a scalar register for each register of the tile, where warps have 32 lanes: of chunk_gla_bwd_kernel_dv on gfx1250
+42 were spilled, its loads waited one by one, and it had 1024 instructions; now none is, and it has 934 (Triton 1 and 1031).
+
+Ahead of the first product every mask is kept back, unless a loop follows. Behind it those of at least half of the scalar registers
+are, in loops too, and all that stand beside tiles of a loop that is written out: chunk_bwd_kernel_dqkwg spills none instead of 15
+(Triton 0), chunk_kda_bwd_kernel_dAv 5 instead of 28 (26), the loop of parallel_attn_fwd_kernel 21 instead of 39 (32),
+parallel_based_bwd_kernel 2 instead of 36 (6).
 """
 
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from translator.frontend.trace import TensorFact
+from translator.pipeline.span import runs_once
 from translator.rewrite import callees, dots
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter
 
 _WHY = "# The mask is made here: LLVM would make it before the values are there, and run out of scalar registers."
+MANY = 64  # of the 106 scalar registers: a mask of so many is kept back wherever it stands
 
 
 def keep_back(rw: "FunctionRewriter", s: ast.stmt) -> None:
-    """Put what keeps its mask from being made early before a statement that selects ahead of the first product."""
-    if rw.unit.target.family != "cdna5" or rw.path or rw.loops or not rw.unit.multiplies or not _selects(rw, s):
+    """Put what keeps its masks from being made early before a statement that selects, or before the one that makes them."""
+    if rw.unit.target.family != "cdna5" or not rw.unit.multiplies or dots.multiplies(rw, s):
         return
-    every = list(_straight(rw, rw.tree.body))
-    at = next((i for i, x in enumerate(every) if x is s), None)
-    if at is None or any(dots.multiplies(rw, x) for x in every[: at + 1]) or _before_a_loop(rw, every[at + 1 :]):
-        return
-    rw.barrier_before(s, _WHY)
+    for mask, made in _masks(rw, s):
+        place = _place(rw, s, mask, made)
+        if place is not None:
+            rw.barrier_before(place, _WHY)
 
 
-def _selects(rw: "FunctionRewriter", s: ast.stmt) -> bool:
-    """Whether the statement selects elements of a tile by a comparison that stands in it."""
+def _masks(rw: "FunctionRewriter", s: ast.stmt) -> Iterator[tuple[TensorFact, ast.stmt]]:
+    """The masks by which a statement selects elements of a tile, made by comparing, and the statements that make them."""
     for call in ast.walk(s):
         callee = callees.callee_of(rw, call) if isinstance(call, ast.Call) else None
-        if callee is not None and callee.row is not None and callee.row.name == "where" and call.args:
-            compared = (rw.tensor(n) for n in ast.walk(call.args[0]) if isinstance(n, ast.Compare))
-            if any(found is not None and found.rank > 1 for found in compared):
-                return True
-    return False
+        if callee is None or callee.row is None or callee.row.name != "where" or not call.args:
+            continue
+        mask, made = call.args[0], s
+        if (value := rw.webs.value_of(mask)) is not None:
+            mask, made = value, rw.webs.definition_of(mask).node
+        compared = (rw.tensor(n) for n in ast.walk(mask) if isinstance(n, ast.Compare))
+        if (fact := next((f for f in compared if f is not None and f.rank > 1), None)) is not None:
+            yield fact, made
+
+
+def _place(rw: "FunctionRewriter", s: ast.stmt, mask: TensorFact, made: ast.stmt) -> ast.stmt | None:
+    """What the mask is kept behind of: the statement that makes it, or `s` where products stand between; None if it is not."""
+    running = [loop for loop in rw.loops if not _written_out(rw, loop)]
+    every = list(_straight(rw, (running[-1] if running else rw.tree).body))
+    at, first = _index(every, s), _index(every, made)
+    if at is None or first is None or _before_a_loop(rw, every[at + 1 :]):
+        return None
+    before = [x for x in every[:at] if dots.multiplies(rw, x)]
+    if not (running or rw.path or before):
+        return s if made is s else None
+    few = math.prod(mask.shape) < MANY * rw.unit.target.warp_size * rw.unit.num_warps
+    if few and (running or not any(loop in rw.pipelined_loops for loop in rw.loops)):
+        return None
+    return s if any(x in before for x in every[first:at]) else made
+
+
+def _index(every: list[ast.stmt], s: ast.stmt) -> int | None:
+    return next((i for i, x in enumerate(every) if x is s), None)
+
+
+def _written_out(rw: "FunctionRewriter", loop: ast.AST) -> bool:
+    """Whether a loop is written out, by the author or here, or runs once."""
+    plan = rw.pipelined_loops.get(loop)
+    if plan is not None and plan.written_out:
+        return True
+    return isinstance(loop, ast.For) and (rw.unrolled(loop) or runs_once(rw, loop))
 
 
 def _straight(rw: "FunctionRewriter", body: list[ast.stmt]) -> Iterator[ast.stmt]:
@@ -53,6 +91,8 @@ def _straight(rw: "FunctionRewriter", body: list[ast.stmt]) -> Iterator[ast.stmt
         if isinstance(s, ast.If):
             yield from _straight(rw, s.body)
             yield from _straight(rw, s.orelse)
+        elif isinstance(s, ast.For) and _written_out(rw, s):
+            yield from _straight(rw, s.body)
         else:
             yield s
 
