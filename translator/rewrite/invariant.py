@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from translator.layout.model import Layout
+from translator.layout.model import Layout, Linear, Slice
 from translator.pipeline.span import runs_once
 from translator.rewrite import callees
 from translator.rewrite.addresses import free_name
@@ -20,6 +20,8 @@ from translator.rewrite.syntax import ELEMENTWISE_NODES
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter
     from translator.rewrite.webs import Web
+
+LONG_ROW = 32  # elements of a lane
 
 
 def operand_before_loop(rw: "FunctionRewriter", node: ast.expr, layout: Layout, dtypes: dict[str, str]) -> str | None:
@@ -72,6 +74,20 @@ def moved_before(rw: "FunctionRewriter", web: Web) -> bool:
     depth = min((d.loop_depth for d in made), default=0)
     outside = len(rw.loops) > depth and not web.is_parameter and all(d.loop_depth <= depth for d in made)
     return outside and repeats(rw, web)
+
+
+def long_row(rw: "FunctionRewriter", layout: Layout) -> bool:
+    """Whether a lane has so much of a row in `layout` that, on RDNA, it is moved where a loop reads it, in each iteration.
+
+    Held from before the loop it takes as many registers, scalar ones where all lanes have the same (prepare_wy_repr_bwd_kernel on
+    gfx1201: 153 registers and no scalar ones spilled instead of 201 and 19).
+    """
+    if not rw.unit.target.family.startswith("rdna") or not isinstance(layout, Slice):
+        return False
+    tile = layout.parent
+    if not isinstance(tile, Linear) or tile.rank != 2:
+        return False
+    return 2 ** sum(basis[1 - layout.dim] != 0 for basis in tile.register) >= LONG_ROW
 
 
 def row_before_loop(rw: "FunctionRewriter", node: ast.Name, web: Web, layout: Layout) -> str | None:
