@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.layout.elements import bits_of
 from translator.layout.model import Layout
-from translator.rewrite import copied_stores, pointers
+from translator.rewrite import copied_stores, fp8, pointers
 from translator.rewrite.addresses import is_pointer
 from translator.rewrite.call_text import append_argument, with_function
 from translator.rewrite.costs import loaded_again, small_load
@@ -111,7 +111,7 @@ def emit_store(rw, node: ast.Call, callee: Callee, given, want):
     if isinstance(own, ConstFact):
         text = f"gl.to_tensor({text}).to({pointee})"
     elif own.dtype != fact.pointee:
-        text = _cast(text, own, fact, pointee)
+        text = _cast(rw, text, own, fact, pointee)
     mask = given.get("mask")
     mask_text = rw.operand_in(mask, fact, layout) if mask is not None and not is_absent(rw, mask) else ""
     if rows is not None:
@@ -124,15 +124,15 @@ def emit_store(rw, node: ast.Call, callee: Callee, given, want):
     return f"{module}.buffer_store({', '.join(arguments)})"
 
 
-def _cast(text: str, own: object, fact: TensorFact, pointee: str) -> str:
+def _cast(rw, text: str, own: object, fact: TensorFact, pointee: str) -> str:
     """`text`, a value with the fact `own`, as the type that `fact` points to; what moves to another layout moves in fewer bits."""
     node = ast.parse(text, mode="eval").body
     narrows = isinstance(own, TensorFact) and bits_of(own.dtype) > bits_of(fact.pointee)
     if narrows and isinstance(node, ast.Call) and ast.unparse(node.func) == "gl.convert_layout":
         moved = ast.get_source_segment(text, node.args[0])
         start = text.index(moved, text.index("("))
-        return f"{text[:start]}{operand(moved)}.to({pointee}){text[start + len(moved) :]}"
-    return f"{operand(text)}.to({pointee})"
+        return f"{text[:start]}{fp8.cast(rw, moved, own.dtype, fact.pointee, pointee)}{text[start + len(moved) :]}"
+    return fp8.cast(rw, text, getattr(own, "dtype", ""), fact.pointee, pointee)
 
 
 def _store_role(rw, pointer: ast.expr) -> str:
@@ -189,7 +189,7 @@ def _buffer_atomic(rw, node: ast.Call, callee: Callee, given, fact: TensorFact, 
     if isinstance(own, ConstFact):
         value = f"gl.to_tensor({value})"
     if not isinstance(own, TensorFact) or own.dtype != fact.pointee:
-        value = _cast(value, own, fact, f"{operand(base)}.dtype.element_ty")
+        value = _cast(rw, value, own, fact, f"{operand(base)}.dtype.element_ty")
     if callee.name == "atomic_add" and fact.pointee in ("int32", "int64"):
         base = f"{operand(base)}.to(gl.pointer_type(gl.u{fact.pointee}), bitcast=True)"
         value = f"{operand(value)}.to(gl.u{fact.pointee}, bitcast=True)"

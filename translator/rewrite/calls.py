@@ -195,17 +195,13 @@ def _elementwise(rw, node: ast.Call, callee: Callee, given, want):
     elif want is None:
         want = rw.home(node)
     children = {a: rw.operand_in(a, shared, want) for a in given.values()}
-    if (cast := cast_of(rw, node)) is not None and _widens(rw, cast, fact):
-        children[cast] = fp8.to_fp16(rw, children.get(cast) or rw.operand_in(cast, shared, want))
-        if fp8.is_fp16(given.get("dtype")):
-            return children[cast]
+    value = cast_of(rw, node)
+    before = rw.tensor(value) if value is not None else None
+    if before is not None and fp8.is_cast(rw, given, before.dtype, fact.dtype):
+        text = children.get(value) or rw.operand_in(value, shared, want)
+        return fp8.cast(rw, text, before.dtype, fact.dtype, rw.emit(given["dtype"]))
     text = with_function(rw, node, callee, children)
     return text if fact is not None else tuples.in_layouts(rw, text, want if isinstance(want, Layout) else None, wants)
-
-
-def _widens(rw, value: ast.expr, to: TensorFact | None) -> bool:
-    before = rw.tensor(value)
-    return before is not None and to is not None and fp8.widens(rw, before.dtype, dots.DTYPE.get(to.dtype, ""))
 
 
 def _same(rw, node, callee, given, want):

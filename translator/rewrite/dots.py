@@ -46,6 +46,7 @@ DTYPE = {
     "fp8e4b8": "float8e4b8",
     "fp8e5b16": "float8e5b16",
 }
+_TRITON = {"f16": "fp16", "f32": "fp32"}  # what operands are widened to
 SCALED_FORMAT = {"fp8e4nv": "e4m3", "fp8e5": "e5m2"}
 # Gluon's mfma has no precision; the operation under it has one.
 _MFMA_TF32 = '''@builtin
@@ -190,7 +191,7 @@ def _operand(rw, node: ast.expr, fact: TensorFact, element: str, layout: Layout,
         before = invariant.operand_before_loop(rw, node, layout, DTYPE)
         return before or moved_once.moved_operand(rw, node, layout, dot)
     home = layout if rw.cheap(node) else rw.home(node)
-    text = fp8.cast(rw, rw.emit(node, home), fact.dtype, ELEMENT[element])
+    text = fp8.cast(rw, rw.emit(node, home), fact.dtype, _TRITON.get(element, ""), f"gl.{ELEMENT[element]}")
     return text if home == layout else rw.convert(text, layout)
 
 
