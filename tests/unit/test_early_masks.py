@@ -45,6 +45,13 @@ ROWS = """
     g = tl.where(o < n - 1, g, 0.0)
     s = tl.dot(q, k) * g[:, None]
 """
+LOADED = """
+    a = tl.load(out_ptr + at, mask=mask[:, None], other=0.0)
+    q = tl.where(o[:, None] >= o[None, :], a, 0.0).to(q.dtype)
+    s = tl.zeros((B, B), tl.float32)
+    for i in range(n):
+        s += tl.dot(q, k)
+"""
 LOOP = """
     q = tl.where(o[:, None] >= o[None, :], q, 0.0)
     s = tl.zeros((B, B), tl.float32)
@@ -122,7 +129,8 @@ def test_the_mask_of_a_loop_takes_no_scalar_register_from_others(tmp_path: Path)
         (PRODUCT, "gfx1250", 4, 0),
         (WITHIN, "gfx1250", 4, 0),
         (ROWS, "gfx1250", 4, 0),
-        (LOOP, "gfx1250", 4, 0),
+        (LOADED, "gfx1250", 4, 0),
+        (LOOP, "gfx1250", 4, 1),
         (NO_PRODUCT, "gfx1250", 4, 0),
         (PRODUCT, "gfx1250", 2, 1),
         (WITHIN, "gfx1250", 2, 0),
@@ -136,7 +144,7 @@ def test_the_mask_of_a_loop_takes_no_scalar_register_from_others(tmp_path: Path)
         (TILE, "gfx950", 4, 0),
         (TILE, "gfx1201", 4, 0),
     ],
-    ids="tile,decay,product,within,rows,before a loop,no product,many,many within,named,named before,loop,many in a loop,"
+    ids="tile,decay,product,within,rows,loaded before a loop,before a loop,no product,many,many within,named,named before,loop,many in a loop,"
     "from before a loop,written out,a name taken,64 lanes,rdna".split(","),
 )
 def test_masks_ahead_of_products_and_large_ones_are_kept_back(body, target, warps, hints, tmp_path: Path):
@@ -149,3 +157,8 @@ def test_a_mask_is_kept_back_where_it_is_made_unless_a_product_follows(tmp_path:
         translate(tmp_path, HEAD + b + STORE, spec(2), target="gfx1250").text for b in (NAMED, NAMED_BEFORE)
     )
     assert HINT + "    m = " in after and HINT + "    s = gl.where(m" in before
+
+
+def test_a_mask_before_a_loop_is_kept_behind_the_tiles_that_are_loaded(tmp_path: Path):
+    text = translate(tmp_path, HEAD + LOOP + STORE, spec(4), target="gfx1250").text
+    assert HINT + "    g = cdna5.buffer_load" in text

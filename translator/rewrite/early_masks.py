@@ -60,15 +60,32 @@ def _place(rw: "FunctionRewriter", s: ast.stmt, mask: TensorFact, made: ast.stmt
     running = [loop for loop in rw.loops if not _written_out(rw, loop)]
     every = list(_straight(rw, (running[-1] if running else rw.tree).body))
     at, first = _index(every, s), _index(every, made)
-    if at is None or first is None or _before_a_loop(rw, every[at + 1 :]):
+    if at is None or first is None:
         return None
     before = [x for x in every[:at] if dots.multiplies(rw, x)]
-    if not (running or rw.path or before):
+    ahead = not (running or rw.path or before)
+    if _before_a_loop(rw, every[at + 1 :]):
+        return _behind_tiles(rw, every[: at + 1]) if ahead else None
+    if ahead:
         return s if made is s else None
     few = math.prod(mask.shape) < MANY * rw.unit.target.warp_size * rw.unit.num_warps
     if few and (running or not any(loop in rw.pipelined_loops for loop in rw.loops)):
         return None
     return s if any(x in before for x in every[first:at]) else made
+
+
+def _behind_tiles(rw: "FunctionRewriter", before: list[ast.stmt]) -> ast.stmt | None:
+    """What follows the last load of a tile ahead of the selection `before` ends with, if anything does."""
+    for s, following in zip(reversed(before[:-1]), reversed(before)):
+        if any(_loads_tile(rw, n) for n in ast.walk(s)):
+            return following if following is not before[-1] else None
+    return None
+
+
+def _loads_tile(rw: "FunctionRewriter", node: ast.AST) -> bool:
+    callee = callees.callee_of(rw, node) if isinstance(node, ast.Call) else None
+    fact = rw.tensor(node) if callee is not None and callee.row is not None and callee.row.kind == "load" else None
+    return fact is not None and fact.rank > 1
 
 
 def _index(every: list[ast.stmt], s: ast.stmt) -> int | None:
@@ -98,7 +115,7 @@ def _straight(rw: "FunctionRewriter", body: list[ast.stmt]) -> Iterator[ast.stmt
 
 
 def _before_a_loop(rw: "FunctionRewriter", rest: list[ast.stmt]) -> bool:
-    """Whether a loop comes before the next product: the tile is one of its values, and its registers are not touched."""
+    """Whether a loop comes before the next product: the tile is one of its values, made as it suits the loop's registers."""
     for s in rest:
         if isinstance(s, (ast.For, ast.While)):
             return True

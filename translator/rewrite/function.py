@@ -287,12 +287,15 @@ class FunctionRewriter(Expressions):
         start, indent = self.source.starts[s.lineno - 1], self.source.indent(s)
         self.edits.append((start, start, "".join(f"{indent}{line}\n" for line in lines)))
 
+    def scheduling_barrier(self, *comment: str) -> list[str]:
+        """The lines of a scheduling barrier for the compiler; none where the source uses the name of its module."""
+        return [] if "hint" in self.unit.words else [*comment, f"{self.record.amd('hint')}.sched_barrier()"]
+
     def barrier_before(self, s: ast.stmt, *comment: str) -> None:
-        """One scheduling barrier for the compiler before `s`; none where the source uses the name of its module."""
-        if "hint" in self.unit.words:
+        """One scheduling barrier for the compiler before `s`."""
+        if not (lines := self.scheduling_barrier(*comment)):
             return
-        self.record.amd("hint")
-        self.insert_before(s, *comment, "hint.sched_barrier()")
+        self.insert_before(s, *lines)
         if self.edits[-1] in self.edits[:-1]:
             self.edits.pop()
 
