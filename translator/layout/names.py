@@ -13,6 +13,7 @@ from translator.layout.model import Blocked, DotOperand, Layout, Linear, Mfma, S
 from translator.numbered import numbered
 
 _PLACEHOLDER = re.compile(r"__layout_(\d+)__")
+_DEFINED = re.compile(rf"^\s*{_PLACEHOLDER.pattern}: gl\.constexpr = ", re.MULTILINE)
 _VARIANT = re.compile(r"__variant_(\d+)_(\w+?)_of_(\w+?)__end__")
 
 
@@ -53,7 +54,10 @@ class LayoutNames:
             self.roles[layout].append((rank, line, role))
 
     def resolve(self, text: str, taken: set[str]) -> tuple[str, list[tuple[str, Layout]]]:
-        """Replace placeholders by names; -> text, and the (name, layout) constants to define, parents first."""
+        """Replace placeholders by names; -> text, and the (name, layout) constants to define, parents first.
+
+        Placeholders that the text itself defines are none of these.
+        """
         used: list[Layout] = []
         pattern = re.compile(f"{_PLACEHOLDER.pattern}")
 
@@ -83,8 +87,9 @@ class LayoutNames:
             if m.group(0) not in variants:
                 variants[m.group(0)] = _unique(variant(m), busy)
         text = _VARIANT.sub(lambda m: variants[m.group(0)], text)
+        defined = {self.order[int(m.group(1))] for m in _DEFINED.finditer(text)}
         text = _PLACEHOLDER.sub(lambda m: names[self.order[int(m.group(1))]], text)
-        return text, [(names[x], x) for x in used]
+        return text, [(names[x], x) for x in used if x not in defined]
 
     def _role(self, layout: Layout, only: bool) -> str:
         if only and isinstance(layout, (Blocked, Linear)):

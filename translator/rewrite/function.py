@@ -24,6 +24,7 @@ from translator.rewrite import (
     early_masks,
     held_in_loops,
     host_descriptors,
+    instance_layouts,
     invariant,
     lds_operands,
     moved_once,
@@ -98,6 +99,7 @@ class FunctionRewriter(Expressions):
                 if state.split is not None:
                     self.record.non_negative |= state.split.assumed
             self.hoisted = {}
+            self.instance_layouts: dict[tuple[Layout, ast.stmt], str] = {}
             self.moved_at_loops: dict[ast.stmt, list[tuple[int, str]]] = {}  # what stands right before a loop
             self.edits: list[tuple[int, int, str]] = []
             host_descriptors.take_tuples(self)
@@ -105,6 +107,7 @@ class FunctionRewriter(Expressions):
             self.signature()
             self.block(self.tree.body)
             held_in_loops.insert_moves(self)
+            instance_layouts.insert(self)
             if not self.changed:
                 break
         else:
@@ -113,7 +116,7 @@ class FunctionRewriter(Expressions):
             )
         self.record.reads = parameters_read(self, self.tree.body)
         text = replace_spans(self.source.text, 0, len(self.source.text), self.edits)
-        return without_dead_variants(late_reads.without_gone(text))
+        return instance_layouts.chosen(without_dead_variants(late_reads.without_gone(text)))
 
     def replace(self, node: ast.AST, text: str) -> None:
         if text != self.source.of(node):

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from translator.frontend.trace import ConstFact, TensorFact, TupleFact
 from translator.layout.model import Blocked, Layout, Linear, Slice
 from translator.layout.shapes import NoLayout, infer
-from translator.rewrite import call_text, tuples
-from translator.rewrite.callees import first_tensor, is_true
+from translator.rewrite import call_text, instance_layouts, tuples
+from translator.rewrite.callees import bind, callee_of, first_tensor, is_true
 from translator.rewrite.splice import operand
 from translator.rewrite.unit import refuse
 
@@ -97,13 +97,30 @@ def emit_shape(rw: "FunctionRewriter", node: ast.Call, callee, given, want: Any)
         own = _infer(rw, node, "reshape", source.shape, parent, fact.shape)
         if name == "ravel":
             return _fit(rw, f"gl.ravel({text})", own, want)
-        return _fit(rw, f"gl.reshape({text}, {_shape_text(rw, node, callee, given, fact)})", own, want)
+        shape = _shape_text(rw, node, callee, given, fact)
+        if instance_layouts.varies(rw, node) and own == want:
+            instance_layouts.offer(rw, node, own, text, shape)
+        elif instance_layouts.varies(rw, data) and own == want:
+            _offer_operand(rw, node, data, parent, want)
+        return _fit(rw, f"gl.reshape({text}, {shape})", own, want)
     if name in ("trans", "permute"):
         order = _order(rw, node, callee, given, source.rank)
         return permuted(rw, node, data, order, want, lambda text: f"gl.permute({text}, {list(order)})")
     if name in ("join", "interleave", "cat"):
         return _joined(rw, node, callee, given, want)
     raise refuse(rw.frame, node, "shape-call", f"`{name}` is not translated")
+
+
+def _offer_operand(rw, node: ast.Call, data: ast.expr, layout: Layout, want: Layout) -> None:
+    """`reshape(broadcast_to(y, shape), x.shape)`: what is reshaped lies as `x` does in that shape."""
+    inner = callee_of(rw, data) if isinstance(data, ast.Call) else None
+    model = next((n.value for n in ast.walk(node) if isinstance(n, ast.Attribute) and n.attr == "shape"), None)
+    if inner is None or inner.name != "broadcast_to" or not isinstance(model, ast.Name) or rw.home(model) != want:
+        return
+    made = bind(rw, data, inner)
+    first = first_tensor(rw, made)
+    rest = {str(i): a for i, a in enumerate(made.values()) if a is not first}
+    instance_layouts.offer(rw, node, layout, rw.emit(model, want), _shape_text(rw, data, inner, rest, rw.tensor(data)))
 
 
 def _fit(rw, text: str, own: Layout, want: Layout | None) -> str:
