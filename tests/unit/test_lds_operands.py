@@ -135,3 +135,24 @@ def test_a_product_becomes_an_operand_of_the_same_instruction_in_registers(tmp_p
     text = translate(tmp_path, HEAD + body + STORE, launch("kernel", signature, {}), target="gfx1201").text
     assert "gl.convert_layout(a.to(gl.float16), " in text
     assert text.count("a.to(gl.float16)).load(") == 1
+
+
+TRANSPOSED = """
+    x = tl.where(i >= j, x, 0)
+    out = tl.zeros((64, 64), tl.float32)
+    for k in tl.LOOP(tl.cdiv(128, 64)):
+        y = tl.load(y_ptr + 4096 * k + i * 64 + j) + STEP
+        out += tl.dot(y, x)
+        out += tl.dot(tl.trans(x), y)
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "step"), [("static_range", "0"), ("range", "k"), ("range", "tl.sum(out, 1)[:, None]")]
+)
+def test_what_a_loop_reads_transposed_moves_once_before_it(tmp_path, kind, step):
+    body = TRANSPOSED.replace("LOOP", kind).replace("STEP", f"({step}).to(tl.float16)" if "(" in step else step)
+    text, _ = translation(tmp_path, body.replace("+ 0\n", "\n"))
+    before, _, loop = text.partition("    for k in ")
+    assert "x_invariant = gl.convert_layout(gl.permute(x, [1, 0])" in before
+    assert "gl.permute(x" not in loop and "x_smem" not in loop, text

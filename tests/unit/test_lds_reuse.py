@@ -125,3 +125,35 @@ def test_in_a_kernel_with_a_loop_reads_with_a_product_between_them_are_apart(tmp
     source = TWO_WAYS.replace("# between", f"for _ in range(tl.program_id(0) + 1):\n        {PRODUCT}")
     text = translate(tmp_path, source, launch("kernel", TWO_WAYS_POINTERS, {"B": 1}), target="gfx942").text
     assert text.count("gl.allocate_shared_memory(q.dtype") == 2
+
+
+HELD = dedent("""
+    import triton
+    import triton.language as tl
+
+    @triton.jit
+    def kernel(x_ptr, y_ptr, v_ptr, h_ptr, z_ptr, w_ptr, u_ptr, B: tl.constexpr):
+        i = tl.arange(0, 64)
+        at = i[:, None] * 64 + i[None, :]
+        v = tl.load(v_ptr + at)
+        x = tl.load(x_ptr + at)
+        y = tl.load(y_ptr + at)
+        h = tl.load(h_ptr + i[:, None] + i[None, :] * 64)
+        s = tl.dot(x, tl.trans(v))
+        s = tl.where(i[:, None] >= i[None, :], s, 0)
+        s += tl.sum(s, 0)[:, None]
+        z = tl.dot(x, h)
+        w = tl.dot(v, tl.trans(y))
+        tl.store(z_ptr + at, z)
+        tl.store(w_ptr + at, w)
+        tl.store(u_ptr + at, tl.dot(s.to(y.dtype), y))
+""")
+
+
+def test_what_is_read_at_once_is_filled_before_what_is_held(tmp_path: Path):
+    pointers = {f"{name}_ptr": "*bf16" for name in "xyvh"} | {f"{name}_ptr": "*fp32" for name in "zwu"}
+    spec = launch("kernel", pointers, {"B": 1}, warps=2)
+    text = translate(tmp_path, HELD, spec, target="gfx950").text
+    assert re.search(r" v_smem = .*\n +v_\w+ = v_smem\..*\n +v_\w+ = v_smem\..*\n +x_smem = ", text), text
+    ours, theirs = compiled(tmp_path, text, spec, "gfx950"), lower_file(str(tmp_path / "source.py"), spec, "gfx950")
+    assert ours.lds_bytes <= MOST_LDS * theirs.lds_bytes

@@ -103,6 +103,22 @@ def cast_of(rw: "FunctionRewriter", node: ast.AST) -> ast.expr | None:
     return bind(rw, node, callee).get("input") or callee.owner
 
 
+def transposed_by(rw: "FunctionRewriter", node: ast.expr) -> ast.expr | None:
+    """The matrix under `x.T`, `tl.trans(x)` or `tl.permute(x, (1, 0))`; None for anything else."""
+    inner = None
+    if isinstance(node, ast.Attribute) and node.attr == "T":
+        inner = node.value
+    elif isinstance(node, ast.Call):
+        callee = callee_of(rw, node)
+        given = bind(rw, node, callee) if callee is not None and callee.row is not None else {}
+        if given and callee.name in ("trans", "permute"):
+            inner = next(iter(given.values()))
+    fact = rw.tensor(inner) if inner is not None else None
+    if fact is None or fact.rank != 2 or (isinstance(node, ast.Call) and rw.tensor(node).shape != fact.shape[::-1]):
+        return None
+    return inner
+
+
 def is_none(rw, node) -> bool:
     fact = rw.fact(node)
     return isinstance(fact, ConstFact) and fact.value is None

@@ -22,17 +22,23 @@ if TYPE_CHECKING:
     from translator.rewrite.webs import Web
 
 LONG_ROW = 32  # elements of a lane
+_TRANSPOSED = "transposed"
 
 
 def operand_before_loop(rw: "FunctionRewriter", node: ast.expr, layout: Layout, dtypes: dict[str, str]) -> str | None:
     """The variable that holds `node` in the operand layout; None where the loop changes it, or nothing has to move.
 
-    `node` is a variable, or a chain of casts of one; casts to the type that it has are no work. dtypes: Gluon's names of
-    element types.
+    `node` is a variable, or a chain of casts and transposes of one; casts to the type that it has are no work. dtypes:
+    Gluon's names of element types.
     """
-    casts, inner = [], node
-    while (value := callees.cast_of(rw, inner)) is not None:
-        casts += [rw.tensor(inner).dtype] if rw.tensor(value) != rw.tensor(inner) else []
+    steps, inner = [], node
+    while True:
+        if (value := callees.cast_of(rw, inner)) is not None:
+            steps += [rw.tensor(inner).dtype] if rw.tensor(value) != rw.tensor(inner) else []
+        elif (value := callees.transposed_by(rw, inner)) is not None:
+            steps.append(_TRANSPOSED)
+        else:
+            break
         inner = value
     web = rw.webs.of_use.get(inner) if isinstance(inner, ast.Name) else None
     if not rw.loops or web is None or web.is_parameter or rw.cheap(inner) or rw.state(web).split:
@@ -41,15 +47,15 @@ def operand_before_loop(rw: "FunctionRewriter", node: ast.expr, layout: Layout, 
     if (
         not isinstance(loop, ast.For)
         or any(loop in d.in_loop for d in web.definitions)
-        or not set(casts) <= dtypes.keys()
+        or not set(steps) <= {*dtypes, _TRANSPOSED}
         or runs_once(rw, loop)
     ):
         return None
-    if not casts and not any(d.loop_depth for d in web.definitions):
+    if not steps and not any(d.loop_depth for d in web.definitions):
         return None  # a variable is converted where it gets its value
     text = rw.emit(inner)
-    for dtype in reversed(casts):
-        text = f"{operand(text)}.to(gl.{dtypes[dtype]})"
+    for step in reversed(steps):
+        text = f"gl.permute({text}, [1, 0])" if step == _TRANSPOSED else f"{operand(text)}.to(gl.{dtypes[step]})"
     key = (loop, f"{text} in {layout}")
     if key not in rw.hoisted_names:
         rw.hoisted_names[key] = free_name(rw, f"{inner.id}_invariant")

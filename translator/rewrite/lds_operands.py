@@ -160,17 +160,8 @@ def untransposed(rw, node: ast.expr) -> tuple[ast.expr, bool]:
     """The matrix under `.T`, `tl.trans(x)` and `tl.permute(x, (1, 0))`, and whether an odd number of them was there."""
     transposed = False
     while True:
-        node, inner = _uncast(rw, node), None
-        if isinstance(node, ast.Attribute) and node.attr == "T":
-            inner = node.value
-        elif isinstance(node, ast.Call):
-            callee = callees.callee_of(rw, node)
-            given = callees.bind(rw, node, callee) if callee is not None and callee.row is not None else {}
-            if given and callee.name in ("trans", "permute"):
-                inner = next(iter(given.values()))
-        if inner is None or (fact := rw.tensor(inner)) is None or fact.rank != 2:
-            return node, transposed
-        if isinstance(node, ast.Call) and rw.tensor(node).shape != fact.shape[::-1]:
+        node = _uncast(rw, node)
+        if (inner := callees.transposed_by(rw, node)) is None:
             return node, transposed
         node, transposed = inner, not transposed
 
@@ -312,10 +303,10 @@ def _variable(rw, value: ast.Name, web: Web, buffer: OperandBuffer, read: Operan
 def definitions(rw: "FunctionRewriter", s: ast.stmt, web: Web) -> list[str]:
     """Define the buffers and operands of `web` that are used more than once, each before the first statement that needs it.
 
-    Buffers that are never live together share LDS, so they are filled as late as can be. What has to stand right after
-    the definition `s` is returned.
+    Buffers that are never live together share LDS, so they are filled as late as can be, and before one that is held on
+    those that are read at once. What has to stand right after the definition `s` is returned.
     """
-    near = []
+    near: list[str] = []
     for buffer, reads in rw.states[web.index].operands.items():
         lines = []
         at_once = _at_once(rw.states[web.index], buffer)
@@ -328,12 +319,16 @@ def definitions(rw: "FunctionRewriter", s: ast.stmt, web: Web) -> list[str]:
             if len(uses) > 1 or at_once:
                 text = _read(rw, _buffer(rw, web.name, web, buffer), read)
                 lines.append((every if at_once else uses, f"{_operand_name(rw, web, read)} = {text}"))
-        for uses, line in lines:
-            first = _first_of(statements_after(rw.tree, s), uses)
-            if first is None:
-                near.append(line)
-                continue
-            rw.insert_before(first, line)
+        after = statements_after(rw.tree, s)
+        places = [_first_of(after, uses) for uses, _ in lines]
+        near += [line for (_, line), first in zip(lines, places) if first is None]
+        if at_once and None not in places:
+            rw.insert_before(places[0], *(line for _, line in lines))
+            rw.edits.insert(0, rw.edits.pop())
+            continue
+        for (_, line), first in zip(lines, places):
+            if first is not None:
+                rw.insert_before(first, line)
     return near
 
 
