@@ -165,3 +165,36 @@ def test_a_small_load_stays(change, tmp_path):
     text = in_loop(tmp_path, HELD, **change)
     load = re.search(r"b\w* = (?:gl\.load|cdna\d\.buffer_load)\(", text)
     assert load and load.start() < re.search(r"p = cdna\d\.\w+\(", text).start()
+
+
+ROWS = dedent("""
+    import triton
+    import triton.language as tl
+
+    @triton.jit
+    def kernel(x_ptr, y_ptr, z_ptr, out_ptr, n):
+        i, j = tl.arange(0, 128), tl.arange(0, 64)
+        x = tl.load(x_ptr + i[:, None] * 64 + j[None, :])
+        row = tl.load(z_ptr + i, mask=i < n, other=0.0)
+        out = tl.zeros((128, 64), tl.float32)
+        for t in range(tl.load(z_ptr).to(tl.int64), n, 64):
+            y = tl.load(y_ptr + (t + j)[:, None] * 64 + j[None, :])
+            p = tl.exp2(tl.dot(x, tl.trans(y)) - row[:, None])
+            # changed
+            out += tl.dot(p.to(tl.float16), y)
+        tl.store(out_ptr + i[:, None] * 64 + j[None, :], out)
+""")
+
+
+@pytest.mark.parametrize(
+    ("cast", "change"),
+    [("", "pass"), (".to(tl.float32)", "row += tl.load(z_ptr + t)")],
+    ids=["from before", "changed by scalars"],
+)
+@pytest.mark.parametrize("target", ["gfx942", "gfx1201"])
+def test_rows_from_before_a_loop_are_not_moved_in_it(cast: str, change: str, target: str, tmp_path):
+    source = ROWS.replace("# changed", change).replace("other=0.0)", f"other=0.0){cast}")
+    spec = launch("kernel", POINTERS | {"z_ptr": "*bf16", "n": "i32"}, {})
+    text = translate(tmp_path, source, spec, target=target).text
+    loop = text.partition("    for t in range")[2].partition("out_ptr")[0]
+    assert "row" in loop and not re.search(r"gl\.convert_layout\(row", loop), text

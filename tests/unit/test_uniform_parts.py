@@ -114,3 +114,35 @@ def test_tiles_ahead_of_other_rows_multiply_lanes(tmp_path, rows):
     lines, status = tiles_ahead(tmp_path, rows)
     assert any("rows" in line for line in lines), lines
     assert status == "validated"
+
+
+ROWS = dedent("""
+    import triton
+    import triton.language as tl
+
+    @triton.jit
+    def kernel(x_ptr, starts, out_ptr, stride, S):
+        r, c = tl.arange(0, 16), tl.arange(0, 64)
+        x_ptr += tl.program_id(0).to(tl.int64) * stride
+        total = tl.zeros((16, 64), tl.float32)
+        for start in range(tl.load(starts), tl.load(starts + 1), 16):
+            rows = start + r
+            total += tl.load(x_ptr + rows[:, None] * stride + c[None, :], mask=(rows < S)[:, None], other=0.0)
+        tl.store(out_ptr + r[:, None] * 64 + c[None, :], total)
+""")
+
+
+@pytest.mark.parametrize("pointer", ["x_ptr + rows[:, None] * stride + c[None, :]", "p"])
+def test_on_rdna_it_serves_where_nothing_else_makes_a_base_and_offsets(pointer: str, tmp_path):
+    # The start may be negative, as far as the kernel says, and the pointer has moved.
+    address = "x_ptr + rows[:, None] * stride + c[None, :]"
+    source = ROWS
+    if pointer == "p":
+        source = ROWS.replace(f"load({address}", "load(p").replace(
+            "rows = start + r", f"rows = start + r; p = {address}"
+        )
+    kinds = {"x_ptr": "*fp32", "starts": "*i64", "out_ptr": "*fp32", "stride": "i32", "S": "i32"}
+    spec = replace(launch("kernel", kinds, {}), id="rows")
+    text = translate(tmp_path, source, spec, target="gfx1201").text
+    assert "x_ptr + start * stride" in text and "gl.load(x_ptr" not in text and "gl.load(p" not in text, text
+    compiled(tmp_path, text, spec, "gfx1201")

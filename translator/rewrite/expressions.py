@@ -59,7 +59,7 @@ class Expressions(Homes):
             and node not in self.pushed
             and not self.cheap(node)
             and not isinstance(node, ast.NamedExpr)
-            and not (isinstance(node, ELEMENTWISE_NODES) and invariant.row_at_hand(self, node))
+            and not (isinstance(node, (*ELEMENTWISE_NODES, ast.Subscript)) and invariant.row_at_hand(self, node))
         ):
             return self.convert(self.construct(node, placed[0]), want)
         if node not in self.pushed and (home := costs.narrowed_home(self, node, want)) not in (None, want):
@@ -188,6 +188,9 @@ class Expressions(Homes):
             return self.names.variant(node.id, want)
         if web.is_parameter and (name := invariant.row_before_loop(self, node, web, want)) is not None:
             return name
+        if invariant.carried_row(self, web, want):
+            self.settle_home(web, want)
+            return node.id
         return lds_operands.moved_through_lds(self, web, want, node) or self.convert(node.id, want)
 
     def variant_name(self, state: WebState, layout: Layout) -> str:

@@ -69,6 +69,7 @@ class FunctionRewriter(Expressions):
         self.pushed: set[ast.AST] = set()  # computed in the wanted layout even where a conversion looks cheaper
         # Pointer expressions of loops that are not pipelined -> the loop, and whether an access makes them itself.
         self.recomputed: dict[ast.expr, tuple[ast.AST, bool]] = {}
+        self.uniform: dict[ast.expr, tuple[ast.AST, bool]] = {}  # others that are so only if nothing else serves
         self.parted: dict[ast.expr, tuple] = {}  # offsets of tiles ahead -> scalars and what stays (uniform_parts)
         self.guards: dict[ast.Call, Any] = (
             {}
@@ -102,6 +103,7 @@ class FunctionRewriter(Expressions):
             self.instance_layouts: dict[tuple[Layout, ast.stmt], str] = {}
             self.moved_at_loops: dict[ast.stmt, list[tuple[int, str]]] = {}  # what stands right before a loop
             self.edits: list[tuple[int, int, str]] = []
+            self.held_fills: list[tuple[int, int, str]] = []  # those that fill LDS which is read by several statements
             host_descriptors.take_tuples(self)
             moving_parameters.begin(self)
             self.signature()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from translator.layout.model import Layout, Linear, Slice
+from translator.layout.model import Layout, Linear, Mfma, Slice, Wmma
 from translator.pipeline.span import runs_once
 from translator.rewrite import callees
 from translator.rewrite.addresses import free_name
@@ -35,7 +35,7 @@ def operand_before_loop(rw: "FunctionRewriter", node: ast.expr, layout: Layout, 
     while True:
         if (value := callees.cast_of(rw, inner)) is not None:
             steps += [rw.tensor(inner).dtype] if rw.tensor(value) != rw.tensor(inner) else []
-        elif (value := callees.transposed_by(rw, inner)) is not None:
+        elif (value := callees.transposed_by(rw, inner)) is not None and _transposes(rw, inner, layout):
             steps.append(_TRANSPOSED)
         else:
             break
@@ -62,6 +62,12 @@ def operand_before_loop(rw: "FunctionRewriter", node: ast.expr, layout: Layout, 
     name = rw.hoisted_names[key]
     rw.hoisted.setdefault(loop, {})[name] = f"{name} = {rw.convert(text, layout)}"
     return name
+
+
+def _transposes(rw: "FunctionRewriter", node: ast.expr, layout: Layout) -> bool:
+    """Whether a transposed operand is worth holding: not where Triton has moved what it is made of, and not for multiply-adds,
+    whose lanes hold more of it (`_mhc_mm_norm_bwd_fused_kernel` on gfx1201: 1066 spilled registers for 542)."""
+    return isinstance(layout.root, (Mfma, Wmma)) and layout not in rw.placed_layouts(node)
 
 
 def repeats(rw: "FunctionRewriter", web: Web) -> bool:
@@ -96,6 +102,28 @@ def long_row(rw: "FunctionRewriter", layout: Layout) -> bool:
     return 2 ** sum(basis[1 - layout.dim] != 0 for basis in tile.register) >= LONG_ROW
 
 
+def carried_row(rw: "FunctionRewriter", web: Web, layout: Layout) -> bool:
+    """Whether a variable of one dimension, which a loop changes by scalars only, had better live in `layout`, that of the matrix
+    instruction's result: it is then moved before the loop, not in each iteration.
+
+    b_g = gl.load(...)                                             b_g = gl.convert_layout(gl.load(...), rows)
+    for i in range(n):                                             for i in range(n):
+        s *= gl.exp(gl.convert_layout(b_g, rows))[:, None]    ->       s *= gl.exp(b_g)[:, None]
+        b_g += c                                                       b_g += c
+    """
+    changes = [d for d in web.definitions if d.loop_depth]
+    home = rw.web_home(web)
+    return (
+        layout.rank == 1
+        and isinstance(layout.root, (Mfma, Wmma))
+        and home is not None
+        and not isinstance(home.root, (Mfma, Wmma))
+        and bool(changes)
+        and any(loop in d.in_loop for d in changes for loop in rw.loops)
+        and all(d.augmented and rw.tensor(d.value) is None for d in changes)
+    )
+
+
 def row_before_loop(rw: "FunctionRewriter", node: ast.Name, web: Web, layout: Layout) -> str | None:
     """The variable that holds a helper's argument of one dimension in `layout`, moved before all loops that read it here."""
     loop = rw.loops[0] if rw.loops else None
@@ -108,10 +136,18 @@ def row_before_loop(rw: "FunctionRewriter", node: ast.Name, web: Web, layout: La
 
 
 def row_at_hand(rw: "FunctionRewriter", node: ast.AST) -> bool:
-    """Whether a tensor of one dimension is made in any layout with nothing moved here: its variables are from before the loop."""
+    """Whether a tensor of one dimension, or such a one given another (`x[:, None]`), is made in any layout with nothing moved
+    here: its variables are from before the loop."""
     fact = rw.tensor(node)
     if fact is None or rw.cheap(node):
         return True
+    if (
+        isinstance(node, ast.Subscript)
+        and fact.rank == 2
+        and (row := rw.tensor(node.value)) is not None
+        and row.rank == 1
+    ):
+        return row_at_hand(rw, node.value)
     if fact.rank != 1:
         return False
     if isinstance(node, ast.Name):

@@ -324,11 +324,14 @@ def definitions(rw: "FunctionRewriter", s: ast.stmt, web: Web) -> list[str]:
         near += [line for (_, line), first in zip(lines, places) if first is None]
         if at_once and None not in places:
             rw.insert_before(places[0], *(line for _, line in lines))
-            rw.edits.insert(0, rw.edits.pop())
+            edit = rw.edits.pop()
+            held = (i for i, other in enumerate(rw.edits) if other in rw.held_fills and other[0] == edit[0])
+            rw.edits.insert(next(held, len(rw.edits)), edit)
             continue
         for (_, line), first in zip(lines, places):
             if first is not None:
                 rw.insert_before(first, line)
+                rw.held_fills.append(rw.edits[-1])
     return near
 
 

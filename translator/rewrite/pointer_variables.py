@@ -20,7 +20,7 @@ from translator.rewrite.moving_parameters import may_be_negative, split_paramete
 from translator.rewrite.pointers import factor, not_negative, scalar_text, split_texts, term_text
 from translator.rewrite.ranges import NonNegative
 from translator.rewrite.splice import closed, operand
-from translator.rewrite.uniform_parts import address_of
+from translator.rewrite.uniform_parts import address_of, found_with
 from translator.rewrite.variables import SplitPointer, WebState
 from translator.rewrite.webs import Web
 
@@ -83,7 +83,8 @@ def split_web(rw: "FunctionRewriter", web: Web) -> SplitPointer | None:
         return None
     rw.states[web.index].split = SplitPointer("", "", False, False, False)  # provisional, for uses of itself
     try:
-        return _split(rw, web)
+        value = web.definitions[0].value if len(web.definitions) == 1 else None
+        return found_with(rw, value, lambda: _split(rw, web))
     finally:
         rw.states[web.index].split = None
 

@@ -26,7 +26,7 @@ from translator.rewrite.addresses import (
 )
 from translator.rewrite.ranges import NonNegative
 from translator.rewrite.splice import operand
-from translator.rewrite.uniform_parts import address_of
+from translator.rewrite.uniform_parts import address_of, found_with
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter
@@ -91,6 +91,10 @@ def _is_loose(text: str) -> bool:
 
 def plan_access(rw: "FunctionRewriter", node: ast.expr):
     """(address, split web's pointer or None, root parameter, fold scalars into the offsets) or None."""
+    return found_with(rw, node, lambda: _plan(rw, node))
+
+
+def _plan(rw: "FunctionRewriter", node: ast.expr):
     address = address_of(rw, node)
     if address is None:
         return None

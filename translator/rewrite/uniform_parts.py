@@ -9,8 +9,9 @@ Tensors of 64-bit offsets then cost a few scalar instructions per iteration, and
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.pipeline.loop_range import varies
@@ -22,17 +23,17 @@ if TYPE_CHECKING:
     from translator.pipeline.plan import PipelinePlan
     from translator.rewrite.function import FunctionRewriter
 
+T = TypeVar("T")
 _ACCESSES = ("load", "store", "atomic")
 
 
 def mark(rw: "FunctionRewriter") -> None:
     """Note the pointer expressions of loops that are not pipelined in `rw.recomputed`, once all loops are planned.
 
-    Not on RDNA: what stays the same is held in vector registers, of which there are 256. In parallel_nsa_bwd_kernel_dq on
-    gfx1100 338 of them spill with it, 176 without.
+    On RDNA only those that are no base and offsets otherwise: what stays the same is held in vector registers, of which there
+    are 256. In parallel_nsa_bwd_kernel_dq on gfx1100 338 of them spill with all, 176 without. `rw.uniform` has the candidates.
     """
-    if rw.unit.target.family.startswith("rdna"):
-        return
+    marked = rw.uniform if rw.unit.target.family.startswith("rdna") else rw.recomputed
     loops = [n for n in ast.walk(rw.tree) if isinstance(n, (ast.For, ast.While))]
     touched = {n for p in rw.pipelined_loops for n in ast.walk(p) if n in loops}  # their statements run ahead, renamed
     touched |= {loop for loop in loops if any(n in touched for n in ast.walk(loop))}
@@ -42,8 +43,8 @@ def mark(rw: "FunctionRewriter") -> None:
             continue
         if len(web.definitions) == 1 and (d := web.definitions[0]).in_loop and not d.augmented and d.value is not None:
             if rw.tensor(d.value) is not None and is_pointer(rw, d.value):
-                rw.recomputed[d.value] = d.in_loop[-1], False
-        if web.index in rw.states and rw.states[web.index].split is not None:
+                marked[d.value] = d.in_loop[-1], False
+        if web.index in rw.states and (rw.states[web.index].split is not None or marked is rw.uniform):
             del rw.states[web.index]  # planning looked at it as it was
     for loop in [loop for loop in loops if loop not in touched]:
         for call in [n for n in ast.walk(loop) if isinstance(n, ast.Call)]:
@@ -51,7 +52,18 @@ def mark(rw: "FunctionRewriter") -> None:
             if callee is not None and callee.row is not None and callee.row.kind in _ACCESSES:
                 pointer = bind(rw, call, callee).get("pointer")
                 if isinstance(pointer, ast.BinOp) and rw.tensor(pointer) is not None:
-                    rw.recomputed[pointer] = loop, True  # the innermost loop comes last
+                    marked[pointer] = loop, True  # the innermost loop comes last
+
+
+def found_with(rw: "FunctionRewriter", node: ast.expr | None, plan: Callable[[], T | None]) -> T | None:
+    """What `plan` makes of the pointers `node`, with what all lanes share in the base where there is nothing otherwise."""
+    found = plan()
+    if found is None and node in rw.uniform:
+        rw.recomputed[node] = rw.uniform.pop(node)
+        found = plan()
+        if found is None:
+            del rw.recomputed[node]
+    return found
 
 
 def address_of(rw: "FunctionRewriter", node: ast.expr) -> Address | None:
@@ -151,4 +163,4 @@ def _steady(rw: "FunctionRewriter", loop: ast.AST, value: ast.expr) -> bool:
     return all(len(web.definitions) == 1 or not any(loop in d.in_loop for d in web.definitions) for web in webs)
 
 
-__all__ = ["address_of", "is_integer", "mark", "part_ahead", "taken_apart"]
+__all__ = ["address_of", "found_with", "is_integer", "mark", "part_ahead", "taken_apart"]
