@@ -93,7 +93,8 @@ def test_bundle_holds_everything_and_is_deterministic(folder):
     archive = zipfile.ZipFile(folder / "a.zip")
     manifest = json.loads(archive.read("manifest.json"))
     codes = {code["name"]: code for code in manifest["codes"]}
-    assert set(codes) == {"translation", "source", "cuda", "cuda-consan"}
+    assert set(codes) == {"translation", "source", "cuda", "cuda-consan", "cuda-source"}
+    assert {name for name in codes if codes[name]["of"] == "source"} == {"source", "cuda-source"}
     assert codes["translation"]["block"] == codes["cuda"]["block"] == 256 and codes["cuda"]["grid"] == [2, 1, 1]
     assert [(a["name"], a["kind"], a["size"]) for a in manifest["arguments"]] == [
         ("x_ptr", "tensor", 8),
@@ -132,6 +133,14 @@ def test_asked_for_device_that_cannot_be_is_refused(folder, capsys):
     assert "tt.elementwise_inline_asm" in capsys.readouterr().err
     assert bundle(folder, "a.zip") == 0, "the AMD code object can still go in"
     assert "not in it: cuda: tt.elementwise_inline_asm" in capsys.readouterr().out
+
+
+def test_a_source_that_cannot_be_retargeted_is_left_out(folder, capsys):
+    (folder / "source.py").write_text(SOURCE.replace("x * scale,", "x.to(tl.float8e4b8).to(tl.float32) * scale,"))
+    bundle(folder, "a.zip", "--device", "cuda")
+    assert "cuda: the source's own code object is left out: f8E4M3FNUZ" in capsys.readouterr().out
+    manifest = json.loads(zipfile.ZipFile(folder / "a.zip").read("manifest.json"))
+    assert {code["name"] for code in manifest["codes"]} == {"cuda", "cuda-consan"}
 
 
 def test_commands_without_a_gpu(folder, capsys):

@@ -17,6 +17,7 @@ from translator.device.retarget import retarget
 from translator.diagnostics import Diagnostic, InternalError, TranslationError
 from translator.lowering.worker import WorkerPool
 from translator.source.launch_spec import LaunchSpec
+from translator.validate.inputs import Inputs
 
 JOBS = "translator.device.build_jobs:"
 DEVICES = ("hip", "cuda", "both")
@@ -77,6 +78,11 @@ def build_bundle(pool: WorkerPool, request: BundleRequest) -> BuiltBundle:
             if r.device == device:
                 raise
             notes.append(f"{device}: {_said(error)}")
+    if any(code.kind == "cubin" for code in codes):
+        try:
+            codes.append(_source_on_cuda(pool, r, spec, inputs, arguments))
+        except TranslationError as error:
+            notes.append(f"cuda: the source's own code object is left out: {_said(error)}")
     if not codes:
         raise TranslationError(Diagnostic("nothing-to-bundle", what, why="; ".join(notes)))
     content = write_bundle(
@@ -157,6 +163,22 @@ def _add_cuda(
     if problem:
         codes[:] = [code for code in codes if code.kind != "cubin"]
         raise problem
+
+
+def _source_on_cuda(
+    pool: WorkerPool, r: BundleRequest, spec: LaunchSpec, inputs: Inputs, arguments: list[dict]
+) -> Code:
+    """Triton's own compile of the source for the target, re-targeted: what the device's rounding does to the same kernel.
+
+    Raises: TranslationError when that is not possible, or it takes other arguments.
+    """
+    source = pool.call(
+        JOBS + "compile_native", r.source, spec, r.target, r.folders, r.import_hosts, False, what="the source"
+    )
+    if launch_arguments(source["ttgir"], source["names"], inputs) != arguments:
+        raise Refused("arguments", "the source takes other arguments than the translation", "not-bundled")
+    built = pool.call(JOBS + "compile_cuda", retarget(source["ttgir"]), False, what="cubin of the source")
+    return replace(make_code("cuda-source", built), of="source")
 
 
 def _provenance(r: BundleRequest, spec: LaunchSpec, native: dict) -> dict:
