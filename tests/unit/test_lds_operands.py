@@ -156,3 +156,9 @@ def test_what_a_loop_reads_transposed_moves_once_before_it(tmp_path, kind, step)
     before, _, loop = text.partition("    for k in ")
     assert "x_invariant = gl.convert_layout(gl.permute(x, [1, 0])" in before
     assert "gl.permute(x" not in loop and "x_smem" not in loop, text
+
+
+def test_what_a_loop_reads_transposed_is_not_held_on_rdna(tmp_path):
+    body = TRANSPOSED.replace("LOOP", "static_range").replace(" + STEP", "")
+    spec = launch("kernel", {"x_ptr": "*fp16", "y_ptr": "*fp16", "out_ptr": "*fp32"}, {})
+    assert "x_invariant" not in translate(tmp_path, HEAD + body + STORE, spec, target="gfx1201").text

@@ -65,9 +65,11 @@ def operand_before_loop(rw: "FunctionRewriter", node: ast.expr, layout: Layout, 
 
 
 def _transposes(rw: "FunctionRewriter", node: ast.expr, layout: Layout) -> bool:
-    """Whether a transposed operand is worth holding: not where Triton has moved what it is made of, and not for multiply-adds,
-    whose lanes hold more of it (`_mhc_mm_norm_bwd_fused_kernel` on gfx1201: 1066 spilled registers for 542)."""
-    return isinstance(layout.root, (Mfma, Wmma)) and layout not in rw.placed_layouts(node)
+    """Whether a transposed operand is worth holding: not where Triton has moved what it is made of, and not on RDNA, where
+    chunk_dplr_bwd_kernel_dAu spills 274 registers instead of 206 (gfx1201), and multiply-adds hold even more of it
+    (_mhc_mm_norm_bwd_fused_kernel: 1066 for 542)."""
+    few = isinstance(layout.root, (Mfma, Wmma)) and not rw.unit.target.family.startswith("rdna")
+    return few and layout not in rw.placed_layouts(node)
 
 
 def repeats(rw: "FunctionRewriter", web: Web) -> bool:
