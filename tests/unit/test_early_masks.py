@@ -94,6 +94,25 @@ WRITTEN_OUT = """
 NO_PRODUCT = """
     s = tl.where(o[:, None] >= o[None, :], q, 0.0).to(tl.float32)
 """
+PIPELINED = """
+    s = tl.zeros((B, B), tl.float32)
+    for i in range(0, n, 32):
+        c = i + tl.arange(0, 32)
+        b = tl.load(k_ptr + c[:, None] * B + o[None, :])
+        a = tl.dot(q, tl.trans(b))
+        a = tl.where(o[:, None] >= c[None, :], a, 0.0)
+        s = tl.dot(a.to(q.dtype), b, s)
+"""
+WAITING = PIPELINED.replace("        a = tl.dot", "        a = tl.load(g_ptr + c)[None, :] + tl.dot")
+BEHIND = """
+    s = tl.zeros((B, B), tl.float32)
+    for i in range(n):
+        s += tl.dot(q, k)
+    m = o[:, None] > o[None, :]
+    s = tl.where(m, s, 0.0)
+    s = tl.dot(s.to(q.dtype), k)
+    s = tl.where(m, -s, 0.0)
+"""
 STORE = "    tl.store(out_ptr + at, s)\n"
 SIGNATURE = {"q_ptr": "*fp16", "k_ptr": "*fp16", "g_ptr": "*fp32", "out_ptr": "*fp32", "n": "i32"}
 VALUES = {"q_ptr": tensor(64, 64), "k_ptr": tensor(64, 64), "g_ptr": tensor(64), "out_ptr": tensor(64, 64), "n": 50}
@@ -142,10 +161,18 @@ def test_the_mask_of_a_loop_takes_no_scalar_register_from_others(tmp_path: Path)
         (WRITTEN_OUT, "gfx1250", 4, 1),
         ("    hint = 1\n" + TILE, "gfx1250", 4, 0),
         (TILE, "gfx950", 4, 0),
+        (BEHIND, "gfx950", 2, 2),
+        (BEHIND, "gfx942", 2, 2),
+        (BEHIND, "gfx950", 4, 0),
+        (BEHIND.replace("for i in range(n)", "if n > 1"), "gfx950", 2, 0),
+        (PIPELINED, "gfx942", 1, 1),
+        (WAITING, "gfx950", 1, 1),
+        (WAITING, "gfx950", 2, 0),
         (TILE, "gfx1201", 4, 0),
     ],
     ids="tile,decay,product,within,rows,loaded before a loop,before a loop,no product,many,many within,named,named before,loop,many in a loop,"
-    "from before a loop,written out,a name taken,64 lanes,rdna".split(","),
+    "from before a loop,written out,a name taken,64 lanes,behind a loop,behind a loop on gfx942,few behind a loop,no loop,"
+    "in a loop on gfx942,with waiting tiles on gfx950,few in a loop,rdna".split(","),
 )
 def test_masks_ahead_of_products_and_large_ones_are_kept_back(body, target, warps, hints, tmp_path: Path):
     text = translate(tmp_path, HEAD + body + STORE, spec(warps), target=target).text
@@ -162,3 +189,9 @@ def test_a_mask_is_kept_back_where_it_is_made_unless_a_product_follows(tmp_path:
 def test_a_mask_before_a_loop_is_kept_behind_the_tiles_that_are_loaded(tmp_path: Path):
     text = translate(tmp_path, HEAD + LOOP + STORE, spec(4), target="gfx1250").text
     assert HINT + "    g = cdna5.buffer_load" in text
+
+
+@pytest.mark.parametrize("target, kept", [("gfx942", True), ("gfx950", False), ("gfx1201", False)])
+def test_the_mask_of_a_loop_with_other_lanes(target: str, kept: bool):
+    """Causal attention, of which no tile waits in registers."""
+    assert (HINT in (ROOT / "flash_attention" / "golden" / f"{target}.py").read_text()) == kept

@@ -33,7 +33,7 @@ MANY = 64  # of the 106 scalar registers: a mask of so many is kept back whereve
 
 def keep_back(rw: "FunctionRewriter", s: ast.stmt) -> None:
     """Put what keeps its masks from being made early before a statement that selects, or before the one that makes them."""
-    if rw.unit.target.family != "cdna5" or not rw.unit.multiplies or dots.multiplies(rw, s):
+    if rw.unit.target.family not in ("cdna5", "cdna4", "cdna3") or not rw.unit.multiplies or dots.multiplies(rw, s):
         return
     for mask, made in _masks(rw, s):
         place = _place(rw, s, mask, made)
@@ -63,12 +63,14 @@ def _place(rw: "FunctionRewriter", s: ast.stmt, mask: TensorFact, made: ast.stmt
     if at is None or first is None:
         return None
     before = [x for x in every[:at] if dots.multiplies(rw, x)]
+    few = math.prod(mask.shape) < MANY * 32 * rw.unit.num_warps  # a mask of 64 lanes takes two scalar registers
+    if rw.unit.target.warp_size == 64 and (few or not _spills_with_64_lanes(rw, s, made, before, running)):
+        return None
     ahead = not (running or rw.path or before)
     if _before_a_loop(rw, every[at + 1 :]):
         return _behind_tiles(rw, every[: at + 1]) if ahead else None
     if ahead:
         return s if made is s else None
-    few = math.prod(mask.shape) < MANY * rw.unit.target.warp_size * rw.unit.num_warps
     if few and (running or not any(loop in rw.pipelined_loops for loop in rw.loops)):
         return None
     return s if any(x in before for x in every[first:at]) else made
@@ -86,6 +88,20 @@ def _loads_tile(rw: "FunctionRewriter", node: ast.AST) -> bool:
     callee = callees.callee_of(rw, node) if isinstance(node, ast.Call) else None
     fact = rw.tensor(node) if callee is not None and callee.row is not None and callee.row.kind == "load" else None
     return fact is not None and fact.rank > 1
+
+
+def _spills_with_64_lanes(rw, s: ast.stmt, made: ast.stmt, before: list[ast.stmt], running: list[ast.AST]) -> bool:
+    """Where a mask of 64 lanes is kept back: behind a loop one that several statements may select by, and within one where it
+    was measured to spill less.
+
+    parallel_attn_fwd_kernel spills 2 scalar registers instead of 15 on gfx942 (Triton 5), and none instead of 14 on gfx950 with
+    tiles that wait in registers (0). The other way around it would be 4 for 2 and 13 for 11.
+    """
+    if not running:
+        return made is not s and any(isinstance(x, ast.For) for x in before)
+    loop = rw.pipelined_loops.get(running[-1])
+    waits = loop is not None and any(load.held for load in loop.plan.loads)
+    return loop is not None and waits == (rw.unit.target.family == "cdna4")
 
 
 def _index(every: list[ast.stmt], s: ast.stmt) -> int | None:
