@@ -125,6 +125,9 @@ def test_the_readme_shows_the_committed_results():
     assert shown == expected, "run python bench/parity_table.py --readme"
     assert (ROOT / "bench" / "results" / "parity.md").read_text() == parity_table.markdown(report)
     assert report["summary"] == parity_table.summarize(report["rows"])
+    assert not any(
+        ids for entry in report["summary"] for ids in entry["worse"].values()
+    ), "no fixture is beyond a limit"
 
 
 def test_a_readme_without_its_place_is_refused(tmp_path):
