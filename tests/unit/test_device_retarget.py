@@ -218,6 +218,27 @@ def add(a, b):
     return a + b
 """
 
+# A product, transposed and reshaped: the layouts of both results follow from that of the matrix instruction.
+TURNED = HEAD + """def kernel(x_ptr, y_ptr, rows, columns, stride):
+    layout: gl.constexpr = gl.BlockedLayout([1, 2], [8, 8], [2, 2], [1, 0])
+    mma: gl.constexpr = gl.amd.AMDMFMALayout(version=3, instr_shape=[16, 16, 16], transposed=True, warps_per_cta=[2, 2])
+    offs_m = gl.arange(0, 16, gl.SliceLayout(1, layout))
+    offs_n = gl.arange(0, 32, gl.SliceLayout(0, layout))
+    mask = (offs_m[:, None] < rows) & (offs_n[None, :] < columns)
+    x = cdna3.buffer_load(x_ptr, offs_m[:, None] * stride + offs_n[None, :], mask=mask)
+    a = gl.convert_layout(x, gl.DotOperandLayout(0, mma, 4))
+    b = gl.convert_layout(gl.permute(x, (1, 0)), gl.DotOperandLayout(1, mma, 4))
+    product = cdna3.mfma(a, b, gl.zeros([16, 16], gl.float32, mma))
+    product += gl.arange(0, 16, gl.SliceLayout(0, mma))[None, :].to(gl.float32)
+    turned = gl.permute(product, (1, 0))
+    flat = gl.reshape(gl.reshape(product, [4, 64]), [16, 16])
+    out: gl.constexpr = gl.BlockedLayout([1, 1], [4, 16], [4, 1], [1, 0])
+    rows_out, columns_out = gl.arange(0, 16, gl.SliceLayout(1, out)), gl.arange(0, 16, gl.SliceLayout(0, out))
+    y_ptrs = y_ptr + rows_out[:, None] * 32 + columns_out[None, :]
+    gl.store(y_ptrs, gl.convert_layout(turned, out))
+    gl.store(y_ptrs + 16, gl.convert_layout(flat, out))
+"""
+
 
 def small_launch():
     tensor = {"x_ptr": ((16, 80), "float16"), "y_ptr": ((16, 32), "float32")}
@@ -246,7 +267,9 @@ def small(text, target, folder):
 
 
 @pytest.mark.parametrize(
-    "text, target", [(MOVING, "gfx1250"), (SCANNED, "gfx942")], ids=["descriptor in a loop", "scan"]
+    "text, target",
+    [(MOVING, "gfx1250"), (SCANNED, "gfx942"), (TURNED, "gfx942")],
+    ids=["descriptor in a loop", "scan", "transposed and reshaped"],
 )
 def test_small_kernels_keep_their_results(text, target, tmp_path, pool):
     before = small(text, target, tmp_path)
@@ -256,7 +279,9 @@ def test_small_kernels_keep_their_results(text, target, tmp_path, pool):
     assert result.status == "validated" and result.bitwise, result.reason
     assert pool.call(CUDA, after, False)["block"] == (256 if target == "gfx942" else 128)
     if text is SCANNED:
-        assert "#ttg.linear" in after and "_blocked = ttg.convert_layout" in after
+        assert "#ttg.linear" in after and "%blocked_" in after
+    if text is TURNED:
+        assert " = tt.trans %from_" in after and " = tt.reshape %from_" in after
 
 
 MODULE = """module attributes {{"ttg.num-ctas" = {ctas} : i32, "ttg.num-warps" = {warps} : i32, ttg.target = "hip:gfx950", "ttg.threads-per-warp" = 64 : i32}} {{

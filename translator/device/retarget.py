@@ -18,6 +18,7 @@ from translator.device.encodings import retarget_encodings
 from translator.device.flow import DescriptorFlow
 from translator.device.module_text import VALUE, op_name, without_locations
 from translator.device.refusal import Refused
+from translator.device.reshapes import moves_on_linear
 from translator.device.retarget_memory import Names
 from translator.device.scaled_dots import plain_dots
 from translator.device.scans import scans_on_blocked
@@ -72,7 +73,7 @@ def retarget(text: str) -> str:
     _refuse_types(text)
     _refuse_mixed_counters(text)
     text = retarget_encodings(text, lanes)
-    text = scans_on_blocked(text, warps * lanes // 32)
+    text = moves_on_linear(scans_on_blocked(text, warps * lanes // 32), warps * lanes // 32)
     state = _State([warps * lanes // 32])
     flow = DescriptorFlow(state.known, state.names)
     out = []

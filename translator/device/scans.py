@@ -44,10 +44,10 @@ def _convert(out: list[str], start: int, head: re.Match, named: dict[str, str], 
     shape, element, _ = tensor_parts(inputs[0])
     blocked = scan_layout(shape, warps)
     kind = inputs[0].replace(layout, blocked)
-    inner = f"{result}_scanned"
-    out[start] = out[start].replace(f"({operands})", f"({result}_blocked)", 1).replace(result + " =", inner + " =", 1)
+    inner, moved = (f"%{what}_{result[1:]}" for what in ("scanned", "blocked"))
+    out[start] = out[start].replace(f"({operands})", f"({moved})", 1).replace(result + " =", inner + " =", 1)
     out[-1] = f"{closing} : ({kind}) -> {kind}"
-    out.insert(start, f"{indent}{result}_blocked = ttg.convert_layout {operands} : {inputs[0]} -> {kind}")
+    out.insert(start, f"{indent}{moved} = ttg.convert_layout {operands} : {inputs[0]} -> {kind}")
     out.append(f"{indent}{result} = ttg.convert_layout {inner} : {kind} -> {inputs[0]}")
 
 
