@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import platform
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -65,7 +67,15 @@ def build_bundle(pool: WorkerPool, request: BundleRequest) -> BuiltBundle:
     codes: list[Code] = []
     poison: list[Code] = []
     notes: list[str] = []
-    for device, add in (("hip", _add_hip), ("cuda", _add_cuda)):
+
+    @functools.cache
+    def source() -> dict:
+        """Triton's own compile of the source for the target."""
+        return pool.call(
+            JOBS + "compile_native", r.source, spec, r.target, r.folders, r.import_hosts, False, what="the source"
+        )
+
+    for device, add in (("hip", functools.partial(_add_hip, source)), ("cuda", _add_cuda)):
         if r.device not in (device, "both"):
             continue
         try:
@@ -80,7 +90,7 @@ def build_bundle(pool: WorkerPool, request: BundleRequest) -> BuiltBundle:
             notes.append(f"{device}: {_said(error)}")
     if any(code.kind == "cubin" for code in codes):
         try:
-            codes.append(_source_on_cuda(pool, r, spec, inputs, arguments))
+            codes.append(_source_on_cuda(pool, source(), inputs, arguments))
         except TranslationError as error:
             notes.append(f"cuda: the source's own code object is left out: {_said(error)}")
     if not codes:
@@ -106,7 +116,14 @@ def _said(error: TranslationError) -> str:
 
 
 def _add_hip(
-    pool: WorkerPool, r: BundleRequest, spec: LaunchSpec, native: dict, arguments: list[dict], codes, notes
+    compile_source: Callable[[], dict],
+    pool: WorkerPool,
+    r: BundleRequest,
+    spec: LaunchSpec,
+    native: dict,
+    arguments: list[dict],
+    codes,
+    notes,
 ) -> None:
     """The translation's code object, checked against the launch; Triton's own of the source; the sanitizer where there is one."""
     if any(argument.get("descriptor") for argument in arguments):
@@ -116,9 +133,7 @@ def _add_hip(
     code_object.check(native["code"], native["symbol"], arguments, native["block"], native["shared"], r.target)
     codes.append(make_code("translation", native))
     try:
-        source = pool.call(
-            JOBS + "compile_native", r.source, spec, r.target, r.folders, r.import_hosts, False, what="the source"
-        )
+        source = compile_source()
         code_object.check(source["code"], source["symbol"], arguments, source["block"], source["shared"], r.target)
         codes.append(replace(make_code("source", source), of="source"))
     except TranslationError as error:
@@ -165,16 +180,11 @@ def _add_cuda(
         raise problem
 
 
-def _source_on_cuda(
-    pool: WorkerPool, r: BundleRequest, spec: LaunchSpec, inputs: Inputs, arguments: list[dict]
-) -> Code:
+def _source_on_cuda(pool: WorkerPool, source: dict, inputs: Inputs, arguments: list[dict]) -> Code:
     """Triton's own compile of the source for the target, re-targeted: what the device's rounding does to the same kernel.
 
     Raises: TranslationError when that is not possible, or it takes other arguments.
     """
-    source = pool.call(
-        JOBS + "compile_native", r.source, spec, r.target, r.folders, r.import_hosts, False, what="the source"
-    )
     if launch_arguments(source["ttgir"], source["names"], inputs) != arguments:
         raise Refused("arguments", "the source takes other arguments than the translation", "not-bundled")
     built = pool.call(JOBS + "compile_cuda", retarget(source["ttgir"]), False, what="cubin of the source")

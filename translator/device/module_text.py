@@ -66,6 +66,14 @@ def aliases(text: str) -> dict[str, str]:
     return dict(re.findall(r"^(#\w+) = (.*)$", text, re.M))
 
 
+def spelled_out(layout: str, named: dict[str, str]) -> str:
+    """A layout with its aliases, and those within them, replaced by what they stand for."""
+    before = ""
+    while layout != before:
+        before, layout = layout, re.sub(r"#\w+\b(?!\.)", lambda m: named.get(m.group(0), m.group(0)), layout)
+    return layout
+
+
 def tensor_parts(kind: str) -> tuple[tuple[int, ...], str, str]:
     """`tensor<128x64xf16, #mma>` -> ((128, 64), "f16", "#mma"); also for memdesc and tensordesc bodies."""
     inside = kind[kind.index("<") + 1 : balanced_end(kind, kind.index("<")) - 1]

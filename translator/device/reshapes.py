@@ -13,7 +13,7 @@ import math
 import re
 
 from translator.device.encodings import linear_text
-from translator.device.module_text import VALUE, aliases, tensor_parts
+from translator.device.module_text import VALUE, aliases, spelled_out, tensor_parts
 from translator.validate.types import split_top
 
 _MOVE = re.compile(rf"^(\s*)({VALUE}) = (tt\.trans|tt\.reshape) ({VALUE})(.*?) : (tensor<.*)$")
@@ -74,6 +74,5 @@ def _coordinates(at: int, shape: tuple[int, ...]) -> list[int]:
 
 
 def _is_matrix(layout: str, named: dict[str, str]) -> bool:
-    for _ in range(3):  # a slice of an operand of a matrix layout
-        layout = re.sub(r"#\w+\b(?!\.)", lambda m: named.get(m.group(0), m.group(0)), layout)
-    return "#ttg.nvidia_mma" in layout or "#ttg.dot_op" in layout
+    text = spelled_out(layout, named)
+    return "#ttg.nvidia_mma" in text or "#ttg.dot_op" in text

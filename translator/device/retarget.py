@@ -73,8 +73,9 @@ def retarget(text: str) -> str:
     _refuse_types(text)
     _refuse_mixed_counters(text)
     text = retarget_encodings(text, lanes)
-    text = moves_on_linear(scans_on_blocked(text, warps * lanes // 32), warps * lanes // 32)
-    state = _State([warps * lanes // 32])
+    warps = warps * lanes // 32
+    text = moves_on_linear(scans_on_blocked(text, warps), warps)
+    state = _State([warps])
     flow = DescriptorFlow(state.known, state.names)
     out = []
     for line in text.splitlines():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from translator.device.encodings import blocked_text
-from translator.device.module_text import aliases, tensor_parts
+from translator.device.module_text import aliases, spelled_out, tensor_parts
 from translator.device.refusal import Refused
 from translator.validate.types import split_top
 
@@ -52,9 +52,7 @@ def _convert(out: list[str], start: int, head: re.Match, named: dict[str, str], 
 
 
 def _is_linear(layout: str, named: dict[str, str]) -> bool:
-    text = layout
-    for name, value in named.items():
-        text = re.sub(rf"{name}\b", lambda _: value, text)
+    text = spelled_out(layout, named)
     return "#ttg.linear" in text or "#ttg.nvidia_mma" in text
 
 

@@ -41,7 +41,7 @@ def unguarded(rw: "FunctionRewriter", tail: TailProof, statement: ast.stmt) -> l
     """The loads in a statement that runs ahead whose own mask does not end with the loop."""
     found = []
     for n in ast.walk(statement):
-        if isinstance(n, ast.Call) and isinstance(rw.fact(n), TensorFact) and _kind(rw, n) == "load":
+        if isinstance(n, ast.Call) and isinstance(rw.fact(n), TensorFact) and callees.kind_of(rw, n) == "load":
             mask = callees.bind(rw, n, callees.callee_of(rw, n)).get("mask")
             if mask is None or callees.is_none(rw, mask) or not tail.implied(mask):
                 found.append(n)
@@ -54,7 +54,7 @@ def why_not_ahead(rw: "FunctionRewriter", loop: ast.For, value: ast.expr) -> str
     for n in ast.walk(value):
         if not isinstance(n, ast.Call) or not isinstance(rw.fact(n), TensorFact):
             continue
-        kind = _kind(rw, n)
+        kind = callees.kind_of(rw, n)
         if kind == "load":
             loads.append(n)
         elif kind not in callees.PURE_KINDS:
@@ -67,11 +67,6 @@ def why_not_ahead(rw: "FunctionRewriter", loop: ast.For, value: ast.expr) -> str
     if any(set(callees.bind(rw, load, callees.callee_of(rw, load))) - _PLAIN for load in loads):
         return "a load with other arguments than a mask"
     return ""
-
-
-def _kind(rw: "FunctionRewriter", node: ast.Call) -> str:
-    callee = callees.callee_of(rw, node)
-    return callee.row.kind if callee is not None and callee.row is not None else ""
 
 
 def _reads_only(rw: "FunctionRewriter", node: ast.Call) -> bool:
@@ -100,4 +95,4 @@ def _builtin_reads_only(rw, node: ast.Call) -> bool:
     fact = rw.fact(node)
     if fact is None:  # not reached by this launch
         return True
-    return isinstance(fact, ConstFact) or _kind(rw, node) in _READING
+    return isinstance(fact, ConstFact) or callees.kind_of(rw, node) in _READING

@@ -103,6 +103,12 @@ def cast_of(rw: "FunctionRewriter", node: ast.AST) -> ast.expr | None:
     return bind(rw, node, callee).get("input") or callee.owner
 
 
+def kind_of(rw: "FunctionRewriter", node: ast.Call) -> str:
+    """The kind of the row of what is called; empty where it has none."""
+    callee = callee_of(rw, node)
+    return callee.row.kind if callee is not None and callee.row is not None else ""
+
+
 def transposed_by(rw: "FunctionRewriter", node: ast.expr) -> ast.expr | None:
     """The matrix under `x.T`, `tl.trans(x)` or `tl.permute(x, (1, 0))`; None for anything else."""
     inner = None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.layout.elements import bits_of
 from translator.layout.model import DotOperand, Layout, Mfma, Slice
-from translator.rewrite.callees import bind, callee_of, cast_of
+from translator.rewrite.callees import bind, callee_of, cast_of, kind_of
 from translator.rewrite.invariant import row_at_hand
 from translator.rewrite.statements import holds
 from translator.rewrite.syntax import ELEMENTWISE_NODES
@@ -73,8 +73,7 @@ def _in_registers(rw: "Homes", value: ast.expr) -> bool:
     """Whether `value` is made of a tile that waits in registers; on RDNA none does, and tiles are loaded where they are used."""
     if any(n in rw.held for n in ast.walk(value)):
         return True
-    callees = {n: callee_of(rw, n) for n in ast.walk(value) if isinstance(n, ast.Call)}
-    loads = [n for n, c in callees.items() if c is not None and c.row is not None and c.row.kind == "load"]
+    loads = [n for n in ast.walk(value) if isinstance(n, ast.Call) and kind_of(rw, n) == "load"]
     return rw.unit.target.family.startswith("rdna") and bool(loads) and not any(n in rw.staged for n in loads)
 
 

@@ -59,9 +59,9 @@ def _place(rw: "FunctionRewriter", s: ast.stmt, mask: TensorFact, made: ast.stmt
     """What the mask is kept behind of: the statement that makes it, or `s` where products stand between; None if it is not."""
     running = [loop for loop in rw.loops if not _written_out(rw, loop)]
     every = list(_straight(rw, (running[-1] if running else rw.tree).body))
-    at, first = _index(every, s), _index(every, made)
-    if at is None or first is None:
+    if s not in every or made not in every:
         return None
+    at, first = every.index(s), every.index(made)
     before = [x for x in every[:at] if dots.multiplies(rw, x)]
     few = math.prod(mask.shape) < MANY * 32 * rw.unit.num_warps  # a mask of 64 lanes takes two scalar registers
     if rw.unit.target.warp_size == 64 and (few or not _spills_with_64_lanes(rw, s, made, before, running)):
@@ -85,8 +85,7 @@ def _behind_tiles(rw: "FunctionRewriter", before: list[ast.stmt]) -> ast.stmt | 
 
 
 def _loads_tile(rw: "FunctionRewriter", node: ast.AST) -> bool:
-    callee = callees.callee_of(rw, node) if isinstance(node, ast.Call) else None
-    fact = rw.tensor(node) if callee is not None and callee.row is not None and callee.row.kind == "load" else None
+    fact = rw.tensor(node) if isinstance(node, ast.Call) and callees.kind_of(rw, node) == "load" else None
     return fact is not None and fact.rank > 1
 
 
@@ -102,10 +101,6 @@ def _spills_with_64_lanes(rw, s: ast.stmt, made: ast.stmt, before: list[ast.stmt
     loop = rw.pipelined_loops.get(running[-1])
     waits = loop is not None and any(load.held for load in loop.plan.loads)
     return loop is not None and waits == (rw.unit.target.family == "cdna4")
-
-
-def _index(every: list[ast.stmt], s: ast.stmt) -> int | None:
-    return next((i for i, x in enumerate(every) if x is s), None)
 
 
 def _written_out(rw: "FunctionRewriter", loop: ast.AST) -> bool:

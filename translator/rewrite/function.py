@@ -118,7 +118,7 @@ class FunctionRewriter(Expressions):
             )
         self.record.reads = parameters_read(self, self.tree.body)
         text = replace_spans(self.source.text, 0, len(self.source.text), self.edits)
-        return instance_layouts.chosen(without_dead_variants(late_reads.without_gone(text)))
+        return instance_layouts.chosen(self, without_dead_variants(late_reads.without_gone(text)))
 
     def replace(self, node: ast.AST, text: str) -> None:
         if text != self.source.of(node):

@@ -17,11 +17,11 @@ from translator.frontend.trace import TensorFact, node_key
 from translator.layout.model import Layout
 from translator.rewrite.homes import flatten
 from translator.rewrite.splice import SourceText, replace_spans
+from translator.rewrite.statements import statement_of
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter
 
-_SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)
 _DEFINITION = re.compile(r"__layout_\d+__")
 
 
@@ -33,9 +33,9 @@ def varies(rw: "FunctionRewriter", node: ast.expr) -> bool:
 
 def offer(rw: "FunctionRewriter", node: ast.expr, layout: Layout, tensor: str, shape: str) -> None:
     """`gl.reshape(tensor, shape)`, which the statement of `node` can make, has `layout`."""
-    statement = next(s for s in ast.walk(rw.tree) if isinstance(s, _SIMPLE) and any(n is node for n in ast.walk(s)))
-    if tensor.isidentifier() and layout.root == layout:
-        rw.instance_layouts.setdefault((layout, statement), f"gl.reshape({tensor}, {shape}).type.layout")
+    s = statement_of(rw.tree, node)
+    if isinstance(s, ast.stmt) and tensor.isidentifier() and layout.root == layout:
+        rw.instance_layouts.setdefault((layout, s), f"gl.reshape({tensor}, {shape}).type.layout")
 
 
 def insert(rw: "FunctionRewriter") -> None:
@@ -56,15 +56,16 @@ def _agreed(rw: "FunctionRewriter") -> set[Layout]:
     return {layout.root for layout in flatten(tuple(own)) if layout is not None}
 
 
-def chosen(text: str) -> str:
+def chosen(rw: "FunctionRewriter", text: str) -> str:
     """A function's text, with placeholders for layouts, with one definition for each layout, if that is before all its uses."""
-    while True:
+    while rw.instance_layouts:
         source = SourceText(text)
         tree = ast.parse(text).body[0]
         edits = _edits(source, tree)
         if not edits:
-            return text
+            break
         text = replace_spans(text, 0, len(text), edits)
+    return text
 
 
 def _edits(source: SourceText, tree: Any) -> list[tuple[int, int, str]]:

@@ -13,7 +13,7 @@ from translator.layout.model import DotOperand, Layout
 from translator.memory.operands import OperandInLds
 from translator.rewrite import addresses, callees, dots, invariant, shapes
 from translator.rewrite.call_text import with_function
-from translator.rewrite.statements import holds, statements_after
+from translator.rewrite.statements import statement_of, statements_after
 from translator.rewrite.variables import OperandBuffer, OperandRead, WebState
 from translator.rewrite.webs import Web
 
@@ -110,15 +110,6 @@ def moved_through_lds(rw: "FunctionRewriter", web: Web, layout: Layout, use: ast
         if shapes_of_it == {found.shape} and (layout, False) in found.read:
             return _read(rw, allocation(rw, web.name, found.shared), (layout, False))
     return None
-
-
-def statement_of(tree: ast.AST, node: ast.expr) -> ast.AST:
-    """The simple statement that `node` stands in; `node` itself where there is none."""
-    simple = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)
-    for s in ast.walk(tree):
-        if isinstance(s, simple) and s.lineno <= node.lineno <= s.end_lineno and holds(s, node):
-            return s
-    return node
 
 
 def _stored(rw, value: ast.expr, found: OperandInLds) -> Layout | None:

@@ -14,8 +14,9 @@ from translator.frontend.trace import ConstFact, TensorFact
 from translator.layout.model import DotOperand, Layout, Mfma, Wmma
 from translator.layout.shapes import infer
 from translator.pipeline.loop import Read, read_where_used
-from translator.rewrite import callees, dots, lds_operands, shapes
+from translator.rewrite import callees, dots, shapes
 from translator.rewrite.splice import operand
+from translator.rewrite.statements import statement_of
 from translator.rewrite.unit import Synthesized, added, refuse
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def _keep_apart(rw, node: ast.Call) -> None:
 
     gemlite's matmul of fp8 by fp4 on gfx942 spills nothing instead of 24 registers.
     """
-    s = lds_operands.statement_of(rw.tree, node)
+    s = statement_of(rw.tree, node)
     if isinstance(s, ast.stmt):
         rw.barrier_before(s)
 

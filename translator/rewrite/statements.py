@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 PLAIN = (ast.Assign, ast.AugAssign, ast.Expr)
+_SIMPLE = (*PLAIN, ast.AnnAssign, ast.Return)
 
 
 def holds(s: ast.AST, node: ast.AST) -> bool:
@@ -18,6 +19,14 @@ def statements_after(tree: ast.AST, s: ast.stmt) -> list[ast.stmt]:
             if isinstance(block, list) and s in block:
                 return block[block.index(s) + 1 :]
     return []
+
+
+def statement_of(tree: ast.AST, node: ast.expr) -> ast.AST:
+    """The simple statement that `node` stands in; `node` itself where there is none."""
+    for s in ast.walk(tree):
+        if isinstance(s, _SIMPLE) and s.lineno <= node.lineno <= s.end_lineno and holds(s, node):
+            return s
+    return node
 
 
 def until_use(tree: ast.AST, s: ast.stmt, place: tuple[int, int]) -> tuple[list[ast.stmt], ast.stmt | None]:
