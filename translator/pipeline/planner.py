@@ -18,13 +18,14 @@ from translator.pipeline.depth import fitting, padded
 from translator.pipeline.loop_range import every_iteration, index_dtype, int_of, is_hinted_index, loop_bounds, trips_of
 from translator.pipeline.plan import NotPipelined, PipelinedLoad, PipelinePlan
 from translator.pipeline.schedule import copy_schedule, held_schedule, refill_schedule, register_schedule
-from translator.pipeline.span import constant_span
+from translator.pipeline.span import constant_span, known_trips
 from translator.pipeline.specialize import asked_for
 from translator.pipeline.strided_tiles import StridedTile
 from translator.pipeline.tail import TailProof
 from translator.pipeline.tensor_tiles import DescriptorTile
 from translator.pipeline.ways import is_held, loads_in, one_way, staged_of, strided_tiles
 from translator.rewrite import callees, descriptors, tdm
+from translator.rewrite.webs import Definition
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter
@@ -246,18 +247,30 @@ def _descriptor_load(
 
 
 def _leaks(rw: "FunctionRewriter", loop: ast.For) -> bool:
-    """Whether a later loop assigns a name of this one: written out, this one would hand it on as a carried variable."""
+    """Whether a later loop assigns a name of this one: written out, this one would hand it on as a carried variable.
+
+    Earlier loops come later too where a loop around both is written out. What a branch assigns, its other one may have to.
+    """
     inside = set(ast.walk(loop))
     own = {d.name for web in rw.webs.all for d in web.definitions if d.node in inside}
-    around = [
-        n for n in ast.walk(rw.tree) if isinstance(n, (ast.For, ast.While)) and n is not loop and loop in ast.walk(n)
-    ]
-    return any(
-        d.name in own and d.loop_depth and (around or d.node.lineno > loop.lineno)
-        for web in rw.webs.all
-        for d in web.definitions
-        if d.node not in inside
-    )
+    around = [n for n in ast.walk(rw.tree) if n is not loop and loop in ast.walk(n)]
+    again = any(isinstance(n, ast.For) and (rw.unrolled(n) or known_trips(rw, n) is not None) for n in around)
+    apart = {
+        n
+        for branch in around
+        if isinstance(branch, ast.If)
+        for body in (branch.body, branch.orelse)
+        if not any(loop in ast.walk(s) for s in body)
+        for s in body
+        for n in ast.walk(s)
+    }
+
+    def meets(d: Definition) -> bool:
+        elsewhere = any(outer not in around for outer in d.in_loop)
+        return elsewhere and (again or d.node.lineno > loop.lineno) or d.node in apart
+
+    found = (d for web in rw.webs.all for d in web.definitions if d.node not in inside)
+    return any(d.name in own and meets(d) for d in found)
 
 
 def _name(statement: ast.stmt, call: ast.Call, given: dict[str, ast.expr]) -> str:

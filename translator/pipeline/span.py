@@ -61,13 +61,18 @@ def _given(rw: "FunctionRewriter", high: ast.expr) -> Span | None:
     return Span(ast.unparse(expression), value, expression) if constant else None
 
 
-def runs_once(rw: "FunctionRewriter", loop: ast.AST) -> bool:
-    """Whether a loop is known to have one iteration at most: it is a block as any other then."""
+def known_trips(rw: "FunctionRewriter", loop: ast.AST) -> int | None:
+    """How many iterations a loop has, where that is known at compile time."""
     bounds = loop_bounds(rw, loop, either_way=True) if isinstance(loop, ast.For) else None
     if bounds is None:
-        return False
+        return None
     span = constant_span(rw, *bounds[:2])
-    trips = trips_of(rw, *bounds, span and span.value)
+    return trips_of(rw, *bounds, span and span.value)
+
+
+def runs_once(rw: "FunctionRewriter", loop: ast.AST) -> bool:
+    """Whether a loop is known to have one iteration at most: it is a block as any other then."""
+    trips = known_trips(rw, loop)
     return trips is not None and trips <= 1
 
 
@@ -110,4 +115,4 @@ def _spelled(polynomial: Polynomial) -> str:
     return text
 
 
-__all__ = ["Span", "constant_span", "runs_once"]
+__all__ = ["Span", "constant_span", "known_trips", "runs_once"]
