@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from translator.optimize.relief import Relief
+
 
 @dataclass(frozen=True)
 class Tuning:
@@ -15,7 +17,7 @@ class Tuning:
     alternate in. l2_ahead: tiles beyond the ring that the data mover asks for in the L2 cache. partitioned: halves of tiles
     in partitions of LDS that warps read at the same time. copied_stores: products leave through LDS by asynchronous copies.
     slices: parts of M and N that the accumulator of a dot is kept in. lean: slots in a form that the compiler can tell
-    apart; a loop that runs at most once is a branch.
+    apart; a loop that runs at most once is a branch. relief: what is done to the finished kernel, whatever its loops.
     """
 
     num_buffers: int = 0
@@ -28,11 +30,17 @@ class Tuning:
     l2_ahead: int = 0
     partitioned: bool = False
     copied_stores: bool = False
+    relief: Relief = Relief()
+
+    @property
+    def is_parity(self) -> bool:
+        """Whether nothing about the loops is changed."""
+        return replace(self, relief=Relief()) == Tuning()
 
     @property
     def as_triton(self) -> bool:
         """Whether loops are written as Triton's compiler would, whatever their depth."""
-        return replace(self, num_buffers=0) == Tuning()
+        return replace(self, num_buffers=0).is_parity
 
     def __post_init__(self):
         assert self.num_buffers >= 0 and self.matrix_size in (0, 16, 32), f"{self.num_buffers}, {self.matrix_size}"

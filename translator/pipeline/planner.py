@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from translator.memory.staging import Staged
 from translator.numbered import numbered
-from translator.optimize.tuning import Tuning
 from translator.pipeline import lds_room
 from translator.pipeline.ahead import NotAhead, what_runs_ahead
 from translator.pipeline.depth import fitting, padded
@@ -174,7 +173,7 @@ def _plan(
 
 def _plain(rw: "FunctionRewriter", loop: ast.For) -> bool:
     """Whether nothing but parity is asked for: no depth, no other arrangement of the loop."""
-    return rw.unit.tuning == Tuning() and not asked_for(rw, loop)
+    return rw.unit.tuning.is_parity and not asked_for(rw, loop)
 
 
 def as_triton(rw: "FunctionRewriter", loop: ast.For) -> bool:

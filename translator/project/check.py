@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from translator import __version__
 from translator.cli.versions import triton_version
@@ -59,7 +59,8 @@ def file_state(file: ProjectFile, cache: ContentCache, regenerate: Regenerate) -
         expected = None
         if not reasons and generated:  # the text the edits started from says what is expected
             expected = cache.get(base_key(generated.provenance.output))
-        expected = regenerate(file) if expected is None else expected
+        if expected is None:
+            expected = regenerate(replace(file, relief=generated.provenance.relief) if generated else file)
     except TranslationError as error:
         return FileState(file, "refused", ("its source is refused",), diagnostics=error.diagnostics)
     found = generated.bare if generated else without_line(_text(file.output))

@@ -12,6 +12,7 @@ import black
 
 from translator.layout.model import Blocked, DotOperand, Layout, Linear, Mfma, SharedLayout, Wmma
 from translator.layout.names import definition
+from translator.optimize.relief import WHY, relieved
 from translator.pipeline.loop import PipelinedLoop
 from translator.pipeline.prefetch import FEWEST_BUFFERS
 from translator.rewrite.function import FunctionRewriter
@@ -84,6 +85,10 @@ def assemble(unit: Unit, rewriter: FunctionRewriter, text: str) -> EmittedKernel
         names[index] = by_text[fn, final]
     kernel_text, partitions = split_loops(rewriter, function_with_layouts(rewriter, named(text)))
     helpers += partitions
+    if relief := unit.tuning.relief:
+        barrier = rewriter.scheduling_barrier(WHY) if relief.barriers else []
+        kernel_text = relieved(kernel_text, relief, barrier)
+        record.imports |= rewriter.record.imports
     fn = rewriter.frame.fn
     for used in record.globals_needed:
         if used in {h.name for h in helpers}:
