@@ -15,7 +15,16 @@ from translator.cli.edge import run
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.lowering.compile import Lowered
 from translator.lowering.metrics import InstructionMix, KernelMetrics
-from translator.optimize.relief import BARRIER, WHY, Relief, parse_relief, places, relieved, statements, with_late_scalars
+from translator.optimize.relief import (
+    BARRIER,
+    WHY,
+    Relief,
+    parse_relief,
+    places,
+    relieved,
+    statements,
+    with_late_scalars,
+)
 from translator.optimize.relieve import Compared, relieve
 from translator.optimize.tuning import Tuning
 from translator.project.provenance import parse_provenance
@@ -77,7 +86,12 @@ def test_a_scalar_does_not_move_over_what_changes_or_uses_its_names(between: str
 
 def test_what_follows_from_another_scalar_moves_behind_it():
     text = "def kernel(x, i, T):\n    a = i * T\n    b = a + T\n    f(i)\n    gl.store(x, b)\n"
-    assert with_late_scalars(text).splitlines()[1:] == ["    f(i)", "    a = i * T", "    b = a + T", "    gl.store(x, b)"]
+    assert with_late_scalars(text).splitlines()[1:] == [
+        "    f(i)",
+        "    a = i * T",
+        "    b = a + T",
+        "    gl.store(x, b)",
+    ]
 
 
 def test_a_barrier_stands_before_its_statement_in_its_block():
@@ -155,7 +169,9 @@ def test_nothing_is_tried_where_nothing_is_worse():
 
 
 def test_what_spills_least_is_kept():
-    relief = relief_found(lambda text: spilling(9 - 4 * any("mfma" in s for s in following(text)) - 2 * ("late" in text)))
+    relief = relief_found(
+        lambda text: spilling(9 - 4 * any("mfma" in s for s in following(text)) - 2 * ("late" in text))
+    )
     every = list(statements(KERNEL))
     assert [ast.unparse(every[n]) for n in relief.barriers] == ["acc = cdna3.mfma(a, a, acc)"]
 
@@ -171,7 +187,9 @@ def test_a_second_barrier_joins_the_first_and_no_more_are_tried_once_it_is_enoug
 
 
 def test_late_scalars_alone_are_enough():
-    relief = relief_found(lambda text: spilling(0 if "buffer_load(x, offs)\n    for" not in text or "y += i * T\n    b" in text else 4))
+    relief = relief_found(
+        lambda text: spilling(0 if "buffer_load(x, offs)\n    for" not in text or "y += i * T\n    b" in text else 4)
+    )
     assert relief == Relief(late=True) and len(relief_found.texts) == 1
 
 
@@ -192,7 +210,9 @@ def test_relief_must_not_cost_more_than_it_is_worth(cost: dict):
 
 def test_a_trial_that_does_not_compile_is_passed_over():
     error = TranslationError(Diagnostic("compiler-error", "no"))
-    measure = lambda text: error if "mfma" in " ".join(following(text)) else spilling(3 if following(text) else 4)  # noqa: E731
+    measure = lambda text: (
+        error if "mfma" in " ".join(following(text)) else spilling(3 if following(text) else 4)
+    )  # noqa: E731
     assert relief_found(measure).barriers and "mfma" not in ast.unparse(
         list(statements(KERNEL))[relief_found(measure).barriers[0]]
     )
@@ -209,3 +229,83 @@ def test_a_request_for_anything_but_parity_is_left_alone():
     for more in ({"optimize": "aggressive"}, {"strategy": "ping-pong"}, {"tunings": (("kernel", Tuning()),)}):
         request = TranslateRequest("kernel.py", "gfx942", launches=(SPEC,), **more)
         assert relieve(request, launches, pool) == request and not pool.texts
+
+
+SOURCE = """\
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def scale_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offsets, mask=offsets < n)
+    tl.store(y_ptr + offsets, x * 2, mask=offsets < n)
+"""
+LAUNCH = {
+    "id": "scale",
+    "kernel": "scale_kernel",
+    "signature": {"x_ptr": "*fp32", "y_ptr": "*fp32", "n": "i32", "BLOCK": "constexpr"},
+    "constexprs": {"BLOCK": 1024},
+    "attrs": {"x_ptr": "DS", "y_ptr": "DS", "n": "D"},
+}
+OUT = Path("scale_gfx942.py")
+
+
+@pytest.fixture
+def relieved_file(tmp_path, monkeypatch):
+    """A file whose kernel got a barrier before its last statement, as if that had been found to help."""
+
+    def found(request: TranslateRequest, launches, pool) -> TranslateRequest:
+        assert [x.spec.kernel for x in launches] == ["scale_kernel"]
+        return replace(request, tunings=(("scale_kernel", Tuning(relief=Relief(barriers=(2,)))),))
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GLUONIZE_CACHE_DIR", str(tmp_path / ".cache"))
+    monkeypatch.setattr("translator.cli.translate_run.relieve", found)
+    Path("scale.py").write_text(SOURCE)
+    Path("l.json").write_text(json.dumps({"version": 1, "launches": [LAUNCH]}))
+    assert run(["translate", "scale.py", "-t", "gfx942", "-l", "l.json", "-q", "--no-validate"]) == 0
+    return OUT
+
+
+@pytest.mark.compile
+def test_a_file_says_what_relieved_it(relieved_file):
+    text = relieved_file.read_text()
+    assert f"    {WHY}\n    {BARRIER}\n    cdna3.buffer_store(" in text
+    assert "from triton.experimental.gluon.language.amd import hint\n" in text
+    assert parse_provenance(text).relief == (("scale_kernel", "2"),)
+
+
+@pytest.mark.compile
+def test_check_makes_a_relieved_file_again_as_it_was(relieved_file, monkeypatch, capsys):
+    monkeypatch.setenv("GLUONIZE_CACHE_DIR", "elsewhere")
+    relieved_file.write_text(relieved_file.read_text().replace("x * 2", "x + x"))
+    capsys.readouterr()
+    assert run(["check"]) == 1
+    out = capsys.readouterr().out
+    changed = [line for line in out.splitlines() if line.startswith(("+ ", "- "))]
+    assert "it was edited by hand" in out and len(changed) == 2 and "x * 2" in changed[1]
+
+
+@pytest.mark.compile
+def test_an_update_finds_relief_anew(relieved_file, monkeypatch):
+    monkeypatch.setattr("translator.cli.translate_run.relieve", lambda request, launches, pool: request)
+    Path("scale.py").write_text(SOURCE.replace("x * 2", "x * 3"))
+    assert run(["update", "-q"]) == 0
+    assert BARRIER not in relieved_file.read_text() and parse_provenance(relieved_file.read_text()).relief == ()
+
+
+@pytest.mark.compile
+def test_a_merge_keeps_the_relief(relieved_file):
+    relieved_file.write_text(relieved_file.read_text() + "\n\nMINE = 1\n")
+    Path("scale.py").write_text(SOURCE.replace("x * 2", "x * 3"))
+    assert run(["update", "-q"]) == 0
+    text = relieved_file.read_text()
+    assert BARRIER in text and "MINE = 1" in text and "x * 3" in text
+
+
+@pytest.mark.compile
+def test_without_parity_nothing_is_tried(relieved_file):
+    assert run(["translate", "scale.py", "-t", "gfx942", "-l", "l.json", "-o", "plain.py", "-q", "--no-parity"]) == 0
+    assert BARRIER not in Path("plain.py").read_text()

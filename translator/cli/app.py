@@ -117,9 +117,7 @@ def translate(
     if target is None and source is None and launches is None:
         from translator.cli.update_command import run_update
 
-        plain = TranslateOptions(
-            None, "", jobs=jobs, timeout=timeout, validate=validate, compile=compile, parity=False, cache=cache
-        )
+        plain = TranslateOptions(None, "", jobs=jobs, timeout=timeout, validate=validate, compile=compile, cache=cache)
         return run_update((), None, plain, context.obj, merge=False)
     from translator.cli.translate_command import run_translate
 
@@ -334,9 +332,7 @@ def update(
     from translator.cli.translate_plan import TranslateOptions
     from translator.cli.update_command import run_update
 
-    options = TranslateOptions(
-        None, "", jobs=jobs, timeout=timeout, validate=validate, compile=compile, parity=False, cache=cache
-    )
+    options = TranslateOptions(None, "", jobs=jobs, timeout=timeout, validate=validate, compile=compile, cache=cache)
     return run_update(tuple(files or ()), config, options, context.obj)
 
 

@@ -111,7 +111,7 @@ def _relieved(
     report: FileReport, reads: Reads, options: TranslateOptions, pool: WorkerPool, cache: ContentCache
 ) -> FileReport | None:
     """The report of another text whose kernels need fewer registers, where they spill more than Triton's; None for none."""
-    if report.status != "translated" or not options.parity:
+    if report.status != "translated" or not (options.compile and options.parity):
         return None
     planned, text = report.planned, report.text
     compared = [

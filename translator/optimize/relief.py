@@ -18,7 +18,18 @@ BARRIER = "hint.sched_barrier()"
 IMPORT = "from triton.experimental.gluon.language.amd import hint"
 WHY = "# Found by trying: LLVM schedules nothing across this, and takes fewer registers."
 # Statements with one of these wait for memory or for matrix instructions, or take many registers.
-_HEAVY = ("mfma", "wmma", "mfma_scaled", "wmma_scaled", "dot_fma", "load", "buffer_load", "store", "buffer_store", "where")
+_HEAVY = (
+    "mfma",
+    "wmma",
+    "mfma_scaled",
+    "wmma_scaled",
+    "dot_fma",
+    "load",
+    "buffer_load",
+    "store",
+    "buffer_store",
+    "where",
+)
 _REDUCTIONS = ("sum", "max", "min", "reduce", "associative_scan", "arange")
 
 
@@ -36,6 +47,10 @@ class Relief:
     def words(self) -> str:
         """As provenance lines have it: `late,12,40`."""
         return ",".join(["late"] * self.late + list(map(str, self.barriers)))
+
+    def described(self) -> str:
+        parts = ["scalars are made where they are first used"] * self.late
+        return " and ".join([*parts, *["scheduling barriers stand before what needs many"] * bool(self.barriers)])
 
 
 def parse_relief(words: str) -> Relief:
