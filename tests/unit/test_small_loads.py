@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from translation_of import dedent, launch, translate
+
+from translator.frontend.trace import TensorFact
+from translator.layout.model import Slice, Wmma
+from translator.rewrite.costs import loaded_again
 
 
 def scaled_tile(folder: Path, scales: int, warps: int = 4) -> str:
@@ -90,3 +95,24 @@ def test_a_kernel_of_products_loads_a_small_vector_again(tmp_path):
 def test_kernels_without_products_or_with_a_loop_move_it(tmp_path, product: str):
     text = product_of_gates(tmp_path, product)
     assert text.count("load(s_ptr") == 1 and "gl.convert_layout(s" in text
+
+
+@pytest.mark.parametrize(
+    "version, transposed, columns, warps, again",
+    [
+        (1, True, 32, ((1, 0),), False),  # 16 loads of one element
+        (1, True, 32, ((0, 1),), True),  # the warps share the columns
+        (1, True, 16, ((1, 0),), True),
+        (1, False, 32, ((1, 0),), True),  # a lane has one column of each product
+        (2, True, 32, ((1, 0),), True),  # RDNA4's lanes have elements that follow one another
+    ],
+)
+def test_what_a_lane_would_load_element_by_element_is_moved(version, transposed, columns, warps, again):
+    load = object()
+    rw = SimpleNamespace(
+        tensor=lambda node: TensorFact((columns,), "fp32"), looped={load}, placed_layouts=lambda node: frozenset()
+    )
+    product = Wmma(version, transposed, warps, (), (16, 16, 16))
+    assert loaded_again(rw, load, Slice(0, product)) == again
+    rw.placed_layouts = lambda node: {Slice(0, product)}
+    assert loaded_again(rw, load, Slice(0, product))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.layout.elements import bits_of
-from translator.layout.model import DotOperand, Layout, Mfma, Slice
+from translator.layout.model import DotOperand, Layout, Mfma, Slice, Wmma
 from translator.rewrite.callees import bind, callee_of, cast_of, kind_of
 from translator.rewrite.invariant import row_at_hand
 from translator.rewrite.statements import holds
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from translator.rewrite.homes import Homes
 
 WIDEST_LOAD = 128  # bits per lane of one global load
+# Loads of one element that cost less than moving it: chunk_gsa_bwd_kernel_dqkvg on gfx1100, with 16 of them for a row, has 8309
+# instructions and 636 spills; 8160 and 607 with the row moved, as Triton does.
+FEW_LOADS = 8
 LEAST_GROWTH = 8  # of an outer product over its factors, for making it anew
 
 
@@ -43,10 +46,22 @@ def is_small(rw: "Homes", fact: TensorFact) -> bool:
 
 
 def loaded_again(rw: "Homes", node: ast.Call, layout: Layout) -> bool:
-    """Whether a small load is made in `layout` too; outside of loops where Triton makes it there."""
-    if many_loads(layout, rw.tensor(node)):
+    """Whether a small load is made in `layout` too: where Triton makes it there, and in loops unless lanes load element by
+    element (`FEW_LOADS`)."""
+    fact = rw.tensor(node)
+    if many_loads(layout, fact):
         return False
-    return node in rw.looped or layout in rw.placed_layouts(node)
+    return layout in rw.placed_layouts(node) or node in rw.looped and _single_elements(layout, fact) <= FEW_LOADS
+
+
+def _single_elements(layout: Layout, fact: TensorFact) -> int:
+    """How many loads of one element a lane makes along a dimension of RDNA3's product, of which it has every other one; 0 for
+    other layouts."""
+    wmma = layout.parent if isinstance(layout, Slice) else None
+    if not isinstance(wmma, Wmma) or wmma.version != 1 or fact.rank != 1 or layout.dim != (0 if wmma.transposed else 1):
+        return 0
+    warps = math.prod(2 for basis in wmma.warp_bases if basis[1 - layout.dim])
+    return fact.shape[0] // 2 // warps
 
 
 def outer_product(rw: "Homes", node: ast.AST) -> bool:
