@@ -162,3 +162,18 @@ def test_what_a_loop_reads_transposed_is_not_held_on_rdna(tmp_path):
     body = TRANSPOSED.replace("LOOP", "static_range").replace(" + STEP", "")
     spec = launch("kernel", {"x_ptr": "*fp16", "y_ptr": "*fp16", "out_ptr": "*fp32"}, {})
     assert "x_invariant" not in translate(tmp_path, HEAD + body + STORE, spec, target="gfx1201").text
+
+
+def test_a_buffer_is_filled_before_any_of_its_reads(tmp_path):
+    """One read is first needed in a branch, and stands right behind the definition; the other one is needed before."""
+    body = """\
+    out = tl.dot(x, y)
+    if BRANCH:
+        out += tl.dot(out, x)
+        out += tl.dot(out, x)
+"""
+    source = (HEAD + body + STORE).replace("out_ptr):", "out_ptr, BRANCH: tl.constexpr):").replace("64", "16")
+    spec = launch("kernel", {"x_ptr": "*fp32", "y_ptr": "*fp32", "out_ptr": "*fp32"}, {"BRANCH": True})
+    lines = translate(tmp_path, source, spec, target="gfx1201").text.splitlines()
+    filled, *reads = [line for line in lines if "x_smem" in line]
+    assert " x_smem = gl.allocate_shared_memory(" in filled and len(reads) == 2

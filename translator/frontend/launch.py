@@ -45,7 +45,7 @@ class TracedLaunch:
     descriptor_layouts: dict[tuple[int | str, ...], SharedLayout] = field(default_factory=dict)
     rows: dict[tuple[int, ...], Rows] = field(default_factory=dict)  # gathers and scatters of the tensor data mover
     loops: bool = True  # whether Triton's final module has one
-    # LDS of Triton's kernel, where the data mover could fetch what it keeps in registers, or loops are mixed.
+    # LDS of Triton's kernel, where the data mover could fetch what it keeps in registers, loops are mixed or tiles padded.
     lds_bytes: int = 0
     loop_lds: dict[tuple[int, ...], int] = field(default_factory=dict)  # beside rings, where the data mover could
 
@@ -90,7 +90,8 @@ def _trace_once(fn: Any, spec: LaunchSpec, target: str, load_jit) -> TracedLaunc
         ways = {staged.copy for staged in staging.values()}
         held = row.supports_tdm and "held" in ways
         mixed = "registers" in ways and not ways.isdisjoint(("buffer", "global"))
-        allocated = lds_bytes(trace.module, parsed) if held or mixed else 0
+        padded = any(staged.exchanged is not None for staged in staging.values())
+        allocated = lds_bytes(trace.module, parsed) if held or mixed or padded else 0
     trace.module = trace.context = None
     return TracedLaunch(
         spec,

@@ -33,7 +33,7 @@ LOWER = "translator.lowering.jobs:lower_file"
 KINDS = {"spills", "instructions"}  # of `Parity.worse`, what a schedule changes
 ROUNDS = 3  # barriers of one kernel at most
 MOST_TRIED = 16  # a round; fewer of large kernels
-INSTRUCTIONS_TRIED = 64_000  # a round: a minute of compiling
+INSTRUCTIONS_TRIED = 48_000  # a round: a minute of compiling on one core
 MOST_LAUNCHES = 2  # of one kernel: each of an autotuned one would be compiled for each trial
 # What relief may cost a kernel whose loop is no longer than Triton's allows.
 LONGER_LOOP, LONGER = 1.02, 1.05
@@ -89,16 +89,14 @@ def _text(request: TranslateRequest, spec: LaunchSpec, pool: "WorkerPool") -> st
 
 
 def _more(text: str, relief: Relief, most: int) -> list[Relief]:
-    """`relief` with one more barrier, or with the last one elsewhere nearby; the first one with and without late scalars."""
-    out: list[Relief] = []
-    for late in (False, True) if relief == Relief(late=True) else (relief.late,):
-        every = places(_kernel(text, Relief(late)))
-        spread = every if len(every) <= most else [every[i * len(every) // most] for i in range(most)]
-        out += [Relief(late, (*relief.barriers, n)) for n in spread if n not in relief.barriers]
-        if relief.barriers and relief.barriers[-1] in every:
-            at = every.index(relief.barriers[-1])
-            near = [every[i] for i in (at - 2, at - 1, at + 1, at + 2) if 0 <= i < len(every)]
-            out += [Relief(late, (*relief.barriers[:-1], n)) for n in near if n not in relief.barriers]
+    """`relief` with one more barrier, at `most` places from the whole of the kernel, or with the last one elsewhere nearby."""
+    every = places(_kernel(text, Relief(relief.late)))
+    spread = every if len(every) <= most else [every[i * len(every) // most] for i in range(most)]
+    out = [Relief(relief.late, (*relief.barriers, n)) for n in spread if n not in relief.barriers]
+    if relief.barriers and relief.barriers[-1] in every:
+        at = every.index(relief.barriers[-1])
+        near = [every[i] for i in (at - 2, at - 1, at + 1, at + 2) if 0 <= i < len(every)]
+        out += [Relief(relief.late, (*relief.barriers[:-1], n)) for n in near if n not in relief.barriers]
     return out
 
 

@@ -27,12 +27,19 @@ def fitting(rw: "FunctionRewriter", loads: Iterable[tuple[ast.Call, Staged]], bu
 
 
 def padded(rw: "FunctionRewriter", ways: dict[ast.Call, Staged], buffers: int) -> dict[ast.Call, Staged]:
-    """`ways`, without the padding that stands for an exchange of vectors where LDS has no room for it."""
-    sizes = (
+    """`ways`, without the padding that stands for an exchange of vectors where LDS has no room for it.
+
+    What the kernel needs beside is taken to be what Triton's has beside its own tiles.
+    """
+    exchanged = {call: replace(staged, shared=staged.exchanged or staged.shared) for call, staged in ways.items()}
+    size, least = _bytes(rw, ways, buffers), _bytes(rw, exchanged, buffers)
+    beside = max(0, rw.unit.lds_bytes - least)
+    return ways if size + beside <= rw.unit.target.lds_bytes else exchanged
+
+
+def _bytes(rw: "FunctionRewriter", ways: dict[ast.Call, Staged], buffers: int) -> int:
+    return sum(
         slots_bytes(staged.shared, staged.shape, bits_of(rw.tensor(call).dtype), buffers)
         for call, staged in ways.items()
         if staged.shared is not None
     )
-    if sum(sizes) <= rw.unit.target.lds_bytes:
-        return ways
-    return {call: replace(staged, shared=staged.exchanged or staged.shared) for call, staged in ways.items()}

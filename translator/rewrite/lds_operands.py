@@ -312,6 +312,8 @@ def definitions(rw: "FunctionRewriter", s: ast.stmt, web: Web) -> list[str]:
                 lines.append((every if at_once else uses, f"{_operand_name(rw, web, read)} = {text}"))
         after = statements_after(rw.tree, s)
         places = [_first_of(after, uses) for uses, _ in lines]
+        if None in places:  # what is read right behind the definition is filled there
+            places[0] = None
         near += [line for (_, line), first in zip(lines, places) if first is None]
         if at_once and None not in places:
             rw.insert_before(places[0], *(line for _, line in lines))
