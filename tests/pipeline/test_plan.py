@@ -148,7 +148,18 @@ def test_a_loop_whose_names_a_later_loop_assigns_is_not_written_out(tmp_path: Pa
     around = "\n    for j in range(M):" + two.replace("\n    ", "\n        ")
     assert [p.written_out for p in plans(around, tmp_path) if isinstance(p, PipelinePlan)] == [2]
     both = "\n    for j in range(M):" + (again + two).replace("\n    ", "\n        ")
-    assert [p.written_out for p in plans(both, tmp_path) if isinstance(p, PipelinePlan)] == [None]
+    assert [p.written_out for p in plans(both, tmp_path) if isinstance(p, PipelinePlan)] == [2]
+    # Each round of a loop that is written out too comes after the last one.
+    rounds = both.replace("range(M)", "range(2)")
+    assert [p.written_out for p in plans(rounds, tmp_path) if isinstance(p, PipelinePlan)] == [None]
+
+
+def test_a_loop_whose_names_the_other_branch_assigns_is_not_written_out(tmp_path: Path):
+    two = WRITTEN_OUT.replace("TILES", "2").replace("\n    ", "\n        ")
+    branches = f"\n    if M > 8:{two}    else:\n        {{name}} = M\n        acc += {{name}}\n"
+    for name, trips in (("a", None), ("other", 2)):
+        found = plans(branches.format(name=name), tmp_path)
+        assert [p.written_out for p in found if isinstance(p, PipelinePlan)] == [trips]
 
 
 def test_num_stages_of_the_loop_wins(tmp_path: Path):

@@ -251,25 +251,26 @@ def _leaks(rw: "FunctionRewriter", loop: ast.For) -> bool:
     Earlier loops come later too where a loop around both is written out. What a branch assigns, its other one may have to.
     """
     inside = set(ast.walk(loop))
-    own = {d.name for web in rw.webs.all for d in web.definitions if d.node in inside}
+    every = [d for web in rw.webs.all for d in web.definitions]
+    own = {d.name for d in every if d.node in inside}
     around = [n for n in ast.walk(rw.tree) if n is not loop and loop in ast.walk(n)]
     again = any(isinstance(n, ast.For) and (rw.unrolled(n) or known_trips(rw, n) is not None) for n in around)
-    apart = {
-        n
-        for branch in around
-        if isinstance(branch, ast.If)
-        for body in (branch.body, branch.orelse)
-        if not any(loop in ast.walk(s) for s in body)
-        for s in body
-        for n in ast.walk(s)
-    }
+    branches = [n for n in around if isinstance(n, ast.If)]
+    first = min((n.lineno for n in branches), default=0)
+    before = {d.name for d in every if d.node.lineno < first}
 
-    def meets(d: Definition) -> bool:
+    def leaks(d: Definition) -> bool:
         elsewhere = any(outer not in around for outer in d.in_loop)
-        return elsewhere and (again or d.node.lineno > loop.lineno) or d.node in apart
+        apart = any(_apart(branch, d.node, loop) for branch in branches) and d.name not in before
+        return elsewhere and (again or d.node.lineno > loop.lineno) or apart
 
-    found = (d for web in rw.webs.all for d in web.definitions if d.node not in inside)
-    return any(d.name in own and meets(d) for d in found)
+    return any(d.name in own and d.node not in inside and leaks(d) for d in every)
+
+
+def _apart(branch: ast.If, one: ast.AST, other: ast.AST) -> bool:
+    """Whether two nodes stand on different sides of a branch."""
+    sides = [{n for s in body for n in ast.walk(s)} for body in (branch.body, branch.orelse)]
+    return any(one in side and other not in side for side in sides)
 
 
 def _name(statement: ast.stmt, call: ast.Call, given: dict[str, ast.expr]) -> str:
