@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from translation_of import dedent
 
 from translator.lowering.worker import WorkerPool
 from translator.request import TranslateRequest
+from translator.rewrite.expressions import Expressions
 from translator.source.launch_spec import LaunchSpec
 
 SOURCE = dedent("""
@@ -168,3 +170,19 @@ def test_row_numbers_are_loaded_where_the_rows_are(pool, tmp_path: Path):
         text = text.replace(old, new)
     text, _ = translated(pool, tmp_path, "gfx1201", text)
     assert "row = cdna3.buffer_load(i_ptr, " in text and "row_t = cdna3.buffer_load(i_ptr, " in text
+
+
+def test_values_that_replace_themselves_keep_their_name_in_one_layout():
+    """`row = f(row)` in several layouts, also of tiles ahead, which prologues rename: none may overwrite what is still read."""
+
+    def state(name: str, variants: tuple[str, ...], places: tuple[int, ...]) -> SimpleNamespace:
+        web = SimpleNamespace(name=name, definitions=[SimpleNamespace(name="row_ahead")])
+        return SimpleNamespace(
+            web=web, variants=variants, cheap=True, split=None, first_use=dict(zip(variants, places))
+        )
+
+    old, new = state("row_ahead_t", ("a", "b"), (3, 4)), state("row_ahead_t", ("b", "a"), (2, 5))
+    rw = SimpleNamespace(redefined=frozenset({"row_ahead"}), states={1: old, 2: new})
+    assert Expressions.primary(rw, old) == Expressions.primary(rw, new) == "b"
+    rw.redefined = frozenset({"row"})
+    assert Expressions.primary(rw, old) == "a"

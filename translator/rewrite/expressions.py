@@ -201,9 +201,9 @@ class Expressions(Homes):
         """The variant that keeps the author's name.
 
         Where a variable is redefined from itself (`x = f(x)`), all its webs agree on it: the new variants are assigned
-        one after the other, and none may overwrite what the next one still reads.
+        one after the other, and none may overwrite what the next one still reads. A prologue has its own name for them.
         """
-        if state.web.name not in self.redefined:
+        if self.redefined.isdisjoint(d.name for d in state.web.definitions):
             return state.variants[0]
         same = [
             s for s in self.states.values() if s.web.name == state.web.name and s.cheap and s.variants and not s.split

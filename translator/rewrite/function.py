@@ -38,7 +38,7 @@ from translator.rewrite.homes import flat_targets
 from translator.rewrite.parameters_read import parameters_read
 from translator.rewrite.splice import closed, replace_spans
 from translator.rewrite.unit import Record, Unit, refuse
-from translator.rewrite.webs import UnrolledLoop, Web
+from translator.rewrite.webs import Definition, UnrolledLoop, Web
 
 MAX_ROUNDS = 40
 
@@ -80,18 +80,13 @@ class FunctionRewriter(Expressions):
         self.hoisted: dict[ast.AST, dict[str, str]] = {}
         self.hoisted_names: dict[tuple[ast.AST, str], str] = {}
         self.added_parameters: dict[str, str] = {}  # constexpr parameters that the source did not have -> default
-        self.redefined = {
-            d.name
-            for w in self.webs.all
-            for d in w.definitions
-            if d.value is not None
-            and not d.augmented
-            and any(isinstance(n, ast.Name) and n.id == d.name for n in ast.walk(d.value))
-        }
+        self.redefined: frozenset[str] = frozenset()  # names with a `x = f(x)`
 
     def rewrite(self) -> str:
         """The function's text with placeholders for layouts; rounds until no demand is new."""
         pipeline.prepare(self)
+        # Names that prepare() made, of tiles ahead, are among them.
+        self.redefined = frozenset(d.name for w in self.webs.all for d in w.definitions if _reads_itself(d))
         for _ in range(MAX_ROUNDS):
             self.changed = False
             self.record = Record()
@@ -407,6 +402,13 @@ class FunctionRewriter(Expressions):
 
     def joined(self, s: ast.stmt, lines: list[str]) -> str:
         return ("\n" + self.source.indent(s)).join(lines)
+
+
+def _reads_itself(d: Definition) -> bool:
+    """Whether a definition is `x = f(x)`; what is augmented is the same variable on both sides."""
+    if d.value is None or d.augmented:
+        return False
+    return any(isinstance(n, ast.Name) and n.id == d.name for n in ast.walk(d.value))
 
 
 def promoted(variable: str, node: Promotion, value: str) -> str:
