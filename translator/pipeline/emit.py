@@ -188,7 +188,7 @@ def _alternate(rw: "FunctionRewriter", loop: PipelinedLoop, s: ast.For, top: int
     if any(ring.load.stored for ring in loop.rings):
         texts.append("\n".join(indent + producer.store(rw, ring, loop.slot) for ring in loop.rings))
     tiles = {ring.load.name: ring.smem for ring in loop.rings}
-    contents = stage_contents(texts, loop.stages, tiles, lambda name: fresh(rw, name))
+    contents = stage_contents(texts, loop.stages, tiles, lambda name: fresh(rw, name, loop.plan.loop))
     contents[-1] += [f"{loop.counter} += 1"] if loop.counter else []
     loop.late_read = late_read(contents, loop.stages)
     lines = []
@@ -215,7 +215,7 @@ def _prefetch(rw: "FunctionRewriter", loop: PipelinedLoop, s: ast.For, top: int,
     """The body with its reads at the end (`translator.pipeline.prefetch`), or as it is."""
     texts = statement_texts(rw, s, top)
     multiplies = [rw.taken(a) and dots.multiplies(rw, a) for a in s.body]
-    loop.prefetched = prefetched(texts, multiplies, loop.slot, lambda name: fresh(rw, name))
+    loop.prefetched = prefetched(texts, multiplies, loop.slot, lambda name: fresh(rw, name, loop.plan.loop))
     body = loop.prefetched.body if loop.prefetched is not None else [textwrap.dedent(text) for text in texts]
     lines = _block(_top_lines(rw, loop), indent) + _block([text for text in body if text], indent)
     rw.edits.append((top, rw.source.line_end(s), lines.rstrip("\n")))
@@ -368,7 +368,7 @@ def _after_lines(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
     tiles = operand(counts.fetched_before(rw, loop))
     if loop.specialized and loop.plan.rolled_back:
         # The moves happen in the producer.
-        tiles = fresh(rw, "tiles")
+        tiles = fresh(rw, "tiles", loop.plan.loop)
         lines.append(f"{tiles} = {counts.trips(rw, loop)}")
     for s in loop.plan.rolled_back:
         forward, back = ("+", "-") if isinstance(s.op, ast.Add) else ("-", "+")

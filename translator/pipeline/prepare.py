@@ -33,6 +33,7 @@ from translator.pipeline.unneeded import unneeded
 from translator.pipeline.unroll import can_unroll
 from translator.rewrite import dots, uniform_parts
 from translator.rewrite.ranges import NonNegative
+from translator.rewrite.statements import holds
 from translator.rewrite.webs import Definition, Web
 
 if TYPE_CHECKING:
@@ -87,9 +88,9 @@ def _set_up(rw: "FunctionRewriter", plan: PipelinePlan) -> None:
     only_holds = plan.schedule.mechanism == "held"
     ascending = plan.low is None and plan.index_dtype == "int32" and not plan.descending
     counted = plan.once or plan.written_out is not None or ascending or only_holds or plan.refills
-    counter = "" if counted else fresh(rw, "tile")
+    counter = "" if counted else fresh(rw, "tile", plan.loop)
     names = [
-        fresh(rw, name)
+        fresh(rw, name, plan.loop)
         for name in (f"{plan.index.strip('_') or 'tile'}_ahead", "slot", "free_slot", "first" if only_holds else "t")
     ]
     buffers = "1" if plan.once or only_holds or plan.refills else _buffers_parameter(rw, plan)
@@ -100,14 +101,15 @@ def _set_up(rw: "FunctionRewriter", plan: PipelinePlan) -> None:
         loop.slot = loop.free = "0"
     if loop.specialized:
         # Nothing runs ahead: the producer is in an iteration of its own.
-        loop.ahead, loop.free, loop.phase = plan.index, loop.slot, fresh(rw, "phase")
+        loop.ahead, loop.free, loop.phase = plan.index, loop.slot, fresh(rw, "phase", plan.loop)
         groups = plan.schedule.groups
         stems = [f"{'_'.join(group)}_" if len(groups) > 1 else "" for group in groups]
-        loop.barriers = [(fresh(rw, f"{stem}ready"), fresh(rw, f"{stem}empty")) for stem in stems]
+        loop.barriers = [tuple(fresh(rw, stem + end, plan.loop) for end in ("ready", "empty")) for stem in stems]
     renamed: dict[int, Web] = {}
     twins: dict[ast.AST, ast.AST] = {}
     for web in plan.on_both_sides:
-        twin = Web(len(rw.webs.all), fresh(rw, f"{web.name}_copied" if loop.specialized else name_ahead(web.name)))
+        name = f"{web.name}_copied" if loop.specialized else name_ahead(web.name)
+        twin = Web(len(rw.webs.all), fresh(rw, name, plan.loop))
         if web in plan.doubled:
             twin.definitions.append(start_of(rw, plan.loop, web, twin))
             loop.doubled.append((web, twin))
@@ -152,7 +154,7 @@ def _set_up(rw: "FunctionRewriter", plan: PipelinePlan) -> None:
     for load in plan.loads:
         stem = _ring_stem(rw, f"{load.name}_last" if plan.once else load.name, plan.loop, stems)
         stems.add(stem)
-        names = [fresh(rw, f"{stem}_{part}") for part in ("smem", "next", "tiles", "desc")]
+        names = [fresh(rw, f"{stem}_{part}", plan.loop) for part in ("smem", "next", "tiles", "desc")]
         ring = Ring(load, names[0], twin_of(load.call), *names[1:])
         loop.rings.append(ring)
         if load.held:
@@ -218,9 +220,9 @@ def _tune(rw: "FunctionRewriter", loop: PipelinedLoop) -> None:
     """What the tuning changes about a loop, where that is possible."""
     plan, tuning = loop.plan, rw.unit.tuning
     if tuning.unroll and can_unroll(rw, plan):
-        loop.first, loop.counter = fresh(rw, f"{plan.index.strip('_') or 'tile'}_first"), ""
+        loop.first, loop.counter = fresh(rw, f"{plan.index.strip('_') or 'tile'}_first", plan.loop), ""
     if tuning.slices != (1, 1):
-        loop.sliced = plan_slices(rw, plan, tuning.slices, fresh)
+        loop.sliced = plan_slices(rw, plan, tuning.slices, lambda name: fresh(rw, name, plan.loop))
         if loop.sliced is not None:
             rw.pipelined_statements[loop.sliced.statement] = loop
     copies_ahead = plan.schedule.mechanism == "copies" and plan.schedule.buffers >= FEWEST_BUFFERS
@@ -315,8 +317,13 @@ def _buffers_parameter(rw: "FunctionRewriter", plan: PipelinePlan) -> str:
     return name
 
 
-def fresh(rw: "FunctionRewriter", name: str) -> str:
-    """A name that the source does not use; pipelined loops may share it."""
-    found = numbered(name, rw.source_names.__contains__)
+def fresh(rw: "FunctionRewriter", name: str, loop: ast.For | None = None) -> str:
+    """A name that the source does not use. Pipelined loops may share it unless one is in the other: the inner `loop` would
+    change what the outer one goes on with."""
+    nested = (n for n in rw.loop_names if n is not loop and loop is not None and (holds(n, loop) or holds(loop, n)))
+    taken = rw.source_names.union(*(rw.loop_names[n] for n in nested))
+    found = numbered(name, taken.__contains__)
     rw.locals.add(found)
+    if loop is not None:
+        rw.loop_names.setdefault(loop, set()).add(found)
     return found

@@ -71,7 +71,7 @@ def prologue(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
     body: list[str] = []
     if loop.index_names and not _plain_index(rw, loop):
         text = counts.index_value(rw, loop, index)
-        index = fresh(rw, f"{plan.index}_{loop.tile}")
+        index = fresh(rw, f"{plan.index}_{loop.tile}", plan.loop)
         body.append(f"{index} = {text}")
         loop.fetch_at(index)
     condition = counts.condition(rw, loop, index)
@@ -116,7 +116,7 @@ def _names_of_prologue(rw: "FunctionRewriter", loop: PipelinedLoop) -> Iterator[
     for i, web in webs.items():
         # Nothing else is called that where the tiles wait in registers.
         stem = names[i].removesuffix("_ahead") if loop.only_holds else names[i]
-        web.name = fresh(rw, f"{stem}_{loop.tile}")
+        web.name = fresh(rw, f"{stem}_{loop.tile}", loop.plan.loop)
     for name, web in loop.own_names:
         name.id = web.name
     for key, web in list(rw.webs.of_definition.items()):

@@ -46,7 +46,7 @@ class SlicedDot:
 
 
 def plan_slices(
-    rw: "FunctionRewriter", plan: PipelinePlan, parts: tuple[int, int], fresh: Callable[["FunctionRewriter", str], str]
+    rw: "FunctionRewriter", plan: PipelinePlan, parts: tuple[int, int], fresh: Callable[[str], str]
 ) -> SlicedDot | None:
     """The loop's one dot in `parts`; None where it does more than accumulate, or has no such slices.
 
@@ -80,7 +80,7 @@ def plan_slices(
 
     def named(name: str, *which: tuple[int, int]) -> str:
         """`name` with the number of the slice in each dimension that is cut."""
-        return fresh(rw, "_".join([name, *(str(i) for i, dimension in which if parts[dimension] > 1)]))
+        return fresh("_".join([name, *(str(i) for i, dimension in which if parts[dimension] > 1)]))
 
     names = tuple(tuple(named(web.name, (i, 0), (j, 1)) for j in range(parts[1])) for i in range(parts[0]))
     operands = tuple(

@@ -79,6 +79,7 @@ class FunctionRewriter(Expressions):
         # Lines before a loop (translator.rewrite.invariant): loop -> variable -> line; and what the variables are called.
         self.hoisted: dict[ast.AST, dict[str, str]] = {}
         self.hoisted_names: dict[tuple[ast.AST, str], str] = {}
+        self.loop_names: dict[ast.For, set[str]] = {}  # names that pipelined loops add
         self.added_parameters: dict[str, str] = {}  # constexpr parameters that the source did not have -> default
         self.redefined: frozenset[str] = frozenset()  # names with a `x = f(x)`
 
