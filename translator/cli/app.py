@@ -106,7 +106,10 @@ def translate(
     rules: Rules = None,
     validate: Validate = True,
     parity: Annotated[
-        bool, typer.Option("--parity/--no-parity", help="Compare with Triton's own compile of the source.")
+        bool,
+        typer.Option(
+            "--parity/--no-parity", help="Compare with Triton's own compile of the source; relieve what spills more."
+        ),
     ] = True,
     compile: Compile = True,
     cache: Cache = True,
