@@ -33,6 +33,8 @@ from translator.lowering.compile import Lowered  # noqa: E402
 from translator.lowering.metrics import KernelMetrics  # noqa: E402
 from translator.lowering.parity import Parity, accesses  # noqa: E402
 from translator.lowering.worker import WorkerPool  # noqa: E402
+from translator.optimize.relieve import Compared, relieve  # noqa: E402
+from translator.request import TranslateRequest  # noqa: E402
 from translator.source.launch_spec import LaunchSpec  # noqa: E402
 
 LOWER = "translator.lowering.jobs:lower_file"
@@ -122,16 +124,33 @@ def measure(unit: Unit, target: str, every: bool, upstream: bool, compilers: Com
     rows = []
     with tempfile.TemporaryDirectory(prefix="gluonize-") as folder:
         path = os.path.join(folder, f"{Path(unit.source).stem}_{target}.py")
-        refused = _translated(compilers.many, unit, target, path)
+        ours = _ours(compilers, unit, unit.request(target), wanted, path)
+        relieved = relieve(unit.request(target), _comparable(wanted, ours, triton), compilers.many)
+        if relieved.tunings:
+            ours = _ours(compilers, unit, relieved, wanted, path)
         for spec in wanted:
-            sides = {
-                "ours": refused.get(spec.id) or compilers.lower(path, spec, target, unit),
-                "triton": triton[spec.id],
-            }
+            sides = {"ours": ours[spec.id], "triton": triton[spec.id]}
             if upstream:
                 sides["upstream"] = _upstream(compilers, unit, spec, target, folder)
             rows.append({"id": spec.id, "target": target, "dot": dots[spec.id], **shown_sides(sides, target)})
     return rows
+
+
+def _ours(
+    compilers: Compilers, unit: Unit, request: TranslateRequest, wanted: list[LaunchSpec], path: str
+) -> dict[str, Lowered | Refused]:
+    """The compiled launches of what a request gives, by id."""
+    refused = _translated(compilers.many, unit, request, path)
+    return {spec.id: refused.get(spec.id) or compilers.lower(path, spec, request.target, unit) for spec in wanted}
+
+
+def _comparable(wanted: list[LaunchSpec], ours: dict, triton: dict) -> list[Compared]:
+    pairs = ((spec, ours[spec.id], triton[spec.id]) for spec in wanted)
+    return [
+        Compared(spec, a.metrics, b.metrics)
+        for spec, a, b in pairs
+        if isinstance(a, Lowered) and isinstance(b, Lowered)
+    ]
 
 
 def _progress(rows: list[dict]) -> list[dict]:
@@ -141,9 +160,9 @@ def _progress(rows: list[dict]) -> list[dict]:
     return rows
 
 
-def _translated(pool: WorkerPool, unit: Unit, target: str, path: str) -> dict[str, Refused]:
+def _translated(pool: WorkerPool, unit: Unit, request: TranslateRequest, path: str) -> dict[str, Refused]:
     """Write the translation of a unit; returns the launches that it does not hold, by id."""
-    result = _attempt(pool, TRANSLATE, unit.request(target))
+    result = _attempt(pool, TRANSLATE, request)
     if isinstance(result, Refused):
         return {spec.id: result for spec in unit.launches}
     Path(path).write_text(result.text or "")

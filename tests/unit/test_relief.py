@@ -186,6 +186,15 @@ def test_a_second_barrier_joins_the_first_and_no_more_are_tried_once_it_is_enoug
     assert not any(text.count(BARRIER) > 2 for text in relief_found.texts)
 
 
+def test_a_barrier_without_late_scalars_may_save_more_than_with_them():
+    def measure(text: str) -> KernelMetrics:
+        late = "y += i * T\n    b = cdna3" in text.replace(f"{WHY}\n    {BARRIER}\n    ", "")
+        mfma = "mfma" in " ".join(following(text))
+        return spilling(6 if late else 8 - 7 * mfma)
+
+    assert relief_found(measure).late is False and relief_found(measure).barriers
+
+
 def test_late_scalars_alone_are_enough():
     relief = relief_found(
         lambda text: spilling(0 if "buffer_load(x, offs)\n    for" not in text or "y += i * T\n    b" in text else 4)

@@ -89,14 +89,19 @@ def _text(request: TranslateRequest, spec: LaunchSpec, pool: "WorkerPool") -> st
 
 
 def _more(text: str, relief: Relief, most: int) -> list[Relief]:
-    """`relief` with one more barrier, at `most` places from the whole of the kernel, or with the last one elsewhere nearby."""
-    every = places(_kernel(text, Relief(relief.late)))
-    spread = every if len(every) <= most else [every[i * len(every) // most] for i in range(most)]
-    out = [Relief(relief.late, (*relief.barriers, n)) for n in spread if n not in relief.barriers]
-    if relief.barriers and relief.barriers[-1] in every:
-        at = every.index(relief.barriers[-1])
-        near = [every[i] for i in (at - 2, at - 1, at + 1, at + 2) if 0 <= i < len(every)]
-        out += [Relief(relief.late, (*relief.barriers[:-1], n)) for n in near if n not in relief.barriers]
+    """`relief` with one more barrier, at `most` places from the whole of the kernel, or with the last one elsewhere nearby.
+
+    The first barrier is tried without late scalars too: what they save it may save as well, and more.
+    """
+    out: list[Relief] = []
+    for late in (relief.late, False) if relief == Relief(late=True) else (relief.late,):
+        every = places(_kernel(text, Relief(late)))
+        spread = every if len(every) <= most else [every[i * len(every) // most] for i in range(most)]
+        out += [Relief(late, (*relief.barriers, n)) for n in spread if n not in relief.barriers]
+        if relief.barriers and relief.barriers[-1] in every:
+            at = every.index(relief.barriers[-1])
+            near = [every[i] for i in (at - 2, at - 1, at + 1, at + 2) if 0 <= i < len(every)]
+            out += [Relief(late, (*relief.barriers[:-1], n)) for n in near if n not in relief.barriers]
     return out
 
 
