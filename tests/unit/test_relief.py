@@ -168,6 +168,11 @@ def test_nothing_is_tried_where_nothing_is_worse():
     assert relief_found(lambda _: METRICS) == Relief() and not relief_found.texts
 
 
+def test_kernels_that_take_long_to_compile_are_left_alone():
+    large = replace(METRICS, mix=replace(MIX, insns=20_001))
+    assert relief_found(lambda _: replace(large, sgpr_spill=4), large) == Relief() and not relief_found.texts
+
+
 def test_what_spills_least_is_kept():
     relief = relief_found(
         lambda text: spilling(9 - 4 * any("mfma" in s for s in following(text)) - 2 * ("late" in text))

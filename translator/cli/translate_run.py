@@ -118,18 +118,20 @@ def _relieved(
         Compared(x.outcome.spec, x.gluon.metrics, x.triton.metrics) for x in report.launches if x.parity is not None
     ]
     key = content_key("relief", planned.request, without_line(text))
-    request = cache.get(key)
+    request = None if planned.request.import_hosts else cache.get(key)
     if request is None:
         request = relieve(planned.request, compared, pool)
-        cache.put(key, request, reads)
+        if not request.import_hosts:
+            cache.put(key, request, reads)
     if request == planned.request:
         return None
     result, reads = translate_cached(request, TRANSLATE, pool, cache)
     if result.text is None:
         return None
     text = stamped_text(result.text, request, planned.output, options.launches, reads, cache)
-    report = replace(report, launches=(), notes=result.notes)
-    return checked_report(report, replace(result, text=text), options, pool, cache, reads)
+    bare = replace(report, launches=(), notes=result.notes)
+    found = checked_report(bare, replace(result, text=text), options, pool, cache, reads)
+    return found if found.status == "translated" and found.mismatched == report.mismatched else None
 
 
 def checked_report(

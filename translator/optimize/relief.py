@@ -1,4 +1,4 @@
-"""What is done to a finished kernel so that the compiler needs fewer registers; no value changes.
+"""What is done to a finished kernel so that the compiler spills less, or makes less code; no value changes.
 
     x += i_b * T             (first used further down)          ->    moved to where `x` is first used
     acc = gl.dot(a, b, acc)                                     ->    hint.sched_barrier()
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 BARRIER = "hint.sched_barrier()"
 IMPORT = "from triton.experimental.gluon.language.amd import hint"
-WHY = "# Found by trying: LLVM schedules nothing across this, and takes fewer registers."
+WHY = "# Found by trying: LLVM spills less, or makes less code, when it schedules nothing across this."
 # Statements with one of these wait for memory or for matrix instructions, or take many registers.
 _HEAVY = (
     "mfma",
@@ -50,7 +50,7 @@ class Relief:
 
     def described(self) -> str:
         parts = ["scalars are made where they are first used"] * self.late
-        return " and ".join([*parts, *["scheduling barriers stand before what needs many"] * bool(self.barriers)])
+        return " and ".join([*parts, *["the compiler schedules nothing across barriers"] * bool(self.barriers)])
 
 
 def parse_relief(words: str) -> Relief:

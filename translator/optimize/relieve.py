@@ -34,6 +34,7 @@ KINDS = {"spills", "instructions"}  # of `Parity.worse`, what a schedule changes
 ROUNDS = 3  # barriers of one kernel at most
 MOST_TRIED = 16  # a round; fewer of large kernels
 INSTRUCTIONS_TRIED = 48_000  # a round: a minute of compiling on one core
+MOST_INSTRUCTIONS = 20_000  # of a kernel: one compile takes half a minute, and the limit of a job is a minute
 MOST_LAUNCHES = 2  # of one kernel: each of an autotuned one would be compiled for each trial
 # What relief may cost a kernel whose loop is no longer than Triton's allows.
 LONGER_LOOP, LONGER = 1.02, 1.05
@@ -58,7 +59,8 @@ def relieve(request: TranslateRequest, launches: Sequence[Compared], pool: "Work
     found: list[tuple[str, Tuning]] = []
     for kernel in sorted({x.spec.kernel for x in launches}):
         own = [x for x in launches if x.spec.kernel == kernel]
-        if len(own) <= MOST_LAUNCHES and any(KINDS & x.parity().worse().keys() for x in own):
+        small = len(own) <= MOST_LAUNCHES and all(x.gluon.mix.insns <= MOST_INSTRUCTIONS for x in own)
+        if small and any(KINDS & x.parity().worse().keys() for x in own):
             if relief := _relief_of(request, own, pool):
                 found.append((kernel, replace(request.tuning(kernel), relief=relief)))
     return replace(request, tunings=tuple(found))
@@ -150,7 +152,9 @@ _WORST = _Figures(10**9, 0.0, 0, 0, 0, 0, "")
 class _Trials:
     """Compiles texts with relief and says what they come to."""
 
-    def __init__(self, request, launches: list[Compared], texts: list[str], pool: "WorkerPool", folder: str):
+    def __init__(
+        self, request: TranslateRequest, launches: list[Compared], texts: list[str], pool: "WorkerPool", folder: str
+    ):
         self.request, self.launches, self.texts, self.pool, self.folder = request, launches, texts, pool, folder
         self.number = 0
         self.known = {Relief(): self._measured(Relief(), [x.gluon for x in launches])}
@@ -180,13 +184,14 @@ class _Trials:
     def _result(self, relief: Relief, futures: list) -> _Figures:
         if not futures:
             return _WORST
+        what = f"{self.launches[0].spec.kernel} on {self.request.target} with relief {relief.words()}"
         try:
             measured = [future.result().metrics for future in futures]
-        except (TranslationError, InternalError):
+        except (TranslationError, InternalError) as error:
+            log.info("%s: %s", what, str(error).strip().splitlines()[-1])
             return _WORST
         figures = self._measured(relief, measured)
-        what = f"{self.launches[0].spec.kernel} on {self.request.target}"
-        log.info("%s with relief %s: %s", what, relief.words(), figures.described())
+        log.info("%s: %s", what, figures.described())
         return figures if all(map(_affordable, self.launches, measured)) else _WORST
 
     def _measured(self, relief: Relief, measured: list[KernelMetrics]) -> _Figures:

@@ -89,7 +89,7 @@ def assemble(unit: Unit, rewriter: FunctionRewriter, text: str) -> EmittedKernel
         barrier = rewriter.scheduling_barrier(WHY) if relief.barriers else []
         kernel_text = relieved(kernel_text, relief, barrier)
         record.imports |= rewriter.record.imports
-        record.choose(f"fewer registers, found by trying: {relief.described()}")
+        record.choose(f"fewer spills or instructions, found by trying: {relief.described()}")
     fn = rewriter.frame.fn
     for used in record.globals_needed:
         if used in {h.name for h in helpers}:
