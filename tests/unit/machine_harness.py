@@ -10,7 +10,7 @@ from translator.validate.dtypes import decode, encode, held, rounded, stored
 from translator.validate.engine import Machine
 from translator.validate.inputs import SIGNATURE, Inputs, Tensor, scalar
 from translator.validate.memory import Memory
-from translator.validate.parse import parse_module
+from translator.ttgir.parse import parse_module
 from translator.validate.stages import lower_until
 
 

@@ -9,7 +9,7 @@ from translator.validate.compare import compare_buffer
 from translator.validate.dtypes import FLOAT8, decode, encode, rounded, toward_zero
 from translator.validate.hazards import Hazard
 from translator.validate.lds import Copy, SharedMemory
-from translator.validate.locations import UNKNOWN, Locations, strip_locations
+from translator.ttgir.locations import UNKNOWN, Locations, strip_locations
 from translator.validate.memory import Memory
 from translator.validate.run import choose_programs
 
@@ -223,9 +223,14 @@ def test_locations():
         '#loc1 = loc("k.py":7:3)\n#loc2 = loc("lib.py":9:1)\n#loc3 = loc("x"(#loc1))\n'
         "#loc4 = loc(callsite(#loc2 at #loc3))\n#loc = loc(unknown)\n"
     )
-    table = Locations(text)
+    table = Locations.of(text.splitlines())
     assert (table.resolve("#loc3").line, table.resolve("#loc3").name) == (7, "x")
     assert table.resolve("#loc4").file == "lib.py"
-    assert table.resolve("#loc4", prefer="k.py").line == 7
+    assert Locations(table.table, "k.py").resolve("#loc4").line == 7
+    assert (
+        table.path("#loc4", "k.py") == (7,)
+        and table.path("#loc4", "lib.py") == (9,)
+        and table.path("#loc", "k.py") == ()
+    )
     assert table.resolve("#loc").line == 0
     assert strip_locations('%a = f(%b loc("q"(#loc1))) : i32 loc(#loc3)') == ("%a = f(%b) : i32", "#loc3")

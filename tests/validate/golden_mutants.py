@@ -38,7 +38,7 @@ from translator.source.launch_spec import read_launches  # noqa: E402
 from translator.validate.result import ValidationResult  # noqa: E402
 from translator.validate.run import validate_pair  # noqa: E402
 from translator.validate.stages import Stage, source_stage, translated_stage  # noqa: E402
-from translator.validate.types import split_top  # noqa: E402
+from translator.ttgir.types import split_top  # noqa: E402
 
 SURVIVORS = HERE / "survivors.toml"
 SLICE = 12  # mutants per job of a worker

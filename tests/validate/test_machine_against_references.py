@@ -15,7 +15,7 @@ from translator.validate.dtypes import decode, encode, stored
 from translator.validate.engine import Machine
 from translator.validate.inputs import ELEMENTS, Inputs, Tensor, make_inputs
 from translator.validate.memory import Memory
-from translator.validate.parse import parse_module
+from translator.ttgir.parse import parse_module
 from translator.validate.run import validate_pair
 from translator.validate.stages import source_stage, translated_stage
 

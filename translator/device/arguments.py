@@ -11,7 +11,7 @@ from translator.validate.dtypes import encode, stored
 from translator.validate.hazards import Hazard, NotRunnable
 from translator.validate.inputs import Inputs
 from translator.validate.memory import Memory
-from translator.validate.parse import parse_module
+from translator.ttgir.parse import parse_module
 
 POINTER_BYTES = 8
 

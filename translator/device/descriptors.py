@@ -14,7 +14,7 @@ from translator.device.encodings import blocked_text
 from translator.device.module_text import VALUE, bits_of, tensor_parts
 from translator.device.refusal import Refused
 from translator.device.retarget_memory import Names, zero_filled
-from translator.validate.types import split_top
+from translator.ttgir.types import split_top
 
 COPY_BYTES = 16  # bytes per lane of one cp.async, the widest there is
 

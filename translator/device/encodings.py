@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from translator.device.module_text import aliases, balanced_end, bits_of, tensor_parts
 from translator.device.refusal import Refused
-from translator.validate.types import split_top
+from translator.ttgir.types import split_top
 
 ROOT = re.compile(r"#ttg\.(\w+)<")
 MATRIX = ("amd_mfma", "amd_wmma")

@@ -22,7 +22,7 @@ from translator.validate.engine import Machine
 from translator.validate.hazards import Hazard, NotRunnable
 from translator.validate.inputs import DescriptorArgument, Inputs, Tensor, make_inputs
 from translator.validate.memory import Memory
-from translator.validate.parse import parse_module
+from translator.ttgir.parse import parse_module
 
 # Ops that a GPU computes by an approximation of its own; sources: CUDA C++ Programming Guide, table of intrinsic errors
 # (ex2.approx, lg2.approx, sin.approx, div.full and rsqrt.approx: 2 units in the last place, but relative to the argument

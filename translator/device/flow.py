@@ -8,7 +8,7 @@ from translator.device.descriptors import Described, described, lookup, width
 from translator.device.module_text import balanced_end, op_name, tensor_parts, VALUE
 from translator.device.refusal import Refused
 from translator.device.retarget_memory import Names
-from translator.validate.types import split_top
+from translator.ttgir.types import split_top
 
 DESCRIPTOR = "!tt.tensordesc<"
 

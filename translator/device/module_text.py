@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from translator.validate.types import split_top
+from translator.ttgir.types import split_top
 
 VALUE = r"%[A-Za-z0-9_$.\-]+(?:#\d+)?"
 OPENING, CLOSING = "([{<", ")]}>"

@@ -14,7 +14,7 @@ import re
 
 from translator.device.encodings import linear_text
 from translator.device.module_text import VALUE, aliases, spelled_out, tensor_parts
-from translator.validate.types import split_top
+from translator.ttgir.types import split_top
 
 _MOVE = re.compile(rf"^(\s*)({VALUE}) = (tt\.trans|tt\.reshape) ({VALUE})(.*?) : (tensor<.*)$")
 _ORDER = re.compile(r"order = array<i32: ([\d, ]+)>")

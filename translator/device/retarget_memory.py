@@ -14,7 +14,7 @@ import re
 
 from translator.device.module_text import VALUE, balanced_end, op_name, tensor_parts
 from translator.device.refusal import Refused
-from translator.validate.types import split_top
+from translator.ttgir.types import split_top
 
 _BUFFER = re.compile(rf"(?:({VALUE}) = )?(amdg\.\w+) (.*)$")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from translator.device.module_text import VALUE
-from translator.validate.types import split_top
+from translator.ttgir.types import split_top
 
 ONE = 127  # 2^0 as E8M0
 _SCALED = re.compile(

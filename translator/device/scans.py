@@ -7,7 +7,7 @@ import re
 from translator.device.encodings import blocked_text
 from translator.device.module_text import aliases, spelled_out, tensor_parts
 from translator.device.refusal import Refused
-from translator.validate.types import split_top
+from translator.ttgir.types import split_top
 
 
 def scans_on_blocked(text: str, warps: int) -> str:

@@ -15,8 +15,8 @@ from translator.validate.dtypes import encode, held, stored
 from translator.validate.hazards import Hazard, NotRunnable
 from translator.validate.inputs import DescriptorArgument, Inputs, Tensor
 from translator.validate.memory import Memory
-from translator.validate.parse import Module
-from translator.validate.types import Type
+from translator.ttgir.module import Module
+from translator.ttgir.types import Type
 
 
 def place_tensors(memory: Memory, inputs: Inputs, only: Memory | None = None, tight: bool = False) -> dict[int, int]:

@@ -5,14 +5,13 @@ A handler runs an op's regions through the engine. Blocks end in a terminator, w
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from translator.validate.dtypes import unsigned
 from translator.validate.hazards import Hazard, NotRunnable, WaitsForever
-from translator.validate.parse import VALUE, VALUES, Op
+from translator.ttgir.module import Op
 
 if TYPE_CHECKING:
     from translator.validate.engine import Program
@@ -22,8 +21,6 @@ TERMINATORS = frozenset(
     "ttg.warp_return cf.br cf.cond_br llvm.unreachable".split()
 )
 
-FOR = re.compile(rf"(unsigned )?({VALUE}) = ({VALUE}) to ({VALUE}) step ({VALUE})(?: iter_args\((.*?)\) ->)?")
-BINDING = re.compile(rf"({VALUE}) = ({VALUE})")
 CONTROL = {}
 WHILE_LIMIT = 10_000  # iterations of one `while`; no kernel that computes comes near
 
@@ -38,19 +35,16 @@ def handler(name: str):
 
 @handler("scf.for")
 def run_for(program: "Program", op: Op, env: dict):
-    if not hasattr(op, "loop"):
-        found = FOR.search(op.text)
-        op.loop = (*found.groups()[:5], BINDING.findall(found.group(6) or ""))
-    is_unsigned, variable, low, high, step, bindings = op.loop
-    low, high, step = env[low], env[high], env[step]
+    loop = op.for_loop
+    low, high, step = env[loop.low], env[loop.high], env[loop.step]
     if step <= 0:
         raise Hazard("loop-step", f"a loop with step {int(step)}")
     convert = type(low)
-    values = [env[init] for _, init in bindings]
-    names = [name for name, _ in bindings]
+    values = [env[init] for _, init in loop.bindings]
+    names = [name for name, _ in loop.bindings]
     bounds = (
         (int(unsigned(low)), int(unsigned(high)), int(unsigned(step)))
-        if is_unsigned
+        if loop.unsigned
         else (int(low), int(high), int(step))
     )
     block = op.regions[0].blocks[0]
@@ -60,7 +54,7 @@ def run_for(program: "Program", op: Op, env: dict):
     if pipelined:
         program.lds.stages.enter()
     for i in range(*bounds):
-        env[variable] = convert(i)
+        env[loop.variable] = convert(i)
         for name, value in zip(names, values):
             env[name] = value
         program.check_steps(op)
@@ -81,7 +75,7 @@ def run_execute_region(program: "Program", op: Op, env: dict):
 @handler("scf.while")
 def run_while(program: "Program", op: Op, env: dict):
     before, after = op.regions[0].blocks[0], op.regions[1].blocks[0]
-    bindings = BINDING.findall(op.text)
+    bindings = op.bindings
     values = [env[init] for _, init in bindings]
     for _ in range(WHILE_LIMIT):
         program.check_steps(op)
@@ -100,7 +94,7 @@ def run_while(program: "Program", op: Op, env: dict):
 
 @handler("scf.if")
 def run_if(program: "Program", op: Op, env: dict):
-    condition = env[VALUES.search(op.text).group()]
+    condition = env[op.condition]
     if np.ndim(condition):
         return _run_both(program, op, env, condition)
     chosen = 0 if condition else 1
@@ -126,8 +120,6 @@ def run_index_switch(program: "Program", op: Op, env: dict):
 
 @handler("tt.call")
 def run_call(program: "Program", op: Op, env: dict):
-    if not hasattr(op, "callee"):
-        op.callee = re.search(r"@(\"[^\"]*\"|[\w$.\-]+)", op.text).group(1).strip('"')
     function = program.module.functions.get(op.callee)
     if function is None or not function.region.blocks:
         raise NotRunnable(f"tt.call @{op.callee}", "the function has no body")
@@ -147,12 +139,8 @@ def run_warp_specialize(program: "Program", op: Op, env: dict):
 
 def branch_target(op: Op, env: dict) -> tuple[str, list]:
     """Label and arguments of the block that `cf.br` or `cf.cond_br` goes to."""
-    if not hasattr(op, "targets"):
-        op.targets = [
-            (label, VALUES.findall(args or "")) for label, args in re.findall(r"(\^\w+)(?:\(([^)]*)\))?", op.text)
-        ]
     which = 0
     if op.name == "cf.cond_br":
-        which = 0 if env[VALUES.search(op.text).group()] else 1
-    label, names = op.targets[which]
+        which = 0 if env[op.condition] else 1
+    label, names = op.branches[which]
     return label, [env[name] for name in names]

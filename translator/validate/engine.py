@@ -10,6 +10,7 @@ Hazards end the run of the program and are raised with op, source line and progr
 from __future__ import annotations
 
 import math
+from collections import Counter
 
 import numpy as np
 
@@ -28,11 +29,11 @@ from translator.validate.control import CONTROL, TERMINATORS, branch_target
 from translator.validate.hints import broken_promise
 from translator.validate.hazards import Finding, Hazard, NotRunnable, WaitsForever
 from translator.validate.lds import SharedMemory
-from translator.validate.locations import UNKNOWN
+from translator.ttgir.locations import UNKNOWN
 from translator.validate.mbarriers import Barriers
 from translator.validate.memory import Memory
 from translator.validate.ops import TABLE
-from translator.validate.parse import Block, Module, Op, Region
+from translator.ttgir.module import VALUES, Block, Module, Op, Region
 
 assert all(
     (ops_arith, ops_asm, ops_dot, ops_lds, ops_math, ops_memory, ops_reduce, ops_tdm, ops_tensor)
@@ -93,9 +94,9 @@ class Program:
 
     def uses(self, op: Op) -> bool:
         """Whether anything reads the result of `op`."""
-        if not hasattr(op, "used"):
-            op.used = bool(op.results) and self.machine.mentions(op.results[0]) > 1
-        return op.used
+        if "used" not in op.memo:
+            op.memo["used"] = bool(op.results) and self.machine.mentions(op.results[0]) > 1
+        return op.memo["used"]
 
     def call_region(self, region: Region, arguments) -> list:
         """Run a combine region; its free values are those of the op that is running."""
@@ -203,10 +204,6 @@ class Machine:
     def mentions(self, value: str) -> int:
         """How often an SSA value is printed, its definition included."""
         if self._counts is None:
-            from collections import Counter
-
-            from translator.validate.parse import VALUES
-
             self._counts = Counter(VALUES.findall(self.module.text))
         return self._counts[value]
 

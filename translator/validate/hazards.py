@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-from translator.validate.locations import Place
+from translator.ttgir.locations import Place
 
 # Short stable identifiers of all that can be found; docs/explanation/reference-machine.md says what each means.
 KINDS = frozenset(

@@ -5,23 +5,7 @@ The compiler widens accesses on their word, so a false one is wrong numbers on a
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
-
-ATTRIBUTES = ("tt.divisibility", "tt.contiguity", "tt.constancy")
-
-
-def promises(op) -> dict[str, tuple[int, ...]]:
-    """`{"tt.contiguity": (1, 8)}`: the number per dimension of each attribute of an op."""
-    if not hasattr(op, "promised"):
-        op.promised = {}
-        for name in ATTRIBUTES:
-            found = re.search(rf"{name} = dense<\[?([\d, ]+)\]?> : tensor<(\d+)xi32>", op.text)
-            if found:
-                numbers = tuple(int(x) for x in found.group(1).split(","))
-                op.promised[name] = numbers if len(numbers) > 1 else numbers * int(found.group(2))
-    return op.promised
 
 
 def broken_promise(op, value) -> str:
@@ -29,7 +13,7 @@ def broken_promise(op, value) -> str:
     value = np.atleast_1d(value)
     if value.dtype.kind not in "iu":
         return ""
-    for name, numbers in promises(op).items():
+    for name, numbers in op.promises.items():
         for axis, number in enumerate(numbers[: value.ndim]):
             lines = np.moveaxis(value, axis, -1).astype(np.int64)
             number = min(number, lines.shape[-1]) if name != "tt.divisibility" else number

@@ -15,7 +15,7 @@ import numpy as np
 
 from translator.validate.dtypes import held
 from translator.validate.hazards import Finding, Hazard, NotRunnable
-from translator.validate.locations import Place
+from translator.ttgir.locations import Place
 from translator.validate.ordering import Partitions, Stages
 
 NEVER, VALID, FLYING = 0, 1, 2

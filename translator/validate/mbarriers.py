@@ -8,7 +8,7 @@ import numpy as np
 
 from translator.validate.hazards import Hazard
 from translator.validate.lds import Copy, MemDesc
-from translator.validate.locations import Place
+from translator.ttgir.locations import Place
 
 
 @dataclass

@@ -12,7 +12,7 @@ from typing import Callable
 import numpy as np
 
 from translator.validate.dtypes import HELD, NARROW, rounded
-from translator.validate.types import Type
+from translator.ttgir.types import Type
 
 TABLE: dict[str, Callable] = {}
 

@@ -18,9 +18,9 @@ def _is_bool(x) -> bool:
 @row("arith.constant")
 def constant(machine, op):
     """`dense<..>`, a number, or `true`; computed once per op."""
-    if not hasattr(op, "value"):
-        op.value = read_constant(op.body.strip(), op.type)
-    return op.value
+    if "value" not in op.memo:
+        op.memo["value"] = read_constant(op.body.strip(), op.type)
+    return op.memo["value"]
 
 
 def read_constant(text: str, kind):

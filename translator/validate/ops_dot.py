@@ -33,7 +33,7 @@ SCALE_GROUP = (16, 32)
 @row("tt.dot_scaled")
 def dot_scaled(machine, op, a, *rest):
     operands = (a, *rest)
-    scales = [i for i in _keyword_operands(op, "scale")]
+    scales = op.keywords("scale")
     plain = [i for i in range(len(operands)) if i not in scales]
     left, right, c = (operands[i] for i in plain)
     formats = [_after(op.body, "lhs ="), _after(op.body, "rhs =")]
@@ -48,16 +48,6 @@ def dot_scaled(machine, op, a, *rest):
     machine.note_reduction(lhs.shape[-1])
     machine.note_product(lhs.size * rhs.shape[-1])
     return as_type(np.matmul(lhs, rhs) + np.asarray(c, np.float32), op.type)
-
-
-def _keyword_operands(op, word: str):
-    """Operand indices that follow `word`, each time it occurs."""
-    import re
-
-    from translator.validate.parse import VALUE, VALUES
-
-    for found in re.finditer(rf"(?<![\w.%]){word} ({VALUE})", op.body):
-        yield len(VALUES.findall(op.body[: found.start(1)]))
 
 
 def _after(text: str, what: str) -> str:

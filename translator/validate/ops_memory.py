@@ -9,7 +9,6 @@ from translator.validate.dtypes import held, stored
 from translator.validate.hazards import Hazard, NotRunnable, WaitsForever
 from translator.validate.memory import BUFFER_LIMIT
 from translator.validate.ops import row
-from translator.validate.types import pointee_of
 
 
 @row("tt.load")
@@ -22,7 +21,7 @@ def load(machine, op, pointer, mask=None, other=None):
 
 @row("tt.store")
 def store(machine, op, pointer, value, mask=None):
-    machine.memory.store(pointer, value, mask, pointee_of(op.operand_types[0]))
+    machine.memory.store(pointer, value, mask, op.operand_types[0].element)
 
 
 ATOMIC = {
@@ -74,14 +73,14 @@ def atomic_load(machine, op, pointer, mask=None):
 
 @row("tt.atomic_store")
 def atomic_store(machine, op, pointer, value, mask=None):
-    element = pointee_of(op.operand_types[0])
+    element = op.operand_types[0].element
     machine.memory.atomic(pointer, value, mask, element, ATOMIC["exch"], False)
 
 
 @row("tt.atomic_poll")
 def atomic_poll(machine, op, pointer, expected, timeout=None):
     """Programs run one after another, so nobody changes what is polled meanwhile."""
-    found = machine.memory.load(pointer, None, None, pointee_of(op.operand_types[0]), op.type.shape or ())
+    found = machine.memory.load(pointer, None, None, op.operand_types[0].element, op.type.shape or ())
     if timeout is None and not np.all(found == expected):
         raise WaitsForever(op.name, "polls for what no program that ran before has stored")
     return np.equal(found, expected)[()]
@@ -103,7 +102,7 @@ def buffer_addresses(machine, op, base, offsets, mask, element: str):
 
 def buffer_operands(op):
     """Indices of (base, offsets, mask, other) of `%base[%offsets], %mask, %other` or with keywords; None where absent."""
-    if not hasattr(op, "buffer"):
+    if "buffer" not in op.memo:
         offsets = op.bracket()[0]
         after = op.bracket()[1]
         if op.name == "amdg.buffer_load_to_local":
@@ -111,8 +110,8 @@ def buffer_operands(op):
         else:
             rest = [i for i in range(after, len(op.operands)) if i != op.keyword("stride")]
             mask, other = (*rest, None, None)[:2]
-        op.buffer = (offsets - 1, offsets, mask, other)
-    return op.buffer
+        op.memo["buffer"] = (offsets - 1, offsets, mask, other)
+    return op.memo["buffer"]
 
 
 def _at(args, index):
@@ -130,7 +129,7 @@ def buffer_load(machine, op, *args):
 @row("amdg.buffer_store")
 def buffer_store(machine, op, value, *args):
     base, offsets, mask, _ = (None if i is None else (value, *args)[i] for i in buffer_operands(op))
-    element = pointee_of(op.operand_types[0])
+    element = op.operand_types[0].element
     machine.memory.store(buffer_addresses(machine, op, base, offsets, mask, element), value, mask, element)
 
 

@@ -26,10 +26,10 @@ def get_num_programs(machine, op):
 
 @row("tt.make_range")
 def make_range(machine, op):
-    if not hasattr(op, "value"):
-        op.value = np.arange(op.attribute("start"), op.attribute("end"), dtype=np.int32)
-        op.value.flags.writeable = False
-    return op.value
+    if "value" not in op.memo:
+        op.memo["value"] = np.arange(op.attribute("start"), op.attribute("end"), dtype=np.int32)
+        op.memo["value"].flags.writeable = False
+    return op.memo["value"]
 
 
 @row("tt.splat")

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from translator.validate.hazards import Hazard
-from translator.validate.locations import UNKNOWN, Place
+from translator.ttgir.locations import UNKNOWN, Place
 
 NONE = -(1 << 40)  # before every clock and stage
 

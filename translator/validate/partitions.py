@@ -8,7 +8,6 @@ partition waits and nothing can change, the program is deadlocked and the report
 
 from __future__ import annotations
 
-import re
 import threading
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,7 @@ import numpy as np
 
 from translator.validate.hazards import Hazard, NotRunnable
 from translator.validate.ordering import Partitions
-from translator.validate.parse import VALUES, Op
+from translator.ttgir.module import Op
 
 if TYPE_CHECKING:
     from translator.validate.engine import Program
@@ -107,12 +106,12 @@ class Scheduler:
 
 def run_partitions(program: "Program", op: Op, env: dict):
     """Run all regions to their ends; -> the values that the default region yields. Raises: Hazard, NotRunnable."""
-    captures = [env[v] for v in VALUES.findall(op.text.split("attributes")[0])]
+    captures = [env[v] for v in op.captures]
     regions = [r for r in op.regions if r.head.startswith(("default", "partition"))]
     scheduler = Scheduler(len(regions), program.machine.schedule)
     order = Partitions(len(regions))
     results: list = [None] * len(regions)
-    sides = [program if i == 0 else program.partition(_warps(r.head, program.warps)) for i, r in enumerate(regions)]
+    sides = [program if i == 0 else program.partition(r.warps or program.warps) for i, r in enumerate(regions)]
 
     def body(me: int) -> None:
         error: BaseException | None = None
@@ -141,8 +140,3 @@ def run_partitions(program: "Program", op: Op, env: dict):
     if scheduler.error is not None:
         raise scheduler.error
     return results[0] or ()
-
-
-def _warps(head: str, default: int) -> int:
-    found = re.search(r"num_warps\((\d+)\)", head)
-    return int(found.group(1)) if found else default

@@ -21,10 +21,11 @@ from translator.validate.engine import Machine
 from translator.validate.guess import guesses
 from translator.validate.hazards import Finding, Hazard, NotRunnable, WaitsForever
 from translator.validate.inputs import Inputs, alternatives, longer, make_inputs, variants, with_ties, with_values
-from translator.validate.locations import UNKNOWN, Place
+from translator.ttgir.locations import UNKNOWN, Place
 from translator.validate.memory import Memory
 from translator.validate.partitions import SCHEDULES
-from translator.validate.parse import Module, ParseError, parse_module
+from translator.ttgir.module import Module
+from translator.ttgir.parse import ParseError, parse_module
 from translator.validate.result import ValidationResult
 from translator.validate.slices import loop_parameters
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from translator.validate.control import FOR
-from translator.validate.parse import Module, Op, Region
+from translator.ttgir.module import Module, Op
 
 LOOPS = ("scf.for", "scf.while", "cf.cond_br")
 
@@ -12,7 +11,10 @@ def loop_parameters(module: Module) -> list[str]:
     """Names of the entry function's parameters that loop bounds are computed from, in the order of the function."""
     made: dict[str, Op] = {}
     loops: list[Op] = []
-    _walk(module.entry.region, made, loops)
+    for op in module.entry.walk():
+        made.update((value, op) for value in op.results)
+        if op.name in LOOPS:
+            loops.append(op)
     wanted = [value for op in loops for value in _bounds(op)]
     seen: set[str] = set()
     while wanted:
@@ -28,15 +30,7 @@ def loop_parameters(module: Module) -> list[str]:
 
 def _bounds(op: Op) -> tuple[str, ...]:
     """Bounds and step of a `for`; of other loops everything they are given."""
-    found = FOR.search(op.text) if op.name == "scf.for" else None
-    return found.groups()[2:5] if found else op.operands
-
-
-def _walk(region: Region, made: dict[str, Op], loops: list[Op]) -> None:
-    for block in region.blocks:
-        for op in block.ops:
-            made.update((value, op) for value in op.results)
-            if op.name in LOOPS:
-                loops.append(op)
-            for inner in op.regions:
-                _walk(inner, made, loops)
+    if op.name != "scf.for":
+        return op.operands
+    loop = op.for_loop
+    return loop.low, loop.high, loop.step

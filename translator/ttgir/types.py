@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -34,34 +35,27 @@ class Type:
         return count
 
 
-OPEN, CLOSE = "([{<", ")]}>"
+_SPLITTERS: dict[str, re.Pattern] = {}
 
 
 def split_top(text: str, separator: str = ",") -> list[str]:
     """Split at `separator` where no bracket is open; `->` closes nothing."""
-    parts, depth, start, i, quoted = [], 0, 0, 0, False
-    while i < len(text):
-        c = text[i]
-        if c == '"':
-            quoted = not quoted
-        elif quoted:
-            pass
-        elif c == "-" and text[i : i + 2] == "->":
-            if separator == "->" and depth == 0:
-                parts.append(text[start:i].strip())
-                start = i + 2
-            i += 2
-            continue
-        elif c in OPEN:
+    if separator not in text:
+        return [text.strip()]
+    splitter = _SPLITTERS.get(separator)
+    if splitter is None:
+        splitter = _SPLITTERS[separator] = re.compile(rf'"[^"]*"?|->|[(\[{{<]|[)\]}}>]|{re.escape(separator)}')
+    parts, depth, start = [], 0, 0
+    for found in splitter.finditer(text):
+        token = found.group()
+        if token == separator:
+            if depth == 0:
+                parts.append(text[start : found.start()].strip())
+                start = found.end()
+        elif token in "([{<":
             depth += 1
-        elif c in CLOSE:
+        elif token in ")]}>":
             depth -= 1
-        elif depth == 0 and text.startswith(separator, i):
-            parts.append(text[start:i].strip())
-            start = i + len(separator)
-            i = start
-            continue
-        i += 1
     parts.append(text[start:].strip())
     return parts
 
@@ -108,6 +102,7 @@ def parse_type(text: str) -> Type:
     return Type("none", text)
 
 
-def pointee_of(pointer: Type) -> str:
-    """Element that a pointer or a tensor of pointers points to."""
-    return pointer.element
+def pointee(pointer: Type) -> Type:
+    """tensor<8x!tt.ptr<f16>> -> tensor<8xf16>."""
+    scalar = parse_type(pointer.element)
+    return Type(scalar.kind, scalar.element, pointer.shape, pointer.layout)
