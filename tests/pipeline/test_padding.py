@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from translator.layout.model import DotOperand, Linear, Wmma
 from translator.layout.padding import padded_rows
-from translator.layout.shared import Padded, Swizzled, rotating
 from translator.memory.operands import read_operands
 from translator.report.linear_map import DistributedMap, SharedMap, bank_use
+from translator.ttgir.layouts import DotOperand, Linear, Wmma
+from translator.ttgir.shared_layouts import Padded, Swizzled, rotating
 
 WMMA = Wmma(2, True, ((1, 0), (2, 0)), (), (16, 16, 16))
 B, A = DotOperand(1, WMMA, 8), DotOperand(0, WMMA, 8)

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import pytest
 
 from translator.frontend.trace import TensorFact
-from translator.layout.shared import Padded, Swizzled
 from translator.memory.staging import Staged
 from translator.pipeline.depth import padded
+from translator.ttgir.shared_layouts import Padded, Swizzled
 
 PADDED, EXCHANGED = Padded(((512, 8),), (), (1, 0), (64, 64)), Swizzled(8, 1, 8, (1, 0))
 TILE = Staged((64, 64), PADDED, 2, None, None, "registers", EXCHANGED)

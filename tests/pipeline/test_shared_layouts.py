@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from triton.experimental.gluon import language as gl
 
-from translator.layout.shared import Padded, SharedLinear, Swizzled, read_shared, rotating
+from translator.ttgir.shared_layouts import Padded, SharedLinear, Swizzled, read_shared, rotating
 
 
 def test_rotating_is_the_formula_of_triton():

@@ -14,7 +14,7 @@ sys.path.insert(0, str(VALIDATE))
 
 from planted import KERNELS, matmul_launch, source  # noqa: E402
 
-from translator.layout.model import Mfma, Wmma  # noqa: E402
+from translator.ttgir.layouts import Mfma, Wmma  # noqa: E402
 from translator.optimize.soundness import barriers_inside_stages  # noqa: E402
 from translator.optimize.tuning import Tuning  # noqa: E402
 from translator.pipeline.body import StagePlan, late_read, plan_stages, stage_contents  # noqa: E402

@@ -1,9 +1,9 @@
 """What the compiler says about a layout, and what our maps say: run by a child, since some layouts end the process."""
 
-from translator.layout.model import Layout
 from translator.layout.shapes import to_gluon
 from translator.report.layout_job import LayoutAsker
 from translator.report.linear_map import DistributedMap
+from translator.ttgir.layouts import Layout
 
 
 def both(target: str, num_warps: int, layout: Layout, shape: tuple[int, ...]) -> tuple[str, DistributedMap]:

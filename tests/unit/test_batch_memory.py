@@ -5,8 +5,8 @@ import weakref
 
 from rules.targets import target
 from translator.layout import shapes
-from translator.layout.model import Blocked
 from translator.source.module_file import parse_file
+from translator.ttgir.layouts import Blocked
 
 
 def test_few_syntax_trees_are_kept(tmp_path):

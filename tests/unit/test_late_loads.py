@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from translator.frontend.anchors import read_anchors
-from translator.layout.model import Blocked, DotOperand, Linear
 from translator.memory.late_loads import with_late_layouts
 from translator.memory.operands import read_operands
 from translator.memory.staging import Staged
+from translator.ttgir.layouts import Blocked, DotOperand, Linear
 
 ALIASES = """\
 #blocked = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [8, 8], warpsPerCTA = [1, 1], order = [1, 0]}>

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from translator.frontend.anchors import read_anchors
-from translator.layout.model import Blocked, Mfma, Slice
 from translator.memory.late_reductions import with_late_reductions
+from translator.ttgir.layouts import Blocked, Mfma, Slice
 
 ALIASES = """\
 #blocked = #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [8, 8], warpsPerCTA = [1, 1], order = [1, 0]}>

@@ -7,9 +7,9 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.amd import cdna5
 
 from translator.frontend.anchors import Anchors, PlacedOp, TensorType
-from translator.layout.model import DotOperand, Slice, Wmma
 from translator.layout.partitions import spread, with_spread_products
-from translator.layout.shared import Padded, Swizzled, partitioned
+from translator.ttgir.layouts import DotOperand, Slice, Wmma
+from translator.ttgir.shared_layouts import Padded, Swizzled, partitioned
 
 PLAIN = Wmma(3, True, ((0, 1), (1, 0)), (), (16, 16, 32))
 

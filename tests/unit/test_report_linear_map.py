@@ -5,11 +5,11 @@ import re
 import pytest
 import report_layout_view  # noqa: F401 - found by the children through this folder
 
-from translator.layout.model import Blocked, DotOperand, Linear, Mfma, Slice, Wmma
-from translator.layout.shared import Padded, SharedLinear, Swizzled
 from translator.lowering.worker import WorkerPool
 from translator.report import draw_banks, draw_layout
 from translator.report.linear_map import DistributedMap, Holder, SharedMap, bank_use, grid
+from translator.ttgir.layouts import Blocked, DotOperand, Linear, Mfma, Slice, Wmma
+from translator.ttgir.shared_layouts import Padded, SharedLinear, Swizzled
 
 MFMA = Mfma(4, (32, 32, 16), True, (2, 2))
 WMMA = Wmma(2, True, ((0, 1), (1, 0)), (), (16, 16, 16))

@@ -9,8 +9,8 @@ import pytest
 from translation_of import dedent, launch, translate
 
 from translator.frontend.trace import TensorFact
-from translator.layout.model import Slice, Wmma
 from translator.rewrite.costs import loaded_again
+from translator.ttgir.layouts import Slice, Wmma
 
 
 def scaled_tile(folder: Path, scales: int, warps: int = 4) -> str:

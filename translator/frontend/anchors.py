@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from translator.frontend.trace import LOC_FILE
-from translator.layout.model import AttributeReader, Layout
+from translator.ttgir.layouts import AttributeReader, Layout
 
 Path = tuple[int, ...]
 
@@ -146,7 +146,7 @@ def read_anchors(text: str) -> Anchors:
 
 
 def layout_reader(aliases: dict[str, str]) -> AttributeReader:
-    """A reader of the layouts of tensors; those of LDS are read by `translator.layout.shared`."""
+    """A reader of the layouts of tensors; those of LDS are read by `translator.ttgir.shared_layouts`."""
     return AttributeReader({k: v for k, v in aliases.items() if not k.startswith("#shared")})
 
 

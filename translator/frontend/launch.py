@@ -19,7 +19,6 @@ from translator.frontend.passes import (
     run_ttir_passes,
 )
 from translator.frontend.trace import Trace, trace_source
-from translator.layout.model import SharedLayout
 from translator.memory.held import read_held
 from translator.memory.late_loads import with_late_layouts
 from translator.memory.late_reductions import with_late_reductions
@@ -29,6 +28,7 @@ from translator.memory.staging import Rows, Staged, read_descriptor_layouts, rea
 from translator.pipeline.inline import inline_tile_loads
 from translator.source.compile_arguments import compile_arguments
 from translator.source.launch_spec import LaunchSpec
+from translator.ttgir.layouts import SharedLayout
 
 
 @dataclass

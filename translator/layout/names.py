@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from translator.layout.model import Blocked, DotOperand, Layout, Linear, Mfma, Slice, Wmma, constructor
+from translator.layout.constructors import constructor
 from translator.numbered import numbered
+from translator.ttgir.layouts import Blocked, DotOperand, Layout, Linear, Mfma, Slice, Wmma
 
 _PLACEHOLDER = re.compile(r"__layout_(\d+)__")
 _DEFINED = re.compile(rf"^\s*{_PLACEHOLDER.pattern}: gl\.constexpr = ", re.MULTILINE)

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from translator.layout.model import Bases, DotOperand, Ints, Layout, Linear, SharedLayout
-from translator.layout.shared import Padded, SharedLinear
+from translator.ttgir.layouts import Bases, DotOperand, Ints, Layout, Linear, SharedLayout
+from translator.ttgir.shared_layouts import Padded, SharedLinear
 
 MOST_PADDING = 1 / 20  # of a tile
 MOST_CONFLICTS = 1  # bits of the lane number, so two lanes of a store want the same bank

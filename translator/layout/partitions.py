@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from translator.frontend.anchors import Anchors
-from translator.layout.model import DotOperand, Layout, Slice, Wmma
-from translator.layout.shared import PARTITIONS
+from translator.ttgir.layouts import DotOperand, Layout, Slice, Wmma
+from translator.ttgir.shared_layouts import PARTITIONS
 
 ROWS_PER_PIECE, COLUMNS_PER_PIECE = 2, 1  # instructions of a piece, at least
 

@@ -12,7 +12,8 @@ from typing import Any
 from triton._C.libtriton import gluon_ir, ir
 from triton.experimental.gluon import language as gl
 
-from translator.layout.model import Blocked, DotOperand, Layout, Linear, Mfma, Slice, Wmma, constructor
+from translator.layout.constructors import constructor
+from translator.ttgir.layouts import Blocked, DotOperand, Layout, Linear, Mfma, Slice, Wmma
 
 # Scratch modules are kept for so many targets and numbers of warps, and made anew after so many operations: a context
 # never gives back what was made in it.

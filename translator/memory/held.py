@@ -10,8 +10,8 @@ import re
 from dataclasses import dataclass, field
 
 from translator.frontend.anchors import Path, layout_reader, locations, locations_of, tensor_types
-from translator.layout.model import Opaque
 from translator.memory.staging import Staged
+from translator.ttgir.layouts import Opaque
 
 _LOAD = re.compile(r"(%[\w$.#]+) = (?:amdg\.buffer_load|tt\.load) ")
 _LOC = re.compile(r" loc\((#loc\d*)\)$")

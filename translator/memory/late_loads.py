@@ -8,8 +8,8 @@ import re
 from dataclasses import replace
 
 from translator.frontend.anchors import Anchors, Path, PlacedOp, TensorType, layout_reader, locations_of, tensor_types
-from translator.layout.model import DotOperand, Layout, Linear
 from translator.memory.staging import Staged
+from translator.ttgir.layouts import DotOperand, Layout, Linear
 
 _LOADS = (" amdg.buffer_load ", " tt.load ")
 _NAME = re.compile(r"%[\w$.]+")

@@ -11,7 +11,7 @@ import re
 from dataclasses import replace
 
 from translator.frontend.anchors import Anchors, PlacedOp, TensorType, read_anchors
-from translator.layout.model import Blocked, Layout, Mfma, Slice, Wmma
+from translator.ttgir.layouts import Blocked, Layout, Mfma, Slice, Wmma
 
 _FOLLOWS = re.compile(r"(?:arith|math)\.\w+|tt\.fp_to_fp|tt\.broadcast|tt\.reduce")
 Moves = dict[tuple[tuple[int, ...], Layout], Layout]  # (shape, layout) -> the later layout

@@ -11,11 +11,11 @@ from collections import Counter
 from dataclasses import dataclass
 
 from translator.frontend.anchors import Path, layout_reader, locations, tensor_types
-from translator.layout.elements import bits_of
-from translator.layout.model import AttributeReader, Layout
 from translator.layout.padding import padded_rows
-from translator.layout.shared import SharedLayout, read_shared
 from translator.memory.lifetimes import crowded_by_late_reads
+from translator.ttgir.elements import bits_of
+from translator.ttgir.layouts import AttributeReader, Layout
+from translator.ttgir.shared_layouts import SharedLayout, read_shared
 
 _ALLOC = re.compile(
     r"(%[\w$.#]+) = ttg\.local_alloc (%[\w$.#]+) : \(tensor<.*>\) -> !ttg\.memdesc<((?:\d+x)+)(\w+), (#\w+|#ttg\.\w+<.*?>), #smem"

@@ -11,10 +11,10 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 
 from translator.frontend.anchors import Anchors, Path, layout_reader, locations_of, tensor_types
-from translator.layout.elements import bits_of
-from translator.layout.model import Layout, Opaque, SharedLayout
 from translator.layout.padding import padded_rows
-from translator.layout.shared import read_shared
+from translator.ttgir.elements import bits_of
+from translator.ttgir.layouts import Layout, Opaque, SharedLayout
+from translator.ttgir.shared_layouts import read_shared
 
 _ALLOC = re.compile(
     r"ttg\.local_alloc : \(\) -> !ttg\.memdesc<((?:\d+x)+)(\w+), (#\w+|#ttg\.\w+<.*?>), #smem, mutable>"

@@ -16,7 +16,6 @@ import ast
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from translator.layout.model import Layout
 from translator.pipeline import counts
 from translator.pipeline.loop import PipelinedLoop
 from translator.pipeline.loop_range import varies
@@ -27,6 +26,7 @@ from translator.rewrite.ranges import NonNegative
 from translator.rewrite.splice import operand
 from translator.rewrite.syntax import less_than
 from translator.rewrite.uniform_parts import is_integer, taken_apart
+from translator.ttgir.layouts import Layout
 
 if TYPE_CHECKING:
     from translator.pipeline.tail import TailProof

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from translator.layout.elements import bits_of
-from translator.layout.shared import slots_bytes
 from translator.memory.staging import Staged
+from translator.ttgir.elements import bits_of
+from translator.ttgir.shared_layouts import slots_bytes
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter

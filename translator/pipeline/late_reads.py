@@ -19,10 +19,10 @@ import math
 import re
 from typing import TYPE_CHECKING
 
-from translator.layout.elements import bits_of
-from translator.layout.model import Layout
 from translator.rewrite import callees, dots, pointers
 from translator.rewrite.statements import until_use
+from translator.ttgir.elements import bits_of
+from translator.ttgir.layouts import Layout
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter

@@ -11,11 +11,11 @@ import ast
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from translator.layout.elements import bits_of
-from translator.layout.shared import Padded, slots_bytes
 from translator.memory.lifetimes import MOST_LDS
 from translator.memory.staging import Staged
 from translator.pipeline.strided_tiles import StridedTile, free_dimension
+from translator.ttgir.elements import bits_of
+from translator.ttgir.shared_layouts import Padded, slots_bytes
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter

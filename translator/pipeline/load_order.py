@@ -6,10 +6,10 @@ import ast
 import math
 from typing import TYPE_CHECKING
 
-from translator.layout.elements import bits_of
-from translator.layout.model import Blocked
 from translator.pipeline.loop import PipelinedLoop, Ring
 from translator.rewrite import callees
+from translator.ttgir.elements import bits_of
+from translator.ttgir.layouts import Blocked
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter

@@ -6,11 +6,11 @@ import ast
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from translator.layout.model import Layout
 from translator.pipeline.plan import PipelinedLoad, PipelinePlan
 from translator.rewrite import costs
 from translator.rewrite.descriptors import Copies
 from translator.rewrite.webs import Web
+from translator.ttgir.layouts import Layout
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter

@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from translator.frontend.trace import ConstFact, TensorFact
-from translator.layout.elements import bits_of
 from translator.numbered import numbered
 from translator.pipeline.ahead import names_read
 from translator.pipeline.body import plan_stages, reads_tiles
@@ -20,6 +19,7 @@ from translator.pipeline.clip import clip_masks
 from translator.pipeline.index_loads import Guard
 from translator.pipeline.l2 import can_prefetch
 from translator.pipeline.loop import Held, PipelinedLoop, Read, Ring
+from translator.pipeline.loop_range import is_index
 from translator.pipeline.moved_twice import name_ahead, start_of
 from translator.pipeline.once import as_branch
 from translator.pipeline.plan import NotPipelined, PipelinedLoad, PipelinePlan
@@ -27,7 +27,6 @@ from translator.pipeline.planner import as_triton, plan_loop
 from translator.pipeline.prefetch import FEWEST_BUFFERS
 from translator.pipeline.slices import plan_slices
 from translator.pipeline.specialize import asked_for, specialized
-from translator.pipeline.loop_range import is_index
 from translator.pipeline.tail import TailProof
 from translator.pipeline.unneeded import unneeded
 from translator.pipeline.unroll import can_unroll
@@ -35,6 +34,7 @@ from translator.rewrite import dots, uniform_parts
 from translator.rewrite.ranges import NonNegative
 from translator.rewrite.statements import holds
 from translator.rewrite.webs import Definition, Web
+from translator.ttgir.elements import bits_of
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter

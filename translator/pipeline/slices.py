@@ -18,12 +18,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from translator.layout.model import Layout, Mfma, Wmma
-from translator.layout.shared import Padded, Swizzled
 from translator.pipeline.loop import PipelinedLoop
 from translator.pipeline.plan import PipelinePlan
 from translator.rewrite import callees, dots
 from translator.rewrite.webs import Web
+from translator.ttgir.layouts import Layout, Mfma, Wmma
+from translator.ttgir.shared_layouts import Padded, Swizzled
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter

@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from translator.frontend.trace import ConstFact, TensorFact
-from translator.layout.elements import bits_of
-from translator.layout.shared import Padded, Swizzled, partitioned
 from translator.memory.staging import Staged
 from translator.pipeline.address_reader import AddressReader, NotATile, axis_of, times
 from translator.pipeline.loop_range import int_of
@@ -23,9 +21,11 @@ from translator.pipeline.wrapped_rows import reaches_only_masked
 from translator.rewrite import callees, dots, tdm
 from translator.rewrite.addresses import root_parameter
 from translator.rewrite.splice import operand
+from translator.ttgir.elements import bits_of
+from translator.ttgir.shared_layouts import Padded, Swizzled, partitioned
 
 if TYPE_CHECKING:
-    from translator.layout.model import SharedLayout
+    from translator.ttgir.layouts import SharedLayout
     from translator.pipeline.loop import PipelinedLoop, Ring
     from translator.rewrite.function import FunctionRewriter
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from translator.layout.model import Ints
 from translator.report import svg
 from translator.report.linear_map import DistributedMap, Holder
+from translator.ttgir.layouts import Ints
 
 OVERVIEW = 190.0
 MAX_CELLS = 640

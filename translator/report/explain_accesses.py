@@ -6,12 +6,12 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from translator.layout.elements import bits_of
-from translator.layout.model import Layout
 from translator.report import data_mover
 from translator.report.explanation import Choice
 from translator.rewrite import addresses, callees, pointers
 from translator.rewrite.accesses import access_layout
+from translator.ttgir.elements import bits_of
+from translator.ttgir.layouts import Layout
 
 if TYPE_CHECKING:
     from translator.report.explain_job import FunctionView

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from translator.diagnostics import TranslationError
-from translator.layout.elements import bits_of
-from translator.layout.model import Ints, Layout, Opaque
 from translator.report.linear_map import DistributedMap
+from translator.ttgir.elements import bits_of
+from translator.ttgir.layouts import Ints, Layout, Opaque
 
 
 class Costs:

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from translator.diagnostics import TranslationError
 from translator.frontend.launch import TracedLaunch
 from translator.frontend.trace import ConstFact, TensorFact
-from translator.layout.model import Layout, Opaque, constructor
-from translator.diagnostics import TranslationError
+from translator.layout.constructors import constructor
 from translator.report.correspondence import correspond
 from translator.report.data_mover import TileLoad, tile_loads
 from translator.report.explain_accesses import accesses
@@ -24,8 +24,9 @@ from translator.report.explanation import Choice, Explanation
 from translator.request import TranslateRequest
 from translator.rewrite import function as rewriter_module, kernel as kernel_module
 from translator.rewrite.function import FunctionRewriter
-from translator.source.module_file import parse_file
 from translator.source.launch_spec import LaunchSpec
+from translator.source.module_file import parse_file
+from translator.ttgir.layouts import Layout, Opaque
 
 
 def explain_launches(request: TranslateRequest, stage: str) -> tuple[Explanation, ...]:

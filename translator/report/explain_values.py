@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from translator.frontend.trace import TensorFact
-from translator.layout.model import Layout
 from translator.report.explanation import Choice
+from translator.ttgir.layouts import Layout
 
 if TYPE_CHECKING:
     from translator.report.explain_job import FunctionView

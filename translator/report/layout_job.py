@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from rules.targets import target as target_row
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.frontend.anchors import layout_reader, locations_of, tensor_types
-from translator.layout.model import Ints, Layout, Opaque, SharedLayout, Slice, constructor
-from translator.layout.shared import Padded, SharedLinear, Swizzled, read_shared
+from translator.layout.constructors import constructor
 from translator.report.linear_map import DistributedMap, SharedMap
+from translator.ttgir.layouts import Ints, Layout, Opaque, SharedLayout, Slice
+from translator.ttgir.shared_layouts import Padded, SharedLinear, Swizzled, read_shared
 
 _MEMDESC = re.compile(r"!ttg\.memdesc<((?:\d+x)+)(\w+), (#\w+|#ttg\.\w+<.*?>), #smem")
 _ACCESSES = {"ttg.local_load": "read", "ttg.local_store": "write", "amdg.local_load_packed_tranposed": "read"}

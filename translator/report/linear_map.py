@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from translator.layout.model import Bases, Ints
+from translator.ttgir.layouts import Bases, Ints
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,14 @@ import ast
 from typing import TYPE_CHECKING
 
 from translator.frontend.trace import ConstFact, TensorFact
-from translator.layout.elements import bits_of
-from translator.layout.model import Layout
 from translator.rewrite import copied_stores, fp8, pointers
 from translator.rewrite.addresses import is_pointer
 from translator.rewrite.call_text import append_argument, with_function
-from translator.rewrite.costs import loaded_again, small_load
 from translator.rewrite.callees import Callee, is_absent, is_empty, is_none, is_plain_access, is_zero
+from translator.rewrite.costs import loaded_again, small_load
 from translator.rewrite.splice import operand
+from translator.ttgir.elements import bits_of
+from translator.ttgir.layouts import Layout
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter

@@ -10,7 +10,6 @@ import triton.language as tl
 from triton.runtime.jit import JITFunction
 
 from translator.frontend.trace import ConstFact, TensorFact, TupleFact
-from translator.layout.model import Layout, Slice
 from translator.rewrite import (
     accesses,
     descriptors,
@@ -27,6 +26,7 @@ from translator.rewrite.call_text import append_argument, generic, with_function
 from translator.rewrite.callees import Callee, bind, callee_of, cast_of, first_tensor, is_helper, is_none
 from translator.rewrite.splice import operand
 from translator.rewrite.unit import refuse
+from translator.ttgir.layouts import Layout, Slice
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter

@@ -11,13 +11,13 @@ import ast
 from typing import TYPE_CHECKING
 
 from translator.frontend.trace import TensorFact
-from translator.layout.elements import bits_of
-from translator.layout.model import Blocked, Wmma
-from translator.layout.shared import Padded
 from translator.pipeline.loop import async_module
 from translator.rewrite.pointers import Access
 from translator.rewrite.splice import operand
 from translator.rewrite.unit import Synthesized, added
+from translator.ttgir.elements import bits_of
+from translator.ttgir.layouts import Blocked, Wmma
+from translator.ttgir.shared_layouts import Padded
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter

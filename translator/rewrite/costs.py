@@ -7,12 +7,12 @@ import math
 from typing import TYPE_CHECKING
 
 from translator.frontend.trace import ConstFact, TensorFact
-from translator.layout.elements import bits_of
-from translator.layout.model import DotOperand, Layout, Mfma, Slice, Wmma
 from translator.rewrite.callees import bind, callee_of, cast_of, kind_of
 from translator.rewrite.invariant import row_at_hand
 from translator.rewrite.statements import holds
 from translator.rewrite.syntax import ELEMENTWISE_NODES
+from translator.ttgir.elements import bits_of
+from translator.ttgir.layouts import DotOperand, Layout, Mfma, Slice, Wmma
 
 if TYPE_CHECKING:
     from translator.rewrite.homes import Homes

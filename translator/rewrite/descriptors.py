@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from translator.frontend.trace import ConstFact, OpaqueFact, TensorFact
-from translator.layout.model import Layout, Slice
 from translator.rewrite import tdm, tdm_rows
 from translator.rewrite.splice import operand
 from translator.rewrite.unit import Synthesized, added
+from translator.ttgir.layouts import Layout, Slice
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter

@@ -11,11 +11,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from translator.frontend.trace import ConstFact, TensorFact
-from translator.layout.elements import bits_of
-from translator.layout.model import Blocked, DotOperand, Layout, Mfma, Wmma
 from translator.rewrite import callees, fp8, invariant, moved_once, shapes
 from translator.rewrite.splice import operand
 from translator.rewrite.unit import Synthesized, added, refuse
+from translator.ttgir.elements import bits_of
+from translator.ttgir.layouts import Blocked, DotOperand, Layout, Mfma, Wmma
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter

@@ -10,7 +10,6 @@ from typing import Any
 
 import black
 
-from translator.layout.model import Blocked, DotOperand, Layout, Linear, Mfma, SharedLayout, Wmma
 from translator.layout.names import definition
 from translator.optimize.relief import WHY, relieved
 from translator.pipeline.loop import PipelinedLoop
@@ -18,6 +17,7 @@ from translator.pipeline.prefetch import FEWEST_BUFFERS
 from translator.rewrite.function import FunctionRewriter
 from translator.rewrite.partitions import CannotSplit, PartitionFunction, Split, take_apart
 from translator.rewrite.unit import Record, Unit
+from translator.ttgir.layouts import Blocked, DotOperand, Layout, Linear, Mfma, SharedLayout, Wmma
 
 LINE_LENGTH = 120
 _HELPER = re.compile(r"__helper_(\d+)__")

@@ -12,14 +12,14 @@ from triton.experimental.gluon import language as gl
 from triton.runtime.jit import JITCallable
 
 from translator.frontend.trace import ConstFact, TensorFact, TupleFact
-from translator.layout.model import Layout, Slice
 from translator.rewrite import addresses, calls, contracts, costs, descriptors, invariant, lds_operands
 from translator.rewrite.expand import Promotion
 from translator.rewrite.homes import Homes
-from translator.rewrite.syntax import ELEMENTWISE_NODES
 from translator.rewrite.splice import operand
+from translator.rewrite.syntax import ELEMENTWISE_NODES
 from translator.rewrite.unit import refuse
 from translator.rewrite.variables import WebState
+from translator.ttgir.layouts import Layout, Slice
 
 _OPERATORS = {
     ast.Add: "+",

@@ -10,9 +10,9 @@ import triton.language as tl
 from triton.experimental.gluon import language as gl
 
 from translator.frontend.trace import ConstFact, Frame, TensorFact, Visit, node_key
-from translator.layout.model import Blocked, Layout, Linear
 from translator.rewrite.splice import SourceText
 from translator.rewrite.unit import Unit
+from translator.ttgir.layouts import Blocked, Layout, Linear
 
 
 class FunctionFacts:

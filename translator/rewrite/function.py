@@ -14,7 +14,6 @@ import textwrap
 from typing import Any
 
 from translator.frontend.trace import ConstFact, Frame, TensorFact, TupleFact
-from translator.layout.model import Layout
 from translator.layout.names import LayoutNames
 from translator.pipeline import emit as pipeline
 from translator.pipeline import late_reads
@@ -39,6 +38,7 @@ from translator.rewrite.parameters_read import parameters_read
 from translator.rewrite.splice import closed, replace_spans
 from translator.rewrite.unit import Record, Unit, refuse
 from translator.rewrite.webs import Definition, UnrolledLoop, Web
+from translator.ttgir.layouts import Layout
 
 MAX_ROUNDS = 40
 

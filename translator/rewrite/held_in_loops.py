@@ -15,9 +15,9 @@ import ast
 import math
 from typing import TYPE_CHECKING
 
-from translator.layout.elements import bits_of
-from translator.layout.model import Layout
 from translator.rewrite.statements import statements_after
+from translator.ttgir.elements import bits_of
+from translator.ttgir.layouts import Layout
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter

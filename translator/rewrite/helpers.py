@@ -10,10 +10,10 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from translator.frontend.trace import ConstFact, Frame, TensorFact, TupleFact
-from translator.layout.model import Layout
 from translator.rewrite import call_text, callees
 from translator.rewrite.splice import operand
 from translator.rewrite.unit import refuse
+from translator.ttgir.layouts import Layout
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter

@@ -7,7 +7,6 @@ import functools
 from typing import Any
 
 from translator.frontend.trace import ConstFact, Frame, OpaqueFact, TensorFact, TupleFact
-from translator.layout.model import DotOperand, Layout
 from translator.rewrite import callees, calls, costs, dots, equal, helpers, pointer_variables
 from translator.rewrite.expand import augmented_binop, expand_promotions, unroll_loops
 from translator.rewrite.facts import FunctionFacts
@@ -15,6 +14,7 @@ from translator.rewrite.syntax import ELEMENTWISE_NODES
 from translator.rewrite.unit import Unit
 from translator.rewrite.variables import WebState
 from translator.rewrite.webs import Definition, Web, build_webs
+from translator.ttgir.layouts import DotOperand, Layout
 
 MAX_CALL_DEPTH = 8
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from rules import ptx
 from translator.frontend.trace import ConstFact, TupleFact
-from translator.layout.model import Layout
 from translator.rewrite import call_text, callees
 from translator.rewrite.splice import operand
 from translator.rewrite.unit import Synthesized, added, refuse
+from translator.ttgir.layouts import Layout
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter

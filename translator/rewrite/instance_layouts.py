@@ -14,10 +14,10 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from translator.frontend.trace import TensorFact, node_key
-from translator.layout.model import Layout
 from translator.rewrite.homes import flatten
 from translator.rewrite.splice import SourceText, replace_spans
 from translator.rewrite.statements import statement_of
+from translator.ttgir.layouts import Layout
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter

@@ -10,12 +10,12 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from translator.layout.model import Layout, Linear, Mfma, Slice, Wmma
 from translator.pipeline.span import runs_once
 from translator.rewrite import callees
 from translator.rewrite.addresses import free_name
 from translator.rewrite.splice import operand
 from translator.rewrite.syntax import ELEMENTWISE_NODES
+from translator.ttgir.layouts import Layout, Linear, Mfma, Slice, Wmma
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter

@@ -9,13 +9,13 @@ import ast
 from typing import TYPE_CHECKING
 
 from translator.frontend.trace import ConstFact
-from translator.layout.model import DotOperand, Layout
 from translator.memory.operands import OperandInLds
 from translator.rewrite import addresses, callees, dots, invariant, shapes
 from translator.rewrite.call_text import with_function
 from translator.rewrite.statements import statement_of, statements_after
 from translator.rewrite.variables import OperandBuffer, OperandRead, WebState
 from translator.rewrite.webs import Web
+from translator.ttgir.layouts import DotOperand, Layout
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter

@@ -14,11 +14,11 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from translator.layout.model import Blocked, DotOperand, Layout
 from translator.rewrite import callees, lds_operands
 from translator.rewrite.statements import PLAIN, holds, statements_after
 from translator.rewrite.variables import MovedOperand
 from translator.rewrite.webs import Web
+from translator.ttgir.layouts import Blocked, DotOperand, Layout
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter

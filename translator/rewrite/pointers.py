@@ -15,7 +15,6 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from translator.layout.model import Layout, Slice
 from translator.rewrite.addresses import (
     Address,
     Term,
@@ -27,6 +26,7 @@ from translator.rewrite.addresses import (
 from translator.rewrite.ranges import NonNegative
 from translator.rewrite.splice import operand
 from translator.rewrite.uniform_parts import address_of, found_with
+from translator.ttgir.layouts import Layout, Slice
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter

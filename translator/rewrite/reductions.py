@@ -6,10 +6,10 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from translator.frontend.trace import ConstFact, TensorFact, TupleFact
-from translator.layout.model import Layout, Slice
 from translator.rewrite import call_text, dots, tuples
 from translator.rewrite.callees import is_true
 from translator.rewrite.unit import refuse
+from translator.ttgir.layouts import Layout, Slice
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter

@@ -11,13 +11,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from translator.frontend.trace import ConstFact, TensorFact
-from translator.layout.model import DotOperand, Layout, Mfma, Wmma
 from translator.layout.shapes import infer
 from translator.pipeline.loop import Read, read_where_used
 from translator.rewrite import callees, dots, shapes
 from translator.rewrite.splice import operand
 from translator.rewrite.statements import statement_of
 from translator.rewrite.unit import Synthesized, added, refuse
+from translator.ttgir.layouts import DotOperand, Layout, Mfma, Wmma
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from translator.frontend.trace import ConstFact, TensorFact, TupleFact
-from translator.layout.model import Blocked, Layout, Linear, Slice
 from translator.layout.shapes import NoLayout, infer
 from translator.rewrite import call_text, instance_layouts, tuples
 from translator.rewrite.callees import bind, callee_of, first_tensor, is_true
 from translator.rewrite.splice import operand
 from translator.rewrite.unit import refuse
+from translator.ttgir.layouts import Blocked, Layout, Linear, Slice
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter

@@ -12,11 +12,11 @@ import ast
 from typing import TYPE_CHECKING
 
 from translator.frontend.trace import ConstFact, TensorFact
-from translator.layout.model import Layout, SharedLayout
-from translator.layout.shared import Padded, Swizzled
 from translator.rewrite.splice import operand
 from translator.rewrite.tile_offsets import offset_not_negative
 from translator.rewrite.unit import Synthesized, added
+from translator.ttgir.layouts import Layout, SharedLayout
+from translator.ttgir.shared_layouts import Padded, Swizzled
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter

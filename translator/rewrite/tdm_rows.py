@@ -9,11 +9,11 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from translator.layout.model import Layout
 from translator.memory.staging import Rows
 from translator.rewrite import tdm
 from translator.rewrite.splice import operand
 from translator.rewrite.unit import Synthesized, added
+from translator.ttgir.layouts import Layout
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter

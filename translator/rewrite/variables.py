@@ -10,8 +10,8 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
-from translator.layout.model import Layout
 from translator.rewrite.webs import Web
+from translator.ttgir.layouts import Layout
 
 OperandRead = tuple[Layout, bool]  # the layout of a matrix operand, and whether it is the transposed value
 # An LDS layout, the only read where Triton shares no allocation, and the layout to convert to before the store, if any.

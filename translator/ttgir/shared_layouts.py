@@ -12,7 +12,7 @@ import math
 import re
 from dataclasses import dataclass
 
-from translator.layout.model import Bases, Ints, SharedLayout, lists
+from translator.ttgir.layouts import Bases, Ints, SharedLayout, lists
 
 PARTITIONS = 2  # of the LDS of gfx1250
 
