@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import json
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -16,12 +19,47 @@ class ChildFailed(Exception):
     """The script did not end with status 0; the message has its command and standard error."""
 
 
+class _Warm:
+    """One `warm_process.py` for this process of pytest; threads take turns."""
+
+    def __init__(self) -> None:
+        command = [sys.executable, str(HERE / "warm_process.py")]
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=HERE.parent
+        )
+        self.turn = threading.Lock()
+        atexit.register(self._end)
+
+    def run(self, script: str, arguments: tuple[str, ...]) -> subprocess.CompletedProcess:
+        request = {"script": str(HERE / script), "arguments": list(arguments), "limit_s": LIMIT_S}
+        with self.turn:
+            self.process.stdin.write(json.dumps(request) + "\n")
+            self.process.stdin.flush()
+            answer = json.loads(self.process.stdout.readline() or '{"status": 1, "stdout": "", "stderr": "ended"}')
+        return subprocess.CompletedProcess([script], answer["status"], answer["stdout"], answer["stderr"])
+
+    def _end(self) -> None:
+        self.process.stdin.close()
+        self.process.wait()
+
+
+@functools.cache
+def _warm(thread: int) -> _Warm:
+    return _Warm()
+
+
 def run_child(script: str, *arguments: str, **environment: str) -> dict:
-    """The JSON in the last line that HERE/script prints; it runs in the repository root. Raises: ChildFailed."""
-    command = [sys.executable, str(HERE / script), *arguments]
-    done = subprocess.run(
-        command, capture_output=True, text=True, timeout=LIMIT_S, cwd=HERE.parent, env=os.environ | environment
-    )
+    """The JSON in the last line that HERE/script prints; it runs in the repository root. Raises: ChildFailed.
+
+    environment: variables of a new interpreter; without any, the script runs in a fork of one that has its imports.
+    """
+    if environment:
+        command = [sys.executable, str(HERE / script), *arguments]
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=LIMIT_S, cwd=HERE.parent, env=os.environ | environment
+        )
+    else:
+        done = _warm(threading.get_ident()).run(script, arguments)
     if done.returncode:
         raise ChildFailed(f"{script} {' '.join(arguments)} ended with {done.returncode}\n{done.stderr[-3000:]}")
     return json.loads(done.stdout.splitlines()[-1])
