@@ -8,7 +8,7 @@ import pytest
 from triton.compiler.errors import CompilationError
 
 from test_family import COPY, copy
-from translation_of import translate
+from translation_of import dedent, launch, translate
 from translator.rewrite.contracts import RunTimeContract, guard
 from translator.rewrite.fallback import LAUNCHER, LAUNCHER_IMPORTS, torch_name
 
@@ -160,3 +160,59 @@ def test_launcher_needs_nothing_of_gluonize():
 @pytest.mark.parametrize("triton, torch", [("fp16", "float16"), ("i32", "int32"), ("u8", "uint8"), ("i1", "bool")])
 def test_torch_names_of_element_types(triton, torch):
     assert torch_name(triton) == torch
+
+
+# Defaults ---------------------------------------------------------------------------------------------------------------
+
+SHIFTED = dedent("""
+    import triton
+    import triton.language as tl
+
+    SHIFT = {default}
+
+
+    {decorators}@triton.jit
+    def k(x_ptr, y_ptr, apart, BLOCK: tl.constexpr, shift=SHIFT):
+        offs = tl.arange(0, BLOCK)
+        row_ptr = x_ptr + (tl.program_id(0) + 1) * apart
+        tl.store(y_ptr + tl.program_id(0) * BLOCK + offs, tl.load(row_ptr + (offs + shift)))
+""")
+HEURISTICS = '@triton.heuristics({"BLOCK": lambda args: 64})\n'
+MADE_ANEW = "@(lambda kernel: kernel)\n"
+
+
+def shifted(tmp_path, default: int, decorators: str = "", **options):
+    source = SHIFTED.format(default=default, decorators=decorators)
+    signature = {"x_ptr": "*fp32", "y_ptr": "*fp32", "apart": "i32", "shift": "i32"}
+    text = translate(tmp_path, source, launch("k", signature, {"BLOCK": 64}), **options).text
+    path = tmp_path / "shifted.py"
+    path.write_text(text)
+    assert "shift" in text.partition("import")[0], text  # what the file says that it assumes
+    return _imported(path).k
+
+
+@pytest.mark.parametrize("decorators", ["", HEURISTICS, MADE_ANEW], ids=["global", "heuristics", "wrapped"])
+@pytest.mark.parametrize("default", [-5, 0])
+def test_an_argument_that_is_left_to_its_default_is_checked(tmp_path, decorators, default):
+    kernel = shifted(tmp_path, default, decorators)
+    (hook,) = (kernel.fn if decorators == HEURISTICS else kernel).pre_run_hooks
+    if default < 0:
+        with pytest.raises(ValueError, match="k: shift is negative"):
+            hook(Tensor(), Tensor(), 200, BLOCK=64)
+        with pytest.raises(ValueError, match="k: shift is negative"):
+            hook(x_ptr=Tensor(), y_ptr=Tensor(), apart=200, BLOCK=64)
+    else:
+        hook(Tensor(), Tensor(), 200, BLOCK=64)
+    hook(Tensor(), Tensor(), 200, 64, 5)
+    hook(Tensor(), Tensor(), 200, BLOCK=64, shift=5)
+    with pytest.raises(ValueError, match="k: shift is negative"):
+        hook(Tensor(), Tensor(), 200, 64, -1)
+
+
+def test_the_launcher_sees_defaults(tmp_path):
+    for default, general in ((-5, 1), (5, 0)):
+        public = shifted(tmp_path, default, fallback="general")
+        public.fn, public.general = Kernel(), Kernel()
+        public.fn.arg_names = public.general.arg_names = ("x_ptr", "y_ptr", "apart", "BLOCK", "shift")
+        public[(1,)](Tensor(), Tensor(), 200, BLOCK=64)
+        assert len(public.general.launches) == general and len(public.fn.launches) == 1 - general

@@ -89,7 +89,7 @@ def what_runs_ahead(
         if web.index in seen:
             continue
         seen.add(web.index)
-        after = any(loop not in loops and any(loop in d.in_loop for d in rw.webs.reaching[n]) for n, loops in web.uses)
+        after = any(loop not in loops and any(loop in d.in_loop for d in rw.webs.reaching[n]) for n, loops in web.reads)
         if not _carried(rw, loop, web, atoms):
             if web.index in consumed:
                 shared.append(web)

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 
 from translator.pipeline.body import LDS_READ
 from translator.pipeline.dot_parts import dot_parts
+from translator.rewrite.syntax import loads
 
 FEWEST_BUFFERS = 3
 
@@ -62,7 +63,7 @@ def prefetched(texts: list[str], dots: list[bool], slot: str, fresh: Callable[[s
         else:
             others.append(text)
     inputs = {name for value in reads.values() for name in _names(value, ast.Load)}
-    used = {name for text in (*others, *after) for name in _names(text, ast.Load)}
+    used = {name for text in (*others, *after) for name in loads(ast.parse(text))}
     if not reads or inputs & assigned or used & {*reads, *aliases} or {*aliases} & {*_names(parts.matrix, ast.Load)}:
         return None
     ahead = [f"{name} = {value}" for name, value in reads.items()]

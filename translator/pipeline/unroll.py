@@ -49,7 +49,8 @@ def _only_addresses(rw, plan: PipelinePlan, atom: ast.stmt) -> bool:
     if not isinstance(atom, ast.AugAssign) or not isinstance(atom.target, ast.Name):
         return False
     inside = {n for load in plan.loads for n in ast.walk(load.call)}
-    return all(n in inside for n, _ in rw.webs.of_definition[(atom, atom.target.id)].uses)
+    web = rw.webs.of_definition[(atom, atom.target.id)]
+    return all(n in inside for n, _ in web.uses) and all(plan.loop in loops for _, loops in web.moves)
 
 
 def _zero_past_the_end(rw, load) -> bool:

@@ -278,6 +278,10 @@ def check_name(kernel: str) -> str:
     return f"_check_{kernel.lstrip('_')}"
 
 
+def checked_name(kernel: str) -> str:
+    return f"_checked_{kernel.lstrip('_')}"
+
+
 _BASE_OF_TUPLE = (
     "        tensor = given.get(name)",
     "        tensor = tensor[0] if isinstance(tensor, tuple) else tensor",
@@ -289,18 +293,26 @@ def _given(contract: RunTimeContract) -> str:
     return "tensor" if set(contract.descriptors) & set(contract.within_2gib) else "given.get(name)"
 
 
-def guard(kernel: str, contract: RunTimeContract, arguments: Sequence[str] = ()) -> str:
+def checks_a_default(fn: JITFunction, contract: RunTimeContract) -> bool:
+    """Whether the contract is about a number that a launch may leave to its default in the kernel's definition."""
+    return any(p.has_default and p.name in contract.non_negative for p in fn.params)
+
+
+def guard(kernel: str, contract: RunTimeContract, arguments: Sequence[str] = (), defaults_of: str = "") -> str:
     """A hook that refuses, before a launch, arguments outside the contract.
 
-    Triton calls it with the arguments of the launch, positional ones as given (`JITFunction.run`); autotune and
-    heuristics pass theirs on by name. A tensor shows its storage as torch does; anything else has none to check.
+    Triton calls it with the arguments of the launch, positional ones as given (`JITFunction.run`), and without those that
+    are left to their defaults; autotune and heuristics pass theirs on by name. A tensor shows its storage as torch does;
+    anything else has none to check.
     arguments: the names of the kernel's arguments, for a kernel that is no global of the file.
+    defaults_of: the jit function that has the defaults of the arguments that a launch leaves out.
     """
     names = names_tuple(arguments) if arguments else f"{kernel}.arg_names"
+    defaults = f"{{p.name: p.default for p in {defaults_of}.params}} | " if defaults_of else ""
     lines = [
         f"def {check_name(kernel)}(*args, **kwargs):",
         f'    """Refuse a launch of {kernel} outside what its translation assumes."""',
-        f"    given = dict(zip({names}, args)) | kwargs",
+        f"    given = {defaults}dict(zip({names}, args)) | kwargs",
     ]
     if contract.within_2gib:
         lines += [
@@ -323,3 +335,14 @@ def guard(kernel: str, contract: RunTimeContract, arguments: Sequence[str] = ())
             f'            raise TypeError(f"{kernel}: {{name}} takes (base, tuple(shape), tuple(strides)) of the descriptor")',
         ]
     return "\n".join(lines)
+
+
+def installer(kernel: str, contract: RunTimeContract, fn: JITFunction) -> str:
+    """A decorator that puts the hook of `guard` on a jit function, for a kernel that is no global of the file."""
+    hook = check_name(kernel)
+    lines = [f"def {checked_name(kernel)}(kernel):"]
+    if checks_a_default(fn, contract):
+        lines.append("    defaults = {p.name: p.default for p in kernel.params}")
+        given = "defaults | dict(zip(kernel.arg_names, args)) | kwargs"
+        hook = f"lambda *args, **kwargs: {hook}(**({given}))"
+    return "\n".join([*lines, f"    kernel.add_pre_run_hook({hook})", "    return kernel"])

@@ -23,9 +23,13 @@ LAUNCHER = '''class _OrGeneral(KernelInterface):
 
     def __init__(self, fn, general, fits):
         self.fn, self.general, self.fits = fn, general, fits
+        jit = fn
+        while not hasattr(jit, "params"):  # under autotune and heuristics
+            jit = jit.fn
+        self.defaults = {p.name: p.default for p in jit.params if p.has_default}
 
     def run(self, *args, **kwargs):
-        if not self.fits(dict(zip(self.fn.arg_names, args)) | kwargs):
+        if not self.fits(self.defaults | dict(zip(self.fn.arg_names, args)) | kwargs):
             return self.general.run(*args, **kwargs)
         try:
             return self.fn.run(*args, **kwargs)

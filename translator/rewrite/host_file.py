@@ -17,7 +17,7 @@ from triton.runtime.jit import JITFunction
 
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.rewrite import fallback
-from translator.rewrite.contracts import check_name, guard
+from translator.rewrite.contracts import check_name, checked_name, checks_a_default, guard, installer
 from translator.rewrite.descriptor_hooks import hook_edits
 from translator.rewrite.family import Family, Helper, HelperPool, KernelVersion, place_of
 from translator.rewrite.file_text import FileText, binds, unused_imports
@@ -172,16 +172,16 @@ class _Rewriting:
             return Replacement(node, family.text, family.before)
         above = [d.kind for d in loaded.decorators if d.kind != "jit"]
         if node in self.file.tree.body and set(above) <= {"autotune", "heuristics"} and loaded.node is not None:
-            hook = f"{family.name}{'.fn' * len(above)}.add_pre_run_hook({check_name(family.name)})"
-            return Replacement(
-                node, family.text, family.before, (f"{guard(family.name, family.contract)}\n\n\n{hook}",)
-            )
+            jit = f"{family.name}{'.fn' * len(above)}"
+            hook = f"{jit}.add_pre_run_hook({check_name(family.name)})"
+            defaults_of = jit if checks_a_default(loaded.fn, family.contract) else ""
+            check = guard(family.name, family.contract, defaults_of=defaults_of)
+            return Replacement(node, family.text, family.before, (f"{check}\n\n\n{hook}",))
         # A kernel that host code may wrap or make again: the hook goes in where the jit function is made.
         names = tuple(p.name for p in loaded.fn.params)
         check = guard(family.name, family.contract, names)
-        checked = f"_checked_{family.name.lstrip('_')}"
-        install = f"def {checked}(kernel):\n    kernel.add_pre_run_hook({check_name(family.name)})\n    return kernel"
-        return Replacement(node, family.text, (*family.before, check, install), hook=f"@{checked}")
+        install = installer(family.name, family.contract, loaded.fn)
+        return Replacement(node, family.text, (*family.before, check, install), hook=f"@{checked_name(family.name)}")
 
     def with_general(self, family: Family, node: ast.FunctionDef) -> Replacement:
         if node not in self.file.tree.body:

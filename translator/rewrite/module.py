@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rules.targets import target as target_row
-from translator.rewrite.contracts import check_name, guard
+from translator.rewrite.contracts import check_name, checks_a_default, guard
 from translator.rewrite.family import Family, Helper, HelperPool, KernelVersion, build_family
 from translator.rewrite.prelude import BASE_IMPORTS, Prelude
 
@@ -63,8 +63,9 @@ def standalone_module(versions: Sequence[KernelVersion], facts: SourceFacts) -> 
     for family in families:
         blocks += [*family.before, f"@gluon.jit\n{family.text.strip()}"]
         if family.contract:
+            defaults_of = family.name if checks_a_default(family.loaded.fn, family.contract) else ""
             blocks += [
-                guard(family.name, family.contract),
+                guard(family.name, family.contract, defaults_of=defaults_of),
                 f"{family.name}.add_pre_run_hook({check_name(family.name)})",
             ]
     notes = tuple(note for family in families for note in family.notes)

@@ -36,10 +36,18 @@ class Definition:
 
 @dataclass
 class Web:
+    """uses: the names that read it and the loops around each; moves: likewise the targets of `x += c`, which read it too."""
+
     index: int
     name: str
     definitions: list[Definition] = field(default_factory=list)
     uses: list[tuple[ast.Name, tuple[ast.AST, ...]]] = field(default_factory=list)
+    moves: list[tuple[ast.Name, tuple[ast.AST, ...]]] = field(default_factory=list)
+
+    @property
+    def reads(self) -> list[tuple[ast.Name, tuple[ast.AST, ...]]]:
+        """All that reads it. What asks whether a value is still needed asks these."""
+        return [*self.uses, *self.moves]
 
     @property
     def is_parameter(self) -> bool:
@@ -51,7 +59,7 @@ class Webs:
     all: list[Web]
     of_use: dict[ast.Name, Web]
     of_definition: dict[tuple[ast.AST, str], Web]
-    reaching: dict[ast.Name, list[Definition]] = field(default_factory=dict)  # the definitions that a use may see
+    reaching: dict[ast.Name, list[Definition]] = field(default_factory=dict)  # the definitions that a read may see
 
     def definition_of(self, use: ast.AST) -> Definition | None:
         """The one definition that `use` may see; None where there are several, or `use` is no name."""
@@ -73,6 +81,7 @@ class _Builder:
         self.parent: list[int] = []
         self.use_defs: dict[ast.Name, set[int]] = {}
         self.use_loops: dict[ast.Name, tuple[ast.AST, ...]] = {}
+        self.moves: set[ast.Name] = set()
         self.loops: list[ast.AST] = []
 
     def find(self, i: int) -> int:
@@ -130,6 +139,10 @@ class _Builder:
             self.expression(env, s.value)
             if isinstance(s.target, ast.Name):
                 before = env.get(s.target.id, set())
+                if before:
+                    self.use_defs.setdefault(s.target, set()).update(before)
+                    self.use_loops[s.target] = tuple(self.loops)
+                    self.moves.add(s.target)
                 self.define(env, s.target.id, s, s.value, augmented=True)
                 self.union([*before, *env[s.target.id]])
         elif isinstance(s, ast.If):
@@ -244,6 +257,9 @@ def build_webs(
     of_use: dict[ast.Name, Web] = {}
     for use, defs in builder.use_defs.items():
         web = groups[builder.find(min(defs))]
+        if use in builder.moves:
+            web.moves.append((use, builder.use_loops[use]))
+            continue
         web.uses.append((use, builder.use_loops[use]))
         of_use[use] = web
     of_definition = {(d.node, d.name): groups[builder.find(i)] for i, d in enumerate(builder.definitions)}
