@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from translator.memory.held import read_held
+from translator.ttgir.parse import parse_module
 from translator.pipeline.schedule import hazards, held_schedule
 from translator.request import TranslateRequest
 from translator.source.launch_spec import LaunchSpec, parse_launches
@@ -250,13 +251,13 @@ MODULE = """
 
 
 def test_held_loads_are_read_from_the_pipelined_module():
-    ((path, found),) = read_held(MODULE).items()
+    ((path, found),) = read_held(parse_module(MODULE)).items()
     assert path == (7,) and found.copy == "held" and found.shape == (256,) and found.shared is None
     alone = MODULE.replace(
         "%first = amdg.buffer_load %p[%o] : !tt.ptr<f16> -> tensor<256xf16, #blocked> loc(#loc1)", ""
     )
-    assert read_held(alone) == {}  # nothing was loaded before the loop: the author's own
-    assert read_held(MODULE.replace("%acc2, %next", "%acc2, %held")) == {}
+    assert read_held(parse_module(alone)) == {}  # nothing was loaded before the loop: the author's own
+    assert read_held(parse_module(MODULE.replace("%acc2, %next", "%acc2, %held"))) == {}
 
 
 def test_the_schedule_is_right_for_all_trip_counts():

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from translator.layout.padding import padded_rows
+from printed_modules import function_of
 from translator.memory.operands import read_operands
 from translator.report.linear_map import DistributedMap, SharedMap, bank_use
 from translator.ttgir.layouts import DotOperand, Linear, Wmma
@@ -64,13 +65,13 @@ def test_rotating_stays(shared, stored, reads):
     assert padded_rows(shared, stored, reads, 16, 32) is None
 
 
-MODULE = """\
+DEFINITIONS = """\
 #blocked = #ttg.blocked<{sizePerThread = [4, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
 #linear = #ttg.linear<{register = [[1, 0], [2, 0], [0, 1], [0, 2], [0, 4]], lane = [[0, 8], [0, 16], [0, 32], [4, 0], [8, 0]], \
 warp = [[16, 0], [32, 0]], block = []}>
 #shared = #ttg.amd_rotating_shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [0, 1]}>
-#loc1 = loc("VISIT_1":1:1)
-#loc2 = loc("VISIT_2":1:1)
+#loc1 = loc("gluonize":1:1)
+#loc2 = loc("gluonize":2:1)
 """
 MOVED = """\
 %t{n} = amdg.in_thread_transpose %v{n} : tensor<64x64xf16, #blocked> -> tensor<64x64xf16, #linear> loc(#loc{n})
@@ -87,8 +88,8 @@ MOVED = """\
     ],
     ids=["one tile", "two tiles", "in a loop"],
 )
-def test_operands_are_padded_where_addresses_are_kept(monkeypatch, body, padded):
-    monkeypatch.setattr("translator.memory.operands.locations", lambda text: lambda name: (int(name[-1]),))
-    found = read_operands(MODULE + body, banks=32)
+def test_operands_are_padded_where_addresses_are_kept(body, padded):
+    module = function_of(body, DEFINITIONS)
+    found = read_operands(module, banks=32)
     assert {isinstance(o.shared, Padded) for entries in found.values() for o in entries} == {padded}
-    assert not any(isinstance(o.shared, Padded) for entries in read_operands(MODULE + body).values() for o in entries)
+    assert not any(isinstance(o.shared, Padded) for entries in read_operands(module).values() for o in entries)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from printed_modules import function_of
 from translator.frontend.anchors import read_anchors
 from translator.memory.late_loads import with_late_layouts
 from translator.memory.operands import read_operands
 from translator.memory.staging import Staged
 from translator.ttgir.layouts import Blocked, DotOperand, Linear
+from translator.ttgir.module import Module
 
 ALIASES = """\
 #blocked = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [8, 8], warpsPerCTA = [1, 1], order = [1, 0]}>
@@ -20,15 +22,15 @@ RING, HELD = (Staged((8, 64), None, 2, None, None, copy) for copy in ("buffer", 
 LOCATION = '#loc1 = loc("gluonize":7:0)\n'
 
 
-def module(*lines: str) -> str:
-    return ALIASES + "".join(f"    {line} loc(#loc1)\n" for line in lines) + LOCATION
+def module(*lines: str) -> Module:
+    return function_of("\n".join(f"    {line} loc(#loc1)" for line in lines), ALIASES + LOCATION)
 
 
 def load(layout: str) -> str:
     return f"%x = tt.load %p : tensor<8x64x!tt.ptr<f16>, {layout}>"
 
 
-def late(final: str, staging: dict = {}):
+def late(final: Module, staging: dict = {}):
     (op,) = with_late_layouts(read_anchors(module(load("#blocked"))), final, staging).ops
     return op.results[0].layout
 
@@ -65,7 +67,7 @@ OPERAND = "#ttg.dot_op<{opIdx = 0, parent = #blocked}>"
 BEFORE = (load("#blocked"), f"%c = ttg.convert_layout %x : tensor<8x64xf16, #blocked> -> tensor<8x64xf16, {OPERAND}>")
 
 
-def computed(final: str, staging: dict = {}, *more: str):
+def computed(final: Module, staging: dict = {}, *more: str):
     anchors = read_anchors(module(*BEFORE, *more, f"%y = math.exp2 %c : tensor<8x64xf16, {OPERAND}>"))
     return with_late_layouts(anchors, final, staging).ops[-1].results[0].layout
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from printed_modules import function_of
 from translator.frontend.anchors import read_anchors
 from translator.memory.late_reductions import with_late_reductions
 from translator.ttgir.layouts import Blocked, Mfma, Slice
+from translator.ttgir.module import Module
 
 ALIASES = """\
 #blocked = #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [8, 8], warpsPerCTA = [1, 1], order = [1, 0]}>
@@ -16,18 +18,18 @@ ALIASES = """\
 LOCATIONS = "".join(f'#loc{n} = loc("gluonize":{n}:0)\n' for n in (1, 2, 3))
 
 
-def module(product: str, reduced: str) -> str:
-    return ALIASES + f"""\
+def module(product: str, reduced: str) -> Module:
+    body = f"""\
     %y = arith.mulf %p, %q : tensor<32x32xf32, {product}> loc(#loc1)
     %s = "tt.reduce"(%y) <{{axis = 1 : i32}}> ({{
     ^bb0(%a: f32, %b: f32):
       tt.reduce.return %a : f32 loc(#loc2)
     }}) : (tensor<32x32xf32, {reduced}>) -> tensor<32xf32, #ttg.slice<{{dim = 1, parent = {reduced}}}>> loc(#loc2)
-    %h = arith.mulf %s, %s : tensor<32xf32, #ttg.slice<{{dim = 1, parent = {reduced}}}>> loc(#loc3)
-""" + LOCATIONS
+    %h = arith.mulf %s, %s : tensor<32xf32, #ttg.slice<{{dim = 1, parent = {reduced}}}>> loc(#loc3)"""
+    return function_of(body, ALIASES + LOCATIONS)
 
 
-def layouts(final: str) -> list:
+def layouts(final: Module) -> list:
     anchors = read_anchors(module("#blocked", "#blocked"))
     return [op.results[0].layout for op in with_late_reductions(anchors, final).ops]
 
@@ -37,7 +39,9 @@ def test_what_is_reduced_lies_where_the_final_module_has_it():
     assert isinstance(product, Mfma) and reduced == scaled == Slice(1, product)
 
 
-@pytest.mark.parametrize("final", [module("#blocked", "#blocked"), module("#op", "#op"), ALIASES + LOCATIONS])
+@pytest.mark.parametrize(
+    "final", [module("#blocked", "#blocked"), module("#op", "#op"), function_of("", ALIASES + LOCATIONS)]
+)
 def test_it_stays_where_the_final_module_has_it_or_no_product_there(final: str):
     product, reduced, scaled = layouts(final)
     assert isinstance(product, Blocked) and reduced == scaled == Slice(1, product)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from printed_modules import function_of
 from translator.memory.lifetimes import crowded_by_late_reads
 from translator.memory.operands import read_early
 
@@ -27,13 +28,13 @@ def use(value: str) -> str:
 
 
 def early(*lines: str) -> bool:
-    return read_early(BEFORE + "".join(f"    {line}\n" for line in lines) + AFTER) == {(1,)}
+    return read_early(function_of("\n".join(lines), BEFORE + AFTER)) == {(1,)}
 
 
 TWO_READS = (
     fill("a", 8, 1),
     read("r", "a"),
-    "%t = ttg.memdesc_trans %a {order = array<i32: 1, 0>} loc(#loc1)",
+    "%t = ttg.memdesc_trans %a {order = array<i32: 1, 0>} : !ttg.memdesc<8x64xf16, #shared, #smem> -> !ttg.memdesc<64x8xf16, #shared, #smem> loc(#loc1)",
     read("s", "t"),
 )
 
@@ -56,7 +57,15 @@ def test_an_operand_that_would_stay_beside_the_next_is_read_early():
             read("w", "c"),
         ),  # more is taken later
         (*TWO_READS[:2], fill("b", 8), *TWO_READS[2:], read("v", "b"), use("s")),  # Triton reads late itself
-        (*TWO_READS[:2], "{", "}", *TWO_READS[2:], fill("b", 8), read("v", "b"), use("s")),  # or in another block
+        (
+            *TWO_READS[:2],
+            "scf.if %c {",
+            "}",
+            *TWO_READS[2:],
+            fill("b", 8),
+            read("v", "b"),
+            use("s"),
+        ),  # or in another block
     ],
     ids=["used-before", "peak-elsewhere", "read-late", "another-block"],
 )
@@ -66,6 +75,14 @@ def test_others_are_read_where_they_are_used(lines):
 
 def test_a_ring_holds_lds_until_it_is_freed():
     ring = "%q = ttg.local_alloc : () -> !ttg.memdesc<2x64x64xf16, #shared, #smem, mutable> loc(#loc2)"
-    lines = (ring, *TWO_READS, use("r"), fill("b", 64), read("v", "b"), use("s"), "ttg.local_dealloc %q : loc(#loc2)")
-    assert crowded_by_late_reads("\n".join(lines)) == set()  # 8 rows beside 192
-    assert crowded_by_late_reads("\n".join(lines).replace("8x64", "16x64")) == {"%a"}
+    lines = (
+        ring,
+        *TWO_READS,
+        use("r"),
+        fill("b", 64),
+        read("v", "b"),
+        use("s"),
+        "ttg.local_dealloc %q : !ttg.memdesc<2x64x64xf16, #shared, #smem, mutable> loc(#loc2)",
+    )
+    assert crowded_by_late_reads(function_of("\n".join(lines))) == set()  # 8 rows beside 192
+    assert crowded_by_late_reads(function_of("\n".join(lines).replace("8x64", "16x64"))) == {"%a"}

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from printed_modules import function_of
 from translator.frontend.launch import trace_launch
 from translator.lowering.jobs import lower_file
 from translator.memory.loop_lds import read_loop_lds
@@ -30,10 +31,8 @@ MODULE = """
       } loc(#loc3)
       scf.yield %acc2, %newer, %next, %h : f32 loc(#loc3)
     } loc(#loc3)
-#loc1 = loc("gluonize":7:0)
-#loc2 = loc("gluonize":8:0)
-#loc3 = loc("gluonize":9:0)
 """
+LOCATIONS = "".join(f'#loc{n} = loc("gluonize":{n + 6}:0)\n' for n in (1, 2, 3))
 LATER = (
     "      scf.yield",
     "      %l = ttg.local_load %s : !ttg.memdesc<64x64xf32> -> tensor<64x64xf32> loc(#loc2)\n      scf.yield",
@@ -52,16 +51,16 @@ LATER = (
     ids=["the largest", "two at once", "all but a branch handed on", "nothing handed on", "own values"],
 )
 def test_what_a_loop_uses_at_once(module, expected):
-    assert read_loop_lds(module) == {(7,): expected}
+    assert read_loop_lds(function_of(module, LOCATIONS)) == {(7,): expected}
 
 
 def test_a_tile_that_is_not_handed_on_counts():
     small = MODULE.replace("64x64xf32", "4x4xf32").replace("scf.yield %acc2, %newer, %next", "scf.yield %acc2, %x, %x")
-    assert read_loop_lds(small) == {(7,): 32 * 64 * 2}
+    assert read_loop_lds(function_of(small, LOCATIONS)) == {(7,): 32 * 64 * 2}
 
 
 def test_no_loop():
-    assert read_loop_lds("tt.func public @kernel() {\n}") == {}
+    assert read_loop_lds(function_of("")) == {}
 
 
 @pytest.mark.parametrize(

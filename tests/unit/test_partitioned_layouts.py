@@ -47,9 +47,9 @@ def test_tiles_that_stay():
 def anchors(*products: Wmma) -> Anchors:
     out = Anchors()
     for i, layout in enumerate(products):
-        out.add(PlacedOp("tt.dot", (i,), (), (TensorType((128, 128), "f32", layout),), ""))
+        out.add(PlacedOp("tt.dot", (i,), (), (TensorType((128, 128), "f32", layout),)))
         inner = TensorType((128,), "i32", Slice(1, layout))
-        out.add(PlacedOp("tt.load", (i, 1), (TensorType((128, 64), "f16", DotOperand(0, layout, 8)),), (inner,), ""))
+        out.add(PlacedOp("tt.load", (i, 1), (TensorType((128, 64), "f16", DotOperand(0, layout, 8)),), (inner,)))
     return out
 
 

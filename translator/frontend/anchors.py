@@ -1,18 +1,18 @@
-"""Read back, per traced visit, the operations and layouts that Triton's passes settled on.
+"""Per traced visit, the operations and layouts that Triton's passes settled on.
 
-The trace gave each visit its own location, so a line of the printed TTGIR names the visit that made it, and for
-inlined functions the chain of calls. `read_anchors` parses the text (one operation a line) into `Anchors`.
+The trace gave each visit its own location, so an operation of Triton's TTGIR names the visit that made it, and for
+inlined functions the chain of calls.
 """
 
 from __future__ import annotations
 
-import functools
-import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from translator.frontend.trace import LOC_FILE
-from translator.ttgir.layouts import AttributeReader, Layout
+from translator.ttgir.layouts import Layout
+from translator.ttgir.module import Module, Op
+from translator.ttgir.types import Type, split_top, types_in
 
 Path = tuple[int, ...]
 
@@ -28,17 +28,17 @@ class TensorType:
 
 @dataclass(frozen=True)
 class PlacedOp:
-    """One operation after the passes: its name and the tensor types it mentions, in textual order.
+    """One operation after the passes: its name, the visits that made it, and the types of its tensors.
 
-    `types` are those after the last top-level colon: operands first, results last, as MLIR prints them; `operands`
-    and `results` split them where the operation has a functional type.
+    `operands` are the tensor types that are printed before those of the results, offsets in brackets included. `op`: as it was
+    read, None of one that a test makes.
     """
 
     name: str
     path: Path
     operands: tuple[TensorType, ...]
     results: tuple[TensorType, ...]
-    text: str
+    op: Op | None = None
 
     @property
     def types(self) -> tuple[TensorType, ...]:
@@ -93,192 +93,43 @@ class Anchors:
         return out
 
 
-_ALIAS = re.compile(r"^(#\w+) = (#ttg\..*)$")
-_LOC_DEF = re.compile(r"^(#loc\d*) = loc\((.*)\)$")
-_TRAILING_LOC = re.compile(r" loc\((#loc\d*)\)$")
-_OP = re.compile(r'^\s*(?:%[\w$.#]+(?::\d+)?(?:, %[\w$.#]+(?::\d+)?)* = )?"?([a-z_]+\.[a-z_.0-9]+)"?')
-_OPEN = re.compile(r"\{\s*(?:loc\(#loc\d*\))?$")
+_TERMINATORS = frozenset({"scf.yield", "tt.return", "tt.reduce.return", "tt.scan.return"})
+_CONTROL = frozenset({"scf.for", "scf.while", "scf.if"})
 
 
-def _definitions(lines: list[str]) -> tuple[dict[str, str], dict[str, str]]:
-    """The attribute aliases (`#blocked = ...`) and the locations (`#loc1 = ...`) that a printed module defines."""
-    aliases: dict[str, str] = {}
-    locs: dict[str, str] = {}
-    for line in lines:
-        if m := _ALIAS.match(line):
-            aliases[m.group(1)] = m.group(2)
-        elif m := _LOC_DEF.match(line):
-            locs[m.group(1)] = m.group(2)
-    return aliases, locs
+def read_anchors(module: Module) -> Anchors:
+    """The operations of a TTGIR module whose visits are known."""
+    made: dict[Type, TensorType] = {}
 
+    def placed(types: Iterable[Type]) -> tuple[TensorType, ...]:
+        out = []
+        for ty in types:
+            if ty.is_tensor and ty.layout:
+                if ty not in made:
+                    made[ty] = tensor_type(module, ty)
+                out.append(made[ty])
+        return tuple(out)
 
-def read_anchors(text: str) -> Anchors:
-    """Parse the text of a TTGIR module printed with locations."""
-    lines = text.splitlines()
-    aliases, locs = _definitions(lines)
-    reader = AttributeReader(aliases)
-    paths: dict[str, Path] = {}
     anchors = Anchors()
-    stack: list[tuple[str, str] | None] = []
-    for line in lines:
-        if line.startswith("#"):
+    for op in module.walk(inner_first=True):
+        if op.name in _TERMINATORS or not (path := path_of(op)):
             continue
-        stripped = line.strip()
-        loc = _TRAILING_LOC.search(line)
-        if stripped.startswith("}"):
-            opened = stack.pop() if stack else None
-            reopened = stripped.endswith("{")
-            if reopened:
-                stack.append(opened)
-            elif opened and loc:
-                name, header = opened
-                body = _strip_loc(stripped.lstrip("}) "))
-                signature = body if name in ("tt.reduce", "tt.scan") else header
-                _record(anchors, reader, name, signature, _path(loc.group(1), locs, paths), stripped)
-            continue
-        m = _OP.match(line)
-        if stripped.endswith("{") or stripped.endswith("({"):
-            stack.append((m.group(1), line) if m else None)
-            continue
-        if m and loc:
-            _record(anchors, reader, m.group(1), _strip_loc(line), _path(loc.group(1), locs, paths), line)
+        anchors.add(PlacedOp(op.name, path, placed(_operands(op)), placed(op.result_types), op))
     return anchors
 
 
-def layout_reader(aliases: dict[str, str]) -> AttributeReader:
-    """A reader of the layouts of tensors; those of LDS are read by `translator.ttgir.shared_layouts`."""
-    return AttributeReader({k: v for k, v in aliases.items() if not k.startswith("#shared")})
+def _operands(op: Op) -> tuple[Type, ...]:
+    """The tensor types that are not of results; a store may be printed with an arrow before that of its value."""
+    if op.name in _CONTROL:
+        return ()
+    return types_in(split_top(op.signature, "->")[0], "tensor<") if op.results else op.tensors
 
 
-@functools.lru_cache(maxsize=1)  # several readers ask for the same module, one after the other
-def locations_of(text: str) -> tuple[dict[str, str], list[tuple[Path, str]]]:
-    """Attribute aliases of a module printed with locations, and its located one-line operations by visit path."""
-    lines = text.splitlines()
-    aliases, locs = _definitions(lines)
-    memo: dict[str, Path] = {}
-    located: list[tuple[Path, str]] = []
-    for line in lines:
-        loc = None if line.startswith("#") else _TRAILING_LOC.search(line)
-        if loc and (path := _path(loc.group(1), locs, memo)):
-            located.append((path, _strip_loc(line)))
-    return aliases, located
+def tensor_type(module: Module, ty: Type) -> TensorType:
+    """A tensor type of `module` with the layout that it names."""
+    return TensorType(ty.shape, ty.printed_element, module.layout(ty))
 
 
-def locations(text: str) -> Callable[[str], Path]:
-    """A function from location names (`#loc12`) of a printed module to paths of visits."""
-    locs = dict(m.groups() for line in text.splitlines() if (m := _LOC_DEF.match(line)))
-    paths: dict[str, Path] = {}
-    return lambda name: _path(name, locs, paths)
-
-
-def _strip_loc(line: str) -> str:
-    return re.sub(r" loc\(.*?\)", "", line)
-
-
-def _path(loc: str, locs: dict[str, str], memo: dict[str, Path]) -> Path:
-    if loc in memo:
-        return memo[loc]
-    text = locs.get(loc, "")
-    memo[loc] = ()
-    if m := re.match(r'^"([^"]*)":(\d+):\d+', text):
-        found: Path = (int(m.group(2)),) if m.group(1) == LOC_FILE else ()
-    elif m := re.match(r"^callsite\((#loc\d*) at (#loc\d*)\)$", text):
-        found = _path(m.group(2), locs, memo) + _path(m.group(1), locs, memo)
-    elif m := re.match(r'^"[^"]*"\((#loc\d*)\)$', text):
-        found = _path(m.group(1), locs, memo)
-    elif m := re.match(r"^fused(?:<.*?>)?\[(.*)\]$", text):
-        parts = re.findall(r"#loc\d*", m.group(1))
-        found = _path(parts[0], locs, memo) if parts else ()
-    else:
-        found = ()
-    memo[loc] = found
-    return found
-
-
-def tensor_types(text: str, reader: AttributeReader) -> list[TensorType]:
-    """Every `tensor<...>` in `text` that carries a layout, in order."""
-    out, at = [], 0
-    while (at := text.find("tensor<", at)) >= 0:
-        depth, end = 0, at + 6
-        while True:
-            if text[end] == "<":
-                depth += 1
-            elif text[end] == ">":
-                depth -= 1
-                if not depth:
-                    break
-            end += 1
-        inner = text[at + 7 : end]
-        at = end
-        m = re.match(r"((?:\d+x)+)(.*)$", inner)
-        if not m:
-            continue
-        element, comma, encoding = _split_encoding(m.group(2))
-        if comma:
-            shape = tuple(int(d) for d in m.group(1)[:-1].split("x"))
-            out.append(TensorType(shape, element, reader.layout(encoding)))
-    return out
-
-
-def _split_encoding(text: str) -> tuple[str, str, str]:
-    depth = 0
-    for i, c in enumerate(text):
-        depth += (c == "<") - (c == ">")
-        if c == "," and depth == 0:
-            return text[:i].strip(), ",", text[i + 1 :]
-    return text, "", ""
-
-
-def _record(anchors: Anchors, reader: AttributeReader, name: str, text: str, path: Path, line: str) -> None:
-    if not path or name in ("tt.func", "scf.yield", "tt.return", "tt.reduce.return", "tt.scan.return"):
-        return
-    colon = _type_colon(text)
-    signature = text[colon + 1 :] if colon >= 0 else text
-    if name in ("scf.for", "scf.while", "scf.if"):
-        arrow = text.find("-> (")
-        signature = text[arrow:] if arrow >= 0 else ""
-    arrow = _top_level_arrow(signature)
-    if arrow >= 0:
-        operands = tensor_types(signature[:arrow], reader)
-        results = tensor_types(signature[arrow:], reader)
-    else:
-        types = tensor_types(signature, reader)
-        if name in ("tt.store", "amdg.buffer_store", "ttg.local_store"):
-            operands, results = types, []
-        elif name in ("scf.for", "scf.while", "scf.if"):
-            operands, results = [], types
-        elif name == "tt.load":
-            operands = types
-            results = [TensorType(t.shape, re.sub(r"^!tt.ptr<(.*)>$", r"\1", t.element), t.layout) for t in types]
-        elif name == "arith.cmpi" or name == "arith.cmpf":
-            operands, results = types, [TensorType(t.shape, "i1", t.layout) for t in types]
-        else:
-            operands, results = types, types[:1]
-    anchors.add(PlacedOp(name, path, tuple(operands), tuple(results), line))
-
-
-def _type_colon(text: str) -> int:
-    """The colon that starts the operation's type, outside of every bracket."""
-    depth, found = 0, -1
-    for i, c in enumerate(text):
-        if c in "<([{":
-            depth += 1
-        elif c in ">)]}":
-            if c == ">" and text[i - 1] == "-":
-                continue
-            depth -= 1
-        elif c == ":" and depth == 0 and text[i - 1 : i] == " ":
-            found = i
-            break
-    return found
-
-
-def _top_level_arrow(text: str) -> int:
-    depth = 0
-    for i, c in enumerate(text):
-        if c == ">" and text[i - 1] == "-":
-            if depth == 0:
-                return i + 1
-            continue
-        depth += (c in "<([{") - (c in ">)]}")
-    return -1
+def path_of(op: Op) -> Path:
+    """The visits that made an operation, of the outermost call first; () where they are not known."""
+    return op.path(LOC_FILE)

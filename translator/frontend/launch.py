@@ -9,7 +9,7 @@ from triton.compiler import ASTSource
 from triton.compiler.compiler import make_backend
 
 from rules.targets import Target, target as target_row
-from translator.frontend.anchors import Anchors, Path, read_anchors
+from translator.frontend.anchors import Anchors, Path, path_of, read_anchors
 from translator.frontend.offline import offline_target
 from translator.frontend.passes import (
     lds_bytes,
@@ -29,6 +29,7 @@ from translator.pipeline.inline import inline_tile_loads
 from translator.source.compile_arguments import compile_arguments
 from translator.source.launch_spec import LaunchSpec
 from translator.ttgir.layouts import SharedLayout
+from translator.ttgir.parse import parse_module
 
 
 @dataclass
@@ -70,23 +71,21 @@ def _trace_once(fn: Any, spec: LaunchSpec, target: str, load_jit) -> TracedLaunc
         parsed = make_backend(gpu).parse_options(dict(options))
         run_ttir_passes(trace.module, parsed)
         run_layout_passes(trace.module, parsed)
-        anchors = read_anchors(trace.module.str())
+        anchors = read_anchors(parse_module(trace.module.str()))
         run_pipeline_passes(trace.module, parsed)
-        final = trace.module.str()
+        final = parse_module(trace.module.str())
         banks = row.lds_banks if row.family.startswith("rdna") else None
         staging = {**read_held(final), **read_staging(final, banks)}
         descriptor_layouts = read_descriptor_layouts(final)
         rows = read_rows(final)
         anchors = with_late_layouts(with_row_numbers(anchors, rows), final, staging)
         anchors = with_late_reductions(anchors, final)
-        buffer_atomics = frozenset[tuple[int, ...]]()
-        if "amdg.buffer_atomic_rmw" in final:
-            buffer_atomics = frozenset(op.path for op in read_anchors(final).ops if op.name == "amdg.buffer_atomic_rmw")
-        loops = "scf.for" in final or "scf.while" in final
+        buffer_atomics = frozenset(path_of(op) for op in final.walk() if op.name == "amdg.buffer_atomic_rmw") - {()}
+        loops = final.has("scf.for", "scf.while")
         early: frozenset[Path] = frozenset()
         if not loops:
             run_last_passes(trace.module)
-            early = read_early(trace.module.str())
+            early = read_early(parse_module(trace.module.str()))
         ways = {staged.copy for staged in staging.values()}
         held = row.supports_tdm and "held" in ways
         mixed = "registers" in ways and not ways.isdisjoint(("buffer", "global"))

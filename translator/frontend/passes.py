@@ -18,7 +18,7 @@ def run_ttir_passes(module: Any, options: Any) -> None:
     pm = ir.pass_manager(module.context)
     passes.common.add_inliner(pm)
     # The tensor data mover does not reduce: Triton has no code for such a store there, this pass has.
-    if not amd.supports_tdm(options.arch) or "tt.descriptor_reduce" in module.str():
+    if not amd.supports_tdm(options.arch) or _has(module, "tt.descriptor_reduce"):
         passes.ttir.add_rewrite_tensor_descriptor_to_pointer(pm)
     passes.common.add_canonicalizer(pm)
     passes.ttir.add_combine(pm)
@@ -28,6 +28,13 @@ def run_ttir_passes(module: Any, options: Any) -> None:
     passes.common.add_symbol_dce(pm)
     passes.ttir.add_loop_unroll(pm)
     pm.run(module, "make_ttir")
+
+
+def _has(module: Any, name: str) -> bool:
+    """Whether the module has an operation of this name."""
+    found = []
+    module.walk(lambda op: found.append(True) if op.get_name() == name else None)
+    return bool(found)
 
 
 def run_layout_passes(module: Any, options: Any) -> None:

@@ -6,54 +6,48 @@ ways, or not as a matrix at all.
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, field
-
-from translator.frontend.anchors import Path, layout_reader, locations, locations_of, tensor_types
+from translator.frontend.anchors import Path, path_of
 from translator.memory.staging import Staged
 from translator.ttgir.layouts import Opaque
+from translator.ttgir.module import Module, Op, Region
 
-_LOAD = re.compile(r"(%[\w$.#]+) = (?:amdg\.buffer_load|tt\.load) ")
-_LOC = re.compile(r" loc\((#loc\d*)\)$")
-
-
-@dataclass
-class _Block:
-    """A region of the module. loop: of which operation the region is the body; loads: result -> (path, line)."""
-
-    loop: bool
-    loads: dict[str, tuple[Path, str]] = field(default_factory=dict)
+LOADS = ("amdg.buffer_load", "tt.load")
 
 
-def read_held(text: str) -> dict[Path, Staged]:
-    """Loads that a pipelined TTGIR module printed with locations keeps in registers, by the path of the load's visit.
+def read_held(module: Module) -> dict[Path, Staged]:
+    """Loads that a pipelined TTGIR module keeps in registers, by the path of the load's visit.
 
     A load that the author wrote ahead is handed on as well, but stands in the loop only: what the pipeliner moves is
     loaded before the loop too.
     """
-    if "scf.for" not in text:
+    if not module.has("scf.for"):
         return {}
-    aliases, _ = locations_of(text)
-    reader = layout_reader(aliases)
-    path_of = locations(text)
     out: dict[Path, Staged] = {}
     before: set[Path] = set()
-    blocks: list[_Block] = []
-    for line in (line.strip() for line in text.splitlines()):
-        if line.startswith("}") and blocks:
-            before |= {path for path, _ in blocks.pop().loads.values()}
-        if blocks and blocks[-1].loop and line.startswith("scf.yield"):
-            for name in re.findall(r"%[\w$.#]+", line.partition(" : ")[0]):
-                path, load = blocks[-1].loads.get(name, ((), ""))
-                known = {p for block in blocks[:-1] for p, _ in block.loads.values()} | before
-                types = tensor_types(load, reader) if path in known else []
-                if types and not isinstance(types[-1].layout, Opaque):
-                    out.setdefault(path, Staged(types[-1].shape, None, 1, types[-1].layout, None, "held"))
-        elif blocks and (m := _LOAD.match(line)) and (loc := _LOC.search(line)) and (path := path_of(loc.group(1))):
-            blocks[-1].loads[m.group(1)] = path, line[: loc.start()]
-        if line.endswith("{"):
-            blocks.append(_Block("scf.for " in line))
+    for function in module.functions.values():
+        _read_region(module, function.region, False, frozenset(), before, out)
     return out
 
 
-__all__ = ["read_held"]
+def _read_region(
+    module: Module, region: Region, loop: bool, around: frozenset[Path], before: set[Path], out: dict[Path, Staged]
+) -> None:
+    """around: what regions that are still open have loaded; before: what closed ones have, this one from its end on."""
+    loads: dict[str, Op] = {}
+    for op in (op for block in region.blocks for op in block.ops):
+        if loop and op.name == "scf.yield":
+            for load in (loads[name] for name in op.operands if name in loads):
+                path = path_of(load)
+                if (path in around or path in before) and load.type.is_tensor:
+                    layout = module.layout(load.type)
+                    if not isinstance(layout, Opaque):
+                        out.setdefault(path, Staged(load.type.shape, None, 1, layout, None, "held"))
+        elif op.name in LOADS and path_of(op):
+            loads[op.results[0]] = op
+        inside = around | {path_of(load) for load in loads.values()} if op.regions else around
+        for inner in op.regions:
+            _read_region(module, inner, op.name == "scf.for", inside, before, out)
+    before |= {path_of(load) for load in loads.values()}
+
+
+__all__ = ["LOADS", "read_held"]

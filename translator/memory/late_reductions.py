@@ -7,22 +7,22 @@ after:  %y = arith.mulf %p, %q : #mma        tt.reduce %y : #mma
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 from translator.frontend.anchors import Anchors, PlacedOp, TensorType, read_anchors
 from translator.ttgir.layouts import Blocked, Layout, Mfma, Slice, Wmma
+from translator.ttgir.module import Module, is_arithmetic
 
-_FOLLOWS = re.compile(r"(?:arith|math)\.\w+|tt\.fp_to_fp|tt\.broadcast|tt\.reduce")
+_FOLLOWS = ("tt.fp_to_fp", "tt.broadcast", "tt.reduce")
 Moves = dict[tuple[tuple[int, ...], Layout], Layout]  # (shape, layout) -> the later layout
 
 
-def with_late_reductions(anchors: Anchors, text: str) -> Anchors:
-    """`anchors` with the layouts that reductions, and what is computed for and from them, have in the final TTGIR `text`."""
+def with_late_reductions(anchors: Anchors, module: Module) -> Anchors:
+    """`anchors` with the layouts that reductions, and what is computed for and from them, have in the final TTGIR."""
     reductions = [op for op in anchors.ops if op.name == "tt.reduce" and isinstance(op.operands[0].layout, Blocked)]
     if not reductions:
         return anchors
-    final = read_anchors(text)
+    final = read_anchors(module)
     moves: Moves = {}
     for op in reductions:
         before, after = op.operands[0], _final_layout(final, op, op.operands[0])
@@ -57,7 +57,8 @@ def _final_layouts(final: Anchors, op: PlacedOp, ty: TensorType) -> set[Layout]:
 def _moved(op: PlacedOp, moves: Moves, final: Anchors) -> PlacedOp:
     """An operation in its final layout, if that is the one in which its values are reduced."""
     first = op.operands[0] if op.name == "tt.reduce" else op.results[0] if op.results else None
-    after = moves.get((first.shape, first.layout)) if first is not None and _FOLLOWS.fullmatch(op.name) else None
+    follows = op.name in _FOLLOWS or is_arithmetic(op.name)
+    after = moves.get((first.shape, first.layout)) if first is not None and follows else None
     if after is None or _final_layouts(final, op, first) != {after}:
         return op
 

@@ -6,25 +6,16 @@ location of the value, so the value's source expression names it.
 
 from __future__ import annotations
 
-import re
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from translator.frontend.anchors import Path, layout_reader, locations, tensor_types
+from translator.frontend.anchors import Path, path_of
 from translator.layout.padding import padded_rows
 from translator.memory.lifetimes import crowded_by_late_reads
 from translator.ttgir.elements import bits_of
-from translator.ttgir.layouts import AttributeReader, Layout
-from translator.ttgir.shared_layouts import SharedLayout, read_shared
-
-_ALLOC = re.compile(
-    r"(%[\w$.#]+) = ttg\.local_alloc (%[\w$.#]+) : \(tensor<.*>\) -> !ttg\.memdesc<((?:\d+x)+)(\w+), (#\w+|#ttg\.\w+<.*?>), #smem"
-)
-_TRANSPOSED = re.compile(r"(%[\w$.#]+) = ttg\.memdesc_trans (%[\w$.#]+) ")
-_IN_THREAD = re.compile(r"(%[\w$.#]+) = amdg\.in_thread_transpose %[\w$.#]+ : ")
-_READ = re.compile(r" = ttg\.local_load (%[\w$.#]+) ")
-_ALIAS = re.compile(r"^(#\w+) = (#ttg\..*)$", re.M)
-_LOC = re.compile(r" loc\((#loc\d*)\)$")
+from translator.ttgir.layouts import Layout, SharedLayout
+from translator.ttgir.module import Module, Op, Region
 
 
 @dataclass(frozen=True)
@@ -43,92 +34,100 @@ class OperandInLds:
 
 
 def read_operands(
-    text: str, early: frozenset[Path] = frozenset(), banks: int | None = None
+    module: Module, early: frozenset[Path] = frozenset(), banks: int | None = None
 ) -> dict[Path, tuple[OperandInLds, ...]]:
     """Initialised allocations of a final TTGIR, by the path of visits that made the value (and its callers' paths).
 
     With `banks`, tiles in a rotating layout are padded instead (`translator.layout.padding`) where addresses are
     kept: for several tiles, or in a loop.
     """
-    aliases = dict(_ALIAS.findall(text))
-    path_of = locations(text)
-    reader = layout_reader(aliases)
-    read, transposes = _reads(text, reader), _in_thread_transposes(text, reader)
-    tiles = Counter(m.group(5) for m in _ALLOC.finditer(text))
+    read, transposes = _reads(module), _in_thread_transposes(module)
+    tiles = Counter(op.type.layout for op in module.walk() if _is_filled(op))
     out: dict[Path, tuple[OperandInLds, ...]] = {}
-    loops: list[bool] = []  # of each block around the line, whether it is the body of a loop
-    for line in text.splitlines():
-        if loops and line.lstrip().startswith("}"):
-            loops.pop()
-        if line.endswith("{"):
-            loops.append(" scf.for " in line or " scf.while " in line)
-        found, loc = _ALLOC.search(line), _LOC.search(line)
-        if not found or not loc:
+    for op, in_loop in _allocations(module):
+        kind, path = op.type, path_of(op)
+        if not path or (shared := module.shared(kind, kind.shape)) is None:
             continue
-        shape = tuple(int(d) for d in found.group(3)[:-1].split("x"))
-        shared = read_shared(aliases.get(found.group(5), found.group(5)), shape)
-        path = path_of(loc.group(1))
-        if shared is None or not path:
-            continue
-        loaded, stored = transposes.get(found.group(2), (None, None))
-        name = found.group(1)
-        shares = tiles[found.group(5)] > 1 or any(loops)
+        loaded, stored = transposes.get(op.operands[0], (None, None))
+        name = op.results[0]
+        shares = tiles[kind.layout] > 1 or in_loop
         if banks and shares and not any(transposed for _, transposed in read.get(name, ())):
             reads = {layout for layout, _ in read.get(name, ())}
-            shared = padded_rows(shared, stored, reads, bits_of(found.group(4)), banks) or shared
-        entry = OperandInLds(shape, found.group(4), shared, read.get(name, ()), loaded, stored, path in early)
+            shared = padded_rows(shared, stored, reads, bits_of(kind.element), banks) or shared
+        entry = OperandInLds(kind.shape, kind.element, shared, read.get(name, ()), loaded, stored, path in early)
         for n in range(1, len(path) + 1):
             if entry not in out.get(path[:n], ()):
                 out[path[:n]] = (*out.get(path[:n], ()), entry)
     return out
 
 
-def _in_thread_transposes(text: str, reader: AttributeReader) -> dict[str, tuple[Layout, Layout]]:
+def _is_filled(op: Op) -> bool:
+    """Whether an operation allocates LDS for a value that it puts there."""
+    return op.name == "ttg.local_alloc" and bool(op.operands)
+
+
+def _allocations(module: Module) -> Iterator[tuple[Op, bool]]:
+    """The allocations with a value, and whether each is in a loop."""
+
+    def walk(region: Region, in_loop: bool) -> Iterator[tuple[Op, bool]]:
+        for op in (op for block in region.blocks for op in block.ops):
+            if _is_filled(op):
+                yield op, in_loop
+            for inner in op.regions:
+                yield from walk(inner, in_loop or op.name in ("scf.for", "scf.while"))
+
+    for function in module.functions.values():
+        yield from walk(function.region, False)
+
+
+def _in_thread_transposes(module: Module) -> dict[str, tuple[Layout, Layout]]:
     """The layouts before and after each transpose within lanes, by the name of its result."""
-    out = {}
-    for line in text.splitlines():
-        if (m := _IN_THREAD.search(line)) and (types := tensor_types(line, reader)):
-            out[m.group(1)] = types[0].layout, types[-1].layout
-    return out
+    moves = (op for op in module.walk() if op.name == "amdg.in_thread_transpose")
+    return {op.results[0]: (module.layout(op.operand_types[0]), module.layout(op.type)) for op in moves}
 
 
-def read_early(text: str) -> frozenset[Path]:
+def read_early(module: Module) -> frozenset[Path]:
     """The values that a module without loops reads back in full before it fills other LDS, where later reads would take more
     of it: by their paths. Equal allocations must have been made one."""
-    names = _read_at_once(text) & crowded_by_late_reads(text)
-    if not names:
-        return frozenset()
-    path_of = locations(text)
-    made = ((_ALLOC.search(line), _LOC.search(line)) for line in text.splitlines())
-    return frozenset(path_of(loc.group(1)) for alloc, loc in made if alloc and loc and alloc.group(1) in names)
+    names = _read_at_once(module) & crowded_by_late_reads(module)
+    return frozenset(path_of(op) for op in module.walk() if _is_filled(op) and op.results[0] in names)
 
 
-def _read_at_once(text: str) -> set[str]:
+def _read_at_once(module: Module) -> set[str]:
     """The allocations that are read in full before the next one, in the same block."""
-    name, found, later = "", set(), set()
+    found: set[str] = set()
+    later: set[str] = set()
     transposed: dict[str, str] = {}
-    for line in text.splitlines():
-        if m := _ALLOC.search(line):
-            name = m.group(1)
-            found.add(name)
-        elif m := _TRANSPOSED.search(line):
-            transposed[m.group(1)] = m.group(2)
-        elif m := _READ.search(line):
-            read = transposed.get(m.group(1), m.group(1))
-            later |= {read} - {name}
-        elif line.endswith("{") or line.lstrip().startswith("}"):
-            name = ""
+
+    def walk(region: Region) -> None:
+        name = ""
+        for op in (op for block in region.blocks for op in block.ops):
+            if _is_filled(op):
+                name = op.results[0]
+                found.add(name)
+            elif op.name == "ttg.memdesc_trans":
+                transposed[op.results[0]] = op.operands[0]
+            elif op.name == "ttg.local_load":
+                read = transposed.get(op.operands[0], op.operands[0])
+                later.update({read} - {name})
+            elif op.regions:
+                name = ""
+                for inner in op.regions:
+                    walk(inner)
+
+    for function in module.functions.values():
+        walk(function.region)
     return found - later
 
 
-def _reads(text: str, reader: AttributeReader) -> dict[str, tuple[tuple[Layout, bool], ...]]:
+def _reads(module: Module) -> dict[str, tuple[tuple[Layout, bool], ...]]:
     """How allocations are read, by the name of the value."""
     transposed: dict[str, str] = {}
-    out: dict[str, tuple[tuple[Layout, bool], ...]] = {}
-    for line in text.splitlines():
-        if m := _TRANSPOSED.search(line):
-            transposed[m.group(1)] = m.group(2)
-        elif (m := _READ.search(line)) and (types := tensor_types(line, reader)):
-            name = transposed.get(m.group(1), m.group(1))
-            out[name] = (*out.get(name, ()), (types[-1].layout, name != m.group(1)))
+    out: defaultdict[str, tuple[tuple[Layout, bool], ...]] = defaultdict(tuple)
+    for op in module.walk():
+        if op.name == "ttg.memdesc_trans":
+            transposed[op.results[0]] = op.operands[0]
+        elif op.name == "ttg.local_load" and op.type.is_tensor:
+            name = transposed.get(op.operands[0], op.operands[0])
+            out[name] += ((module.layout(op.type), name != op.operands[0]),)
     return out

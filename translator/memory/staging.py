@@ -6,24 +6,24 @@ direct-to-LDS copies or through registers. Its operations keep the location of t
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from dataclasses import dataclass, replace
 
-from translator.frontend.anchors import Anchors, Path, layout_reader, locations_of, tensor_types
+from translator.frontend.anchors import Anchors, Path, path_of
 from translator.layout.padding import padded_rows
 from translator.ttgir.elements import bits_of
 from translator.ttgir.layouts import Layout, Opaque, SharedLayout
-from translator.ttgir.shared_layouts import read_shared
+from translator.ttgir.module import Module
+from translator.ttgir.types import Type
 
-_ALLOC = re.compile(
-    r"ttg\.local_alloc : \(\) -> !ttg\.memdesc<((?:\d+x)+)(\w+), (#\w+|#ttg\.\w+<.*?>), #smem, mutable>"
-)
-_READ = re.compile(r" ttg\.local_load .*!ttg\.memdesc<(?:\d+x)+\w+, (#\w+|#ttg\.\w+<.*?>), #smem")
-_DESCRIPTOR = re.compile(r" tt\.make_tensor_descriptor .*, <((?:\d+x)+)\w+, (#\w+|#ttg\.\w+<.*?>)>$")
-_ARGUMENT = re.compile(r"%(\w+): !tt\.tensordesc<((?:\d+x)+)\w+, (#\w+|#ttg\.\w+<.*?>)> loc")
-_ROWS = re.compile(r" amdg\.async_tdm_(?:gather|scatter) .*!ttg\.memdesc<((?:\d+x)+)\w+, (#\w+|#ttg\.\w+<.*?>), #smem")
-_COPIES = {"amdg.buffer_load_to_local": "buffer", "ttg.async_copy_global_to_local": "global"}
+_ROWS = ("amdg.async_tdm_gather", "amdg.async_tdm_scatter")
+_WAYS = {  # of a tile from global memory
+    "amdg.buffer_load_to_local": "buffer",
+    "ttg.async_copy_global_to_local": "global",
+    "amdg.async_tdm_copy_global_to_local": "tensor",
+    "amdg.buffer_load": "registers",
+    "tt.load": "registers",
+}
 
 
 @dataclass(frozen=True)
@@ -55,19 +55,16 @@ class Rows:
     shared: SharedLayout
 
 
-def read_rows(text: str) -> dict[Path, Rows]:
+def read_rows(module: Module) -> dict[Path, Rows]:
     """Gathers and scatters of the tensor data mover, by the path of the visit."""
-    if "amdg.async_tdm_gather" not in text and "amdg.async_tdm_scatter" not in text:
-        return {}
-    aliases, located = locations_of(text)
-    reader = layout_reader(aliases)
     out: dict[Path, Rows] = {}
-    for path, line in located:
-        if (m := _ROWS.search(line)) and (types := tensor_types(line, reader)):
-            shape = tuple(int(d) for d in m.group(1)[:-1].split("x"))
-            shared = read_shared(aliases.get(m.group(2), m.group(2)), shape)
-            if shared is not None and not isinstance(types[0].layout, Opaque):
-                out.setdefault(path, Rows(types[0].layout, shared))
+    if not module.has(*_ROWS):
+        return out
+    for op in module.walk():
+        if op.name in _ROWS and (path := path_of(op)) and op.memdesc and op.tensors:
+            shared, indices = module.shared(op.memdesc, op.memdesc.shape), module.layout(op.tensors[0])
+            if shared is not None and not isinstance(indices, Opaque):
+                out.setdefault(path, Rows(indices, shared))
     return out
 
 
@@ -84,66 +81,53 @@ def with_row_numbers(anchors: Anchors, rows: dict[Path, Rows]) -> Anchors:
     return anchors.with_types(swaps) if swaps else anchors
 
 
-def read_staging(text: str, banks: int | None = None) -> dict[Path, Staged]:
-    """Staged loads of a pipelined TTGIR module printed with locations, by the path of the load's visit.
+def read_staging(module: Module, banks: int | None = None) -> dict[Path, Staged]:
+    """Staged loads of a pipelined TTGIR module, by the path of the load's visit.
 
     With `banks`, tiles in a rotating layout are padded instead where that is possible (`translator.layout.padding`).
     """
-    aliases, located = locations_of(text)
-    reader = layout_reader(aliases)
-    shared: dict[Path, tuple[tuple[int, ...], int, SharedLayout, re.Match]] = {}
+    rings: dict[Path, tuple[Type, SharedLayout]] = {}
     sources: dict[Path, tuple[Layout | None, str]] = {}
     stored: dict[Path, Layout] = {}
     reads: defaultdict[str, set[Layout]] = defaultdict(set)
-    for path, line in located:
-        if m := _ALLOC.search(line):
-            buffers, *shape = (int(d) for d in m.group(1)[:-1].split("x"))
-            layout = read_shared(aliases.get(m.group(3), m.group(3)), tuple(shape))
-            if layout is not None:
-                shared.setdefault(path, (tuple(shape), buffers, layout, m))
+    for op in module.walk():
+        if not (path := path_of(op)):
             continue
-        for name, kind in _COPIES.items():
-            if f" {name} " in line and (types := tensor_types(line, reader)):
-                sources.setdefault(path, (types[-1].layout, kind))
-        if " amdg.async_tdm_copy_global_to_local " in line:
-            sources.setdefault(path, (None, "tensor"))
-        if (" amdg.buffer_load " in line or " tt.load " in line) and (types := tensor_types(line, reader)):
-            sources.setdefault(path, (types[-1].layout, "registers"))
-        if (m := _READ.search(line)) and (types := tensor_types(line, reader)):
-            reads[m.group(1)].add(types[-1].layout)
-        if " ttg.local_store " in line and (types := tensor_types(line, reader)):
-            stored.setdefault(path, types[0].layout)
+        if op.name == "ttg.local_load":
+            reads[op.operand_types[0].layout].add(module.layout(op.type))
+        elif op.name == "ttg.local_store":
+            stored.setdefault(path, module.layout(op.tensors[0]))
+        elif op.name == "ttg.local_alloc" and not op.operands:
+            if (shared := module.shared(op.type, op.type.shape[1:])) is not None:
+                rings.setdefault(path, (op.type, shared))
+        elif copy := _WAYS.get(op.name):
+            if copy == "tensor":
+                sources.setdefault(path, (None, copy))
+            elif op.tensors:
+                sources.setdefault(path, (module.layout(op.tensors[-1]), copy))
     out: dict[Path, Staged] = {}
-    for path, (shape, buffers, layout, alloc) in shared.items():
-        if path not in sources:
-            continue
-        source, copy = sources[path]
+    for path, (ring, shared) in rings.items():
+        source, copy = sources.get(path, (None, ""))
         into = stored.get(path) if copy == "registers" else None
-        if isinstance(source, Opaque) or isinstance(into, Opaque) or (copy == "registers" and into is None):
+        if not copy or isinstance(source, Opaque) or isinstance(into, Opaque) or (copy == "registers" and into is None):
             continue
-        padded = padded_rows(layout, into, reads[alloc.group(3)], bits_of(alloc.group(2)), banks) if banks else None
-        out[path] = Staged(shape, padded or layout, buffers, source, into, copy, layout if padded else None)
+        buffers, *shape = ring.shape
+        padded = padded_rows(shared, into, reads[ring.layout], bits_of(ring.element), banks) if banks else None
+        out[path] = Staged(tuple(shape), padded or shared, buffers, source, into, copy, shared if padded else None)
     return out
 
 
-def read_descriptor_layouts(text: str) -> dict[tuple[int | str, ...], SharedLayout]:
+def read_descriptor_layouts(module: Module) -> dict[tuple[int | str, ...], SharedLayout]:
     """LDS layouts of the tiles of tensor descriptors, by the path of the visit that makes the descriptor.
 
     Of a descriptor that the kernel is given: by the name of the argument, `("a_desc",)`.
     """
-    if "tt.make_tensor_descriptor" not in text and "!tt.tensordesc<" not in text:
-        return {}
-    aliases, located = locations_of(text)
     out: dict[tuple[int | str, ...], SharedLayout] = {}
-    entry = next((line for line in text.splitlines() if line.lstrip().startswith("tt.func public ")), "")
-    for name, dims, shared in _ARGUMENT.findall(entry):
-        shape = tuple(int(d) for d in dims[:-1].split("x"))
-        if (layout := read_shared(aliases.get(shared, shared), shape)) is not None:
-            out[name,] = layout
-    for path, line in located:
-        if m := _DESCRIPTOR.search(line):
-            shape = tuple(int(d) for d in m.group(1)[:-1].split("x"))
-            layout = read_shared(aliases.get(m.group(2), m.group(2)), shape)
-            if layout is not None:
+    for name, kind in module.entry.arguments:
+        if kind.kind == "desc" and kind.layout and (layout := module.shared(kind, kind.shape)) is not None:
+            out[name.removeprefix("%"),] = layout
+    for op in module.walk():
+        if op.name == "tt.make_tensor_descriptor" and (path := path_of(op)) and op.type.layout:
+            if (layout := module.shared(op.type, op.type.shape)) is not None:
                 out.setdefault(path, layout)
     return out

@@ -12,13 +12,15 @@ from dataclasses import dataclass
 
 from rules.targets import target as target_row
 from translator.diagnostics import Diagnostic, TranslationError
-from translator.frontend.anchors import layout_reader, locations_of, tensor_types
 from translator.layout.constructors import constructor
 from translator.report.linear_map import DistributedMap, SharedMap
+from translator.ttgir.elements import bits_of
 from translator.ttgir.layouts import Ints, Layout, Opaque, SharedLayout, Slice
-from translator.ttgir.shared_layouts import Padded, SharedLinear, Swizzled, read_shared
+from translator.ttgir.module import Module, Op
+from translator.ttgir.parse import parse_module
+from translator.ttgir.shared_layouts import Padded, SharedLinear, Swizzled
+from translator.ttgir.types import Type, types_in
 
-_MEMDESC = re.compile(r"!ttg\.memdesc<((?:\d+x)+)(\w+), (#\w+|#ttg\.\w+<.*?>), #smem")
 _ACCESSES = {"ttg.local_load": "read", "ttg.local_store": "write", "amdg.local_load_packed_tranposed": "read"}
 # More elements than that are not drawn one by one.
 MAX_ELEMENTS = 1 << 18
@@ -52,23 +54,20 @@ class DrawnLayout:
 
 def drawn_layouts(ttgir: str, text: str, kernel: str, target: str, num_warps: int) -> tuple[DrawnLayout, ...]:
     """The layouts of one compiled kernel: named constants first, in the order of the text. Call it in a child process."""
-    aliases, _ = locations_of(ttgir)
-    reader = layout_reader(aliases)
+    module = parse_module(ttgir)
     asker = LayoutAsker(target, num_warps)
     tiles: dict[Layout, dict[tuple[Ints, str], int]] = {}
     stored: dict[tuple[SharedLayout, Ints, str], dict[tuple[str, Layout], None]] = {}
-    for line in ttgir.splitlines():
-        if line.startswith("#"):
-            continue
-        for ty in tensor_types(line, reader):
-            if not isinstance(ty.layout, (Opaque, Slice)):
-                uses = tiles.setdefault(ty.layout, {})
-                uses[ty.shape, ty.element] = uses.get((ty.shape, ty.element), 0) + 1
-        for key in _tiles_in_lds(line, aliases):
+    for op in module.walk():
+        for ty in _tensors(op):
+            layout = module.layout(ty)
+            if not isinstance(layout, (Opaque, Slice)):
+                uses = tiles.setdefault(layout, {})
+                uses[ty.shape, ty.printed_element] = uses.get((ty.shape, ty.printed_element), 0) + 1
+        for key in _tiles_in_lds(module, op):
             stored.setdefault(key, {})
-            operation = next((name for name in _ACCESSES if f" {name} " in f" {line.strip()} "), None)
-            if operation and (types := tensor_types(line, reader)):
-                stored[key].setdefault((_ACCESSES[operation], types[-1].layout), None)
+            if op.name in _ACCESSES and op.tensors:
+                stored[key].setdefault((_ACCESSES[op.name], module.layout(op.tensors[-1])), None)
     names = layout_constants(text, kernel)
     out = []
     for layout, uses in tiles.items():
@@ -82,7 +81,7 @@ def drawn_layouts(ttgir: str, text: str, kernel: str, target: str, num_warps: in
         spelled = shared.spelled()
         found = tuple(Access(k, _name_of(y, names), asker.distributed(y, shape)) for k, y in accesses if _spellable(y))
         name = names.get(constructor_key(spelled), "")
-        mapped = asker.shared(shared, shape, _bits(element))
+        mapped = asker.shared(shared, shape, bits_of(element))
         out.append(
             DrawnLayout(name, spelled, shape, element, (f"{'x'.join(map(str, shape))} {element}",), None, mapped, found)
         )
@@ -92,16 +91,21 @@ def drawn_layouts(ttgir: str, text: str, kernel: str, target: str, num_warps: in
     )
 
 
-def _tiles_in_lds(line: str, aliases: dict[str, str]) -> list[tuple[SharedLayout, Ints, str]]:
+def _tensors(op: Op) -> tuple[Type, ...]:
+    """The tensor types that an operation is printed with, once each time."""
+    found = op.tensors or op.result_types  # those of a loop stand in its header
+    return tuple(ty for ty in found if ty.is_tensor and ty.layout)
+
+
+def _tiles_in_lds(module: Module, op: Op) -> list[tuple[SharedLayout, Ints, str]]:
     found = []
-    for m in _MEMDESC.finditer(line):
-        shape = tuple(int(d) for d in m.group(1)[:-1].split("x"))
-        text = aliases.get(m.group(3), m.group(3))
-        layout = read_shared(text, shape)
+    for ty in types_in(op.signature, "!ttg.memdesc<"):
+        shape = ty.shape
+        layout = module.shared(ty, shape)
         if layout is not None and (rank := _tile_rank(layout)) < len(shape):
             shape = shape[len(shape) - rank :]  # the leading dimension counts the slots of a ring
-            layout = read_shared(text, shape)
-        if layout is not None and _size(shape) <= MAX_ELEMENTS and (key := (layout, shape, m.group(2))) not in found:
+            layout = module.shared(ty, shape)
+        if layout is not None and _size(shape) <= MAX_ELEMENTS and (key := (layout, shape, ty.element)) not in found:
             found.append(key)
     return found
 
@@ -155,11 +159,6 @@ def _size(shape: Ints) -> int:
     for extent in shape:
         n *= extent
     return n
-
-
-def _bits(element: str) -> int:
-    m = re.search(r"(\d+)", element)
-    return 16 if element == "bf16" else int(m.group(1)) if m and not element.startswith("!") else 64
 
 
 class LayoutAsker:

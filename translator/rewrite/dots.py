@@ -106,12 +106,14 @@ class DotPlan:
         self.scaled = ops[0].name != "tt.dot"
         types = [t for t in op.operands if isinstance(t.layout, DotOperand)]
         if len(types) < 2:
-            raise refuse(rw.frame, node, "dot-layout", "no operand layouts for this `tl.dot`", op.text.strip())
+            raise refuse(rw.frame, node, "dot-layout", "no operand layouts for this `tl.dot`", op.op.text)
         self.result = op.results[0].layout
         self.a_layout, self.b_layout = types[0].layout, types[1].layout
         self.a_element, self.b_element = types[0].element, types[1].element
         self.acc_element = op.results[0].element
-        self.tf32 = rw.unit.target.family == "cdna3" and "inputPrecision = tf32" in op.text and self.a_element == "f32"
+        self.tf32 = (
+            rw.unit.target.family == "cdna3" and "inputPrecision = tf32" in op.op.text and self.a_element == "f32"
+        )
         self._adapt(rw, fa)
 
     def _unplaced(self, rw, fa: TensorFact, fb: TensorFact) -> None:

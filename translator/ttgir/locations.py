@@ -31,6 +31,9 @@ UNKNOWN = Place()
 
 def strip_locations(line: str) -> tuple[str, str]:
     """Remove every `loc(...)` from a line of IR; the last one is the op's own."""
+    only = line.find("loc(")
+    if line.startswith("loc(#", only) and line.find(")", only) == len(line) - 1 and line[only - 1 : only] == " ":
+        return line[:only].rstrip(), line[only + 4 : -1]
     last, out, start = "", [], 0
     while True:
         i = line.find("loc(", start)

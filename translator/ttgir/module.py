@@ -11,8 +11,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from translator.ttgir.layouts import AttributeReader, Layout, SharedLayout
 from translator.ttgir.locations import UNKNOWN, Locations, Place
-from translator.ttgir.types import Type, parse_type, pointee, split_top
+from translator.ttgir.shared_layouts import read_shared
+from translator.ttgir.types import Type, last_part, parse_type, pointee, split_top, types_in
 
 VALUE = r"%[A-Za-z0-9_$.\-]+(?:#\d+)?"
 VALUES = re.compile(VALUE)
@@ -25,6 +27,11 @@ _BRANCH = re.compile(r"(\^\w+)(?:\(([^)]*)\))?")
 _WARPS = re.compile(r"num_warps\((\d+)\)")
 _PLACED = re.compile(r"allocation\.offset = (?:\[([^\]]*)\]|(\d+))")
 _REGION_TYPES = re.compile(r"-> \((.*)\)")
+
+
+def is_arithmetic(name: str) -> bool:
+    """Whether an operation of this name computes each element from the elements at the same place."""
+    return name.startswith(("arith.", "math."))
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +49,17 @@ class Region:
 
     head: str = ""
     blocks: tuple[Block, ...] = ()
+
+    def walk(self, inner_first: bool = False) -> Iterator["Op"]:
+        """All operations in it, as `Function.walk`."""
+        for block in self.blocks:
+            for op in block.ops:
+                if not inner_first:
+                    yield op
+                for inner in op.regions:
+                    yield from inner.walk(inner_first)
+                if inner_first:
+                    yield op
 
     @property
     def warps(self) -> int | None:
@@ -126,9 +144,8 @@ class Op:
     @cached_property
     def signature(self) -> str:
         """The text of the types: behind the last top-level ` : `, of the tail for operations printed around a region."""
-        text = self.tail if self.tail.startswith(" : ") or " : (" in self.tail else self.text
-        parts = split_top(text, " : ")
-        return parts[-1] if len(parts) > 1 else ""
+        text = self.tail.lstrip(")") if " : (" in self.tail or self.tail.startswith(" : ") else self.text
+        return last_part(text, " : ")
 
     @cached_property
     def operands(self) -> tuple[str, ...]:
@@ -137,6 +154,16 @@ class Op:
     @cached_property
     def result_types(self) -> tuple[Type, ...]:
         return tuple(_result_types(self))
+
+    @cached_property
+    def tensors(self) -> tuple[Type, ...]:
+        """Every tensor type that is printed, in order: of operands, of offsets in brackets, of results."""
+        return types_in(self.signature, "tensor<")
+
+    @cached_property
+    def memdesc(self) -> Type | None:
+        """The first memory descriptor that is printed with its name, None without one."""
+        return next(iter(types_in(self.signature, "!ttg.memdesc<")), None)
 
     @property
     def type(self) -> Type:
@@ -250,9 +277,9 @@ class Function:
     region: Region
     place: Place = UNKNOWN
 
-    def walk(self) -> Iterator[Op]:
-        """All operations, those of regions before the one that has the regions."""
-        return _walk(self.region)
+    def walk(self, inner_first: bool = False) -> Iterator[Op]:
+        """All operations as they are printed; `inner_first`: those of regions before the one that has the regions."""
+        return self.region.walk(inner_first)
 
 
 @dataclass(frozen=True, eq=False)
@@ -276,18 +303,30 @@ class Module:
         """`gfx950`; "" in TTIR."""
         return self.attributes.get("ttg.target", "").rpartition(":")[2]
 
-    def walk(self) -> Iterator[Op]:
-        """All operations of all functions, those of regions before the one that has the regions."""
+    def walk(self, inner_first: bool = False) -> Iterator[Op]:
+        """All operations of all functions, as `Function.walk`."""
         for function in self.functions.values():
-            yield from function.walk()
+            yield from function.walk(inner_first)
 
+    def has(self, *names: str) -> bool:
+        """Whether there is an operation with one of these names."""
+        return not self._names.isdisjoint(names)
 
-def _walk(region: Region) -> Iterator[Op]:
-    for block in region.blocks:
-        for op in block.ops:
-            for inner in op.regions:
-                yield from _walk(inner)
-            yield op
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        return frozenset(op.name for op in self.walk())
+
+    def layout(self, kind: Type) -> Layout:
+        """The layout of a tensor type."""
+        return self._layouts.layout(kind.layout)
+
+    @cached_property
+    def _layouts(self) -> AttributeReader:
+        return AttributeReader({k: v for k, v in self.aliases.items() if not k.startswith("#shared")})
+
+    def shared(self, kind: Type, shape: tuple[int, ...]) -> SharedLayout | None:
+        """The layout of tiles of `shape` in what a memory or tensor descriptor describes; None without a Gluon constructor."""
+        return read_shared(self.aliases.get(kind.layout, kind.layout), shape)
 
 
 def _result_types(op: Op) -> Iterator[Type]:

@@ -27,6 +27,15 @@ class Type:
         return self.kind == "float"
 
     @property
+    def is_tensor(self) -> bool:
+        return self.shape is not None and self.kind not in ("memdesc", "desc")
+
+    @property
+    def printed_element(self) -> str:
+        """The element as MLIR prints it: `!tt.ptr<f16>` of a tensor of pointers."""
+        return f"!tt.ptr<{self.element}>" if self.kind == "ptr" else self.element
+
+    @property
     def size(self) -> int:
         """Number of elements."""
         count = 1
@@ -40,8 +49,11 @@ _SPLITTERS: dict[str, re.Pattern] = {}
 
 def split_top(text: str, separator: str = ",") -> list[str]:
     """Split at `separator` where no bracket is open; `->` closes nothing."""
-    if separator not in text:
-        return [text.strip()]
+    return list(_split(text, separator)) if separator in text else [text.strip()]
+
+
+@lru_cache(maxsize=4096)  # few different types stand in a module
+def _split(text: str, separator: str) -> tuple[str, ...]:
     splitter = _SPLITTERS.get(separator)
     if splitter is None:
         splitter = _SPLITTERS[separator] = re.compile(rf'"[^"]*"?|->|[(\[{{<]|[)\]}}>]|{re.escape(separator)}')
@@ -57,7 +69,17 @@ def split_top(text: str, separator: str = ",") -> list[str]:
         elif token in ")]}>":
             depth -= 1
     parts.append(text[start:].strip())
-    return parts
+    return tuple(parts)
+
+
+def last_part(text: str, separator: str) -> str:
+    """What follows the last `separator` where no bracket is open; "" without one."""
+    _, found, part = text.rpartition(separator)
+    if found and '"' not in part and all(part.count(a) == part.count(b) for a, b in ("()", "[]", "{}")):
+        if part.count("<") == part.count(">") - part.count("->"):
+            return part.strip()
+    parts = split_top(text, separator)
+    return parts[-1] if len(parts) > 1 else ""
 
 
 def _dims(text: str) -> tuple[tuple[int, ...], str]:
@@ -106,3 +128,22 @@ def pointee(pointer: Type) -> Type:
     """tensor<8x!tt.ptr<f16>> -> tensor<8xf16>."""
     scalar = parse_type(pointer.element)
     return Type(scalar.kind, scalar.element, pointer.shape, pointer.layout)
+
+
+_BRACKET = re.compile(r"->|[<>]")
+
+
+@lru_cache(maxsize=4096)
+def types_in(text: str, prefix: str) -> tuple[Type, ...]:
+    """Every type in `text` that begins with `prefix` (`tensor<`), in order, those in brackets of others too."""
+    out, at = [], 0
+    while (at := text.find(prefix, at)) >= 0:
+        depth, end = 0, len(text)
+        for found in _BRACKET.finditer(text, at):
+            depth += {"<": 1, ">": -1}.get(found.group(), 0)
+            if depth == 0 and found.group() == ">":
+                end = found.end()
+                break
+        out.append(parse_type(text[at:end]))
+        at = end
+    return tuple(out)
