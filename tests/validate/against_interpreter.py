@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import copy
+import functools
 import json
 import os
 import pickle
@@ -121,6 +122,7 @@ def _counted(*bounds):
     return map(_argument, range(*(int(bound) for bound in bounds)))
 
 
+@functools.cache
 def _round_to_nearest(builder) -> None:
     """Narrow f32 to bf16 as the compiler does; the interpreter cuts it."""
     import triton.language as tl

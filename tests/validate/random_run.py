@@ -1,111 +1,219 @@
-"""Thousands of random kernels: each is translated for one target and validated; all failures are listed, not only the first.
+"""Kernels of the generator by the thousand: each is translated and run beside its source; all failures are listed, not only the first.
 
-    python tests/validate/random_run.py --cases 2000 [--seed 1] [--kinds attention scans] [--save FOLDER]
+    python tests/validate/random_run.py --seeds 0:1000 -t gfx950 [--state FILE] [--save FOLDER] [--minimize] [--kinds locks modes]
 
-Kernels that Triton itself does not compile for the target are counted apart. The exit status is 1 when anything fails.
+A seed is a kernel for ever. With several targets each kernel is judged for one of them in turn, or with --every-target for each. A run
+with --state goes on where one with the same file stopped. Counted apart are sources that Triton itself does not compile,
+those that leave their buffers, and faults that the product itself finds and Triton's own lowering of the source has, too (`as triton`). The exit status is 1 when anything fails.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 import tempfile
 import time
-import warnings
 from collections import Counter
+from dataclasses import asdict, replace
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(p) for p in (HERE, HERE.parent, HERE.parent.parent) if str(p) not in sys.path]
 
-import random_kernels  # noqa: E402
-from hypothesis import HealthCheck, Phase, given, seed, settings  # noqa: E402
-from hypothesis import strategies as st  # noqa: E402
-
 import fixture_set  # noqa: E402
+from kernelgen.draw import RandomKernel  # noqa: E402
+from kernelgen.kernels import KINDS, kernel_of  # noqa: E402
+from kernelgen.minimize import minimized  # noqa: E402
+
 from translator.diagnostics import InternalError, TranslationError  # noqa: E402
 from translator.lowering.worker import WorkerPool  # noqa: E402
-from translator.request import TranslateRequest  # noqa: E402
 
-SECONDS = 600.0  # per step; a shared machine may be slow
-KINDS = ("elementwise", "rows", "products", "loops_with_dots", "attention", "scans", "control")
+SECONDS = 60.0  # of CPU time for one kernel
+JOBS = 400  # kernels per child process
+WRONG = ("mismatch", "hazard")
+FAILED = ("mismatch", "hazard", "does not compile", "refused", "not runnable", "crash", "misread")
 
 
-def judge(pool: WorkerPool, case: random_kernels.RandomKernel, target: str, folder: Path) -> tuple[str, str]:
-    """-> (status, what went wrong). `uncompiled` where Triton's own compile of the source fails."""
-    source, out = folder / "kernel.py", folder / "out.py"
-    source.write_text(case.text)
-    try:
-        translated = pool.call(
-            "translator.translation:translate_kernel", TranslateRequest(str(source), target, launches=(case.spec,))
+class Judges:
+    """Child processes for judging and for Triton's interpreter. Use it as a context manager."""
+
+    def __init__(self, interpreter: bool):
+        self.pool = WorkerPool(1, timeout=SECONDS, max_jobs=JOBS)
+        self.other = WorkerPool(1, timeout=SECONDS, max_jobs=JOBS) if interpreter else None
+        self.folder = tempfile.TemporaryDirectory(prefix="random-run-")
+
+    def __enter__(self) -> Judges:
+        return self
+
+    def __exit__(self, *error) -> None:
+        for pool in (self.pool, self.other):
+            if pool is not None:
+                pool.__exit__(*error)
+        self.folder.cleanup()
+
+    def judge(self, kernel: RandomKernel, target: str, lowering: bool = False) -> dict:
+        """-> the fields of a `Verdict`; `crash` where the child died, `misread` where the interpreter thinks otherwise of the source,
+        `as triton` where Triton's own lowering has the fault, too, and the product does not call its output validated.
+        """
+        try:
+            verdict = self.pool.call("kernelgen.judge:judge", kernel, target, self.folder.name, lowering)
+        except (TranslationError, InternalError) as error:
+            return {"status": "crash", "reason": str(error)[-1500:], "launch": -1, "output": ""}
+        found = asdict(replace(verdict, written=()))
+        if verdict.status in WRONG and not lowering and self._triton_too(kernel, target, found):
+            found["product"] = self.product_says(kernel, target, verdict.output)
+            if not found["product"].startswith("validated"):
+                found["status"] = "as triton"
+        if lowering:
+            return found
+        if self.other is not None and verdict.status == "right":
+            found["interpreted"], reason = self.opinion(kernel, verdict.written)
+            if reason:
+                found |= {"status": "misread", "reason": reason}
+        return found
+
+    def _triton_too(self, kernel: RandomKernel, target: str, found: dict) -> bool:
+        """Whether Triton's own lowering of the source has the same fault."""
+        theirs = self.judge(kernel, target, lowering=True)
+        return theirs["status"] == found["status"] and _words(theirs["reason"]) == _words(found["reason"])
+
+    def opinion(self, kernel: RandomKernel, written: tuple) -> tuple[str, str]:
+        """-> (`agrees`, `none` or `differs`, how)."""
+        try:
+            reason = self.other.call("kernelgen.interpreted:opinion", kernel, self.folder.name, written)
+        except (TranslationError, InternalError) as error:
+            return "none: " + str(error).strip().splitlines()[-1][:100], ""
+        return ("none", "") if reason == "?" else ("differs", reason) if reason else ("agrees", "")
+
+    def product_says(self, kernel: RandomKernel, target: str, output: str) -> str:
+        try:
+            return self.pool.call("kernelgen.judge:product_says", kernel, target, self.folder.name, output)
+        except (TranslationError, InternalError) as error:
+            return f"crash: {error}"
+
+    def smaller(self, kernel: RandomKernel, target: str, found: dict) -> RandomKernel:
+        """The kernel with as little in it as shows the same fault."""
+        if found["launch"] > 0:
+            only = replace(kernel, launches=(kernel.launches[found["launch"]],))
+            kernel = only if _alike(self.judge(only, target), found) else kernel
+        return minimized(kernel, lambda k: _alike(self.judge(k, target), found))
+
+
+def _alike(one: dict, other: dict) -> bool:
+    """Whether both are the same fault, as far as a status and the code of a diagnostic tell."""
+    return one["status"] == other["status"] and _code(one["reason"]) == _code(other["reason"])
+
+
+def _words(reason: str) -> str:
+    """A reason without its numbers."""
+    return re.sub(r"[-\d.]+", "", reason)
+
+
+def _code(reason: str) -> str:
+    first = reason.partition("\n")[0]
+    return first[first.rfind("[") :] if first.endswith("]") else ""
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seeds", default="0:200", help="FIRST:END, or one number (default: %(default)s)")
+    parser.add_argument("-t", "--target", default="all", help="several separated by commas, or all")
+    parser.add_argument("--every-target", action="store_true", help="judge each kernel for all of the targets")
+    parser.add_argument("--kinds", nargs="+", default=(), choices=KINDS)
+    parser.add_argument("--state", type=Path, help="one JSON line per kernel; those that are there are not run again")
+    parser.add_argument("--save", type=Path, help="write failing kernels, their launches and outputs here")
+    parser.add_argument("--minimize", action="store_true", help="make failing kernels smaller; with --save or printed")
+    parser.add_argument(
+        "--product", action="store_true", help="ask what the product's own validation says of failing ones"
+    )
+    parser.add_argument("--no-interpreter", action="store_true", help="no second opinion on the sources")
+    parser.add_argument("--show", action="store_true", help="print the kernels of the seeds and do nothing else")
+    return parser.parse_args()
+
+
+def _plan(options: argparse.Namespace) -> list[tuple[int, str]]:
+    first, _, end = options.seeds.partition(":")
+    seeds = range(int(first), int(end) if end else int(first) + 1)
+    targets = fixture_set.TARGETS if options.target == "all" else options.target.split(",")
+    if options.every_target:
+        return [(seed, target) for seed in seeds for target in targets]
+    return [(seed, targets[seed % len(targets)]) for seed in seeds]
+
+
+def _done(state: Path | None) -> dict[tuple[int, str], dict]:
+    if state is None or not state.exists():
+        return {}
+    rows = [json.loads(line) for line in state.read_text().splitlines()]
+    return {(row["seed"], row["target"]): row for row in rows}
+
+
+def _save(folder: Path, name: str, kernel: RandomKernel, found: dict) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.py").write_text(kernel.text)
+    launch = vars(kernel.spec) | {"source": f"{name}.py"}
+    (folder / f"{name}.json").write_text(json.dumps({"version": 1, "launches": [launch]}) + "\n")
+    if found["output"]:
+        (folder / f"{name}.output.py").write_text(found["output"])
+
+
+def _report(judges: Judges, options, seed: int, target: str, kernel: RandomKernel, found: dict) -> None:
+    print(
+        f"--- {seed} {kernel.kind} {target} {found['status']} (launch {found['launch']}): {found['reason']}", flush=True
+    )
+    if options.product and found["output"]:
+        found["product"] = judges.product_says(kernel, target, found["output"])
+        print(f"the product says: {found['product']}")
+    if options.minimize:
+        kernel = judges.smaller(kernel, target, found)
+        again = judges.judge(kernel, target)
+        found = found | {"output": again["output"]}
+        print(
+            kernel.text, kernel.launches, kernel.spec.attrs, kernel.spec.options, again["reason"], sep="\n", flush=True
         )
-        if translated.status != "translated":
-            problems = [*translated.diagnostics, *(d for outcome in translated.outcomes for d in outcome.diagnostics)]
-            return _or_uncompiled(pool, case, target, source, "refused", "; ".join(d.render() for d in problems[:2]))
-        out.write_text(translated.text)
-        found = pool.call("translator.validate:validate_launch", str(source), str(out), case.spec, target)
-    except (TranslationError, InternalError) as error:
-        return _or_uncompiled(pool, case, target, source, "crash", str(error))
-    if found["status"] == "skipped":
-        return _or_uncompiled(pool, case, target, source, "does not compile", found["reason"])
-    return found["status"], found["reason"]
-
-
-def _or_uncompiled(pool: WorkerPool, case, target: str, source: Path, status: str, why: str) -> tuple[str, str]:
-    try:
-        pool.call("translator.validate.stages:translated_stage", str(source), case.spec, target)
-    except (TranslationError, InternalError):
-        return "uncompiled", why
-    return status, why
+    if options.save:
+        _save(options.save, f"{seed}-{kernel.kind.replace(' ', '_')}-{target}", kernel, found)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--cases", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--kinds", nargs="+", default=KINDS, choices=KINDS)
-    parser.add_argument("--targets", nargs="+", default=list(fixture_set.TARGETS), choices=fixture_set.TARGETS)
-    parser.add_argument("--save", type=Path, help="write failing kernels and their launch specs here")
-    options = parser.parse_args()
-    warnings.simplefilter("ignore")
+    options = _options()
+    done = _done(options.state)
+    plan = _plan(options)
+    if options.show:
+        for seed, _ in plan:
+            kernel = kernel_of(seed, tuple(options.kinds))
+            print(kernel.text, *kernel.launches, kernel.spec.attrs, kernel.spec.options, sep="\n")
+        return 0
     count: Counter = Counter()
-    failed = 0
     started = time.monotonic()
-    with tempfile.TemporaryDirectory() as temporary, WorkerPool(1, timeout=SECONDS) as pool:
+    with Judges(not options.no_interpreter) as judges:
+        for seed, target in plan:
+            row = done.get((seed, target))
+            if row is None:
+                kernel = kernel_of(seed, tuple(options.kinds))
+                found = judges.judge(kernel, target)
+                if found["status"] in FAILED:
+                    _report(judges, options, seed, target, kernel, found)
+                row = {"seed": seed, "target": target, "kind": kernel.kind}
+                row |= {key: value for key, value in found.items() if key not in ("output", "written")}
+                if options.state:
+                    with options.state.open("a") as file:
+                        file.write(json.dumps(row) + "\n")
+            count[row["kind"], row["status"]] += 1
+            count["launches"] += row.get("ran", 0)
+            count["second opinions"] += row.get("interpreted") == "agrees"
+    return _summary(count, time.monotonic() - started)
 
-        @seed(options.seed)
-        @settings(
-            max_examples=options.cases,
-            deadline=None,
-            database=None,
-            phases=[Phase.generate],
-            suppress_health_check=list(HealthCheck),
-        )
-        @given(
-            kind=st.sampled_from(options.kinds),
-            target=st.sampled_from(options.targets),
-            data=st.data(),
-        )
-        def one(kind, target, data):
-            nonlocal failed
-            case = data.draw(getattr(random_kernels, kind)())
-            status, why = judge(pool, case, target, Path(temporary))
-            count[kind, status] += 1
-            if status not in ("validated", "uncompiled"):
-                failed += 1
-                print(f"--- {failed}: {kind} {target} {status}: {why}\n{case.text}\n{case.spec}", flush=True)
-                if options.save:
-                    options.save.mkdir(parents=True, exist_ok=True)
-                    name = f"{failed}-{kind}-{target}"
-                    (options.save / f"{name}.py").write_text(case.text)
-                    launch = vars(case.spec) | {"source": f"{name}.py"}
-                    (options.save / f"{name}.json").write_text(json.dumps({"version": 1, "launches": [launch]}) + "\n")
 
-        one()
+def _summary(count: Counter, seconds: float) -> int:
+    launches, opinions = count.pop("launches", 0), count.pop("second opinions", 0)
     for (kind, status), number in sorted(count.items()):
-        print(f"{kind:16s} {status:18s} {number}")
-    print(f"{sum(count.values())} cases, {failed} failed, {time.monotonic() - started:.0f} s")
+        print(f"{kind:18s} {status:18s} {number}")
+    failed = sum(number for (_, status), number in count.items() if status in FAILED)
+    print(
+        f"{sum(count.values())} kernels on {launches} launches, {opinions} second opinions; {failed} failed, {seconds:.0f} s"
+    )
     return int(failed > 0)
 
 
