@@ -33,7 +33,6 @@ from translator.lowering.compile import Lowered  # noqa: E402
 from translator.lowering.metrics import KernelMetrics  # noqa: E402
 from translator.lowering.parity import Parity, accesses  # noqa: E402
 from translator.lowering.worker import WorkerPool  # noqa: E402
-from translator.optimize.relieve import Compared, relieve  # noqa: E402
 from translator.request import TranslateRequest  # noqa: E402
 from translator.source.launch_spec import LaunchSpec  # noqa: E402
 
@@ -125,9 +124,6 @@ def measure(unit: Unit, target: str, every: bool, upstream: bool, compilers: Com
     with tempfile.TemporaryDirectory(prefix="gluonize-") as folder:
         path = os.path.join(folder, f"{Path(unit.source).stem}_{target}.py")
         ours = _ours(compilers, unit, unit.request(target), wanted, path)
-        relieved = relieve(unit.request(target), _comparable(wanted, ours, triton), compilers.many)
-        if relieved.tunings:
-            ours = _ours(compilers, unit, relieved, wanted, path)
         for spec in wanted:
             sides = {"ours": ours[spec.id], "triton": triton[spec.id]}
             if upstream:
@@ -142,15 +138,6 @@ def _ours(
     """The compiled launches of what a request gives, by id."""
     refused = _translated(compilers.many, unit, request, path)
     return {spec.id: refused.get(spec.id) or compilers.lower(path, spec, request.target, unit) for spec in wanted}
-
-
-def _comparable(wanted: list[LaunchSpec], ours: dict, triton: dict) -> list[Compared]:
-    pairs = ((spec, ours[spec.id], triton[spec.id]) for spec in wanted)
-    return [
-        Compared(spec, a.metrics, b.metrics)
-        for spec, a, b in pairs
-        if isinstance(a, Lowered) and isinstance(b, Lowered)
-    ]
 
 
 def _progress(rows: list[dict]) -> list[dict]:

@@ -107,9 +107,7 @@ def translate(
     validate: Validate = True,
     parity: Annotated[
         bool,
-        typer.Option(
-            "--parity/--no-parity", help="Compare with Triton's own compile of the source; relieve what spills more."
-        ),
+        typer.Option("--parity/--no-parity", help="Compare with Triton's own compile of the source."),
     ] = True,
     compile: Compile = True,
     cache: Cache = True,

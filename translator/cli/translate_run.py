@@ -16,7 +16,6 @@ from translator.diagnostics import Diagnostic, InternalError, TranslationError
 from translator.lowering.compile import Lowered
 from translator.lowering.parity import Parity
 from translator.lowering.worker import WorkerPool
-from translator.optimize.relieve import Compared, relieve
 from translator.project.cache import ContentCache, content_key
 from translator.project.provenance import read_generated, without_line
 from translator.project.recorded import Reads
@@ -103,35 +102,7 @@ def process_file(planned: PlannedFile, options: TranslateOptions, pool: WorkerPo
         launches = tuple(CheckedLaunch(o, o.status, o.diagnostics) for o in result.outcomes)
         return replace(report, launches=launches)
     text = stamped_text(result.text, request, planned.output, options.launches, reads, cache)
-    checked = checked_report(report, replace(result, text=text), options, pool, cache, reads)
-    return _relieved(checked, reads, options, pool, cache) or checked
-
-
-def _relieved(
-    report: FileReport, reads: Reads, options: TranslateOptions, pool: WorkerPool, cache: ContentCache
-) -> FileReport | None:
-    """The report of another text whose kernels need fewer registers, where they spill more than Triton's; None for none."""
-    if report.status != "translated" or not (options.compile and options.parity):
-        return None
-    planned, text = report.planned, report.text
-    compared = [
-        Compared(x.outcome.spec, x.gluon.metrics, x.triton.metrics) for x in report.launches if x.parity is not None
-    ]
-    key = content_key("relief", planned.request, without_line(text))
-    request = None if planned.request.import_hosts else cache.get(key)
-    if request is None:
-        request = relieve(planned.request, compared, pool)
-        if not request.import_hosts:
-            cache.put(key, request, reads)
-    if request == planned.request:
-        return None
-    result, reads = translate_cached(request, TRANSLATE, pool, cache)
-    if result.text is None:
-        return None
-    text = stamped_text(result.text, request, planned.output, options.launches, reads, cache)
-    bare = replace(report, launches=(), notes=result.notes)
-    found = checked_report(bare, replace(result, text=text), options, pool, cache, reads)
-    return found if found.status == "translated" and found.mismatched == report.mismatched else None
+    return checked_report(report, replace(result, text=text), options, pool, cache, reads)
 
 
 def checked_report(

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from translator.optimize.relief import Relief
-
 
 @dataclass(frozen=True)
 class Tuning:
@@ -17,7 +15,7 @@ class Tuning:
     alternate in. l2_ahead: tiles beyond the ring that the data mover asks for in the L2 cache. partitioned: halves of tiles
     in partitions of LDS that warps read at the same time. copied_stores: products leave through LDS by asynchronous copies.
     slices: parts of M and N that the accumulator of a dot is kept in. lean: slots in a form that the compiler can tell
-    apart; a loop that runs at most once is a branch. relief: what is done to the finished kernel, whatever its loops.
+    apart; a loop that runs at most once is a branch.
     """
 
     num_buffers: int = 0
@@ -30,12 +28,11 @@ class Tuning:
     l2_ahead: int = 0
     partitioned: bool = False
     copied_stores: bool = False
-    relief: Relief = Relief()
 
     @property
     def is_parity(self) -> bool:
         """Whether nothing about the loops is changed."""
-        return replace(self, relief=Relief()) == Tuning()
+        return self == Tuning()
 
     @property
     def as_triton(self) -> bool:

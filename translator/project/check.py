@@ -60,7 +60,7 @@ def file_state(file: ProjectFile, cache: ContentCache, regenerate: Regenerate) -
         if not reasons and generated:  # the text the edits started from says what is expected
             expected = cache.get(base_key(generated.provenance.output))
         if expected is None:
-            expected = regenerate(replace(file, relief=generated.provenance.relief) if generated else file)
+            expected = regenerate(file)
     except TranslationError as error:
         return FileState(file, "refused", ("its source is refused",), diagnostics=error.diagnostics)
     found = generated.bare if generated else without_line(_text(file.output))

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 
 from translator.cli.inputs import is_path, select_launches, source_folders, source_name
 from translator.diagnostics import Diagnostic, TranslationError
-from translator.optimize.relief import parse_relief
 from translator.project.config import Config, Entry
 from translator.project.provenance import DERIVED, MARK, GeneratedFile, Provenance, located, read_generated, relative
 from translator.project.translation import with_options
@@ -24,8 +23,7 @@ class ProjectFile:
 
     source: path or module. launches: path of the launch file, None when they are derived. launch: id of the one launch
     of a batch output. options: arguments of `gluonize translate` as a provenance line has them (paths relative to the
-    output). edits: whether hand edits are `allow`ed or `refuse`d. asked: by a configuration. relief: what was found to
-    relieve registers when it was made, as a provenance line has it; () for what is to be found anew.
+    output). edits: whether hand edits are `allow`ed or `refuse`d. asked: by a configuration.
     """
 
     output: str
@@ -36,7 +34,6 @@ class ProjectFile:
     options: tuple[str, ...] = ()
     edits: str = "refuse"
     asked: bool = False
-    relief: tuple[tuple[str, str], ...] = ()
 
     def specs(self) -> tuple[LaunchSpec, ...]:
         """Its launches. Raises: TranslationError when the file has none for this source."""
@@ -56,13 +53,12 @@ class ProjectFile:
         request = TranslateRequest(self.source, self.target, launches=specs, search_path=source_folders(self.source))
         try:
             request = with_options(request, self.options, self.output)
-            tunings = [(name, replace(request.tuning(name), relief=parse_relief(words))) for name, words in self.relief]
         except ValueError as error:
             found = Diagnostic("provenance", f"options that this gluonize does not know: {error}", self.output)
             raise TranslationError(found) from None
         if self.launch:
             request = replace(request, kernels=(specs[0].kernel,), standalone=True)
-        return replace(request, tunings=tuple(tunings))
+        return request
 
     def source_label(self) -> str:
         """The source as a provenance line names it."""
@@ -77,7 +73,7 @@ def from_provenance(file: GeneratedFile) -> ProjectFile:
     found: Provenance = file.provenance
     source = located(found.source, file.path) if found.source.endswith(".py") or "/" in found.source else found.source
     launches = None if found.launches == DERIVED else located(found.launches, file.path)
-    return ProjectFile(file.path, source, found.target, launches, found.launch, found.options, relief=found.relief)
+    return ProjectFile(file.path, source, found.target, launches, found.launch, found.options)
 
 
 def from_config(config: Config) -> tuple[ProjectFile, ...]:

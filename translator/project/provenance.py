@@ -31,7 +31,6 @@ class Provenance:
     source: a path relative to the output's folder with `/`, or a module name. source_digest, launches_digest: see
     `digests.py`. launches: a relative path, or `derived`. launch: the id of the one launch of a batch output, else "".
     options: further arguments of `gluonize translate`. uses: other files that were read, as (relative path, digest).
-    relief: what was found to relieve the registers of kernels, as (kernel, `Relief.words`).
     version, triton: of gluonize and Triton. output: digest of the generated text.
     """
 
@@ -43,7 +42,6 @@ class Provenance:
     launch: str = ""
     options: tuple[str, ...] = ()
     uses: tuple[tuple[str, str], ...] = ()
-    relief: tuple[tuple[str, str], ...] = ()
     version: str = ""
     triton: str = ""
     output: str = ""
@@ -54,7 +52,6 @@ class Provenance:
         fields += [f"launch={self.launch}"] * bool(self.launch) + [f"target={self.target}"]
         fields += [f"options={shlex.join(self.options)}"] * bool(self.options)
         fields += [f"uses={path}:{digest}" for path, digest in self.uses]
-        fields += [f"relief={kernel}:{words}" for kernel, words in self.relief]
         fields += [f"triton={self.triton}", f"output={self.output}"]
         return MARK + shlex.join(fields)
 
@@ -110,12 +107,10 @@ def parse_provenance(text: str) -> Provenance | None:
     try:
         words = shlex.split(found["fields"])
         pairs = [word.split("=", 1) for word in words]
-        fields = {name: value for name, value in pairs if name not in ("uses", "relief")}
+        fields = {name: value for name, value in pairs if name != "uses"}
         source, source_digest = fields["source"].rsplit(":", 1)
         launches, launches_digest = fields["launches"].rsplit(":", 1)
-        uses, relief = (
-            tuple(tuple(value.rsplit(":", 1)) for name, value in pairs if name == field) for field in ("uses", "relief")
-        )
+        uses = tuple(tuple(value.rsplit(":", 1)) for name, value in pairs if name == "uses")
         options = tuple(shlex.split(fields.get("options", "")))
         target, triton, output = fields["target"], fields["triton"], fields["output"]
     except (ValueError, KeyError):
@@ -123,7 +118,7 @@ def parse_provenance(text: str) -> Provenance | None:
     header = _HEADER.search(text)
     version = header["version"] if header else ""
     return Provenance(source, source_digest, launches, launches_digest, target, fields.get("launch", ""), options, uses,
-                      relief, version, triton, output)  # fmt: skip
+                      version, triton, output)  # fmt: skip
 
 
 def relative(path: str, output: str) -> str:

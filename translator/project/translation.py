@@ -82,7 +82,6 @@ def provenance_of(request: TranslateRequest, output: str, launches: str | None, 
         launch=request.launches[0].id if request.standalone else "",
         options=request_options(request, output),
         uses=tuple(sorted(uses)),
-        relief=tuple((kernel, tuning.relief.words()) for kernel, tuning in request.tunings if tuning.relief),
         version=__version__,
         triton=triton_version(),
     )

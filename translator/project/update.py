@@ -66,7 +66,6 @@ def update_file(
             )
         if exists and not changes(file, generated):
             return Updated(file, "current")
-        file = replace(file, relief=())  # what relieved the old text
         # The text first, without checks: it may be what is there already.
         report = _generate(file, replace(options, compile=False), pool)
         if report.text is None:
@@ -80,8 +79,6 @@ def update_file(
                     "edited", "this file was edited by hand and is not overwritten", file.output, help=help
                 )
                 return Updated(file, "refused", diagnostics=(found,))
-            if generated.provenance.relief:  # a merge would take it out
-                report = _generate(file, replace(options, validate=False), pool)
             return _merge(file, generated, report, options, pool, cache, use_git)
         make_folder(os.path.dirname(file.output) or os.curdir)
         checked = write_output(_generate(file, options, pool))

@@ -11,7 +11,6 @@ from typing import Any
 import black
 
 from translator.layout.names import definition
-from translator.optimize.relief import WHY, relieved
 from translator.pipeline.loop import PipelinedLoop
 from translator.pipeline.prefetch import FEWEST_BUFFERS
 from translator.rewrite.function import FunctionRewriter
@@ -85,11 +84,6 @@ def assemble(unit: Unit, rewriter: FunctionRewriter, text: str) -> EmittedKernel
         names[index] = by_text[fn, final]
     kernel_text, partitions = split_loops(rewriter, function_with_layouts(rewriter, named(text)))
     helpers += partitions
-    if relief := unit.tuning.relief:
-        barrier = rewriter.scheduling_barrier(WHY) if relief.barriers else []
-        kernel_text = relieved(kernel_text, relief, barrier)
-        record.imports |= rewriter.record.imports
-        record.choose(f"fewer spills or instructions, found by trying: {relief.described()}")
     fn = rewriter.frame.fn
     for used in record.globals_needed:
         if used in {h.name for h in helpers}:
