@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import logging
 import os
 import tempfile
 from concurrent.futures import CancelledError
@@ -28,6 +29,7 @@ LOWER = "translator.lowering.jobs:lower_file"
 # validate_launch(source, output, spec, target, search_path, import_hosts) -> {"status": ..., ...}
 VALIDATE = "translator.validate:validate_launch"
 _PASSED = ("validated", "skipped")
+log = logging.getLogger("gluonize")
 
 
 @dataclass(frozen=True)
@@ -116,6 +118,7 @@ def checked_report(
         result.outcomes, options.compile, options.parity, options.validate, options.keep_going,
     )  # fmt: skip
     if options.compile and (known := cache.get(key)) is not None:
+        log.info("%s for %s: checks found in the cache", request.source, request.target)
         return replace(report, launches=known, status="translated", text=result.text)
     checked = _checked(report, result, options, pool)
     passed = all(x.status == "translated" and x.validation["status"] in _PASSED for x in checked.launches)
