@@ -9,7 +9,9 @@ from translator.frontend.trace import ConstFact, TensorFact
 from translator.pipeline.loop_range import every_iteration, is_index, loop_bounds, varies
 from translator.pipeline.polynomials import INDEX, Polynomial, add, fixed, moving, product, quotient
 from translator.rewrite.ranges import NonNegative
+from translator.rewrite.statements import holds, statements_after
 from translator.rewrite.syntax import less_than
+from translator.rewrite.webs import Web
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter
@@ -55,9 +57,8 @@ class AddressReader:
         self.wide = False
         self.moved_bases: set[ast.Name] = set()
         self.assumed: set[str] = set()
-        self.wrapped: dict[int, tuple[Polynomial, Polynomial]] = (
-            {}
-        )  # by dimension: (start, M) of `(start + arange) % M`
+        # By dimension: (start, M) of `(start + arange) % M`.
+        self.wrapped: dict[int, tuple[Polynomial, Polynomial]] = {}
         loops = [n for n in ast.walk(rw.tree) if isinstance(n, (ast.For, ast.While))]
         self.around = {n for n in loops if any(inner is loop for inner in ast.walk(n))}
 
@@ -275,60 +276,77 @@ class AddressReader:
         return axes[len(axes) - rank :]
 
     def _moves(self, node: ast.Name) -> tuple[ast.expr, Polynomial] | None:
-        """(first value, what was added to it since) of a name that moves once per iteration, after this use.
-
-        It may have moved in loops before this one as well, by as much as their bounds say.
-        """
-        reaching = self.rw.webs.reaching.get(node, [])
-        inside = [d for d in reaching if self.loop in d.in_loop]
-        if len(inside) != 1:
+        """(first value, what was added to it since) of a name that every iteration moves by the same amounts."""
+        web = self.rw.webs.of_use.get(node)
+        if web is None or not any(use is node and self.loop in loops for use, loops in web.uses):
             return None
-        (move,) = inside
-        before = tuple(x for x in move.in_loop if x is not self.loop)
-        if move.node not in every_iteration(self.rw, self.loop.body) or node.lineno >= move.node.lineno:
-            return None
-        amount = self._per_index(move.node, node.id, self.step)
-        if amount is None:
+        moves = self._moves_in(self.loop, web)
+        each = self._per_index(moves, self.step) if moves else None
+        if each is None:
             return None
         tiles: Polynomial = {(INDEX,): 1}
         if self.low is not None:
             tiles = add(tiles, self.affine(self.low, ()), -1)
-        total = times(amount, tiles)
+        total = times(each, tiles)
+        for move, amount in moves.items():
+            if (move.end_lineno, move.end_col_offset) <= (node.lineno, node.col_offset):
+                total = add(total, amount, 1)  # it has moved in this iteration already
         fact = self.rw.fact(node)
         if isinstance(fact, TensorFact) and fact.is_pointer and not fact.shape:
             return node, total  # its name is what the loop starts with
-        first = [d for d in reaching if d.in_loop == before]
+        return self._started(web, total)
+
+    def _started(self, web: Web, total: Polynomial) -> tuple[ast.expr, Polynomial] | None:
+        """(first value, `total` and what loops before this one added to it) of a name that this loop moves by `total`."""
+        entering = [d for d in self.rw.webs.entering[self.loop] if d in web.definitions]
+        around = next(d.in_loop for d in web.definitions if self.loop in d.in_loop)
+        before = around[: around.index(self.loop)]
+        first = [d for d in entering if d.in_loop == before]
         if len(first) != 1 or first[0].augmented or first[0].value is None:
             return None
-        for d in reaching:
-            if d is not move and d is not first[0]:
-                moved = self._moved_by(d, before, node.id)
-                if moved is None:
-                    return None
-                total = add(total, moved, 1)
+        others = [d for d in entering if d is not first[0]]
+        if any(d.in_loop[:-1] != before for d in others):
+            return None
+        for loop in dict.fromkeys(d.in_loop[-1] for d in others):
+            moved = self._moved_by(loop, web)
+            if moved is None:
+                return None
+            total = add(total, moved, 1)
         return first[0].value, total
 
-    def _moved_by(self, d, before: tuple, name: str) -> Polynomial | None:
-        """What a loop before this one added in all, where it walks from 0 to a multiple of its step."""
-        loop = d.in_loop[-1] if d.in_loop[:-1] == before and len(d.in_loop) == len(before) + 1 else None
-        if (
-            not isinstance(loop, ast.For)
-            or loop.end_lineno >= self.loop.lineno
-            or d.node not in every_iteration(self.rw, loop.body)
-        ):
+    def _moved_by(self, loop: ast.AST, web: Web) -> Polynomial | None:
+        """What a loop before this one added to `web` in all, where it walks from 0 to a multiple of its step."""
+        if not isinstance(loop, ast.For) or not self._runs_before(loop):
             return None
-        bounds = loop_bounds(self.rw, loop)
-        if bounds is None or bounds[0] is not None:
+        bounds, moves = loop_bounds(self.rw, loop), self._moves_in(loop, web)
+        if bounds is None or bounds[0] is not None or not moves:
             return None
         _, high, step = bounds
         proof = NonNegative(self.rw)
         if not self._multiple(high, step) or not proof.holds(high):
             return None
-        amount = self._per_index(d.node, name, step)
-        if amount is None:
+        each = self._per_index(moves, step)
+        if each is None:
             return None
         self.assumed |= proof.assumed
-        return times(amount, self.affine(high, ()))
+        return times(each, self.affine(high, ()))
+
+    def _runs_before(self, loop: ast.For) -> bool:
+        """Whether `loop` is over whenever this one starts: it stands before it, and no branch of its own leaves it out."""
+        if any(holds(s, self.loop) for s in statements_after(self.rw.tree, loop)):
+            return True
+        outer = [n for n in self.around if n is not self.loop and holds(n, loop)]
+        block = min(outer, key=lambda n: n.end_lineno - n.lineno).body if outer else self.rw.tree.body
+        return loop.end_lineno < self.loop.lineno and loop in every_iteration(self.rw, block)
+
+    def _moves_in(self, loop: ast.For, web: Web) -> dict[ast.stmt, Polynomial]:
+        """The statements of `loop` that move `web`, with what each adds in every iteration; empty where one does otherwise."""
+        inside = [d for d in web.definitions if loop in d.in_loop]
+        atoms = every_iteration(self.rw, loop.body)
+        if any(d.in_loop[-1] is not loop or d.node not in atoms for d in inside):
+            return {}
+        amounts = {d.node: self._amount(d.node, web.name, loop) for d in inside}
+        return {} if None in amounts.values() else amounts
 
     def _multiple(self, node: ast.expr, of: ast.expr | None) -> bool:
         """Whether an integer is a multiple of the step `of`."""
@@ -339,14 +357,18 @@ class AddressReader:
         value = self.rw.webs.value_of(node) if isinstance(node, ast.Name) else None
         return value is not None and self._multiple(value, of)
 
-    def _per_index(self, s: ast.stmt, name: str, step: ast.expr | None) -> Polynomial | None:
-        """What `x += c` of a loop with this step adds while its index grows by 1."""
+    def _amount(self, s: ast.stmt, name: str, loop: ast.For) -> Polynomial | None:
+        """What `x += c` adds, the same in each iteration of its loop and of this one."""
         by = self._added(s, name)
-        if by is None or varies(self.rw, self.loop, by):
+        if by is None or varies(self.rw, loop, by) or varies(self.rw, self.loop, by):
             return None
-        amount = self.affine(by, ())
-        if any(INDEX in m for m in amount):
-            return None
+        return self.affine(by, ())
+
+    def _per_index(self, moves: dict[ast.stmt, Polynomial], step: ast.expr | None) -> Polynomial | None:
+        """What the moves of an iteration add while the index grows by 1."""
+        amount: Polynomial = {}
+        for one in moves.values():
+            amount = add(amount, one, 1)
         return amount if step is None else quotient(amount, self.affine(step, ()))
 
     def _added(self, s: ast.stmt, name: str) -> ast.expr | None:

@@ -65,7 +65,13 @@ def what_runs_ahead(
             grew = True
     producer.sort(key=atoms.index)
 
-    # What the consumer needs of it, or what is used after the loop.
+    # What the consumer needs of it, also for those who read it when the loop is over. Only a move that can be undone is left
+    # to the producer alone: it ends where the tiles ahead are.
+    webs = {web.index: web for atom in producer for web in _defined(rw, atom)}
+    moving = [web for web in webs.values() if _carried(rw, loop, web, atoms)]
+    undone = [web for web in moving if all(_invertible(rw, p, loop) for p in producer if _defined(rw, p)[0] is web)]
+    behind = [web for web in webs.values() if rw.webs.read_behind(loop, web)]
+    lives_on = behind + [web for web in moving if web not in behind and rw.webs.goes_on(loop, web)]
     inside = {n for c in found for a in arguments_of(c) for n in ast.walk(a)}
     consumed = {
         w.index
@@ -74,38 +80,19 @@ def what_runs_ahead(
         for n in names_read(rw, atom)
         if n not in inside and (w := rw.webs.of_use.get(n)) is not None
     }
+    consumed |= {web.index for web in lives_on if web not in undone}
     # A value that both sides compute needs its inputs on both sides.
     for _ in producer:
         for atom in producer:
             if _defined(rw, atom)[0].index in consumed:
                 consumed |= {w.index for w in _used(rw, loop, atom)}
-    shared: list[Web] = []
-    moving: list[Web] = []
-    doubled: list[Web] = []
-    rolled_back: list[ast.AugAssign] = []
-    seen: set[int] = set()
-    for atom in producer:
-        (web,) = _defined(rw, atom)
-        if web.index in seen:
-            continue
-        seen.add(web.index)
-        after = any(loop not in loops and any(loop in d.in_loop for d in rw.webs.reaching[n]) for n, loops in web.reads)
-        if not _carried(rw, loop, web, atoms):
-            if web.index in consumed:
-                shared.append(web)
-            if after:
-                raise NotAhead(f"`{web.name}` of the last iteration is used after the loop")
-            continue
-        moving.append(web)
-        if web.index in consumed:
-            if not can_start(rw, loop, web):
-                raise NotAhead(f"`{web.name}` moves and is used by what consumes the tiles")
-            doubled.append(web)
-        elif after:
-            own = [p for p in producer if _defined(rw, p)[0] is web]
-            if not all(_invertible(rw, p, loop) for p in own):
-                raise NotAhead(f"`{web.name}` moves in a way that cannot be undone and is used after the loop")
-            rolled_back += own
+    shared = [web for web in webs.values() if web not in moving and web.index in consumed]
+    doubled = [web for web in moving if web.index in consumed]
+    for web in doubled:
+        if not can_start(rw, loop, web):
+            raise NotAhead(f"`{web.name}` moves and is used by what consumes the tiles")
+    alone = [web for web in lives_on if web.index not in consumed]
+    rolled_back = [atom for web in alone for atom in producer if _defined(rw, atom)[0] is web]
     guarded = [call for atom in producer for call in unguarded(rw, tail, atom)]
     return RunsAhead(tuple(producer), tuple(shared), tuple(moving), tuple(rolled_back), tuple(guarded), tuple(doubled))
 
@@ -161,7 +148,10 @@ def _carried(rw, loop: ast.For, web: Web, atoms: list[ast.stmt]) -> bool:
 
 
 def _invertible(rw, s: ast.stmt, loop: ast.For) -> bool:
-    """Whether the move can be undone: an unconditional `x += c` or `x -= c` with `c` the same in every iteration."""
+    """Whether the move can be undone: an unconditional `x += c` or `x -= c` of an integer or a pointer, `c` the same in every
+    iteration. Sums of floats are rounded."""
     if not (isinstance(s, ast.AugAssign) and isinstance(s.op, (ast.Add, ast.Sub)) and s in loop.body):
+        return False
+    if isinstance(fact := rw.fact(s.value), TensorFact) and not fact.dtype.startswith(("int", "uint")):
         return False
     return not varies(rw, loop, s.value)

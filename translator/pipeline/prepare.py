@@ -30,7 +30,7 @@ from translator.pipeline.specialize import asked_for, specialized
 from translator.pipeline.tail import TailProof
 from translator.pipeline.unneeded import unneeded
 from translator.pipeline.unroll import can_unroll
-from translator.rewrite import dots, uniform_parts
+from translator.rewrite import callees, dots, uniform_parts
 from translator.rewrite.ranges import NonNegative
 from translator.rewrite.statements import holds
 from translator.rewrite.webs import Definition, Web
@@ -257,7 +257,8 @@ def _move_bases(rw: "FunctionRewriter", loop: PipelinedLoop) -> None:
     """Choose what moves from tile to tile, the scalar base or the tensor of offsets, where only staged loads follow it.
 
     A base may move without knowing signs: every lane that is ever read is read in the first iteration too (its mask
-    only shrinks), so its first offset is that of an element of the tensor, which is not negative. Offsets from a base
+    only shrinks), so its first offset is that of an element of the tensor, which is not negative. Where the base goes on
+    from one run of the loop to the next, that is known of loads without a mask only. Offsets from a base
     that is not the tensor's start may move when neither they nor the step can be negative.
     """
     plan = loop.plan
@@ -281,13 +282,19 @@ def _move_bases(rw: "FunctionRewriter", loop: PipelinedLoop) -> None:
         if not state.split.moves:
             if any(d.augmented and d.node is not s for d in web.definitions):
                 continue
-            if many and all(load.shrinking and load.staged.copy != "global" for load in followers):
+            fits = all(load.shrinking and load.staged.copy != "global" for load in followers)
+            if many and fits and (not rw.webs.goes_on(plan.loop, web) or not any(_masked(rw, f) for f in followers)):
                 state.split = replace(state.split, base="", moves=True)
         elif not state.split.fold and not many and len([d for d in web.definitions if d.augmented]) == 1:
             proof = NonNegative(rw)
             if proof.holds(s.value) and not _is_wide(fact):
                 loop.assumed |= proof.assumed
                 state.split = replace(state.split, moves=False)
+
+
+def _masked(rw: "FunctionRewriter", load: PipelinedLoad) -> bool:
+    mask = callees.bind(rw, load.call, callees.callee_of(rw, load.call)).get("mask")
+    return mask is not None and not callees.is_absent(rw, mask)
 
 
 def _is_wide(fact: object) -> bool:

@@ -60,6 +60,7 @@ class Webs:
     of_use: dict[ast.Name, Web]
     of_definition: dict[tuple[ast.AST, str], Web]
     reaching: dict[ast.Name, list[Definition]] = field(default_factory=dict)  # the definitions that a read may see
+    entering: dict[ast.AST, list[Definition]] = field(default_factory=dict)  # those that a run of a loop may start from
 
     def definition_of(self, use: ast.AST) -> Definition | None:
         """The one definition that `use` may see; None where there are several, or `use` is no name."""
@@ -72,6 +73,14 @@ class Webs:
         plain = d is not None and not d.augmented and isinstance(d.node, (ast.Assign, ast.AnnAssign))
         return d.value if plain else None
 
+    def goes_on(self, loop: ast.AST, web: Web) -> bool:
+        """Whether a run of `loop` may start from the value that the run before gave `web`."""
+        return any(loop in d.in_loop and d in web.definitions for d in self.entering.get(loop, []))
+
+    def read_behind(self, loop: ast.AST, web: Web) -> bool:
+        """Whether a value that `loop` gives to `web` may be read outside of it."""
+        return any(loop not in loops and any(loop in d.in_loop for d in self.reaching[n]) for n, loops in web.reads)
+
 
 class _Builder:
     def __init__(self, taken, unrolled, dynamic):
@@ -82,6 +91,7 @@ class _Builder:
         self.use_defs: dict[ast.Name, set[int]] = {}
         self.use_loops: dict[ast.Name, tuple[ast.AST, ...]] = {}
         self.moves: set[ast.Name] = set()
+        self.entering: dict[ast.AST, set[int]] = {}
         self.loops: list[ast.AST] = []
 
     def find(self, i: int) -> int:
@@ -197,6 +207,7 @@ class _Builder:
         if isinstance(s, ast.For):
             self.expression(env, s.iter)
         before = _copy(env)
+        self.entering.setdefault(s, set()).update(*before.values())
         self.loops.append(s)
         static = isinstance(s, ast.For) and self.unrolled(s)
         for _ in range(2):
@@ -264,4 +275,5 @@ def build_webs(
         of_use[use] = web
     of_definition = {(d.node, d.name): groups[builder.find(i)] for i, d in enumerate(builder.definitions)}
     reaching = {use: [builder.definitions[i] for i in sorted(defs)] for use, defs in builder.use_defs.items()}
-    return Webs(list(groups.values()), of_use, of_definition, reaching)
+    entering = {loop: [builder.definitions[i] for i in sorted(defs)] for loop, defs in builder.entering.items()}
+    return Webs(list(groups.values()), of_use, of_definition, reaching, entering)
