@@ -80,6 +80,13 @@ class Target:
     vgpr_file: registers per lane of one SIMD, handed out in steps of vgpr_granule, at most vgpr_limit to one wave
     (on CDNA3 and CDNA4 accumulation registers come out of the same file). max_waves: waves per SIMD.
     direct_to_lds_bits: widths one lane may copy from global memory straight to LDS.
+
+    What a target can do, for whoever has to choose (a family's name says nothing about that):
+    copies_take_buffers: its copies to LDS come as buffer operations too, which leave zero where they are out of bounds.
+    relaxed_lds_reads: Gluon has reads of copied tiles for it that no wait of the compiler's own stands before.
+    copies_to_global: its copies go from LDS to global memory too. separate_matrix_pipe: matrix instructions run beside
+    vector instructions of other waves on the same SIMD. lds_partitions: parts of LDS that are read at the same time.
+    casts_fp8: Triton has instructions for casts of OCP's fp8 formats on it.
     """
 
     name: str
@@ -100,6 +107,12 @@ class Target:
     direct_to_lds_bits: tuple[int, ...]
     supports_tdm: bool
     supports_warp_specialization: bool
+    copies_take_buffers: bool
+    relaxed_lds_reads: bool
+    copies_to_global: bool
+    separate_matrix_pipe: bool
+    lds_partitions: int
+    casts_fp8: bool
     native_fp8: tuple[str, ...]
     compute_units: int | None
     clock_ghz: float | None
@@ -128,8 +141,11 @@ class Target:
         check(self.waves_per_simd(1) == self.max_waves, "a small kernel must reach max_waves")
         for row in self.matrix:
             self._check_row(row, check)
-        for number in ("lds", "registers", "async", "clock"):
-            check(number in self.sources, f"no source for {number}")
+        check(self.has_async_copies or not self.copies_take_buffers, "buffer copies without copies")
+        check(self.has_async_copies or not self.copies_to_global, "copies from LDS without copies to it")
+        check(self.relaxed_lds_reads <= self.has_async_copies, "relaxed reads of what no copy has written")
+        for fact in ("lds", "registers", "async", "copies", "matrix pipe", "casts", "clock"):
+            check(fact in self.sources, f"no source for {fact}")
 
     def _check_row(self, row: MatrixRow, check) -> None:
         m, n, k = row.shape
@@ -173,6 +189,36 @@ class Target:
             and row.kind.endswith("_scaled") == scaled
             and (precision is None or row.precision == precision)
         )
+
+    @property
+    def architecture(self) -> str:
+        """The family as AMD writes it: `CDNA4`."""
+        return self.family.upper()
+
+    @property
+    def gluon_module(self) -> str:
+        """The module of `triton.experimental.gluon.language.amd` that has the target's own operations."""
+        return self.family
+
+    @property
+    def has_async_copies(self) -> bool:
+        """Whether tiles come to LDS by copies that a kernel waits for, and not through registers."""
+        return self.async_mechanism != "none"
+
+    @property
+    def has_few_registers(self) -> bool:
+        """Whether one wave has at most the 256 registers that an instruction can name: what waits there crowds out operands."""
+        return self.vgpr_limit <= 256
+
+    @property
+    def has_tf32(self) -> bool:
+        """Whether there are matrix instructions for fp32 operands of reduced precision."""
+        return bool(self.matrix_rows("fp32", precision="tf32"))
+
+    @property
+    def has_scaled_dots(self) -> bool:
+        """Whether there are matrix instructions that take scales."""
+        return any(row.kind.endswith("_scaled") for row in self.matrix)
 
     @property
     def matrix_kind(self) -> str:
@@ -339,7 +385,16 @@ _RDNA = dict(
     direct_to_lds_bits=(),
     supports_tdm=False,
     supports_warp_specialization=False,
+    copies_take_buffers=False,
+    relaxed_lds_reads=False,
+    copies_to_global=False,
+    separate_matrix_pipe=False,
+    lds_partitions=1,
+    casts_fp8=False,
     sources={
+        "copies": "triton: no copies to LDS",
+        "matrix pipe": "isa: WMMA is a vector instruction (VOP3P), issued on the same unit as the others",
+        "casts": "lowered: casts from and to fp8e4nv are compares and selects",
         "lds": _LDS + "; isa: 128 KiB per WGP, at most 64 KiB per workgroup",
         "registers": "llvm: 1536 VGPRs, granule 24, 16 waves in wave32; isa: at most 256 per wave; WGP mode, 4 SIMDs",
         "async": "triton: supportsDirectToLdsLoadBitWidth lists no width for RDNA",
@@ -372,6 +427,12 @@ TARGETS: dict[str, Target] = {
             direct_to_lds_bits=(32,),
             supports_tdm=False,
             supports_warp_specialization=False,
+            copies_take_buffers=False,
+            relaxed_lds_reads=False,
+            copies_to_global=False,
+            separate_matrix_pipe=True,
+            lds_partitions=1,
+            casts_fp8=False,
             native_fp8=("fp8e4b8", "fp8e5b16"),
             compute_units=304,
             clock_ghz=2.1,
@@ -379,6 +440,9 @@ TARGETS: dict[str, Target] = {
                 "lds": _LDS,
                 "registers": "llvm: 512 unified VGPRs and AGPRs, granule 8, 8 waves",
                 "async": "triton: supportsDirectToLdsLoadBitWidth = 32; is_async_copy_enabled excludes gfx942",
+                "copies": "triton: is_async_copy_enabled excludes gfx942",
+                "matrix pipe": "isa: matrix core instructions execute beside vector instructions that do not depend on them",
+                "casts": "lowered: casts from and to fp8e4nv are compares and selects",
                 "clock": "MI300X data sheet: 304 CUs, 2.1 GHz",
             },
         ),
@@ -401,6 +465,12 @@ TARGETS: dict[str, Target] = {
             direct_to_lds_bits=(128, 32),
             supports_tdm=False,
             supports_warp_specialization=False,
+            copies_take_buffers=True,
+            relaxed_lds_reads=True,
+            copies_to_global=False,
+            separate_matrix_pipe=True,
+            lds_partitions=1,
+            casts_fp8=True,
             native_fp8=("fp8e4nv", "fp8e5"),
             compute_units=256,
             clock_ghz=2.4,
@@ -408,6 +478,9 @@ TARGETS: dict[str, Target] = {
                 "lds": _LDS,
                 "registers": "llvm: 512 unified VGPRs and AGPRs, granule 8, 8 waves",
                 "async": "triton: supportsDirectToLdsLoadBitWidth = 128, 32; is_async_copy_enabled",
+                "copies": "lowered: cdna4.async_copy has buffer_load_to_shared and load_shared_relaxed, and no copy from LDS",
+                "matrix pipe": "isa: matrix core instructions execute beside vector instructions that do not depend on them",
+                "casts": "lowered: v_cvt_scalef32_*_fp8",
                 "clock": "MI355X data sheet: 256 CUs, 2.4 GHz",
             },
         ),
@@ -430,6 +503,12 @@ TARGETS: dict[str, Target] = {
             direct_to_lds_bits=(128, 64, 32),
             supports_tdm=True,
             supports_warp_specialization=True,
+            copies_take_buffers=False,
+            relaxed_lds_reads=False,
+            copies_to_global=True,
+            separate_matrix_pipe=True,
+            lds_partitions=2,
+            casts_fp8=True,
             native_fp8=("fp8e4nv", "fp8e5"),
             compute_units=None,
             clock_ghz=None,
@@ -437,6 +516,9 @@ TARGETS: dict[str, Target] = {
                 "lds": _LDS,
                 "registers": "llvm: 1024 VGPRs, granule 16, 16 waves; 4 SIMDs: 4 waves of 1024 VGPRs fill a workgroup",
                 "async": "triton: supportsDirectToLdsLoadBitWidth = 128, 64, 32; lowered: TDM, warp_specialize",
+                "copies": "lowered: cdna5.async_copy has global_to_shared and shared_to_global, and no buffer form",
+                "matrix pipe": "lowered: the scheduler fills the cycles of a WMMA with independent instructions (coexec)",
+                "casts": "lowered: v_cvt_*_fp8",
                 "clock": "not published",
             },
         ),

@@ -19,7 +19,7 @@ from translator.request import LaunchOutcome, TranslateRequest, TranslateResult
 from translator.rewrite.contracts import RunTimeContract
 from translator.rewrite.concrete import check_concrete
 from translator.rewrite.emit import EmittedKernel
-from translator.rewrite.family import KernelVersion, texts_of
+from translator.rewrite.kernel_family import KernelVersion, texts_of
 from translator.rewrite.host_file import whole_file
 from translator.rewrite.kernel import rewrite_kernel
 from translator.rewrite.module import SourceFacts, standalone_module

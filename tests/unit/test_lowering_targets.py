@@ -1,6 +1,8 @@
 """The architecture tables against published figures that they do not contain."""
 
 import dataclasses
+import re
+from pathlib import Path
 
 import pytest
 
@@ -113,3 +115,27 @@ def test_a_wrong_row_fails_at_import(change):
 def test_a_wrong_matrix_row_fails_at_import(wrong):
     with pytest.raises(AssertionError):
         dataclasses.replace(target("gfx950").matrix[0], **wrong)
+
+
+@pytest.mark.parametrize("name", DEFAULT_TARGETS)
+def test_capabilities_are_those_of_gluon_and_triton(name):
+    from triton.backends.amd.compiler import is_async_copy_enabled
+    from triton.experimental.gluon.language import amd
+
+    row = target(name)
+    module = getattr(amd, row.gluon_module)
+    copies = getattr(module, "async_copy", None)
+    assert row.has_async_copies == is_async_copy_enabled(name) == (copies is not None)
+    assert row.copies_take_buffers == hasattr(copies, "buffer_load_to_shared")
+    assert row.relaxed_lds_reads == hasattr(copies, "load_shared_relaxed")
+    assert row.copies_to_global == hasattr(copies, "shared_to_global")
+    assert row.supports_tdm == hasattr(module, "tdm")
+    assert (row.lds_partitions > 1) == hasattr(module, "PartitionedSharedLayout")
+    assert row.has_scaled_dots == any(hasattr(module, f"{kind}_scaled") for kind in ("mfma", "wmma"))
+
+
+def test_nothing_but_the_tables_asks_for_a_family():
+    """What differs between architectures is a field of their rows, which says why."""
+    root = Path(__file__).resolve().parents[2] / "translator"
+    asked = [f.name for f in root.rglob("*.py") if re.search(r"\.family\b", f.read_text())]
+    assert asked == ["targets_command.py"]  # prints it

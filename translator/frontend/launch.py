@@ -74,7 +74,7 @@ def _trace_once(fn: Any, spec: LaunchSpec, target: str, load_jit) -> TracedLaunc
         anchors = read_anchors(parse_module(trace.module.str()))
         run_pipeline_passes(trace.module, parsed)
         final = parse_module(trace.module.str())
-        banks = row.lds_banks if row.family.startswith("rdna") else None
+        banks = row.lds_banks if row.has_few_registers else None
         staging = {**read_held(final), **read_staging(final, banks)}
         descriptor_layouts = read_descriptor_layouts(final)
         rows = read_rows(final)

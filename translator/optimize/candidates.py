@@ -25,12 +25,12 @@ def _always(target: Target, num_warps: int) -> bool:
 
 
 def _copies(target: Target, num_warps: int) -> bool:
-    return target.family in ("cdna4", "cdna5")
+    return target.has_async_copies
 
 
 def two_waves(target: Target, num_warps: int) -> bool:
     """Two waves on each SIMD, on targets whose matrix instructions run beside other work."""
-    return target.family.startswith("cdna") and num_warps == 2 * target.simds
+    return target.separate_matrix_pipe and num_warps == 2 * target.simds
 
 
 def _two_waves_of_copies(target: Target, num_warps: int) -> bool:
@@ -76,17 +76,17 @@ ROWS = (
     ),
     CandidateRow(
         Tuning(partitioned=True),
-        lambda target, num_warps: target.family == "cdna5" and num_warps in (4, 8),
+        lambda target, num_warps: target.lds_partitions > 1 and num_warps in (4, 8),
         "warps that issue together read different partitions of LDS; the cost model does not see conflicts",
     ),
     CandidateRow(
         Tuning(num_buffers=3, ping_pong=True, partitioned=True),
-        lambda target, num_warps: target.family == "cdna5" and two_waves(target, num_warps),
+        lambda target, num_warps: target.lds_partitions > 1 and two_waves(target, num_warps),
         "the same, in stages",
     ),
     CandidateRow(
         Tuning(copied_stores=True),
-        lambda target, _: target.supports_tdm,
+        lambda target, _: target.copies_to_global,
         "whole rows leave without registers; the cost model is one of loops, so only a measured time can choose it",
     ),
     CandidateRow(

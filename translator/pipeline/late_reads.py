@@ -62,7 +62,7 @@ def where_loaded(rw: "FunctionRewriter", s: ast.stmt, state: "WebState", layout:
         return None
     if (
         call in rw.held
-        or rw.unit.target.family != "cdna5"
+        or not rw.unit.target.supports_tdm
         or not rw.loops
         or _buffered(rw, call)
         or not _holds_much(rw, rw.loops[-1])

@@ -49,7 +49,7 @@ def _of_one_warp(rw: "FunctionRewriter", loop: PipelinedLoop, stored: list[Ring]
     """
     target = rw.unit.target
     if (
-        not target.family.startswith("rdna")
+        not target.has_few_registers
         or rw.unit.num_warps > 1
         or loop.plan.schedule.buffers < 2
         or len(stored) < 2
@@ -66,7 +66,7 @@ def _scattered(rw: "FunctionRewriter", loop: PipelinedLoop, ring: Ring) -> bool:
     (liger_kernel's _fused_up_proj_swiglu_kernel on gfx1201: no spilled registers instead of 184, 364 instructions for 470).
     """
     source, made = ring.load.staged.source, {*loop.ahead_of, *loop.ahead_of.values()}
-    if not rw.unit.target.family.startswith("rdna") or not isinstance(source, Blocked):
+    if not rw.unit.target.has_few_registers or not isinstance(source, Blocked):
         return False
     lanes = rw.unit.num_warps * rw.unit.target.warp_size
     if math.prod(source.size_per_thread) > 1 or math.prod(ring.load.staged.shape) < FEWEST_SCATTERED * lanes:
@@ -87,7 +87,7 @@ def loads_meet(rw: "FunctionRewriter", loop: PipelinedLoop) -> bool:
     On RDNA, where attention does not fit 256 registers: its loop has 1077 instructions instead of 1124 on gfx1100 and 653
     instead of 695 on gfx1201 (flash_attention fixture, not causal). Addresses must not change between the reads.
     """
-    if loop.copies or not rw.unit.target.family.startswith("rdna"):
+    if loop.copies or not rw.unit.target.has_few_registers:
         return False
     atoms, statements = loop.plan.atoms, [load.statement for load in loop.plan.loads]
     places = [atoms.index(s) for s in statements]

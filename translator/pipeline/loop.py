@@ -117,7 +117,7 @@ class PipelinedLoop:
 
         A read after the last barrier of the body takes one more before the next tile is stored. RDNA has no registers for it.
         """
-        return ring.load.stored and not self.stages and not rw.unit.target.family.startswith("rdna")
+        return ring.load.stored and not self.stages and not rw.unit.target.has_few_registers
 
     @property
     def only_holds(self) -> bool:
@@ -164,7 +164,7 @@ class Read:
     def text(self, rw: "FunctionRewriter", layout: Layout, tile: str = "") -> str:
         """The tile in `layout`; `tile`: an expression for it in LDS, by default its slot."""
         tile = tile or self.slot()
-        if self.loop.copies and not self.ring.load.stored and rw.unit.target.family == "cdna4":
+        if self.loop.copies and not self.ring.load.stored and rw.unit.target.relaxed_lds_reads:
             return f"{async_module(rw)}.load_shared_relaxed({tile}, {rw.names.spell(layout)})"
         return f"{tile}.load({rw.names.spell(layout)})"
 
@@ -249,17 +249,17 @@ def _assigned(rw: "FunctionRewriter", name: ast.Name) -> Read | None:
 
 
 def async_module(rw: "FunctionRewriter") -> str:
-    rw.record.imports.add(f"from triton.experimental.gluon.language.amd.{rw.unit.target.family} import async_copy")
+    rw.record.imports.add(f"from triton.experimental.gluon.language.amd.{rw.unit.target.gluon_module} import async_copy")
     return "async_copy"
 
 
 def tile_copies(rw: "FunctionRewriter") -> Copies:
     """The copies of the target that fetch a descriptor's tiles."""
-    if rw.unit.target.family == "cdna5":
-        return Copies(async_module(rw), "global_to_shared")
-    return Copies(async_module(rw), "global_load_to_shared", "buffer_load_to_shared")
+    if rw.unit.target.copies_take_buffers:
+        return Copies(async_module(rw), "global_load_to_shared", "buffer_load_to_shared")
+    return Copies(async_module(rw), "global_to_shared")
 
 
 def barrier_module(rw: "FunctionRewriter") -> str:
-    rw.record.imports.add(f"from triton.experimental.gluon.language.amd.{rw.unit.target.family} import mbarrier")
+    rw.record.imports.add(f"from triton.experimental.gluon.language.amd.{rw.unit.target.gluon_module} import mbarrier")
     return "mbarrier"

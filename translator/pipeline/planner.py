@@ -184,7 +184,7 @@ def as_triton(rw: "FunctionRewriter", loop: ast.For) -> bool:
 def _mixes(rw: "FunctionRewriter", loop: ast.For) -> bool:
     """Whether some tiles of a loop may be copied while others go through registers: LDS is then filled as by Triton."""
     room = rw.unit.lds_bytes <= rw.unit.target.lds_bytes
-    return rw.unit.target.family == "cdna4" and room and as_triton(rw, loop)
+    return rw.unit.target.has_async_copies and not rw.unit.target.supports_tdm and room and as_triton(rw, loop)
 
 
 def _load(

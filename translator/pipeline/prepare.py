@@ -72,14 +72,14 @@ def holds_tiles(rw: "FunctionRewriter", loop: ast.For) -> bool:
 
     On gfx1201 spills grow from 1 to 183 in the backward pass of RWKV-6 within chunks, and from 399 to 630 in that of attention.
     """
-    if rw.unit.target.family.startswith("rdna"):
+    if rw.unit.target.has_few_registers:
         return False
     return as_triton(rw, loop)
 
 
 def _unsupported(rw: "FunctionRewriter", plan: PipelinePlan) -> str | None:
     """Why a planned loop cannot be written for this target; None when it can."""
-    if plan.schedule.mechanism == "copies" and rw.unit.target.family not in ("cdna4", "cdna5"):
+    if plan.schedule.mechanism == "copies" and not rw.unit.target.has_async_copies:
         return "the target has no asynchronous copies"
     return None
 

@@ -71,9 +71,9 @@ def fetch(rw: "FunctionRewriter", loop: PipelinedLoop, ring: Ring, slot: str, co
             f"{'cache' if use_buffer and (ring.held or ring.load.stored) else 'cache_modifier'}={rw.emit(modifier)}"
         )
     if ring.load.copied:
-        name = "buffer_load_to_shared" if use_buffer else "global_load_to_shared"
-        if rw.unit.target.family == "cdna5":
-            name = "global_to_shared"
+        name = "global_to_shared"
+        if rw.unit.target.copies_take_buffers:
+            name = "buffer_load_to_shared" if use_buffer else "global_load_to_shared"
         return f"{async_module(rw)}.{name}({ring.smem}.index({slot}), {', '.join(arguments)})"
     function = f"{rw.record.amd(rw.unit.buffer_module)}.buffer_load" if use_buffer else "gl.load"
     text = f"{function}({', '.join(arguments)})"

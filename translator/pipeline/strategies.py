@@ -9,22 +9,22 @@ from rules.targets import Target
 
 @dataclass(frozen=True)
 class Strategy:
-    """families: of the targets that can do it; empty for all. needs: what the others lack."""
+    """capability: the field of a target's row that says whether it can do it; "" for all. needs: what the others lack."""
 
     name: str
     what: str
-    families: tuple[str, ...] = ()
+    capability: str = ""
     needs: str = ""
 
     def serves(self, target: Target) -> bool:
-        return not self.families or target.family in self.families
+        return not self.capability or getattr(target, self.capability)
 
 
 PIPELINED = Strategy("pipelined", "the same warps copy tiles ahead and compute")
 WARP_SPECIALIZED = Strategy(
     "warp-specialized",
     "some warps copy tiles, the others compute; mbarriers between them",
-    ("cdna5",),
+    "supports_warp_specialization",
     "barriers in LDS that copies arrive at",
 )
 PING_PONG = Strategy("ping-pong", "two groups of warps take turns between memory and compute")

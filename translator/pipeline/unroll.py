@@ -62,7 +62,7 @@ def _zero_past_the_end(rw, load) -> bool:
     other = given.get("other")
     if other is not None and callees.is_zero(rw, other):
         return True
-    return rw.unit.target.family == "cdna4" and load.staged.copy == "buffer"
+    return rw.unit.target.copies_take_buffers and load.staged.copy == "buffer"
 
 
 def _of_tiles(rw, plan: PipelinePlan, dot: ast.Call) -> bool:

@@ -114,7 +114,7 @@ def _ids(drawn: list[_Drawn]) -> dict[_Drawn, str]:
 
 def _target_words(target: str) -> tuple[str, str]:
     row = target_row(target)
-    return f"{row.name}: {row.family.upper()}, waves of {row.warp_size}", ""
+    return f"{row.name}: {row.architecture}, waves of {row.warp_size}", ""
 
 
 def _heading(source: str, result: str, chips: list[tuple[str, str]]) -> str:

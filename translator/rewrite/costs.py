@@ -81,7 +81,7 @@ def outer_product(rw: "Homes", node: ast.AST) -> bool:
     waits = all(d is not None and d.value is not None and _in_registers(rw, d.value) for d in made)
     if not waits or len(rw.placed_layouts(node)) < 2:
         return False
-    return not (rw.unit.target.family.startswith("rdna") and _read_in_branch(rw, node))
+    return not (rw.unit.target.has_few_registers and _read_in_branch(rw, node))
 
 
 def _in_registers(rw: "Homes", value: ast.expr) -> bool:
@@ -89,7 +89,7 @@ def _in_registers(rw: "Homes", value: ast.expr) -> bool:
     if any(n in rw.held for n in ast.walk(value)):
         return True
     loads = [n for n in ast.walk(value) if isinstance(n, ast.Call) and kind_of(rw, n) == "load"]
-    return rw.unit.target.family.startswith("rdna") and bool(loads) and not any(n in rw.staged for n in loads)
+    return rw.unit.target.has_few_registers and bool(loads) and not any(n in rw.staged for n in loads)
 
 
 def _read_in_branch(rw: "Homes", node: ast.AST) -> bool:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from translator.rewrite.family import KernelVersion
+from translator.rewrite.kernel_family import KernelVersion
 from translator.rewrite.file_text import FileText
 
 

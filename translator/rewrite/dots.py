@@ -112,7 +112,7 @@ class DotPlan:
         self.a_element, self.b_element = types[0].element, types[1].element
         self.acc_element = op.results[0].element
         self.tf32 = (
-            rw.unit.target.family == "cdna3" and "inputPrecision = tf32" in op.op.text and self.a_element == "f32"
+            rw.unit.target.has_tf32 and "inputPrecision = tf32" in op.op.text and self.a_element == "f32"
         )
         self._adapt(rw, fa)
 
@@ -211,7 +211,7 @@ def _instruction(rw, plan: DotPlan, fa, fb, a: str, b: str, acc: str) -> str:
             return f"gl.dot_fma(acc={acc.removeprefix('acc=')}, b={b}, a={a})"
         return f"gl.dot_fma({a}, {b}, {acc})"
     if plan.scaled:
-        if rw.unit.target.family not in ("cdna4", "cdna5"):
+        if not rw.unit.target.has_scaled_dots:
             raise refuse(rw.frame, plan.node, "dot-scaled", "no scaled matrix instruction on this target")
         module = rw.record.amd(rw.unit.dot_module)
         name = "mfma_scaled" if isinstance(plan.result, Mfma) else "wmma_scaled"
@@ -230,7 +230,7 @@ def _instruction(rw, plan: DotPlan, fa, fb, a: str, b: str, acc: str) -> str:
 
 def _tiles(rw, plan: DotPlan, which: int) -> int:
     """Rows or columns of tiles that a warp holds of an operand, on RDNA, where two operands fill the registers; else 0."""
-    if not isinstance(plan.result, Wmma) or not rw.unit.target.family.startswith("rdna"):
+    if not isinstance(plan.result, Wmma) or not rw.unit.target.has_few_registers:
         return 0
     dim = plan.result.rank - 2 + which
     warps = 2 ** sum(bool(base[dim]) for base in plan.result.warp_bases)

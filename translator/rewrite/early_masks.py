@@ -33,7 +33,7 @@ MANY = 64  # of the 106 scalar registers: a mask of so many is kept back whereve
 
 def keep_back(rw: "FunctionRewriter", s: ast.stmt) -> None:
     """Put what keeps its masks from being made early before a statement that selects, or before the one that makes them."""
-    if rw.unit.target.family not in ("cdna5", "cdna4", "cdna3") or not rw.unit.multiplies or dots.multiplies(rw, s):
+    if rw.unit.target.has_few_registers or not rw.unit.multiplies or dots.multiplies(rw, s):
         return
     for mask, made in _masks(rw, s):
         place = _place(rw, s, mask, made)
@@ -100,7 +100,7 @@ def _spills_with_64_lanes(rw, s: ast.stmt, made: ast.stmt, before: list[ast.stmt
         return made is not s and any(isinstance(x, ast.For) for x in before)
     loop = rw.pipelined_loops.get(running[-1])
     waits = loop is not None and any(load.held for load in loop.plan.loads)
-    return loop is not None and waits == (rw.unit.target.family == "cdna4")
+    return loop is not None and waits == rw.unit.target.copies_take_buffers
 
 
 def _written_out(rw: "FunctionRewriter", loop: ast.AST) -> bool:

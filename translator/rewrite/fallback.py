@@ -11,7 +11,7 @@ import json
 from typing import Any
 
 from translator.rewrite.contracts import RunTimeContract, names_tuple
-from translator.rewrite.family import Family
+from translator.rewrite.kernel_family import Family
 
 LAUNCHER_IMPORTS = (
     "from triton.compiler.errors import CompilationError",

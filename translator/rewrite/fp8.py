@@ -26,7 +26,6 @@ from translator.rewrite.unit import Synthesized, added
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter
 
-_FAMILIES = ("cdna3", "rdna3", "rdna4")
 _WIDEN = Synthesized(
     "fp8e4nv_to_fp16",
     '''@gluon.jit
@@ -63,7 +62,7 @@ def to_fp8e4nv(x, dtype: gl.constexpr = gl.float8e4nv):
 
 def _function(rw: "FunctionRewriter", dtype: str, to: str) -> Synthesized | None:
     """What casts values of Triton's `dtype` to `to`, or to fp16 on the way there; None where Triton's own cast stays."""
-    if rw.unit.target.family not in _FAMILIES:
+    if rw.unit.target.casts_fp8:
         return None
     if dtype == "fp8e4nv" and to in ("fp16", "fp32"):
         return _WIDEN

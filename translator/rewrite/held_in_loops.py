@@ -28,7 +28,7 @@ def moved_at_loop(rw: "FunctionRewriter", s: ast.stmt, state: "WebState", layout
     """Keep `line`, which moves the value of `s` to `layout`, for the loop that first reads it so; False where it follows `s`."""
     definition = state.web.definitions[0]
     fact = rw.tensor(definition.value) if definition.value is not None else None
-    if not rw.unit.target.family.startswith("rdna") or len(state.web.definitions) != 1 or fact is None or fact.rank < 2:
+    if not rw.unit.target.has_few_registers or len(state.web.definitions) != 1 or fact is None or fact.rank < 2:
         return False
     place = state.first_use[layout]
     after = next((n for n in statements_after(rw.tree, s) if place < (n.end_lineno, n.end_col_offset)), None)

@@ -68,7 +68,7 @@ def _transposes(rw: "FunctionRewriter", node: ast.expr, layout: Layout) -> bool:
     """Whether a transposed operand is worth holding: not where Triton has moved what it is made of, and not on RDNA, where
     chunk_dplr_bwd_kernel_dAu spills 274 registers instead of 206 (gfx1201), and multiply-adds hold even more of it
     (_mhc_mm_norm_bwd_fused_kernel: 1066 for 542)."""
-    few = isinstance(layout.root, (Mfma, Wmma)) and not rw.unit.target.family.startswith("rdna")
+    few = isinstance(layout.root, (Mfma, Wmma)) and not rw.unit.target.has_few_registers
     return few and layout not in rw.placed_layouts(node)
 
 
@@ -96,7 +96,7 @@ def long_row(rw: "FunctionRewriter", layout: Layout) -> bool:
     Held from before the loop it takes as many registers, scalar ones where all lanes have the same (prepare_wy_repr_bwd_kernel on
     gfx1201: 153 registers and no scalar ones spilled instead of 201 and 19).
     """
-    if not rw.unit.target.family.startswith("rdna") or not isinstance(layout, Slice):
+    if not rw.unit.target.has_few_registers or not isinstance(layout, Slice):
         return False
     tile = layout.parent
     if not isinstance(tile, Linear) or tile.rank != 2:

@@ -73,7 +73,7 @@ def _read_nearby(rw, value: ast.expr, web: Web, buffer: OperandBuffer) -> bool:
     if here is None:
         return False
     between = [touched[min(here, i) + 1 : max(here, i)] for i, (_, other, _) in enumerate(touched) if other]
-    if not rw.unit.loops and not rw.unit.target.family.startswith("rdna"):
+    if not rw.unit.loops and not rw.unit.target.has_few_registers:
         return bool(between)
     return any(not any(takes for _, _, takes in rows) for rows in between)
 

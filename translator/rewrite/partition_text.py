@@ -142,7 +142,7 @@ def _collapsed(lines: list[str]) -> str:
 
 def renamed_lines(lines: list[str], names: dict[str, str]) -> list[str]:
     """The lines of a body with names replaced."""
-    from translator.rewrite.family import rename  # which needs this module, by way of emit
+    from translator.rewrite.kernel_family import rename  # which needs this module, by way of emit
 
     if not names:
         return lines

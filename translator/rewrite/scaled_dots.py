@@ -102,7 +102,7 @@ def _upcast(rw, node, given, formats) -> tuple[str, Layout]:
     acc = _accumulator(rw, node, given, result)
     if not isinstance(result, (Mfma, Wmma)):
         return f"gl.dot_fma({texts[0]}, {texts[1]}, {acc})", result
-    if rw.unit.target.family == "cdna3" and rw.loops:
+    if not rw.unit.target.has_scaled_dots and isinstance(result, Mfma) and rw.loops:
         _keep_apart(rw, node)
     if first == "rhs":  # keywords are evaluated first
         texts[1], acc = f"b={texts[1]}", f"acc={acc}"

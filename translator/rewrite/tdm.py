@@ -35,7 +35,7 @@ class NotForTheDataMover(Exception):
 
 
 def module(rw: "FunctionRewriter") -> str:
-    rw.record.imports.add(f"from triton.experimental.gluon.language.amd.{rw.unit.target.family} import tdm")
+    rw.record.imports.add(f"from triton.experimental.gluon.language.amd.{rw.unit.target.gluon_module} import tdm")
     return "tdm"
 
 

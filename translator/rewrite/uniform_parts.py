@@ -33,7 +33,7 @@ def mark(rw: "FunctionRewriter") -> None:
     On RDNA only those that are no base and offsets otherwise: what stays the same is held in vector registers, of which there
     are 256. In parallel_nsa_bwd_kernel_dq on gfx1100 338 of them spill with all, 176 without. `rw.uniform` has the candidates.
     """
-    marked = rw.uniform if rw.unit.target.family.startswith("rdna") else rw.recomputed
+    marked = rw.uniform if rw.unit.target.has_few_registers else rw.recomputed
     loops = [n for n in ast.walk(rw.tree) if isinstance(n, (ast.For, ast.While))]
     touched = {n for p in rw.pipelined_loops for n in ast.walk(p) if n in loops}  # their statements run ahead, renamed
     touched |= {loop for loop in loops if any(n in touched for n in ast.walk(loop))}
@@ -99,7 +99,7 @@ def part_ahead(rw: "FunctionRewriter", plan: "PipelinePlan", twins: dict[ast.AST
     stays has to be a variable: made anew beside the tile's own indices, others cost up to 5 % more than they save.
     twins: the syntax for tiles ahead, by what it was made from.
     """
-    if not rw.unit.target.family.startswith("rdna"):
+    if not rw.unit.target.has_few_registers:
         return
     pointers = [s.value for s in plan.producer if s.value is not None]
     pointers += [a for load in plan.loads if load.tile is None for a in load.call.args[:1]]

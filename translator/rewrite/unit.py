@@ -110,12 +110,12 @@ class Unit:
 
     @property
     def buffer_module(self) -> str:
-        """The Gluon module whose buffer operations serve this target (cdna3's lower on RDNA too)."""
-        return {"cdna4": "cdna4", "cdna5": "cdna5"}.get(self.target.family, "cdna3")
+        """The Gluon module whose buffer operations serve this target."""
+        return self.target.buffer_module
 
     @property
     def dot_module(self) -> str:
-        return self.target.family
+        return self.target.gluon_module
 
 
 def added(rw: "FunctionRewriter", function: Synthesized) -> str:
