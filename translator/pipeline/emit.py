@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter
 
 # Of `gl.where(slot == 0, count - 1, slot - 1)` LLVM makes a subtraction with overflow, in vector registers, where there are three
-# slots or more: 160 instructions in the loop of flag_gems' fused_moe_kernel on gfx950 instead of 144. For two there is no difference.
+# slots or more, though the slot is the same for all lanes. For two there is no difference.
 PREVIOUS_SLOT = Synthesized(
     "previous_slot",
     '''@gluon.jit
@@ -312,9 +312,8 @@ def _free_slot(rw: "FunctionRewriter", loop: PipelinedLoop, number: str) -> str:
 
     Of indices `i % n` and `(i + c) % n` it knows that they differ. Where it does not, it puts a barrier between a read
     and a store or a copy of the tensor data mover; one in a stage would pair the wrong stages. Between reads and other
-    copies, and within one warp, it puts none, and the shorter form leaves registers: 256x256x64 in fp16 with 8 warps on
-    gfx950 spills 2 with the other. Where one warp stores tiles beside copies, LLVM folds addresses of a selected slot only: the
-    loop of chunk_rwkv6_bwd_kernel_intra has 229 instructions with it, 265 and 270 with the others.
+    copies, and within one warp, it puts none, and the shorter form leaves registers. Where one warp stores tiles beside
+    copies, LLVM folds addresses of a selected slot only.
     """
     told_apart = loop.plan.schedule.tensor_loads and (loop.stages or rw.unit.tuning.lean)
     if told_apart or loop.mixed and rw.unit.num_warps > 1 or loop.prefetched is not None:

@@ -1,8 +1,8 @@
 """Tiles that Triton keeps in registers go through LDS where a workgroup then needs no more of it than Triton's does.
 
 What the loop needs is known before its text is there: the rings, and what Triton's own loop takes beside its rings
-(`translator.memory.loop_lds`). A tile that finds no room waits in registers, as in Triton's loop: fla's fused chunk of based
-attention on gfx1250 has 1.00 of Triton's LDS and 1.00 of its instructions that way, 1.26 and 1.10 with a ring.
+(`translator.memory.loop_lds`). A tile that finds no room waits in registers, as in Triton's loop: more LDS than its kernel
+has would leave fewer workgroups on a compute unit.
 """
 
 from __future__ import annotations

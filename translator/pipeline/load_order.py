@@ -27,10 +27,8 @@ def loads_first(rw: "FunctionRewriter", loop: PipelinedLoop) -> bool:
 def _scales_operands(rw: "FunctionRewriter", loop: PipelinedLoop) -> bool:
     """Whether operands are brought to a wider type and scaled after they are read from LDS.
 
-    Loads before the reads, as in Triton's loop, stay there; LLVM moves others down to their stores, among all that the
-    operands have grown to: gemlite's matmul of fp8 with scales on gfx942 has 1387 instructions in its loop and 31 spilled
-    registers that way, for 1326 and none; on gfx1100 5635 and 99, for 5502 and 86. Other loops have fewer registers with
-    loads after the reads, or as many.
+    Loads before the reads, as in Triton's loop, stay there; LLVM moves others down to their stores, where all that the
+    operands have grown to is held too. Other loops hold less with loads after the reads, or as much.
     """
     for node in ast.walk(loop.plan.loop):
         callee = callees.callee_of(rw, node) if isinstance(node, ast.Call) else None
@@ -40,20 +38,14 @@ def _scales_operands(rw: "FunctionRewriter", loop: PipelinedLoop) -> bool:
 
 
 def _of_one_warp(rw: "FunctionRewriter", loop: PipelinedLoop, stored: list[Ring]) -> bool:
-    """Whether the one warp of a kernel on RDNA loads several tiles into other slots than it reads, of few registers together.
+    """Whether the one warp of a kernel with few registers loads several tiles into other slots than it reads, of few
+    registers together.
 
-    It has all of every tile and of every operand in its registers; loaded first, it computes no offsets beside the operands
-    (nsa's parallel_nsa_compression_fwd_kernel on gfx1201: no spilled registers instead of 16). With one slot loops have 1 %
-    more instructions that way, and tiles that fill half of the registers wait in them for longer (that module's backward pass: 99
-    spilled registers instead of 47).
+    It has all of every tile and of every operand in its registers; loaded first, it computes no offsets beside the operands.
+    Tiles that fill half of the registers would wait in them for longer.
     """
     target = rw.unit.target
-    if (
-        not target.has_few_registers
-        or rw.unit.num_warps > 1
-        or loop.plan.schedule.buffers < 2
-        or len(stored) < 2
-    ):
+    if not target.has_few_registers or rw.unit.num_warps > 1 or loop.plan.schedule.buffers < 2 or len(stored) < 2:
         return False
     bits = sum(math.prod(r.load.staged.shape) * bits_of(rw.tensor(r.fetch).dtype) for r in stored)
     return bits <= 32 * target.warp_size * MOST_WAITING
@@ -62,8 +54,7 @@ def _of_one_warp(rw: "FunctionRewriter", loop: PipelinedLoop, stored: list[Ring]
 def _scattered(rw: "FunctionRewriter", loop: PipelinedLoop, ring: Ring) -> bool:
     """Whether a tile is loaded element by element, many of them, at offsets that the loop computes for each tile.
 
-    On RDNA all tiles are loaded before they are read then: offsets, a register each, are not held beside operands
-    (liger_kernel's _fused_up_proj_swiglu_kernel on gfx1201: no spilled registers instead of 184, 364 instructions for 470).
+    With few registers all tiles are loaded before they are read then: offsets, a register each, are not held beside operands.
     """
     source, made = ring.load.staged.source, {*loop.ahead_of, *loop.ahead_of.values()}
     if not rw.unit.target.has_few_registers or not isinstance(source, Blocked):
@@ -84,8 +75,7 @@ def _scattered(rw: "FunctionRewriter", loop: PipelinedLoop, ring: Ring) -> bool:
 def loads_meet(rw: "FunctionRewriter", loop: PipelinedLoop) -> bool:
     """Whether all tiles ahead are loaded after the last read, so that fewer registers wait for the end of the body.
 
-    On RDNA, where attention does not fit 256 registers: its loop has 1077 instructions instead of 1124 on gfx1100 and 653
-    instead of 695 on gfx1201 (flash_attention fixture, not causal). Addresses must not change between the reads.
+    Where there are 256: two operands and a result of attention fill them. Addresses must not change between the reads.
     """
     if loop.copies or not rw.unit.target.has_few_registers:
         return False

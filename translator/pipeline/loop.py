@@ -249,7 +249,9 @@ def _assigned(rw: "FunctionRewriter", name: ast.Name) -> Read | None:
 
 
 def async_module(rw: "FunctionRewriter") -> str:
-    rw.record.imports.add(f"from triton.experimental.gluon.language.amd.{rw.unit.target.gluon_module} import async_copy")
+    rw.record.imports.add(
+        f"from triton.experimental.gluon.language.amd.{rw.unit.target.gluon_module} import async_copy"
+    )
     return "async_copy"
 
 

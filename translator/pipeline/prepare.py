@@ -68,10 +68,7 @@ def prepare(rw: "FunctionRewriter") -> None:
 
 
 def holds_tiles(rw: "FunctionRewriter", loop: ast.For) -> bool:
-    """Whether loads may wait in registers: other strategies arrange the loop in another way, and RDNA has only 256.
-
-    On gfx1201 spills grow from 1 to 183 in the backward pass of RWKV-6 within chunks, and from 399 to 630 in that of attention.
-    """
+    """Whether loads may wait in registers: other strategies arrange the loop in another way, and 256 registers are too few."""
     if rw.unit.target.has_few_registers:
         return False
     return as_triton(rw, loop)

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from translator.rewrite.homes import Homes
 
 WIDEST_LOAD = 128  # bits per lane of one global load
-# Loads of one element that cost less than moving it: chunk_gsa_bwd_kernel_dqkvg on gfx1100, with 16 of them for a row, has 8309
-# instructions and 636 spills; 8160 and 607 with the row moved, as Triton does.
+# Loads of one element by a lane that cost less than moving it: a move is a store, a barrier and a read of LDS, each for all.
 FEW_LOADS = 8
 LEAST_GROWTH = 8  # of an outer product over its factors, for making it anew
 
@@ -67,8 +66,8 @@ def _single_elements(layout: Layout, fact: TensorFact) -> int:
 def outer_product(rw: "Homes", node: ast.AST) -> bool:
     """Whether `node` is `x[:, None] * y[None, :]` of tiles that wait in registers, and Triton makes it in several layouts.
 
-    Less is moved of the factors; what is in LDS is read anew in each layout in any case. fused_chunk_based_fwd_kernel on
-    gfx1100 spills 96 registers for 234 with it; there, what a branch reads is moved.
+    Less is moved of the factors; what is in LDS is read anew in each layout in any case. With few registers, what a branch
+    reads is moved: factors would be held up to it.
     """
     if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) and len(rw.visits(node)) == 1):
         return False
@@ -85,7 +84,7 @@ def outer_product(rw: "Homes", node: ast.AST) -> bool:
 
 
 def _in_registers(rw: "Homes", value: ast.expr) -> bool:
-    """Whether `value` is made of a tile that waits in registers; on RDNA none does, and tiles are loaded where they are used."""
+    """Whether `value` is made of a tile that waits in registers; with few registers none does, and tiles are loaded where they are used."""
     if any(n in rw.held for n in ast.walk(value)):
         return True
     loads = [n for n in ast.walk(value) if isinstance(n, ast.Call) and kind_of(rw, n) == "load"]

@@ -4,13 +4,11 @@
                                                                 b = gl.where(rows[:, None] >= cols[None, :], b, 0)
 
 A comparison of indices waits for nothing, so LLVM makes it at the top of its block, before what it selects from is there. Until
-then a mask holds a scalar register for each register of the tile, where warps have 32 lanes: of chunk_gla_bwd_kernel_dv on gfx1250
-42 were spilled, its loads waited one by one, and it had 1024 instructions; now none is, and it has 934 (Triton 1 and 1031).
+then a mask holds a scalar register for each register of the tile, where warps have 32 lanes, of the 106 that there are; those
+that are spilled go to lanes of vector registers, and loads wait for each other.
 
 Ahead of the first product every mask is kept back, unless a loop follows. Behind it those of at least half of the scalar registers
-are, in loops too, and all that stand beside tiles of a loop that is written out: chunk_bwd_kernel_dqkwg spills none instead of 15
-(Triton 0), chunk_kda_bwd_kernel_dAv 5 instead of 28 (26), the loop of parallel_attn_fwd_kernel 21 instead of 39 (32),
-parallel_based_bwd_kernel 2 instead of 36 (6).
+are, in loops too, and all that stand beside tiles of a loop that is written out.
 """
 
 from __future__ import annotations
@@ -90,11 +88,10 @@ def _loads_tile(rw: "FunctionRewriter", node: ast.AST) -> bool:
 
 
 def _spills_with_64_lanes(rw, s: ast.stmt, made: ast.stmt, before: list[ast.stmt], running: list[ast.AST]) -> bool:
-    """Where a mask of 64 lanes is kept back: behind a loop one that several statements may select by, and within one where it
-    was measured to spill less.
+    """Where a mask of 64 lanes is kept back: behind a loop one that several statements may select by, and within a pipelined
+    one whose tiles wait in registers if the target copies tiles to LDS, or do not if it has no copies.
 
-    parallel_attn_fwd_kernel spills 2 scalar registers instead of 15 on gfx942 (Triton 5), and none instead of 14 on gfx950 with
-    tiles that wait in registers (0). The other way around it would be 4 for 2 and 13 for 11.
+    No reason in the hardware is known for the second: fewer registers were spilled where it was measured.
     """
     if not running:
         return made is not s and any(isinstance(x, ast.For) for x in before)

@@ -65,9 +65,8 @@ def operand_before_loop(rw: "FunctionRewriter", node: ast.expr, layout: Layout, 
 
 
 def _transposes(rw: "FunctionRewriter", node: ast.expr, layout: Layout) -> bool:
-    """Whether a transposed operand is worth holding: not where Triton has moved what it is made of, and not on RDNA, where
-    chunk_dplr_bwd_kernel_dAu spills 274 registers instead of 206 (gfx1201), and multiply-adds hold even more of it
-    (_mhc_mm_norm_bwd_fused_kernel: 1066 for 542)."""
+    """Whether a transposed operand is worth holding: not where Triton has moved what it is made of, not where registers are
+    few, and not for multiply-adds, whose lanes hold whole rows of it."""
     few = isinstance(layout.root, (Mfma, Wmma)) and not rw.unit.target.has_few_registers
     return few and layout not in rw.placed_layouts(node)
 
@@ -75,8 +74,7 @@ def _transposes(rw: "FunctionRewriter", node: ast.expr, layout: Layout) -> bool:
 def repeats(rw: "FunctionRewriter", web: Web) -> bool:
     """Whether what is done here to a variable from before is done more than once.
 
-    Where it is not, an operand moved before a loop of one iteration would only be held longer: 148 registers of
-    chunk_kda_bwd_kernel_dAv spill on gfx1100 then, for 80.
+    Where it is not, an operand moved before a loop of one iteration would only be held longer.
     """
     around = [loop for loop in rw.loops if not any(loop in d.in_loop for d in rw.changing(web))]
     return any(not runs_once(rw, loop) for loop in around)
@@ -91,10 +89,10 @@ def moved_before(rw: "FunctionRewriter", web: Web) -> bool:
 
 
 def long_row(rw: "FunctionRewriter", layout: Layout) -> bool:
-    """Whether a lane has so much of a row in `layout` that, on RDNA, it is moved where a loop reads it, in each iteration.
+    """Whether a lane has so much of a row in `layout` that, with few registers, it is moved where a loop reads it, in each
+    iteration.
 
-    Held from before the loop it takes as many registers, scalar ones where all lanes have the same (prepare_wy_repr_bwd_kernel on
-    gfx1201: 153 registers and no scalar ones spilled instead of 201 and 19).
+    Held from before the loop it takes as many registers, scalar ones where all lanes have the same.
     """
     if not rw.unit.target.has_few_registers or not isinstance(layout, Slice):
         return False

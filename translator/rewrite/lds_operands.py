@@ -60,8 +60,8 @@ def _read_nearby(rw, value: ast.expr, web: Web, buffer: OperandBuffer) -> bool:
     """Whether a statement near that of `value` reads `buffer`: in the same block, with no product or helper between them.
 
     One store then serves both reads and saves the two barriers of another; all is read at once, so that no LDS is held while
-    more of it is filled. In kernels without a loop any distance is near, but on RDNA, where what is held would spill
-    (chunk_bwd_kernel_dqke on gfx1201: 20 registers for none).
+    more of it is filled. In kernels without a loop any distance is near, but not where registers are few: what is held would
+    spill.
     """
     uses = set().union(*rw.state(web).operands.get(buffer, {}).values()) - {value}
     definition = web.definitions[0].node

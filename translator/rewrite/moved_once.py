@@ -4,8 +4,7 @@ b_h1 += tl.dot(tl.trans(b_k), v1)            b_k_t_a = gl.convert_layout(gl.perm
 b_h2 += tl.dot(tl.trans(b_k), v2)     ->     b_h1 = mfma(b_k_t_a, v1, b_h1)
                                              b_h2 = mfma(b_k_t_a, v2, b_h2)
 
-Those of multiply-adds hold whole rows: kept from one dot to the next they cost more registers than they save moves
-(chunk_gated_delta_rule_fwd_kkt_solve_kernel on gfx1100: 316 registers spilled for 107).
+Those of multiply-adds hold whole rows: kept from one dot to the next they cost more registers than they save moves.
 Variables that go through LDS as they are share their buffers in `lds_operands`, what a loop does not change is in `invariant`.
 """
 

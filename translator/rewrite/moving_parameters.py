@@ -32,8 +32,8 @@ def split_parameter(rw: "FunctionRewriter", web: Web) -> SplitPointer | None:
     """The split of a parameter that is moved by integers, if offsets from it, or from another one that a loop moves with
     it, may be negative.
 
-    Outside of loops on CDNA3 and CDNA4 only: there the backward pass of unsloth's attention with 512 features loses its 16
-    spilled registers (gfx950); on gfx1250 its loop has 1232 instructions with such offsets, 1012 with pointers.
+    Outside of loops only where warps have 64 lanes. No reason in the hardware is known: fewer registers were spilled where it
+    was measured.
     """
     if rw.path or not _moves_by_integers(rw, web):
         return None

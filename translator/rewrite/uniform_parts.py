@@ -30,8 +30,8 @@ _ACCESSES = ("load", "store", "atomic")
 def mark(rw: "FunctionRewriter") -> None:
     """Note the pointer expressions of loops that are not pipelined in `rw.recomputed`, once all loops are planned.
 
-    On RDNA only those that are no base and offsets otherwise: what stays the same is held in vector registers, of which there
-    are 256. In parallel_nsa_bwd_kernel_dq on gfx1100 338 of them spill with all, 176 without. `rw.uniform` has the candidates.
+    With few registers only those that are no base and offsets otherwise: what stays the same is held in vector registers.
+    `rw.uniform` has the candidates.
     """
     marked = rw.uniform if rw.unit.target.has_few_registers else rw.recomputed
     loops = [n for n in ast.walk(rw.tree) if isinstance(n, (ast.For, ast.While))]
@@ -95,8 +95,8 @@ def part_ahead(rw: "FunctionRewriter", plan: "PipelinePlan", twins: dict[ast.AST
         rows = k + tl.arange(0, BLOCK)    ... rows[:, None] * stride    ->    k_ahead * stride + ...[:, None] * stride
 
     Only where each iteration multiplies lanes by one run-time stride, and for 32-bit offsets: the sum wraps as the product does.
-    On RDNA the loop of liger's _moe_bwd_dX_expanded_kernel has 149 instructions for 157 on gfx1201; CDNA gains nothing. What
-    stays has to be a variable: made anew beside the tile's own indices, others cost up to 5 % more than they save.
+    Where registers are few only: elsewhere nothing was gained. What stays has to be a variable:
+    made anew beside the tile's own indices, others cost more than they save.
     twins: the syntax for tiles ahead, by what it was made from.
     """
     if not rw.unit.target.has_few_registers:
