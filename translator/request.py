@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 
 from translator.diagnostics import Diagnostic
 from translator.optimize.tuning import Tuning
+from translator.source.derive.table import Derivation
 from translator.source.launch_spec import LaunchSpec
 
-STATUSES = ("translated", "refused", "failed")
+STATUSES = ("translated", "refused", "failed", "passed-over")
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,7 @@ class TranslateRequest:
     optimize: `parity` or `aggressive`, which chooses a tuning per kernel before anything is translated. tunings: those
     chosen, by kernel. keep_going: leave out a kernel that is refused instead of giving up the file.
     rules: folders with more rewrite rows. standalone: write the kernels and what they need, without the host code.
+    strict: launches are derived only from what the source says for certain.
     """
 
     source: str
@@ -42,6 +44,7 @@ class TranslateRequest:
     keep_going: bool = False
     rules: tuple[str, ...] = ()
     standalone: bool = False
+    strict: bool = False
     tunings: tuple[tuple[str, Tuning], ...] = ()
 
     def tuning(self, kernel: str) -> Tuning:
@@ -52,7 +55,8 @@ class TranslateRequest:
 
 @dataclass(frozen=True)
 class LaunchOutcome:
-    """What became of one launch: `spec` is the given or derived launch; diagnostics are empty when translated.
+    """What became of one launch: `spec` is the given or derived launch; diagnostics are empty when translated. A derived one that
+    is not needed is passed over when it cannot be translated.
 
     choices: one line each, what was decided and why, as `translate` prints it. assumptions: what the code relies on.
     """
@@ -73,7 +77,8 @@ class TranslateResult:
 
     status: `translated` when `text` holds every kernel asked for, or, with keep_going, at least one. text: the whole
     output file, None when nothing may be written. outcomes: one per launch, in order. diagnostics: of the file as a
-    whole. notes: what was assumed or noticed while reading. seconds: of the translation alone.
+    whole. notes: what was assumed or noticed while reading. seconds: of the translation alone. derivations: how launches that
+    were not given were found.
     """
 
     status: str
@@ -83,6 +88,7 @@ class TranslateResult:
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
     facts: dict = field(default_factory=dict, hash=False)
+    derivations: tuple[Derivation, ...] = ()
 
     def __post_init__(self):
         assert self.status in STATUSES, f"unknown status {self.status!r}"

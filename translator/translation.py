@@ -15,6 +15,7 @@ from translator.diagnostics import Diagnostic, TranslationError
 from translator.frontend.launch import TracedLaunch, trace_launch
 from translator.layout.partitions import with_spread_products
 from translator.optimize.tuning import Tuning
+from translator.planned_launches import planned_launches
 from translator.request import LaunchOutcome, TranslateRequest, TranslateResult
 from translator.rewrite.contracts import RunTimeContract
 from translator.rewrite.concrete import check_concrete
@@ -24,7 +25,6 @@ from translator.rewrite.host_file import whole_file
 from translator.rewrite.kernel import rewrite_kernel
 from translator.rewrite.module import SourceFacts, standalone_module
 from translator.rewrite.reserved_names import free_module_names
-from translator.source.derive import DerivedLaunch, derive_launches, parse_settings
 from translator.source.kernels import list_kernels
 from translator.source.launch_spec import LaunchSpec
 from translator.source.load import LoadedKernel, explain_trace_error, load_for_launch, resolve_source
@@ -41,33 +41,42 @@ def translate_kernel(request: TranslateRequest) -> TranslateResult:
     outcomes: list[LaunchOutcome] = []
     versions: list[KernelVersion] = []
     traces: list[TracedLaunch] = []
-    launches, notes, assumed, unknown = planned_launches(request)
-    outcomes += unknown
-    for spec in launches:
+    planned = planned_launches(request)
+    notes = list(planned.notes)
+    derived = {spec.id for derivation in planned.derivations for spec in derivation.launches[1:]}
+    outcomes += planned.unknown
+    for spec in planned.launches:
         try:
             loaded, traced, emitted = translate_launch(request, spec)
         except TranslationError as error:
-            outcomes.append(LaunchOutcome(spec, "refused", error.diagnostics))
+            status = "passed-over" if spec.id in derived else "refused"
+            outcomes.append(LaunchOutcome(spec, status, error.diagnostics))
             continue
         versions.append(KernelVersion(spec, loaded, emitted, traced.num_warps))
         traces.append(traced)
         notes += [n for n in loaded.notes if n not in notes]
         outcomes.append(LaunchOutcome(spec, "translated", (), tuple(emitted.record.choices), assumptions(emitted)))
+    notes += [
+        f"{o.spec.id} is passed over: {o.diagnostics[0].message}"
+        for o in outcomes
+        if o.status == "passed-over" and o.spec.id in derived
+    ]
     versions = _alike(request, versions, traces)
     text = None
     diagnostics: tuple[Diagnostic, ...] = ()
-    if versions and (request.keep_going or len(versions) == len(outcomes)):
+    if versions and (request.keep_going or not any(o.status == "refused" for o in outcomes)):
         try:
             asked = {outcome.spec.kernel for outcome in outcomes}
-            text, more = output_text(request, versions, tuple(assumed), asked)
+            text, more = output_text(request, versions, planned.assumed, asked)
             check_concrete(text)
             notes += [n for n in more if n not in notes]
         except TranslationError as error:
             diagnostics = error.diagnostics
             outcomes = [LaunchOutcome(o.spec, "refused", o.diagnostics or diagnostics) for o in outcomes]
     seconds = time.perf_counter() - started
+    status = "translated" if text is not None else "refused"
     return TranslateResult(
-        "translated" if text is not None else "refused", text, tuple(outcomes), diagnostics, tuple(notes), seconds
+        status, text, tuple(outcomes), diagnostics, tuple(notes), seconds, derivations=planned.derivations
     )
 
 
@@ -93,43 +102,6 @@ def _alike(request: TranslateRequest, versions: list[KernelVersion], traces: lis
             for i, version in changed.items():
                 out[i] = version
     return out
-
-
-def planned_launches(
-    request: TranslateRequest,
-) -> tuple[list[LaunchSpec], list[str], list[str], list[LaunchOutcome]]:
-    """The launches to translate; kernels without a given one get theirs from the file.
-
-    -> launches, notes, assumptions, and with keep_going the kernels for which no launch could be derived.
-    """
-    given = [spec for spec in request.launches if not request.kernels or spec.kernel in request.kernels]
-    without = [name for name in request.kernels if name not in {spec.kernel for spec in given}]
-    if given and not without:
-        return given, [], [], []
-    settings = parse_settings(f"{name}={value}" for name, value in request.assignments)
-    groups: list[tuple[list[str], dict[str, Any]]] = [(without, settings)]
-    if request.keep_going:
-        infos = [k for k in list_kernels(request.source, request.search_path) if not without or k.name in without]
-        elsewhere = {name for info in infos for name in info.args}
-        groups = [
-            ([k.name], {name: x for name, x in settings.items() if name in k.args or name not in elsewhere})
-            for k in infos
-            if k.is_kernel or without
-        ] or groups
-    derived: list[DerivedLaunch] = []
-    unknown: list[LaunchOutcome] = []
-    for group, given_settings in groups:
-        try:
-            derived += derive_launches(request.source, group, settings=given_settings, search_path=request.search_path)
-        except TranslationError as error:
-            if not request.keep_going:
-                raise
-            spec = LaunchSpec(id=group[0], kernel=group[0], source=request.source)
-            unknown.append(LaunchOutcome(spec, "refused", error.diagnostics))
-    assumed: list[str] = []
-    for launch in derived:
-        assumed += [text for line in launch.assumptions if (text := f"{launch.spec.kernel}: {line}") not in assumed]
-    return [*given, *(launch.spec for launch in derived)], [f"assumed {line}" for line in assumed], assumed, unknown
 
 
 def output_text(

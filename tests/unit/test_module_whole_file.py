@@ -214,8 +214,8 @@ def test_names_that_collide_are_refused(tmp_path):
 def test_launches_are_derived_where_none_is_given(tmp_path):
     result = translate(tmp_path, SOURCE, kernels=("copy_kernel",))
     assert [o.spec.kernel for o in result.outcomes] == ["copy_kernel"]
-    assert any(note.startswith("assumed copy_kernel: ") for note in result.notes)
-    assert "# assumed while reading: copy_kernel: x_ptr is *fp32" in result.text
+    assert [d.kernel for d in result.derivations] == ["copy_kernel"] and result.derivations[0].guesses
+    assert "# guessed for copy_kernel: " in result.text
 
 
 TWO = dedent("""
@@ -236,11 +236,18 @@ TWO = dedent("""
 
 def test_a_kernel_without_a_launch_is_left_out_with_keep_going(tmp_path):
     with pytest.raises(AssertionError, match="the value of WIDTH is not known"):
-        translate(tmp_path, TWO)
-    result = translate(tmp_path, TWO, keep_going=True)
+        translate(tmp_path, TWO, strict=True)
+    result = translate(tmp_path, TWO, keep_going=True, strict=True)
     assert [(o.spec.kernel, o.status) for o in result.outcomes] == [("second", "refused"), ("first", "translated")]
     assert "@triton.jit\ndef second" in result.text and "@gluon.jit\ndef first" in result.text
     assert not any("second" in note for note in result.notes), "it was asked for"
+
+
+def test_a_kernel_that_triton_never_accepts_stays_as_it_is(tmp_path):
+    result = translate(tmp_path, TWO.replace("2.0", "undefined_name"))
+    assert [(o.spec.kernel, o.status) for o in result.outcomes] == [("second", "passed-over"), ("first", "translated")]
+    assert "@triton.jit\ndef second" in result.text and "@gluon.jit\ndef first" in result.text
+    assert any(note.startswith("second stays Triton: no launch was found") for note in result.notes)
 
 
 def test_settings_go_to_the_kernels_that_have_them(tmp_path):

@@ -4,7 +4,8 @@ import pytest
 
 from translator.diagnostics import TranslationError
 from translator.source.compile_arguments import compile_arguments
-from translator.source.derive import derive_launches, parse_settings
+from translator.source.derive.settings import parse_settings
+from translator.source.derive.strict import derive_launches
 from translator.source.load import load_kernel
 
 HEAD = "import torch\nimport triton\nimport triton.language as tl\nopen('executed', 'w')\nraise SystemExit\n"

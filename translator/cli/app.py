@@ -31,6 +31,7 @@ from translator.cli.options import (
     Rules,
     Source,
     Strategy,
+    Strict,
     Targets,
     TargetsOrNone,
     Timeout,
@@ -111,6 +112,7 @@ def translate(
     ] = True,
     compile: Compile = True,
     cache: Cache = True,
+    strict: Strict = False,
 ) -> int:
     """Translate the kernels of SOURCE, or of every launch, and check the result."""
     from translator.cli.translate_plan import TranslateOptions
@@ -145,6 +147,7 @@ def translate(
             parity=parity,
             compile=compile,
             cache=cache,
+            strict=strict,
         ),
         context.obj,
     )

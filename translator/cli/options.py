@@ -70,6 +70,9 @@ Assignments = Annotated[
         "--set", metavar="NAME=VALUE", help="A type or value for a launch derived from the source; repeatable."
     ),
 ]
+Strict = Annotated[
+    bool, typer.Option("--strict", help="Guess no launches: ask for every value that the source does not say.")
+]
 Cache = Annotated[bool, typer.Option("--cache/--no-cache", help="Use the results of earlier runs.")]
 Out = Annotated[Optional[str], typer.Option("-o", "--out", metavar="FILE", help="Output file (one target).")]
 OutDir = Annotated[

@@ -40,6 +40,7 @@ class TranslateOptions:
     parity: bool = True
     compile: bool = True
     cache: bool = True
+    strict: bool = False
 
 
 @dataclass(frozen=True)
@@ -125,6 +126,7 @@ def _request(options: TranslateOptions, source: str, row: Target, kernels: tuple
         optimize=options.optimize,
         keep_going=options.keep_going,
         rules=options.rules,
+        strict=options.strict,
     )
 
 

@@ -15,9 +15,9 @@ PLAN = "translator.optimize.planning:launches_of"
 
 def launches_of(request: TranslateRequest) -> tuple[LaunchSpec, ...]:
     """Reads the source with Triton's help: call it in a child."""
-    from translator.translation import planned_launches
+    from translator.planned_launches import planned_launches
 
-    return tuple(planned_launches(request)[0])
+    return planned_launches(request).launches
 
 
 def planned(request: TranslateRequest, pool: "WorkerPool") -> tuple[LaunchSpec, ...]:

@@ -128,9 +128,13 @@ def request_options(request: TranslateRequest, output: str) -> tuple[str, ...]:
     words += ["--strategy", request.strategy] if request.strategy else []
     words += ["--optimize", request.optimize] if request.optimize != "parity" else []
     words += ["--keep-going"] * request.keep_going
+    words += ["--strict"] * request.strict
     for folder in request.rules:
         words += ["--rules", relative(folder, output)]
     return tuple(words)
+
+
+_FLAGS = {"--import": "import_hosts", "--keep-going": "keep_going", "--strict": "strict"}
 
 
 def with_options(request: TranslateRequest, words: tuple[str, ...], output: str) -> TranslateRequest:
@@ -140,8 +144,8 @@ def with_options(request: TranslateRequest, words: tuple[str, ...], output: str)
     rest, fields = list(words), {"kernels": [], "assignments": [], "rules": []}
     while rest:
         word = rest.pop(0)
-        if word in ("--import", "--keep-going"):
-            fields["import_hosts" if word == "--import" else "keep_going"] = True
+        if word in _FLAGS:
+            fields[_FLAGS[word]] = True
             continue
         if not rest:
             raise ValueError(f"{word} needs a value")

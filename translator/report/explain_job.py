@@ -31,9 +31,9 @@ from translator.ttgir.layouts import Layout, Opaque
 
 def explain_launches(request: TranslateRequest, stage: str) -> tuple[Explanation, ...]:
     """One explanation per launch, given or derived. Raises: TranslationError for what is refused."""
-    from translator.translation import planned_launches
+    from translator.planned_launches import planned_launches
 
-    launches, *_ = planned_launches(request)
+    launches = planned_launches(request).launches
     return tuple(explain_launch(request, spec, stage) for spec in launches)
 
 

@@ -93,7 +93,7 @@ def header(families: Sequence[Family], facts: SourceFacts) -> str:
         for line in family.contract.lines():
             lines += _wrapped(f"#   assumes {line}")
     for line in facts.assumptions:
-        lines += _wrapped(f"# assumed while reading: {line}")
+        lines += _wrapped(f"# {line}")
     return "\n".join(lines)
 
 

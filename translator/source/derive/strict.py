@@ -63,24 +63,6 @@ class DerivedLaunch:
     is_default: bool
 
 
-def parse_settings(texts: Iterable[str]) -> dict[str, Any]:
-    """`NAME=VALUE` texts: the value is JSON if it parses as that, else text (`x_ptr=*fp16`, `N=i32`, `BLOCK=128`).
-
-    Raises: TranslationError `spec-set`.
-    """
-    out: dict[str, Any] = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not equals or not name.strip().isidentifier():
-            raise TranslationError(Diagnostic("spec-set", f"--set takes NAME=VALUE, not {text!r}"))
-        try:
-            out[name.strip()] = json.loads(value)
-        except json.JSONDecodeError:
-            words = {"None": None, "True": True, "False": False}
-            out[name.strip()] = words.get(value, value)
-    return out
-
-
 def derive_launches(
     source: str, kernels: Iterable[str] | None = None, *, settings: Mapping[str, Any] | None = None,
     globals: Mapping[str, Any] | None = None, search_path: Iterable[str] | None = None,

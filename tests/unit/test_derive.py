@@ -1,0 +1,253 @@
+"""Launches that are made up: from host code run on a model, from use, judged by Triton's front end and revised."""
+
+import pytest
+
+from translator.diagnostics import TranslationError
+from translator.frontend.judge import FrontEndJudge
+from translator.source.derive.derivation import derive_kernel, launchable_kernels
+from translator.source.derive.settings import parse_settings, settings_for
+from translator.source.derive.verdict import Verdict
+
+HEAD = "import torch\nimport triton\nimport triton.language as tl\nopen('executed', 'w')\nraise SystemExit\n"
+
+
+def derive(tmp_path, text, *settings, kernel="k", judging=None):
+    (tmp_path / "m.py").write_text(HEAD + text)
+    judging = judging or (lambda loaded: FrontEndJudge(loaded, "gfx950"))
+    given = settings_for(parse_settings(settings), kernel)
+    return derive_kernel(str(tmp_path / "m.py"), kernel, judging, settings=given)
+
+
+def signature(found, number=0):
+    spec = found.launches[number]
+    return {n: spec.constexprs.get(n) if kind == "constexpr" else kind for n, kind in spec.signature.items()}
+
+
+def row(found, name):
+    return next(row for row in found.rows if row.name == name)
+
+
+ROW = """
+@triton.jit
+def k(x_ptr, out_ptr, row_stride, n_cols, eps, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + tl.program_id(0) * row_stride + i, mask=i < n_cols).to(tl.float32)
+    tl.store(out_ptr + tl.program_id(0) * row_stride + i, (x * eps).to(out_ptr.dtype.element_ty), mask=i < n_cols)
+"""
+
+
+def test_from_use_alone(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    found = derive(tmp_path, ROW)
+    assert signature(found) == {
+        "x_ptr": "*bf16", "out_ptr": "*bf16", "row_stride": "i32", "n_cols": "i32", "eps": "fp32", "BLOCK": 1024,
+    }  # fmt: skip
+    assert "converted to fp32" in row(found, "x_ptr").why and "stored is converted" in row(found, "out_ptr").why
+    assert not (tmp_path / "executed").exists()
+
+
+def test_the_launch_in_host_code_is_computed_from_sizes_that_agree(tmp_path):
+    host = """
+def run(x: torch.Tensor, eps: float = 1e-5):
+    M, head_dim = x.shape
+    out = torch.empty(M, head_dim, dtype=torch.float32)
+    k[(M,)](x, out, x.stride(0), head_dim, eps, BLOCK=triton.next_power_of_2(head_dim + 1), num_warps=8)
+"""
+    found = derive(tmp_path, ROW + host)
+    assert signature(found)["out_ptr"] == "*fp32" and signature(found)["BLOCK"] == 128
+    assert found.launches[0].options["num_warps"] == 8 and found.launches[0].attrs["row_stride"] == "D"
+    assert row(found, "out_ptr").confidence == "read" and row(found, "BLOCK").confidence == "computed"
+
+
+def test_tensors_made_like_another_have_its_type(tmp_path):
+    text = """
+@triton.jit
+def k(idx, copy, B: tl.constexpr, x):
+    i = tl.load(idx + tl.arange(0, B))
+    tl.store(copy + tl.arange(0, B), tl.load(copy + tl.arange(0, B)) + 1)
+    tl.store(x + i, 1.0)
+
+def run(idx, x):
+    copy = torch.empty_like(idx)
+    k[(1,)](idx, copy, 64, x)
+"""
+    assert signature(derive(tmp_path, text)) == {"idx": "*i64", "copy": "*i64", "B": 64, "x": "*fp32"}
+
+
+def test_a_launch_in_another_file_of_the_package(tmp_path):
+    package = tmp_path / "pkg"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "kernels.py").write_text(HEAD + ROW)
+    (package / "ops.py").write_text(
+        "from .kernels import k\n\ndef f(x, y):\n    k[(1,)](x, y, 1, 128, 0.5, BLOCK=256)\n"
+    )
+    found = derive_kernel(str(package / "kernels.py"), "k", lambda loaded: FrontEndJudge(loaded, "gfx950"))
+    assert signature(found)["BLOCK"] == 256 and "ops.py:4" in row(found, "BLOCK").why
+
+
+FLAGS = """
+@triton.jit
+def k(x, bias, out, HAS_BIAS: tl.constexpr, MODE: tl.constexpr, B: tl.constexpr):
+    i = tl.arange(0, B)
+    y = tl.load(x + i)
+    if HAS_BIAS:
+        y += tl.load(bias + i)
+    if MODE == "relu":
+        y = tl.maximum(y, 0)
+    elif MODE == "square":
+        y = y * y
+    tl.store(out + i, y)
+"""
+
+
+def test_every_branch_has_a_launch_and_no_more_are_made_than_needed(tmp_path):
+    found = derive(tmp_path, FLAGS)
+    values = [(signature(found, n)["HAS_BIAS"], signature(found, n)["MODE"]) for n in range(len(found.launches))]
+    assert {flag for flag, _ in values} == {False, True} and {"relu", "square"} <= {mode for _, mode in values}
+    assert len(values) <= 3
+
+
+def test_an_optional_argument_and_its_flag_never_contradict_each_other(tmp_path):
+    host = """
+def run(x, bias=None, mode: str = "relu"):
+    k[(1,)](x, bias, torch.empty_like(x), HAS_BIAS=bias is not None, MODE=mode, B=64)
+"""
+    found = derive(tmp_path, FLAGS + host)
+    pairs = {(signature(found, n)["bias"], signature(found, n)["HAS_BIAS"]) for n in range(len(found.launches))}
+    assert pairs == {(None, False), ("*fp32", True)}
+
+
+def test_heuristics_are_evaluated_on_the_arguments_of_the_launch(tmp_path):
+    text = """
+@triton.heuristics({"EVEN": lambda args: args["n"] % args["B"] == 0, "HAS": lambda args: args["q"] is not None})
+@triton.jit
+def k(p, q, n, B: tl.constexpr, EVEN: tl.constexpr, HAS: tl.constexpr):
+    i = tl.arange(0, B)
+    y = tl.load(p + i) if EVEN else tl.load(p + i, mask=i < n)
+    if HAS:
+        y += tl.load(q + i)
+    tl.store(p + i, y)
+
+def run(x, q=None):
+    k[(1,)](x, q, 96, B=64)
+"""
+    found = derive(tmp_path, text)
+    assert signature(found)["EVEN"] is False
+    for number in range(len(found.launches)):
+        assert signature(found, number)["HAS"] == (signature(found, number)["q"] is not None)
+    assert {signature(found, n)["HAS"] for n in range(len(found.launches))} == {False, True}
+
+
+def test_types_are_revised_from_what_the_front_end_says(tmp_path):
+    text = """
+@triton.jit
+def k(count, out, N: tl.constexpr):
+    total = 0
+    for i in range(N):
+        total += tl.load(count + i)
+    tl.store(out, total)
+"""
+    found = derive(tmp_path, text)
+    assert signature(found)["count"] == "*i32" and "front end" in row(found, "count").why
+
+
+def test_tile_sizes_that_meet_are_made_equal(tmp_path):
+    text = """
+@triton.jit
+def k(a, b, out, BLOCK_ROWS: tl.constexpr, HEAD_DIM: tl.constexpr, WIDTH: tl.constexpr):
+    x = tl.load(a + tl.arange(0, BLOCK_ROWS)[:, None] * 64 + tl.arange(0, HEAD_DIM)[None, :])
+    y = tl.load(b + tl.arange(0, WIDTH))
+    tl.store(out + tl.arange(0, HEAD_DIM), tl.sum(x, 0) + y)
+"""
+    found = signature(derive(tmp_path, text))
+    assert found["HEAD_DIM"] == found["WIDTH"]
+
+
+def test_autotune_gives_one_launch_per_distinct_config(tmp_path):
+    text = "@triton.autotune(configs=[triton.Config({'B': b}, num_warps=w) for b in (64, 48, 128) for w in (4, 8)], key=[])\n"
+    text += "@triton.jit\ndef k(p, B: tl.constexpr):\n    tl.store(p + tl.arange(0, B), 1.0)\n"
+    found = derive(tmp_path, text)
+    assert [(spec.constexprs["B"], spec.options["num_warps"]) for spec in found.launches] == [
+        (64, 4), (64, 8), (128, 4), (128, 8),
+    ]  # fmt: skip
+    assert [note.partition(" is")[0] for note in found.notes] == ["config 3", "config 4"]
+
+
+def test_the_innermost_stride_is_one(tmp_path):
+    text = """
+@triton.jit
+def k(p, stride_m, stride_n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(p + i[:, None] * stride_m + i[None, :] * stride_n, 1.0)
+"""
+    assert signature(derive(tmp_path, text)) == {"p": "*fp32", "stride_m": "i32", "stride_n": 1, "B": 1024 // 32}
+
+
+def test_a_kernel_that_triton_never_accepts_is_not_launched(tmp_path):
+    with pytest.raises(TranslationError) as caught:
+        derive(tmp_path, "@triton.jit\ndef k(p):\n    tl.store(p, undefined_name)\n")
+    (found,) = caught.value.diagnostics
+    assert found.code == "spec-not-found" and "undefined_name" in found.why and "gluonize capture" in found.help
+
+
+class Accepting:
+    """A judge that says yes, and remembers what it was asked."""
+
+    def __init__(self):
+        self.asked = []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def __call__(self, spec):
+        self.asked.append(spec)
+        return Verdict(True)
+
+
+def test_what_is_set_is_taken_and_nothing_else_changes(tmp_path):
+    plain = signature(derive(tmp_path, ROW))
+    judge = Accepting()
+    found = derive(tmp_path, ROW, "k.x_ptr=torch.float16", "BLOCK=64", "other.BLOCK=7", judging=lambda loaded: judge)
+    assert signature(found) == {**plain, "x_ptr": "*fp16", "BLOCK": 64} and row(found, "BLOCK").confidence == "given"
+
+
+@pytest.mark.parametrize("text", ["fp32", "tl.float32", "torch.float32", "float32"])
+def test_types_have_many_spellings(text):
+    assert parse_settings([f"k.D={text}"]) == {"k.D": "fp32"}
+
+
+def test_a_dtype_can_be_set_by_any_spelling(tmp_path):
+    text = "@triton.jit\ndef k(p, D: tl.constexpr):\n    tl.store(p, tl.load(p).to(D))\n"
+    assert signature(derive(tmp_path, text, "D=torch.float16"))["D"] == {"$dtype": "fp16"}
+
+
+def test_a_front_end_that_dies_costs_one_question(tmp_path):
+    found = derive(tmp_path, ROW)
+    from translator.source.load import load_kernel
+
+    loaded = load_kernel(str(tmp_path / "m.py"), "k", globals={}, search_path=[])
+    with FrontEndJudge(loaded, "gfx950") as judge:
+        assert judge(found.launches[0]).accepted
+        judge._connection.send(None)  # no launch at all: the child dies of it
+        assert not judge._connection.poll(20) or _closed(judge._connection)
+        judge._end()
+        assert judge(found.launches[0]).accepted
+
+
+def _closed(connection):
+    try:
+        connection.recv()
+    except EOFError:
+        return True
+    return False
+
+
+def test_helpers_are_not_launched(tmp_path):
+    (tmp_path / "m.py").write_text(HEAD + "@triton.jit\ndef add(x):\n    return x + 1\n")
+    with pytest.raises(TranslationError) as caught:
+        launchable_kernels(str(tmp_path / "m.py"))
+    assert caught.value.diagnostics[0].code == "source-no-kernels"

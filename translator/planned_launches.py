@@ -1,0 +1,116 @@
+"""The launches that a request is translated for: those given, and for kernels without any those derived from the source."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from translator.diagnostics import Diagnostic, TranslationError
+from translator.frontend.judge import FrontEndJudge
+from translator.request import LaunchOutcome, TranslateRequest
+from translator.source.derive.derivation import derive_kernel, launchable_kernels
+from translator.source.derive.propose import OPTION_NAMES
+from translator.source.derive.settings import parse_settings, settings_for
+from translator.source.derive.strict import derive_launches
+from translator.source.derive.table import Derivation
+from translator.source.kernels import list_kernels
+from translator.source.launch_spec import LaunchSpec
+
+
+@dataclass(frozen=True)
+class PlannedLaunches:
+    """launches: what to translate. notes: for the reader of the run. assumed: lines for the output's header. unknown: kernels for
+    which there is no launch. derivations: how launches were derived, one per kernel."""
+
+    launches: tuple[LaunchSpec, ...]
+    notes: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
+    unknown: tuple[LaunchOutcome, ...] = ()
+    derivations: tuple[Derivation, ...] = ()
+
+
+def planned_launches(request: TranslateRequest) -> PlannedLaunches:
+    """The launches to translate.
+
+    With `strict`, launches are derived only from what the source says for certain, and what is missing is asked for.
+    Raises: TranslationError when a source cannot be read, or with `strict` (and no `keep_going`) when a value is missing.
+    """
+    given = [spec for spec in request.launches if not request.kernels or spec.kernel in request.kernels]
+    without = [name for name in request.kernels if name not in {spec.kernel for spec in given}]
+    if given and not without:
+        return PlannedLaunches(tuple(given))
+    settings = parse_settings(f"{name}={value}" for name, value in request.assignments)
+    if request.strict:
+        return _strict(request, given, without, settings)
+    names = without or launchable_kernels(request.source, request.search_path)
+    _check_settings(request, names, settings)
+    derivations: list[Derivation] = []
+    unknown: list[LaunchOutcome] = []
+    for name in names:
+        try:
+            derivations.append(
+                derive_kernel(
+                    request.source, name, lambda loaded: FrontEndJudge(loaded, request.target),
+                    settings=settings_for(settings, name), search_path=request.search_path,
+                )
+            )  # fmt: skip
+        except TranslationError as error:
+            spec = LaunchSpec(id=name, kernel=name, source=request.source)
+            unknown.append(LaunchOutcome(spec, "passed-over", error.diagnostics))
+    launches = [*given, *(spec for derivation in derivations for spec in derivation.launches)]
+    notes = [f"{d.kernel}: {note}" for d in derivations for note in d.notes]
+    notes += [f"{o.spec.kernel} stays Triton: {o.diagnostics[0].message.partition(': ')[2]}" for o in unknown]
+    assumed = tuple(f"guessed for {line}" for derivation in derivations for line in derivation.lines())
+    return PlannedLaunches(tuple(launches), tuple(notes), assumed, tuple(unknown), tuple(derivations))
+
+
+def _check_settings(request: TranslateRequest, names: list[str], settings: dict[str, Any]) -> None:
+    """Refuse settings for arguments that no kernel has. Raises: TranslationError `spec-unknown-argument`."""
+    infos = {k.name: k.args for k in list_kernels(request.source, request.search_path)}
+    problems = []
+    for name in settings:
+        owner, _, argument = name.rpartition(".")
+        owners = [k for k in infos if not owner or k == owner or k.rpartition(".")[2] == owner]
+        if argument in OPTION_NAMES and (owners or not owner):
+            continue
+        if not any(argument in infos[k] for k in owners):
+            whom = (
+                f"there is no kernel {owner}"
+                if owner and not owners
+                else f"none of the kernels {', '.join(owners)} has this argument"
+            )
+            problems.append(Diagnostic("spec-unknown-argument", f"--set {name}: {whom}", request.source))
+    if problems:
+        raise TranslationError(*problems)
+
+
+def _strict(
+    request: TranslateRequest, given: list[LaunchSpec], without: list[str], settings: dict[str, Any]
+) -> PlannedLaunches:
+    groups: list[tuple[list[str], dict[str, Any]]] = [(without, settings)]
+    if request.keep_going or any("." in name for name in settings):
+        infos = [k for k in list_kernels(request.source, request.search_path) if not without or k.name in without]
+        elsewhere = {name for info in infos for name in info.args}
+        groups = [
+            (
+                [k.name],
+                {n: x for n, x in settings_for(settings, k.name).items() if n in k.args or n not in elsewhere},
+            )
+            for k in infos
+            if k.is_kernel or without
+        ] or groups
+    derived, unknown = [], []
+    for group, given_settings in groups:
+        try:
+            derived += derive_launches(request.source, group, settings=given_settings, search_path=request.search_path)
+        except TranslationError as error:
+            if not request.keep_going:
+                raise
+            spec = LaunchSpec(id=group[0], kernel=group[0], source=request.source)
+            unknown.append(LaunchOutcome(spec, "refused", error.diagnostics))
+    assumed: list[str] = []
+    for launch in derived:
+        assumed += [text for line in launch.assumptions if (text := f"{launch.spec.kernel}: {line}") not in assumed]
+    launches = (*given, *(launch.spec for launch in derived))
+    notes, said = (tuple(f"{word} {line}" for line in assumed) for word in ("assumed", "assumed while reading:"))
+    return PlannedLaunches(launches, notes, said, tuple(unknown))

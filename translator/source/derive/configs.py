@@ -1,0 +1,62 @@
+"""What decorators say of a launch: the configurations of `autotune`, and the values of `heuristics`."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import triton
+
+from translator.source.load import LoadedKernel
+from translator.source.program import Program
+from translator.source.scope import Scope
+from translator.source.unresolved import NoValue
+
+
+def autotune_configs(loaded: LoadedKernel, program: Program, home: Scope) -> tuple[list[triton.Config], list[str]]:
+    """The distinct configurations of a kernel, in their order, and what cannot be read of them.
+
+    Decorators of other names count too where they take `configs=`: packages have autotuners of their own.
+    """
+    problems: list[str] = []
+    for decorator in loaded.decorators:
+        if not isinstance(decorator.node, ast.Call) or decorator.kind not in ("autotune", "other"):
+            continue
+        keyword = [k.value for k in decorator.node.keywords if k.arg == "configs"]
+        if decorator.kind == "autotune":
+            keyword = keyword or decorator.node.args[:1]
+        if not keyword:
+            continue
+        try:
+            value = program.evaluate(keyword[0], home)
+            items = program.evaluator.iterate(value, home.place(keyword[0]))
+        except NoValue as error:
+            problems.append(f"the autotune configs at line {decorator.line} cannot be read statically ({error.reason})")
+            continue
+        distinct: dict[str, triton.Config] = {}
+        for config in items:
+            if isinstance(config, triton.Config):
+                key = repr((sorted(config.kwargs.items(), key=str), config.num_warps, config.num_stages))
+                distinct.setdefault(key, config)
+        if distinct:
+            return list(distinct.values()), problems
+    return [], problems
+
+
+def heuristics(loaded: LoadedKernel, program: Program, home: Scope) -> dict[str, Any]:
+    """The function of every argument that `heuristics` computes."""
+    out: dict[str, Any] = {}
+    for decorator in loaded.decorators:
+        if decorator.kind != "heuristics" or not isinstance(decorator.node, ast.Call):
+            continue
+        tables = [k.value for k in decorator.node.keywords if k.arg == "values"] or decorator.node.args[:1]
+        try:
+            table = program.evaluate(tables[0], home) if tables else {}
+        except NoValue:
+            continue
+        out |= (
+            {name: function for name, function in table.items() if isinstance(name, str)}
+            if isinstance(table, dict)
+            else {}
+        )
+    return out

@@ -1,0 +1,87 @@
+"""The launches of one kernel, and the table that says what was guessed for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from translator.diagnostics import Diagnostic, TranslationError
+from translator.source.derive.cover import Covered, covering_launches
+from translator.source.derive.evidence import Evidence, gather_evidence
+from translator.source.derive.guess import Proposal
+from translator.source.derive.propose import Proposer
+from translator.source.derive.revise import asked
+from translator.source.derive.table import Derivation, Row
+from translator.source.derive.verdict import Judge
+from translator.source.kernels import list_kernels
+from translator.source.load import LoadedKernel, load_kernel
+
+Judging = Callable[[LoadedKernel], AbstractContextManager[Judge]]
+
+
+def launchable_kernels(source: str, search_path: Iterable[str] | None = None) -> list[str]:
+    """The kernels of a file that can be launched. Raises: TranslationError `source-no-kernels` when there are none."""
+    names = [k.name for k in list_kernels(source, list(search_path or ())) if k.is_kernel]
+    if not names:
+        help = "name a kernel with -k"
+        message = "every jit function in it is a helper of another"
+        raise TranslationError(Diagnostic("source-no-kernels", message, source, help=help))
+    return names
+
+
+def derive_kernel(
+    source: str, name: str, judging: Judging, *, settings: Mapping[str, Any] | None = None,
+    search_path: Iterable[str] | None = None,
+) -> Derivation:  # fmt: skip
+    """Launches of one kernel that Triton's front end accepts: of its autotune configs, and for every branch it has.
+
+    Raises: TranslationError `spec-not-found` when no launch is accepted, with the front end's reason; what loading raises.
+    """
+    loaded = load_kernel(source, name, globals={}, search_path=list(search_path or ()))
+    evidence = gather_evidence(source, name, loaded, dict(settings or {}))
+    with judging(loaded) as judge:
+        covered, refused = covering_launches(evidence, judge)
+        if not covered:
+            raise TranslationError(_not_found(evidence, refused.message if refused else ""))
+        configured, notes = _configured(evidence, covered[0], judge)
+    stem = Path(source).stem if source.endswith(".py") else source
+    proposals = [covered[0].proposal, *configured, *(more.proposal for more in covered[1:])]
+    single = len(proposals) == 1
+    specs = tuple(
+        replace(proposal.spec(f"{stem}/{name}" + ("" if single else f"#{number}"), source), grid=())
+        for number, proposal in enumerate(proposals, 1)
+    )
+    rows = tuple(Row(n, g.shown(), g.why, g.confidence) for n, g in covered[0].proposal.arguments.items())
+    others = tuple(", ".join(more.differs) for more in covered[1:])
+    return Derivation(name, specs, rows, others, (*evidence.unread, *notes))
+
+
+def _configured(evidence: Evidence, first: Covered, judge: Judge) -> tuple[list[Proposal], list[str]]:
+    """The first launch with each further autotune config; those that the front end refuses are passed over, as by autotuning."""
+    out, notes = [], []
+    kept = {n: g for n, g in first.proposal.arguments.items() if n not in evidence.heuristics}
+    for number, config in enumerate(evidence.configs[1:], 2):
+        own = {n: g for n, g in kept.items() if n not in config.kwargs}
+        proposal = Proposer(evidence, None).proposal(config, own)
+        options = {**proposal.options, **{k: v for k, v in first.proposal.options.items() if k not in proposal.options}}
+        proposal = replace(proposal, options=options)
+        verdict = asked(evidence, proposal, judge)
+        if verdict.accepted:
+            out.append(proposal)
+        else:
+            notes.append(f"config {number} is passed over: {_first_line(verdict.message)}")
+    return out, notes
+
+
+def _not_found(evidence: Evidence, message: str) -> Diagnostic:
+    place = evidence.loaded.path, evidence.node.lineno, evidence.node.col_offset + 1
+    help = "record its launches with gluonize capture, or give values with --set"
+    what = f"{evidence.name}: no launch was found that Triton accepts"
+    return Diagnostic("spec-not-found", what, *place, _first_line(message), help)
+
+
+def _first_line(text: str) -> str:
+    return text.strip().splitlines()[0] if text.strip() else ""

@@ -1,0 +1,92 @@
+"""The element type of what a pointer points to, from what is done with what is loaded and stored."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from translator.source.derive.roles import is_index
+from translator.source.derive.uses import Use, Uses
+
+# What models are trained and run in, where a kernel shows that it converts; it has the range of fp32.
+HALF = "bf16"
+
+
+@dataclass(frozen=True)
+class Element:
+    """An element type, and what it was concluded from."""
+
+    kind: str
+    why: str
+    confidence: str
+
+
+def element_of(names: list[str], uses: Uses, converts: bool, fp8: bool = False) -> Element:
+    """The type of the pointers `names`, which share one. converts: the kernel converts between types somewhere; fp8: it is named
+    for that type."""
+    loads = _joined([uses.loads[name] for name in names])
+    stores: Counter = sum((uses.stores[name] for name in names), Counter())
+    name = names[0]
+    if loads.any("address"):
+        return Element("i64", "what it points to is used as an address", "use")
+    if (integer := _integer(name, loads, stores)) is not None:
+        return integer
+    if loads.any("condition", "cast:int1") and not loads.any("float", "dot") or stores["truth"] and not stores["cast"]:
+        return Element("u1", "its values are conditions", "use")
+    if "mask" in name.lower() and not loads.any("float", "float-other", "cast:fp32"):
+        return Element("u1", "its name: a mask", "name")
+    if fp8 and (loads.any("dot") or stores["cast"]):
+        return Element("fp8e4nv", "the kernel is named for fp8", "name")
+    return _float(name, loads, stores, converts)
+
+
+def _joined(parts: list[Use]) -> Use:
+    out = Use()
+    for part in parts:
+        out.kinds.update(part.kinds)
+        out.numbers += part.numbers
+    return out
+
+
+def _integer(name: str, loads: Use, stores: Counter) -> Element | None:
+    floating = loads.any("float", "dot", "float-other", "cast:fp32", "cast:fp16", "cast:bf16")
+    if loads.any("offset", "bound", "integer", "tile") and not loads.any("float", "dot", "float-other"):
+        return Element(_index_width(loads), "its values are used as indices", "use")
+    if loads.any("bits", "shift") and not loads.any("float", "dot", "float-other"):
+        return Element("i32", "its values take part in bit operations", "use")
+    if loads.any("cast:int32", "cast:int64", "cast:int16") and not floating:
+        return Element(_index_width(loads), "its values are converted to integers", "use")
+    if any(type(number) is int for number in loads.numbers) and not floating and is_index(name):
+        return Element("i64", "its values are compared with integers", "use")
+    widths = [kind for word, kind in _STORED.items() if stores[f"to:{word}"]]
+    if widths:
+        return Element(widths[0], "what is stored is converted to it", "use")
+    if is_index(name) and not floating and not stores["cast"]:
+        return Element("i64", "its name; torch indices are int64", "name")
+    return None
+
+
+_STORED = {"int32": "i32", "int64": "i64", "int8": "i8", "uint8": "u8", "int1": "i1"}
+
+
+def _index_width(loads: Use) -> str:
+    """torch's indices are int64; who widens them has int32."""
+    return "i32" if loads.any("cast:int64") and not loads.any("cast:int32") else "i64"
+
+
+def _float(name: str, loads: Use, stores: Counter, converts: bool) -> Element:
+    if loads.any("cast:fp32"):
+        return Element(HALF, "its values are converted to fp32", "use")
+    if stores["to:float32"] and not stores["cast"]:
+        return Element("fp32", "what is stored is converted to it", "use")
+    if stores["cast"]:
+        return Element(HALF, "what is stored is converted to its type", "use")
+    if stores["atomic"]:
+        return Element("fp32", "it is accumulated into", "use")
+    if stores and not loads.kinds:
+        return Element("fp32", "fp32 values are stored as they are", "use")
+    if loads.any("dot"):
+        return Element(HALF, "its values go into a dot as they are", "use")
+    if converts and loads.kinds:
+        return Element(HALF, "as the other tensors of the launch", "name")
+    return Element("fp32", "no other type is shown", "name")

@@ -1,0 +1,142 @@
+"""All that is known of a kernel before a launch is proposed."""
+
+from __future__ import annotations
+
+import ast
+import functools
+from dataclasses import dataclass
+from typing import Any
+
+import triton
+
+from translator.source.derive.configs import autotune_configs, heuristics
+from translator.source.derive.origins import Flow, trace_origins
+from translator.source.derive.sites import Site, find_sites
+from translator.source.derive.uses import Uses, read_uses
+from translator.source.host_objects import UserFunction
+from translator.source.load import LoadedKernel
+from translator.source.program import Program
+from translator.source.scope import Scope
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One kernel: `parameters` by name as Triton has them, its launches in host code, configurations and heuristics, and what
+    it does with each argument. `unread`: what the decorators say that could not be read."""
+
+    source: str
+    name: str
+    loaded: LoadedKernel
+    program: Program
+    home: Scope
+    node: ast.FunctionDef
+    parameters: dict[str, Any]
+    sites: tuple[Site, ...]
+    configs: tuple[triton.Config, ...]
+    heuristics: dict[str, Any]
+    flow: Flow
+    uses: Uses
+    settings: dict[str, Any]
+    unread: tuple[str, ...]
+
+    @functools.cached_property
+    def strides(self) -> dict[str, list[str]]:
+        """The strides of each pointer, in the order of the arguments."""
+        out: dict[str, list[str]] = {}
+        for base, found in _strides(self.flow).items():
+            out[base] = [name for name in self.parameters if name in found]
+        return out
+
+    @functools.cached_property
+    def converts(self) -> bool:
+        """Whether the kernel converts to or from the type of some tensor: it is meant for types narrower than it computes in."""
+        loads = any(use.any("cast:fp32") for use in self.uses.loads.values())
+        return loads or any(found["cast"] for found in self.uses.stores.values())
+
+    @functools.cached_property
+    def is_fp8(self) -> bool:
+        """Whether the kernel is named for 8-bit floating-point numbers, or has arguments that are."""
+        return any(word in text.lower() for text in (self.name, *self.parameters) for word in ("fp8", "float8", "f8e"))
+
+    @functools.cached_property
+    def optional(self) -> frozenset[str]:
+        """Arguments that a heuristic or the kernel compares with None."""
+        found = {n for n, use in self.uses.arguments.items() if use.any("is-none")}
+        for function in self.heuristics.values():
+            for node in ast.walk(function.node) if isinstance(function, UserFunction) else ():
+                if isinstance(node, ast.Compare) and isinstance(node.left, ast.Subscript):
+                    index, other = node.left.slice, node.comparators[0]
+                    if isinstance(index, ast.Constant) and isinstance(other, ast.Constant) and other.value is None:
+                        found.add(index.value)
+        return frozenset(found)
+
+    @functools.cached_property
+    def tiles(self) -> list[str]:
+        """The constants that are sizes of tiles, in the order of the arguments."""
+        return [n for n, p in self.parameters.items() if p.is_constexpr and self.uses.arguments[n].any("tile")]
+
+    @functools.cached_property
+    def is_flat(self) -> bool:
+        """Whether no tile of the kernel has two dimensions: nothing is indexed with None, and no block is made."""
+        nodes = [node for function in self.flow.functions.values() for node in ast.walk(function.node)]
+        subscripts = [node.slice for node in nodes if isinstance(node, ast.Subscript)]
+        parts = [p for s in subscripts for p in (s.elts if isinstance(s, ast.Tuple) else [s])]
+        return (
+            not self.has_dot
+            and not any(isinstance(p, ast.Constant) and p.value is None for p in parts)
+            and not any(
+                isinstance(n, ast.Attribute) and n.attr in ("make_block_ptr", "expand_dims", "make_tensor_descriptor")
+                for n in nodes
+            )
+        )
+
+    @functools.cached_property
+    def has_dot(self) -> bool:
+        return any(
+            isinstance(node, ast.Call) and self.flow.callee(function, node) in ("dot", "dot_scaled")
+            for function in self.flow.functions.values()
+            for node in ast.walk(function.node)
+        )
+
+
+def gather_evidence(source: str, name: str, loaded: LoadedKernel, settings: dict[str, Any]) -> Evidence:
+    """Read everything about one kernel; nothing is executed."""
+    assert loaded.node is not None and loaded.program is not None
+    program = loaded.program
+    home = program.import_known(loaded.module)
+    flow = trace_origins(loaded)
+    configs, unread = autotune_configs(loaded, program, home)
+    return Evidence(
+        source, name, loaded, program, home, loaded.node, {param.name: param for param in loaded.fn.params},
+        tuple(find_sites(program, home, loaded.node)), tuple(configs), heuristics(loaded, program, home), flow,
+        read_uses(flow), settings, tuple(unread),
+    )  # fmt: skip
+
+
+def _strides(flow: Flow) -> dict[str, set[str]]:
+    """Arguments that are factors in the offsets of each pointer."""
+    out: dict[str, set[str]] = {}
+    for function in flow.functions.values():
+        for node in ast.walk(function.node):
+            sides: list[tuple[ast.AST, ast.AST]] = []
+            if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
+                sides = [(node.left, node.right), (node.right, node.left)]
+            elif isinstance(node, ast.AugAssign) and isinstance(node.op, (ast.Add, ast.Sub)):
+                sides = [(node.target, node.value)]
+            for address, offset in sides:
+                value = flow.of(address)
+                if not flow.is_address(value):
+                    continue
+                factors = {
+                    o.name
+                    for inner in ast.walk(offset)
+                    if isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Mult)
+                    for side in (inner.left, inner.right)
+                    if isinstance(side, ast.Name)
+                    for o in flow.of(side).origins
+                    if not o.loaded and "stride" in o.name.lower()
+                }
+                for base in value.bases:
+                    if not base.loaded:
+                        out.setdefault(base.name, set()).update(factors)
+    return out

@@ -1,0 +1,119 @@
+"""Values of host code while it is run on a model of its inputs: tensors that have a shape and a type, and no numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from translator.source.derive.roles import size_role
+
+# torch dtypes as signatures write them.
+TRITON_TYPE = {
+    "float16": "fp16", "bfloat16": "bf16", "float32": "fp32", "float64": "fp64", "int8": "i8", "int16": "i16", "int32": "i32",
+    "int64": "i64", "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64", "bool": "u1",
+    "float8_e4m3fn": "fp8e4nv", "float8_e5m2": "fp8e5", "float8_e4m3fnuz": "fp8e4b8", "float8_e5m2fnuz": "fp8e5b16",
+    "float8_e8m0fnu": "u8",
+}  # fmt: skip
+_DEFAULT_SIZE = 256
+
+
+@dataclass(eq=False)
+class Model:
+    """Something that host code computes with. A tensor, where it is used as one: `element` is its type when host code shows
+    it, `like` the tensor that it has its type from; `dims` its sizes, once they are known or were asked for."""
+
+    name: str
+    element: str = ""
+    like: Model | None = None
+    dims: list[int | None] | None = None
+    is_tensor: bool = False
+    number: int | None = None
+    why: str = ""
+
+    def root(self) -> Model:
+        return self.like.root() if self.like is not None and not self.element else self
+
+    def shown(self) -> tuple[str, str]:
+        """The element type that host code shows, and where."""
+        found = self.root()
+        return found.element, found.why
+
+    def size(self) -> int:
+        """This as a number: its role's, and the same each time."""
+        if self.number is None:
+            role = size_role(self.name)
+            self.number = role.value if role is not None else _DEFAULT_SIZE
+        return self.number
+
+    def with_rank(self, rank: int) -> list[int | None]:
+        if self.dims is None:
+            self.dims = [None] * rank
+        elif len(self.dims) < rank:
+            self.dims += [None] * (rank - len(self.dims))
+        return self.dims
+
+    def dim(self, index: int, name: str = "") -> int:
+        """The size of one dimension; one that is not known yet gets that of its name's role."""
+        self.is_tensor = True
+        dims = self.with_rank(index + 1 if index >= 0 else max(-index, 2 if self.dims is None else len(self.dims)))
+        if dims[index] is None:
+            role = size_role(name) if name else None
+            dims[index] = (
+                role.value if role is not None else (64 if index == -1 or index == len(dims) - 1 > 1 else _DEFAULT_SIZE)
+            )
+        return dims[index]  # type: ignore[return-value]
+
+    def sizes(self) -> list[int]:
+        dims = self.with_rank(2 if self.dims is None else len(self.dims))
+        return [self.dim(index) for index in range(len(dims))]
+
+    def strides(self) -> list[int]:
+        out, step = [], 1
+        for size in reversed(self.sizes()):
+            out.insert(0, step)
+            step *= size
+        return out
+
+    def numel(self) -> int:
+        count = 1
+        for size in self.sizes():
+            count *= size
+        return count
+
+    def same(self, name: str = "", dims: list | None = None) -> Model:
+        """A tensor of the same element type."""
+        self.is_tensor = True
+        return Model(name or self.name, like=self, dims=dims, is_tensor=True)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """`x.shape`, of which nothing was asked yet."""
+
+    owner: Model
+
+
+@dataclass(frozen=True)
+class Dtype:
+    """`x.dtype`."""
+
+    owner: Model
+
+
+@dataclass(frozen=True)
+class Method:
+    owner: Any
+    name: str
+
+
+def has_model(value: Any) -> bool:
+    if isinstance(value, (tuple, list)):
+        return any(map(has_model, value))
+    if isinstance(value, dict):
+        return any(map(has_model, value.values()))
+    return isinstance(value, (Model, Shape, Dtype, Method))
+
+
+def as_number(value: Any) -> Any:
+    """A value to compute with: models that are no tensors count as their sizes."""
+    return value.size() if isinstance(value, Model) and not value.is_tensor else value

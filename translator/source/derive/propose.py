@@ -1,0 +1,231 @@
+"""Proposing a launch: every argument from the best evidence there is."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from typing import Any
+
+import triton
+import triton.language as tl
+from triton.runtime.jit import JITCallable
+
+from translator.source.derive.elements import Element, element_of
+from translator.source.derive.evidence import Evidence
+from translator.source.derive.guess import Guess, Proposal, has_form
+from translator.source.derive.host_model import Dtype, Model, has_model
+from translator.source.derive.host_run import HostRun, HostState
+from translator.source.derive.sites import Site
+from translator.source.derive.values import constant_by_use, number_by_use
+from translator.source.derive.roles import is_pointer
+from translator.source.host_objects import UserFunction
+from translator.source.host_values import HostName
+from translator.source.launch_spec import type_problem
+from translator.source.spec_values import decode_value, value_problem
+from translator.source.unresolved import NoValue
+
+# What Triton's AMD backend takes when a launch says nothing (HIPOptions in triton/backends/amd/compiler.py).
+DEFAULT_OPTIONS = {"num_warps": 4, "num_stages": 2}
+OPTION_NAMES = (
+    "num_warps", "num_stages", "num_ctas", "waves_per_eu", "matrix_instr_nonkdim", "kpack", "enable_fp_fusion",
+)  # fmt: skip
+
+
+class Proposer:
+    """Proposes launches of one kernel at one launch site (or none). given: values for parameters of the host function."""
+
+    def __init__(self, evidence: Evidence, site: Site | None, given: Mapping[str, Any] | None = None):
+        self.evidence, self.site = evidence, site
+        self.state: HostState | None = None
+        if site is not None:
+            self.state = HostRun(evidence.program, site, evidence.uses.pointers, dict(given or {})).run()
+        self.where = f"the launch at {site.place(evidence.loaded.path)}" if site is not None else ""
+
+    @property
+    def reaches(self) -> bool:
+        """Whether the host function gets to the launch with these values."""
+        return self.state is not None and not self.state.contradicts
+
+    def proposal(self, config: triton.Config | None, forced: Mapping[str, Guess] | None = None) -> Proposal:
+        """A guess for every argument. forced: guesses to start with."""
+        found: dict[str, Guess] = {}
+        later = []
+        for name, param in self.evidence.parameters.items():
+            guess = self.first(name, param, config, forced or {})
+            if guess is not None:
+                found[name] = guess
+            elif name in self.evidence.heuristics:
+                later.append(name)
+            else:
+                found[name] = self.by_use(name, param)
+        self.elements(found, forced or {})
+        self.unit_strides(found)
+        for name in later:
+            found[name] = self.heuristic(name, found, config)
+        ordered = {name: found[name] for name in self.evidence.parameters}
+        return Proposal(self.evidence.name, ordered, self.options(config))
+
+    # --- one argument
+
+    def first(self, name: str, param: Any, config: triton.Config | None, forced: Mapping[str, Guess]) -> Guess | None:
+        """The guess from what is given or read; None where only use and name are left, or a heuristic says it."""
+        if name in self.evidence.settings:
+            return self.given(name, self.evidence.settings[name], param)
+        if name in forced:
+            return forced[name]
+        if config is not None and name in config.kwargs:
+            return Guess.constant(config.kwargs[name], "the autotune config", "read")
+        if (found := self.at_site(name, param)) is not None:
+            return found
+        if name in self.evidence.heuristics:
+            return None
+        if param.has_default and has_form(param.default) and not isinstance(param.default, JITCallable):
+            value = param.default.value if isinstance(param.default, tl.constexpr) else param.default
+            if param.is_constexpr or value is None:
+                return Guess.constant(value, "its default", "read")
+            return _scalar(value, "its default", "read")
+        hint = param.annotation_type or ""
+        if not param.is_constexpr and hint and type_problem(hint) is None:
+            return Guess(hint, why="its type hint", confidence="read", divisible=hint.startswith("*"))
+        return None
+
+    def given(self, name: str, value: Any, param: Any) -> Guess:
+        """What `--set` says: a type, a dtype, or a value."""
+        is_type = isinstance(value, str) and type_problem(value) is None and value != "constexpr"
+        if param.is_constexpr:
+            if is_type and not self.evidence.uses.arguments[name].texts:
+                return Guess.constant(decode_value({"$dtype": value}), "--set", "given")
+            decoded = decode_value(value, self.evidence.loaded.load_jit) if value_problem(value) is None else value
+            return Guess.constant(decoded, "--set", "given")
+        if is_type:
+            pointer = name in self.evidence.uses.pointers and not value.startswith("*")
+            return Guess(
+                "*" + value if pointer else value, why="--set", confidence="given", divisible="*" in value or pointer
+            )
+        return Guess.constant(value, "--set", "given")
+
+    def at_site(self, name: str, param: Any) -> Guess | None:
+        """What the launch passes, as far as the model run of the host code tells."""
+        if self.state is None or self.site is None or name not in self.state.arguments:
+            return None
+        value = self.state.arguments[name]
+        why, confidence = self.shown(name)
+        if isinstance(value, HostName) and value.torch_dtype or isinstance(value, (Dtype, HostName)):
+            return None
+        if isinstance(value, Model):
+            return self.modelled(name, param, value, why)
+        if has_model(value) or not has_form(value):
+            return None
+        if param.is_constexpr or value is None:
+            return Guess.constant(value, why, confidence)
+        return _scalar(value, why, confidence) if isinstance(value, (bool, int, float)) else None
+
+    def modelled(self, name: str, param: Any, value: Model, why: str) -> Guess | None:
+        if param.is_constexpr:
+            number = value.number
+            return Guess.constant(number, why, "computed") if number is not None and not value.is_tensor else None
+        if name in self.evidence.uses.pointers or value.is_tensor:
+            element, shown = value.shown()
+            if element:
+                return Guess.pointer(element, f"{self.where}: {shown}", "read")
+            return Guess("*", why=value.root().name)  # its type is found with those of the same tensor
+        if value.number is None or number_by_use(name, self.evidence).kind == "fp32":
+            return None
+        return Guess.integer(value.number, why, "computed")
+
+    def shown(self, name: str) -> tuple[str, str]:
+        """How the launch gives an argument: read, or computed from sizes that were made up."""
+        assert self.site is not None
+        expression = self.site.arguments.get(name)
+        text = _short(ast.unparse(expression)) if expression is not None else ""
+        if expression is not None:
+            try:
+                self.evidence.program.evaluate(expression, self.site.inner)
+                return f"{self.where}", "read"
+            except NoValue:
+                pass
+        return f"`{text}` at {self.where.removeprefix('the launch at ')}" if text else self.where, "computed"
+
+    def by_use(self, name: str, param: Any) -> Guess:
+        """What is left: what the argument is used as, and its name."""
+        if param.is_constexpr:
+            return constant_by_use(name, self.evidence)
+        if name in self.evidence.uses.pointers or (is_pointer(name) and not self.evidence.uses.arguments[name].kinds):
+            return Guess("*", why=name)
+        return number_by_use(name, self.evidence)
+
+    # --- all together
+
+    def elements(self, found: dict[str, Guess], forced: Mapping[str, Guess]) -> None:
+        """Element types: the pointers to one tensor, or to tensors made like it, have the same."""
+        groups: dict[str, list[str]] = {}
+        for name, guess in found.items():
+            if guess.kind == "*":
+                groups.setdefault(guess.why, []).append(name)
+        for names in groups.values():
+            element = element_of(names, self.evidence.uses, self.evidence.converts, self.evidence.is_fp8)
+            for name in names:
+                found[name] = Guess.pointer(element.kind, element.why, element.confidence)
+
+    def unit_strides(self, found: dict[str, Guess]) -> None:
+        """The innermost stride of a tensor is 1 where nothing says otherwise: the last one among the arguments."""
+        for base, strides in self.evidence.strides.items():
+            free = [name for name in strides if found[name].confidence in ("use", "name")]
+            if len(strides) > 1 and free and free[-1] == strides[-1]:
+                name = strides[-1]
+                why = f"the innermost stride of {base}, which is taken to be contiguous"
+                found[name] = Guess.constant(1, why, "name")
+
+    def heuristic(self, name: str, found: dict[str, Guess], config: triton.Config | None) -> Guess:
+        """What the heuristic gives for the very arguments that the launch has."""
+        arguments = {n: _host_value(n, guess) for n, guess in found.items()}
+        if config is not None:
+            arguments |= config.kwargs
+        function, home = self.evidence.heuristics[name], self.evidence.home
+        if isinstance(function, UserFunction):
+            run = HostRun(self.evidence.program, self.site, self.evidence.uses.pointers)
+            value = run.user_call(function, [arguments], {}, self.evidence.node, home, "?")
+            value = value.number if isinstance(value, Model) and value.number is not None else value
+            if not has_model(value) and has_form(value):
+                return Guess.constant(value, "what its heuristic gives for these arguments", "computed")
+        guess = constant_by_use(name, self.evidence)
+        return Guess.constant(guess.value, f"{guess.why}; its heuristic cannot be read", "name")
+
+    def options(self, config: triton.Config | None) -> dict[str, Any]:
+        options: dict[str, Any] = dict(DEFAULT_OPTIONS)
+        parameters = self.evidence.parameters
+        for name, value in (self.state.options if self.state is not None else {}).items():
+            value = value.number if isinstance(value, Model) else value
+            if name in OPTION_NAMES and name not in parameters and isinstance(value, (int, float, str)):
+                if name not in ("num_warps", "num_stages") or type(value) is int and value > 0:
+                    options[name] = value
+        if config is not None:
+            options |= {"num_warps": config.num_warps, "num_stages": config.num_stages}
+            options |= {"num_ctas": config.num_ctas} if config.num_ctas != 1 else {}
+            options |= {k: v for k, v in config.kwargs.items() if k in OPTION_NAMES and k not in parameters}
+        settings = self.evidence.settings
+        options |= {name: settings[name] for name in OPTION_NAMES if name in settings and name not in parameters}
+        if options["num_warps"] & (options["num_warps"] - 1):
+            options["num_warps"] = DEFAULT_OPTIONS["num_warps"]
+        return options
+
+
+def _scalar(value: Any, why: str, confidence: str) -> Guess:
+    if isinstance(value, bool):
+        return Guess("u1", why=why, confidence=confidence, number=value)
+    if isinstance(value, int):
+        return Guess.integer(value, why, confidence)
+    return Guess("fp32", why=why, confidence=confidence, number=value)
+
+
+def _host_value(name: str, guess: Guess) -> Any:
+    """An argument as the function of a heuristic sees it."""
+    if guess.is_constant:
+        return guess.value
+    if guess.kind.startswith("*"):
+        return Model(name, element=guess.kind[1:], is_tensor=True)
+    return guess.number if guess.number is not None else Model(name)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 48 else text[:45] + "..."

@@ -1,0 +1,263 @@
+"""A proposal that the front end refuses, changed where the error points, a bounded number of times."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import triton
+import triton.language as tl
+
+from translator.source.derive.elements import HALF
+from translator.source.derive.evidence import Evidence
+from translator.source.derive.guess import Guess, Proposal
+from translator.source.derive.origins import JitSource, Origin
+from translator.source.derive.verdict import Judge, Verdict
+from translator.diagnostics import TranslationError
+
+# Questions to the judge for one launch, and how many changes are tried at one place.
+BUDGET = 48
+_PER_PLACE = 14
+_ELEMENTS = ("fp32", HALF, "i32", "i64", "fp16", "u8", "i8", "u1", "fp8e4nv")
+_LARGEST_TENSOR = 4096
+
+
+def settled(evidence: Evidence, proposal: Proposal, judge: Judge, budget: int = BUDGET) -> tuple[Proposal, Verdict]:
+    """The proposal, changed until the judge accepts it or no change gets any further; with the last verdict."""
+    verdict = asked(evidence, proposal, judge)
+    seen = {_key(proposal)}
+    while not verdict.accepted and budget > 0:
+        best: tuple[Proposal, Verdict] | None = None
+        for changed in _some(revisions(evidence, proposal, verdict), seen):
+            budget -= 1
+            found = asked(evidence, changed, judge)
+            if found.accepted:
+                return changed, found
+            if found.progress > (best[1] if best is not None else verdict).progress:
+                best = changed, found
+            if budget <= 0:
+                break
+        if best is None:
+            break
+        proposal, verdict = best
+    return proposal, verdict
+
+
+def asked(evidence: Evidence, proposal: Proposal, judge: Judge) -> Verdict:
+    try:
+        return judge(proposal.spec(proposal.kernel, evidence.source))
+    except TranslationError as error:
+        return Verdict(False, error.diagnostics[0].message)
+
+
+def _key(proposal: Proposal) -> str:
+    return repr([(name, guess.kind, guess.value) for name, guess in proposal.arguments.items()])
+
+
+def _some(proposals: Iterator[Proposal], seen: set[str]) -> Iterator[Proposal]:
+    count = 0
+    for proposal in proposals:
+        if (key := _key(proposal)) not in seen and count < _PER_PLACE:
+            seen.add(key)
+            count += 1
+            yield proposal
+
+
+def revisions(evidence: Evidence, proposal: Proposal, verdict: Verdict) -> Iterator[Proposal]:
+    """Changes that may help, likeliest first."""
+    at = _Place(evidence, proposal, verdict)
+    for rule in (_sizes, _small, _powers, _large, _types, _pointers, _numbers, _constants):
+        for changed in rule(at):
+            if changed:
+                yield proposal.with_guesses(changed)
+
+
+class _Place:
+    """Where a proposal is refused: the message, the node, and the arguments that its value comes from."""
+
+    def __init__(self, evidence: Evidence, proposal: Proposal, verdict: Verdict):
+        self.evidence, self.proposal, self.message = evidence, proposal, verdict.message
+        self.function: JitSource | None = None
+        self.node: ast.AST | None = None
+        if verdict.place is not None and verdict.place[0] in evidence.flow.functions:
+            self.function = evidence.flow.functions[verdict.place[0]]
+            self.node = _find(self.function.node, verdict.place[1])
+        self.origins = self._origins()
+
+    def _origins(self) -> list[Origin]:
+        flow, found = self.evidence.flow, []
+        nodes = list(ast.walk(self.node)) if self.node is not None else []
+        for inner in nodes:
+            found += sorted(flow.of(inner).origins, key=lambda o: (o.name, o.loaded))
+        if self.function is not None:
+            for name in re.findall(r"\w+", self.message):
+                value = flow.variables.get((self.function.name, name))
+                found += sorted(value.origins, key=lambda o: (o.name, o.loaded)) if value is not None else []
+        return list(dict.fromkeys(Origin(o.name, o.loaded) for o in found))
+
+    def free(self, name: str) -> bool:
+        """Whether an argument may be changed: it was neither given nor read."""
+        guess = self.proposal.arguments.get(name)
+        return guess is not None and guess.confidence not in ("given", "read")
+
+    def pointers(self) -> list[str]:
+        names = [o.name for o in self.origins if self.proposal.arguments.get(o.name, Guess("")).kind.startswith("*")]
+        return [name for name in dict.fromkeys(names) if self.free(name)]
+
+    def constants(self) -> list[str]:
+        """Integer constants that may change, those at the place first."""
+        near = [o.name for o in self.origins]
+        every = [*near, *self.proposal.arguments]
+        return [n for n in dict.fromkeys(every) if self.free(n) and type(self.proposal.arguments[n].value) is int]
+
+
+def _find(root: ast.AST, key: tuple) -> ast.AST | None:
+    for node in ast.walk(root):
+        if hasattr(node, "lineno") and (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset) == tuple(
+            key[1:]
+        ):
+            return node
+    return None
+
+
+def _changed(guess: Guess, value: Any, why: str) -> Guess:
+    if guess.is_constant:
+        return Guess.constant(value, why, "use")
+    return Guess.integer(value, why, "use")
+
+
+def _sizes(at: _Place) -> Iterator[dict[str, Guess]]:
+    """`incompatible dimensions at index 0: 64 and 32`: tiles that meet have one size."""
+    if not (found := re.search(r"(\d+) and (\d+)", at.message)) and not (
+        found := re.search(r"(\d+)\D+(\d+)\D*$", at.message)
+    ):
+        return
+    first, second = map(int, found.groups())
+    for old, new in ((first, second), (second, first)):
+        for name in at.constants():
+            if at.proposal.arguments[name].value == old:
+                yield {name: _changed(at.proposal.arguments[name], new, f"it meets a size of {new}")}
+
+
+def _small(at: _Place) -> Iterator[dict[str, Guess]]:
+    """A dot's tiles have a least size."""
+    if ">=" not in at.message and "at least" not in at.message:
+        return
+    names = [n for n in at.constants() if at.proposal.arguments[n].value < 16]
+    why = "a dot takes no less"
+    yield {n: _changed(at.proposal.arguments[n], 16, why) for n in names if n in {o.name for o in at.origins}}
+    for name in names:
+        yield {name: _changed(at.proposal.arguments[name], 16, why)}
+
+
+def _powers(at: _Place) -> Iterator[dict[str, Guess]]:
+    if "power of" not in at.message:
+        return
+    for name in at.constants():
+        value = at.proposal.arguments[name].value
+        if value > 0 and value & (value - 1):
+            yield {name: _changed(at.proposal.arguments[name], triton.next_power_of_2(value), "a power of two")}
+    for name in at.constants():
+        yield {name: _changed(at.proposal.arguments[name], 64, "a power of two")}
+
+
+def _large(at: _Place) -> Iterator[dict[str, Guess]]:
+    """`numel ... exceeds triton maximum tensor numel`."""
+    if "maximum" not in at.message and "exceed" not in at.message and "not done" not in at.message:
+        return
+    for name in sorted(at.constants(), key=lambda n: -at.proposal.arguments[n].value):
+        value = at.proposal.arguments[name].value
+        if value > 16:
+            yield {name: _changed(at.proposal.arguments[name], max(16, value // 8), "a tensor has a largest size")}
+
+
+def _types(at: _Place) -> Iterator[dict[str, Guess]]:
+    """Types that do not fit together: of the pointers that the value is loaded from."""
+    names = at.pointers()
+    named = [
+        kind for word in re.findall(r"[a-z]+\d+\w*", at.message) if (kind := _SPELLED.get(word, word)) in _ELEMENTS
+    ]
+    order = [*dict.fromkeys(named), *(kind for kind in _ELEMENTS if kind not in named)]
+    if "constexpr" not in at.message or names:
+        for kind in order[:2]:
+            for name in names:
+                yield {name: Guess.pointer(kind, "the front end takes no other", "use")}
+        for kind in order[:4]:
+            if len(names) > 1:
+                yield {name: Guess.pointer(kind, "the front end takes no other", "use") for name in names}
+        for name in names:
+            for kind in order[2:6]:
+                yield {name: Guess.pointer(kind, "the front end takes no other", "use")}
+    every = [n for n, guess in at.proposal.arguments.items() if guess.kind.startswith("*") and at.free(n)]
+    floats = [n for n in every if at.proposal.arguments[n].kind[1:] in ("fp32", HALF)]
+    if named:
+        for kind in ("fp32", HALF):
+            yield {name: Guess.pointer(kind, "the front end takes no mixture", "use") for name in floats}
+
+
+_SPELLED = {
+    "int32": "i32",
+    "int64": "i64",
+    "int8": "i8",
+    "uint8": "u8",
+    "int1": "u1",
+    "float32": "fp32",
+    "float16": "fp16",
+}
+
+
+def _pointers(at: _Place) -> Iterator[dict[str, Guess]]:
+    """What is loaded from is a pointer."""
+    if "ptr" not in at.message and "pointer" not in at.message and "block" not in at.message:
+        return
+    for origin in at.origins:
+        guess = at.proposal.arguments.get(origin.name)
+        if guess is not None and at.free(origin.name) and not origin.loaded and not guess.kind.startswith("*"):
+            if not at.evidence.parameters[origin.name].is_constexpr:
+                yield {origin.name: Guess.pointer("fp32", "it is used as an address", "use")}
+
+
+def _numbers(at: _Place) -> Iterator[dict[str, Guess]]:
+    """Run-time numbers: integers for floating-point numbers and the other way around; None that is computed with."""
+    for origin in at.origins:
+        guess = at.proposal.arguments.get(origin.name)
+        param = at.evidence.parameters.get(origin.name)
+        if guess is None or param is None or param.is_constexpr or not at.free(origin.name) or origin.loaded:
+            continue
+        if guess.kind == "fp32":
+            yield {origin.name: Guess.integer(16, "the front end takes no floating-point number", "use")}
+        elif guess.kind in ("i32", "i64", "u1"):
+            yield {origin.name: Guess("fp32", why="the front end takes no integer", confidence="use", number=1.0)}
+        elif guess.is_constant:
+            yield {origin.name: Guess.integer(64, "the front end takes no constant", "use")}
+
+
+def _constants(at: _Place) -> Iterator[dict[str, Guess]]:
+    """Constants at the place, of another kind: a flag, a number, a type, nothing."""
+    near = [o.name for o in at.origins if not o.loaded]
+    for name in dict.fromkeys([*near, *(_tested(at) if not near else [])]):
+        param, guess = at.evidence.parameters.get(name), at.proposal.arguments.get(name)
+        if param is None or guess is None or not param.is_constexpr or not at.free(name):
+            continue
+        use = at.evidence.uses.arguments[name]
+        options: list[Any] = [*use.texts, *use.numbers]
+        if isinstance(guess.value, bool):
+            options += [not guess.value, 1]
+        elif type(guess.value) is int:
+            options += [64, 16, 1, 2, 128, True, tl.float32]
+        elif guess.value is None:
+            options += [64, True, tl.float32, 1.0]
+        elif isinstance(guess.value, tl.dtype):
+            options += [tl.bfloat16, tl.int32, True, 16]
+        else:
+            options += [16, True, tl.float32, 1.0]
+        for value in options:
+            if value != guess.value or type(value) is not type(guess.value):
+                yield {name: Guess.constant(value, "the front end takes no other", "use")}
+
+
+def _tested(at: _Place) -> list[str]:
+    """Flags that decide whether the place is reached at all."""
+    return [n for n, guess in at.proposal.arguments.items() if isinstance(guess.value, bool)]

@@ -1,0 +1,135 @@
+"""Launches of a kernel in host code: in its own file, else in the package around it. Nothing is imported."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from translator.diagnostics import TranslationError
+from translator.source.module_file import module_of_path, parse_file
+from translator.source.program import Program
+from translator.source.scope import Scope
+
+_MAX_FILES = 3000
+
+
+@dataclass(frozen=True)
+class Site:
+    """One launch: the call, the host functions around it (outermost first) with the scopes that they are defined in, and the
+    expression of every argument; `keywords` are launch options, `spread` the dicts given with `**`."""
+
+    call: ast.Call
+    path: str
+    functions: tuple[ast.FunctionDef, ...]
+    scopes: tuple[Scope, ...]
+    outer: Scope
+    body: list[ast.stmt]
+    names: tuple[str, ...]
+    arguments: dict[str, ast.expr] = field(default_factory=dict)
+    keywords: dict[str, ast.expr] = field(default_factory=dict)
+    spread: tuple[ast.expr, ...] = ()
+
+    @property
+    def line(self) -> int:
+        return self.call.lineno
+
+    @property
+    def inner(self) -> Scope:
+        """Where names that the host function does not bind are looked up."""
+        return self.scopes[-1] if self.scopes else self.outer
+
+    def place(self, home: str) -> str:
+        """`line 12`, with the file where it is not the kernel's."""
+        return f"line {self.line}" if self.path == home else f"{os.path.basename(self.path)}:{self.line}"
+
+
+def find_sites(program: Program, home: Scope, kernel: ast.FunctionDef) -> list[Site]:
+    """The launches of a kernel in its file; where there are none, in the other files of its package."""
+    found = list(_sites_in(program, home, kernel))
+    if found:
+        return found
+    for path in _package_files(home.path):
+        if path == home.path or f"{kernel.name}[" not in _text(path):
+            continue
+        try:
+            parse_file(path)
+        except TranslationError:
+            continue  # a launch cannot be read in it; the kernel's own file is what matters
+        found += _sites_in(program, program.module_of(module_of_path(path)[0]), kernel)
+    return found
+
+
+def _sites_in(program: Program, module: Scope, kernel: ast.FunctionDef) -> Iterator[Site]:
+    names = [arg.arg for arg in (*kernel.args.posonlyargs, *kernel.args.args)]
+    every = (*names, *(arg.arg for arg in kernel.args.kwonlyargs))
+
+    def visit(body: list[ast.stmt], scope: Scope, functions: tuple, scopes: tuple) -> Iterator[Site]:
+        for statement in body:
+            for node in _own_nodes(statement):
+                if isinstance(node, ast.FunctionDef):
+                    inside = program.evaluator.builder.inside(node, scope)
+                    yield from visit(node.body, inside, (*functions, node), (*scopes, scope))
+                elif isinstance(node, ast.ClassDef):
+                    yield from visit(node.body, program.evaluator.builder.inside(node, scope), functions, scopes)
+                elif isinstance(node, ast.Call) and _is_launch(node, kernel.name):
+                    yield _site(node, module, functions, scopes, body, names, every)
+
+    yield from sorted(visit(module.body, module, (), ()), key=lambda site: site.line)
+
+
+def _is_launch(node: ast.Call, kernel: str) -> bool:
+    if not isinstance(node.func, ast.Subscript):
+        return False
+    target = node.func.value
+    return kernel == (target.id if isinstance(target, ast.Name) else getattr(target, "attr", ""))
+
+
+def _site(node: ast.Call, module: Scope, functions, scopes, body, names: list[str], every: tuple[str, ...]) -> Site:
+    arguments: dict[str, ast.expr] = {}
+    for name, value in zip(names, node.args):
+        if isinstance(value, ast.Starred):
+            break
+        arguments[name] = value
+    keywords = {k.arg: k.value for k in node.keywords if k.arg is not None}
+    arguments |= {name: value for name, value in keywords.items() if name in every}
+    options = {name: value for name, value in keywords.items() if name not in every}
+    spread = tuple(k.value for k in node.keywords if k.arg is None)
+    return Site(node, module.path, functions, scopes, module, body, every, arguments, options, spread)
+
+
+def _own_nodes(statement: ast.stmt) -> Iterator[ast.AST]:
+    """A statement and what is in it, stopping at definitions (which are yielded themselves)."""
+    stack: list[ast.AST] = [statement]
+    while stack:
+        node = stack.pop(0)
+        yield node
+        if not isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)):
+            stack.extend(ast.iter_child_nodes(node))
+
+
+@functools.lru_cache(maxsize=8)
+def _package_files(path: str) -> tuple[str, ...]:
+    """The Python files of the package that a file is in, in order; only the file itself for a script."""
+    file, folder = module_of_path(path)
+    top = os.path.join(folder, file.name.partition(".")[0])
+    if not os.path.isdir(top):
+        return (path,)
+    out: list[str] = []
+    for base, folders, names in os.walk(top):
+        folders[:] = sorted(name for name in folders if not name.startswith((".", "__")))
+        out += [os.path.join(base, name) for name in sorted(names) if name.endswith(".py")]
+        if len(out) > _MAX_FILES:
+            break
+    return tuple(out)
+
+
+@functools.lru_cache(maxsize=_MAX_FILES)
+def _text(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except OSError:
+        return ""
