@@ -51,7 +51,7 @@ def planned_launches(request: TranslateRequest) -> PlannedLaunches:
             derivations.append(
                 derive_kernel(
                     request.source, name, lambda loaded: FrontEndJudge(loaded, request.target),
-                    settings=settings_for(settings, name), search_path=request.search_path,
+                    settings=settings_for(settings, name), search_path=request.search_path, all_configs=request.all_configs,
                 )
             )  # fmt: skip
         except TranslationError as error:

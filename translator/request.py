@@ -27,7 +27,7 @@ class TranslateRequest:
     optimize: `parity` or `aggressive`, which chooses a tuning per kernel before anything is translated. tunings: those
     chosen, by kernel. keep_going: leave out a kernel that is refused instead of giving up the file.
     rules: folders with more rewrite rows. standalone: write the kernels and what they need, without the host code.
-    strict: launches are derived only from what the source says for certain.
+    strict: launches are derived only from what the source says for certain. all_configs: every config of a large autotune list.
     """
 
     source: str
@@ -45,6 +45,7 @@ class TranslateRequest:
     rules: tuple[str, ...] = ()
     standalone: bool = False
     strict: bool = False
+    all_configs: bool = False
     tunings: tuple[tuple[str, Tuning], ...] = ()
 
     def tuning(self, kernel: str) -> Tuning:

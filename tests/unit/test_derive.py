@@ -251,3 +251,19 @@ def test_helpers_are_not_launched(tmp_path):
     with pytest.raises(TranslationError) as caught:
         launchable_kernels(str(tmp_path / "m.py"))
     assert caught.value.diagnostics[0].code == "source-no-kernels"
+
+
+def test_a_first_stride_alone_is_not_taken_for_that_of_a_vector(tmp_path):
+    host = (
+        "\ndef run(ctx):\n    x, out = ctx.saved_tensors\n    k[(1,)](x, out, x.stride(0), x.shape[1], 0.5, BLOCK=64)\n"
+    )
+    assert signature(derive(tmp_path, ROW + host))["row_stride"] == "i32"
+
+
+def test_of_many_configs_those_are_taken_that_have_every_value(tmp_path):
+    text = "@triton.autotune(configs=[triton.Config({'B': b}, num_warps=w, num_stages=s) for b in (64, 128) for w in (1, 2, 4) for s in (1, 2)], key=[])\n"
+    text += "@triton.jit\ndef k(p, B: tl.constexpr):\n    tl.store(p + tl.arange(0, B), 1.0)\n"
+    found = derive(tmp_path, text)
+    taken = [(x.constexprs["B"], x.options["num_warps"], x.options["num_stages"]) for x in found.launches]
+    assert taken == [(64, 1, 1), (64, 1, 2), (64, 2, 1), (64, 4, 1), (128, 1, 1)]
+    assert "7 of 12 autotune configs are left out" in found.notes[0]

@@ -9,6 +9,7 @@ import typer
 from translator import __version__
 from translator.cli.console import Verbosity
 from translator.cli.options import (
+    AllConfigs,
     Assignments,
     Cache,
     Compile,
@@ -36,6 +37,7 @@ from translator.cli.options import (
     TargetsOrNone,
     Timeout,
     Validate,
+    WriteLaunches,
     required_target,
     complete_color,
 )
@@ -113,6 +115,8 @@ def translate(
     compile: Compile = True,
     cache: Cache = True,
     strict: Strict = False,
+    write_launches: WriteLaunches = None,
+    all_configs: AllConfigs = False,
 ) -> int:
     """Translate the kernels of SOURCE, or of every launch, and check the result."""
     from translator.cli.translate_plan import TranslateOptions
@@ -148,6 +152,8 @@ def translate(
             compile=compile,
             cache=cache,
             strict=strict,
+            write_launches=write_launches,
+            all_configs=all_configs,
         ),
         context.obj,
     )

@@ -67,11 +67,18 @@ Import = Annotated[
 Assignments = Annotated[
     Optional[list[str]],
     typer.Option(
-        "--set", metavar="NAME=VALUE", help="A type or value for a launch derived from the source; repeatable."
+        "--set",
+        metavar="NAME=VALUE",
+        help="A type or value for launches that are guessed; KERNEL.NAME=VALUE for one kernel; repeatable.",
     ),
 ]
 Strict = Annotated[
     bool, typer.Option("--strict", help="Guess no launches: ask for every value that the source does not say.")
+]
+AllConfigs = Annotated[bool, typer.Option("--all-configs", help="Of a large autotune list too, every configuration.")]
+WriteLaunches = Annotated[
+    Optional[str],
+    typer.Option("--write-launches", metavar="FILE", help="Write the launches that were guessed there, to be edited."),
 ]
 Cache = Annotated[bool, typer.Option("--cache/--no-cache", help="Use the results of earlier runs.")]
 Out = Annotated[Optional[str], typer.Option("-o", "--out", metavar="FILE", help="Output file (one target).")]

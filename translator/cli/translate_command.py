@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from translator.cli import exit_status
 from translator.cli.console import Verbosity, print_diagnostics, rich_console
+from translator.cli.guess_table import correction_line, missing_lines, table_lines, write_launches
 from translator.cli.inputs import job_count
 from translator.cli.results import result_entries, write_json
 from translator.cli.translate_plan import PlannedFile, TranslateOptions, plan_translation
@@ -30,6 +31,8 @@ def run_translate(options: TranslateOptions, verbosity: Verbosity) -> int:
             reports.append(report)
             advance()
             printer.file(report)
+    if options.write_launches:
+        write_launches(options.write_launches, [d for report in reports for d in report.derivations])
     if options.json:
         write_json(options.json, [entry for report in reports for entry in result_entries(report)])
     printer.summary(reports)
@@ -91,14 +94,24 @@ class _Printer:
             else:
                 self._file(report)
         sys.stdout.flush()
-        print_diagnostics([*report.diagnostics, *(d for x in report.launches for d in x.diagnostics)])
+        told = [d for x in report.launches if x.status != "passed-over" for d in x.diagnostics]
+        print_diagnostics([*report.diagnostics, *told])
         if report.bug:
             print(report.bug, file=sys.stderr)
 
     def _file(self, report: FileReport) -> None:
         request = report.planned.request
         self.say(f"{request.source} -> {report.output or 'nothing written'} ({request.target}, {report.seconds:.2f} s)")
+        for derivation in report.derivations:
+            for line in table_lines(derivation):
+                self.say(f"  {line}")
+        if line := correction_line(report.derivations):
+            self.say(f"  to correct a guess: {line}")
+        for line in missing_lines(checked.outcome for checked in report.launches):
+            self.say(f"  {line}")
         for checked in report.launches:
+            if checked.status == "passed-over":
+                continue  # a note says why
             self.say(f"  {checked.outcome.spec.kernel} ({checked.outcome.spec.id}): {checked.status}")
             for line in checked.outcome.choices:
                 self.say(f"    {line}")

@@ -41,6 +41,8 @@ class TranslateOptions:
     compile: bool = True
     cache: bool = True
     strict: bool = False
+    write_launches: str | None = None
+    all_configs: bool = False
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,8 @@ def plan_translation(options: TranslateOptions) -> tuple[PlannedFile, ...]:
     targets = parse_targets(options.target)
     _check_choices(options, targets)
     check_json(options.json)
+    if options.write_launches:
+        check_destination(options.write_launches)
     if options.source is None:
         return _plan_batch(options, targets)
     check_source(options.source)
@@ -127,6 +131,7 @@ def _request(options: TranslateOptions, source: str, row: Target, kernels: tuple
         keep_going=options.keep_going,
         rules=options.rules,
         strict=options.strict,
+        all_configs=options.all_configs,
     )
 
 

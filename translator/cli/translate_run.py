@@ -22,6 +22,7 @@ from translator.project.provenance import read_generated, without_line
 from translator.project.recorded import Reads
 from translator.project.translation import stamped_text, translate_cached
 from translator.request import LaunchOutcome, TranslateRequest, TranslateResult
+from translator.source.derive.table import Derivation
 from translator.source.launch_spec import LaunchSpec
 
 TRANSLATE = "translator.translation:translate_kernel"
@@ -48,7 +49,7 @@ class CheckedLaunch:
 @dataclass(frozen=True)
 class FileReport:
     """What became of one output file. text: still to be written; output: its path once written, else None.
-    bug: an internal error, as text."""
+    bug: an internal error, as text. derivations: how launches that were not given were found."""
 
     planned: PlannedFile
     status: str
@@ -59,6 +60,7 @@ class FileReport:
     output: str | None = None
     seconds: float = 0.0
     bug: str = ""
+    derivations: tuple[Derivation, ...] = ()
 
     @property
     def mismatched(self) -> bool:
@@ -98,8 +100,9 @@ def process_file(planned: PlannedFile, options: TranslateOptions, pool: WorkerPo
         found = Diagnostic("spec-missing", "no launch could be derived from the source", request.source, help=help)
         return FileReport(planned, result.status, diagnostics=(found,), notes=result.notes)
     report = FileReport(
-        planned, result.status, diagnostics=result.diagnostics, notes=result.notes, seconds=result.seconds
-    )
+        planned, result.status, diagnostics=result.diagnostics, notes=result.notes, seconds=result.seconds,
+        derivations=result.derivations,
+    )  # fmt: skip
     if result.text is None:
         launches = tuple(CheckedLaunch(o, o.status, o.diagnostics) for o in result.outcomes)
         return replace(report, launches=launches)

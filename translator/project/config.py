@@ -29,7 +29,7 @@ DEFAULT_OUTPUT = "{folder}/{name}_{target}.py"
 FIELDS = ("sources", "exclude", "targets", "launches", "kernels", "output", "options", "edits")
 # Option -> type; the names are those of `gluonize translate` without the dashes.
 OPTIONS = {"fallback": str, "num-buffers": int, "strategy": str, "optimize": str, "set": dict, "rules": list,
-           "import": bool, "keep-going": bool, "strict": bool}  # fmt: skip
+           "import": bool, "keep-going": bool, "strict": bool, "all-configs": bool}  # fmt: skip
 EDITS = ("refuse", "allow")
 
 
@@ -237,7 +237,18 @@ class _Reader:
     def words(self, options: dict, index: int | None) -> tuple[str, ...]:
         """The options as arguments of `gluonize translate`, in the order of the command line."""
         words: list[str] = []
-        for name in ("set", "import", "fallback", "num-buffers", "strategy", "optimize", "keep-going", "strict", "rules"):
+        for name in (
+            "set",
+            "import",
+            "fallback",
+            "num-buffers",
+            "strategy",
+            "optimize",
+            "keep-going",
+            "strict",
+            "all-configs",
+            "rules",
+        ):
             if (value := options.get(name)) is None:
                 continue
             if not isinstance(value, OPTIONS[name]) or (OPTIONS[name] is int and isinstance(value, bool)):

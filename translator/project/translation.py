@@ -128,13 +128,15 @@ def request_options(request: TranslateRequest, output: str) -> tuple[str, ...]:
     words += ["--strategy", request.strategy] if request.strategy else []
     words += ["--optimize", request.optimize] if request.optimize != "parity" else []
     words += ["--keep-going"] * request.keep_going
-    words += ["--strict"] * request.strict
+    words += ["--strict"] * request.strict + ["--all-configs"] * request.all_configs
     for folder in request.rules:
         words += ["--rules", relative(folder, output)]
     return tuple(words)
 
 
-_FLAGS = {"--import": "import_hosts", "--keep-going": "keep_going", "--strict": "strict"}
+_FLAGS = {
+    "--import": "import_hosts", "--keep-going": "keep_going", "--strict": "strict", "--all-configs": "all_configs",
+}  # fmt: skip
 
 
 def with_options(request: TranslateRequest, words: tuple[str, ...], output: str) -> TranslateRequest:

@@ -60,3 +60,18 @@ def heuristics(loaded: LoadedKernel, program: Program, home: Scope) -> dict[str,
             else {}
         )
     return out
+
+
+def covering_configs(configs: list[triton.Config], most: int) -> list[triton.Config]:
+    """At most `most` configs as they are; of more, those that have every value of every parameter at least once, in their order."""
+    if len(configs) <= most:
+        return configs
+    known: set[tuple[str, str]] = set()
+    out = []
+    for config in configs:
+        values = {*((n, repr(v)) for n, v in config.kwargs.items()), ("num_warps", str(config.num_warps))}
+        values.add(("num_stages", str(config.num_stages)))
+        if values - known:
+            known |= values
+            out.append(config)
+    return out

@@ -34,14 +34,16 @@ def launchable_kernels(source: str, search_path: Iterable[str] | None = None) ->
 
 def derive_kernel(
     source: str, name: str, judging: Judging, *, settings: Mapping[str, Any] | None = None,
-    search_path: Iterable[str] | None = None,
+    search_path: Iterable[str] | None = None, all_configs: bool = False,
 ) -> Derivation:  # fmt: skip
     """Launches of one kernel that Triton's front end accepts: of its autotune configs, and for every branch it has.
+
+    all_configs: each config of a large list, instead of those that have every value at least once.
 
     Raises: TranslationError `spec-not-found` when no launch is accepted, with the front end's reason; what loading raises.
     """
     loaded = load_kernel(source, name, globals={}, search_path=list(search_path or ()))
-    evidence = gather_evidence(source, name, loaded, dict(settings or {}))
+    evidence = gather_evidence(source, name, loaded, dict(settings or {}), all_configs)
     with judging(loaded) as judge:
         covered, refused = covering_launches(evidence, judge)
         if not covered:

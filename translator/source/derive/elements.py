@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from translator.source.derive.roles import is_index
+from translator.source.derive.roles import is_index, is_statistic
 from translator.source.derive.uses import Use, Uses
 
 # What models are trained and run in, where a kernel shows that it converts; it has the range of fp32.
@@ -75,6 +75,8 @@ def _index_width(loads: Use) -> str:
 
 
 def _float(name: str, loads: Use, stores: Counter, converts: bool) -> Element:
+    if is_statistic(name) and not stores["cast"]:
+        return Element("fp32", "its name: a statistic, which is kept in fp32", "name")
     if loads.any("cast:fp32"):
         return Element(HALF, "its values are converted to fp32", "use")
     if stores["to:float32"] and not stores["cast"]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import triton
 
-from translator.source.derive.configs import autotune_configs, heuristics
+from translator.source.derive.configs import autotune_configs, covering_configs, heuristics
 from translator.source.derive.origins import Flow, trace_origins
 from translator.source.derive.sites import Site, find_sites
 from translator.source.derive.uses import Uses, read_uses
@@ -99,13 +99,25 @@ class Evidence:
         )
 
 
-def gather_evidence(source: str, name: str, loaded: LoadedKernel, settings: dict[str, Any]) -> Evidence:
+# Every config is compiled twice and validated.
+_CONFIGS = 8
+
+
+def gather_evidence(
+    source: str, name: str, loaded: LoadedKernel, settings: dict[str, Any], all_configs: bool = False
+) -> Evidence:
     """Read everything about one kernel; nothing is executed."""
     assert loaded.node is not None and loaded.program is not None
     program = loaded.program
     home = program.import_known(loaded.module)
     flow = trace_origins(loaded)
-    configs, unread = autotune_configs(loaded, program, home)
+    every, unread = autotune_configs(loaded, program, home)
+    configs = every if all_configs else covering_configs(every, _CONFIGS)
+    if len(configs) < len(every):
+        unread.append(
+            f"{len(every) - len(configs)} of {len(every)} autotune configs are left out, every value of theirs is in another one; "
+            "--all-configs takes all"
+        )
     return Evidence(
         source, name, loaded, program, home, loaded.node, {param.name: param for param in loaded.fn.params},
         tuple(find_sites(program, home, loaded.node)), tuple(configs), heuristics(loaded, program, home), flow,

@@ -63,7 +63,7 @@ def call_method(method: Method, args: list[Any], named: dict[str, Any], name: st
             return Model(name)
         if what == "size":
             return owner.dim(index, name)
-        owner.with_rank(index + 1 if index >= 0 else -index)
+        owner.with_rank(len(owner.dims) if owner.dims is not None else max(2, index + 1 if index >= 0 else -index))
         strides = owner.strides()
         return strides[index] if -len(strides) <= index < len(strides) else 1
     if what in ("numel", "nelement"):

@@ -55,6 +55,9 @@ _INDEX = re.compile(
     r"slot_mapping|map|mapping|positions?|starts?|ends?)($|_)",
     re.I,
 )
+_STATISTIC = re.compile(
+    r"(^|_)(d?lse|logsumexp|r?std|rstds?|mean|var|variance|r?rms|inv_?rms|absmax|amax|maxes|sums?)($|_)", re.I
+)
 _TILE = re.compile(
     r"^(BLOCK|TILE|XBLOCK|YBLOCK|RBLOCK|B[A-Z]{1,2}$|B_|CHUNK)|(^|_)(block|tile)(_|$)|_BLOCK|BLOCK_", re.I
 )
@@ -89,6 +92,11 @@ def is_pointer(name: str) -> bool:
 
 def is_index(name: str) -> bool:
     return bool(_INDEX.search(name))
+
+
+def is_statistic(name: str) -> bool:
+    """Whether tensors of that name hold sums and the like, which are kept in fp32."""
+    return bool(_STATISTIC.search(name))
 
 
 def is_tile(name: str) -> bool:
