@@ -26,6 +26,7 @@ import fixture_set  # noqa: E402
 from kernelgen.draw import RandomKernel  # noqa: E402
 from kernelgen.kernels import KINDS, kernel_of  # noqa: E402
 from kernelgen.minimize import minimized  # noqa: E402
+from kernelgen.saved import save  # noqa: E402
 
 from translator.diagnostics import InternalError, TranslationError  # noqa: E402
 from translator.lowering.worker import WorkerPool  # noqa: E402
@@ -150,10 +151,7 @@ def _done(state: Path | None) -> dict[tuple[int, str], dict]:
 
 
 def _save(folder: Path, name: str, kernel: RandomKernel, found: dict) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{name}.py").write_text(kernel.text)
-    launch = vars(kernel.spec) | {"source": f"{name}.py"}
-    (folder / f"{name}.json").write_text(json.dumps({"version": 1, "launches": [launch]}) + "\n")
+    save(folder, name, kernel)
     if found["output"]:
         (folder / f"{name}.output.py").write_text(found["output"])
 

@@ -90,6 +90,8 @@ def read_staging(module: Module, banks: int | None = None) -> dict[Path, Staged]
     sources: dict[Path, tuple[Layout | None, str]] = {}
     stored: dict[Path, Layout] = {}
     reads: defaultdict[str, set[Layout]] = defaultdict(set)
+    # What the lowering of a single load allocates is one tile, whose slots nothing picks.
+    picked = {op.operands[0] for op in module.walk() if op.name == "ttg.memdesc_index"}
     for op in module.walk():
         if not (path := path_of(op)):
             continue
@@ -97,7 +99,7 @@ def read_staging(module: Module, banks: int | None = None) -> dict[Path, Staged]
             reads[op.operand_types[0].layout].add(module.layout(op.type))
         elif op.name == "ttg.local_store":
             stored.setdefault(path, module.layout(op.tensors[0]))
-        elif op.name == "ttg.local_alloc" and not op.operands:
+        elif op.name == "ttg.local_alloc" and not op.operands and op.results[0] in picked:
             if (shared := module.shared(op.type, op.type.shape[1:])) is not None:
                 rings.setdefault(path, (op.type, shared))
         elif copy := _WAYS.get(op.name):

@@ -163,7 +163,8 @@ def _set_up(rw: "FunctionRewriter", plan: PipelinePlan) -> None:
     for s, made in loop.ahead_of.items():
         target = made.targets[0] if isinstance(made, ast.Assign) else made.target
         web = rw.webs.of_definition[(made, target.id)]
-        rw._cheap[web.index] = True
+        # A helper is given its argument in one layout: what is made of it is converted where it is used.
+        rw._cheap[web.index] = not web.is_parameter
         for d in web.definitions:
             _push(rw, d.value)
         _push(rw, made.value)

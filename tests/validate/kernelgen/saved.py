@@ -1,0 +1,30 @@
+"""A kernel in files: NAME.py, and NAME.json with the launch it is translated for and the runs on which it is judged."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+from kernelgen.draw import Launch, RandomKernel
+from translator.source.launch_spec import read_launches
+
+
+def save(folder: Path, name: str, kernel: RandomKernel) -> None:
+    """The JSON is a file of launch specs, too, so `gluonize translate NAME.py -l NAME.json` works."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.py").write_text(kernel.text)
+    launch = vars(kernel.spec) | {"source": f"{name}.py"}
+    more = {"per_target": True} if kernel.per_target else {}
+    data = {"version": 1, "launches": [launch], "runs": [asdict(run) for run in kernel.launches], **more}
+    (folder / f"{name}.json").write_text(json.dumps(data, indent=1) + "\n")
+
+
+def load(path: Path) -> RandomKernel:
+    """The kernel of NAME.json."""
+    (spec,) = read_launches(str(path))
+    data = json.loads(path.read_text())
+    runs = tuple(Launch(run["scalars"], tuple(run["grid"]), tuple(run["omitted"])) for run in data["runs"])
+    return RandomKernel(
+        path.with_suffix(".py").read_text(), spec, runs, path.stem, per_target=data.get("per_target", False)
+    )
