@@ -86,9 +86,9 @@ def translate(
     context: typer.Context,
     target: TargetsOrNone = None,
     source: Annotated[
-        Optional[str],
+        Optional[list[str]],
         typer.Argument(
-            help="Python file or module; may be left out when every launch names its source (batch mode), and without"
+            help="Python files, folders, patterns or a module; may be left out when every launch names its source (batch mode), and without"
             " --target too for all that [tool.gluonize] in pyproject.toml names."
         ),
     ] = None,
@@ -121,16 +121,20 @@ def translate(
     """Translate the kernels of SOURCE, or of every launch, and check the result."""
     from translator.cli.translate_plan import TranslateOptions
 
-    if target is None and source is None and launches is None:
+    if target is None and not source and launches is None:
         from translator.cli.update_command import run_update
 
         plain = TranslateOptions(None, "", jobs=jobs, timeout=timeout, validate=validate, compile=compile, cache=cache)
         return run_update((), None, plain, context.obj, merge=False)
+    from translator.cli.source_files import is_several
     from translator.cli.translate_command import run_translate
 
+    names = tuple(source or ())
+    several = is_several(names)
     return run_translate(
         TranslateOptions(
-            source=source,
+            source=names[0] if names and not several else None,
+            sources=names if several else (),
             target=required_target(target),
             kernels=tuple(kernel or ()),
             launches=launches,

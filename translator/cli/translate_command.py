@@ -48,7 +48,7 @@ def _reports(plan: tuple[PlannedFile, ...], options: TranslateOptions) -> Iterat
             for future in pending:
                 report = write_output(future.result())
                 yield report
-                if report.output is None and not options.keep_going:
+                if report.output is None and not options.keep_going and not options.sources:
                     break
         finally:
             # Nothing is left to do, or the rest is not wanted any more: after a refusal, an error or Ctrl-C.
@@ -61,11 +61,31 @@ def _reports(plan: tuple[PlannedFile, ...], options: TranslateOptions) -> Iterat
 def _status(reports: list[FileReport]) -> int:
     if any(report.bug for report in reports):
         return exit_status.BUG
+    reports = [report for report in reports if not _passed_by(report)]
     refused = any(r.status == "refused" or any(x.status == "refused" for x in r.launches) for r in reports)
     if refused or any(d.code == "output-unwritable" for r in reports for d in r.diagnostics):
         return exit_status.REFUSED
     failed = any(r.status == "failed" or r.mismatched or any(x.status == "failed" for x in r.launches) for r in reports)
     return exit_status.CHECK_FAILED if failed else exit_status.DONE
+
+
+def _passed_by(report: FileReport) -> bool:
+    """Whether a file of a folder has nothing to translate: only helpers of other files, as it turned out."""
+    codes = {found.code for found in report.diagnostics}
+    return report.output is None and codes == {"source-no-kernels"} and report.planned.several
+
+
+def reason_lines(reports: list[FileReport]) -> Iterator[str]:
+    """What has no output, by reason: how many, the reason, and which files."""
+    reasons: dict[str, list[str]] = {}
+    for report in reports:
+        if report.output is None and not _passed_by(report):
+            found = [*report.diagnostics, *(d for x in report.launches for d in x.diagnostics)]
+            reason = f"{found[0].message} [{found[0].code}]" if found else report.status
+            reasons.setdefault(reason, []).append(report.planned.id)
+    for reason, names in sorted(reasons.items(), key=lambda item: -len(item[1])):
+        shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+        yield f"{len(names):4d}  {reason}: {shown}"
 
 
 def validation_line(found: dict) -> str:
@@ -94,6 +114,8 @@ class _Printer:
             else:
                 self._file(report)
         sys.stdout.flush()
+        if _passed_by(report):
+            return
         told = [d for x in report.launches if x.status != "passed-over" for d in x.diagnostics]
         print_diagnostics([*report.diagnostics, *told])
         if report.bug:
@@ -135,8 +157,12 @@ class _Printer:
             for parity in compared if self.verbosity.verbose else ():
                 self.console.print(parity_table(parity))
         if self.batch:
-            counts = {s: sum(r.status == s for r in reports) for s in ("translated", "refused", "failed")}
+            told = [report for report in reports if not _passed_by(report)]
+            counts = {s: sum(r.status == s for r in told) for s in ("translated", "refused", "failed")}
+            counts |= {"without kernels to launch": len(reports) - len(told)} if len(told) < len(reports) else {}
             self.say(", ".join(f"{n} {status}" for status, n in counts.items()))
+            for line in reason_lines(reports):
+                self.say(line)
 
     def say(self, text: str) -> None:
         self.console.print(text, markup=False)

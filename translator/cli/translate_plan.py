@@ -9,15 +9,17 @@ from rules.targets import Target, parse_targets
 from translator.cli.inputs import check_source, is_path, resolve_source, select_launches, source_folders, source_name
 from translator.cli.output_file import check_destination, launch_stems, make_folder
 from translator.cli.results import check_json
+from translator.cli.source_files import find_sources
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.pipeline.strategies import STRATEGIES
 from translator.request import TranslateRequest
 from translator.source.launch_spec import read_launches
+from translator.source.module_file import parse_file
 
 
 @dataclass(frozen=True)
 class TranslateOptions:
-    """The options of `gluonize translate`, as given."""
+    """The options of `gluonize translate`, as given. sources: folders, patterns or files in the place of one source."""
 
     source: str | None
     target: str
@@ -42,16 +44,19 @@ class TranslateOptions:
     cache: bool = True
     strict: bool = False
     write_launches: str | None = None
+    sources: tuple[str, ...] = ()
     all_configs: bool = False
 
 
 @dataclass(frozen=True)
 class PlannedFile:
-    """One output file: the request that makes its text, and its path. id: what a result without launches is called."""
+    """One output file: the request that makes its text, and its path. id: what a result without launches is called.
+    several: it was found in a folder or by a pattern, beside others."""
 
     request: TranslateRequest
     output: str
     id: str
+    several: bool = False
 
 
 def plan_translation(options: TranslateOptions) -> tuple[PlannedFile, ...]:
@@ -65,6 +70,8 @@ def plan_translation(options: TranslateOptions) -> tuple[PlannedFile, ...]:
     check_json(options.json)
     if options.write_launches:
         check_destination(options.write_launches)
+    if options.sources:
+        return _plan_files(options, targets)
     if options.source is None:
         return _plan_batch(options, targets)
     check_source(options.source)
@@ -80,6 +87,52 @@ def plan_translation(options: TranslateOptions) -> tuple[PlannedFile, ...]:
         )
         for row in targets
     )
+
+
+def _plan_files(options: TranslateOptions, targets: tuple[Target, ...]) -> tuple[PlannedFile, ...]:
+    """One output per file and target, in the folders that the sources are in, or the same folders in `--out-dir`."""
+    if options.out:
+        raise _usage("-o names one file, but there may be many sources", "give --out-dir instead")
+    files, without = find_sources(options.sources)
+    if not files:
+        message = f"none of {without} Python files has a kernel"
+        raise TranslationError(Diagnostic("source-no-kernels", message, " ".join(options.sources)))
+    every = read_launches(options.launches) if options.launches else []
+    out = []
+    for file in files:
+        text = parse_file(file.path).text if file.path in options.sources else _text_of(file.path)
+        kernels = tuple(name for name in options.kernels if name.rpartition(".")[2] in text)
+        if options.kernels and not kernels:
+            continue
+        # What is set is for kernels and arguments that other files may have.
+        own_words = [
+            a for a in options.assignments if all(part in text for part in a.partition("=")[0].strip().split("."))
+        ]
+        mine = replace(options, assignments=tuple(own_words))
+        own = os.path.join(options.out_dir, file.inside) if options.out_dir is not None else os.path.dirname(file.path)
+        folder = os.path.normpath(own or os.curdir)
+        make_folder(folder)
+        launches = tuple(
+            spec
+            for spec in every
+            if resolve_source(spec, options.launches or "") == os.path.abspath(file.path)
+            and (not options.kernels or spec.kernel in options.kernels)
+        )
+        for row in targets:
+            path = os.path.join(folder, f"{source_name(file.path)}_{row.name}.py")
+            check_destination(path)
+            request = _request(mine, file.path, row, kernels, launches)
+            out.append(PlannedFile(request, path, os.path.normpath(file.path), several=True))
+    if not out:
+        message = f"none of the files has a kernel named {' or '.join(options.kernels)}"
+        raise TranslationError(Diagnostic("kernel-missing", message, " ".join(options.sources)))
+    return tuple(out)
+
+
+def _text_of(path: str) -> str:
+    """A file found in a folder; one that is no text is refused when it is translated."""
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return file.read()
 
 
 def _plan_batch(options: TranslateOptions, targets: tuple[Target, ...]) -> tuple[PlannedFile, ...]:

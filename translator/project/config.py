@@ -94,6 +94,21 @@ def read_config(path: str) -> Config:
     return Config(os.path.abspath(path), entries)
 
 
+def read_exclude(path: str) -> tuple[str, ...]:
+    """The `exclude` patterns of the main table of a configuration, for sources that the command line names.
+
+    Raises: TranslationError `config-toml` when it cannot be parsed.
+    """
+    try:
+        data = tomllib.loads(_text(path))
+    except ValueError as error:
+        raise TranslationError(Diagnostic("config-toml", f"not TOML: {error}", path)) from None
+    for name in () if os.path.basename(path) == FILES[0] else ("tool", "gluonize"):
+        data = data.get(name, {})
+    found = data.get("exclude", ())
+    return tuple([found] if isinstance(found, str) else [item for item in found if isinstance(item, str)])
+
+
 def _text(path: str) -> str:
     try:
         return Path(path).read_text(encoding="utf-8")

@@ -29,6 +29,7 @@ class Model:
     is_tensor: bool = False
     number: int | None = None
     why: str = ""
+    scalar: str = ""  # `int`, `float`, `bool`: what its annotation says, of a number
 
     def root(self) -> Model:
         return self.like.root() if self.like is not None and not self.element else self

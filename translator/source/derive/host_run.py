@@ -97,9 +97,9 @@ class HostRun(HostExpressions):
             if arg.arg in self.given:
                 out[arg.arg] = self.given[arg.arg]
                 continue
-            out[arg.arg] = Model(
-                arg.arg, is_tensor=_is_tensor(arg, function), element=_annotated(arg), why="its annotation"
-            )
+            tensor, text = _is_tensor(arg, function), ast.unparse(arg.annotation) if arg.annotation is not None else ""
+            scalar = next((kind for kind in ("float", "bool", "int") if text.split(" | ")[0] == kind), "")
+            out[arg.arg] = Model(arg.arg, _annotated(arg), is_tensor=tensor, why="its annotation", scalar=scalar)
             if arg.arg in defaults:
                 value = self.value(defaults[arg.arg], {}, scope)
                 out[arg.arg] = value if not has_model(value) else out[arg.arg]

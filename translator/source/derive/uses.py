@@ -34,7 +34,7 @@ class Use:
     """How often each kind of use occurs, and what goes with it.
 
     `kinds` counts: offset, stride, bound, tile, integer, bits, shift, condition, float, dot, dtype, called, is-none, tested,
-    static, cast:TYPE (`to(...)` of the plain value), stored:NAME (copied to that pointer).
+    static, with-loads (added to or multiplied with what is loaded), cast:TYPE (`to(...)` of the plain value), stored:NAME (copied to that pointer).
     `texts` and `numbers` are what it is compared with.
     """
 
@@ -138,6 +138,9 @@ class _Reader:
             self.mark(a.origins | b.origins, "condition" if kind == "bits" and truths else kind)
         elif isinstance(op, ast.Div):
             self.mark(a.origins, "float")
+        for side, other in ((a, b), (b, a)):
+            if isinstance(op, (ast.Mult, ast.Add, ast.Sub)) and any(o.loaded for o in other.origins):
+                self.mark(frozenset(o for o in side.origins if not o.loaded), "with-loads")
         for side, number in ((a, right), (b, left)):
             if isinstance(number, ast.Constant) and isinstance(number.value, float):
                 self.mark(side.origins, "float")

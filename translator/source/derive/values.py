@@ -62,7 +62,9 @@ def number_by_use(name: str, evidence: Evidence) -> Guess:
     """An argument of the launch that is no pointer and no constant."""
     use, plain = evidence.uses.arguments[name], name.lower()
     counted = use.any("offset", "stride", "bound", "integer", "shift", "bits", "tile")
-    if not counted and (is_float(name) or use.any("float", "cast:fp32", "cast:other") and size_role(name) is None):
+    if not counted and (
+        is_float(name) or use.any("float", "cast:fp32", "cast:other", "with-loads") and size_role(name) is None
+    ):
         return Guess(
             "fp32",
             why="a floating-point number",
