@@ -9,7 +9,7 @@ from rules.targets import Target, target as target_row
 from rules.timing import TIMINGS, Timing
 from translator.cycles.assembly import Program, read_program
 from translator.cycles.losses import Loss, by_cause, matrix_losses, wave_losses
-from translator.cycles.paths import Flow, LoopPath, Path, Step, follow
+from translator.cycles.paths import Flow, LoopPath, Path, Step, follow_all
 from translator.cycles.stream import LDS, MATRIX, MEMORY, VECTOR, Operation, Translator
 from translator.cycles.timeline import Lane, lanes_of
 from translator.cycles.walk import Deadlock, Wave, walk_loop, walk_once
@@ -138,7 +138,7 @@ def analyze(
     timing = timing or TIMINGS[target]
     program = read_program(assembly)
     flow = Flow(program)
-    paths = [follow(flow, wave, row.warp_size) for wave in range(num_warps)]
+    paths = follow_all(flow, num_warps, row.warp_size)
     vgprs = max(metadata_number(assembly, "vgpr_count"), comment_number(assembly, "TotalNumVgprs"))
     waves = row.occupancy(vgprs, lds_bytes, num_warps) * row.simds
     workgroups = max(1, min(waves, MOST_WAVES) // num_warps)
@@ -171,7 +171,8 @@ class _Kernel:
                 f"{label}: only {len(members)} of {len(self.paths)} waves run it; what it waits for others is not modelled"
             )
         leads = [_barriers_before(self.paths[n], header, self.program) for n, _ in members]
-        streams = [translator.operations(x.body) for _, x in members]
+        once = {id(x): translator.operations(x.body) for _, x in members}
+        streams = [once[id(x)] for _, x in members]
         waves = []
         for group in range(self.workgroups):
             for (n, _), lead, stream in zip(members, leads, streams):
@@ -241,7 +242,8 @@ class _Kernel:
 
     def outside(self) -> float:
         """Clocks of what is outside of innermost loops, walked once by one workgroup."""
-        streams = [self.translator.operations(list(_outside(path))) for path in self.paths]
+        once = {id(path): self.translator.operations(list(_outside(path))) for path in self.paths}
+        streams = [once[id(path)] for path in self.paths]
         waves = [Wave(n, n % self.target.simds, 0, stream) for n, stream in enumerate(streams)]
         try:
             return walk_once(waves, self.timing, self.target.simds) if all(streams) else 0.0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import bisect
+import itertools
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -94,9 +96,8 @@ def _around(wave: Wave, span: float) -> list[Event]:
 
 def _attribute(events: list[Event], wave: Wave, begin: float, end: float, found: dict, iterations: int) -> None:
     """The interval, by what the wave did in it; what lies before its trace is left to its last instruction."""
-    for event in events:
-        if event.end <= begin or event.start >= end:
-            continue
+    first = bisect.bisect_right(events, begin, key=lambda e: e.end)
+    for event in itertools.takewhile(lambda e: e.start < end, itertools.islice(events, first, None)):
         line = wave.stream[event.at].line
         waited = min(event.issued, end) - max(event.start, begin)
         if waited > 0:

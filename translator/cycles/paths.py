@@ -104,6 +104,19 @@ def follow(flow: Flow, wave: int, lanes: int) -> Path:
     return _Walk(flow, wave, lanes).run()
 
 
+def follow_all(flow: Flow, waves: int, lanes: int) -> list[Path]:
+    """The ways of all waves of a workgroup.
+
+    Where no value decides a branch of the first wave, its number does not either: the others go the same way, and their
+    lanes are taken to be apart in LDS as its are.
+    """
+    first = _Walk(flow, 0, lanes)
+    path = first.run()
+    if not first.decided:
+        return [path] * waves
+    return [path, *(follow(flow, wave, lanes) for wave in range(1, waves))]
+
+
 class _Walk:
     def __init__(self, flow: Flow, wave: int, lanes: int):
         self.flow = flow
@@ -116,6 +129,7 @@ class _Walk:
         self.done: list = []
         self.open: list[_Open] = []
         self.closed: set[int] = set()
+        self.decided = False
 
     def run(self) -> Path:
         at: int | None = 0
@@ -189,6 +203,7 @@ class _Walk:
             return inside[0]
         if taken is None:
             return self._undecided(at, target, line.op, loop)
+        self.decided = True
         return target if taken else at + 1
 
     def _known(self, op: str) -> bool | None:

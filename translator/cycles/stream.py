@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rules.targets import Target
 from rules.timing import Timing
 from translator.cycles.assembly import Line, Registers
-from translator.cycles.banks import conflict_factor
+from translator.cycles.banks import BANK_BYTES, conflict_factor
 from translator.cycles.matrix import is_matrix, matrix_time
 from translator.cycles.paths import Step
 
@@ -74,6 +74,7 @@ class Translator:
         self.unknown: set[int] = set()
         self.inexact: set[str] = set()
         self._plain: dict[int, Operation] = {}
+        self._factors: dict[tuple, float] = {}
 
     def operations(self, steps: Sequence[Step]) -> tuple[Operation, ...]:
         return tuple(self._lds(step) if step.lanes is not None else self._operation(step.line) for step in steps)
@@ -150,7 +151,7 @@ class Translator:
         write = line.op.startswith(("ds_write", "ds_store"))
         factor = float(count)
         if step.lanes is not None and (write or line.op.startswith(("ds_read", "ds_load"))):
-            factor = sum(self._factor(step, width, write, offset) for offset in _offsets(line, width, count))
+            factor = count * self._factor(step, width, write)
             if factor > count:
                 self.conflicts[step.line] = factor / count
         elif step.lanes is None and "permute" not in line.op and "swizzle" not in line.op:
@@ -159,9 +160,13 @@ class Translator:
         issue = timing.issue + (timing.write_issue * width * count // 4 if write else 0)
         return Operation(LDS, step.line, issue, clk=size / timing.lds_bytes * factor, counter=SHARED)
 
-    def _factor(self, step: Step, width: int, write: bool, offset: int) -> float:
-        moved = tuple(x + offset for x in step.lanes) if offset else step.lanes
-        return conflict_factor(moved, width, write, self.timing)
+    def _factor(self, step: Step, width: int, write: bool) -> float:
+        """The offset of one access, and what all addresses have in common, move every lane to other banks alike."""
+        base = step.lanes[0] // BANK_BYTES * BANK_BYTES
+        key = tuple(x - base for x in step.lanes), width, write
+        if key not in self._factors:
+            self._factors[key] = conflict_factor(*key, self.timing)
+        return self._factors[key]
 
     def _memory(self, n: int, line: Line) -> Operation:
         op, timing = line.op, self.timing
@@ -211,14 +216,6 @@ def _lds_shape(op: str) -> tuple[int, int]:
         max(bits, default=32) if "tr" not in op else int(next(w for w in words if w[0] == "b" and w[1:].isdigit())[1:])
     )
     return (16 if width > 64 else 8 if width > 32 else 4), count
-
-
-def _offsets(line: Line, width: int, count: int) -> tuple[int, ...]:
-    """Bytes that the accesses of a line are apart from its address; a single one's offset is in the address."""
-    if count == 1:
-        return (0,)
-    unit = width * (64 if "st64" in line.op or "stride64" in line.op else 1)
-    return tuple((line.number(name) or 0) * unit for name in ("offset0", "offset1"))
 
 
 def _memory_width(op: str) -> int:
