@@ -49,6 +49,7 @@ def translate(
     from translator.lowering.worker import WorkerPool
     from translator.optimize.choose import choose_tunings
     from translator.request import TranslateRequest
+    from translator.source.code_style import style_of
     from translator.source.launch_spec import parse_launches, read_launches
 
     specs: tuple = ()
@@ -72,6 +73,7 @@ def translate(
         optimize=optimize,
         keep_going=keep_going,
         standalone=standalone,
+        style=style_of(source),
     )
     pool = WorkerPool(1, timeout=timeout)
     try:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from translator.diagnostics import Diagnostic
 from translator.optimize.tuning import Tuning
+from translator.source.code_style import CodeStyle
 from translator.source.derive.table import Derivation
 from translator.source.launch_spec import LaunchSpec
 
@@ -28,6 +29,7 @@ class TranslateRequest:
     chosen, by kernel. keep_going: leave out a kernel that is refused instead of giving up the file.
     rules: folders with more rewrite rows. standalone: write the kernels and what they need, without the host code.
     strict: launches are derived only from what the source says for certain. all_configs: every config of a large autotune list.
+    style: how the text is laid out.
     """
 
     source: str
@@ -47,6 +49,7 @@ class TranslateRequest:
     strict: bool = False
     all_configs: bool = False
     tunings: tuple[tuple[str, Tuning], ...] = ()
+    style: CodeStyle = CodeStyle()
 
     def tuning(self, kernel: str) -> Tuning:
         """What is changed about the loops of `kernel`: what was chosen for it, else what strategy and depth ask for."""

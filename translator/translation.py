@@ -110,12 +110,15 @@ def output_text(
     """The output file, and notes: the source file with its kernels replaced, or in batch mode the kernels alone."""
     file, _ = resolve_source(request.source, full_search_path(tuple(request.search_path)))
     source = parse_file(versions[0].loaded.path if request.standalone else file.path)
-    facts = SourceFacts(source.path, _digest(source.text), request.target, __version__, assumed)
+    style = request.style.for_source(source.text)
+    facts = SourceFacts(source.path, _digest(source.text), request.target, __version__, assumed, style.line_length)
     general = request.fallback == "general"
     if request.standalone and not general:
-        return standalone_module(versions, facts)
+        text, notes = standalone_module(versions, facts)
+        return style.laid_out(text), notes
     # The general kernel is the author's, with all that it needs around it.
     text, notes = whole_file(source.text, versions, facts, general)
+    text = style.laid_out(text)
     asked |= {v.loaded.qualname for v in versions}
     kernels = list_kernels(source.path, request.search_path)
     notes += tuple(

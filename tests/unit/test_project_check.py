@@ -2,11 +2,13 @@
 
 import json
 import os
+import re
 import resource
 import subprocess
 import sys
 from pathlib import Path
 
+import black
 import pytest
 
 from translator.cli import check_command
@@ -92,7 +94,8 @@ def test_the_line_says_everything(project):
     assert [path for path, _ in found.uses] == ["factor.py"]
     assert not file.edited
     lines = Path(OUT).read_text().splitlines()
-    assert sum(line.startswith(MARK) for line in lines) == 1
+    own = [line for line in lines if line.startswith(MARK)]
+    assert lines[4 : 4 + len(own)] == own and all(len(line) <= 88 for line in own)
     # The same request gives the same bytes.
     before = Path(OUT).read_bytes()
     assert translate("scale.py", "-t", "gfx942", "-l", "l.json") == 0
@@ -335,7 +338,7 @@ class TestUpdate:
             'sources = ["scale.py"]\ntargets = ["gfx942", "gfx1100"]\nlaunches = "l.json"\n'
         )
         assert run(["translate", "--no-compile"]) == 0
-        assert capsys.readouterr().out == "scale_gfx1100.py: written\n"
+        assert capsys.readouterr().out == "scale_gfx1100.py: written\n2 generated files: 1 current, 1 written\n"
         edit(OUT, "# The tail", "# the tail")
         edit("scale.py", "y = x * FACTOR", "y = x * FACTOR + 1")
         edited = Path(OUT).read_text()
@@ -355,16 +358,110 @@ def values():
     return {"x_ptr": tensor, "y_ptr": tensor, "n": 2000}
 
 
-def test_translating_over_an_edited_file_keeps_it_beside(project, capsys):
-    edit(OUT, "# The tail", "# the tail")
-    edited = Path(OUT).read_text()
-    assert run(["translate", "scale.py", "-t", "gfx942", "-l", "l.json", "--no-compile"]) == 0
-    assert "was edited by hand" in capsys.readouterr().out
-    assert Path(f"{OUT}.edited").read_text() == edited and Path(OUT).read_text() != edited
+def test_a_file_that_was_edited_is_replaced_by_force_and_kept(project, capsys):
+    words = ["translate", "scale.py", "-t", "gfx942", "-l", "l.json", "--no-compile"]
+    for kept in (f"{OUT}.edited", f"{OUT}.edited2"):
+        edit(OUT, "# The tail", "# the tail")
+        edited = Path(OUT).read_text()
+        assert run(words) == 2
+        assert "[edited]" in (printed := capsys.readouterr().err) and f"gluonize update {OUT}" in printed
+        assert Path(OUT).read_text() == edited and not Path(kept).exists()
+        assert run([*words, "--force"]) == 0
+        assert "was edited by hand" in capsys.readouterr().out
+        assert Path(kept).read_text() == edited and Path(OUT).read_text() != edited
     assert check(capsys) == (0, "1 generated file: 1 current\n")
     Path(f"{OUT}.edited").unlink()
-    assert run(["translate", "scale.py", "-t", "gfx942", "-l", "l.json", "--no-compile", "-q"]) == 0
+    assert run([*words, "-q"]) == 0
     assert not Path(f"{OUT}.edited").exists()
+
+
+@pytest.mark.parametrize("name", ["notes.py", "scale_gfx942.py"])
+def test_a_file_that_is_not_ours_is_left_alone(project, capsys, name):
+    words = ["translate", "scale.py", "-t", "gfx942", "-l", "l.json", "--no-compile", "-q"]
+    words += ["-o", name] if name != OUT else []
+    Path(name).write_text("mine = 1\n")
+    assert run(words) == 2 and Path(name).read_text() == "mine = 1\n"
+    assert "did not write it" in (printed := capsys.readouterr().err) and "--force" in printed
+    assert run([*words, "--force"]) == 0 and "gluon.jit" in Path(name).read_text()
+    assert run(words) == 0  # its own file, as it left it
+
+
+def test_a_translation_of_another_source_is_left_alone(project, capsys):
+    (project / "other").mkdir()
+    for name in ("scale.py", "factor.py"):
+        (project / "other" / name).write_text(Path(name).read_text())
+    before = Path(OUT).read_bytes()
+    words = ["translate", "other/scale.py", "-t", "gfx942", "-l", "l.json", "--no-compile", "--out-dir", ".", "-q"]
+    assert run(words) == 2 and Path(OUT).read_bytes() == before
+    assert "it is the translation of scale.py" in capsys.readouterr().err
+    assert run([*words, "--force"]) == 0 and Path(OUT).read_bytes() != before
+
+
+def test_batch_mode_leaves_files_alone_too(project, capsys):
+    (project / "one.json").write_text(json.dumps([{**LAUNCH, "source": "scale.py"}]))
+    (project / "out").mkdir()
+    Path("out/scale_gfx942.py").write_text("mine = 1\n")
+    words = ["translate", "-l", "one.json", "-t", "gfx942", "--out-dir", "out", "--no-compile", "-q"]
+    assert run(words) == 2 and Path("out/scale_gfx942.py").read_text() == "mine = 1\n"
+    assert run([*words, "--force"]) == 0 and run(words) == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["diff", "scale.py", OUT, "--format", "unified", "-o", "scale.py"],
+        ["diff", "scale.py", OUT, "--format", "html", "-o", "notes.html"],
+        ["diff", "scale.py", OUT, "--format", "unified", "-o", "notes.py"],
+        ["report", "scale.py", OUT, "-t", "gfx942", "-l", "l.json", "-o", "l.json"],
+        ["report", "scale.py", OUT, "-t", "gfx942", "-l", "l.json", "-o", "notes.html"],
+        ["compile", "scale.py", "-t", "gfx942", "-l", "l.json", "--json", "l.json"],
+        ["check", "--json", "notes.json"],
+    ],
+    ids=" ".join,
+)
+def test_no_command_replaces_what_it_did_not_write(project, capsys, words):
+    for name in ("notes.html", "notes.py", "notes.json"):
+        Path(name).write_text("[1]\n")
+    before = {path: path.read_bytes() for path in project.iterdir() if path.is_file()}
+    assert run(words) == 2 and "[output-exists]" in capsys.readouterr().err
+    assert before == {path: path.read_bytes() for path in project.iterdir() if path.is_file()}
+
+
+def test_what_a_command_wrote_itself_it_replaces(project):
+    for words in (["diff", "scale.py", OUT, "--format", "html", "-o", "d.html"], ["check", "--json", "c.json"]):
+        assert run(words) == 0 and run(words) == 0
+
+
+def test_a_formatter_is_no_hand(project, capsys, monkeypatch):
+    translates(monkeypatch)
+    written = Path(OUT).read_text()
+    for length in (60, 79, 88, 120, 200):
+        text = black.format_str(written, mode=black.Mode(line_length=length))
+        # As `ruff format` with quote-style = "single" writes it.
+        for text in (text, re.sub(r'(?<!")"([^"\'\n]*)"(?!")', r"'\1'", text) + "\n\n"):
+            Path(OUT).write_text(text)
+            assert check(capsys) == (0, "1 generated file: 1 current\n")
+            assert run(["update"]) == 0 and capsys.readouterr().out == "1 generated file: 1 current\n"
+    edit(OUT, "offsets < n", "offsets <= n")
+    assert read_generated(OUT).edited
+
+
+def test_update_says_that_there_is_nothing_to_merge(project, capsys):
+    edit(OUT, "# The tail", "# the tail")
+    assert run(["update"]) == 0
+    printed = capsys.readouterr().out
+    assert "current" in printed and "nothing to merge" in printed
+
+
+def test_edits_of_a_formatted_file_are_merged(project, capsys):
+    Path("pyproject.toml").write_text("[tool.black]\nline-length = 70\n")
+    text = black.format_str(Path(OUT).read_text(), mode=black.Mode(line_length=200, magic_trailing_comma=False))
+    Path(OUT).write_text(text)
+    edit(OUT, "# The tail", "# the tail")
+    edit("scale.py", "y = x * FACTOR", "y = x * FACTOR + 1")
+    assert run(["update", "--no-compile"]) == 0, capsys.readouterr().out
+    text = Path(OUT).read_text()
+    assert "# the tail" in text and "+ 1" in text
 
 
 def test_batch_outputs_name_their_launch(project, capsys):

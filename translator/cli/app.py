@@ -14,6 +14,7 @@ from translator.cli.options import (
     Cache,
     Compile,
     Fallback,
+    Force,
     GeneratedFiles,
     GivenLaunches,
     Import,
@@ -117,6 +118,7 @@ def translate(
     strict: Strict = False,
     write_launches: WriteLaunches = None,
     all_configs: AllConfigs = False,
+    force: Force = False,
 ) -> int:
     """Translate the kernels of SOURCE, or of every launch, and check the result."""
     from translator.cli.translate_plan import TranslateOptions
@@ -158,6 +160,7 @@ def translate(
             strict=strict,
             write_launches=write_launches,
             all_configs=all_configs,
+            force=force,
         ),
         context.obj,
     )
@@ -396,7 +399,9 @@ def capture(
         bool, typer.Option("--launch/--no-launch", help="Run the kernels where there is a GPU, or only record them.")
     ] = True,
     append: Annotated[bool, typer.Option("--append", help="Add to a launch file that is there.")] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a launch file that is there.")] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", "--force", help="Replace a launch file that is there.")
+    ] = False,
 ) -> int:
     """Run a program and record what its Triton kernels are launched with: capture SCRIPT.py -- ARGS."""
     from translator.cli.capture_command import run_capture

@@ -13,6 +13,7 @@ from translator.cli.output_file import check_destination, write_whole
 from translator.cli.review_inputs import Review, ReviewOptions, open_review
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.lowering.worker import WorkerPool
+from translator.project.overwrite import check_result, is_page, is_text
 from translator.report.correspondence import Correspondence, correspond
 
 FORMATS = ("side", "unified", "html", "github")
@@ -37,6 +38,8 @@ def run_diff(review_options: ReviewOptions, options: DiffOptions, verbosity: Ver
         )
     if options.output:
         check_destination(options.output)
+        inputs = (review_options.source, review_options.out, review_options.launches)
+        check_result(options.output, inputs, is_page if options.format == "html" else is_text)
     with WorkerPool(min(2, job_count(0)), timeout=review_options.timeout) as pool:
         review = open_review(review_options, pool)
         found = correspond(review.source_text, review.result_text)

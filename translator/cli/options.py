@@ -81,6 +81,9 @@ WriteLaunches = Annotated[
     typer.Option("--write-launches", metavar="FILE", help="Write the launches that were guessed there, to be edited."),
 ]
 Cache = Annotated[bool, typer.Option("--cache/--no-cache", help="Use the results of earlier runs.")]
+Force = Annotated[
+    bool, typer.Option("--force", help="Replace output files that gluonize did not write, or that were edited by hand.")
+]
 Out = Annotated[Optional[str], typer.Option("-o", "--out", metavar="FILE", help="Output file (one target).")]
 OutDir = Annotated[
     Optional[str],

@@ -13,6 +13,7 @@ from translator.cli.output_file import check_destination, write_whole
 from translator.cli.review_inputs import Review, ReviewOptions, one_target, open_review
 from translator.diagnostics import Diagnostic, InternalError, TranslationError
 from translator.lowering.worker import WorkerPool
+from translator.project.overwrite import check_result, is_page
 from translator.report.checks import LOWER, Checked, Sources, check
 from translator.report.correspondence import correspond
 from translator.report.layout_job import DrawnLayout
@@ -38,6 +39,7 @@ def run_report(review_options: ReviewOptions, options: ReportOptions, verbosity:
     target = one_target(review_options.target or "")
     output = options.output or _beside(review_options.source, target)
     check_destination(output)
+    check_result(output, (review_options.source, review_options.out, review_options.launches), is_page)
     console = rich_console(verbosity)
     with WorkerPool(job_count(options.jobs), timeout=review_options.timeout) as pool:
         review = open_review(review_options, pool)

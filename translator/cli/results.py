@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from translator.cli.argv import STANDARD_OUTPUT
 from translator.cli.output_file import check_destination, write_whole
+from translator.project.overwrite import check_result, is_results
 
 if TYPE_CHECKING:
     from translator.cli.translate_run import FileReport
@@ -17,9 +18,10 @@ VERSION = 1
 
 
 def check_json(destination: str | None) -> None:
-    """Refuse a file for results that could not be written when they are there."""
+    """Refuse a file for results that could not be written when they are there, or that holds something else."""
     if destination and destination != STANDARD_OUTPUT:
         check_destination(destination)
+        check_result(destination, (), is_results)
 
 
 def write_json(destination: str, results: list[dict]) -> None:

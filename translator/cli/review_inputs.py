@@ -10,6 +10,7 @@ from translator.cli.inputs import check_source, is_path, select_launches, source
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.lowering.worker import WorkerPool
 from translator.request import TranslateRequest, TranslateResult
+from translator.source.code_style import style_of
 from translator.source.launch_spec import LaunchSpec
 from translator.source.module_file import find_module, full_search_path, parse_file
 
@@ -94,6 +95,7 @@ def request_of(options: ReviewOptions, target: str, launches: tuple[LaunchSpec, 
         search_path=source_folders(options.source),
         assignments=tuple((name.strip(), value.strip()) for name, _, value in pairs),
         import_hosts=options.import_hosts,
+        style=style_of(options.source),
     )
 
 

@@ -12,7 +12,9 @@ from translator.cli.results import check_json
 from translator.cli.source_files import find_sources
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.pipeline.strategies import STRATEGIES
+from translator.project.overwrite import check_translation
 from translator.request import TranslateRequest
+from translator.source.code_style import style_of
 from translator.source.launch_spec import read_launches
 from translator.source.module_file import parse_file
 
@@ -46,6 +48,7 @@ class TranslateOptions:
     write_launches: str | None = None
     sources: tuple[str, ...] = ()
     all_configs: bool = False
+    force: bool = False
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,7 @@ def plan_translation(options: TranslateOptions) -> tuple[PlannedFile, ...]:
     paths = _output_paths(options, targets)
     return tuple(
         PlannedFile(
-            _request(options, options.source, row, options.kernels, launches),
+            _request(options, options.source, row, options.kernels, launches, paths[row.name]),
             paths[row.name],
             source_name(options.source),
         )
@@ -154,20 +157,21 @@ def _plan_batch(options: TranslateOptions, targets: tuple[Target, ...]) -> tuple
         raise TranslationError(Diagnostic("spec-missing", message, options.launches))
     make_folder(options.out_dir)
     stems = launch_stems(spec.id for spec in chosen)
-    return tuple(
-        PlannedFile(
-            replace(
-                _request(options, resolve_source(spec, options.launches), row, (spec.kernel,), (spec,)), standalone=True
-            ),
-            os.path.join(options.out_dir, f"{stems[spec.id]}_{row.name}.py"),
-            spec.id,
-        )
-        for spec in chosen
-        for row in targets
-    )
+    plan = []
+    for spec in chosen:
+        source = resolve_source(spec, options.launches)
+        for row in targets:
+            path = os.path.join(options.out_dir, f"{stems[spec.id]}_{row.name}.py")
+            if not options.force:
+                check_translation(path, source)
+            request = _request(options, source, row, (spec.kernel,), (spec,), path)
+            plan.append(PlannedFile(replace(request, standalone=True), path, spec.id))
+    return tuple(plan)
 
 
-def _request(options: TranslateOptions, source: str, row: Target, kernels: tuple, launches: tuple) -> TranslateRequest:
+def _request(
+    options: TranslateOptions, source: str, row: Target, kernels: tuple, launches: tuple, output: str
+) -> TranslateRequest:
     return TranslateRequest(
         source=source,
         target=row.name,
@@ -185,6 +189,7 @@ def _request(options: TranslateOptions, source: str, row: Target, kernels: tuple
         rules=options.rules,
         strict=options.strict,
         all_configs=options.all_configs,
+        style=style_of(source, output),
     )
 
 
@@ -204,6 +209,8 @@ def _output_paths(options: TranslateOptions, targets: tuple[Target, ...]) -> dic
         if is_path(source) and os.path.realpath(path) == os.path.realpath(source):
             raise _usage(f"the output {path} is the source itself", "choose another name with -o")
         check_destination(path)
+        if not options.force:
+            check_translation(path, source)
     return paths
 
 

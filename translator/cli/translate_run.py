@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import itertools
 import logging
 import os
 import tempfile
@@ -198,9 +199,14 @@ def _keep_edits(output: str, text: str) -> tuple[str, ...]:
     found = read_generated(output)
     if found is None or not found.edited or found.bare == without_line(text).replace("\r\n", "\n"):
         return ()
+    kept = f"{output}.edited"
+    for number in itertools.count(2):
+        if not os.path.exists(kept):
+            break
+        kept = f"{output}.edited{number}"
     with open(output, encoding="utf-8", newline="") as file:
-        write_whole(f"{output}.edited", file.read())
-    return (f"{output} was edited by hand: that text is in {output}.edited; gluonize update merges edits",)
+        write_whole(kept, file.read())
+    return (f"{output} was edited by hand: that text is in {kept}; gluonize update merges edits",)
 
 
 def _moved(checked: CheckedLaunch, old: str, new: str) -> CheckedLaunch:

@@ -20,6 +20,7 @@ from translator.lowering.worker import WorkerPool
 from translator.optimize.choose import Tried, best, figures_of, try_candidates
 from translator.optimize.planning import planned
 from translator.request import TranslateRequest
+from translator.source.code_style import style_of
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,7 @@ def run_tune(options: TuneOptions, verbosity: Verbosity) -> int:
                 import_hosts=options.import_hosts,
                 num_buffers=options.num_buffers,
                 optimize="aggressive",
+                style=style_of(options.source),
             )
             specs = planned(request, pool)
             stems = launch_stems(spec.id for spec in specs)

@@ -46,6 +46,10 @@ def run_update(
                 future.cancel()
             if not all(future.done() for future in pending):
                 pool.kill()
+    if done and not verbosity.quiet:
+        counts = {action: sum(u.action == action for u in done) for action in dict.fromkeys(u.action for u in done)}
+        listed = ", ".join(f"{count} {action}" for action, count in counts.items())
+        console.print(f"{len(done)} generated file{'s' * (len(done) != 1)}: {listed}")
     if any(updated.report is not None and updated.report.bug for updated in done):
         return exit_status.BUG
     if any(updated.action == "refused" for updated in done):
@@ -56,7 +60,7 @@ def run_update(
 def _print(updated: Updated, console, verbosity: Verbosity) -> None:
     """One line for the file, then what was merged and what is left to do; diagnostics always."""
     file: ProjectFile = updated.file
-    if not verbosity.quiet and (updated.action != "current" or verbosity.verbose):
+    if not verbosity.quiet and (updated.action != "current" or updated.notes or verbosity.verbose):
         style = {"current": None, "written": "green", "merged": "green"}.get(updated.action, "red")
         console.print(f"{file.output}: {updated.action}", markup=False, style=style)
         if updated.base is not None:

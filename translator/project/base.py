@@ -12,7 +12,7 @@ from translator.diagnostics import TranslationError
 from translator.project.cache import ContentCache
 from translator.project.digests import text_digest
 from translator.project.planned import ProjectFile, from_provenance
-from translator.project.provenance import GeneratedFile, located, without_line
+from translator.project.provenance import GeneratedFile, is_code, located, without_line
 from translator.project.translation import base_key
 from translator.source.module_file import decode_source_bytes
 
@@ -37,7 +37,7 @@ def find_base(generated: GeneratedFile, cache: ContentCache, regenerate: Callabl
         return Base(kept, "the cache")
     for commit, text in _versions(generated.path):
         bare = without_line(text)
-        if text_digest(bare) == wanted:
+        if text_digest(bare) == wanted or is_code(bare, generated.provenance):
             return Base(bare, f"commit {commit[:12]}")
     return _from_old_source(generated, regenerate)
 

@@ -14,6 +14,7 @@ from translator.project.config import Config, Entry
 from translator.project.provenance import DERIVED, MARK, GeneratedFile, Provenance, located, read_generated, relative
 from translator.project.translation import with_options
 from translator.request import TranslateRequest
+from translator.source.code_style import CodeStyle, style_of
 from translator.source.launch_spec import LaunchSpec, read_launches
 
 
@@ -50,7 +51,13 @@ class ProjectFile:
     def request(self) -> TranslateRequest:
         """What `gluonize translate` would be asked. Raises: TranslationError for launches, options that are wrong."""
         specs = tuple(replace(spec, source=self.source) for spec in self.specs())
-        request = TranslateRequest(self.source, self.target, launches=specs, search_path=source_folders(self.source))
+        request = TranslateRequest(
+            self.source,
+            self.target,
+            launches=specs,
+            search_path=source_folders(self.source),
+            style=self.style,
+        )
         try:
             request = with_options(request, self.options, self.output)
         except ValueError as error:
@@ -59,6 +66,11 @@ class ProjectFile:
         if self.launch:
             request = replace(request, kernels=(specs[0].kernel,), standalone=True)
         return request
+
+    @property
+    def style(self) -> CodeStyle:
+        """How its text is laid out."""
+        return style_of(self.source, self.output)
 
     def source_label(self) -> str:
         """The source as a provenance line names it."""

@@ -52,7 +52,7 @@ def stamped_text(
 ) -> str:
     """`text` with the line that says what it was made from; the cache keeps it as the base for later merges."""
     provenance = provenance_of(request, output, launches, reads)
-    written = stamped(text, provenance)
+    written = stamped(text, provenance, request.style.line_length)
     if written != text:
         bare = without_line(written).replace("\r\n", "\n")
         cache.put(base_key(text_digest(bare)), bare)

@@ -13,13 +13,14 @@ from translator.diagnostics import Diagnostic, TranslationError
 from translator.lowering.worker import WorkerPool
 from translator.project.base import Base, find_base
 from translator.project.cache import ContentCache
-from translator.project.check import changes, conflict_lines, same_text
-from translator.project.digests import text_digest
+from translator.project.check import changes, conflict_lines
+from translator.project.layout_free import same_code
 from translator.project.merge import Merge, merge_texts
 from translator.project.planned import ProjectFile
 from translator.project.provenance import GeneratedFile, parse_provenance, read_generated, stamped, without_line
 from translator.project.recorded import Reads
 from translator.request import TranslateResult
+from translator.source.code_style import CodeStyle
 
 ACTIONS = ("current", "written", "merged", "conflicts", "refused", "failed")
 
@@ -65,14 +66,15 @@ def update_file(
                 diagnostics=(Diagnostic("conflicts", "it has unresolved conflicts", file.output, help=help),),
             )
         if exists and not changes(file, generated):
-            return Updated(file, "current")
+            kept = "edited by hand; its source and launches did not change, so there is nothing to merge"
+            return Updated(file, "current", notes=(kept,) * bool(generated and generated.edited))
         # The text first, without checks: it may be what is there already.
         report = _generate(file, replace(options, compile=False), pool)
         if report.text is None:
             return Updated(file, "refused", report, diagnostics=_problems(report))
         if exists and generated is None:
             return _adopt(file, report)
-        if generated is not None and generated.edited and not same_text(generated.bare, without_line(report.text)):
+        if generated is not None and generated.edited and not same_code(generated.bare, without_line(report.text)):
             if not merge:
                 help = f"gluonize update {file.output} merges the edits with the new translation"
                 found = Diagnostic(
@@ -98,7 +100,7 @@ def _adopt(file: ProjectFile, report: FileReport) -> Updated:
     """A file without a provenance line: fine when it is what would be written, else nobody knows what it is."""
     with open(file.output, encoding="utf-8", errors="replace") as old:
         text = old.read()
-    if same_text(without_line(text), without_line(report.text)):
+    if same_code(without_line(text), without_line(report.text)):
         write_whole(file.output, report.text)
         return Updated(file, "written", report)
     why = "without the line `# gluonize: ...` it cannot be told from a file that was written by hand"
@@ -123,9 +125,9 @@ def _merge(
     if provenance is None:
         raise TranslationError(Diagnostic("no-provenance", "the new translation has no header", file.output))
     labels = (f"{file.output} (edited)", f"generated before ({base.origin})", f"generated from {file.source}")
-    merge = merge_texts(base.text, generated.bare, new, labels, use_git)
+    merge = _merged((base.text, generated.bare, new), labels, file.style, use_git)
     # The digest stays that of the generated text: the next merge starts from there.
-    text = stamped(merge.text, provenance, text_digest(new))
+    text = stamped(merge.text, provenance, file.style.line_length, new)
     if merge.conflicts:
         # The provenance line moved everything below it; report where the markers are in the file.
         lines = tuple(i for i, line in enumerate(text.splitlines(), 1) if line.startswith(f"{'<' * 7} {labels[0]}"))
@@ -141,6 +143,16 @@ def _merge(
         return Updated(file, "failed", checked, merge, base, problems, (f"the merged text is in {rejected}",))
     write_whole(file.output, text)
     return Updated(file, "merged", checked, merge, base, problems)
+
+
+def _merged(texts: tuple[str, str, str], labels: tuple[str, str, str], style: CodeStyle, use_git: bool) -> Merge:
+    """Merge base, edited and new text. Where conflicts are only due to a formatter, all three are laid out alike first."""
+    merge = merge_texts(*texts, labels, use_git)
+    if merge.conflicts:
+        alike = merge_texts(*(style.laid_out(text, whole=True) for text in texts), labels, use_git)
+        if len(alike.conflicts) < len(merge.conflicts):
+            return alike
+    return merge
 
 
 def _regenerate(options: TranslateOptions, pool: WorkerPool) -> Callable[[ProjectFile], str]:

@@ -8,6 +8,7 @@ from html import escape
 from pathlib import Path
 
 from rules.targets import target as target_row
+from translator import __version__
 from translator.report.checks import Checked
 from translator.report.code_section import code_section
 from translator.report.correspondence import Correspondence
@@ -140,6 +141,7 @@ def _page(title: str, heading: str, sections: list[tuple[str, str, str]]) -> str
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f'<meta name="generator" content="gluonize {__version__}">\n'
         f'<link rel="icon" href="data:,">\n<title>{escape(title)}</title>\n'
         f"<style>\n{_read('page.css')}</style>\n</head>\n<body>\n{heading}\n{nav}\n<main>\n{main}\n</main>\n"
         f"<script>\n{_read('page.js')}</script>\n</body>\n</html>\n"

@@ -160,7 +160,7 @@ class FileText(SourceText):
         """The header under the docstring, or at the top."""
         if self.docstring is not None:
             at = self.end(self.docstring)
-            return at, at, f"\n{header}"
+            return at, at, f"\n\n{header}"
         at = len(_FIRST_LINES.match(self.text)[0])  # type: ignore[index]
         return at, at, f"{header}\n"
 

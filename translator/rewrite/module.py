@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,17 +12,22 @@ from rules.targets import target as target_row
 from translator.rewrite.contracts import check_name, checks_a_default, guard
 from translator.rewrite.kernel_family import Family, Helper, HelperPool, KernelVersion, build_family
 from translator.rewrite.prelude import BASE_IMPORTS, Prelude
+from translator.source.code_style import DEFAULT_LINE_LENGTH
+
+_MORE = "#     "  # the start of a comment's further lines
 
 
 @dataclass(frozen=True)
 class SourceFacts:
-    """Where the source is, a digest of its text, the target, the tool's version, and what was assumed while reading."""
+    """Where the source is, a digest of its text, the target, the tool's version, what was assumed while reading, and the
+    columns that the output's lines may have."""
 
     path: str
     digest: str
     target: str
     version: str
     assumptions: tuple[str, ...] = ()
+    line_length: int = DEFAULT_LINE_LENGTH
 
 
 def families_of(versions: Sequence[KernelVersion], pool: HelperPool) -> list[Family]:
@@ -88,25 +94,23 @@ def header(families: Sequence[Family], facts: SourceFacts) -> str:
         f"# for {facts.target} ({row.architecture}, wave{row.warp_size}).",
     ]
     for family in families:
-        for version in family.versions:
-            lines += _wrapped(f"# {family.name}: {describe_launch(version)}")
-        for line in family.contract.lines():
-            lines += _wrapped(f"#   assumes {line}")
-    for line in facts.assumptions:
-        lines += _wrapped(f"# {line}")
-    return "\n".join(lines)
+        lines += [f"# {family.name}: {describe_launch(version)}" for version in family.versions]
+        lines += [f"#   assumes {line}" for line in family.contract.lines()]
+    lines += [f"# {line}" for line in facts.assumptions]
+    return "\n".join(part for line in lines for part in _wrapped(line, facts.line_length))
 
 
-def _wrapped(line: str, width: int = 116) -> list[str]:
-    """A comment broken between its parts."""
+def _wrapped(line: str, width: int) -> list[str]:
+    """A comment of at most `width` columns, broken between its parts; a part that is longer, between its words."""
     out, current = [], ""
     for part in line.split(", "):
-        if current and len(current) + len(part) + 3 > width:
+        if current and len(current) + len(part) + 7 > width:
             out.append(current + ",")
-            current = "#     " + part
+            current = _MORE + part
         else:
             current = f"{current}, {part}" if current else part
-    return [*out, current]
+    filled = textwrap.TextWrapper(width, subsequent_indent=_MORE, break_long_words=False, break_on_hyphens=False)
+    return [piece for row in (*out, current) for piece in (filled.wrap(row) if len(row) > width else [row])]
 
 
 def describe_launch(version: KernelVersion) -> str:
