@@ -1,7 +1,6 @@
 """Whole command lines: exit statuses, messages, files, JSON."""
 
 import importlib.resources
-import importlib.util
 import json
 import os
 import signal
@@ -411,13 +410,6 @@ def test_help_imports_nothing_heavy():
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "translate" in done.stdout and "--keep-going" in done.stdout and "130" in done.stdout
-
-
-def test_validate_says_when_it_is_not_there(capfd):
-    if importlib.util.find_spec("translator.cli.validate"):
-        pytest.skip("the reference machine is part of this build")
-    assert run(["validate", "a.py", "b.py", "-t", "gfx950"]) == 2
-    assert "no reference machine" in capfd.readouterr().err
 
 
 def test_cycles_of_a_generated_file_and_of_its_source(folder, capsys):

@@ -8,7 +8,9 @@ import sys
 import pytest
 
 from rules.targets import TARGETS
-from translator.cli.options import complete_color, complete_target
+from translator.cli.app import app
+from translator.cli.edge import run
+from translator.cli.options import complete_target, complete_word
 
 
 def gluonize(*arguments, **environment):
@@ -25,6 +27,14 @@ def gluonize(*arguments, **environment):
         ("gluonize translate x.py -t gfx942,gfx12", ["gfx942,gfx1250", "gfx942,gfx1200", "gfx942,gfx1201"]),
         ("gluonize --color n", ["never"]),
         ("gluonize update --no-va", ["--no-validate"]),
+        ("gluonize validate --no-va", ["--no-variants"]),
+        ("gluonize validate a.py b.py --device c", ["cuda", "cpu"]),
+        ("gluonize bundle a.py -t gfx95", ["gfx950"]),
+        ("gluonize bench a.py --sam", ["--samples"]),
+        ("gluonize run-bundle b.zip --dev", ["--device"]),
+        ("gluonize report a.py -t gfx95", ["gfx950"]),
+        ("gluonize diff a.py --format g", ["github"]),
+        ("gluonize translate a.py --strategy w", ["warp-specialized"]),
     ],
 )
 def test_bash_completes(words, expected):
@@ -41,7 +51,7 @@ def test_there_is_a_script_for(shell):
 
 def test_a_target_is_not_offered_twice():
     assert complete_target("gfx942,gfx94") == [] and complete_target("") == [*TARGETS, "all"]
-    assert complete_color("a") == ["auto", "always"]
+    assert complete_word("auto", "always", "never")("a") == ["auto", "always"]
 
 
 def test_color_only_when_asked_or_on_a_terminal(tmp_path):
@@ -50,3 +60,24 @@ def test_color_only_when_asked_or_on_a_terminal(tmp_path):
     assert escape.search(gluonize("--color", "always", "targets").stdout)
     assert not escape.search(gluonize("--color", "never", "targets").stdout)
     assert not escape.search(gluonize("targets", NO_COLOR="1", FORCE_COLOR="1").stdout)
+
+
+COMMANDS = [command.name or command.callback.__name__.rstrip("_") for command in app.registered_commands]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_has_one_style(name, capsys):
+    assert run([name, "-h"]) == 0
+    short = capsys.readouterr().out
+    assert run([name, "--help"]) == 0 and capsys.readouterr().out == short
+    assert short.startswith(f"Usage: gluonize {name} [OPTIONS]") and short.rstrip().endswith(
+        "Show this message and exit."
+    )
+    assert run([name, "--no-such-option"]) == 2
+    assert "--no-such-option" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", ["validate a b -t gfx942 -l c", "bundle a -t gfx942 -l c -o d", "run-bundle a"])
+def test_a_device_that_does_not_exist_is_refused(words, capsys):
+    assert run([*words.split(), "--device", "abacus"]) == 2
+    assert "'abacus' is none of" in capsys.readouterr().err

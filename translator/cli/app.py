@@ -8,6 +8,7 @@ import typer
 
 from translator import __version__
 from translator.cli.console import Verbosity
+from translator.cli.device_app import add_device_commands
 from translator.cli.options import (
     AllConfigs,
     Assignments,
@@ -40,7 +41,7 @@ from translator.cli.options import (
     Validate,
     WriteLaunches,
     required_target,
-    complete_color,
+    complete_word,
 )
 
 app = typer.Typer(
@@ -67,7 +68,13 @@ def global_options(
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Print every choice and full tables.")] = False,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print diagnostics only.")] = False,
     color: Annotated[
-        str, typer.Option("--color", metavar="WHEN", help="auto, always or never.", autocompletion=complete_color)
+        str,
+        typer.Option(
+            "--color",
+            metavar="WHEN",
+            help="auto, always or never.",
+            autocompletion=complete_word("auto", "always", "never"),
+        ),
     ] = "auto",
     version: Annotated[
         bool, typer.Option("--version", help="Print version numbers and leave.", is_eager=True, callback=_print_version)
@@ -254,7 +261,13 @@ def diff(
     launches: Launches = None,
     kernel: Kernels = None,
     format: Annotated[
-        str, typer.Option("--format", metavar="FORMAT", help="side (terminal), unified, html or github (comment).")
+        str,
+        typer.Option(
+            "--format",
+            metavar="FORMAT",
+            help="side (terminal), unified, html or github (comment).",
+            autocompletion=complete_word("side", "unified", "html", "github"),
+        ),
     ] = "side",
     output: Annotated[Optional[str], typer.Option("-o", "--output", metavar="FILE", help="Write there.")] = None,
     context_lines: Annotated[
@@ -317,7 +330,13 @@ def explain(
         Optional[int], typer.Option("--line", min=1, metavar="N", help="Only this line of the source.")
     ] = None,
     after: Annotated[
-        str, typer.Option("--after", metavar="STAGE", help="State after trace, layout, staging, pipeline or rewrite.")
+        str,
+        typer.Option(
+            "--after",
+            metavar="STAGE",
+            help="State after trace, layout, staging, pipeline or rewrite.",
+            autocompletion=complete_word("trace", "layout", "staging", "pipeline", "rewrite"),
+        ),
     ] = "rewrite",
     json: Json = None,
     import_hosts: Import = False,
@@ -386,65 +405,6 @@ def update(
 
 
 @app.command()
-def capture(
-    context: typer.Context,
-    program: Annotated[str, typer.Argument(help="The Python script to run; a module with --module.")],
-    arguments: Annotated[
-        Optional[list[str]], typer.Argument(metavar="[-- ARGS]...", help="Arguments of the program.")
-    ] = None,
-    out: Annotated[str, typer.Option("-o", "--out", metavar="FILE", help="Launch file to write.")] = "launches.json",
-    module: Annotated[bool, typer.Option("-m", "--module", help="PROGRAM is a module, as in python -m.")] = False,
-    kernel: Kernels = None,
-    launch: Annotated[
-        bool, typer.Option("--launch/--no-launch", help="Run the kernels where there is a GPU, or only record them.")
-    ] = True,
-    append: Annotated[bool, typer.Option("--append", help="Add to a launch file that is there.")] = False,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", "--force", help="Replace a launch file that is there.")
-    ] = False,
-) -> int:
-    """Run a program and record what its Triton kernels are launched with: capture SCRIPT.py -- ARGS."""
-    from translator.cli.capture_command import run_capture
-
-    words, names = tuple(arguments or ()), tuple(kernel or ())
-    return run_capture(program, words, out, module, names, launch, append, overwrite, context.obj)
-
-
-# The command reads its own words, --help included.
-_PASSED_ON = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
-
-
-@app.command(context_settings=_PASSED_ON)
-def validate(context: typer.Context) -> int:
-    """Run source and translation on the CPU reference machine and compare: validate SOURCE OUT -t TARGET -l FILE."""
-    import importlib.util
-
-    from translator.diagnostics import Diagnostic, TranslationError
-
-    if importlib.util.find_spec("translator.cli.validate") is None:
-        raise TranslationError(Diagnostic("not-available", "this build has no reference machine to validate with"))
-    from translator.cli.validate import run_validate
-
-    return run_validate(list(context.args), context.obj)
-
-
-@app.command(context_settings=_PASSED_ON)
-def bundle(context: typer.Context) -> int:
-    """Pack one launch for a machine with a GPU: bundle OUT -k KERNEL -t TARGET -l FILE -o FILE.zip."""
-    from translator.cli.bundle_command import run_bundle_command
-
-    return run_bundle_command(list(context.args), context.obj)
-
-
-@app.command("run-bundle", context_settings=_PASSED_ON)
-def run_bundle(context: typer.Context) -> int:
-    """Run a bundle on the GPU of this machine: run-bundle FILE.zip [--device auto] [--json FILE]."""
-    from translator.cli.run_bundle_command import run_run_bundle
-
-    return run_run_bundle(list(context.args), context.obj)
-
-
-@app.command()
 def tune(
     context: typer.Context,
     source: Source,
@@ -486,9 +446,4 @@ def tune(
     )
 
 
-@app.command(context_settings=_PASSED_ON)
-def bench(context: typer.Context) -> int:
-    """Time source and translation on the AMD GPU of this machine: bench OUT -t TARGET -l FILE."""
-    from translator.cli.bench_command import run_bench
-
-    return run_bench(list(context.args), context.obj)
+add_device_commands(app)

@@ -5,27 +5,25 @@ from __future__ import annotations
 import glob
 import os
 import tempfile
+from dataclasses import replace
 
 from rules.targets import parse_targets
 from translator.cli import exit_status
-from translator.cli.bundle_command import build, chosen_specs, device_parser
+from translator.cli.bundle_command import DeviceOptions, build, chosen_specs
 from translator.cli.console import Verbosity, print_diagnostics, rich_console
 from translator.cli.output_file import launch_stems
-from translator.cli.results import write_json
+from translator.cli.results import check_json, write_json
 from translator.diagnostics import Diagnostic, TranslationError
 
 NO_GPU = "no AMD GPU found: libamdhip64 gives no device"
 
 
-def run_bench(arguments: list[str], verbosity: Verbosity) -> int:
-    """Median, spread and ratio of both kernels; refuses a machine without an AMD GPU."""
+def run_bench(a: DeviceOptions, samples: int, json: str | None, verbosity: Verbosity) -> int:
+    """Median, spread and ratio of both kernels; refuses a machine without an AMD GPU. a.out may be a folder."""
     from translator.device import runner
 
-    parser = device_parser("bench", __doc__)
-    parser.add_argument("--json", metavar="FILE", help="write results as JSON, - for standard output")
-    parser.add_argument("--samples", type=int, default=100, metavar="N", help="timed launches of each kernel")
-    a = parser.parse_args(arguments)
     rows = parse_targets(a.target)
+    check_json(json)
     folder = sorted(glob.glob(os.path.join(glob.escape(a.out), "*.py"))) if os.path.isdir(a.out) else []
     if folder and not a.source:
         raise TranslationError(Diagnostic("usage", f"{a.out} is a folder of candidates", help="give --source FILE"))
@@ -37,30 +35,28 @@ def run_bench(arguments: list[str], verbosity: Verbosity) -> int:
         )
     results, failed = [], False
     for out, spec, row in timed:
-        a.out = out
         try:
-            entry = _bench_one(spec, a, row.name, runner)
+            entry = _bench_one(spec, replace(a, out=out), row.name, samples, runner)
         except TranslationError as error:
             print_diagnostics(error.diagnostics)
             entry, failed = {"failed": str(error)}, True
         failed |= "ratio" not in entry
         results.append({"id": spec.id, "kernel": spec.kernel, "target": row.name, "file": out, "bench": entry})
-        if not verbosity.quiet and a.json != "-":
+        if not verbosity.quiet and json != "-":
             name = f"{spec.id} {os.path.basename(out)}" if folder else spec.id
             rich_console(verbosity).print(line(name, row.name, entry), markup=False)
-    if a.json:
-        write_json(a.json, results)
+    if json:
+        write_json(json, results)
     return exit_status.CHECK_FAILED if failed else exit_status.DONE
 
 
-def _timed(a, folder: list[str], rows) -> list[tuple]:
+def _timed(a: DeviceOptions, folder: list[str], rows) -> list[tuple]:
     """(file, launch, target) of everything to time; candidates say launch and target in their names."""
     if not folder:
         return [(a.out, spec, row) for spec in chosen_specs(a, a.source or a.out) for row in rows]
     found = []
     for path in folder:
-        a.out = path
-        specs = chosen_specs(a, a.source)
+        specs = chosen_specs(replace(a, out=path), a.source)
         stems = launch_stems(spec.id for spec in specs)
         named = [(spec, row) for spec in specs for row in rows]
         own = [x for x in named if os.path.basename(path).startswith(f"{stems[x[0].id]}_{x[1].name}_")]
@@ -68,13 +64,13 @@ def _timed(a, folder: list[str], rows) -> list[tuple]:
     return found
 
 
-def _bench_one(spec, a, target: str, runner) -> dict:
+def _bench_one(spec, a: DeviceOptions, target: str, samples: int, runner) -> dict:
     content = build(spec, a, target, "hip").content
     with tempfile.TemporaryDirectory(prefix="gluonize-bench-") as folder:
         path = os.path.join(folder, "bundle.zip")
         with open(path, "wb") as file:
             file.write(content)
-        return times(runner.run_bundle(path, "hip", timed=a.samples), runner.Bundle(path).manifest)
+        return times(runner.run_bundle(path, "hip", timed=samples), runner.Bundle(path).manifest)
 
 
 def times(result: dict, manifest: dict) -> dict:

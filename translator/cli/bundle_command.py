@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import argparse
+from dataclasses import dataclass
 
 from rules.targets import parse_targets
 from translator.cli import exit_status
@@ -10,39 +10,34 @@ from translator.cli.console import Verbosity, rich_console
 from translator.cli.inputs import check_source, is_path, resolve_source, select_launches, source_folders
 from translator.cli.output_file import check_destination, write_bytes
 from translator.diagnostics import Diagnostic, TranslationError
+from translator.project.overwrite import check_result, is_bundle
 
 
-class DeviceParser(argparse.ArgumentParser):
-    """Refuses a bad command line like every other bad input."""
+@dataclass(frozen=True)
+class DeviceOptions:
+    """Which launch of which translation is meant. out: its file. id: of the launch. source: None for what the launch
+    names. timeout: seconds of CPU time for one compiler job."""
 
-    def error(self, message: str):
-        raise TranslationError(Diagnostic("usage", f"{self.prog}: {message}", help=self.format_usage().strip()))
-
-
-def device_parser(name: str, what: str) -> DeviceParser:
-    """The options that say which launch of which translation is meant."""
-    parser = DeviceParser(prog=f"gluonize {name}", description=what)
-    parser.add_argument("out", help="Python file with the translation")
-    parser.add_argument("-t", "--target", required=True, help="architecture such as gfx950")
-    parser.add_argument("-l", "--launches", required=True, metavar="FILE", help="launch specs (JSON) with values")
-    parser.add_argument("-k", "--kernel", action="append", default=[], metavar="NAME", help="the kernel")
-    parser.add_argument("--id", help="the launch, where a kernel has several")
-    parser.add_argument("--source", metavar="FILE", help="the Triton source; else what the launch names")
-    parser.add_argument("--timeout", type=float, default=120.0, metavar="SECONDS", help="limit for one compiler job")
-    parser.add_argument("--import", dest="import_hosts", action="store_true", help="really import the source's modules")
-    return parser
+    out: str
+    target: str
+    launches: str
+    kernels: tuple[str, ...] = ()
+    id: str | None = None
+    source: str | None = None
+    timeout: float = 120.0
+    import_hosts: bool = False
 
 
-def chosen_specs(a: argparse.Namespace, source: str) -> list:
+def chosen_specs(a: DeviceOptions, source: str) -> list:
     """The launches meant by the options, checked. Raises: TranslationError."""
     check_source(a.out)
-    specs = [s for s in select_launches(a.launches, source, tuple(a.kernel)) if not a.id or s.id == a.id]
+    specs = [s for s in select_launches(a.launches, source, a.kernels) if not a.id or s.id == a.id]
     if not specs:
         raise TranslationError(Diagnostic("spec-missing", f"no launch has the id {a.id}", a.launches))
     return specs
 
 
-def source_of(spec, a: argparse.Namespace) -> str:
+def source_of(spec, a: DeviceOptions) -> str:
     """The Triton source of a launch. Raises: TranslationError `spec-missing`."""
     source = a.source or resolve_source(spec, a.launches)
     if not source:
@@ -54,34 +49,30 @@ def source_of(spec, a: argparse.Namespace) -> str:
     return source
 
 
-def run_bundle_command(arguments: list[str], verbosity: Verbosity) -> int:
-    """Write the bundle; says what could not go in."""
-    parser = device_parser("bundle", __doc__)
-    parser.add_argument("-o", "--output", required=True, metavar="FILE", help="the bundle (*.zip)")
-    parser.add_argument("--device", choices=("both", "hip", "cuda"), default="both", help="which code objects go in")
-    parser.add_argument("--planted", action="store_true", help="also copies with planted synchronisation bugs (CUDA)")
-    a = parser.parse_args(arguments)
+def run_bundle_command(a: DeviceOptions, output: str, device: str, planted: bool, verbosity: Verbosity) -> int:
+    """Write the bundle to `output`; says what could not go in. device: both, hip or cuda."""
     rows = parse_targets(a.target)
     if len(rows) != 1:
         raise TranslationError(Diagnostic("usage", "a bundle is for one target"))
-    check_destination(a.output)
+    check_destination(output)
+    check_result(output, (a.out, a.source, a.launches), is_bundle)
     specs = chosen_specs(a, a.source or a.out)
     if len(specs) != 1:
         listed = ", ".join(spec.id for spec in specs)
         raise TranslationError(
             Diagnostic("usage", "a bundle holds one launch", why=f"these are meant: {listed}", help="give --id")
         )
-    built = build(specs[0], a, rows[0].name, a.device, a.planted)
-    write_bytes(a.output, built.content)
+    built = build(specs[0], a, rows[0].name, device, planted)
+    write_bytes(output, built.content)
     if not verbosity.quiet:
         console = rich_console(verbosity)
-        console.print(f"{a.output}: {len(built.content)} bytes, {', '.join(built.codes)}", markup=False)
+        console.print(f"{output}: {len(built.content)} bytes, {', '.join(built.codes)}", markup=False)
         for note in built.notes:
             console.print(f"  not in it: {note}", markup=False)
     return exit_status.DONE
 
 
-def build(spec, a: argparse.Namespace, target: str, device: str, planted: bool = False):
+def build(spec, a: DeviceOptions, target: str, device: str, planted: bool = False):
     """The bundle of one launch. Raises: TranslationError."""
     from translator.device.build import BundleRequest, build_bundle
     from translator.lowering.worker import WorkerPool

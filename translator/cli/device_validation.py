@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import tempfile
+from typing import TYPE_CHECKING
 
 from translator.cli import exit_status
 from translator.cli.bench_command import times
@@ -15,11 +15,13 @@ from translator.cli.results import write_json
 from translator.diagnostics import Diagnostic, InternalError, TranslationError
 from translator.lowering.worker import WorkerPool
 
-DEVICES = ("auto", "hip", "cuda", "cpu")
+if TYPE_CHECKING:
+    from translator.cli.validate import ValidateOptions
+
 FALLING_BACK = "no GPU found: validating on the CPU reference machine"
 
 
-def validate_on_device(a: argparse.Namespace, specs, rows, verbosity: Verbosity) -> int | None:
+def validate_on_device(a: ValidateOptions, specs, rows, verbosity: Verbosity) -> int | None:
     """Run every launch on the GPU; None when `--device` asks for the CPU, or for any and there is no GPU.
 
     Raises: TranslationError `no-gpu` when a kind of GPU is asked for by name and not there.

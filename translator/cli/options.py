@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Optional
 
 import typer
@@ -18,8 +19,21 @@ def complete_target(incomplete: str) -> list[str]:
     return [f"{before}{comma}{name}" for name in names if name.startswith(last) and name not in before.split(",")]
 
 
-def complete_color(incomplete: str) -> list[str]:
-    return [word for word in ("auto", "always", "never") if word.startswith(incomplete)]
+def complete_word(*words: str) -> Callable[[str], list[str]]:
+    """What completes an option that takes one of `words`."""
+    return lambda incomplete: [word for word in words if word.startswith(incomplete)]
+
+
+def complete_one_target(incomplete: str) -> list[str]:
+    """Names for a `-t` that takes one."""
+    return [name for name in complete_target(incomplete) if name != "all" and "," not in name]
+
+
+def complete_strategy(incomplete: str) -> list[str]:
+    """Names for `--strategy`."""
+    from translator.pipeline.strategies import STRATEGIES
+
+    return [name for name in STRATEGIES if name.startswith(incomplete)]
 
 
 _SEVERAL_TARGETS = typer.Option("-t", "--target", metavar="TARGET", help=TARGET_HELP, autocompletion=complete_target)
@@ -47,7 +61,9 @@ ReviewedFile = Annotated[
     Optional[str],
     typer.Argument(help="Its translation; left out: NAME_TARGET.py beside the source, or translated on the spot."),
 ]
-_ONE_TARGET = typer.Option("-t", "--target", metavar="TARGET", help="Architecture such as gfx950.")
+_ONE_TARGET = typer.Option(
+    "-t", "--target", metavar="TARGET", help="Architecture such as gfx950.", autocompletion=complete_one_target
+)
 OneTarget = Annotated[str, _ONE_TARGET]
 OneTargetOrNone = Annotated[Optional[str], _ONE_TARGET]
 GeneratedFiles = Annotated[
@@ -102,9 +118,23 @@ NumBuffers = Annotated[
     Optional[int], typer.Option("--num-buffers", min=1, metavar="N", help="LDS buffers of a pipelined loop.")
 ]
 Strategy = Annotated[
-    Optional[str], typer.Option("--strategy", metavar="NAME", help="How to pipeline; chosen when left out.")
+    Optional[str],
+    typer.Option(
+        "--strategy",
+        metavar="NAME",
+        help="How to pipeline; chosen when left out.",
+        autocompletion=complete_strategy,
+    ),
 ]
-Optimize = Annotated[str, typer.Option("--optimize", metavar="LEVEL", help="parity or aggressive.")]
+Optimize = Annotated[
+    str,
+    typer.Option(
+        "--optimize",
+        metavar="LEVEL",
+        help="parity or aggressive.",
+        autocompletion=complete_word("parity", "aggressive"),
+    ),
+]
 Rules = Annotated[
     Optional[list[str]], typer.Option("--rules", metavar="DIR", help="Folder with more rewrite rows; repeatable.")
 ]

@@ -2,57 +2,46 @@
 
 from __future__ import annotations
 
-import argparse
+from dataclasses import dataclass
 
 from rules.targets import parse_targets
 from translator.cli import exit_status
 from translator.cli.console import Verbosity, print_diagnostics, rich_console
 from translator.cli.device_validation import validate_on_device
 from translator.cli.inputs import check_source, job_count, select_launches, source_folders
-from translator.cli.results import write_json
+from translator.cli.results import check_json, write_json
 from translator.diagnostics import Diagnostic, InternalError, TranslationError
 from translator.lowering.worker import WorkerPool
 
 VALIDATE = "translator.validate:validate_launch"
 
 
-class _Parser(argparse.ArgumentParser):
-    """Refuses a bad command line like every other bad input."""
+@dataclass(frozen=True)
+class ValidateOptions:
+    """The options of `gluonize validate`, as given. inputs: a file with `make_inputs`. device: auto, hip, cuda or cpu.
+    variants: also inputs of other sizes. timeout: seconds for one launch."""
 
-    def error(self, message: str):
-        raise TranslationError(Diagnostic("usage", f"validate: {message}", help=self.format_usage().strip()))
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="gluonize validate", description=__doc__)
-    parser.add_argument("source", help="Python file or module with the Triton kernel")
-    parser.add_argument("out", help="Python file with its translation")
-    parser.add_argument("-t", "--target", required=True, help="architecture such as gfx950; several with commas")
-    parser.add_argument("-l", "--launches", required=True, metavar="FILE", help="launch specs (JSON) with values")
-    parser.add_argument(
-        "-k", "--kernel", action="append", default=[], metavar="NAME", help="only this kernel; repeatable"
-    )
-    parser.add_argument(
-        "--inputs", metavar="FILE", help="Python file with make_inputs(launch) -> {name: array or number}"
-    )
-    parser.add_argument("--json", metavar="FILE", help="write results as JSON, - for standard output")
-    parser.add_argument(
-        "--device", choices=("auto", "hip", "cuda", "cpu"), default="cpu", help="a GPU if there is one, or the CPU"
-    )
-    parser.add_argument("--no-variants", action="store_true", help="only the sizes that the launch gives")
-    parser.add_argument("-j", "--jobs", type=int, default=0, metavar="N", help="child processes; 0: one per core")
-    parser.add_argument("--timeout", type=float, default=120.0, metavar="SECONDS", help="limit for one launch")
-    parser.add_argument("--import", dest="import_hosts", action="store_true", help="really import the source's modules")
-    return parser
+    source: str
+    out: str
+    target: str
+    launches: str
+    kernels: tuple[str, ...] = ()
+    inputs: str | None = None
+    json: str | None = None
+    device: str = "cpu"
+    variants: bool = True
+    jobs: int = 0
+    timeout: float = 120.0
+    import_hosts: bool = False
 
 
-def run_validate(arguments: list[str], verbosity: Verbosity) -> int:
+def run_validate(a: ValidateOptions, verbosity: Verbosity) -> int:
     """Validate every launch on every target; 1 when one mismatches, has a hazard or could not be run."""
-    a = _parser().parse_args(arguments)
     rows = parse_targets(a.target)
+    check_json(a.json)
     check_source(a.source)
     check_source(a.out)
-    specs = select_launches(a.launches, a.source, tuple(a.kernel))
+    specs = select_launches(a.launches, a.source, a.kernels)
     if (status := validate_on_device(a, specs, rows, verbosity)) is not None:
         return status
     console = rich_console(verbosity)
@@ -61,7 +50,7 @@ def run_validate(arguments: list[str], verbosity: Verbosity) -> int:
         pending = [
             (spec, row.name, pool.submit(
                 VALIDATE, a.source, a.out, spec, row.name, source_folders(a.source), a.import_hosts,
-                inputs=a.inputs, variants=not a.no_variants, what=f"validating {spec.kernel} on {row.name}",
+                inputs=a.inputs, variants=a.variants, what=f"validating {spec.kernel} on {row.name}",
             ))
             for spec in specs for row in rows
         ]  # fmt: skip
