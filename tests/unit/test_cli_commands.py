@@ -291,12 +291,46 @@ def test_what_triton_cannot_compile_either_is_a_refusal(folder, monkeypatch):
 
 
 @pytest.mark.compile
-def test_a_mismatch_is_a_failed_check(folder, monkeypatch):
+def test_what_computes_something_else_is_no_result(folder, monkeypatch, capfd):
     monkeypatch.setattr(translate_run, "VALIDATE", "cli_stand_in:validate_mismatch")
+    (folder / "scale_gfx950.py").write_text("# the good file of an earlier run\n")
     words = ["translate", "scale.py", "-t", "gfx950", "-l", "l.json", "--json", "r.json", "--no-parity"]
     assert run(words) == 1
-    assert results(folder)[0]["validation"]["status"] == "mismatch" and results(folder)[0]["triton"] is None
+    (found,) = results(folder)
+    assert (found["status"], found["output"], found["triton"]) == ("mismatch", None, None)
+    assert found["validation"]["status"] == "mismatch"
+    assert (folder / "scale_gfx950.py").read_text() == "# the good file of an earlier run\n"
+    lines = (folder / "scale_gfx950.rejected.py").read_text().splitlines()
+    assert lines[0].startswith("# Rejected by gluonize") and lines[1].startswith(
+        "# scale: y_ptr: 3 of 8 elements differ"
+    )
+    # Every place is one of the file that was written.
+    line = next(number for number, text in enumerate(lines, 1) if "buffer_store" in text)
+    place = f"scale_gfx950.rejected.py:{line}:5"
+    assert place in found["validation"]["reason"] and found["validation"]["line"] == line
+    (diagnostic,) = found["diagnostics"]
+    assert (diagnostic["code"], diagnostic["file"], diagnostic["line"]) == (
+        "mismatch",
+        "scale_gfx950.rejected.py",
+        line,
+    )
+    captured = capfd.readouterr()
+    assert place in captured.err and "the text that is wrong is in scale_gfx950.rejected.py" in captured.out
     assert run([*words, "--no-validate"]) == 0
+
+
+@pytest.mark.compile
+def test_in_batch_mode_a_mismatch_has_no_output_either(folder, monkeypatch, capfd):
+    monkeypatch.setattr(translate_run, "VALIDATE", "cli_stand_in:validate_mismatch")
+    write_launches(folder, launch("one", source="scale.py"), launch("two", source="scale.py"))
+    words = ["translate", "-l", "l.json", "-t", "gfx950", "--out-dir", "out", "--json", "r.json", "--no-parity"]
+    assert run([*words, "--keep-going"]) == 1
+    assert [(found["id"], found["status"], found["output"]) for found in results(folder)] == [
+        ("one", "mismatch", None),
+        ("two", "mismatch", None),
+    ]
+    assert sorted(os.listdir(folder / "out")) == ["one_gfx950.rejected.py", "two_gfx950.rejected.py"]
+    assert "0 translated, 0 refused, 0 failed, 2 mismatch" in capfd.readouterr().out
 
 
 def test_ctrl_c_leaves_nothing_behind(folder, tmp_path_factory):

@@ -11,7 +11,7 @@ from pathlib import Path
 import black
 import pytest
 
-from translator.cli import check_command
+from translator.cli import check_command, translate_run
 from translator.cli.edge import run
 from translator.project.provenance import MARK, parse_provenance, read_generated
 
@@ -322,6 +322,24 @@ class TestUpdate:
         assert Path(OUT).read_text() == before
         assert "not_there" in Path("scale_gfx942.rejected.py").read_text()
         assert "1 generated file:" in check(capsys)[1]  # what was rejected is not one of them
+
+    def test_a_merge_that_computes_something_else_leaves_the_file_alone(self, project, capsys):
+        edit(OUT, "    y = x * FACTOR\n", "    y = x * FACTOR + 1\n")
+        edit("scale.py", '"""Doubles."""', '"""Scales."""')
+        before = Path(OUT).read_text()
+        assert run(["update"]) == 1
+        assert "[mismatch]" in capsys.readouterr().err and Path(OUT).read_text() == before
+        kept = Path("scale_gfx942.rejected.py").read_text()
+        assert kept.startswith("# Rejected by gluonize") and "x * FACTOR + 1" in kept
+        assert "1 generated file:" in check(capsys)[1]
+
+    def test_a_new_text_that_computes_something_else_leaves_the_file_alone(self, project, capsys, monkeypatch):
+        monkeypatch.setattr(translate_run, "VALIDATE", "cli_stand_in:validate_mismatch")
+        edit("scale.py", "y = x * FACTOR", "y = x * 3")
+        before = Path(OUT).read_text()
+        assert run(["update"]) == 1
+        assert Path(OUT).read_text() == before and "x * 3" in Path("scale_gfx942.rejected.py").read_text()
+        assert check(capsys)[0] == 1  # it is still outdated
 
     def test_a_renamed_variable_is_used_in_new_lines_and_validated(self, project, capsys):
         for old, new in (("offsets", "places"),):

@@ -13,7 +13,7 @@ from translator.cli.guess_table import correction_line, missing_lines, table_lin
 from translator.cli.inputs import job_count
 from translator.cli.results import result_entries, write_json
 from translator.cli.translate_plan import PlannedFile, TranslateOptions, plan_translation
-from translator.cli.translate_run import FileReport, process_file, write_output
+from translator.cli.translate_run import FileReport, mismatch_text, process_file, write_output
 from translator.lowering.worker import WorkerPool
 
 __all__ = ["TranslateOptions", "run_translate"]
@@ -65,7 +65,7 @@ def _status(reports: list[FileReport]) -> int:
     refused = any(r.status == "refused" or any(x.status == "refused" for x in r.launches) for r in reports)
     if refused or any(d.code == "output-unwritable" for r in reports for d in r.diagnostics):
         return exit_status.REFUSED
-    failed = any(r.status == "failed" or r.mismatched or any(x.status == "failed" for x in r.launches) for r in reports)
+    failed = any(r.status in ("failed", "mismatch") or any(x.status == "failed" for x in r.launches) for r in reports)
     return exit_status.CHECK_FAILED if failed else exit_status.DONE
 
 
@@ -92,6 +92,8 @@ def validation_line(found: dict) -> str:
     """`validated`, and what a reader should know of how."""
     if found["status"] == "not_runnable":
         return f"not validated: {found.get('reason', '')}".rstrip(": ")
+    if found["status"] == "mismatch":
+        return f"mismatch: {mismatch_text(found)}"
     made_up = ", ".join(f"{name} = {value}" for name, value in found.get("made_up", {}).items())
     return f"{found['status']}, with made-up values: {made_up}" if made_up else found["status"]
 
@@ -158,7 +160,8 @@ class _Printer:
                 self.console.print(parity_table(parity))
         if self.batch:
             told = [report for report in reports if not _passed_by(report)]
-            counts = {s: sum(r.status == s for r in told) for s in ("translated", "refused", "failed")}
+            counts = {s: sum(r.status == s for r in told) for s in ("translated", "refused", "failed", "mismatch")}
+            counts = {status: n for status, n in counts.items() if n or status != "mismatch"}
             counts |= {"without kernels to launch": len(reports) - len(told)} if len(told) < len(reports) else {}
             self.say(", ".join(f"{n} {status}" for status, n in counts.items()))
             for line in reason_lines(reports):

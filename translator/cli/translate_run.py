@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from translator.cli.draft import draft_path
 from translator.cli.output_file import write_whole
+from translator.cli.rejected import moved, rejected_path, with_findings
 from translator.cli.translate_plan import PlannedFile, TranslateOptions
 from translator.diagnostics import Diagnostic, InternalError, TranslationError
 from translator.lowering.compile import Lowered
@@ -50,7 +51,8 @@ class CheckedLaunch:
 @dataclass(frozen=True)
 class FileReport:
     """What became of one output file. text: still to be written; output: its path once written, else None.
-    bug: an internal error, as text. derivations: how launches that were not given were found."""
+    status: `mismatch` where the text computes something else than the source. bug: an internal error, as text.
+    derivations: how launches that were not given were found."""
 
     planned: PlannedFile
     status: str
@@ -62,10 +64,6 @@ class FileReport:
     seconds: float = 0.0
     bug: str = ""
     derivations: tuple[Derivation, ...] = ()
-
-    @property
-    def mismatched(self) -> bool:
-        return any(x.validation.get("status") == "mismatch" for x in self.launches)
 
 
 @functools.cache
@@ -148,6 +146,8 @@ def _checked(report: FileReport, result: TranslateResult, options: TranslateOpti
         status = "translated"
     else:
         status = "refused" if launches else result.status
+    if status == "translated" and any(x.validation.get("status") == "mismatch" for x in launches):
+        status = "mismatch"
     return replace(report, launches=launches, status=status, text=result.text, notes=(*report.notes, *notes))
 
 
@@ -172,7 +172,7 @@ def _passed_over(
 
 
 def write_output(report: FileReport) -> FileReport:
-    """Write what `process_file` made: the output when it is good, `NAME.rejected.py` when it does not compile."""
+    """Write what `process_file` made: the output when it is good, `NAME.rejected.py` when it does not compile or is wrong."""
     if report.text is None:
         return report
     output = report.planned.output
@@ -182,16 +182,40 @@ def write_output(report: FileReport) -> FileReport:
             notes = _keep_edits(output, report.text)
             write_whole(output, report.text)
             return replace(bare, output=output, notes=(*report.notes, *notes))
-        if report.status == "failed":
-            # Code that does not compile is no result, but whoever looks into it needs it.
-            rejected = os.path.splitext(output)[0] + ".rejected.py"
-            write_whole(rejected, report.text)
-            launches = tuple(_moved(checked, output, rejected) for checked in report.launches)
-            note = f"the text that did not compile is in {rejected}"
-            return replace(bare, launches=launches, notes=(*report.notes, note))
+        if report.status in ("failed", "mismatch"):
+            # Code that does not compile or is wrong is no result, but whoever looks into it needs it.
+            return write_rejected(bare, report.text)
         return bare
     except TranslationError as error:
         return replace(bare, status="failed", diagnostics=(*report.diagnostics, *error.diagnostics))
+
+
+def write_rejected(report: FileReport, text: str) -> FileReport:
+    """Write a text that is no result beside where a good one would be; -> the report about that file."""
+    output = report.planned.output
+    path = rejected_path(output)
+    wrong = [(x.outcome.spec.id, x.validation) for x in report.launches if x.validation.get("status") == "mismatch"]
+    findings = [f"{id}: {mismatch_text(found)}" for id, found in wrong]
+    shown, by = with_findings(text, findings) if report.status == "mismatch" else (text, 0)
+    write_whole(path, shown)
+    launches = tuple(_moved(checked, output, path, by) for checked in report.launches)
+    what = "is wrong" if report.status == "mismatch" else "did not compile"
+    return replace(report, launches=launches, notes=(*report.notes, f"the text that {what} is in {path}"))
+
+
+def mismatch_text(found: dict) -> str:
+    """What was found, and on which inputs."""
+    variant = f" (with {found['variant']})" if found.get("variant") else ""
+    return f"{found.get('reason') or 'its outputs differ'}{variant}"
+
+
+def _mismatch(found: dict, output: str) -> Diagnostic:
+    """A mismatch as an error at the line of the output that stored the first wrong element, or that broke a rule."""
+    place = (found.get("hazards") or [found])[0]
+    line = place.get("line", 0) if place.get("file") == output else 0
+    message = "the translation computes something else than its source"
+    help = "this is a bug in gluonize: report it with the rejected file and the launch"
+    return Diagnostic("mismatch", message, output, line, place.get("column", 0), mismatch_text(found), help)
 
 
 def _keep_edits(output: str, text: str) -> tuple[str, ...]:
@@ -209,10 +233,13 @@ def _keep_edits(output: str, text: str) -> tuple[str, ...]:
     return (f"{output} was edited by hand: that text is in {kept}; gluonize update merges edits",)
 
 
-def _moved(checked: CheckedLaunch, old: str, new: str) -> CheckedLaunch:
-    """Diagnostics that point into the output, pointing into the file that really holds the text."""
-    moved = (replace(found, file=new if found.file == old else found.file) for found in checked.diagnostics)
-    return replace(checked, diagnostics=tuple(moved))
+def _moved(checked: CheckedLaunch, old: str, new: str, by: int) -> CheckedLaunch:
+    """Findings that point into the output, pointing into the file that really holds the text, `by` lines below."""
+    return replace(
+        checked,
+        diagnostics=tuple(Diagnostic(**moved(found.as_json(), old, new, by)) for found in checked.diagnostics),
+        validation=moved(checked.validation, old, new, by),
+    )
 
 
 def _check(
@@ -253,6 +280,9 @@ def _check(
             found = {"status": "not_runnable", "diagnostics": [d.as_json() for d in error.diagnostics]}
         except InternalError as error:
             found = {"status": "not_runnable", "bug": str(error)}
+        found = moved(found, draft, planned.output, 0)
+        if found.get("status") == "mismatch":
+            checked = replace(checked, diagnostics=(*checked.diagnostics, _mismatch(found, planned.output)))
     return replace(checked, gluon=gluon, triton=triton, parity=parity, validation=found)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from translator.cli.output_file import make_folder, write_whole
 from translator.cli.translate_plan import PlannedFile, TranslateOptions
-from translator.cli.translate_run import FileReport, checked_report, process_file, write_output
+from translator.cli.translate_run import FileReport, checked_report, process_file, write_output, write_rejected
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.lowering.worker import WorkerPool
 from translator.project.base import Base, find_base
@@ -137,10 +137,9 @@ def _merge(
     # Not from the cache: which files the checks depend on is not known here.
     checked = checked_report(replace(report, launches=()), result, options, pool, ContentCache(None), Reads())
     problems = _problems(checked)
-    if checked.status != "translated" or checked.mismatched:
-        rejected = os.path.splitext(file.output)[0] + ".rejected.py"
-        write_whole(rejected, text)
-        return Updated(file, "failed", checked, merge, base, problems, (f"the merged text is in {rejected}",))
+    if checked.status != "translated":
+        checked = write_rejected(replace(checked, text=None), text)
+        return Updated(file, "failed", checked, merge, base, _problems(checked), checked.notes)
     write_whole(file.output, text)
     return Updated(file, "merged", checked, merge, base, problems)
 
