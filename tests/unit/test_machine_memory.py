@@ -11,7 +11,7 @@ from translator.validate.hazards import Hazard
 from translator.validate.lds import Copy, SharedMemory
 from translator.ttgir.locations import UNKNOWN, Locations, strip_locations
 from translator.validate.memory import Memory
-from translator.validate.run import choose_programs
+from translator.validate.pair import choose_programs
 
 
 def lanes(buffer, *elements: int, size: int = 4) -> np.ndarray:

@@ -66,7 +66,7 @@ def machine_side(spec, folders: tuple[str, ...], scale: float = 1.0) -> dict:
     from translator.validate.inputs import DescriptorArgument, Tensor, make_inputs
     from translator.validate.memory import Memory
     from translator.ttgir.parse import parse_module
-    from translator.validate.run import narrowest
+    from translator.validate.pair import narrowest
     from translator.validate.stages import source_stage
 
     try:

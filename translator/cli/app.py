@@ -374,6 +374,14 @@ def check(
     allow_edits: Annotated[
         bool, typer.Option("--allow-edits", help="Hand edits are fine as long as source and launches are unchanged.")
     ] = False,
+    validated: Annotated[
+        str,
+        typer.Option(
+            "--validated",
+            metavar="LEVEL",
+            help="Fail for files that were validated less than this: none, partly or fully.",
+        ),
+    ] = "none",
     json: Json = None,
     jobs: Jobs = 0,
     timeout: Timeout = 60.0,
@@ -382,7 +390,7 @@ def check(
     """Check that generated files are what their sources and launches give; show the difference where not."""
     from translator.cli.check_command import run_check
 
-    return run_check(tuple(files or ()), config, allow_edits, json, jobs, timeout, cache, context.obj)
+    return run_check(tuple(files or ()), config, allow_edits, validated, json, jobs, timeout, cache, context.obj)
 
 
 @app.command()

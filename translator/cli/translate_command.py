@@ -15,6 +15,8 @@ from translator.cli.results import result_entries, write_json
 from translator.cli.translate_plan import PlannedFile, TranslateOptions, plan_translation
 from translator.cli.translate_run import FileReport, mismatch_text, process_file, write_output
 from translator.lowering.worker import WorkerPool
+from translator.project.verdict import united_coverage
+from translator.validate.coverage import Coverage
 
 __all__ = ["TranslateOptions", "run_translate"]
 
@@ -88,14 +90,17 @@ def reason_lines(reports: list[FileReport]) -> Iterator[str]:
         yield f"{len(names):4d}  {reason}: {shown}"
 
 
-def validation_line(found: dict) -> str:
-    """`validated`, and what a reader should know of how."""
+def validation_line(found: dict, together: Coverage | None = None) -> str:
+    """`validated`, and what a reader should know of how. together: what all launches of the file ran."""
     if found["status"] == "not_runnable":
         return f"not validated: {found.get('reason', '')}".rstrip(": ")
     if found["status"] == "mismatch":
         return f"mismatch: {mismatch_text(found)}"
+    word = found["status"]
+    if found.get("coverage") and (together is None or together.gaps()):
+        word = Coverage.of_json(found["coverage"]).verdict()
     made_up = ", ".join(f"{name} = {value}" for name, value in found.get("made_up", {}).items())
-    return f"{found['status']}, with made-up values: {made_up}" if made_up else found["status"]
+    return f"{word}, with made-up values: {made_up}" if made_up else word
 
 
 class _Printer:
@@ -112,6 +117,8 @@ class _Printer:
             if self.batch and not self.verbosity.verbose:
                 request = report.planned.request
                 found = {x.validation["status"] for x in report.launches} - {"skipped"}
+                if found == {"validated"} and (together := united_coverage(report.validations)) and together.gaps():
+                    found = {"validated in part"}
                 self.say(f"{report.status:10s} {request.target:8s} {','.join(sorted(found)):12s} {report.planned.id}")
             else:
                 self._file(report)
@@ -133,6 +140,7 @@ class _Printer:
             self.say(f"  to correct a guess: {line}")
         for line in missing_lines(checked.outcome for checked in report.launches):
             self.say(f"  {line}")
+        together = united_coverage(report.validations)
         for checked in report.launches:
             if checked.status == "passed-over":
                 continue  # a note says why
@@ -142,7 +150,7 @@ class _Printer:
             for line in checked.outcome.assumptions:
                 self.say(f"    assumes {line}")
             if checked.validation["status"] != "skipped":
-                self.say(f"    {validation_line(checked.validation)}")
+                self.say(f"    {validation_line(checked.validation, together)}")
         for note in report.notes:
             self.say(f"  note: {note}")
 

@@ -22,6 +22,7 @@ from translator.lowering.worker import WorkerPool
 from translator.project.cache import ContentCache, content_key
 from translator.project.provenance import read_generated, without_line
 from translator.project.recorded import Reads
+from translator.project.verdict import with_verdict
 from translator.project.translation import stamped_text, translate_cached
 from translator.request import LaunchOutcome, TranslateRequest, TranslateResult
 from translator.source.derive.table import Derivation
@@ -64,6 +65,11 @@ class FileReport:
     seconds: float = 0.0
     bug: str = ""
     derivations: tuple[Derivation, ...] = ()
+
+    @property
+    def validations(self) -> list[dict]:
+        """What the reference machine says of each launch that was translated."""
+        return [x.validation for x in self.launches if x.status == "translated"]
 
 
 @functools.cache
@@ -180,7 +186,7 @@ def write_output(report: FileReport) -> FileReport:
     try:
         if report.status == "translated":
             notes = _keep_edits(output, report.text)
-            write_whole(output, report.text)
+            write_whole(output, with_verdict(report.text, report.validations))
             return replace(bare, output=output, notes=(*report.notes, *notes))
         if report.status in ("failed", "mismatch"):
             # Code that does not compile or is wrong is no result, but whoever looks into it needs it.

@@ -10,12 +10,14 @@ from translator.cli import exit_status
 from translator.cli.check_command import project_files
 from translator.cli.console import Verbosity, print_diagnostics, rich_console
 from translator.cli.inputs import job_count
+from translator.cli.translate_command import validation_line
 from translator.cli.translate_plan import TranslateOptions
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.lowering.worker import WorkerPool
 from translator.project.cache import ContentCache
 from translator.project.config import find_config
 from translator.project.planned import ProjectFile
+from translator.project.verdict import united_coverage
 from translator.project.update import Updated, update_file
 
 
@@ -70,7 +72,8 @@ def _print(updated: Updated, console, verbosity: Verbosity) -> None:
             console.print(f"  {function}: {old} is called {new}", markup=False)
         for checked in updated.report.launches if updated.report and updated.action in ("written", "merged") else ():
             if checked.validation["status"] != "skipped":
-                console.print(f"  {checked.outcome.spec.id}: {checked.validation['status']}", markup=False)
+                said = validation_line(checked.validation, united_coverage(updated.report.validations))
+                console.print(f"  {checked.outcome.spec.id}: {said}", markup=False)
         for note in updated.notes:
             console.print(f"  {note}", markup=False)
     if updated.merge and updated.merge.conflicts:

@@ -12,6 +12,7 @@ from translator.cli.inputs import check_source, job_count, select_launches, sour
 from translator.cli.results import check_json, write_json
 from translator.diagnostics import Diagnostic, InternalError, TranslationError
 from translator.lowering.worker import WorkerPool
+from translator.validate.coverage import Coverage
 
 VALIDATE = "translator.validate:validate_launch"
 
@@ -88,12 +89,17 @@ def _show(spec, target: str, found: dict, console, verbosity: Verbosity) -> None
     """`matmul/fp16 gfx950: validated (bitwise), 6 of 6 programs, 7 input variants`."""
     style = {"validated": "green", "mismatch": "red"}.get(found["status"], "yellow")
     what = found["status"]
-    if what == "validated":
+    if what == "validated" and found.get("coverage", {}).get("missing"):
+        style, what = "yellow", "validated in part"
+    if found["status"] == "validated":
         what += " (bitwise)" if found.get("bitwise") else " (within tolerance)"
     detail = ""
     if found.get("grid"):
         detail = f", {found['programs']} of {found['grid']} programs, {len(found['variants'])} input variants"
     console.print(f"{spec.id} {target}: [{style}]{what}[/{style}]{detail}")
+    gaps = Coverage.of_json(found["coverage"]).gaps() if found.get("coverage") else ()
+    for gap in gaps:
+        console.print(f"  did not run: {gap}", markup=False)
     if found.get("reason") and not found.get("hazards"):
         where = f" with {found['variant']}" if found.get("variant") else ""
         console.print(f"  {found['reason']}{where}", markup=False)

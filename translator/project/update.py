@@ -19,6 +19,7 @@ from translator.project.merge import Merge, merge_texts
 from translator.project.planned import ProjectFile
 from translator.project.provenance import GeneratedFile, parse_provenance, read_generated, stamped, without_line
 from translator.project.recorded import Reads
+from translator.project.verdict import with_verdict
 from translator.request import TranslateResult
 from translator.source.code_style import CodeStyle
 
@@ -140,7 +141,7 @@ def _merge(
     if checked.status != "translated":
         checked = write_rejected(replace(checked, text=None), text)
         return Updated(file, "failed", checked, merge, base, _problems(checked), checked.notes)
-    write_whole(file.output, text)
+    write_whole(file.output, with_verdict(text, checked.validations))
     return Updated(file, "merged", checked, merge, base, problems)
 
 

@@ -6,7 +6,9 @@ from html import escape
 
 from translator.lowering.metrics import KernelMetrics
 from translator.lowering.parity import KERNEL_ROWS, MIX_ROWS, Parity, ratio
+from translator.project.verdict import united_coverage
 from translator.report.checks import Checked
+from translator.validate.coverage import Coverage
 
 _MORE_IS_BETTER = ("occupancy", "mma", "lds_dma", "tdm")
 _WORDS = {
@@ -43,7 +45,10 @@ def status_chips(checked: tuple[Checked, ...]) -> list[tuple[str, str]]:
         return []
     out = [(f"{len(checked)} launch{'es' if len(checked) > 1 else ''}", "")]
     statuses = [c.validation["status"] for c in checked]
-    if set(statuses) == {"validated"}:
+    together = united_coverage([c.validation for c in checked])
+    if together is not None and together.gaps():
+        out.append((together.verdict(), "warn"))
+    elif set(statuses) == {"validated"}:
         exact = all(c.validation.get("bitwise") for c in checked)
         out.append((f"validated{' bit for bit' if exact else ''} on the reference machine", "good"))
     elif "mismatch" in statuses:
@@ -101,6 +106,9 @@ def _validation(found: dict) -> str:
             said += (
                 f", {found['programs']} of {found['grid']} programs, {len(found.get('variants', ()))} input variants"
             )
+        if found.get("coverage"):
+            gaps = Coverage.of_json(found["coverage"]).gaps()
+            said += f"; did not run: {', '.join(map(str, gaps))}" if gaps else "; all of the source ran"
     return f"{said}: {found['reason']}" if found.get("reason") else said
 
 

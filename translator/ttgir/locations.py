@@ -90,6 +90,11 @@ class Locations:
             self._places[text] = chosen
         return self._places[text]
 
+    def innermost(self, text: str) -> Place:
+        """Where the text of the operation stands: of an inlined helper the place in the helper, whatever its file."""
+        places = self._all_places(text, "", 0)
+        return places[0] if places else UNKNOWN
+
     def _all_places(self, text: str, name: str, depth: int) -> list[Place]:
         if depth > DEPTH_LIMIT:
             return []

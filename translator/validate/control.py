@@ -22,6 +22,7 @@ TERMINATORS = frozenset(
 )
 
 CONTROL = {}
+MOST_TRIPS = 16  # of a loop that are told apart; no pipeline is deeper
 WHILE_LIMIT = 10_000  # iterations of one `while`; no kernel that computes comes near
 
 
@@ -48,8 +49,8 @@ def run_for(program: "Program", op: Op, env: dict):
         else (int(low), int(high), int(step))
     )
     block = op.regions[0].blocks[0]
-    trips = program.trips.setdefault(op.line, set())
-    trips.add(min(max(0, -(-(bounds[1] - bounds[0]) // bounds[2])), 4))
+    trips = program.ran.trips.setdefault(op.line, set())
+    trips.add(min(len(range(*bounds)), MOST_TRIPS))
     pipelined = "triton.warp_pipeline.pipelined_for" in op.tail
     if pipelined:
         program.lds.stages.enter()
@@ -98,6 +99,7 @@ def run_if(program: "Program", op: Op, env: dict):
     if np.ndim(condition):
         return _run_both(program, op, env, condition)
     chosen = 0 if condition else 1
+    program.ran.sides.add((op.line, chosen))
     if chosen >= len(op.regions):
         return ()
     _, values = program.run_block(op.regions[chosen].blocks[0], env)
@@ -137,10 +139,11 @@ def run_warp_specialize(program: "Program", op: Op, env: dict):
     return run_partitions(program, op, env)
 
 
-def branch_target(op: Op, env: dict) -> tuple[str, list]:
+def branch_target(program: "Program", op: Op, env: dict) -> tuple[str, list]:
     """Label and arguments of the block that `cf.br` or `cf.cond_br` goes to."""
     which = 0
     if op.name == "cf.cond_br":
         which = 0 if env[op.condition] else 1
+        program.ran.sides.add((op.line, which))
     label, names = op.branches[which]
     return label, [env[name] for name in names]

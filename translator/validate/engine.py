@@ -25,6 +25,7 @@ from translator.validate import (
     ops_tdm,
     ops_tensor,
 )
+from translator.validate.coverage import Ran
 from translator.validate.control import CONTROL, TERMINATORS, branch_target
 from translator.validate.hints import broken_promise
 from translator.validate.hazards import Finding, Hazard, NotRunnable, WaitsForever
@@ -58,7 +59,7 @@ class Program:
         self.warps = machine.module.warps
         self.barriers = Barriers(self.lds, self.warps)
         self.printed = machine.printed
-        self.trips = machine.trips
+        self.ran = machine.ran
         self.steps = 0
         self.frames = 0  # calls under way; shared memory of a callee has no known place
         self.reduction = 1
@@ -138,11 +139,12 @@ class Program:
 
     def run_block(self, block: Block, env: dict) -> tuple[str, list]:
         """Run the ops of a block; -> the terminator and its operands."""
+        self.ran.blocks[block] += 1
         for op in block.ops:
             name = op.name
             if name in TERMINATORS:
                 if name in ("cf.br", "cf.cond_br"):
-                    return "branch", branch_target(op, env)
+                    return "branch", branch_target(self, op, env)
                 return name, [env[o] for o in op.operands]
             self.steps += 1
             if self.lds.partitions is not None:
@@ -192,7 +194,7 @@ class Machine:
         self.stale = math.nan
         self.printed: list = []
         self.broken: dict[int, Finding] = {}
-        self.trips: dict[int, set[int]] = {}
+        self.ran = Ran()
         self.waits: dict[int, list] = {}
         self.findings: list[Finding] = []
         self.blamed = UNKNOWN  # the last op that wrote the byte that the memory watches

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from translator.validate.compare import TensorComparison
+from translator.validate.coverage import Coverage
 from translator.validate.hazards import Finding
 
 FINITE = 1.7e308  # JSON has no infinity
@@ -20,7 +21,7 @@ class ValidationResult:
     * `not_runnable`: the machine lacks something (`op`, `reason`), or the launch cannot be run.
 
     `variant` is the input variant that decided, "" for the launch as given. `notes` are remarks that fail nothing. `made_up`
-    are the numbers of a launch that gave none (`translator.validate.guess`). `file` and `line` of a mismatch are where the first wrong element was stored last.
+    are the numbers of a launch that gave none (`translator.validate.guess`). `coverage` is what ran of the source on inputs that were judged. `file` and `line` of a mismatch are where the first wrong element was stored last.
     """
 
     status: str
@@ -38,6 +39,7 @@ class ValidationResult:
     line: int = 0
     trips: dict[int, tuple[int, ...]] = field(default_factory=dict, hash=False)
     made_up: dict[str, float] = field(default_factory=dict, hash=False)
+    coverage: Coverage = field(default_factory=Coverage, hash=False)
 
     @property
     def bitwise(self) -> bool:
@@ -71,4 +73,5 @@ class ValidationResult:
             "grid": self.grid,
             "variants": list(self.variants),
             "seconds": round(self.seconds, 4),
+            "coverage": self.coverage.as_json() if self.status == "validated" else None,
         }
