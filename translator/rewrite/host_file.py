@@ -21,6 +21,7 @@ from translator.rewrite.contracts import check_name, checked_name, checks_a_defa
 from translator.rewrite.descriptor_hooks import hook_edits
 from translator.rewrite.kernel_family import Family, Helper, HelperPool, KernelVersion, place_of
 from translator.rewrite.file_text import FileText, binds, unused_imports
+from translator.rewrite.import_aliases import with_aliases
 from translator.rewrite.module import SourceFacts, families_of, header, jit_text, names_in
 from translator.rewrite.prelude import BASE_IMPORTS, Prelude, plain_translation
 from translator.source.load import LoadedKernel
@@ -135,7 +136,7 @@ class _Rewriting:
         edits.append(self.header_edit())
         text = self.file.edited(edits)
         gone = {h.name for h in copies}
-        text = unused_imports(self.file, text, gone)
+        text = with_aliases(unused_imports(self.file, text, gone))
         notes = [note for family in self.families for note in family.notes]
         return text, (*notes, *self.kept_notes())
 

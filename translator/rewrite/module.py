@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from rules.targets import target as target_row
 from translator.rewrite.contracts import check_name, checks_a_default, guard
+from translator.rewrite.import_aliases import with_aliases
 from translator.rewrite.kernel_family import Family, Helper, HelperPool, KernelVersion, build_family
 from translator.rewrite.prelude import BASE_IMPORTS, Prelude
 from translator.source.code_style import DEFAULT_LINE_LENGTH
@@ -75,7 +76,8 @@ def standalone_module(versions: Sequence[KernelVersion], facts: SourceFacts) -> 
                 f"{family.name}.add_pre_run_hook({check_name(family.name)})",
             ]
     notes = tuple(note for family in families for note in family.notes)
-    return "\n\n".join(parts) + "\n" + "".join(f"\n\n{block.strip()}\n" for block in blocks), notes
+    text = "\n\n".join(parts) + "\n" + "".join(f"\n\n{block.strip()}\n" for block in blocks)
+    return with_aliases(text), notes
 
 
 def _import_order(line: str) -> tuple:

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from translator.source.load import LoadedKernel
 
 # What output files import (translator.rewrite.prelude, translator.rewrite.unit).
-MODULES = frozenset(("gl", "gluon", "cdna3", "cdna4", "cdna5", "rdna3", "rdna4", "async_copy", "tdm", "mbarrier"))
+MODULES = frozenset(
+    ("gl", "gluon", "cdna3", "cdna4", "cdna5", "rdna3", "rdna4", "async_copy", "tdm", "mbarrier", "hint")
+)
 # Imported by every output file.
 ALWAYS = ("gl", "gluon")
 

@@ -1,0 +1,117 @@
+"""Names of Gluon's modules that the source means something else by, at the top level of its file or as parameters."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+from translation_of import dedent, launch, tensor, validated
+
+from translator.rewrite.import_aliases import with_aliases
+
+MATMUL = """
+    @triton.jit
+    def k(a_ptr, b_ptr, c_ptr, K, B: tl.constexpr{more}):
+        r = tl.arange(0, B)
+        acc = tl.zeros((B, B), tl.float32)
+        for kk in range(0, K, B):
+            a = tl.load(a_ptr + r[:, None] * K + (kk + r)[None, :])
+            b = tl.load(b_ptr + (kk + r)[:, None] * B + r[None, :])
+            acc = tl.dot(a, b, acc)
+        tl.store(c_ptr + r[:, None] * B + r[None, :], {result})
+"""
+IMPORTS = """
+    import triton
+    import triton.language as tl
+"""
+SOURCES = {
+    "constants": IMPORTS
+    + """
+    gl = 3
+    cdna4 = cdna5 = rdna4 = "text"
+    hint: tl.constexpr = tl.constexpr(2)
+
+
+    def here():
+        return gl, cdna4
+"""
+    + MATMUL.format(more="", result="acc * hint"),
+    "functions and modules": """
+    import math as tdm
+"""
+    + IMPORTS
+    + """
+
+    def gluon():
+        return tdm.sqrt(9), async_copy(0)[0]
+
+
+    def async_copy(x):
+        return "text", x
+
+
+    def here():
+        return gluon()
+
+
+    @triton.jit
+    def cdna4(x):
+        return x * 2
+"""
+    + MATMUL.format(more="", result="cdna4(acc)"),
+    "Triton's language as gl": (IMPORTS + MATMUL.format(more="", result="acc") + """
+
+    @triton.jit
+    def other(x_ptr):
+        tl.store(x_ptr, 3)
+
+
+    def here():
+        return 3, "text" if other.fn.__globals__["tl"].__name__ == "triton.language" else "wrong"
+""").replace("tl", "gl"),
+    "parameters": IMPORTS
+    + """
+
+    def here():
+        return 3, "text"
+"""
+    + MATMUL.format(more=", cdna4: tl.constexpr = 2, tdm=None, rdna4=None", result="acc * cdna4"),
+}
+SIGNATURE = {"a_ptr": "*fp16", "b_ptr": "*fp16", "c_ptr": "*fp32", "K": "i32"}
+
+
+@pytest.mark.parametrize("target", ["gfx950", "gfx1250", "gfx1201"])
+@pytest.mark.parametrize("case", SOURCES)
+def test_the_import_gives_way(case: str, target: str, tmp_path: Path):
+    more = {"cdna4": 2, "tdm": None, "rdna4": None} if case == "parameters" else {}
+    values = {"a_ptr": tensor(32, 96), "b_ptr": tensor(96, 32), "c_ptr": tensor(32, 32), "K": 96}
+    text = validated(tmp_path, dedent(SOURCES[case]), launch("k", SIGNATURE, {"B": 32} | more, values=values), target)
+    assert " as gl_\n" in text or " as gluon_\n" in text or case == "parameters", text
+    spec = importlib.util.spec_from_file_location("output", tmp_path / "output.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert module.here() == (3, "text"), text
+
+
+def test_nothing_else_is_touched():
+    text = dedent("""
+        from triton.experimental import gluon
+        from triton.experimental.gluon import language as gl
+
+
+        @gluon.jit
+        def k(x_ptr):
+            gl.store(x_ptr, 3)
+
+
+        def here():
+            gl = 3
+            return gl
+    """)
+    assert with_aliases(text) == text
+    given = with_aliases(text + "\n\ngl = 3\n")
+    assert (
+        "language as gl_\n" in given and "gl_.store(x_ptr" in given and "        gl = 3\n    return gl\n" not in given
+    )
+    assert given.endswith("    gl = 3\n    return gl\n\n\ngl = 3\n"), given
