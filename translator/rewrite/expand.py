@@ -47,18 +47,33 @@ def expand_promotions(facts: FunctionFacts) -> None:
     expand(facts.tree.body, False)
 
 
+def _carried_by(loop: ast.For) -> dict[str, list[ast.expr]]:
+    """Names that the body reads before it assigns them, with what it reads and what it assigns."""
+    made: set[str] = set()
+    nodes: dict[str, list[ast.expr]] = {}
+    for s in loop.body:
+        for n in ast.walk(s):
+            if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n.id not in made:
+                nodes.setdefault(n.id, []).append(n)
+        made |= {n.id for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    for s in (s for s in ast.walk(loop) if isinstance(s, ast.Assign)):
+        for target in s.targets:
+            if isinstance(target, ast.Name) and target.id in nodes:
+                nodes[target.id].append(s.value)
+    return {name: found for name, found in nodes.items() if name in made}
+
+
 def unroll_loops(facts: FunctionFacts) -> None:
-    """Write out `static_range` loops in which a tensor changes its shape."""
+    """Write out `static_range` loops in which a tensor changes its shape, from one iteration to the next or in the only one."""
+
+    def shapes(n: ast.AST) -> set[tuple[int, ...]]:
+        seen = facts.frame.visits.get(node_key(n), []) if isinstance(n, ast.expr) and hasattr(n, "lineno") else []
+        return {v.fact.shape for v in seen if isinstance(v.fact, TensorFact)}
 
     def changes_shape(loop: ast.For) -> bool:
-        for n in ast.walk(loop):
-            if isinstance(n, ast.expr) and hasattr(n, "lineno"):
-                shapes = {
-                    v.fact.shape for v in facts.frame.visits.get(node_key(n), []) if isinstance(v.fact, TensorFact)
-                }
-                if len(shapes) > 1:
-                    return True
-        return False
+        if any(len(shapes(n)) > 1 for n in ast.walk(loop)):
+            return True
+        return any(len(set().union(*map(shapes, nodes))) > 1 for nodes in _carried_by(loop).values())
 
     def unroll(body: list[ast.stmt], depth: int) -> None:
         for i, s in enumerate(body):

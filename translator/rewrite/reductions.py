@@ -97,7 +97,9 @@ def emit_reduce(rw: "FunctionRewriter", node: ast.Call, callee, given, want: Any
     else:
         text = call_text.with_function(rw, node, callee, children)
         if keeps and fact.rank == 1 and not isinstance(result, TupleFact):
-            return _kept_scalar(rw, text, result, want or parent)
+            kept = given.get("keep_dims")
+            after = len(node.args) - node.args.index(kept) if kept in node.args else 0
+            return _kept_scalar(rw, text, after, result, want or parent)
     if not isinstance(result, TupleFact):
         if not (isinstance(result, TensorFact) and result.shape):
             return text
@@ -107,11 +109,16 @@ def emit_reduce(rw: "FunctionRewriter", node: ast.Call, callee, given, want: Any
     return tuples.in_layouts(rw, text, own, want)
 
 
-def _kept_scalar(rw, text: str, result: TensorFact, layout: Layout) -> str:
-    """A rank-1 reduction with keep_dims: Gluon's gives a scalar that has no dimension to expand."""
+def _kept_scalar(rw, text: str, after: int, result: TensorFact, layout: Layout) -> str:
+    """A rank-1 reduction with keep_dims: Gluon's gives a scalar that has no dimension to expand.
+
+    after: which positional argument keep_dims is, counted from the last; 0 where it is a keyword.
+    """
     call = ast.parse(text.strip(), mode="eval").body
     assert isinstance(call, ast.Call), f"bug in gluonize: {text}"
     call.keywords = [k for k in call.keywords if k.arg != "keep_dims"]
+    if after:
+        call.args[-after] = ast.Constant(False)
     dtype = dots.DTYPE.get(result.dtype, result.dtype)
     return f"gl.full([1], {ast.unparse(call)}, gl.{dtype}, layout={rw.names.spell(layout)})"
 
