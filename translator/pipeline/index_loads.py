@@ -14,13 +14,14 @@ from translator.frontend.trace import ConstFact, Frame, TensorFact, node_key
 from translator.pipeline import counts
 from translator.pipeline.loop import PipelinedLoop
 from translator.pipeline.tail import TailProof
-from translator.rewrite import callees, helpers
+from translator.rewrite import callees, descriptors, helpers
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter
 
 # Calls that write nothing.
 _READING = (*callees.PURE_KINDS, "load", "dot", "reduce", "scan", "gather")
+_FETCHING = ("load", "gather", "prefetch")  # of a descriptor's methods, those that read
 _PLAIN = frozenset(("pointer", "mask", "other", "eviction_policy"))
 
 
@@ -62,14 +63,14 @@ def why_not_ahead(rw: "FunctionRewriter", loop: ast.For, value: ast.expr) -> str
     if not loads or any(isinstance(n, (ast.While, ast.With)) for n in ast.walk(loop)):
         return "memory or a function"
     for n in ast.walk(loop):
-        if isinstance(n, ast.Call) and n is not loop.iter and not _reads_only(rw, n):
+        if isinstance(n, ast.Call) and n is not loop.iter and not reads_only(rw, n):
             return "memory, in a loop that may write it"
     if any(set(callees.bind(rw, load, callees.callee_of(rw, load))) - _PLAIN for load in loads):
         return "a load with other arguments than a mask"
     return ""
 
 
-def _reads_only(rw: "FunctionRewriter", node: ast.Call) -> bool:
+def reads_only(rw: "FunctionRewriter", node: ast.Call) -> bool:
     """Whether a call writes no memory, helpers with what they call."""
     if callees.is_helper(rw, node):
         frame, _ = helpers.callee_frame(rw, node)
@@ -95,4 +96,14 @@ def _builtin_reads_only(rw, node: ast.Call) -> bool:
     fact = rw.fact(node)
     if fact is None:  # not reached by this launch
         return True
-    return isinstance(fact, ConstFact) or callees.kind_of(rw, node) in _READING
+    return isinstance(fact, ConstFact) or callees.kind_of(rw, node) in _READING and not writes(rw, node)
+
+
+def writes(rw, node: ast.Call) -> bool:
+    """Whether a builtin that is called writes memory: a store, an atomic, or a descriptor's method that does."""
+    callee = callees.callee_of(rw, node) if rw.fact(node) is not None else None
+    if callee is None or callee.row is None:
+        return False
+    if callee.owner is not None and descriptors.is_descriptor(rw.fact(callee.owner)):
+        return callee.name not in _FETCHING
+    return callee.row.kind in ("store", "atomic") or callee.name == "store_tensor_descriptor"

@@ -15,6 +15,7 @@ from translator.pipeline import lds_room
 from translator.pipeline.ahead import NotAhead, what_runs_ahead
 from translator.pipeline.depth import fitting, padded
 from translator.pipeline.loop_range import every_iteration, index_dtype, int_of, is_hinted_index, loop_bounds, trips_of
+from translator.pipeline.overwritten import overwritten
 from translator.pipeline.plan import NotPipelined, PipelinedLoad, PipelinePlan
 from translator.pipeline.schedule import copy_schedule, held_schedule, refill_schedule, register_schedule
 from translator.pipeline.span import constant_span, known_trips
@@ -81,6 +82,11 @@ def _plan(
     assigned = [d for w in rw.webs.all for d in w.definitions if d.name == index and loop in d.in_loop]
     if any(d.node is not loop and not is_hinted_index(rw, loop, d) for d in assigned):
         return no("its index is assigned in the body too")
+
+    deepest = max(rw.unit.tuning.num_buffers or 0, *(staged_of(rw, c).buffers for c in found)) + 1
+    for call in found:
+        if reason := overwritten(rw, loop, bounds, call, deepest):
+            return no(reason)
 
     tail = TailProof(rw, loop, low, high, step)
     tiles, not_tiles = strided_tiles(rw, loop, bounds, found, in_registers)

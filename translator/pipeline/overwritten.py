@@ -1,0 +1,162 @@
+"""Loads that may not run ahead because their loop writes what a later iteration loads.
+
+for i in range(n - 1):
+    a = tl.load(x_ptr + i * stride + offs)                  # what the iteration before has stored
+    tl.store(x_ptr + (i + 1) * stride + offs, a * w)
+
+Tiles and writes of different kernel arguments are taken to be different memory, as by Triton. Of the same argument they are
+apart where their numbers say so; strides that are known at run time only may be anything.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from translator.frontend.trace import TensorFact, TupleFact
+from translator.pipeline.address_reader import AddressReader, NotATile, axis_of
+from translator.pipeline.index_loads import reads_only, writes
+from translator.pipeline.loop_range import int_of
+from translator.pipeline.polynomials import INDEX, Polynomial, add, fixed, moving
+from translator.rewrite import callees, descriptors
+from translator.rewrite.addresses import is_pointer
+
+if TYPE_CHECKING:
+    from translator.rewrite.function import FunctionRewriter
+
+_ANY = "*"  # a pointer from anywhere
+
+
+def overwritten(rw: "FunctionRewriter", loop: ast.For, bounds: tuple, call: ast.Call, ahead: int) -> str:
+    """Why the load `call` may find something else `ahead` iterations before its own; empty where it does not."""
+    loaded = _roots(rw, _address(rw, call), set())
+    for write in _writes(rw, loop):
+        helper = not writes(rw, write)
+        targets = [*write.args, *(k.value for k in write.keywords)] if helper else [_address(rw, write)]
+        for target in targets:
+            written = _roots(rw, target, set()) if not helper or _points(rw, target) else set()
+            if not (loaded & written or written and _ANY in loaded | written):
+                continue
+            if helper or not _apart(rw, loop, bounds, call, write, ahead):
+                return f"what the load in line {call.lineno} reads may be written in line {write.lineno}"
+    return ""
+
+
+def _writes(rw: "FunctionRewriter", loop: ast.For) -> list[ast.Call]:
+    """The calls in a loop that write memory."""
+    calls = [n for s in loop.body for n in ast.walk(s) if isinstance(n, ast.Call)]
+    return [n for n in calls if callees.is_helper(rw, n) and not reads_only(rw, n) or writes(rw, n)]
+
+
+def _points(rw, node: ast.expr) -> bool:
+    fact = rw.fact(node)
+    pointer = isinstance(fact, TensorFact) and fact.is_pointer
+    return pointer or isinstance(fact, TupleFact) or descriptors.is_descriptor(fact)
+
+
+def _address(rw, call: ast.Call) -> ast.expr:
+    """The pointer or the descriptor that a load or a write is given."""
+    callee = callees.callee_of(rw, call)
+    if callee.owner is not None:
+        return callee.owner
+    given = callees.bind(rw, call, callee)
+    return given.get("pointer") or given.get("desc") or next(iter(given.values()))
+
+
+def _roots(rw: "FunctionRewriter", node: ast.expr | None, seen: set[int]) -> set[str]:
+    """The kernel arguments that an address may come from."""
+    if node is None:
+        return {_ANY}
+    if isinstance(node, ast.BinOp):
+        return _roots(rw, node.left if is_pointer(rw, node.left) else node.right, seen)
+    if isinstance(node, ast.IfExp):
+        return _roots(rw, node.body, seen) | _roots(rw, node.orelse, seen)
+    if isinstance(node, ast.Subscript):
+        return _roots(rw, node.value, seen)
+    if isinstance(node, ast.Call):
+        owner = [node.func.value] if isinstance(node.func, ast.Attribute) else []
+        inputs = [n for n in [*owner, *node.args, *(k.value for k in node.keywords)] if _points(rw, n)]
+        return set().union(*(_roots(rw, n, seen) for n in inputs)) if inputs else {_ANY}
+    if not isinstance(node, ast.Name) or (web := rw.webs.of_use.get(node)) is None:
+        return {_ANY}
+    if web.index in seen:
+        return set()
+    seen.add(web.index)
+    found: set[str] = set()
+    for d in web.definitions:
+        if isinstance(d.node, ast.arg):
+            found.add((rw.pointer_roots.get(d.name) or _ANY) if rw.path else d.name)
+        elif not d.augmented:
+            found |= _roots(rw, d.value, seen)
+    return found
+
+
+@dataclass(frozen=True)
+class _Tile:
+    """The elements that an access takes: base, offset of the first (the loop index is in it), stride and extent by dimension."""
+
+    base: str
+    start: Polynomial
+    strides: tuple[Polynomial, ...]
+    extents: tuple[int, ...]
+
+
+def _tile(rw, loop: ast.For, low: ast.expr | None, step: ast.expr | None, pointer: ast.expr) -> _Tile:
+    """Raises: NotATile for an address that is not a sum of strides."""
+    fact = rw.fact(pointer)
+    reader = AddressReader(rw, loop, low, step, fact.shape)
+    base, address = reader.pointer(pointer, tuple(range(len(fact.shape))))
+    strides: list[Polynomial] = [{} for _ in fact.shape]
+    start: Polynomial = {}
+    for monomial, coefficient in reader.numeric(address).items():
+        axes = [d for a in monomial if (d := axis_of(a)) is not None]
+        if len(axes) > 1 or axes and INDEX in monomial or monomial.count(INDEX) > 1:
+            raise NotATile("its address is not affine")
+        if axes:
+            left = tuple(a for a in monomial if axis_of(a) is None)
+            strides[axes[0]] = add(strides[axes[0]], {left: coefficient}, 1)
+        else:
+            start = add(start, {monomial: coefficient}, 1)
+    web = rw.webs.of_use.get(base)
+    return _Tile(f"{ast.dump(base)}#{web.index if web else ''}", start, tuple(strides), tuple(fact.shape))
+
+
+def _apart(rw, loop: ast.For, bounds: tuple, load: ast.Call, write: ast.Call, ahead: int) -> bool:
+    """Whether no element that `write` writes is one that `load` reads 1 to `ahead` iterations later."""
+    low, _, step = bounds
+    by = 1 if step is None else int_of(rw, step)
+    pointers = _address(rw, load), _address(rw, write)
+    if any(not isinstance(rw.fact(p), TensorFact) for p in pointers):
+        return False
+    try:
+        read, written = (_tile(rw, loop, low, step, p) for p in pointers)
+    except NotATile:
+        return False
+    if read.base != written.base or moving(read.start) != moving(written.start):
+        return False
+    walk = {tuple(a for a in m if a != INDEX): c * by for m, c in moving(read.start).items()}
+    gap = add(fixed(read.start), fixed(written.start), -1)
+    distances = [add(gap, {m: c * d for m, c in walk.items()}, 1) for d in range(1, ahead + 1)]
+    return all(_numbers_apart(read, written, distance) for distance in distances)
+
+
+def _number(polynomial: Polynomial) -> int | None:
+    return polynomial.get((), 0) if set(polynomial) <= {()} else None
+
+
+def _numbers_apart(read: _Tile, written: _Tile, distance: Polynomial) -> bool:
+    """Whether two tiles whose starts are `distance` apart have no element in common, by numbers."""
+    sizes = [
+        [None if (n := _number(stride)) is None else n * (extent - 1) for stride, extent in zip(t.strides, t.extents)]
+        for t in (read, written)
+    ]
+    first = _number(distance)
+    if first is None or any(size is None for side in sizes for size in side):
+        return False
+    least = first + sum(min(0, n) for n in sizes[0]) - sum(max(0, n) for n in sizes[1])
+    most = first + sum(max(0, n) for n in sizes[0]) - sum(min(0, n) for n in sizes[1])
+    return least > 0 or most < 0
+
+
+__all__ = ["overwritten"]
