@@ -176,3 +176,32 @@ def test_help_stays_fast():
     script = "import sys, translator.cli.app; print([m for m in sys.modules if m.startswith('translator.report') or m == 'triton'])"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+SECOND = """
+
+@{jit}
+def other_kernel(x_ptr, n):
+    # Elsewhere.
+    {load}(x_ptr + n)
+
+
+def host():
+    return 1
+"""
+
+
+@pytest.mark.parametrize("form", ["side", "unified", "html", "github"])
+def test_only_the_kernel_that_is_asked_for(folder, capsys, form):
+    (folder / "scale.py").write_text(SOURCE + SECOND.format(jit="triton.jit", load="tl.load"))
+    (folder / "by_hand.py").write_text(RESULT + SECOND.format(jit="gluon.jit", load="gl.load"))
+    words = ["diff", "scale.py", "by_hand.py", "--format", form, "--all"]
+    assert run([*words, "-o", "all.txt"]) == 0 and run([*words, "-k", "other_kernel", "-o", "one.txt"]) == 0
+    everything, one = (folder / "all.txt").read_text(), (folder / "one.txt").read_text()
+    if form != "github":  # which shows no code
+        assert "x_ptr" in one and "BLOCK" in everything and "BLOCK" not in one and "return 1" not in one
+    else:
+        assert "layout" in everything and "layout" not in one
+    assert run([*words, "-k", "nope"]) == 2
+    assert "no translation of nope" in (printed := capsys.readouterr().err) and "scale_kernel, other_kernel" in printed
+    assert run([*words, "-k", "host"]) == 2

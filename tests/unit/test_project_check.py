@@ -495,3 +495,21 @@ def test_batch_outputs_name_their_launch(project, capsys):
     assert run(["update", "out/scale_gfx942.py", "--no-compile", "-q"]) == 0
     assert check(capsys, "out/scale_gfx942.py")[0] == 0
     assert os.path.exists("out/scale_gfx942.py")
+
+
+@pytest.mark.parametrize("command", ["check", "update"])
+def test_nothing_to_do_is_no_success(tmp_path, monkeypatch, capsys, command):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "plain.py").write_text("x = 1\n")
+    assert run([command, "-q"]) == 2
+    assert "no generated files here [nothing-to-check]" in capsys.readouterr().err
+    assert run([command, "plain.py", "-q"]) == 2
+    assert "plain.py: no generated file is made from it" in capsys.readouterr().err
+
+
+def test_launches_that_may_have_been_edited_are_kept(project, capsys):
+    words = ["translate", "scale.py", "-t", "gfx942", "--no-compile", "-q", "--out-dir", "out", "--set", "BLOCK=64"]
+    Path("mine.json").write_text("[]")
+    assert run([*words, "--write-launches", "mine.json"]) == 2 and Path("mine.json").read_text() == "[]"
+    assert "[output-exists]" in capsys.readouterr().err
+    assert run([*words, "--write-launches", "mine.json", "--force"]) == 0 and Path("mine.json").read_text() != "[]"

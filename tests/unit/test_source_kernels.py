@@ -5,7 +5,7 @@ import ast
 import pytest
 
 from translator.diagnostics import TranslationError
-from translator.source.kernels import list_kernels
+from translator.source.kernels import list_kernels, nothing_to_launch
 from translator.source.pointer_arguments import integer_pointers, pointer_arguments
 
 FILE = """
@@ -139,3 +139,14 @@ def test_triton_behind_a_condition_that_is_not_known(tmp_path):
     text = "from pkg import tl, triton, libdevice\n@triton.jit\ndef k(p):\n    tl.store(p, libdevice.exp(1.0))\n"
     (tmp_path / "m.py").write_text(text)
     assert [kernel.name for kernel in list_kernels("m", [str(tmp_path)])] == ["k"]
+
+
+def test_why_nothing_can_be_launched(tmp_path):
+    source = tmp_path / "helpers.py"
+    head = "import triton\nimport triton.language as tl\n\n\n"
+    source.write_text(head + "@triton.jit\ndef alone(x):\n    return x + 1\n")
+    infos = list_kernels(str(source))
+    assert "alone (line 6) returns a value" in str(nothing_to_launch(infos, str(source)))
+    source.write_text(head + "@triton.jit\ndef a(x):\n    b(x)\n\n\n@triton.jit\ndef b(x):\n    a(x)\n")
+    why = str(nothing_to_launch(list_kernels(str(source)), str(source)))
+    assert "a (line 6) is used by another; b (line 11) is used by another" in why

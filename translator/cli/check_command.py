@@ -34,6 +34,8 @@ def run_check(
         raise TranslationError(Diagnostic("usage", f"--validated takes {', '.join(LEVELS)}, not {validated}"))
     check_json(json)
     files = project_files(paths, config)
+    if not files:
+        raise nothing_found(paths)
     states = []
     printer = _Printer(verbosity, to_stderr=json == STANDARD_OUTPUT, allow_edits=allow_edits)
     for state in states_of(files, jobs, timeout, ContentCache.of_user(cache)):
@@ -64,6 +66,13 @@ def _less_validated(output: str, asked: str) -> Diagnostic:
     why = "its header says how far it was, and an edited file was not validated as it is"
     help = "gluonize translate validates again; a launch that takes the branch that did not run may be missing"
     return Diagnostic("validated-less", message, output, why=why, help=help)
+
+
+def nothing_found(paths: Sequence[str]) -> TranslationError:
+    """The refusal of a command that would pass without having looked at anything."""
+    message = "no generated file is made from it" if paths else "there are no generated files here"
+    help = "name generated files or their sources, or add [tool.gluonize] to pyproject.toml"
+    return TranslationError(*(Diagnostic("nothing-to-check", message, path, help=help) for path in paths or ("",)))
 
 
 def project_files(paths: Sequence[str], config: str | None = None) -> tuple[ProjectFile, ...]:
@@ -178,9 +187,6 @@ class _Printer:
 
     def summary(self, states: Sequence[FileState]) -> None:
         if self.verbosity.quiet:
-            return
-        if not states:
-            self.say("no generated files to check")
             return
         counts = {name: sum(state.state == name for state in states) for name in dict.fromkeys(s.state for s in states)}
         self.say(

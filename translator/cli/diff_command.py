@@ -14,7 +14,7 @@ from translator.cli.review_inputs import Review, ReviewOptions, open_review
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.lowering.worker import WorkerPool
 from translator.project.overwrite import check_result, is_page, is_text
-from translator.report.correspondence import Correspondence, correspond
+from translator.report.correspondence import Correspondence, correspond, focused
 
 FORMATS = ("side", "unified", "html", "github")
 
@@ -42,7 +42,7 @@ def run_diff(review_options: ReviewOptions, options: DiffOptions, verbosity: Ver
         check_result(options.output, inputs, is_page if options.format == "html" else is_text)
     with WorkerPool(min(2, job_count(0)), timeout=review_options.timeout) as pool:
         review = open_review(review_options, pool)
-        found = correspond(review.source_text, review.result_text)
+        found = _of_kernels(correspond(review.source_text, review.result_text), review, review_options.kernels)
         if options.format == "side":
             return _side(review, found, options, verbosity)
         text = _text(review, found, review_options, options, pool)
@@ -52,6 +52,22 @@ def run_diff(review_options: ReviewOptions, options: DiffOptions, verbosity: Ver
         sys.stdout.write(text)
         sys.stdout.flush()
     return exit_status.DONE
+
+
+def _of_kernels(found: Correspondence, review: Review, kernels: tuple[str, ...]) -> Correspondence:
+    """Only the kernels that are asked for. Raises: TranslationError `kernel-missing` for one that is not translated."""
+    if not kernels:
+        return found
+    try:
+        return focused(found, kernels)
+    except KeyError as error:
+        origins = [found.source.functions[origin] for origin in found.functions.values()]
+        there = dict.fromkeys(origin.name for origin in origins if origin.kernel)
+        why = (
+            f"{_name(review.result_name)} has {', '.join(there)}" if there else "it has none of the source's functions"
+        )
+        message = f"no translation of {error.args[0]} to show"
+        raise TranslationError(Diagnostic("kernel-missing", message, review.source_path, why=why)) from None
 
 
 def _side(review: Review, found: Correspondence, options: DiffOptions, verbosity: Verbosity) -> int:

@@ -12,7 +12,7 @@ from translator.cli.results import check_json
 from translator.cli.source_files import find_sources
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.pipeline.strategies import STRATEGIES
-from translator.project.overwrite import check_translation
+from translator.project.overwrite import check_new, check_translation
 from translator.request import TranslateRequest
 from translator.source.code_style import style_of
 from translator.source.launch_spec import read_launches
@@ -73,6 +73,8 @@ def plan_translation(options: TranslateOptions) -> tuple[PlannedFile, ...]:
     check_json(options.json)
     if options.write_launches:
         check_destination(options.write_launches)
+        if not options.force:
+            check_new(options.write_launches)
     if options.sources:
         return _plan_files(options, targets)
     if options.source is None:

@@ -8,6 +8,7 @@ import itertools
 import logging
 import os
 import tempfile
+import time
 from concurrent.futures import CancelledError
 from dataclasses import dataclass, field, replace
 
@@ -63,6 +64,7 @@ class FileReport:
     text: str | None = None
     output: str | None = None
     seconds: float = 0.0
+    elapsed: float = 0.0
     bug: str = ""
     derivations: tuple[Derivation, ...] = ()
 
@@ -85,6 +87,7 @@ def is_available(function: str) -> bool:
 
 def process_file(planned: PlannedFile, options: TranslateOptions, pool: WorkerPool) -> FileReport:
     """Everything for one output file but writing it, which `write_output` does, in the order of the plan."""
+    started = time.perf_counter()
     request = planned.request
     if not is_available(TRANSLATE):
         found = Diagnostic("not-available", "this build has no translation stage", request.source)
@@ -112,7 +115,8 @@ def process_file(planned: PlannedFile, options: TranslateOptions, pool: WorkerPo
         launches = tuple(CheckedLaunch(o, o.status, o.diagnostics) for o in result.outcomes)
         return replace(report, launches=launches)
     text = stamped_text(result.text, request, planned.output, options.launches, reads, cache)
-    return checked_report(report, replace(result, text=text), options, pool, cache, reads)
+    checked = checked_report(report, replace(result, text=text), options, pool, cache, reads)
+    return replace(checked, elapsed=time.perf_counter() - started)
 
 
 def checked_report(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from translator.cli import exit_status
-from translator.cli.check_command import project_files
+from translator.cli.check_command import nothing_found, project_files
 from translator.cli.console import Verbosity, print_diagnostics, rich_console
 from translator.cli.inputs import job_count
 from translator.cli.translate_command import validation_line
@@ -34,8 +34,8 @@ def run_update(
         raise TranslationError(Diagnostic("usage", "no SOURCE given, and no configuration found", help=help))
     cache, jobs = ContentCache.of_user(options.cache), job_count(options.jobs)
     console = rich_console(verbosity)
-    if not files and not verbosity.quiet:
-        console.print("no generated files to update")
+    if not files:
+        raise nothing_found(paths)
     done: list[Updated] = []
     with WorkerPool(jobs, timeout=options.timeout) as pool, ThreadPoolExecutor(jobs) as threads:
         pending = [threads.submit(update_file, file, options, pool, cache, merge) for file in files]

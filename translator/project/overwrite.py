@@ -33,6 +33,12 @@ def check_translation(path: str, source: str) -> None:
         raise TranslationError(Diagnostic("output-exists", "this file is there already", path, why=why, help=_HELP))
 
 
+def check_new(path: str) -> None:
+    """Refuse a file for launches that is there already: launches are written to be edited. Raises: TranslationError."""
+    if _holds_something(path):
+        raise TranslationError(Diagnostic("output-exists", "this file is there already", path, help=_HELP))
+
+
 def check_result(path: str, inputs: Iterable[str | None], is_ours: Callable[[str], bool]) -> None:
     """Refuse to write a page, a bundle or results over an input of the command, or over a file that is none of ours.
 

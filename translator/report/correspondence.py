@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 from translator.report.reasons import change_reason, insertion_reason, is_layout_constant
 from translator.report.similarity import pair, similarity, stem
@@ -44,6 +45,7 @@ class Correspondence:
     """All lines of a translation, in order, and which of its functions came from which (by index).
 
     dispatchers: functions that have the source's name and signature and choose among versions of it.
+    only: the functions of the translation to show; None for everything.
     """
 
     source: Text
@@ -51,12 +53,17 @@ class Correspondence:
     lines: tuple[Line, ...]
     functions: dict[int, int]
     dispatchers: frozenset[int] = frozenset()
+    only: frozenset[str] | None = None
+
+    def shows(self, function: str) -> bool:
+        """Whether the lines of a function of the translation are to be shown; "" for what is outside of functions."""
+        return self.only is None or function in self.only
 
     def counts(self) -> dict[str, int]:
         """How many lines there are per reason, blank ones left out."""
         out: dict[str, int] = {}
         for line in self.lines:
-            if line.reason:
+            if line.reason and self.shows(line.function):
                 out[line.reason] = out.get(line.reason, 0) + 1
         return out
 
@@ -82,6 +89,21 @@ def correspond(source: str, result: str) -> Correspondence:
         others = _helper_units(left, functions.get(r, -1)) if r in functions and r not in dispatchers else []
         _link(theirs, others, ours, right, links)
     return Correspondence(left, right, _lines(left, right, functions, links, dispatchers), functions, dispatchers)
+
+
+def focused(c: Correspondence, kernels: Iterable[str]) -> Correspondence:
+    """Only what became of some kernels of the source, given by name. Raises: KeyError for one that either side lacks."""
+    only: set[str] = set()
+    for name in kernels:
+        own = {
+            c.result.functions[i].name
+            for i, origin in c.functions.items()
+            if c.source.functions[origin].kernel and c.source.functions[origin].name == name.rpartition(".")[2]
+        }
+        if not own:
+            raise KeyError(name)
+        only |= own
+    return replace(c, only=frozenset(only))
 
 
 def _pair_functions(left: tuple[Function, ...], right: Text) -> dict[int, int]:

@@ -60,7 +60,7 @@ def rows_of(c: Correspondence) -> list[Row]:
         rows += _gone(c, range(position, last + 1), owner)
         shown |= set(range(first, last + 1))
     rows += _gone(c, [n for n in range(1, len(c.source.lines) + 1) if n not in shown], "")
-    return _joined_blanks(rows)
+    return _joined_blanks([row for row in rows if c.shows(row.function)])
 
 
 def _gone(c: Correspondence, numbers: Iterable[int], owner: str) -> list[Row]:

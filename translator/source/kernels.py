@@ -53,6 +53,17 @@ def list_kernels(source: str, search_path: Iterable[str] | None = None) -> list[
     return [_info(node, home, decorators, called) for node, home, decorators in found]
 
 
+def nothing_to_launch(infos: Iterable[KernelInfo], source: str) -> TranslationError:
+    """The refusal of a file whose jit functions are all helpers: why each of them is one."""
+    reasons = [
+        f"{info.name} (line {info.line}) " + ("returns a value" if _returns_value(info.node) else "is used by another")
+        for info in infos
+    ]
+    help = "a kernel returns nothing, and no other jit function of the file uses it; name one with -k"
+    message = "there is no kernel in it that can be launched"
+    return TranslationError(Diagnostic("source-no-kernels", message, source, why="; ".join(reasons), help=help))
+
+
 def _definitions(program: Program, scope: Scope) -> Iterator[tuple[ast.FunctionDef, Scope]]:
     """Every function definition and the scope it is in, in source order."""
     nodes = {

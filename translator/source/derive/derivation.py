@@ -16,7 +16,7 @@ from translator.source.derive.propose import Proposer
 from translator.source.derive.revise import asked
 from translator.source.derive.table import Derivation, Row
 from translator.source.derive.verdict import Judge
-from translator.source.kernels import list_kernels
+from translator.source.kernels import list_kernels, nothing_to_launch
 from translator.source.load import LoadedKernel, load_kernel
 
 Judging = Callable[[LoadedKernel], AbstractContextManager[Judge]]
@@ -24,11 +24,10 @@ Judging = Callable[[LoadedKernel], AbstractContextManager[Judge]]
 
 def launchable_kernels(source: str, search_path: Iterable[str] | None = None) -> list[str]:
     """The kernels of a file that can be launched. Raises: TranslationError `source-no-kernels` when there are none."""
-    names = [k.name for k in list_kernels(source, list(search_path or ())) if k.is_kernel]
+    infos = list_kernels(source, list(search_path or ()))
+    names = [k.name for k in infos if k.is_kernel]
     if not names:
-        help = "name a kernel with -k"
-        message = "every jit function in it is a helper of another"
-        raise TranslationError(Diagnostic("source-no-kernels", message, source, help=help))
+        raise nothing_to_launch(infos, source)
     return names
 
 

@@ -19,7 +19,7 @@ import triton
 
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.source.host_values import HostName
-from translator.source.kernels import list_kernels
+from translator.source.kernels import list_kernels, nothing_to_launch
 from translator.source.launch_site import launch_sites
 from translator.source.launch_spec import LaunchSpec, type_problem
 from translator.source.load import LoadedKernel, load_kernel
@@ -72,12 +72,12 @@ def derive_launches(
     Raises: TranslationError with a `spec-missing` diagnostic per constexpr that has no value, or what loading raises.
     """
     folders = list(search_path or ())
-    names = list(kernels or ()) or [k.name for k in list_kernels(source, folders) if k.is_kernel]
+    names = list(kernels or ())
     if not names:
-        help = "name a kernel with -k"
-        raise TranslationError(
-            Diagnostic("source-no-kernels", "every jit function in it is a helper of another", source, help=help)
-        )
+        infos = list_kernels(source, folders)
+        names = [k.name for k in infos if k.is_kernel]
+        if not names:
+            raise nothing_to_launch(infos, source)
     out: list[DerivedLaunch] = []
     problems: list[Diagnostic] = []
     used: set[str] = set()
