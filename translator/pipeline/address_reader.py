@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from translator.facts.signs import Signs
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.pipeline.loop_range import every_iteration, is_index, loop_bounds, varies
 from translator.pipeline.polynomials import INDEX, Polynomial, add, fixed, moving, product, quotient
-from translator.rewrite.ranges import NonNegative
 from translator.rewrite.statements import holds, statements_after
 from translator.rewrite.syntax import less_than
 from translator.rewrite.webs import Web
@@ -322,8 +322,8 @@ class AddressReader:
         if bounds is None or bounds[0] is not None or not moves:
             return None
         _, high, step = bounds
-        proof = NonNegative(self.rw)
-        if not self._multiple(high, step) or not proof.holds(high):
+        proof = Signs(self.rw)
+        if not self._multiple(high, step) or not proof.holds(high, bounds=True):
             return None
         each = self._per_index(moves, step)
         if each is None:

@@ -22,7 +22,7 @@ from translator.pipeline.loop_range import varies
 from translator.rewrite import callees
 from translator.rewrite.addresses import Term
 from translator.rewrite.pointers import factor, scalar_text, term_text
-from translator.rewrite.ranges import NonNegative
+from translator.facts.signs import Signs
 from translator.rewrite.splice import operand
 from translator.rewrite.syntax import less_than
 from translator.rewrite.uniform_parts import is_integer, taken_apart
@@ -128,7 +128,7 @@ def _clip(rw: "FunctionRewriter", loop: PipelinedLoop, node: ast.expr, twins: di
     if found is None:
         return None
     starts, steady = found
-    proof = NonNegative(rw)
+    proof = Signs(rw)
     if steady.factors or any(s.factors for s in starts) or not proof.holds(steady.node):
         return None
     loop.assumed |= proof.assumed

@@ -11,6 +11,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from translator.facts.signs import Signs
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.numbered import numbered
 from translator.pipeline.ahead import names_read
@@ -31,7 +32,6 @@ from translator.pipeline.tail import TailProof
 from translator.pipeline.unneeded import unneeded
 from translator.pipeline.unroll import can_unroll
 from translator.rewrite import callees, dots, uniform_parts
-from translator.rewrite.ranges import NonNegative
 from translator.rewrite.statements import holds
 from translator.rewrite.webs import Definition, Web
 from translator.ttgir.elements import bits_of
@@ -284,7 +284,7 @@ def _move_bases(rw: "FunctionRewriter", loop: PipelinedLoop) -> None:
             if many and fits and (not rw.webs.goes_on(plan.loop, web) or not any(_masked(rw, f) for f in followers)):
                 state.split = replace(state.split, base="", moves=True)
         elif not state.split.fold and not many and len([d for d in web.definitions if d.augmented]) == 1:
-            proof = NonNegative(rw)
+            proof = Signs(rw)
             if proof.holds(s.value) and not _is_wide(fact):
                 loop.assumed |= proof.assumed
                 state.split = replace(state.split, moves=False)

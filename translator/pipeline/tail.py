@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.pipeline.loop_range import every_iteration, int_of, is_index, varies
 from translator.pipeline.polynomials import INDEX, Polynomial, add, product
-from translator.rewrite.ranges import NonNegative
+from translator.facts.signs import Signs
 from translator.rewrite.syntax import less_than
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class TailProof:
         step = -margin.pop((INDEX,), 0)
         if step <= 0 or any(INDEX in m for m in margin):
             return False
-        proof = NonNegative(self.rw)
+        proof = Signs(self.rw)
         for monomial in [m for m in margin if any(x in self.tensors for x in m)]:
             coefficient = margin.pop(monomial)
             if coefficient > 0 or len(monomial) != 1 or not proof.holds(self.tensors[monomial[0]]):

@@ -20,7 +20,7 @@ from translator.frontend.trace import ConstFact, TensorFact
 from translator.rewrite.addresses import address_of, is_pointer, scalar_name
 from translator.rewrite.host_descriptors import first_line
 from translator.rewrite.pointers import not_negative
-from translator.rewrite.ranges import NonNegative
+from translator.facts.signs import Signs
 from translator.rewrite.variables import SplitPointer
 from translator.rewrite.webs import Web
 
@@ -108,7 +108,7 @@ def _in_tensor(rw: "FunctionRewriter", use: ast.Name, parents: dict[ast.AST, ast
 
 def may_be_negative(rw: "FunctionRewriter", web: Web) -> bool:
     """Whether offsets from the scalar pointer variable are not known to have a sign."""
-    proof = NonNegative(rw)
+    proof = Signs(rw)
     for node in ast.walk(rw.tree):
         if not isinstance(node, ast.BinOp) or rw.tensor(node) is None or not is_pointer(rw, node):
             continue

@@ -18,7 +18,7 @@ from translator.rewrite.addresses import (
 )
 from translator.rewrite.moving_parameters import may_be_negative, split_parameter
 from translator.rewrite.pointers import factor, not_negative, scalar_text, split_texts, term_text
-from translator.rewrite.ranges import NonNegative
+from translator.facts.signs import Signs
 from translator.rewrite.splice import closed, operand
 from translator.rewrite.uniform_parts import address_of, found_with
 from translator.rewrite.variables import SplitPointer, WebState
@@ -91,7 +91,7 @@ def split_web(rw: "FunctionRewriter", web: Web) -> SplitPointer | None:
 
 def _split(rw, web: Web) -> SplitPointer | None:
     roots, bases, aliases, wide, moving, fits = set(), set(), set(), False, False, True
-    proof = NonNegative(rw)
+    proof = Signs(rw)
     for d in web.definitions:
         if d.augmented:
             if not isinstance(d.node.op, (ast.Add, ast.Sub)):

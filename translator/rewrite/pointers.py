@@ -23,7 +23,7 @@ from translator.rewrite.addresses import (
     root_parameter,
     wide_term,
 )
-from translator.rewrite.ranges import NonNegative
+from translator.facts.signs import Signs
 from translator.rewrite.splice import operand
 from translator.rewrite.uniform_parts import address_of, found_with
 from translator.ttgir.layouts import Layout, Slice
@@ -109,7 +109,7 @@ def _plan(rw: "FunctionRewriter", node: ast.expr):
         root = root_parameter(rw, address.base)
     if root is None or root not in rw.unit.small_pointers:
         return None
-    proof = NonNegative(rw)
+    proof = Signs(rw)
     fits = all(not_negative(proof, t) for t in address.tensors)
     if split is not None:
         bare = split.fold and not split.moves
@@ -137,7 +137,7 @@ def _plan(rw: "FunctionRewriter", node: ast.expr):
     return address, split, root, fold
 
 
-def not_negative(proof: NonNegative, t: Term) -> bool:
+def not_negative(proof: Signs, t: Term) -> bool:
     """Whether the addend is provably not negative."""
     return t.sign == "+" and all(proof.holds(node) for node in (t.node, *t.factors))
 
