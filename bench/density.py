@@ -3,7 +3,7 @@
     python bench/density.py [--only NAME] [-j 2] [--json bench/results/density.json] [--markdown bench/results/density.md]
 
 Density is matrix instructions over all instructions of the loop: it counts instructions, not cycles. `parity` is what
-`gluonize translate` writes, `aggressive` what it writes with `--optimize aggressive`, chosen by the static cost model.
+`gluonize translate` writes, `aggressive` what it writes with `--optimize aggressive`, chosen by predicted cycles.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from translator.lowering.worker import WorkerPool
 from translator.source.launch_spec import LaunchSpec
 
 LOWER = "translator.lowering.jobs:lower_file"
+LOWER_AND_WALK = "translator.cycles.job:lower_and_walk"
 
 
 @dataclass(frozen=True)
@@ -68,14 +69,14 @@ def read_inputs(options: CompileOptions, *files: str) -> Inputs:
 
 
 def start_jobs(
-    pool: WorkerPool, inputs: Inputs, options: CompileOptions, keep_stages: bool = False
+    pool: WorkerPool, inputs: Inputs, options: CompileOptions, keep_stages: bool = False, job: str = LOWER
 ) -> list[CompileJob]:
-    """Submit every launch on every target, in that order."""
+    """Submit every launch on every target, in that order; job: LOWER, or LOWER_AND_WALK for cycles too."""
     folders = source_folders(inputs.files[0])
 
     def lower(file: str, spec: LaunchSpec, target: str) -> Future:
         what = f"{spec.kernel} of {file} on {target}"
-        return pool.submit(LOWER, file, spec, target, folders, options.import_hosts, keep_stages, what=what)
+        return pool.submit(job, file, spec, target, folders, options.import_hosts, keep_stages, what=what)
 
     return [
         CompileJob(spec, row.name, tuple(lower(file, spec, row.name) for file in inputs.files))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rules.targets import parse_targets, target as target_row
 from translator.cli import exit_status
-from translator.cli.compile_jobs import CompileOptions, fail, finish
+from translator.cli.compile_jobs import LOWER_AND_WALK, CompileOptions, fail, finish
 from translator.cli.console import Verbosity, rich_console
 from translator.cli.inputs import check_source, is_path, job_count, select_launches, source_folders
 from translator.cli.results import check_json
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from translator.cycles.analysis import KernelCycles
 
-CYCLES = "translator.cycles.job:kernel_cycles"
 OF_ASSEMBLY = "translator.cycles.job:assembly_cycles"
 _ASSEMBLY = (".amdgcn", ".s")
 
@@ -76,14 +75,14 @@ def run_cycles(
 
 def _submit(pool: WorkerPool, file: str, spec, target: str, source: str, options: CompileOptions) -> Future:
     what = f"{spec.kernel} of {file} on {target}"
-    return pool.submit(CYCLES, file, spec, target, source_folders(source), options.import_hosts, what=what)
+    return pool.submit(LOWER_AND_WALK, file, spec, target, source_folders(source), options.import_hosts, what=what)
 
 
 def _results(futures: list[Future]) -> tuple[list, tuple[Diagnostic, ...]]:
     sides, problems = [], []
     for future in futures:
         try:
-            sides.append(future.result())
+            sides.append(future.result().cycles)
         except TranslationError as error:
             sides.append(None)
             problems += error.diagnostics

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from translator.cli.compile_jobs import CompileJob, CompileOptions, fail, finish, read_inputs, start_jobs
+from translator.cli.compile_jobs import (
+    LOWER_AND_WALK,
+    CompileJob,
+    CompileOptions,
+    fail,
+    finish,
+    read_inputs,
+    start_jobs,
+)
 from translator.cli.console import Verbosity, rich_console
 from translator.cli.inputs import job_count
 from translator.diagnostics import Diagnostic, TranslationError
@@ -18,18 +26,20 @@ def run_parity(source: str, out: str, check: bool, options: CompileOptions, verb
     shown = not verbosity.quiet and options.json != "-"
     results, found = [], []
     with WorkerPool(job_count(options.jobs), timeout=options.timeout) as pool:
-        for job in start_jobs(pool, inputs, options):
+        for job in start_jobs(pool, inputs, options, job=LOWER_AND_WALK):
             entry = job.entry("compared")
             gluon, triton, problems = _both(job)
             entry["metrics"] = gluon.metrics.as_json() if gluon else None
             entry["triton"] = triton.metrics.as_json() if triton else None
+            entry["cycles"] = gluon.cycles.as_json() if gluon else None
+            entry["triton_cycles"] = triton.cycles.as_json() if triton else None
             entry["parity"] = None
             if gluon and triton:
                 compared = Parity(job.spec.id, job.target, gluon.metrics, triton.metrics)
                 entry["parity"] = compared.as_json()
                 found.append(compared)
                 if shown:
-                    _show(compared, console)
+                    _show(compared, gluon, triton, console)
             if problems:
                 fail(entry, problems)
             results.append(entry)
@@ -56,10 +66,12 @@ def _both(job: CompileJob) -> tuple[Lowered | None, Lowered | None, tuple[Diagno
     return gluon, triton, tuple(filter(None, [*problems, overflow]))
 
 
-def _show(parity: Parity, console) -> None:
+def _show(parity: Parity, gluon: Lowered, triton: Lowered, console) -> None:
+    from translator.cycles.text import table_of_loops
     from translator.lowering.parity_table import parity_table
 
     console.print(parity_table(parity))
+    console.print(table_of_loops("predicted cycles of one iteration", gluon.cycles, triton.cycles))
     for regression in parity.regressions():
         console.print(f"  worse than Triton: {regression}", style="yellow")
     console.print()

@@ -139,6 +139,8 @@ def _entry(t: Tried, own: list[Tried], files: dict[str, str], verdicts: dict[str
         "same_as": t.same_as or None,
         "file": files.get(t.same_as or t.tuning.name),
         "cycles": round(figures.cost.cycles, 3) if figures and figures.cost else None,
+        "efficiency": figures.cost.efficiency if figures and figures.cost else None,
+        "predicted": figures.lowered.cycles.as_json() if figures and figures.lowered else None,
         "metrics": figures.lowered.metrics.as_json() if figures and figures.lowered else None,
         "validation": verdicts.get(t.same_as or t.tuning.name, "skipped"),
         "diagnostics": [d.as_json() for d in t.diagnostics],
@@ -149,7 +151,7 @@ def _table(result: dict) -> Table:
     title = f"{result['id']} on {result['target']}: {result['chosen']} would be chosen"
     table = Table(title=title, title_justify="left", box=None, pad_edge=False)
     table.add_column("candidate")
-    for name in ("cost", "loop", "matrix", "density", "barriers", "VGPRs", "spills", "LDS bytes"):
+    for name in ("cost", "matrix cores", "loop", "matrix", "barriers", "VGPRs", "spills", "LDS bytes"):
         table.add_column(name, justify="right")
     table.add_column("")
     lds = target_row(result["target"]).lds_bytes
@@ -162,8 +164,8 @@ def _table(result: dict) -> Table:
         loop = metrics["loop"] or metrics
         note = f"as {entry['same_as']}" if entry["same_as"] else entry["validation"]
         note = "LDS does not fit" if metrics["lds_bytes"] > lds else note
-        density = f"{loop['mma'] / loop['insns']:.1%}"
-        cells = (entry["cycles"], loop["insns"], loop["mma"], density, loop["barrier"])
+        efficiency = "" if entry["efficiency"] is None else f"{entry['efficiency']:.1%}"
+        cells = (entry["cycles"], efficiency, loop["insns"], loop["mma"], loop["barrier"])
         cells += (metrics["vgpr"], metrics["spill"], metrics["lds_bytes"])
         table.add_row(entry["candidate"], *map(str, cells), note)
     return table

@@ -33,7 +33,7 @@ class LineLoss:
 class LoopCycles:
     """One innermost loop in its steady state, with `workgroups` on a compute unit.
 
-    cycles: of one iteration of a wave. matrix: of these, the matrix pipe of a SIMD is busy, for all its waves. bounds: clk
+    cycles: of one iteration of a wave. matrix: of these, the matrix pipe of a SIMD is busy, for all its waves. work: matrix operations of one workgroup. bounds: clk
     that each resource needs for one iteration of all waves. causes, losses: what the idle time of the matrix pipe goes to, or
     without matrix instructions the waves' time; largest first. conflicts: accesses to LDS that take longer, (instruction, place,
     factor). unknown: accesses whose addresses are not known. repeats: iterations come back exactly.
@@ -46,6 +46,7 @@ class LoopCycles:
     workgroups: int
     cycles: float
     matrix: float
+    work: int
     bounds: dict[str, float]
     causes: dict[str, float]
     losses: tuple[LineLoss, ...]
@@ -205,6 +206,7 @@ class _Kernel:
             workgroups=self.workgroups,
             cycles=cycles,
             matrix=matrix,
+            work=sum(o.work for w in waves for o in w.stream) // self.workgroups,
             bounds=self._bounds(waves),
             causes=by_cause(losses),
             losses=tuple(self._named(x) for x in losses),

@@ -28,11 +28,12 @@ _OPERANDS = (("cbsz", "matrix_a_fmt"), ("blgp", "matrix_b_fmt"))
 
 @dataclass(frozen=True)
 class MatrixTime:
-    """cycles: of the pipe. exact: from the table; otherwise from the nearest row, in proportion to the work."""
+    """cycles: of the pipe. exact: from the table; otherwise from the nearest row, in proportion to the work. work: operations."""
 
     cycles: int
     scaled: bool
     exact: bool
+    work: int
 
 
 def is_matrix(op: str) -> bool:
@@ -46,17 +47,18 @@ def matrix_time(line: Line, target: Target) -> MatrixTime:
     types = words[words.index("x".join(map(str, shape))) + 1 :]
     sparse = words[1] in ("smfmac", "swmmac")
     m, n, k = shape[0], shape[1], shape[2] // 2 if sparse else shape[2]
+    work = 2 * m * n * shape[2]
     scaled = "scale" in words or "scale16" in words
     precision = "tf32" if "xf32" in types else "ieee"
     for dtype in _dtypes(types, line):
         rows = [r for r in target.matrix if dtype in r.dtypes and r.cycles and r.precision == precision]
         exact = [r for r in rows if r.shape == (m, n, k)]
         if exact:
-            return MatrixTime(max(r.cycles for r in exact), scaled, True)
+            return MatrixTime(max(r.cycles for r in exact), scaled, True, work)
         if rows:
-            return MatrixTime(_in_proportion(rows, m * n * k), scaled, False)
+            return MatrixTime(_in_proportion(rows, m * n * k), scaled, False, work)
     rows = [r for r in target.matrix if r.cycles]
-    return MatrixTime(_in_proportion(rows, m * n * k) if rows else 16, scaled, False)
+    return MatrixTime(_in_proportion(rows, m * n * k) if rows else 16, scaled, False, work)
 
 
 def _dtypes(types: list[str], line: Line) -> tuple[str, ...]:

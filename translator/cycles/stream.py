@@ -42,7 +42,7 @@ class Operation:
     issue: what it holds its wave. counter: that counts it, -1 for none. size: KiB in flight.
     waits: (counter, how many may be outstanding). exclusive: it does not issue beside a matrix instruction. level: of priority.
     shadow: clk after it in which its SIMD issues no other vector or memory instruction. reads, writes: registers whose results
-    are waited for; latency: of its own result.
+    are waited for; latency: of its own result. work: operations of a matrix instruction.
     """
 
     kind: int
@@ -58,6 +58,7 @@ class Operation:
     reads: tuple[int, ...] = ()
     writes: tuple[int, ...] = ()
     latency: int = 0
+    work: int = 0
 
 
 class Translator:
@@ -117,7 +118,7 @@ class Translator:
         reads, writes = self._registers(line)
         return Operation(
             MATRIX, n, self.timing.issue, clk=time.cycles, reads=reads, writes=writes, latency=time.cycles,
-            shadow=self.timing.scaled_shadow if time.scaled else self.timing.shadow,
+            shadow=self.timing.scaled_shadow if time.scaled else self.timing.shadow, work=time.work,
         )  # fmt: skip
 
     def _vector(self, n: int, line: Line) -> Operation:

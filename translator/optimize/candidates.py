@@ -77,7 +77,7 @@ ROWS = (
     CandidateRow(
         Tuning(partitioned=True),
         lambda target, num_warps: target.lds_partitions > 1 and num_warps in (4, 8),
-        "warps that issue together read different partitions of LDS; the cost model does not see conflicts",
+        "warps that issue together read different partitions of LDS; predicted cycles know banks, not partitions",
     ),
     CandidateRow(
         Tuning(num_buffers=3, ping_pong=True, partitioned=True),
@@ -87,12 +87,12 @@ ROWS = (
     CandidateRow(
         Tuning(copied_stores=True),
         lambda target, _: target.copies_to_global,
-        "whole rows leave without registers; the cost model is one of loops, so only a measured time can choose it",
+        "whole rows leave without registers; what stands behind the loops hardly counts, so a measured time chooses it",
     ),
     CandidateRow(
         Tuning(l2_ahead=2),
         lambda target, _: target.supports_tdm,
-        "copies find their tiles in L2; the cost model has no memory in it, so only a measured time can choose it",
+        "copies find their tiles in L2; predicted cycles know no caches, so only a measured time can choose it",
     ),
 )
 

@@ -1,4 +1,4 @@
-"""Try the candidates of a request in child processes and choose one per kernel by the static cost model.
+"""Try the candidates of a request in child processes and choose one per kernel by predicted cycles.
 
 Deterministic: the same source, launches, target and versions give the same choice, whatever the number of jobs.
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from translator.lowering.worker import WorkerPool
 
 TRANSLATE = "translator.translation:translate_kernel"
-LOWER = "translator.lowering.jobs:lower_file"
+LOWER = "translator.cycles.job:lower_and_walk"
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def try_candidates(request: TranslateRequest, spec: LaunchSpec, pool: "WorkerPoo
                 entry = replace(entry, lowered=None, diagnostics=(_unsound(entry, extra),))
                 tried[i] = entry
                 continue
-            figures = cost(lowered.metrics, row, lowered.num_warps, entry.tuning.ping_pong)
+            figures = cost(lowered.cycles, overflow is None)
             tried[i] = replace(entry, cost=figures, diagnostics=(overflow,) if overflow else ())
     return tried
 
