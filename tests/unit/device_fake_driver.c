@@ -31,10 +31,12 @@ int NAME(cuDevicePrimaryCtxRetain, hipDevicePrimaryCtxRetain)(void **context, in
 int NAME(cuCtxSetCurrent, hipCtxSetCurrent)(void *context) { return context == &launches ? 0 : 201; }
 int NAME(cuDeviceGetName, hipDeviceGetName)(char *name, int size, int device) { snprintf(name, size, "fake device"); return 0; }
 int NAME(cuDriverGetVersion, hipDriverGetVersion)(int *version) { *version = 12345; return 0; }
-int NAME(cuGetErrorString, hipDrvGetErrorString)(int status, const char **text) {
-  *text = status == 710 ? "device-side assert triggered" : "fake error";
-  return 0;
-}
+static const char *words(int status) { return status == 710 ? "device-side assert triggered" : "fake error"; }
+#ifdef API_CUDA
+int cuGetErrorString(int status, const char **text) { *text = words(status); return 0; }
+#else
+const char *hipGetErrorString(int status) { return words(status); }
+#endif
 
 int NAME(cuModuleLoadData, hipModuleLoadData)(void **module, const char *image) { *module = strdup(image); return 0; }
 int NAME(cuModuleGetFunction, hipModuleGetFunction)(void **out, void *module, const char *symbol) {

@@ -33,7 +33,12 @@ STATIC_SHARED = 48 << 10  # bytes of shared memory that CUDA gives without being
 
 # api -> (library names, environment variable with another one, symbol prefix, kind of code object)
 APIS = {
-    "hip": (("libamdhip64.so", "libamdhip64.so.7", "libamdhip64.so.6"), "GLUONIZE_LIBAMDHIP64", "hip", "hsaco"),
+    "hip": (
+        ("libamdhip64.so", "libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"),
+        "GLUONIZE_LIBAMDHIP64",
+        "hip",
+        "hsaco",
+    ),
     "cuda": (("libcuda.so.1", "libcuda.so"), "GLUONIZE_LIBCUDA", "cu", "cubin"),
 }
 # Names that are more than prefix + name.
@@ -44,7 +49,28 @@ SPELLED = {
     ("cuda", "ModuleLaunchKernel"): "cuLaunchKernel",
     ("cuda", "DeviceSynchronize"): "cuCtxSynchronize",
     ("cuda", "EventCreateWithFlags"): "cuEventCreate",
-    ("hip", "GetErrorString"): "hipDrvGetErrorString",
+}
+_POINTER, _INT, _UNSIGNED, _SIZE = ctypes.c_void_p, ctypes.c_int, ctypes.c_uint, ctypes.c_size_t
+# Call -> types of its arguments, those of HIP's and CUDA's headers; each returns an int, 0 for success.
+ARGUMENTS = {
+    "Init": (_UNSIGNED,),
+    "DeviceGet": (_POINTER, _INT),
+    "DevicePrimaryCtxRetain": (_POINTER, _INT),
+    "CtxSetCurrent": (_POINTER,),
+    "DeviceGetName": (_POINTER, _INT, _INT),
+    "DriverGetVersion": (_POINTER,),
+    "ModuleLoadData": (_POINTER, _POINTER),
+    "ModuleGetFunction": (_POINTER, _POINTER, ctypes.c_char_p),
+    "FuncSetAttribute": (_POINTER, _INT, _INT),  # of CUDA only
+    "Malloc": (_POINTER, _SIZE),
+    "MemcpyHtoD": (_POINTER, _POINTER, _SIZE),
+    "MemcpyDtoH": (_POINTER, _POINTER, _SIZE),
+    "ModuleLaunchKernel": (_POINTER, *[_UNSIGNED] * 7, _POINTER, _POINTER, _POINTER),
+    "DeviceSynchronize": (),
+    "EventCreateWithFlags": (_POINTER, _UNSIGNED),
+    "EventRecord": (_POINTER, _POINTER),
+    "EventSynchronize": (_POINTER,),
+    "EventElapsedTime": (_POINTER, _POINTER, _POINTER),
 }
 # fp8 name -> (mantissa bits, exponent bias, code of infinity or None, codes of NaN)
 FLOAT8 = {
@@ -79,17 +105,19 @@ class Driver:
 
     def call(self, name: str, *args) -> None:
         symbol = SPELLED.get((self.api, name), self.prefix + name)
-        status = getattr(self.library, symbol)(*args)
+        function = getattr(self.library, symbol)
+        function.argtypes = ARGUMENTS[name]
+        status = function(*args)
         if status:
             raise DeviceError(f"{symbol}: {self.explain(status)}")
 
     def explain(self, status: int) -> str:
         text = ctypes.c_char_p()
-        symbol = SPELLED.get((self.api, "GetErrorString"), self.prefix + "GetErrorString")
-        try:
-            getattr(self.library, symbol)(ctypes.c_int(status), ctypes.byref(text))
-        except AttributeError:
-            pass
+        if self.api == "cuda":
+            self.library.cuGetErrorString(ctypes.c_int(status), ctypes.byref(text))
+        else:
+            self.library.hipGetErrorString.restype = ctypes.c_char_p
+            text.value = self.library.hipGetErrorString(ctypes.c_int(status))
         return f"error {status} ({(text.value or b'unknown').decode(errors='replace')})"
 
     def function(self, code: bytes, symbol: str, shared: int) -> ctypes.c_void_p:
@@ -429,7 +457,9 @@ def main(arguments: list[str], own: str = "") -> int:
         child(path, a.child, a.device, a.runs, a.timed)
     driver = find_driver(a.device)
     if driver is None:
-        print(f"no GPU found ({a.device}): neither libamdhip64 nor libcuda gives a device", file=sys.stderr)
+        none = {"hip": "libamdhip64 gives no device", "cuda": "libcuda gives no device"}
+        why = none.get(a.device, "neither libamdhip64 nor libcuda gives a device")
+        print(f"no GPU found ({a.device}): {why}", file=sys.stderr)
         return 2
     if not Bundle(path).codes(driver.kind, False):
         print(f"{path} has no {driver.kind} for this {driver.device}", file=sys.stderr)
