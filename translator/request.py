@@ -27,7 +27,7 @@ class TranslateRequest:
     an assumption-free kernel and a launcher that picks. num_buffers, strategy: for pipelined loops, None to choose.
     optimize: `parity` or `aggressive`, which chooses a tuning per kernel before anything is translated. tunings: those
     chosen, by kernel. keep_going: leave out a kernel that is refused instead of giving up the file.
-    rules: folders with more rewrite rows. standalone: write the kernels and what they need, without the host code.
+    rules: files, or folders of them, with more rows. standalone: write the kernels and what they need, without the host code.
     strict: launches are derived only from what the source says for certain. all_configs: every config of a large autotune list.
     style: how the text is laid out.
     """

@@ -10,6 +10,7 @@ from typing import Any
 
 from triton.compiler.errors import CompilationError, CompileTimeAssertionFailure
 
+from rules.given import rules_with
 from translator import __version__
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.frontend.launch import TracedLaunch, trace_launch
@@ -41,6 +42,7 @@ def translate_kernel(request: TranslateRequest) -> TranslateResult:
     outcomes: list[LaunchOutcome] = []
     versions: list[KernelVersion] = []
     traces: list[TracedLaunch] = []
+    rules_with(request.rules)  # refused before anything is read
     planned = planned_launches(request)
     notes = list(planned.notes)
     derived = {spec.id for derivation in planned.derivations for spec in derivation.launches[1:]}
@@ -95,7 +97,7 @@ def _alike(request: TranslateRequest, versions: list[KernelVersion], traces: lis
         for i, choice in zip(own, choices):
             if any(not choice[key] for key in moved & choice.keys()):
                 tuning = request.tuning(versions[i].spec.kernel)
-                emitted = rewrite_kernel(traces[i], tuning, request.strategy, moved)
+                emitted = rewrite_kernel(traces[i], tuning, request.strategy, moved, rules_with(request.rules))
                 changed[i] = replace(versions[i], emitted=emitted)
         together = [changed.get(i, versions[i]) for i in own]
         if changed and texts_of(together) < texts_of([versions[i] for i in own]):
@@ -154,7 +156,7 @@ def translate_launch(request: TranslateRequest, spec: LaunchSpec) -> tuple[Loade
         why = f"its own compiler stops: {str(error).strip().splitlines()[-1]}"
         message = "Triton does not accept this kernel for this launch"
         raise TranslationError(Diagnostic("triton-refuses", message, loaded.path, loaded.line, 1, why)) from error
-    return loaded, traced, rewrite_kernel(traced, tuning, request.strategy)
+    return loaded, traced, rewrite_kernel(traced, tuning, request.strategy, rules=rules_with(request.rules))
 
 
 def _with_matrix_size(spec: LaunchSpec, tuning: Tuning) -> LaunchSpec:

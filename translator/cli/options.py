@@ -136,7 +136,8 @@ Optimize = Annotated[
     ),
 ]
 Rules = Annotated[
-    Optional[list[str]], typer.Option("--rules", metavar="DIR", help="Folder with more rewrite rows; repeatable.")
+    Optional[list[str]],
+    typer.Option("--rules", metavar="PATH", help="TOML file, or folder of them, with more rewrite rows; repeatable."),
 ]
 
 

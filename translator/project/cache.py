@@ -165,10 +165,10 @@ def own_digest() -> str:
 
 
 def folder_digest(folders: Iterable[str]) -> tuple:
-    """Of every file in folders given with `--rules`."""
+    """Of every file given with `--rules`, or in a folder that is."""
     found = []
     for folder in folders:
-        for path in sorted(Path(folder).rglob("*")):
+        for path in sorted(Path(folder).rglob("*")) if Path(folder).is_dir() else [Path(folder)]:
             if path.is_file():
                 found.append((str(path), hashlib.sha256(path.read_bytes()).hexdigest()))
     return tuple(found)

@@ -37,7 +37,7 @@ def accesses(view: "FunctionView") -> Iterator[Choice]:
             yield from _matrix(view, node)
         elif rw.tensor(node) is not None:
             row = callee.row
-            said = row.gluon or f"gl.{callee.name}"
+            said = row.becomes or f"gl.{callee.name}"
             cost = (
                 "recomputed where another layout is needed"
                 if row.cost == "cheap"

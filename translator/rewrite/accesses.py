@@ -158,24 +158,11 @@ def emit_atomic(rw, node: ast.Call, callee: Callee, given, want):
     return text if want is None or want == layout else rw.convert(text, want)
 
 
-# Operations of buffer atomics and the element types that Gluon takes for them (reference of Triton 3.9.0); int32 and
-# int64 additions go through the unsigned type of the same width, which adds the same bits.
-_BUFFER_ATOMICS = {
-    "atomic_add": ("fp16", "fp32", "fp64", "uint32", "uint64", "int32", "int64"),
-    "atomic_max": ("int32", "int64", "uint32", "uint64", "fp64"),
-    "atomic_min": ("int32", "int64", "uint32", "uint64", "fp64"),
-    "atomic_and": ("int32", "int64"),
-    "atomic_or": ("int32", "int64"),
-    "atomic_xor": ("int32", "int64"),
-    "atomic_xchg": ("int32", "int64"),
-}
-
-
 def _buffer_atomic(rw, node: ast.Call, callee: Callee, given, fact: TensorFact, layout: Layout) -> str | None:
     """The atomic as a buffer operation, where Triton's own passes make it one."""
     if not any((*rw.path, v) in rw.unit.buffer_atomics for v in rw.visits(node)):
         return None
-    types = _BUFFER_ATOMICS.get(callee.name, ())
+    types = callee.row.buffer_types
     bf16 = callee.name == "atomic_add" and fact.pointee == "bf16"  # cdna4's function alone takes it, on any target
     if fact.pointee not in types and not bf16:
         return None

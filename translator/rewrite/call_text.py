@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from translator.rewrite.callees import Callee
+from rules.template import template as parsed
+from translator.rewrite.callees import Callee, bind
 from translator.rewrite.splice import operand
 
 if TYPE_CHECKING:
@@ -13,10 +14,34 @@ if TYPE_CHECKING:
 
 
 def function_text(rw: "FunctionRewriter", node: ast.Call, callee: Callee) -> str:
-    """The Gluon spelling of the called function."""
-    if callee.row is not None and callee.row.gluon and callee.owner is None:
-        return callee.row.gluon
-    return rw.emit(node.func)
+    """The Gluon spelling of the called function: that of its row, or the author's where that is a name of the same function."""
+    template = callee.row.template if callee.row is not None else None
+    if template is None or not template.takes_arguments:
+        return rw.emit(node.func)
+    text = template.called({}, operand)
+    if isinstance(node.func, ast.Name) and text in (f"gl.{callee.name}", f"tl.{callee.name}"):
+        return rw.emit(node.func)
+    return imported(rw, text)
+
+
+def imported(rw: "FunctionRewriter", text: str) -> str:
+    """`text`, which a template has made, with what it needs from `triton.language`."""
+    if text.startswith("tl."):
+        rw.record.imports.add("import triton.language as tl")
+    return text
+
+
+def by_template(rw: "FunctionRewriter", callee: Callee, values: dict[str, str | None], template: str = "") -> str:
+    """The row's template, or another one that it has, with its holes filled."""
+    text = template or callee.row.becomes
+    return imported(rw, parsed(text).filled(values, operand))
+
+
+def of_parameters(rw, node: ast.Call, callee: Callee, children: dict[ast.AST, str]) -> str:
+    """A row's template whose holes are parameters, filled with the arguments in `children`; those not given are left out."""
+    given = bind(rw, node, callee)
+    values = {name: children.get(a) or rw.emit(a) for name, a in given.items()}
+    return by_template(rw, callee, dict.fromkeys(callee.row.template.holes) | values)
 
 
 def generic(rw: "FunctionRewriter", node: ast.Call, children: dict[ast.AST, str]) -> str:
@@ -29,7 +54,10 @@ def generic(rw: "FunctionRewriter", node: ast.Call, children: dict[ast.AST, str]
 
 
 def with_function(rw, node: ast.Call, callee: Callee, children: dict[ast.AST, str]) -> str:
-    """The call with the Gluon spelling of its function; `children` overrides arguments."""
+    """The call as its row has it, with the author's arguments; `children` overrides arguments."""
+    template = callee.row.template if callee.row is not None else None
+    if template is not None and callee.row.kind == "elementwise" and not template.takes_arguments:
+        return of_parameters(rw, node, callee, children)
     if callee.owner is not None:
         owner = operand(children.get(callee.owner) or rw.emit(callee.owner))
         name = node.func.attr
@@ -47,6 +75,16 @@ def with_function(rw, node: ast.Call, callee: Callee, children: dict[ast.AST, st
         inner = argument.value if isinstance(argument, ast.Starred) else argument
         edits[inner] = children.get(inner) or _items(rw, inner, children) or rw.emit(inner)
     return rw.splice(node, edits)
+
+
+def with_layout(rw, node: ast.Call, callee: Callee, given: dict[str, ast.expr], layout: str) -> str:
+    """The call with what its row appends to the author's arguments: what it adds where it is not given, and the layout."""
+    text = with_function(rw, node, callee, {})
+    for name, value in callee.row.added.items():
+        text = append_argument(text, f"{name}={value}") if name not in given else text
+    for argument in callee.row.template.more({"layout": layout}, operand):
+        text = append_argument(text, argument)
+    return text
 
 
 def _items(rw, node: ast.expr, children: dict[ast.AST, str]) -> str | None:

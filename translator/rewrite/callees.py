@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import inspect
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from triton.runtime.jit import JITFunction
 
-from rules.builtins import BY_NAME, Row
+from rules.rows import LANGUAGE, Row
 from translator.frontend.trace import ConstFact, MethodFact, TensorFact
 from translator.rewrite import descriptors
 
@@ -49,12 +49,14 @@ def callee_of(rw: "FunctionRewriter", node: ast.Call) -> Callee | None:
     is_triton = module.startswith(_TRITON_MODULES)
     if ".extra." in module and not module.endswith("extra.hip.utils"):
         return Callee(function, name, Row(name, "elementwise", cost="heavy"), owner)
-    row = BY_NAME.get(name) if is_triton or isinstance(fact, MethodFact) else None
+    known = f"{LANGUAGE}.{name}" if is_triton or isinstance(fact, MethodFact) else f"{module}.{name}"
+    row = rw.unit.rules.row(known, rw.unit.target)
     if row is None and name in ("min", "max", "builtin_min", "builtin_max") and not isinstance(function, JITFunction):
         row = Row(name, "elementwise")
-    if isinstance(function, JITFunction) and row is not None and not is_triton and not isinstance(fact, MethodFact):
-        row = None
-    return Callee(function, name, row, owner)
+    callee = Callee(function, name, row, owner)
+    if row is not None and row.takes and not bind(rw, node, callee).keys() <= {*row.takes}:
+        return replace(callee, row=None)
+    return callee
 
 
 def is_helper(rw: "FunctionRewriter", node: ast.Call) -> bool:

@@ -1,4 +1,4 @@
-"""Calls: the home of what they return, and the Gluon text by the kind of their row in `rules/builtins.py`."""
+"""Calls: the home of what they return, and the Gluon text by the kind of their row in `rules/`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import triton.language as tl
 from triton.runtime.jit import JITFunction
 
+from rules.builtins import BUILTINS
 from translator.frontend.trace import ConstFact, TensorFact, TupleFact
 from translator.rewrite import (
     accesses,
@@ -22,7 +23,7 @@ from translator.rewrite import (
     shape_calls,
     tuples,
 )
-from translator.rewrite.call_text import append_argument, generic, with_function
+from translator.rewrite.call_text import by_template, generic, with_function, with_layout
 from translator.rewrite.callees import Callee, bind, callee_of, cast_of, first_tensor, is_helper, is_none
 from translator.rewrite.splice import operand
 from translator.rewrite.unit import refuse
@@ -152,7 +153,7 @@ def emit_iterator(rw: "FunctionRewriter", node: ast.expr) -> str:
         if unroll:
             rw.record.imports.add("import triton.language as tl")
             return f"tl.range({', '.join(arguments)}, loop_unroll_factor={rw.emit(unroll[0].value)})"
-        return f"range({', '.join(arguments)})"
+        return f"{BUILTINS.by_callee['triton.language.range'].template.called({}, operand)}({', '.join(arguments)})"
     return emit_call(rw, node, None)
 
 
@@ -205,8 +206,8 @@ def _elementwise(rw, node: ast.Call, callee: Callee, given, want):
 
 
 def _same(rw, node, callee, given, want):
-    if callee.name == "debug_barrier":
-        return "gl.barrier()"
+    if callee.row.template is not None and not callee.row.template.holes:
+        return callee.row.becomes
     return with_function(rw, node, callee, {})
 
 
@@ -215,19 +216,15 @@ def _creator(rw, node: ast.Call, callee: Callee, given, want):
     if fact is None:
         if callee.name == "zeros_like":  # of a scalar, which has no layout
             dtype = rw.fact(node).dtype
-            return f"gl.cast({'0.0' if dtype.startswith(('fp', 'bf')) else '0'}, gl.{dots.DTYPE.get(dtype, dtype)})"
+            zero = "0.0" if dtype.startswith(("fp", "bf")) else "0"
+            values = {"zero": zero, "dtype": f"gl.{dots.DTYPE.get(dtype, dtype)}"}
+            return by_template(rw, callee, values, callee.row.of_scalar)
         return with_function(rw, node, callee, {})
     want = want or rw.home(node)
     layout = rw.names.spell(want)
-    if callee.name == "zeros_like":
-        like = given["input"]
-        return f"gl.zeros_like({rw.emit(like, want)})"
-    text = with_function(rw, node, callee, {})
-    inner = ast.parse(text, mode="eval").body
-    assert isinstance(inner, ast.Call), f"bug in gluonize: {text}"
-    if callee.name == "zeros" and "dtype" not in given:
-        text = append_argument(text, "dtype=gl.float32")
-    return append_argument(text, f"layout={layout}")
+    if not callee.row.template.takes_arguments:
+        return by_template(rw, callee, {"input": rw.emit(given["input"], want)})
+    return with_layout(rw, node, callee, given, layout)
 
 
 def _gather(rw, node, callee, given, want):
@@ -242,14 +239,11 @@ def _histogram(rw, node, callee, given, want):
     want = want or rw.home(node)
     data = given["input"]
     layout = rw.home(data)
-    children = {data: rw.emit(data, layout)}
+    values: dict[str, str | None] = {"input": rw.emit(data, layout), "mask": None}
     if "mask" in given and not is_none(rw, given["mask"]):
-        children[given["mask"]] = rw.operand_in(given["mask"], rw.tensor(data), layout)
-    bins = rw.emit(given["num_bins"])
-    arguments = [children[data], bins]
-    if given.get("mask") in children:
-        arguments.append(f"mask={children[given['mask']]}")
-    return f"gl.histogram({', '.join(arguments)}, layout={rw.names.spell(want)})"
+        values["mask"] = rw.operand_in(given["mask"], rw.tensor(data), layout)
+    values |= {"num_bins": rw.emit(given["num_bins"]), "layout": rw.names.spell(want)}
+    return by_template(rw, callee, values)
 
 
 def emit_attribute(rw: "FunctionRewriter", node: ast.Attribute, want: Any) -> str:

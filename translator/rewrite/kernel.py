@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 
+from rules.builtins import BUILTINS
+from rules.rows import RuleSet
 from translator.frontend.launch import TracedLaunch
 from translator.optimize.tuning import Tuning
 from translator.pipeline.emit import check_stages
@@ -22,11 +24,13 @@ def rewrite_kernel(
     tuning: Tuning = Tuning(),
     strategy: str | None = None,
     moved: frozenset[tuple[str, str]] = frozenset(),
+    rules: RuleSet = BUILTINS,
 ) -> EmittedKernel:
     """The kernel in Gluon, its pipelined loops changed as `tuning` says.
 
     strategy: how its loops are written, None for what the source asks for.
     moved: the pointer variables whose base moves from tile to tile in any case, as (function, variable).
+    rules: what becomes of calls.
 
     Raises TranslationError for what has no correct translation.
     """
@@ -42,6 +46,7 @@ def rewrite_kernel(
         unit.tuning = tuning
         unit.strategy = strategy
         unit.moved = moved
+        unit.rules = rules
         unit.kept_whole = whole
         unit.ringed = ringed
         unit.staging = launch.staging

@@ -87,9 +87,8 @@ def emit_reduce(rw: "FunctionRewriter", node: ast.Call, callee, given, want: Any
     result = rw.fact(node)
     facts = result.items if isinstance(result, TupleFact) else (result,)
     keeps = any(isinstance(f, TensorFact) and f.rank == fact.rank for f in facts)
-    indices = callee.name in ("argmax", "argmin") or (
-        callee.name in ("max", "min") and is_true(rw, given.get("return_indices"))
-    )
+    only_places = callee.row.combine and not callee.row.with_index
+    indices = only_places or callee.row.with_index and is_true(rw, given.get("return_indices"))
     if indices and axis is None and fact.rank == 1:
         axis = 0
     if indices:
@@ -147,12 +146,10 @@ def multi_reduce_home(rw, node, callee, given, fact: TupleFact) -> tuple:
 
 def _reduce_with_indices(rw, node, callee, given, text, fact, axis, parent, keeps) -> str:
     """`tl.argmax` and friends build their index with a layout-less arange; here it gets the operand's layout."""
-    rw.record.imports.add("import triton.language as tl")
     flat = axis is None
-    kind = "argmax" if callee.name in ("argmax", "max") else "argmin"
     tie = given.get("tie_break_left") or given.get("return_indices_tie_break_left")
     fast = tie is not None and not is_true(rw, tie)
-    combine = f"tl.standard._{kind}_combine_tie_break_{'fast' if fast else 'left'}"
+    combine = call_text.imported(rw, f"{callee.row.combine}_{'fast' if fast else 'left'}")
     if flat:
         raise refuse(rw.frame, node, "axis", f"`{callee.name}` needs a constant axis")
     layout = parent
@@ -163,9 +160,9 @@ def _reduce_with_indices(rw, node, callee, given, text, fact, axis, parent, keep
     if fact.rank > 1:
         index += "[" + ", ".join(":" if d == axis else "None" for d in range(fact.rank)) + "]"
         index = f"gl.broadcast({index}, gl.zeros({list(fact.shape)}, gl.int32, layout={rw.names.spell(parent)}))[0]"
-    keep = ", keep_dims=True" if keeps else ""
-    reduced = f"gl.reduce(({text}, {index}), {axis}, {combine}{keep})"
-    return f"{reduced}[1]" if callee.name.startswith("arg") else reduced
+    values = {"values": text, "index": index, "axis": str(axis), "combine": combine}
+    values["keep_dims"] = "True" if keeps else None
+    return call_text.by_template(rw, callee, values, callee.row.with_index or callee.row.becomes)
 
 
 def scan_layout(rw: "FunctionRewriter", node: ast.Call, item: ast.expr) -> Layout:

@@ -25,16 +25,16 @@ def home(rw, node: ast.Call, callee, given) -> Layout | None:
         return None
     source = rw.tensor(data)
     own = rw.home(data)
-    name = callee.name
+    steps = callee.row.layouts
     try:
-        if name in ("reshape", "view", "ravel"):
+        if steps == ("reshape",):
             return infer(rw.unit.target, rw.unit.num_warps, "reshape", source.shape, own, fact.shape)
-        if name in ("trans", "permute"):
+        if steps == ("permute",):
             order = _order(rw, node, callee, given, source.rank)
             return infer(rw.unit.target, rw.unit.num_warps, "permute", source.shape, own, order)
-        if name == "join":
+        if steps == ("join",):
             return infer(rw.unit.target, rw.unit.num_warps, "join", source.shape, own)
-        if name in ("broadcast_to", "broadcast") and source.rank == fact.rank:
+        if steps == ("broadcast",) and source.rank == fact.rank:
             return own
     except NoLayout:
         return None
@@ -61,13 +61,13 @@ def _operand_layout(rw, node, data: ast.expr, ops: tuple[str, ...]) -> Layout:
 
 
 def emit_shape(rw: "FunctionRewriter", node: ast.Call, callee, given, want: Any) -> str:
-    name = callee.name
+    step = callee.row.layouts[0]
     data = first_tensor(rw, given)
     fact = rw.tensor(node)
     if data is None:
         return _scalar_shape(rw, node, callee, given, want)
     source = rw.tensor(data)
-    if name == "split":
+    if step == "split":
         text = call_text.with_function(rw, node, callee, {data: rw.emit(data, split_operand(rw, node, data))})
         return tuples.in_layouts(rw, text, split_home(rw, node, data), want)
     if fact is None:
@@ -75,40 +75,42 @@ def emit_shape(rw: "FunctionRewriter", node: ast.Call, callee, given, want: Any)
             return _elementwise_pair(rw, node, callee, given, want)
         return call_text.generic(rw, node, {})
     want = want or rw.home(node)
-    if name in ("expand_dims", "unsqueeze"):
+    if step == "expand":
         axes = _axes(rw, given, fact.rank)
         layout = want
         for axis in reversed(sorted(axes)):
             layout = Slice(axis, layout)
-        text = operand(rw.emit(data, layout))
-        return text + "[" + ", ".join("None" if d in axes else ":" for d in range(fact.rank)) + "]"
-    if name == "squeeze":
+        index = ", ".join("None" if d in axes else ":" for d in range(fact.rank))
+        return call_text.by_template(rw, callee, {"input": rw.emit(data, layout), "index": index})
+    if step == "squeeze":
         (axis,) = _axes(rw, given, source.rank)
         parent = rw.home(data)
         text = call_text.generic(rw, node, {data: rw.emit(data, parent)})
         return _fit(rw, text, _infer(rw, node, "reshape", source.shape, parent, fact.shape), want)
-    if name == "broadcast_to":
+    if step == "broadcast":
         layout = want
         text = rw.operand_in(data, fact, layout)
         return _broadcast_text(rw, node, callee, given, data, text)
-    if name in ("reshape", "view", "ravel"):
+    if step == "reshape":
         parent = _reshape_operand(rw, node, data, fact, want)
         text = operand(rw.emit(data, parent))
         own = _infer(rw, node, "reshape", source.shape, parent, fact.shape)
-        if name == "ravel":
-            return _fit(rw, f"gl.ravel({text})", own, want)
+        if "shape" not in callee.row.template.holes:
+            return _fit(rw, call_text.by_template(rw, callee, {"input": text}), own, want)
         shape = _shape_text(rw, node, callee, given, fact)
         if instance_layouts.varies(rw, node) and own == want:
             instance_layouts.offer(rw, node, own, text, shape)
         elif instance_layouts.varies(rw, data) and own == want:
             _offer_operand(rw, node, data, parent, want)
-        return _fit(rw, f"gl.reshape({text}, {shape})", own, want)
-    if name in ("trans", "permute"):
+        return _fit(rw, call_text.by_template(rw, callee, {"input": text, "shape": shape}), own, want)
+    if step == "permute":
         order = _order(rw, node, callee, given, source.rank)
-        return permuted(rw, node, data, order, want, lambda text: f"gl.permute({text}, {list(order)})")
-    if name in ("join", "interleave", "cat"):
+        axes = str(list(order))
+        spell = lambda text: call_text.by_template(rw, callee, {"input": text, "order": axes})  # noqa: E731
+        return permuted(rw, node, data, order, want, spell)
+    if step == "join":
         return _joined(rw, node, callee, given, want)
-    raise refuse(rw.frame, node, "shape-call", f"`{name}` is not translated")
+    raise refuse(rw.frame, node, "shape-call", f"`{callee.name}` is not translated")
 
 
 def _offer_operand(rw, node: ast.Call, data: ast.expr, layout: Layout, want: Layout) -> None:
@@ -204,24 +206,24 @@ def _reshape_operand(rw, node, data, fact, want) -> Layout:
 
 def _broadcast_text(rw, node, callee, given, data, text: str) -> str:
     rest = [a for k, a in given.items() if a is not data]
-    rw.record.imports.add("import triton.language as tl")
     shape = _shape_text(rw, node, callee, {str(i): a for i, a in enumerate(rest)}, rw.tensor(node))
-    return f"tl.broadcast_to({text}, {shape})"
+    return call_text.by_template(rw, callee, {"input": text, "shape": shape})
 
 
 def _scalar_shape(rw, node, callee, given, want) -> str:
     fact = rw.tensor(node)
-    if fact is None or callee.name not in ("broadcast_to", "expand_dims"):
+    if fact is None or not callee.row.of_scalar:
         return call_text.generic(rw, node, {})
     first, *rest = given.values()
     want = want or rw.home(node)
     scalar = rw.emit(first)
     shape = _shape_text(rw, node, callee, {str(i): a for i, a in enumerate(rest)}, fact)
-    if callee.name == "expand_dims":
+    if callee.row.layouts == ("expand",):
         shape = str(list(fact.shape))
     own = rw.fact(first)
     dtype = f"{operand(scalar)}.dtype" if isinstance(own, TensorFact) else f"gl.{fact.dtype}"
-    return f"gl.full({shape}, {scalar}, {dtype}, layout={rw.names.spell(want)})"
+    values = {"shape": shape, "input": scalar, "dtype": dtype, "layout": rw.names.spell(want)}
+    return call_text.by_template(rw, callee, values, callee.row.of_scalar)
 
 
 def _elementwise_pair(rw, node, callee, given, want):
@@ -270,11 +272,12 @@ def _joined(rw, node, callee, given, want) -> str:
     join = _infer(rw, node, "join", source.shape, parent)
     joined_shape = (*source.shape, 2)
     a, b = (children[t] for t in tensors[:2]) if len(tensors) > 1 else (children[first], children[first])
-    if callee.name == "join":
-        return _fit(rw, f"gl.join({a}, {b})", join, want)
-    if callee.name == "interleave":
+    values: dict[str, str | None] = {"a": a, "b": b, "shape": str(list(fact.shape))}
+    if callee.row.layouts == ("join",):
+        return _fit(rw, call_text.by_template(rw, callee, values), join, want)
+    if "permute" not in callee.row.layouts:
         own = _infer(rw, node, "reshape", joined_shape, join, fact.shape)
-        return _fit(rw, f"gl.reshape(gl.join({a}, {b}), {list(fact.shape)})", own, want)
+        return _fit(rw, call_text.by_template(rw, callee, values), own, want)
     dim = 0
     if "dim" in given and not is_true(rw, given.get("can_reorder")):
         dim = int(rw.fact(given["dim"]).value) % source.rank
@@ -283,5 +286,4 @@ def _joined(rw, node, callee, given, want) -> str:
     moved_shape = tuple(joined_shape[i] for i in order)
     moved = _infer(rw, node, "permute", joined_shape, join, tuple(order))
     own = _infer(rw, node, "reshape", moved_shape, moved, fact.shape)
-    text = f"gl.reshape(gl.permute(gl.join({a}, {b}), {order}), {list(fact.shape)})"
-    return _fit(rw, text, own, want)
+    return _fit(rw, call_text.by_template(rw, callee, values | {"order": str(order)}), own, want)

@@ -8,6 +8,8 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from rules.builtins import BUILTINS
+from rules.rows import RuleSet
 from rules.targets import Target
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.frontend.anchors import Anchors
@@ -77,6 +79,7 @@ class Unit:
     plain_descriptors: frozenset[tuple[int | str, ...]] = frozenset()
     rows: dict[tuple[int, ...], Any] = field(default_factory=dict)  # gathers and scatters of the data mover, by path
     loops: bool = True  # whether Triton's final module has one
+    rules: RuleSet = BUILTINS
     strategy: str | None = None  # a name of translator.pipeline.strategies; None: what the source asks for
     kept_whole: dict[tuple[tuple[int, ...], int], str] = field(
         default_factory=dict
