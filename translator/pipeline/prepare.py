@@ -181,6 +181,9 @@ def _set_up(rw: "FunctionRewriter", plan: PipelinePlan) -> None:
         for name in ast.walk(made):
             if isinstance(name, ast.Name) and (web := rw.webs.of_use.get(name)) is not None and web.index in own:
                 loop.own_names.append((name, web))
+    for made in loop.ahead_of.values():  # the target of `x += c` reads it, too
+        if isinstance(made, ast.AugAssign) and (web := rw.webs.of_definition[(made, made.target.id)]).index in own:
+            loop.own_names.append((made.target, web))
     rw.pipelined_loops[plan.loop] = loop
     if not loop.specialized and not plan.once:
         _tune(rw, loop)

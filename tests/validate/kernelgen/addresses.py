@@ -151,8 +151,8 @@ def addresses(draw: Draw) -> RandomKernel:
     body: list = ["pid = tl.program_id(0)", "o = tl.arange(0, B)", "acc = tl.zeros((B,), tl.float32)"]
     row = draw.pick("pid * 256", f"(pid + 1) * {arguments.scalar('S')}", "0") if draw.chance(0.7) else "pid"
     body.append(f"p = {x} + {row}")
-    start = draw.pick("o", "o", "o + pid", "o * 2", "o // 4")
-    body += chain.chain(start, "at", 1, 3)
+    start = draw.pick("o", "o", "o + pid", "o * 2", "o // 4", f"o + {arguments.scalar('sh')}", "o * 2 + sh")
+    body += chain.chain(start, "at", draw.pick(0, 1, 1), 3) or [f"at = {start} + 0"]
     mask = draw.pick("", "", f", mask=at < {arguments.scalar('n')}, other=0", ", mask=o != 3, other=0")
     load = draw.pick(f"tl.load(p + at{mask})", f"tl.load(p + at{mask})", f"tl.load((p + at.to(tl.int64)){mask})")
     body.append(f"acc += {load}.to(tl.float32)")
@@ -165,7 +165,7 @@ def addresses(draw: Draw) -> RandomKernel:
         how = draw.pick("atomic_add", "atomic_max", "atomic_min", "atomic_xor", "atomic_or")
         body.append(f"tl.{how}({sums} + at, o)")
     body += [f"tl.store({out} + pid * 4096 + o, acc)", f"tl.store({whole} + pid * B + o, at)"]
-    if "sh" in arguments.signature and draw.chance(0.4):
+    if draw.chance(0.4):
         _give_default(draw, arguments)
     grids = [(2,), (1,), (3,)]
     return arguments.kernel(body, "addresses", grids, "".join(chain.helpers.values()))
@@ -191,4 +191,4 @@ def _loop(draw: Draw, chain: Chain) -> list:
 def _give_default(draw: Draw, arguments: Arguments) -> None:
     """`sh` last, with a default; some launches leave it out."""
     arguments.signature["sh"] = arguments.signature.pop("sh")
-    arguments.defaults["sh"] = draw.pick("-5", "5", "0", "-1")
+    arguments.defaults["sh"] = draw.pick("-5", "-16", "5", "0", "-1")

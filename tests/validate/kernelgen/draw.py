@@ -58,7 +58,8 @@ class Launch:
 class RandomKernel:
     """`spec` is what it is translated for, `launches` what both sides are run with, the launch of the spec first.
 
-    interpreted: whether Triton's interpreter gives the same numbers for such a kernel by its own rules. `per_target`: the source's
+    specialized: whether the output is also compiled as Triton does for the values of the last launch: a 1 as a constant, another number
+    as a multiple of 16 where it is one. interpreted: whether Triton's interpreter gives the same numbers for such a kernel by its own rules. `per_target`: the source's
     own IR differs from target to target.
     """
 
@@ -68,6 +69,7 @@ class RandomKernel:
     kind: str = ""
     interpreted: bool = True
     per_target: bool = False
+    specialized: bool = False
 
 
 def rendered(lines: list, depth: int = 0) -> str:

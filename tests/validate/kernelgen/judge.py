@@ -18,6 +18,7 @@ import numpy as np
 from kernelgen.draw import Launch, RandomKernel
 from translator.diagnostics import TranslationError
 from translator.request import TranslateRequest
+from translator.source.launch_spec import LaunchSpec
 from translator.translation import translate_kernel
 from translator.validate.bind import bind, place_tensors
 from translator.validate.compare import compare
@@ -28,7 +29,7 @@ from translator.validate.inputs import ELEMENTS, Inputs, Tensor, scalar
 from translator.validate.memory import Memory
 from translator.ttgir.parse import parse_module
 from translator.validate.partitions import SCHEDULES
-from translator.validate.run import narrowest
+from translator.validate.pair import narrowest
 from translator.validate.stages import source_stage, translated_stage
 
 # What may become of a kernel. Those of `WRONG` are faults of the translation.
@@ -129,7 +130,11 @@ def judge(kernel: RandomKernel, target: str, folder: str, lowering: bool = False
         translated = translated_stage(str(output), kernel.spec, target)
     except TranslationError as error:
         return replace(common, status="does not compile", reason=_first(error))
-    return _compared(kernel, runs, stage, translated, _checks(output, kernel), common)
+    checks = _checks(output, kernel)
+    found = _compared(kernel, runs, stage, translated, checks, common)
+    if found.status == SOUND and kernel.specialized:
+        return _compared_again(kernel, runs[-1], stage, target, checks, found, output)
+    return found
 
 
 def _first(error: TranslationError) -> str:
@@ -231,6 +236,45 @@ def _compared(kernel: RandomKernel, runs: list[SourceRun], stage, translated, ch
             if status != SOUND:
                 return replace(common, status=status, reason=reason, launch=run.number, ran=ran, refused=refused)
     return replace(common, status=SOUND, ran=ran, refused=refused)
+
+
+def _as_launched(kernel: RandomKernel, launch: Launch) -> LaunchSpec:
+    """The specialization that Triton makes of the numbers of a launch."""
+    spec = kernel.spec
+    numbers = {
+        name: launch.scalars[name] for name, kind in spec.signature.items() if kind == "i32" and name in launch.scalars
+    }
+    ones = dict.fromkeys([name for name, value in numbers.items() if value == 1], 1)
+    signature = {name: "constexpr" if name in ones else kind for name, kind in spec.signature.items()}
+    attrs = {name: flags for name, flags in spec.attrs.items() if name not in numbers}
+    attrs |= {name: "D" for name, value in numbers.items() if value % 16 == 0}
+    return replace(
+        spec, signature=signature, constexprs=spec.constexprs | ones, attrs=attrs, values={**spec.values, **numbers}
+    )
+
+
+def _compared_again(
+    kernel: RandomKernel, run: SourceRun, stage, target: str, checks: list, found: Verdict, output: Path
+) -> Verdict:
+    """The output once more, compiled as Triton does for the values of the launch `run`."""
+    launch = kernel.launches[run.number]
+    spec = _as_launched(kernel, launch)
+    fixed = [name for name in kernel.spec.signature if spec.signature[name] == "constexpr"]
+    if not _accepted(checks, kernel, launch, run.inputs):
+        return found
+    try:
+        again = translated_stage(str(output), spec, target)
+    except TranslationError as error:
+        return replace(found, status="does not compile", reason=f"for {launch}: {_first(error)}", launch=run.number)
+    given = {name: value for name, value in run.inputs.arguments.items() if name not in fixed}
+    run = replace(run, inputs=replace(run.inputs, arguments=given))
+    module = parse_module(again.text, again.file)
+    status, reason = _difference(run, module, again.names, SCHEDULES[0], narrowest(stage.text), launch)
+    return (
+        found
+        if status == SOUND
+        else replace(found, status=status, reason=f"as compiled for {launch}: {reason}", launch=run.number)
+    )
 
 
 def _difference(run: SourceRun, module, names, schedule: str, narrow: str, launch: Launch) -> tuple[str, str]:

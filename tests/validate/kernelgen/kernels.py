@@ -27,6 +27,7 @@ KINDS = {
     "attention": (matrix_tiles.attention, 1),
 }
 OUTLINED = 0.25  # share of kernels with a part in a helper
+SPECIALIZED = 0.15  # share of kernels that are compiled once more, for the values of another launch
 _ALL = [name for name, (_, weight) in KINDS.items() for _ in range(weight)]
 
 
@@ -34,5 +35,5 @@ def kernel_of(seed: int, kinds: tuple[str, ...] = ()) -> RandomKernel:
     """The kernel of this number; of one of `kinds` where any are named."""
     draw = Draw(f"{seed}")
     kind = draw.pick(*(kinds or _ALL))
-    kernel = replace(KINDS[kind][0](draw), kind=kind)
+    kernel = replace(KINDS[kind][0](draw), kind=kind, specialized=draw.chance(SPECIALIZED))
     return replace(kernel, text=outlined(kernel.text, draw)) if draw.chance(OUTLINED) else kernel

@@ -74,8 +74,8 @@ class Nest:
         self.arguments = Arguments(draw, self.size)
         self.arguments.fixed("B", self.size)
         self.element = "*fp32" if not self.tile else draw.pick("*fp16", "*fp16", "*fp16", "*bf16", "*fp32")
-        if self.tile and draw.chance(0.1):
-            self.element, self.size = "*i8", 32
+        if self.tile and draw.chance(0.15):
+            self.element, self.size = draw.pick("*i8", "*fp8e5"), 32
             self.arguments.size, self.arguments.constexprs["B"] = 32, 32
         self.total = "tl.int32" if self.element == "*i8" else "tl.float32"
         shift = "pid * 8"

@@ -161,6 +161,7 @@ def scans(draw: Draw) -> RandomKernel:
         "x * tl.argmin(x, 1, tie_break_left=True)[:, None]",
         "tl.sort(x, 1)",
         "tl.flip(x, 1)",
+        "tl.gather(x, tl.broadcast_to(((c * 5 + 3) % C)[None, :], (R, C)), 1)",
         "tl.associative_scan(x, 1, _larger)",
         "x + tl.reduce(x, 1, _larger)[:, None]",
     ]
