@@ -139,6 +139,35 @@ def test_addresses_are_known_up_to_what_is_added_for_all_lanes():
     assert addresses["ds_write_b32"] is None  # what was read from LDS
 
 
+def test_addresses_survive_what_only_reads_them():
+    """Of these, the first operand is an address."""
+    _, addresses = executed(
+        "v_lshlrev_b32_e32 v1, 2, v0\nglobal_prefetch_b8 v1, s[0:1]\nbuffer_load_dwordx4 v1, s[0:3], 0 offen lds\n"
+        "global_load_async_to_lds_b128 v1, v2, s[0:1]\nds_write_b32 v1, v3\nds_read_b32 v4, v1\ns_endpgm"
+    )
+    assert addresses["ds_read_b32"][:3] == (0, 4, 8)
+
+
+def test_halves_of_a_dual_issue_line_read_what_was_there_before():
+    """The second half is an `and`, by its table of bits."""
+    _, addresses = executed(
+        "v_mov_b32_e32 v1, v0\nv_mov_b32_e32 v2, 64\nv_dual_mov_b32 v1, v2 :: v_dual_bitop2_b32 v2, 6, v1 bitop3:0x40\n"
+        "ds_load_b32 v3, v2\nds_load_b64 v[4:5], v1\ns_endpgm",
+        lanes=32,
+    )
+    assert addresses["ds_load_b32"][:9] == (0, 0, 2, 2, 4, 4, 6, 6, 0)
+    assert set(addresses["ds_load_b64"]) == {64}
+
+
+def test_a_slot_times_its_size_moves_all_lanes():
+    _, addresses = executed(
+        "v_lshlrev_b32_e32 v1, 2, v0\nv_mad_u32 v1, 0x4400, s1, v1\nds_load_b32 v2, v1\ns_endpgm", lanes=32
+    )
+    assert addresses["ds_load_b32"][:3] == (0, 4, 8)
+    _, addresses = executed("v_mad_u32 v1, v0, s1, 4\nds_load_b32 v2, v1\ns_endpgm", lanes=32)
+    assert addresses["ds_load_b32"] is None
+
+
 def test_products_with_unknown_scalars_are_unknown():
     _, addresses = executed("v_mul_lo_u32 v1, v0, s7\nds_read_b32 v2, v1\ns_endpgm")
     assert addresses["ds_read_b32"] is None

@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from translator.cycles.analysis import KernelCycles, analyze
 from translator.lowering.metrics import InstructionMix, KernelMetrics
 from translator.report.checks import Checked
 from translator.report.correspondence import correspond
@@ -23,6 +24,7 @@ METRICS = KernelMetrics(InstructionMix(insns=100, mma=8), 64, 0, 20, 0, 0, 0, 10
 class Compiled:
     target: str
     metrics: KernelMetrics
+    cycles: KernelCycles | None = None
 
 
 def launch(name: str, kernel: str, ours: KernelMetrics = METRICS, validation: str = "validated") -> Checked:
@@ -115,3 +117,14 @@ def k(p):
         constructor_key(mma): "mma",
         constructor_key(f"gl.DotOperandLayout(0, {mma}, k_width=8)"): "a_operand",
     }
+
+
+def test_cycles_have_a_card_with_a_lane_per_wave():
+    text = "\tv_mfma_f32_16x16x32_f16 v[8:11], v[4:7], v[4:7], v[8:11]\n" * 4 + "\ts_nop 15\n\ts_cbranch_scc1 .L\n"
+    cycles = analyze(f".L:\n{text}\ts_endpgm\n", "gfx950", 4, 160 * 1024)
+    entry = Checked(LaunchSpec("one", "k"), Compiled("gfx950", METRICS, cycles), Compiled("gfx950", METRICS, cycles))
+    page = report_page(ReportData(correspond("x = 1\n", "x = 1\n"), "a.py", "b.py", "gfx950", (entry,)))
+    assert page.count(">wave ") == 4 and "Triton, .L" in page and f"{cycles.hot.efficiency:.1%}" in page
+    assert "s_nop 15" in page and "held by: matrix pipe" in page
+    without = report_page(ReportData(correspond("x = 1\n", "x = 1\n"), "a.py", "b.py", "gfx950", (launch("1", "k"),)))
+    assert "Clocks of the shader" not in without

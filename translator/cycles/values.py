@@ -8,11 +8,10 @@ lanes by the same amount, so they are known up to that: `exact` is False then. A
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from translator.cycles.assembly import Line, Operand, Registers
-
-_WORD = 0xFFFFFFFF
+from translator.cycles.integers import COMPARE, MOVED, PURE, SCALAR_ONLY, VECTOR_ONLY, WORD, signed
 
 
 @dataclass(frozen=True)
@@ -34,115 +33,6 @@ class Choice:
 Mask = int | Choice | None
 
 
-def _signed(x: int) -> int:
-    return x - (1 << 32) if x & 0x80000000 else x
-
-
-def _field(x: int, offset: int, width: int) -> int:
-    return (x >> (offset & 31)) & ((1 << (width & 31)) - 1)
-
-
-def _extended(x: int, width: int) -> int:
-    """A field of `width` bits as a signed number."""
-    return x - (1 << width) if width and x >> (width - 1) & 1 else x
-
-
-def _bits_of_three(a: int, b: int, c: int, table: int) -> int:
-    """`v_bitop3_b32`: bit `a << 2 | b << 1 | c` of the table, for every bit."""
-    found = 0
-    for n in range(8):
-        if table >> n & 1:
-            term = (a if n & 4 else ~a) & (b if n & 2 else ~b) & (c if n & 1 else ~c)
-            found |= term
-    return found
-
-
-# Integer operations on 32-bit words, by mnemonic without encoding suffix. Scalars and vectors share their names' middles.
-_PURE: dict[str, Callable[..., int]] = {
-    "mov_b32": lambda a: a,
-    "movk_i32": lambda a: a,
-    "accvgpr_read_b32": lambda a: a,
-    "accvgpr_write_b32": lambda a: a,
-    "accvgpr_mov_b32": lambda a: a,
-    "not_b32": lambda a: ~a,
-    "abs_i32": lambda a: abs(_signed(a)),
-    "bfrev_b32": lambda a: int(f"{a:032b}"[::-1], 2),
-    **dict.fromkeys(("add_u32", "add_i32", "add_nc_u32", "add_co_u32", "add_co_i32"), lambda a, b: a + b),
-    **dict.fromkeys(("sub_u32", "sub_i32", "sub_nc_u32", "sub_co_u32", "sub_co_i32"), lambda a, b: a - b),
-    "subrev_u32": lambda a, b: b - a,
-    "subrev_nc_u32": lambda a, b: b - a,
-    "or_b32": lambda a, b: a | b,
-    "xor_b32": lambda a, b: a ^ b,
-    "and_b32": lambda a, b: a & b,
-    "andn2_b32": lambda a, b: a & ~b,
-    "and_not1_b32": lambda a, b: a & ~b,
-    "mul_i32": lambda a, b: a * b,
-    "mulk_i32": lambda a, b: a * b,
-    "mul_lo_u32": lambda a, b: a * b,
-    "mul_u32_u24": lambda a, b: (a & 0xFFFFFF) * (b & 0xFFFFFF),
-    "mul_hi_u32": lambda a, b: (a * b) >> 32,
-    "lshl_b32": lambda a, b: a << (b & 31),
-    "lshr_b32": lambda a, b: a >> (b & 31),
-    "ashr_i32": lambda a, b: _signed(a) >> (b & 31),
-    "lshlrev_b32": lambda a, b: b << (a & 31),
-    "lshrrev_b32": lambda a, b: b >> (a & 31),
-    "ashrrev_i32": lambda a, b: _signed(b) >> (a & 31),
-    "min_i32": lambda a, b: min(_signed(a), _signed(b)),
-    "max_i32": lambda a, b: max(_signed(a), _signed(b)),
-    "min_u32": min,
-    "max_u32": max,
-    "lshl_add_u32": lambda a, b, c: (a << (b & 31)) + c,
-    "add_lshl_u32": lambda a, b, c: (a + b) << (c & 31),
-    "lshl_or_b32": lambda a, b, c: (a << (b & 31)) | c,
-    "and_or_b32": lambda a, b, c: (a & b) | c,
-    "or3_b32": lambda a, b, c: a | b | c,
-    "add3_u32": lambda a, b, c: a + b + c,
-    "xad_u32": lambda a, b, c: (a ^ b) + c,
-    "mad_u32_u24": lambda a, b, c: (a & 0xFFFFFF) * (b & 0xFFFFFF) + c,
-    "mad_u32": lambda a, b, c: a * b + c,
-    "bfi_b32": lambda a, b, c: (a & b) | (~a & c),
-    "bitop3_b32": _bits_of_three,
-}
-_SCALAR_ONLY = {
-    **{f"lshl{n}_add_u32": lambda a, b, n=n: (a << n) + b for n in (1, 2, 3, 4)},
-    "bfe_u32": lambda a, b: _field(a, b & 31, b >> 16 & 0x7F),
-    "bfe_i32": lambda a, b: _extended(_field(a, b & 31, b >> 16 & 0x7F), b >> 16 & 0x7F),
-}
-_VECTOR_ONLY = {
-    "bfe_u32": lambda a, b, c: _field(a, b, c),
-    "bfe_i32": lambda a, b, c: _extended(_field(a, b, c), c),
-}
-# Operations in which an unknown scalar operand moves all lanes alike. By the positions where that holds.
-_MOVED = {
-    "mov_b32": (0,),
-    "add_u32": (0, 1),
-    "add_nc_u32": (0, 1),
-    "add_co_u32": (0, 1),
-    "sub_u32": (0, 1),
-    "sub_nc_u32": (0, 1),
-    "subrev_u32": (0, 1),
-    "subrev_nc_u32": (0, 1),
-    "or_b32": (0, 1),
-    "xor_b32": (0, 1),
-    "lshl_add_u32": (0, 2),
-    "add_lshl_u32": (0, 1),
-    "lshl_or_b32": (0, 2),
-    "and_or_b32": (2,),
-    "or3_b32": (0, 1, 2),
-    "add3_u32": (0, 1, 2),
-    "xad_u32": (0, 1, 2),
-    "mad_u32_u24": (2,),
-    "mad_u32": (2,),
-}
-_COMPARE: dict[str, Callable[[int, int], bool]] = {
-    "eq": lambda a, b: a == b,
-    "ne": lambda a, b: a != b,
-    "lg": lambda a, b: a != b,
-    "lt": lambda a, b: a < b,
-    "le": lambda a, b: a <= b,
-    "gt": lambda a, b: a > b,
-    "ge": lambda a, b: a >= b,
-}
 _ENCODINGS = ("_e32", "_e64", "_dpp", "_sdwa")
 _MASKS = ("vcc", "vcc_lo", "exec", "exec_lo")
 
@@ -165,7 +55,7 @@ class Registry:
     def scalar(self, operand: Operand) -> int | None:
         """The value of a scalar operand; None when unknown."""
         if isinstance(operand, int):
-            return operand & _WORD
+            return operand & WORD
         if isinstance(operand, Registers):
             return self.scalars.get(operand.first) if operand.file == "s" else None
         return self.scalars.get(operand)
@@ -196,7 +86,8 @@ class Registry:
     def execute(self, line: Line) -> None:
         """What an instruction that is no branch leaves in registers."""
         if line.pair is not None:
-            self.execute(line.pair)
+            self._execute_beside(line.pair, line)
+            return
         op = line.op
         if not line.arguments:
             return
@@ -215,8 +106,21 @@ class Registry:
             self._scalar_operation(op.removeprefix("s_"), line)
         elif op.startswith("scratch_"):
             self._spill(line)
-        elif "store" not in op and "write" not in op and isinstance(line.arguments[0], Registers):
+        elif _returns_value(line):
             self._forget(line.arguments[0])  # what memory returns is not known
+
+    def _execute_beside(self, second: Line, first: Line) -> None:
+        """Both halves of a dual-issue line read what was there before."""
+        before = dict(self.vectors)
+        self.execute(second)
+        target = second.arguments[0]
+        written = self.vectors.get((target.file, target.first)) if isinstance(target, Registers) else None
+        self.vectors = before
+        self.execute(replace(first, pair=None))
+        if isinstance(target, Registers):
+            self._forget(target)
+            if written is not None:
+                self.vectors[target.file, target.first] = written
 
     def _spill(self, line: Line) -> None:
         """Registers that go to scratch memory come back as they were."""
@@ -247,7 +151,7 @@ class Registry:
         if value is None:
             self.scalars.pop(name, None)
         else:
-            self.scalars[name] = value & _WORD
+            self.scalars[name] = value & WORD
 
     def _set_mask(self, target: Operand, mask: Mask) -> None:
         name = target.first if isinstance(target, Registers) else _mask_name(target)
@@ -259,9 +163,9 @@ class Registry:
         if not isinstance(target, Registers):
             return
         value = None
-        if target.count == 1 and (function := _VECTOR_ONLY.get(op) or _PURE.get(op)):
-            if op == "bitop3_b32":
-                sources = [*sources, line.number("bitop3") or 0]
+        if target.count == 1 and (function := VECTOR_ONLY.get(op) or PURE.get(op)):
+            if op.startswith("bitop"):
+                sources = [*sources, *([0] * (op == "bitop2_b32")), line.number("bitop3") or 0]
             value = self._per_lane(op, function, sources)
         elif target.count == 1 and op == "cndmask_b32":
             value = self._selected(sources)
@@ -281,6 +185,9 @@ class Registry:
 
     def _per_lane(self, op: str, function: Callable[..., int], sources: list[Operand]) -> Lanes | None:
         columns, exact = [], True
+        moved = MOVED.get(op, ())
+        if op.startswith("mad_") and not any(isinstance(x, Registers) and x.file != "s" for x in sources[:2]):
+            moved = (0, 1, 2)  # a product of scalars
         for position, operand in enumerate(sources):
             if isinstance(operand, Registers) and operand.file != "s":
                 found = self.vector(operand)
@@ -290,12 +197,12 @@ class Registry:
                 exact &= found.exact
             elif (number := self.scalar(operand)) is not None:
                 columns.append((number,) * self.lanes)
-            elif position in _MOVED.get(op, ()):
+            elif position in moved:
                 columns.append((0,) * self.lanes)
                 exact = False
             else:
                 return None
-        return Lanes(tuple(x & _WORD for x in map(function, *columns)), exact)
+        return Lanes(tuple(x & WORD for x in map(function, *columns)), exact)
 
     def _scalar_operation(self, op: str, line: Line) -> None:
         target, *sources = line.arguments
@@ -306,7 +213,7 @@ class Registry:
             self._set_mask(target, combined(op.partition("_")[0], masks, self.everyone))
             self.scc = None
         elif isinstance(target, Registers) or target in ("m0", *_MASKS):
-            function = _SCALAR_ONLY.get(op) or _PURE.get(op)
+            function = SCALAR_ONLY.get(op) or PURE.get(op)
             if op in ("mulk_i32", "addk_i32"):
                 sources = [target, *sources]
             values = [self.scalar(x) for x in sources]
@@ -319,7 +226,7 @@ class Registry:
                 value = values[0] if self.scc else values[1]
             self._set_scalar(target, value)
             if op not in ("mov_b32", "movk_i32", "cselect_b32"):
-                self.scc = (value & _WORD) != 0 if known and op in ("and_b32", "or_b32", "xor_b32") else None
+                self.scc = (value & WORD) != 0 if known and op in ("and_b32", "or_b32", "xor_b32") else None
 
     def _is_mask_operation(self, op: str, line: Line) -> bool:
         if op.endswith("_b64") and self.lanes == 64:
@@ -345,11 +252,11 @@ class Registry:
         target, *sources = line.arguments
         if op.startswith("v_cmpx"):
             target, sources = "exec", list(line.arguments[-2:])
-        function = _COMPARE.get(kind)
+        function = COMPARE.get(kind)
         signed = type_name.startswith("i")
         mask: Mask = None
         if function and type_name in ("i32", "u32") and len(sources) == 2:
-            test = (lambda a, b: function(_signed(a), _signed(b))) if signed else function
+            test = (lambda a, b: function(signed(a), signed(b))) if signed else function
             bits = self._per_lane("", lambda a, b: int(test(a, b)), sources)
             if bits is not None and bits.exact:
                 mask = sum(bit << n for n, bit in enumerate(bits.values))
@@ -359,11 +266,17 @@ class Registry:
         """s_cmp_lt_u32, s_cmpk_lg_u32 -> scc."""
         kind, _, type_name = op.removeprefix("s_cmpk_").removeprefix("s_cmp_").partition("_")
         values = [self.scalar(x) for x in line.arguments[:2]]
-        function = _COMPARE.get(kind)
+        function = COMPARE.get(kind)
         if function is None or None in values or type_name not in ("i32", "u32"):
             self.scc = None
         else:
-            self.scc = function(*map(_signed, values)) if type_name == "i32" else function(*values)
+            self.scc = function(*map(signed, values)) if type_name == "i32" else function(*values)
+
+
+def _returns_value(line: Line) -> bool:
+    """Whether a memory instruction writes its first operand: no store, prefetch or copy to LDS does."""
+    kept = ("store", "write", "prefetch", "async", "tensor")
+    return isinstance(line.arguments[0], Registers) and line.word("lds") is None and not any(x in line.op for x in kept)
 
 
 def combined(op: str, masks: list[Mask], everyone: int) -> Mask:

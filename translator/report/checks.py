@@ -12,7 +12,7 @@ from translator.lowering.parity import Parity
 from translator.lowering.worker import WorkerPool
 from translator.source.launch_spec import LaunchSpec
 
-LOWER = "translator.lowering.jobs:lower_file"
+LOWER = "translator.cycles.job:lower_and_walk"
 VALIDATE = "translator.validate:validate_launch"
 
 

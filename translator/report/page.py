@@ -12,6 +12,7 @@ from translator import __version__
 from translator.report.checks import Checked
 from translator.report.code_section import code_section
 from translator.report.correspondence import Correspondence
+from translator.report.cycles_section import cycles_section
 from translator.report.layout_job import DrawnLayout
 from translator.report.layout_section import lds_section, layouts_section
 from translator.report.parity_section import parity_section, status_chips
@@ -66,6 +67,7 @@ def report_page(data: ReportData) -> str:
         ("pipeline", "Pipeline", pipeline_section(loops)),
         ("parity", "Against Triton", parity_section(data.checked, {k: u.checked for k, u in data.upstream.items()},
                                                     {k: u.reason for k, u in data.upstream.items()})),
+        ("cycles", "Cycles", cycles_section(data.checked)),
         ("notes", "Notes", _notes(data)),
     ]  # fmt: skip
     chips = [_target_words(data.target), *status_chips(data.checked)]
