@@ -8,7 +8,7 @@ import pytest
 
 from translator.cli import check_command
 from translator.diagnostics import TranslationError
-from translator.project.provenance import without_line
+from translator.project.provenance import parse_provenance, without_line
 from translator.project.verdict import level_of, verdict_lines, with_verdict
 from translator.source.launch_spec import LaunchSpec
 from translator.validate.coverage import CLASSES, Coverage, trip_class, united
@@ -110,6 +110,7 @@ def test_the_header_says_how_far_and_is_no_part_of_the_text(run):
     for coverage, level in ((part, "partly"), (whole, "fully")):
         text = with_verdict(ORIGIN, [validation(coverage)])
         assert level_of(text) == level and without_line(text) == without_line(ORIGIN)
+        assert parse_provenance(text) == parse_provenance(ORIGIN) is not None
         assert all(len(line) <= 120 for line in text.splitlines())
     assert "not in any launch" in " ".join(verdict_lines([validation(part)]))
     failed = [validation(whole), {"status": "not_runnable", "reason": "no such op"}]

@@ -130,7 +130,8 @@ def parse_provenance(text: str) -> Provenance | None:
     if found is None:
         return None
     try:
-        words = [word for line in found[0].splitlines() for word in shlex.split(line.removeprefix(MARK))]
+        lines = [line for line in found[0].splitlines() if line.startswith(MARK)]
+        words = [word for line in lines for word in shlex.split(line.removeprefix(MARK))]
         pairs = [word.split("=", 1) for word in words]
         fields = {name: value for name, value in pairs if name != "uses"}
         source, source_digest = fields["source"].rsplit(":", 1)

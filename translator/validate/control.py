@@ -125,7 +125,7 @@ def run_call(program: "Program", op: Op, env: dict):
     function = program.module.functions.get(op.callee)
     if function is None or not function.region.blocks:
         raise NotRunnable(f"tt.call @{op.callee}", "the function has no body")
-    inner = {name: env[value] for (name, _), value in zip(function.arguments, op.operands)}
+    inner = type(env)((name, env[value]) for (name, _), value in zip(function.arguments, op.operands))
     program.frames += 1
     values = program.run_region(function.region, inner)[1]
     program.frames -= 1

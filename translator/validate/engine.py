@@ -182,11 +182,13 @@ class Machine:
     chain of sums in one program.
 
     Masked-off lanes without `other` are undefined in the language: `unset` is what a load gives there (the AMD backend: 0),
-    `stale` what a copy leaves in shared memory (whatever was there before: NaN shows it).
+    `stale` what a copy leaves in shared memory (whatever was there before: NaN shows it). `environment` holds the values of
+    a program by name.
     """
 
-    def __init__(self, module: Module, memory: Memory, grid: tuple[int, ...]):
+    def __init__(self, module: Module, memory: Memory, grid: tuple[int, ...], environment: type[dict] = dict):
         self.module = module
+        self.environment = environment
         self.memory = memory
         self.grid = tuple((*grid, 1, 1, 1)[:3])
         self.schedule = "forward"
@@ -217,7 +219,7 @@ class Machine:
             for number in programs:
                 self.memory.program = number
                 program = Program(self, (number % x, number // x % y, number // (x * y)))
-                env = {name: value for (name, _), value in zip(function.arguments, arguments)}
+                env = self.environment((name, value) for (name, _), value in zip(function.arguments, arguments))
                 program.run_region(function.region, env)
                 self._finish(program, number)
 

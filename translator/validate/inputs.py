@@ -9,6 +9,7 @@ trip counts.
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -73,19 +74,29 @@ class DescriptorArgument:
 
 @dataclass(frozen=True)
 class Inputs:
-    """All arguments by name; `variant` says how they differ from the launch, "" for the launch itself."""
+    """All arguments by name; `variant` says how they differ from the launch, "" for the launch itself.
+
+    grid: () for that of the launch. programs: some that have to be run, whichever others are. shares: two arguments are one
+    tensor, which says something only where the source does not depend on the order of its accesses.
+    left_out: arguments that the launch leaves to the defaults of the kernel, which are their values here.
+    """
 
     arguments: dict[str, Any] = field(hash=False)
     variant: str = ""
+    grid: tuple[int, ...] = ()
+    programs: tuple[int, ...] = ()
+    shares: bool = False
+    left_out: tuple[str, ...] = ()
 
     def tensors(self) -> list[Tensor]:
+        """Each tensor once, though several arguments may be one tensor."""
         out = []
         for value in _leaves(list(self.arguments.values())):
             if isinstance(value, Tensor):
                 out.append(value)
             elif isinstance(value, DescriptorArgument):
                 out.append(value.base)
-        return out
+        return list({id(tensor): tensor for tensor in out}.values())
 
 
 def _leaves(value):
@@ -332,7 +343,15 @@ def _walk(tensor: Tensor, limit: int) -> Tensor:
 def _replaced(value, chosen: dict[int, Tensor]):
     if isinstance(value, list):
         return [_replaced(item, chosen) for item in value]
+    if isinstance(value, DescriptorArgument):
+        return replace(value, base=chosen.get(id(value.base), value.base))
     return chosen.get(id(value), value)
+
+
+def changed_tensors(inputs: Inputs, change: Callable[[Tensor], Tensor]) -> Inputs:
+    """The inputs with each tensor changed."""
+    chosen = {id(tensor): change(tensor) for tensor in inputs.tensors()}
+    return replace(inputs, arguments={name: _replaced(value, chosen) for name, value in inputs.arguments.items()})
 
 
 def with_values(inputs: Inputs, spec: LaunchSpec, changed: dict[str, int], variant: str) -> Inputs:
@@ -340,4 +359,4 @@ def with_values(inputs: Inputs, spec: LaunchSpec, changed: dict[str, int], varia
     arguments = dict(inputs.arguments)
     for name, value in changed.items():
         arguments[name] = scalar(value, spec.signature[name])
-    return Inputs(arguments, variant)
+    return replace(inputs, arguments=arguments, variant=variant)

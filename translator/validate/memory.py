@@ -100,13 +100,15 @@ def _spread(value, shape) -> np.ndarray:
 
 @dataclass
 class Memory:
-    """All buffers of one run. `program` is the number of the program that runs now; `traffic` counts elements accessed; with
+    """All buffers of one run. `program` is the number of the program that runs now; `traffic` counts elements accessed; `crossing` names a
+    buffer from which a program read what another one stored, `reread`: a program read what it had stored itself; with
     `recording`, every buffer remembers what was read. `hit` turns true when the byte that `watch` names (buffer, offset) is written.
     """
 
     buffers: list[Buffer] = field(default_factory=list)
     program: int = 0
     crossing: list[str] = field(default_factory=list)
+    reread: bool = False
     traffic: int = 0
     recording: bool = False
     watch: tuple[str, int] | None = None
@@ -193,8 +195,8 @@ class Memory:
                 out[part] = buffer.data[: len(buffer.data) // size * size].view(dtype)[offset // size]
                 if self.recording:
                     buffer.see(offset, size)
-                if buffer.writer is not None and not self.crossing:
-                    self._check_crossing(buffer, offset, size)
+                if buffer.writer is not None and not (self.crossing and self.reread):
+                    self._check_order(buffer, offset, size)
         values = decode(out, element)
         if lanes is not None:
             if other is None:
@@ -205,11 +207,13 @@ class Memory:
             values = full
         return values.reshape(shape)[()]
 
-    def _check_crossing(self, buffer: Buffer, offset: np.ndarray, size: int) -> None:
+    def _check_order(self, buffer: Buffer, offset: np.ndarray, size: int) -> None:
         if size < buffer.granule:
             return
         writer = buffer.writer[buffer.granules(offset, size)]
-        if ((writer != 0) & (writer != self.program + 1)).any():
+        own = writer == self.program + 1
+        self.reread = self.reread or bool(own.any())
+        if not self.crossing and ((writer != 0) & ~own).any():
             self.crossing.append(buffer.name)
 
     def store(self, address, value, mask, element: str) -> None:

@@ -112,7 +112,7 @@ class Pair:
         """Run as many programs as the budget allows; -> which they were. Raises: SourceFault."""
         memory = Memory(recording=True)
         addresses = place_tensors(memory, inputs)
-        machine = Machine(self.source, memory, self.grid)
+        machine = Machine(self.source, memory, inputs.grid or self.grid)
         try:
             arguments = bind(self.source, self.names[0], inputs, addresses)
             machine.run(arguments, [0])
@@ -120,9 +120,13 @@ class Pair:
             chosen = choose_programs(machine.programs, int(budget / max(cost, 1.0)))
             if not self.sampled:
                 chosen = list(range(len(chosen)))
+            chosen = sorted({*chosen, *inputs.programs})
             machine.run(arguments, chosen[1:])
         except Hazard as hazard:
             raise SourceFault(hazard.at("launch", UNKNOWN, ()).finding) from None
+        if inputs.shares and (memory.crossing or memory.reread or memory.racing()):
+            what = "the order of its accesses matters where two arguments are one tensor"
+            raise SourceFault(Finding("store-conflict", what))
         return memory, machine, chosen
 
     def _writer(self, watch: tuple[str, int], inputs: Inputs, source: Memory, chosen, schedule: str) -> Place:
@@ -141,9 +145,9 @@ class Pair:
     ) -> tuple[Memory, Machine, Finding | None]:
         """`source` is the memory after the source's run: what that never read holds NaN, unless `stale` is a number."""
         memory = Memory(watch=watch)
-        tight = len(chosen) == math.prod(self.grid)
+        tight = len(chosen) == math.prod(inputs.grid or self.grid)
         addresses = place_tensors(memory, inputs, source if math.isnan(stale) else None, tight)
-        machine = Machine(self.translated, memory, self.grid)
+        machine = Machine(self.translated, memory, inputs.grid or self.grid)
         machine.schedule, machine.stale = schedule, stale
         try:
             machine.run(bind(self.translated, self.names[1], inputs, addresses), chosen)
@@ -160,7 +164,7 @@ class Pair:
         """Whether the source's own results change when masked-off lanes hold NaN."""
         memory = Memory()
         addresses = place_tensors(memory, inputs)
-        machine = Machine(self.source, memory, self.grid)
+        machine = Machine(self.source, memory, inputs.grid or self.grid)
         machine.unset = math.nan
         try:
             machine.run(bind(self.source, self.names[0], inputs, addresses), chosen)

@@ -7,11 +7,13 @@ answer = validate_job({"source": ..., "output": ..., "target": ..., "launch": {.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from translator.source.launch_spec import LaunchSpec
 from translator.ttgir.module import Module
 from translator.ttgir.parse import ParseError, parse_module
+from translator.validate.adversarial import adversarial, grown
 from translator.validate.coverage import Ran, coverage_of, points_of
 from translator.validate.guess import guesses
 from translator.validate.hazards import NotRunnable
@@ -19,9 +21,14 @@ from translator.validate.inputs import Inputs, alternatives, longer, make_inputs
 from translator.validate.pair import MANY, Pair, SourceFault
 from translator.validate.result import ValidationResult
 from translator.validate.slices import loop_parameters
+from translator.validate.steering import Steering, all_tokens, tokens_of
+
+Refusal = Callable[[Inputs], str]
 
 BUDGET = 600_000.0  # microseconds per side that the programs of one launch may take by the machine's estimate
 VARIANT_BUDGET = 100_000.0
+STEERED = 8  # variants that are made to take other ways through the kernel
+DEAREST = 60_000  # operations of the source in one program of such a variant
 SMALL = 0.05  # scale of the floats where standard normal ones overflow
 
 
@@ -36,11 +43,14 @@ def validate_pair(
     translated_file: str = "",
     with_variants: bool = True,
     inputs: Inputs | None = None,
+    refusal: Refusal | None = None,
+    defaults: dict[str, int] | None = None,
 ) -> ValidationResult:
     """Run both modules over (a part of) the launch's grid and compare what they wrote.
 
     `*_names` are the kernels' parameters in order, by default those of the signature. `*_file` are the files whose lines
-    findings should name. Never raises for what the kernels do.
+    findings should name. refusal(inputs): why the translation's launch check refuses them, "" where it does not. defaults: of the source's
+    parameters, which a launch may leave out. Never raises for what the kernels do.
     """
     started = time.perf_counter()
     try:
@@ -48,9 +58,11 @@ def validate_pair(
         translated = parse_module(translated_text, translated_file)
         names = (source_names, translated_names)
         if inputs is None and not spec.values and any(kind != "constexpr" for kind in spec.signature.values()):
-            result = _with_made_up_values(source, translated, spec, names, with_variants)
+            result = _with_made_up_values(source, translated, spec, names, with_variants, refusal, defaults)
         else:
-            result = _Validation(Pair(source, translated, spec, *names)).result(inputs, with_variants)
+            result = _Validation(Pair(source, translated, spec, *names), refusal, defaults).result(
+                inputs, with_variants
+            )
     except NotRunnable as error:
         result = ValidationResult("not_runnable", str(error), error.op)
     except ParseError as error:
@@ -58,11 +70,11 @@ def validate_pair(
     return replace(result, seconds=time.perf_counter() - started)
 
 
-def _with_made_up_values(source: Module, translated: Module, spec: LaunchSpec, names, with_variants: bool):
+def _with_made_up_values(source: Module, translated: Module, spec: LaunchSpec, names, with_variants: bool, *rest):
     """The result for the first made-up launch that the source can run. Raises: NotRunnable where there is none."""
     reason = "some of its arguments are neither pointers nor numbers"
     for guess in guesses(spec, source.text):
-        result = _Validation(Pair(source, translated, guess, *names)).result(None, with_variants)
+        result = _Validation(Pair(source, translated, guess, *names), *rest).result(None, with_variants)
         if result.status != "not_runnable":
             numbers = {name: value for name, value in guess.values.items() if not isinstance(value, dict)}
             note = "the launch has no values: sizes and tensors were made up"
@@ -74,19 +86,20 @@ def _with_made_up_values(source: Module, translated: Module, spec: LaunchSpec, n
 class _Validation:
     """One launch: the inputs to try, and what came of them."""
 
-    def __init__(self, pair: Pair):
-        self.pair, self.spec = pair, pair.spec
+    def __init__(self, pair: Pair, refusal: Refusal | None, defaults: dict[str, int] | None):
+        self.pair, self.spec, self.refusal, self.defaults = pair, pair.spec, refusal, defaults or {}
         self.ran: list[str] = []
         self.judged = Ran()  # what of the source ran on inputs on which both sides agree
+        self.points = points_of(pair.source, int(self.spec.options.get("num_stages", 2)))
+        self.steering = Steering(pair.source, pair.names[0], self.spec, pair.grid, self.points, self._accepts)
 
     def result(self, given: Inputs | None, with_variants: bool) -> ValidationResult:
         """Run the launch, then variants of it until one is wrong."""
         inputs, result = self._first(given or make_inputs(self.spec))
         if with_variants and result.status == "validated":
             for changed in self._changed(inputs, result, given is not None):
-                try:
-                    other = self._run(changed, VARIANT_BUDGET)
-                except (SourceFault, NotRunnable):
+                other = self._tried(changed)
+                if other is None:
                     continue
                 self.ran.append(changed.variant)
                 if other.status != "validated":
@@ -95,9 +108,26 @@ class _Validation:
         pair = self.pair
         trips = {line: tuple(sorted(counts)) for line, counts in sorted(pair.trips.items())}
         notes = tuple(dict.fromkeys((*pair.notes, *self._idle_waits())))
-        points = points_of(pair.source, int(self.spec.options.get("num_stages", 2)))
-        coverage = coverage_of(points, self.judged, {})
+        coverage = coverage_of(self.points, self.judged, self.steering.admitted())
         return replace(result, variants=tuple(self.ran), notes=notes, trips=trips, coverage=coverage)
+
+    def _tried(self, inputs: Inputs) -> ValidationResult | None:
+        """A variant, with longer tensors if the source needs them; None where it says nothing about the translation."""
+        if inputs.variant in self.ran or not self._accepts(inputs):
+            return None
+        for bigger in (inputs, grown(inputs)):
+            try:
+                return self._run(bigger, VARIANT_BUDGET) if bigger is not None else None
+            except NotRunnable:
+                return None
+            except SourceFault as fault:
+                if fault.finding.kind != "out-of-bounds" or not inputs.programs:
+                    return None
+        return None
+
+    def _accepts(self, inputs: Inputs) -> bool:
+        """Whether the translation's launch check lets these inputs through."""
+        return self.refusal is None or not self.refusal(inputs)
 
     def _run(self, inputs: Inputs, budget: float) -> ValidationResult:
         """One set of inputs; what ran of the source counts if both sides agree. Raises: SourceFault, NotRunnable."""
@@ -106,20 +136,34 @@ class _Validation:
             self.judged.add(self.pair.ran)
         return result
 
-    def _changed(self, inputs: Inputs, first: ValidationResult, given: bool):
+    def _changed(self, inputs: Inputs, first: ValidationResult, given: bool) -> Iterator[Inputs]:
         """Variants of the launch, those that say most first."""
         if not given and any(map(_says_little, first.tensors)):
             yield replace(make_inputs(self.spec, SMALL), variant=f"values scaled by {SMALL}")
-        yield from self._variants(inputs, given)
-
-    def _variants(self, inputs: Inputs, given: bool):
         loops = loop_parameters(self.pair.source)
-        for what, changed in variants(self.spec, loops):
+        sizes = variants(self.spec, loops)
+        for what, changed in sizes[:1]:
             yield with_values(inputs, self.spec, changed, what)
+        yield from self._steered(inputs)
+        for what, changed in sizes[1:]:
+            yield with_values(inputs, self.spec, changed, what)
+        yield from adversarial(self.pair.source, self.spec, inputs, self.defaults)
         if any(max(counts) < MANY for counts in self.pair.trips.values() if counts):
             yield from longer(self.spec, inputs, loops)
         if not given:
             yield with_ties(self.spec, inputs)
+
+    def _steered(self, inputs: Inputs) -> Iterator[Inputs]:
+        """Inputs that take branches and make trip counts that no inputs have shown so far."""
+        tried: set[int] = set()
+        wanted = all_tokens(self.points, {}) - tokens_of(self.points, self.judged)
+        self.steering.explore(inputs, wanted)
+        for _ in range(STEERED):
+            wanted = all_tokens(self.points, {}) - tokens_of(self.points, self.judged)
+            chosen = self.steering.best(inputs, wanted, tried, DEAREST)
+            if chosen is None:
+                return
+            yield chosen
 
     def _first(self, inputs: Inputs) -> tuple[Inputs, ValidationResult]:
         """The launch as given; where its captured index tensors are of no use, with plausible ones instead."""
@@ -171,6 +215,8 @@ def validate_job(job: dict) -> dict:
     import_hosts, variants, inputs (a file with `make_inputs`). -> the JSON form of the result; `status` is `skipped` when a side does not compile.
     """
     from translator.diagnostics import TranslationError
+    from translator.source.module_file import parse_file
+    from translator.validate.launch_check import launch_check
     from translator.validate.stages import source_stage, translated_stage
 
     started = time.perf_counter()
@@ -199,6 +245,8 @@ def validate_job(job: dict) -> dict:
         translated_file=translated.file,
         with_variants=job.get("variants", True),
         inputs=inputs,
+        refusal=launch_check(parse_file(translated.file).tree, spec.kernel, spec.constexprs, translated.defaults),
+        defaults=source.defaults,
     )
     answer = result.as_json()
     answer["seconds"] = round(time.perf_counter() - started, 4)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from translator.diagnostics import TranslationError
@@ -11,11 +11,12 @@ from translator.source.launch_spec import LaunchSpec
 
 @dataclass(frozen=True)
 class Stage:
-    """`text` of the module, `names` of the kernel's parameters in order, `file` that has the kernel."""
+    """`text` of the module, `names` of the kernel's parameters in order, `file` that has the kernel, integer `defaults` by name."""
 
     text: str
     names: list[str]
     file: str
+    defaults: dict[str, int] = field(default_factory=dict)
 
 
 def source_stage(
@@ -37,7 +38,8 @@ def _stage(path: str, spec: LaunchSpec, target: str, folders, hosts: bool, until
 
     loaded = load_side(path, spec, folders, hosts)
     text = lower_until(loaded.fn, spec, target, until, loaded.load_jit, placed=until == "ttgir")
-    return Stage(text, list(loaded.fn.arg_names), loaded.path)
+    defaults = {p.name: p.default for p in loaded.fn.params if p.has_default and type(p.default) is int}
+    return Stage(text, list(loaded.fn.arg_names), loaded.path, defaults)
 
 
 def lower_until(fn: Any, spec: LaunchSpec, target: str, until: str, load_jit=None, placed: bool = False) -> str:

@@ -1,0 +1,135 @@
+"""Inputs made to break what a translation may rest on: negative offsets, full ranges of bytes, arguments that share memory.
+
+The source decides whether such inputs make sense: where it leaves its tensors, or depends on the order of its own programs, they say
+nothing about the translation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from translator.source.launch_spec import LaunchSpec
+from translator.ttgir.module import Module
+from translator.validate.candidates import integer_arguments
+from translator.validate.control_slice import needed_values
+from translator.validate.inputs import LARGEST, Inputs, Tensor, changed_tensors, size_arguments, with_values
+
+GROWTH = 4  # factor on the storage of tensors
+ROOM = 1 << 16  # elements of storage before a tensor, at most; a multiple of 16, so that alignment stays
+SHIFTED = (-3, 5)  # values of an address argument
+SHIFTED_BY_16 = (-16, 48)  # of one that is promised to be divisible by 16
+MOST_SHIFTED = 4  # arguments
+MOST_SHARED = 2  # pairs of arguments
+MEMORY = ("tt.load", "tt.store", "tt.atomic", "tt.descriptor")
+
+
+def adversarial(module: Module, spec: LaunchSpec, inputs: Inputs, defaults: dict[str, int]) -> Iterator[Inputs]:
+    """The variants of a launch, for the source's module. defaults: of its parameters."""
+    yield from with_defaults(spec, inputs, defaults)
+    yield from shifted(module, spec, inputs)
+    yield from with_full_bytes(inputs)
+    yield from shared(inputs)
+
+
+def grown(inputs: Inputs) -> Inputs | None:
+    """The inputs with four times the storage, filled with what is there; None where that is too much.
+
+    Strides stay, so rows may overlap; that makes no difference to what is compared.
+    """
+    if sum(tensor.data.size for tensor in inputs.tensors()) > LARGEST // GROWTH:
+        return None
+    return changed_tensors(inputs, lambda t: replace(t, data=np.resize(t.data, t.data.size * GROWTH), unheld=0))
+
+
+def in_the_middle(spec: LaunchSpec, inputs: Inputs) -> Inputs:
+    """The inputs as views that end inside of larger storage, and begin there unless storage within 2 GiB is promised: relative to
+    such a pointer Triton itself takes offsets as unsigned.
+    """
+
+    def change(tensor: Tensor) -> Tensor:
+        if not tensor.data.size:
+            return tensor
+        room = min(ROOM, -(-max(tensor.data.size, 1024) // 16) * 16)
+        around = np.resize(tensor.data, room)
+        if spec.signature.get(tensor.name, "")[:1] != "*" or "S" in str(spec.attrs.get(tensor.name, "")):
+            return replace(tensor, data=np.concatenate([tensor.data, around]), unheld=0)
+        return replace(
+            tensor, data=np.concatenate([around, tensor.data, around]), offset=tensor.offset + room, unheld=0
+        )
+
+    return changed_tensors(inputs, change)
+
+
+def address_arguments(module: Module, spec: LaunchSpec) -> list[str]:
+    """Integers that addresses are computed from, those first that are neither sizes of tensors nor strides."""
+    entry = module.entry
+    pointers = (op.operands[0] for op in entry.walk() if op.name.startswith(MEMORY) and op.operands)
+    indices = (value for op in entry.walk() if op.name.startswith("tt.descriptor") for value in op.operands)
+    needed = needed_values(entry, [*pointers, *indices])
+    reached = {name for (value, _), name in zip(entry.arguments, entry.argument_names) if value in needed}
+    sizes = size_arguments(spec)
+    names = [name for name in integer_arguments(spec) if name in reached and name not in sizes]
+    return sorted(names, key=lambda name: "stride" in name.lower())
+
+
+def shifted(module: Module, spec: LaunchSpec, inputs: Inputs) -> Iterator[Inputs]:
+    """Each address argument negative and odd, with room before and behind the tensors."""
+    names = address_arguments(module, spec)[:MOST_SHIFTED]
+    if not names or sum(tensor.data.size for tensor in inputs.tensors()) > LARGEST:
+        return
+    wide = in_the_middle(spec, inputs)
+    for position in range(len(SHIFTED)):
+        for name in names:
+            value = (SHIFTED_BY_16 if "D" in str(spec.attrs.get(name, "")) else SHIFTED)[position]
+            if value >= 0 or spec.signature[name][0] == "i":
+                yield with_values(wide, spec, {name: value}, f"{name} = {value}, in larger storage")
+
+
+def with_defaults(spec: LaunchSpec, inputs: Inputs, defaults: dict[str, int]) -> Iterator[Inputs]:
+    """All arguments left out that the kernel has a default for, where that is another value than the launch's."""
+    names = [name for name in integer_arguments(spec) if name in defaults]
+    values = {name: defaults[name] for name in names if defaults[name] != spec.values[name]}
+    if values and sum(tensor.data.size for tensor in inputs.tensors()) <= LARGEST:
+        changed = with_values(in_the_middle(spec, inputs), spec, values, f"{', '.join(values)} left to the defaults")
+        yield replace(changed, left_out=tuple(values))
+
+
+def with_full_bytes(inputs: Inputs) -> Iterator[Inputs]:
+    """Bytes over all they can hold, where the launch has them in a smaller range."""
+    rng = np.random.default_rng(0)
+    narrow = {
+        id(t) for t in inputs.tensors() if t.element == "i8" and t.data.size and np.ptp(t.data.astype(np.int16)) < 255
+    }
+    if not narrow:
+        return
+
+    def change(tensor: Tensor) -> Tensor:
+        if id(tensor) not in narrow:
+            return tensor
+        drawn = rng.integers(0, 256, tensor.data.size, dtype=np.uint8)
+        return replace(tensor, data=drawn.view(tensor.data.dtype))
+
+    yield replace(changed_tensors(inputs, change), variant="bytes over their full range")
+
+
+def shared(inputs: Inputs) -> Iterator[Inputs]:
+    """The same tensor given twice, for arguments that are alike, as in-place calls have it."""
+    tensors = {name: value for name, value in inputs.arguments.items() if isinstance(value, Tensor)}
+    names = list(tensors)
+    pairs = [
+        (one, other)
+        for number, one in enumerate(names)
+        for other in names[number + 1 :]
+        if _alike(tensors[one], tensors[other])
+    ]
+    for one, other in pairs[-MOST_SHARED:]:  # outputs stand last in most signatures
+        arguments = inputs.arguments | {other: tensors[one]}
+        yield replace(inputs, arguments=arguments, variant=f"{other} is {one}", shares=True)
+
+
+def _alike(one: Tensor, other: Tensor) -> bool:
+    keys = ("element", "shape", "strides", "offset")
+    return all(getattr(one, key) == getattr(other, key) for key in keys) and one.data.size == other.data.size
