@@ -7,7 +7,10 @@ import textwrap
 
 import pytest
 
+from translator.capture.commands import resolve_command
+from translator.capture.pretended_device import pretended_device
 from translator.capture.tensors import tensor_argument, value_range
+from translator.diagnostics import TranslationError
 from translator.source.launch_spec import read_launches
 
 PROGRAM = '''
@@ -232,3 +235,86 @@ class TestRange:
 
     def test_what_is_no_tensor(self):
         assert tensor_argument(3) is None and tensor_argument(self.np.array(["a"])) is None
+
+
+TESTS = """
+import numpy as np
+from prog import tuned, scale, twice
+
+
+def test_one():
+    x = np.ones(1024, np.float32)
+    tuned[(1,)](x, 1024)
+    assert x[0] == 0.0, "it was not run"
+
+
+def test_two():
+    scale[(1,)](np.ones(8, np.float32), np.ones(8, np.float32), 8, 3, 7, 1.0, ACT=twice, BLOCK=8)
+"""
+
+
+def watched(folder, *words):
+    (folder / "prog.py").write_text(PROGRAM)
+    (folder / "test_it.py").write_text(TESTS)
+    command = [sys.executable, "-m", "translator.cli", "capture", *words]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
+
+
+def test_tests_are_watched_and_may_fail_at_what_was_not_run(tmp_path):
+    done = watched(tmp_path, "-o", "found.json", "--", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py")
+    assert done.returncode == 0 and "1 failed, 1 passed" in done.stdout and "its launches were not run" in done.stderr
+    assert {spec.kernel for spec in read_launches(str(tmp_path / "found.json"))} == {"tuned", "scale"}
+
+
+def test_launches_can_be_run_by_tritons_interpreter(tmp_path):
+    program = "import os\nfrom prog import tuned\nprint(type(tuned.fn.fn).__name__, os.environ['TRITON_INTERPRET'])\n"
+    (tmp_path / "shows.py").write_text(program)
+    done = watched(tmp_path, "--run", "interpret", "--", "python", "shows.py")
+    assert "InterpretedFunction 1" in done.stdout, done.stdout + done.stderr
+
+
+def test_a_notebook(tmp_path):
+    cells = [
+        {"cell_type": "code", "source": [line]} for line in ("%load_ext x\n", PROGRAM, "tuned[(1,)](Tensor(64), 64)")
+    ]
+    (tmp_path / "notes.ipynb").write_text(json.dumps({"cells": [{"cell_type": "markdown", "source": ["# A"]}, *cells]}))
+    done = watched(tmp_path, "-o", "found.json", "notes.ipynb", "--", "16")
+    assert done.returncode == 0, done.stderr
+    found = read_launches(str(tmp_path / "found.json"))
+    assert {spec.source for spec in found} == {"notes.py"} and "tuned" in {spec.kernel for spec in found}
+
+
+@pytest.mark.parametrize(
+    "words,expected",
+    [
+        (("pytest", "a"), ("entry", ("a",))),
+        (("python", "-m", "pkg", "a"), ("module", ("a",))),
+        (("python3", "script.py", "a"), ("script", ("a",))),
+        (("script.py", "a"), ("script", ("a",))),
+        (("notes.ipynb",), ("notebook", ())),
+        (("pydoc", "a"), ("module", ("a",))),
+    ],
+    ids=lambda value: value[0] if isinstance(value[0], str) else "",
+)
+def test_commands(tmp_path, monkeypatch, words, expected):
+    monkeypatch.chdir(tmp_path)
+    for name in ("script.py", "notes.ipynb"):
+        (tmp_path / name).write_text("")
+    found = resolve_command(words, is_module=False)
+    assert (found.kind, found.arguments) == expected
+
+
+def test_a_command_that_is_not_there():
+    with pytest.raises(TranslationError, match="no such file or command"):
+        resolve_command(("no-such-command",), is_module=False)
+
+
+def test_a_device_that_is_not_there():
+    torch = pytest.importorskip("torch")
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU")
+    with pretended_device():
+        x = torch.empty(4, device="cuda")
+        assert torch.cuda.is_available() and x.is_cuda and x.device.type == "cuda" and x.cuda().tolist() == [0.0] * 4
+        assert torch.empty(2, device=x.device).is_cuda and torch.allclose(x, x + 1)
+    assert not torch.cuda.is_available() and not x.is_cuda

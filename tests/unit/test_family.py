@@ -155,6 +155,14 @@ def test_launches_that_device_code_cannot_tell_apart_share_a_translation(tmp_pat
     assert compiled(tmp_path, result.text, unaligned).metrics is not None
 
 
+def test_launches_behind_one_that_cannot_be_told_keep_their_translation(tmp_path):
+    unaligned = launch("k", {"x_ptr": "*fp32", "y_ptr": "*fp32", "n": "i32"}, {"BLOCK": 1024}, "unaligned", attrs={})
+    result = translate(tmp_path, COPY, copy("fp32"), unaligned, copy("fp16"))
+    (note,) = [note for note in result.notes if "cannot tell" in note]
+    assert "cannot tell unaligned from" in note
+    assert compiled(tmp_path, result.text, copy("fp16")).metrics is not None
+
+
 # Merging, on text alone ------------------------------------------------------------------------------------------------
 
 REFUSED = 'gl.static_assert(False, "k: `C` was in no translated launch (k.py:1)")'

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import json
 import os
 import runpy
@@ -9,40 +11,71 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from translator.capture.commands import notebook_text
+from translator.capture.pretended_device import pretended_device
+from translator.diagnostics import Diagnostic, TranslationError
+
 
 def run_program(
+    kind: str,
     program: str,
     arguments: list[str],
     out: str,
     *,
-    is_module: bool,
     kernels: tuple[str, ...],
     launch: bool,
+    pretend: bool,
     report: str,
 ) -> None:
-    """Run a script (or module) as `python program arguments...` would, and write what it launched.
+    """Run a program as Python would, and write what it launched.
 
-    launch: run kernels where there is a GPU. report: a file that gets the counts and notes, as JSON. The launches are
-    written however the program ends; what it raises is raised.
+    kind: `script`, `module`, `notebook` or `entry`. launch: run kernels where there is a GPU. pretend: where there is none, let
+    torch programs believe that there is. report: a file that gets the counts and notes, as JSON. The launches are written however
+    the program ends; what it raises is raised.
     """
     from translator.capture.recorder import Recorder, has_device, installed
 
-    main = program.rpartition(".")[2] if is_module else Path(program).stem
+    main = program.rpartition(".")[2] if kind == "module" else Path(program).stem
     interpreted = os.environ.get("TRITON_INTERPRET") == "1"
     runs = launch and not interpreted and has_device()
     recorder = Recorder(os.path.dirname(os.path.realpath(out)), kernels, main, runs)
     sys.argv = [program, *arguments]
-    sys.path.insert(0, os.getcwd() if is_module else os.path.dirname(os.path.realpath(program)))
+    at_home = kind in ("module", "entry")
+    sys.path.insert(0, os.getcwd() if at_home else os.path.dirname(os.path.realpath(program)))
+    device = pretended_device() if pretend and not runs and not interpreted else contextlib.nullcontext()
     try:
-        with installed(recorder):
-            if is_module:
-                runpy.run_module(program, run_name="__main__", alter_sys=True)
-            else:
-                runpy.run_path(program, run_name="__main__")
+        with installed(recorder), device:
+            _start(kind, program)
     finally:
         found = {"launches": recorder.launches, "notes": recorder.notes, "runs": runs or interpreted}
         found["specs"] = [_without_id(spec.as_json()) for spec in recorder.specs]
         Path(report).write_text(json.dumps(found))
+
+
+def _start(kind: str, program: str) -> None:
+    if kind == "module":
+        runpy.run_module(program, run_name="__main__", alter_sys=True)
+    elif kind == "entry":
+        module, _, function = program.partition(":")
+        sys.argv[0] = module
+        sys.exit(getattr(importlib.import_module(module), function.partition("[")[0].strip())())
+    elif kind == "notebook":
+        _run_notebook(program)
+    else:
+        runpy.run_path(program, run_name="__main__")
+
+
+def _run_notebook(path: str) -> None:
+    """The cells of a notebook, one after another, as a script beside it: jit functions need a file that their text is in."""
+    script = Path(path).with_suffix(".py")
+    if not script.exists():
+        script.write_text(notebook_text(path), encoding="utf-8")
+    elif script.read_text(encoding="utf-8") != notebook_text(path):
+        help = "kernels of a notebook need a file: rename that one"
+        raise TranslationError(
+            Diagnostic("output-unwritable", "this file is not the notebook's text", str(script), help=help)
+        )
+    runpy.run_path(str(script), run_name="__main__")
 
 
 def _without_id(data: dict[str, Any]) -> dict[str, Any]:

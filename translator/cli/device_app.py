@@ -56,26 +56,38 @@ def add_device_commands(app: typer.Typer) -> None:
 
 def capture(
     context: typer.Context,
-    program: Annotated[str, typer.Argument(help="The Python script to run; a module with --module.")],
+    program: Annotated[
+        str, typer.Argument(help="What to run: a script, a notebook, a command such as pytest; a module with --module.")
+    ],
     arguments: Annotated[
         Optional[list[str]], typer.Argument(metavar="[-- ARGS]...", help="Arguments of the program.")
     ] = None,
     out: Annotated[str, typer.Option("-o", "--out", metavar="FILE", help="Launch file to write.")] = "launches.json",
     module: Annotated[bool, typer.Option("-m", "--module", help="PROGRAM is a module, as in python -m.")] = False,
     kernel: Kernels = None,
-    launch: Annotated[
-        bool, typer.Option("--launch/--no-launch", help="Run the kernels where there is a GPU, or only record them.")
+    run: Annotated[
+        str,
+        typer.Option(
+            "--run",
+            metavar="HOW",
+            help="Run the kernels: gpu (where there is one), interpret (in Triton's interpreter) or none.",
+        ),
+    ] = "gpu",
+    no_launch: Annotated[bool, typer.Option("--no-launch", help="The same as --run none.")] = False,
+    pretend: Annotated[
+        bool, typer.Option("--pretend/--no-pretend", help="Without a GPU, let torch programs believe there is one.")
     ] = True,
     append: Annotated[bool, typer.Option("--append", help="Add to a launch file that is there.")] = False,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", "--force", help="Replace a launch file that is there.")
     ] = False,
 ) -> int:
-    """Run a program and record what its Triton kernels are launched with: capture SCRIPT.py -- ARGS."""
+    """Run a program and record what its Triton kernels are launched with: capture -- pytest tests/test_x.py."""
     from translator.cli.capture_command import run_capture
 
-    words, names = tuple(arguments or ()), tuple(kernel or ())
-    return run_capture(program, words, out, module, names, launch, append, overwrite, context.obj)
+    words, names = (program, *(arguments or ())), tuple(kernel or ())
+    how = "none" if no_launch else run
+    return run_capture(words, out, module, names, how, pretend, append, overwrite, context.obj)
 
 
 def validate(

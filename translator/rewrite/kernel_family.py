@@ -130,7 +130,7 @@ def renamed_def(text: str, name: str) -> str:
 def build_family(versions: Sequence[KernelVersion], pool: HelperPool) -> Family:
     """The public kernel for the launches of one kernel, whose helpers go into the pool."""
     name = versions[0].emitted.kernel.name
-    groups: list[tuple[str, list[KernelVersion], list[Helper]]] = []
+    groups: list[_Group] = []
     for version in versions:
         text, placed = pool.place(version.emitted)
         for number, (known, members, helpers) in enumerate(groups):
@@ -140,12 +140,11 @@ def build_family(versions: Sequence[KernelVersion], pool: HelperPool) -> Family:
         else:
             groups.append((text, [version], list(placed.values())))
     notes: list[str] = []
-    keys = distinguishing_keys([[v.configuration for v in members] for _, members, _ in groups])
-    while keys is None:  # launches that differ in what device code cannot see, such as alignment
-        dropped = groups.pop()
-        ids = ", ".join(v.spec.id for v in dropped[1])
+    groups, untold = _told_apart(groups)
+    if untold:
+        ids = ", ".join(v.spec.id for v in untold)
         notes.append(f"{name}: device code cannot tell {ids} from other launches; their translation serves it")
-        keys = distinguishing_keys([[v.configuration for v in members] for _, members, _ in groups])
+    keys = distinguishing_keys([[v.configuration for v in members] for _, members, _ in groups]) or ()
     members = [Member(text, tuple(v), tuple(helpers)) for text, v, helpers in groups]
     contract = contracts.RunTimeContract.of([v.emitted.record for v in versions])
     if len(members) == 1:
@@ -160,6 +159,23 @@ def build_family(versions: Sequence[KernelVersion], pool: HelperPool) -> Family:
         for c in member.configurations
     )
     return Family(name, tuple(versions), tuple(before), text, contract, served, tuple(notes))
+
+
+_Group = tuple[str, list[KernelVersion], list[Helper]]
+
+
+def _told_apart(groups: Sequence[_Group]) -> tuple[list[_Group], list[KernelVersion]]:
+    """The texts that device code can choose between, and the launches of those that differ from an earlier one in nothing that it
+    sees, such as alignment or the number of stages."""
+    kept: list[_Group] = []
+    untold: list[KernelVersion] = []
+    for group in groups:
+        tried = [*kept, group]
+        if distinguishing_keys([[v.configuration for v in members] for _, members, _ in tried]) is None:
+            untold += group[1]
+        else:
+            kept = tried
+    return kept, untold
 
 
 def texts_of(versions: Sequence[KernelVersion]) -> int:

@@ -1,0 +1,129 @@
+"""A GPU that is not there, as far as torch programs can tell: tensors "on" it are on the CPU, and checks of results hold.
+
+Host code chooses its kernels by what device there is. Where there is none, launches are recorded and not run, so what they would
+have computed is zeros, and comparisons of results would end the program before its next launch.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+_UNWRITTEN = frozenset({"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"})
+_TRUE_ANSWERS = frozenset({"allclose", "equal"})
+
+
+@contextlib.contextmanager
+def pretended_device() -> Iterator[None]:
+    """While active, torch has one GPU. Does nothing where torch is not installed, or has a GPU."""
+    try:
+        import torch
+        from torch.overrides import TorchFunctionMode
+    except ImportError:
+        yield
+        return
+    if torch.cuda.is_available():
+        yield
+        return
+
+    class Pretending(TorchFunctionMode):
+        """Puts tensors for the GPU on the CPU, and answers that they are on the GPU."""
+
+        def __torch_function__(self, function: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+            name = getattr(function, "__name__", "")
+            if name == "__get__" and args and isinstance(args[0], torch.Tensor):
+                what = getattr(function.__self__, "__name__", "")
+                if what == "is_cuda":
+                    return True
+                if what == "device":
+                    found = function(*args, **(kwargs or {}))
+                    return torch.device("cuda", 0) if found.type == "cpu" else found
+            if name == "cuda":
+                return args[0]
+            if name in _TRUE_ANSWERS:
+                return True
+            args, kwargs = _on_cpu(args), _on_cpu(kwargs or {})
+            if name == "isclose":
+                return torch.ones_like(args[0], dtype=torch.bool)
+            made = function(*args, **kwargs)
+            if name in _UNWRITTEN and isinstance(made, torch.Tensor) and made.device.type != "meta":
+                made.zero_()  # nobody writes it: what is computed from it should be the same each time
+            return made
+
+    def _on_cpu(value: Any) -> Any:
+        if isinstance(value, torch.device) and value.type == "cuda":
+            return torch.device("cpu")
+        if isinstance(value, str) and (value == "cuda" or value.startswith("cuda:")):
+            return "cpu"
+        if isinstance(value, tuple) and type(value) is tuple:
+            return tuple(map(_on_cpu, value))
+        if isinstance(value, dict):
+            return {key: _on_cpu(item) for key, item in value.items()}
+        return value
+
+    with _replaced(_answers(torch)), Pretending():
+        yield
+
+
+def _answers(torch: Any) -> list[tuple[Any, str, Any]]:
+    """What torch says of its devices: (owner, name, replacement)."""
+    properties = SimpleNamespace(
+        name="gluonize", major=9, minor=4, total_memory=192 << 30, multi_processor_count=304, warp_size=64,
+        gcnArchName="gfx942", max_threads_per_multi_processor=2048, regs_per_multiprocessor=65536,
+        shared_memory_per_block=65536, shared_memory_per_block_optin=65536, shared_memory_per_multiprocessor=65536,
+        L2_cache_size=4 << 20,
+    )  # fmt: skip
+    stream = SimpleNamespace(
+        cuda_stream=0, synchronize=lambda: None, wait_stream=lambda other: None, wait_event=lambda event: None,
+        record_event=lambda event=None: None, device=torch.device("cuda", 0),
+    )  # fmt: skip
+
+    class Event:
+        """An event of a device that does nothing."""
+
+        def __init__(self, *args: Any, **kwargs: Any):
+            pass
+
+        def record(self, *args: Any) -> None:
+            pass
+
+        def synchronize(self) -> None:
+            pass
+
+        def elapsed_time(self, other: Any) -> float:
+            return 1.0
+
+    answers: dict[str, Any] = {
+        "is_available": lambda: True, "device_count": lambda: 1, "current_device": lambda: 0, "is_initialized": lambda: True,
+        "get_device_name": lambda device=None: properties.name, "get_device_properties": lambda device=None: properties,
+        "get_device_capability": lambda device=None: (9, 4), "current_stream": lambda device=None: stream,
+        "default_stream": lambda device=None: stream, "synchronize": lambda device=None: None, "empty_cache": lambda: None,
+        "set_device": lambda device: None, "manual_seed": lambda seed: None, "manual_seed_all": lambda seed: None,
+        "memory_allocated": lambda device=None: 0, "max_memory_allocated": lambda device=None: 0,
+        "reset_peak_memory_stats": lambda device=None: None, "mem_get_info": lambda device=None: (192 << 30, 192 << 30),
+        "is_bf16_supported": lambda *args, **kwargs: True, "_lazy_init": lambda: None, "init": lambda: None,
+        "get_rng_state": lambda device=None: torch.get_rng_state(), "set_rng_state": lambda state, device=None: None,
+        "device": lambda device: contextlib.nullcontext(), "device_of": lambda tensor: contextlib.nullcontext(),
+        "stream": lambda stream: contextlib.nullcontext(), "Stream": lambda *args, **kwargs: stream, "Event": Event,
+        "is_current_stream_capturing": lambda: False,
+    }  # fmt: skip
+    out = [(torch.cuda, name, value) for name, value in answers.items()]
+    out.append((torch.testing, "assert_close", lambda *args, **kwargs: None))
+    out.append((torch.version, "hip", torch.version.hip or "6.3"))
+    out.append((torch.accelerator, "current_accelerator", lambda *a, **k: torch.device("cuda")))
+    out.append((torch.accelerator, "is_available", lambda: True))
+    return [(owner, name, value) for owner, name, value in out if hasattr(owner, name)]
+
+
+@contextlib.contextmanager
+def _replaced(changes: list[tuple[Any, str, Any]]) -> Iterator[None]:
+    saved = [(owner, name, getattr(owner, name)) for owner, name, _ in changes]
+    for owner, name, value in changes:
+        setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        for owner, name, value in saved:
+            setattr(owner, name, value)
