@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import os
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from translator.cli import exit_status
 from translator.cli.console import Verbosity, print_diagnostics, rich_console
 from translator.cli.inputs import is_path, job_count, source_folders, source_name
 from translator.cli.output_file import check_destination, write_whole
-from translator.cli.review_inputs import Review, ReviewOptions, one_target, open_review
+from translator.cli.review_inputs import Review, ReviewOptions, one_target, open_review, request_of
 from translator.diagnostics import Diagnostic, InternalError, TranslationError
 from translator.lowering.worker import WorkerPool
 from translator.project.overwrite import check_result, is_page
+from translator.project.planned import from_provenance
+from translator.project.provenance import read_generated
 from translator.report.checks import LOWER, Checked, Sources, check
 from translator.report.correspondence import correspond
 from translator.report.layout_job import DrawnLayout
 from translator.report.page import ReportData, Upstream, report_page
+from translator.report.timeline import LoopTimeline
 from translator.source.launch_spec import LaunchSpec
 
+LOOPS = "translator.report.planned_loops:planned_loops"
 LAYOUTS = "translator.report.layout_job:drawn_layouts"
 UPSTREAM = "translator.report.upstream_job:upstream_text"
 
@@ -52,6 +56,7 @@ def run_report(review_options: ReviewOptions, options: ReportOptions, verbosity:
         )
         checked = check(pool, given, review.launches, validate=options.validate, stages=True)
         layouts, remarks = _layouts(pool, checked, review, target)
+        loops = _loops(pool, review_options, review, target)
         upstream = _upstream(pool, given, checked) if options.upstream else {}
     data = ReportData(
         correspondence=correspond(review.source_text, review.result_text),
@@ -63,6 +68,7 @@ def run_report(review_options: ReviewOptions, options: ReportOptions, verbosity:
         upstream=upstream,
         assumptions=_assumptions(review),
         remarks=(*_choices(review), *remarks),
+        loops=loops,
     )
     write_whole(output, report_page(data))
     problems = [p for c in checked for p in c.problems if c.gluon is None]
@@ -71,6 +77,19 @@ def run_report(review_options: ReviewOptions, options: ReportOptions, verbosity:
         console.print(f"{output}", markup=False)
     wrong = any(c.gluon is None or c.validation["status"] == "mismatch" for c in checked)
     return exit_status.CHECK_FAILED if wrong else exit_status.DONE
+
+
+def _loops(pool: WorkerPool, options: ReviewOptions, review: Review, target: str) -> tuple[LoopTimeline, ...] | None:
+    """The planned loops; None for a translation that is not what the translator makes of its source today."""
+    request = request_of(options, target, review.launches)
+    generated = read_generated(review.result_name)
+    try:
+        if review.result is None and generated is not None:
+            request = replace(from_provenance(generated).request(), launches=review.launches)
+        text = review.result_text if review.result is None else None
+        return pool.call(LOOPS, request, text, what=f"the loops of {review.source_path}")
+    except TranslationError:
+        return None  # its source is refused today; the page says what the text shows
 
 
 def _beside(source: str, target: str) -> str:

@@ -22,7 +22,10 @@ def timeline(loop: LoopTimeline) -> str:
     s = loop.replay
     trips = min(s.buffers + 3, 8)
     copies = s.mechanism == "copies"
-    rows = ["copies issued" if copies else "loads to registers", *(f"slot {i}" for i in range(s.buffers))]
+    rows = [
+        "copies issued" if copies else "loads to registers",
+        *("kept" if s.mechanism == "held" else f"slot {i}" for i in range(s.buffers)),
+    ]
     rows.append("matrix instructions" if loop.computes else "reads")
     steps = s.prologue + trips + 1
     width, height = _LEFT + steps * _STEP + 8, _TOP + len(rows) * _ROW + 10

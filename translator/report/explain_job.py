@@ -20,6 +20,7 @@ from translator.report.data_mover import TileLoad, tile_loads
 from translator.report.explain_accesses import accesses
 from translator.report.explain_costs import Costs
 from translator.report.explain_values import values
+from translator.pipeline.plan import NotPipelined, PipelinePlan
 from translator.report.explanation import Choice, Explanation
 from translator.request import TranslateRequest
 from translator.rewrite import function as rewriter_module, kernel as kernel_module
@@ -38,16 +39,10 @@ def explain_launches(request: TranslateRequest, stage: str) -> tuple[Explanation
 
 
 def explain_launch(request: TranslateRequest, spec: LaunchSpec, stage: str) -> Explanation:
-    from translator.translation import translate_launch
-
-    with _observed() as seen:
-        _, traced, _ = translate_launch(request, spec)
-    kernel = [rw for rw in seen if not rw.path][-1]  # what could not be written as first tried is written again
-    costs = Costs(traced.target.name, traced.num_warps)
-    shown = [kernel, *_helpers(kernel)]
+    views = views_of_launch(request, spec)
+    kernel, traced = views[0].rw, views[0].launch
     choices: list[Choice] = []
-    for rw in shown:
-        view = FunctionView(rw, traced, costs)
+    for view in views:
         if stage == "trace":
             choices += view.traced()
         elif stage == "layout":
@@ -62,6 +57,17 @@ def explain_launch(request: TranslateRequest, spec: LaunchSpec, stage: str) -> E
     by_layout = {layout: name for name, layout in names.items()}
     layouts = tuple((name, constructor(layout, by_layout, top=True)) for name, layout in names.items())
     return Explanation(spec.kernel, spec.id, request.target, stage, traced.num_warps, tuple(_ordered(choices)), layouts)
+
+
+def views_of_launch(request: TranslateRequest, spec: LaunchSpec) -> list[FunctionView]:
+    """The finished rewriting of the kernel of one launch, and of its helpers."""
+    from translator.translation import translate_launch
+
+    with _observed() as seen:
+        _, traced, _ = translate_launch(request, spec)
+    kernel = [rw for rw in seen if not rw.path][-1]  # what could not be written as first tried is written again
+    costs = Costs(traced.target.name, traced.num_warps)
+    return [FunctionView(rw, traced, costs) for rw in (kernel, *_helpers(kernel))]
 
 
 def loads_of_launch(request: TranslateRequest, spec: LaunchSpec) -> tuple[TileLoad, ...]:
@@ -273,13 +279,17 @@ class FunctionView:
         fact = self.rw.fact(node)
         return fact.dtype if isinstance(fact, TensorFact) else "int8"
 
-    def loops(self) -> Iterator[Choice]:
-        """Why each loop is pipelined or not."""
+    def planned(self) -> Iterator[tuple[PipelinePlan | NotPipelined, ast.For | ast.While]]:
+        """Every loop that was considered for pipelining, with what became of it."""
         by_line = {n.lineno: n for n in ast.walk(self.rw.tree) if isinstance(n, (ast.For, ast.While))}
         for plan in self.rw.plans:
             node = getattr(plan, "loop", None) or by_line.get(getattr(plan, "line", 0))
-            if node is None:
-                continue
+            if node is not None:
+                yield plan, node
+
+    def loops(self) -> Iterator[Choice]:
+        """Why each loop is pipelined or not."""
+        for plan, node in self.planned():
             header = (
                 f"for {ast.unparse(node.target)} in {ast.unparse(node.iter)}" if isinstance(node, ast.For) else "while"
             )

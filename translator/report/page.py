@@ -17,7 +17,7 @@ from translator.report.layout_job import DrawnLayout
 from translator.report.layout_section import lds_section, layouts_section
 from translator.report.parity_section import parity_section, status_chips
 from translator.report.pipeline_section import pipeline_section
-from translator.report.timeline import timelines
+from translator.report.timeline import LoopTimeline, timelines
 
 FOLDER = Path(__file__).parent
 # Lines of a translation above which the report folds unchanged ones from the start.
@@ -37,7 +37,8 @@ class ReportData:
     """Everything that a report shows.
 
     layouts: by launch id, empty for a launch that did not compile. upstream: by launch id, where it was asked for.
-    remarks: lines for the notes, such as why a loop is not pipelined.
+    remarks: lines for the notes, such as why a loop is not pipelined. loops: as planned; None for a translation that was edited,
+    whose text is read instead.
     """
 
     correspondence: Correspondence
@@ -49,6 +50,7 @@ class ReportData:
     upstream: dict[str, Upstream] = field(default_factory=dict)
     assumptions: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
+    loops: tuple[LoopTimeline, ...] | None = None
 
 
 def report_page(data: ReportData) -> str:
@@ -59,7 +61,7 @@ def report_page(data: ReportData) -> str:
     links = {d.layout.name: ids[d] for d in reversed(drawn) if d.layout.name}
     long = len(c.result.lines) > LONG
     banks = target_row(data.target).lds_banks
-    loops = timelines("\n".join(c.result.lines))
+    loops = data.loops if data.loops is not None else timelines("\n".join(c.result.lines))
     sections = [
         ("code", "Source and result", code_section(c, data.source_name, data.result_name, links, folded=long)),
         ("layouts", "Layouts", layouts_section([(d.layout, d.owner, ids[d]) for d in drawn if d.layout.held])),

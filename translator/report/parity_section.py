@@ -115,6 +115,7 @@ def _validation(found: dict) -> str:
 def _table(parity: Parity, upstream: KernelMetrics | None) -> str:
     ours, triton = parity.translated, parity.triton
     loops = ours.loop is not None or triton.loop is not None
+    worse = bool(parity.regressions())  # else no figure is beyond its limit, and the page says so above
     head = ["", "translation", "Triton", "ratio", *(["upstream"] if upstream else [])]
     head += ["hottest loop", "Triton", "ratio"] if loops else []
     rows = []
@@ -122,12 +123,12 @@ def _table(parity: Parity, upstream: KernelMetrics | None) -> str:
         values = [_metric(m, name) for m in (ours, triton, upstream) if m is not None]
         if not any(values):
             continue
-        cells = [f"<td>{_WORDS[name]}</td>", *_pair(name, values[0], values[1])]
+        cells = [f"<td>{_WORDS[name]}</td>", *_pair(name, values[0], values[1], worse)]
         if upstream:
             cells.append(f"<td>{values[2]}</td>")
         if loops:
             inner = [getattr(m.loop, name, 0) if m.loop and name in MIX_ROWS else 0 for m in (ours, triton)]
-            cells += _pair(name, *inner, parity.unrolled()) if any(inner) else ["<td></td>"] * 3
+            cells += _pair(name, *inner, worse, parity.unrolled()) if any(inner) else ["<td></td>"] * 3
         rows.append(f"<tr>{''.join(cells)}</tr>")
     heading = "".join(f"<th>{h}</th>" for h in head)
     return f'<div class="scroll"><table><thead><tr>{heading}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
@@ -137,13 +138,16 @@ def _metric(metrics: KernelMetrics, name: str) -> int:
     return getattr(metrics.mix, name) if name in MIX_ROWS else getattr(metrics, name) or 0
 
 
-def _pair(name: str, ours: int, theirs: int, tiles: tuple[int, int] = (1, 1)) -> list[str]:
-    """Cells of a figure on both sides and the ratio per tile; tiles: how many each figure is of."""
+def _pair(name: str, ours: int, theirs: int, judged: bool, tiles: tuple[int, int] = (1, 1)) -> list[str]:
+    """Cells of a figure on both sides and the ratio per tile; tiles: how many each figure is of. judged: whether more
+    than a tenth more is marked."""
     value = ratio(ours * tiles[1], theirs * tiles[0])
     said = "new" if value is None else f"{value:.2f}x"
     better = (value or 2.0) < 1 if name not in _MORE_IS_BETTER else (value or 2.0) > 1
     equal = value == 1
-    kind = "" if equal else "better" if better else "" if value is not None and abs(value - 1) <= 0.1 else "worse"
+    kind = (
+        "" if equal else "better" if better else "worse" if judged and (value is None or abs(value - 1) > 0.1) else ""
+    )
     if name in _MORE_IS_BETTER and name != "occupancy":
         kind = ""
     return [f"<td>{ours}</td>", f"<td>{theirs}</td>", f'<td class="{kind}">{said}</td>']

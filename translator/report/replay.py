@@ -29,7 +29,7 @@ MOST_FILLS = 16
 
 @dataclass(frozen=True)
 class Replay:
-    """What happens to one ring. mechanism: `copies` (asynchronous) or `registers`. prologue: tiles fetched before the
+    """What happens to one ring. mechanism: `copies` (asynchronous), `registers` or `held`. prologue: tiles fetched before the
     loop, which is also how far ahead an iteration fetches. wait: commit groups that may be outstanding when a tile is
     read.
 
@@ -59,8 +59,8 @@ class Replay:
 
     def slot_of(self, tile: int) -> int:
         """Where a tile is put."""
-        every = [e for e in self.events(len(self.iterations)) if e[0] in ("copy", "store")]
-        return next(slot for _, t, slot in every if t == tile)
+        every = [e for e in self.events(len(self.iterations)) if e[0] in ("copy", "store", "tensor")]
+        return next(event[2] for event in every if event[1] == tile)
 
 
 def replay_of(

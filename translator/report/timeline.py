@@ -32,7 +32,8 @@ class LoopTimeline:
     """One loop that loads tiles. replay: None where the loop is not pipelined, or its slots cannot be followed.
 
     computes: whether it has matrix instructions. hazards: what is wrong with the schedule, empty when every read gets
-    its tile, for 0 to `checked` iterations. remarks: what it leaves to the compiler.
+    its tile, for 0 to `checked` iterations. remarks: what it leaves to the compiler. planned: made from the translator's
+    plan, `line` being one of the source; how: how it is pipelined in words; reason: why it is not.
     """
 
     function: str
@@ -45,6 +46,9 @@ class LoopTimeline:
     hazards: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
     checked: int = 0
+    planned: bool = False
+    how: str = ""
+    reason: str = ""
 
 
 # The compiler puts barriers where LDS is read and written again; whether it does so here is not told by the text.

@@ -1,0 +1,77 @@
+"""The page shows the pipeline that the plan has, for every fixture and target."""
+
+import re
+
+import pytest
+
+import fixture_set
+from translator.lowering.worker import WorkerPool
+from translator.report.pipeline_section import pipeline_section
+from translator.report.planned_loops import replay_of_schedule
+from translator.pipeline.schedule import copy_schedule, hazards, held_schedule, refill_schedule, register_schedule
+from translator.request import TranslateRequest
+from translator.source.launch_spec import read_launches
+
+LOOPS = "translator.report.planned_loops:planned_loops"
+FIXTURES = fixture_set.fixtures()
+TEXT_ONLY = ("could not be followed", "is not drawn")
+
+
+@pytest.fixture(scope="module")
+def pool():
+    with WorkerPool(2) as found:
+        yield found
+
+
+@pytest.mark.parametrize("target", fixture_set.TARGETS)
+def test_every_planned_pipeline_is_drawn(pool, target):
+    pending = []
+    for fixture in FIXTURES:
+        launches = tuple(read_launches(str(fixture.kernel_file.parent / "launches.json")))
+        request = TranslateRequest(str(fixture.kernel_file), target, launches=launches)
+        text = fixture.golden_file(target).read_text() if fixture.golden_file(target).exists() else None
+        pending.append((fixture, pool.submit(LOOPS, request, text, what=fixture.name)))
+    drawn = 0
+    for fixture, future in pending:
+        loops = future.result()
+        assert loops is not None, f"{fixture.name}: the golden is not what the translator makes"
+        page = pipeline_section(loops)
+        assert not any(words in page for words in TEXT_ONLY), fixture.name
+        pipelined = [loop for loop in loops if loop.replay]
+        drawn += len(pipelined)
+        assert bool(pipelined) == ("<svg" in page)
+        for card in re.findall(r'<div class="card">.*?</ul>', page, re.DOTALL):
+            assert ("not pipelined" in card) != (
+                "pipelined " in card or "held in registers" in card or "warp-spec" in card
+            )
+        assert not any(loop.hazards for loop in loops), fixture.name
+    assert drawn > len(FIXTURES) // 3
+
+
+def test_a_tuned_text_is_read_itself(pool):
+    fixture = next(f for f in FIXTURES if f.name == "matmul")
+    launches = tuple(read_launches(str(fixture.kernel_file.parent / "launches.json")))
+    request = TranslateRequest(str(fixture.kernel_file), "gfx950", launches=launches)
+    text = fixture.golden_file("gfx950").read_text()
+    assert "NUM_BUFFERS: gl.constexpr = 2" in text
+    assert (
+        pool.call(LOOPS, request, text.replace("NUM_BUFFERS: gl.constexpr = 2", "NUM_BUFFERS: gl.constexpr = 3"))
+        is None
+    )
+    (loop,) = {loop.line: loop for loop in pool.call(LOOPS, request, text)}.values()
+    source = fixture.kernel_file.read_text().splitlines()
+    assert source[loop.line - 1].lstrip().startswith(f"for {loop.index} in")
+    assert {ring.slots for ring in loop.rings} == {2} and "asynchronous copies" in loop.how
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [copy_schedule(2), copy_schedule(3, 2, False), copy_schedule(3, 1), register_schedule(1), held_schedule(), refill_schedule(2)],
+    ids=lambda schedule: f"{schedule.mechanism}-{schedule.buffers}-{schedule.tensor_loads}",
+)  # fmt: skip
+def test_a_replayed_schedule_has_the_schedule_s_slots(schedule):
+    replay = replay_of_schedule(schedule)
+    assert replay.ahead == schedule.ahead and len(replay.iterations) == schedule.buffers + 8
+    if schedule.mechanism != "held":
+        assert [replay.slot_of(tile) for tile in range(5)] == [tile % schedule.buffers for tile in range(5)]
+    assert [e for e in replay.events(4)] == [e for e in schedule.events(4)] and not hazards(replay, 4)
