@@ -23,7 +23,7 @@ from translator.pipeline.specialize import asked_for
 from translator.pipeline.strided_tiles import StridedTile
 from translator.pipeline.tail import TailProof
 from translator.pipeline.tensor_tiles import DescriptorTile
-from translator.pipeline.ways import is_held, loads_in, one_way, staged_of, strided_tiles
+from translator.pipeline.ways import fetched_as, is_held, loads_in, one_way, staged_of, strided_tiles
 from translator.rewrite import callees, descriptors, tdm
 from translator.rewrite.webs import Definition
 
@@ -100,7 +100,10 @@ def _plan(
 
     ways, copies, buffers = {c: staged_of(rw, c) for c in held}, False, 1
     if staged:
-        theirs, by_tile = [staged_of(rw, c) for c in staged], [c in tiles for c in staged]
+        theirs, by_tile = [fetched_as(rw, c) for c in staged], [c in tiles for c in staged]
+        if any(s.copy == "registers" for s in theirs) and (moved := [c for c in staged if _by_data_mover(rw, c)]):
+            origin = descriptors.origin_of(rw, callees.callee_of(rw, moved[0]).owner)
+            raise tdm.keep_plain(rw, origin, "another load of its loop goes through registers")
         fetched, copies, buffers = one_way(theirs, by_tile, _mixes(rw, loop))
         if fitting(rw, zip(staged, fetched), buffers) < min(2, buffers):
             fetched, copies, buffers = one_way(theirs, by_tile, False)
@@ -177,6 +180,13 @@ def _plan(
     )
 
 
+def _by_data_mover(rw: "FunctionRewriter", call: ast.Call) -> bool:
+    """Whether a load is one of a descriptor of the tensor data mover."""
+    owner = callees.callee_of(rw, call).owner
+    described = owner is not None and descriptors.is_descriptor(rw.fact(owner))
+    return described and tdm.uses_data_mover(rw, descriptors.origin_of(rw, owner))
+
+
 def _plain(rw: "FunctionRewriter", loop: ast.For) -> bool:
     """Whether nothing but parity is asked for: no depth, no other arrangement of the loop."""
     return rw.unit.tuning.is_parity and not asked_for(rw, loop)
@@ -246,8 +256,6 @@ def _descriptor_load(
         return PipelinedLoad(name, call.lineno, call, statement, way, covered, False, tile)
     if not plain or not descriptors.fetchable(rw, owner):
         raise NotAhead(f"the descriptor load in line {call.lineno} is not a plain tile")
-    if way.copy == "tensor":
-        way = replace(way, copy="global", source=descriptors.fetch_layout(rw, call, owner))
     return PipelinedLoad(name, call.lineno, call, statement, way, any(map(tail.ends, offsets.elts, bounds)), False)
 
 

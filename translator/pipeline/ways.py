@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING
 
 from translator.memory.staging import Staged
 from translator.pipeline import lds_room
+from translator.pipeline.copy_width import source_layout, wide_enough
 from translator.pipeline.strided_tiles import NotATile, StridedTile, strided_tile
-from translator.rewrite import callees
+from translator.rewrite import callees, descriptors, tdm
+from translator.ttgir.shared_layouts import Padded, Swizzled
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter
+
+_THROUGH_REGISTERS = "another load of its loop goes through registers"
 
 
 def loads_in(rw: "FunctionRewriter", statement: ast.AST) -> list[ast.Call]:
@@ -40,7 +44,40 @@ def staged_of(rw: "FunctionRewriter", node: ast.Call) -> Staged | None:
     is_load = callee is not None and callee.row is not None and callee.row.kind == "load"
     if not is_load or rw.tensor(node) is None or (found[0].copy == "held" and callee.owner is not None):
         return None
-    return found[0]
+    return _of_shape(found[0], rw.tensor(node).shape)
+
+
+def _of_shape(staged: Staged, shape: tuple[int, ...]) -> Staged | None:
+    """`staged` for tiles of this shape, of which Triton leaves out unit dimensions at the front; None where it stages
+    something else."""
+    units = len(shape) - len(staged.shape)
+    if units == 0:
+        return staged
+    if units < 0 or shape != (1,) * units + staged.shape:
+        return None
+    shared = staged.shared
+    if shared is not None:
+        order = (*(d + units for d in getattr(shared, "order", ())), *reversed(range(units)))
+        if isinstance(shared, Swizzled):
+            shared = replace(shared, order=order)
+        elif isinstance(shared, Padded) and not shared.offsets:
+            shared = replace(shared, order=order, shape=shape)
+        else:
+            shared = Swizzled(1, 1, 1, tuple(reversed(range(len(shape)))))
+    return replace(staged, shape=shape, shared=shared, exchanged=None)
+
+
+def fetched_as(rw: "FunctionRewriter", call: ast.Call) -> Staged:
+    """How Triton stages a load, but for tiles of descriptors that are bounds-masked accesses here and of the tensor data
+    mover there: they are copied, or go through registers where a row may start between two of the narrowest copies."""
+    staged, callee = staged_of(rw, call), callees.callee_of(rw, call)
+    if staged.copy != "tensor" or tdm.uses_data_mover(rw, descriptors.origin_of(rw, callee.owner)):
+        return staged
+    offsets = callees.bind(rw, call, callee).get("offsets")
+    if isinstance(offsets, (ast.List, ast.Tuple)) and wide_enough(rw, callee.owner, offsets.elts):
+        return replace(staged, copy="global", source=source_layout(rw, call, callee.owner))
+    source = descriptors.fetch_layout(rw, call, callee.owner)
+    return replace(staged, copy="registers", source=source, stored=source, buffers=max(1, staged.buffers - 1))
 
 
 def is_held(rw: "FunctionRewriter", call: ast.Call) -> bool:
@@ -63,6 +100,8 @@ def strided_tiles(
     low, _, step = bounds
     for call in found:
         callee, staged = callees.callee_of(rw, call), staged_of(rw, call)
+        if staged.copy == "tensor" and fetched_as(rw, call).copy == "registers":
+            return {}, {c: _THROUGH_REGISTERS for c in found if c is not call}
         if callee.owner is not None or callee.row.kind != "load" or staged.copy == "tensor":
             continue
         if call in in_registers:
@@ -76,7 +115,7 @@ def strided_tiles(
         except NotATile as reason:
             not_tiles[call] = str(reason)
             if staged.copy == "registers":
-                others = {c: "another load of its loop goes through registers" for c in found if c is not call}
+                others = {c: _THROUGH_REGISTERS for c in found if c is not call}
                 return {}, others | not_tiles
     return tiles, not_tiles
 

@@ -36,6 +36,7 @@ def rewrite_kernel(
     """
     small = frozenset(name for name, flags in launch.spec.attrs.items() if isinstance(flags, str) and "S" in flags)
     small |= small_descriptors(launch.spec)
+    divisible = frozenset(name for name, flags in launch.spec.attrs.items() if isinstance(flags, str) and "D" in flags)
     plain: dict[tuple[int | str, ...], str] = {}
     whole: dict[tuple[tuple[int, ...], int], str] = {}
     ringed: frozenset[tuple[tuple[int, ...], int]] = frozenset()
@@ -45,6 +46,7 @@ def rewrite_kernel(
         )
         unit.tuning = tuning
         unit.strategy = strategy
+        unit.divisible = divisible
         unit.moved = moved
         unit.rules = rules
         unit.kept_whole = whole

@@ -77,6 +77,7 @@ class Unit:
     # Of tensor descriptors' tiles in LDS, and those that stay bounds-masked: by path of the visit or name of the argument.
     descriptor_layouts: dict[tuple[int | str, ...], Any] = field(default_factory=dict)
     plain_descriptors: frozenset[tuple[int | str, ...]] = frozenset()
+    divisible: frozenset[str] = frozenset()  # integer parameters of the kernel that are multiples of 16
     rows: dict[tuple[int, ...], Any] = field(default_factory=dict)  # gathers and scatters of the data mover, by path
     loops: bool = True  # whether Triton's final module has one
     rules: RuleSet = BUILTINS
