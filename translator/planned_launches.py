@@ -59,9 +59,17 @@ def planned_launches(request: TranslateRequest) -> PlannedLaunches:
             unknown.append(LaunchOutcome(spec, "passed-over", error.diagnostics))
     launches = [*given, *(spec for derivation in derivations for spec in derivation.launches)]
     notes = [f"{d.kernel}: {note}" for d in derivations for note in d.notes]
-    notes += [f"{o.spec.kernel} stays Triton: {o.diagnostics[0].message.partition(': ')[2]}" for o in unknown]
+    notes += [_kept(o) for o in unknown]
     assumed = tuple(f"guessed for {line}" for derivation in derivations for line in derivation.lines())
     return PlannedLaunches(tuple(launches), tuple(notes), assumed, tuple(unknown), tuple(derivations))
+
+
+def _kept(outcome: LaunchOutcome) -> str:
+    """What is said of a kernel that stays as it is, and what to do where no launch can help."""
+    found = outcome.diagnostics[0]
+    if found.code == "spec-not-found":
+        return f"{outcome.spec.kernel} stays Triton: {found.message.partition(': ')[2]}"
+    return f"{outcome.spec.kernel} stays as it is: {found.message}" + (f"; {found.help}" if found.help else "")
 
 
 def _check_settings(request: TranslateRequest, names: list[str], settings: dict[str, Any]) -> None:

@@ -13,6 +13,7 @@ from triton.compiler.errors import CompilationError, CompileTimeAssertionFailure
 from rules.given import rules_with
 from translator import __version__
 from translator.diagnostics import Diagnostic, TranslationError
+from translator.frontend.launch_options import check_options
 from translator.frontend.launch import TracedLaunch, trace_launch
 from translator.layout.partitions import with_spread_products
 from translator.optimize.tuning import Tuning
@@ -26,6 +27,7 @@ from translator.rewrite.host_file import whole_file
 from translator.rewrite.kernel import rewrite_kernel
 from translator.rewrite.module import SourceFacts, standalone_module
 from translator.rewrite.reserved_names import free_module_names
+from translator.source.gluon_kernels import refuse_gluon
 from translator.source.kernels import list_kernels
 from translator.source.launch_spec import LaunchSpec
 from translator.source.load import LoadedKernel, explain_trace_error, load_for_launch, resolve_source
@@ -140,6 +142,8 @@ def translate_launch(request: TranslateRequest, spec: LaunchSpec) -> tuple[Loade
     # A launch names its source for batch mode; here it is the request's.
     spec = replace(spec, source=request.source or spec.source)
     loaded = load_for_launch(spec, request.source, request.search_path, request.import_hosts)
+    refuse_gluon(loaded)
+    check_options(loaded, spec, request.target)
     free_module_names(loaded)
     tuning = request.tuning(spec.kernel)
     try:

@@ -16,6 +16,7 @@ from translator.source.derive.propose import Proposer
 from translator.source.derive.revise import asked
 from translator.source.derive.table import Derivation, Row
 from translator.source.derive.verdict import Judge
+from translator.source.gluon_kernels import refuse_gluon
 from translator.source.kernels import list_kernels, nothing_to_launch
 from translator.source.load import LoadedKernel, load_kernel
 
@@ -42,6 +43,7 @@ def derive_kernel(
     Raises: TranslationError `spec-not-found` when no launch is accepted, with the front end's reason; what loading raises.
     """
     loaded = load_kernel(source, name, globals={}, search_path=list(search_path or ()))
+    refuse_gluon(loaded)
     evidence = gather_evidence(source, name, loaded, dict(settings or {}), all_configs)
     with judging(loaded) as judge:
         covered, refused = covering_launches(evidence, judge)

@@ -19,6 +19,7 @@ import triton
 
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.source.host_values import HostName
+from translator.source.gluon_kernels import refuse_gluon
 from translator.source.kernels import list_kernels, nothing_to_launch
 from translator.source.launch_site import launch_sites
 from translator.source.launch_spec import LaunchSpec, type_problem
@@ -83,6 +84,7 @@ def derive_launches(
     used: set[str] = set()
     for name in names:
         loaded = load_kernel(source, name, globals=dict(globals or {}), search_path=folders)
+        refuse_gluon(loaded)
         try:
             derivation = _Derivation(source, name, loaded, dict(settings or {}))
             used |= derivation.args.keys() & (settings or {}).keys()
