@@ -109,6 +109,16 @@ def test_branches_that_the_number_of_the_wave_decides_are_followed(wave, barrier
     assert names.count("s_barrier") == barriers
 
 
+@pytest.mark.parametrize("type_name, barriers", [("i32", 1), ("u32", 0)])
+def test_lanes_are_compared_as_signed_or_not(type_name, barriers):
+    """-1 is below every lane's number, or above."""
+    names, _ = executed(
+        f"v_cmp_gt_{type_name}_e64 s[0:1], v0, -1\ns_and_saveexec_b64 s[16:17], s[0:1]\ns_cbranch_execz .ON\ns_barrier\n"
+        ".ON:\ns_endpgm"
+    )
+    assert names.count("s_barrier") == barriers
+
+
 def test_a_loop_that_is_left_in_its_first_iteration_is_none():
     names, _ = executed("s_mov_b32 s0, 1\n.L:\ns_sub_i32 s0, s0, 1\ns_cmp_lg_u32 s0, 0\ns_cbranch_scc1 .L\ns_endpgm")
     assert names == ["s_mov_b32", "s_sub_i32", "s_cmp_lg_u32", "s_cbranch_scc1", "s_endpgm"]

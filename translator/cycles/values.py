@@ -253,10 +253,9 @@ class Registry:
         if op.startswith("v_cmpx"):
             target, sources = "exec", list(line.arguments[-2:])
         function = COMPARE.get(kind)
-        signed = type_name.startswith("i")
         mask: Mask = None
         if function and type_name in ("i32", "u32") and len(sources) == 2:
-            test = (lambda a, b: function(signed(a), signed(b))) if signed else function
+            test = (lambda a, b: function(signed(a), signed(b))) if type_name == "i32" else function
             bits = self._per_lane("", lambda a, b: int(test(a, b)), sources)
             if bits is not None and bits.exact:
                 mask = sum(bit << n for n, bit in enumerate(bits.values))

@@ -1,0 +1,114 @@
+"""Microseconds of a whole launch: what is outside of loops, loops by their trip counts, rounds of workgroups, bytes of tensors."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from rules.targets import Target
+from rules.timing import Timing
+from translator.cycles.analysis import KernelCycles
+from translator.source.launch_spec import LaunchSpec
+
+_WORD_BYTES = 4
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """microseconds: at the data sheet's clock, launching not counted. rounds: how often the compute units take workgroups in. clk: of
+    one round. bytes: of all tensors, once; bandwidth_bound: moving these takes longer than computing. accuracy: for people.
+    """
+
+    microseconds: float
+    rounds: int
+    clk: float
+    trips: dict[str, int]
+    bytes: int
+    bandwidth_bound: bool
+    accuracy: str
+
+    def as_json(self) -> dict:
+        return {
+            "microseconds": round(self.microseconds, 2),
+            "rounds": self.rounds,
+            "clk": round(self.clk),
+            "trips": self.trips,
+            "bytes": self.bytes,
+            "bandwidth_bound": self.bandwidth_bound,
+            "accuracy": self.accuracy,
+        }
+
+
+def estimate(
+    found: KernelCycles, trips: dict[str, int | None], spec: LaunchSpec, target: Target, timing: Timing
+) -> Estimate | str:
+    """The estimate of a launch, or why there is none. trips: by the label of the loop."""
+    if not target.clock_ghz or not target.compute_units:
+        return f"clock and compute units of {target.name} are not published"
+    if not spec.grid:
+        return "the launch has no grid"
+    unknown = [x.place or x.label for x in found.loops if trips.get(x.label) is None]
+    if unknown:
+        return f"the launch does not decide how often the loop at {unknown[0]} goes round"
+    if not found.loops and not found.outside:
+        return "the kernel could not be walked"
+    workgroups = max((x.workgroups for x in found.loops), default=1)
+    programs = math.prod(spec.grid)
+    units = target.compute_units / (1 if target.warp_size == 64 else 2)  # a workgroup lives on two of RDNA's
+    alone = min(workgroups, math.ceil(programs / units))
+    rounds = math.ceil(programs / (units * workgroups))
+    share = alone / workgroups  # fewer workgroups than fit: what they would wait for each other is not waited for
+    clk = found.outside + sum(trips[x.label] * x.cycles * share for x in found.loops)
+    computing = rounds * clk / (target.clock_ghz * 1e3)
+    size = tensor_bytes(spec)
+    moving = size / (timing.memory_tbs * 1e6) if timing.memory_tbs else 0.0
+    return Estimate(
+        microseconds=max(computing, moving),
+        rounds=rounds,
+        clk=clk,
+        trips={x.label: trips[x.label] for x in found.loops},
+        bytes=size,
+        bandwidth_bound=moving > computing,
+        accuracy=timing.whole_error,
+    )
+
+
+def tensor_bytes(spec: LaunchSpec) -> int:
+    """Bytes of all tensors that the launch gives."""
+    total = 0
+    for value in spec.values.values():
+        tensor = value.get("tensor") if isinstance(value, dict) else None
+        if tensor:
+            bits = "".join(x for x in tensor["dtype"].partition("_")[0] if x.isdigit())
+            total += math.prod(tensor["shape"]) * max(1, int(bits or 8) // 8)
+    return total
+
+
+def argument_words(spec: LaunchSpec, offsets: list[int]) -> dict[int, int]:
+    """Offset in 32-bit words -> value of the integer arguments. offsets: in bytes, of the kernel's arguments in order."""
+    names = [name for name, kind in spec.signature.items() if kind != "constexpr"]
+    if any(isinstance(kind, (list, dict)) for kind in spec.signature.values()):
+        return {}
+    words: dict[int, int] = {}
+    for name, offset in zip(names, offsets):
+        value, kind = spec.values.get(name), str(spec.signature[name])
+        if isinstance(value, int) and kind.lstrip("iu").isdigit() and offset % _WORD_BYTES == 0:
+            words[offset // _WORD_BYTES] = value & 0xFFFFFFFF
+            if kind.endswith("64"):
+                words[offset // _WORD_BYTES + 1] = value >> 32 & 0xFFFFFFFF
+    return words
+
+
+def argument_offsets(assembly: str) -> list[int]:
+    """Byte offsets of the kernel's arguments, from the metadata."""
+    offsets: list[int] = []
+    inside = False
+    for line in assembly.rpartition(".amdgpu_metadata")[2].splitlines():
+        words = line.replace("- ", "  ").split()
+        if words[:1] == [".args:"]:
+            inside = True
+        elif inside and words[:1] == [".offset:"]:
+            offsets.append(int(words[1]))
+        elif inside and words[:1] == [".group_segment_fixed_size:"]:
+            break
+    return offsets
