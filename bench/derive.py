@@ -63,8 +63,24 @@ def _scalar_kind(kind: str) -> str:
     return {"i1": "bool", "u1": "bool", "fp32": "float", "fp64": "float"}.get(kind, kind)
 
 
+def pointer_class(kind: str) -> str:
+    """What a pointer points to but for its width: host code mostly leaves it to its caller whether numbers are fp16, bf16 or fp32."""
+    element = kind.removeprefix("*")
+    if not kind.startswith("*"):
+        return kind
+    return (
+        "float"
+        if element in ("fp16", "bf16", "fp32")
+        else "fp8" if element.startswith("fp8") else "bool" if element in ("i1", "u1") else element
+    )
+
+
 def agreement(rows: dict[str, list[tuple[str, str, str]]]) -> int:
     return sum(want == got for part in rows.values() for _, want, got in part)
+
+
+def _share(counts: collections.Counter) -> str:
+    return f"{100 * counts[True] / max(1, sum(counts.values())):.1f} % of {sum(counts.values())}"
 
 
 def main() -> int:
@@ -83,6 +99,7 @@ def main() -> int:
         if asked.only in launch["id"]:
             kernels[launch["source"], launch["kernel"]].append(launch)
     total: dict[str, collections.Counter] = {part: collections.Counter() for part in ("pointer", "constant", "number")}
+    classes: collections.Counter = collections.Counter()
     wrong, failed, seconds = [], [], []
     with WorkerPool(1, timeout=120.0) as pool:
         for (source, kernel), launches in kernels.items():
@@ -106,11 +123,14 @@ def main() -> int:
                 for part, entries in rows.items():
                     for name, want, got in entries:
                         total[part][want == got] += 1
+                        if part == "pointer":
+                            classes[pointer_class(want) == pointer_class(got)] += 1
                         if want != got:
                             wrong.append((part, source, kernel, name, want, got))
     report = {
         "kernels": len(kernels), "without a launch": len(failed), "seconds, median": sorted(seconds)[len(seconds) // 2],
-        **{f"{part}s right": f"{100 * c[True] / max(1, sum(c.values())):.1f} % of {sum(c.values())}" for part, c in total.items()},
+        "pointers right but for the width of floats": _share(classes),
+        **{f"{part}s right": _share(c) for part, c in total.items()},
     }  # fmt: skip
     for name, value in report.items():
         print(f"{name}: {value}")

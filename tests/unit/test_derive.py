@@ -267,3 +267,20 @@ def test_of_many_configs_those_are_taken_that_have_every_value(tmp_path):
     taken = [(x.constexprs["B"], x.options["num_warps"], x.options["num_stages"]) for x in found.launches]
     assert taken == [(64, 1, 1), (64, 1, 2), (64, 2, 1), (64, 4, 1), (128, 1, 1)]
     assert "7 of 12 autotune configs are left out" in found.notes[0]
+
+
+SIZED = """
+def run(x: torch.Tensor, eps: float = 1e-5):
+    M, head_dim = x.shape
+    out = torch.empty_like(x)
+    k[(M,)](x, out, x.stride(0), head_dim, eps, BLOCK=triton.next_power_of_2(head_dim))
+"""
+
+
+def test_what_is_set_for_one_tensor_holds_for_those_made_like_it(tmp_path):
+    assert signature(derive(tmp_path, ROW + SIZED, "k.x_ptr=*fp16"))["out_ptr"] == "*fp16"
+
+
+def test_what_host_code_computes_follows_what_is_set(tmp_path):
+    found = derive(tmp_path, ROW + SIZED, "n_cols=200")
+    assert signature(found)["n_cols"] == 200 and signature(found)["BLOCK"] == 256

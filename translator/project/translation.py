@@ -40,11 +40,24 @@ def translate_cached(
     what = f"translating {request.source} for {request.target}"
     if request.optimize == "aggressive" or request.strategy == "ping-pong":
         request = choose_tunings(request, pool)
-    answer: tuple[TranslateResult, Reads] = pool.call(RECORDED, request, function, what=what)
+    answer: tuple[TranslateResult, Reads] = pool.call(
+        RECORDED, request, function, what=what, timeout=pool.timeout * _kernels(request)
+    )
     log.info("%s for %s: translated in %.2f s", request.source, request.target, answer[0].seconds)
     if answer[0].status == "translated" and not request.import_hosts:
         cache.put(key, answer, answer[1])
     return answer
+
+
+def _kernels(request: TranslateRequest) -> int:
+    """How many kernels a translation has to do with, each of which may take as long as one job: those named, else at most as many
+    as the source has jit functions."""
+    named = {*request.kernels, *(spec.kernel for spec in request.launches)}
+    path = source_file(request.source, request.search_path)
+    if named or path is None or not os.path.isfile(path):
+        return max(1, len(named))
+    with open(path, "rb") as file:
+        return max(1, file.read().count(b"jit\n") + 1)
 
 
 def stamped_text(

@@ -194,7 +194,7 @@ class HostRun(HostExpressions):
         if isinstance(target, ast.Name):
             if isinstance(value, Model) and value.name == "?":
                 value.name = target.id
-            if isinstance(value, Model) and not self.depth and target.id in self.given:
+            if not self.depth and target.id in self.given:
                 value = self.given[target.id]
             env[target.id] = value
         elif isinstance(target, (ast.Tuple, ast.List)):
@@ -205,17 +205,22 @@ class HostRun(HostExpressions):
             if isinstance(owner, dict) and isinstance(target.slice, ast.Constant):
                 owner[target.slice.value] = value
 
+    def dim(self, owner: Model, index: int, name: str) -> int:
+        """A dimension that the host calls `name`; what is given for that name is its size."""
+        size = self.given.get(name)
+        if type(size) is int and not self.depth:
+            owner.with_rank(index + 1 if index >= 0 else -index)[index] = size
+        return owner.dim(index, name)
+
     def unpacked(self, target: ast.Tuple | ast.List, value: Any) -> list[Any]:
         count = len(target.elts)
         if isinstance(value, Shape):
             starred = [i for i, t in enumerate(target.elts) if isinstance(t, ast.Starred)]
             if not starred:
-                return [
-                    value.owner.dim(i, _name_of(t)) if value.owner.with_rank(count) else 0
-                    for i, t in enumerate(target.elts)
-                ]
+                value.owner.with_rank(count)
+                return [self.dim(value.owner, i, _name_of(t)) for i, t in enumerate(target.elts)]
             return [
-                value.owner.dim(i if i < starred[0] else i - count, _name_of(t)) if i != starred[0] else [2]
+                self.dim(value.owner, i if i < starred[0] else i - count, _name_of(t)) if i != starred[0] else [2]
                 for i, t in enumerate(target.elts)
             ]
         items = list(value) if isinstance(value, (tuple, list)) else []

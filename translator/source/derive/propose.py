@@ -38,7 +38,8 @@ class Proposer:
         self.evidence, self.site = evidence, site
         self.state: HostState | None = None
         if site is not None:
-            self.state = HostRun(evidence.program, site, evidence.uses.pointers, dict(given or {})).run()
+            names = {**_set_in_host(evidence, site), **dict(given or {})}
+            self.state = HostRun(evidence.program, site, evidence.uses.pointers, names).run()
         self.where = f"the launch at {site.place(evidence.loaded.path)}" if site is not None else ""
 
     @property
@@ -164,10 +165,24 @@ class Proposer:
         for name, guess in found.items():
             if guess.kind == "*":
                 groups.setdefault(guess.why, []).append(name)
-        for names in groups.values():
+        given = {root: found[name].kind[1:] for name, root in self.roots().items() if self.is_given(name, found)}
+        for root, names in groups.items():
+            if root in given:
+                found |= {n: Guess.pointer(given[root], "the same tensor's type is set", "computed") for n in names}
+                continue
             element = element_of(names, self.evidence.uses, self.evidence.converts, self.evidence.is_fp8)
             for name in names:
                 found[name] = Guess.pointer(element.kind, element.why, element.confidence)
+
+    def roots(self) -> dict[str, str]:
+        """For every argument that is a tensor at the launch, the name of the tensor that it has its type from."""
+        arguments = self.state.arguments if self.state is not None else {}
+        return {
+            n: value.root().name for n, value in arguments.items() if isinstance(value, Model) and not value.shown()[0]
+        }
+
+    def is_given(self, name: str, found: dict[str, Guess]) -> bool:
+        return found[name].confidence == "given" and found[name].kind.startswith("*")
 
     def unit_strides(self, found: dict[str, Guess]) -> None:
         """The innermost stride of a tensor is 1 where nothing says otherwise: the last one among the arguments."""
@@ -210,6 +225,17 @@ class Proposer:
         if options["num_warps"] & (options["num_warps"] - 1):
             options["num_warps"] = DEFAULT_OPTIONS["num_warps"]
         return options
+
+
+def _set_in_host(evidence: Evidence, site: Site) -> dict[str, Any]:
+    """Values that are set for arguments, by the names that the host function has for them: what it computes from them follows."""
+    out = {}
+    for name, value in evidence.settings.items():
+        passed = site.arguments.get(name)
+        is_type = isinstance(value, str) and type_problem(value) is None
+        if isinstance(passed, ast.Name) and not is_type and isinstance(value, (bool, int, float, str, type(None))):
+            out[passed.id] = value
+    return out
 
 
 def _scalar(value: Any, why: str, confidence: str) -> Guess:
