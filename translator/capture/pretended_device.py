@@ -75,10 +75,20 @@ def _answers(torch: Any) -> list[tuple[Any, str, Any]]:
         shared_memory_per_block=65536, shared_memory_per_block_optin=65536, shared_memory_per_multiprocessor=65536,
         L2_cache_size=4 << 20,
     )  # fmt: skip
-    stream = SimpleNamespace(
-        cuda_stream=0, synchronize=lambda: None, wait_stream=lambda other: None, wait_event=lambda event: None,
-        record_event=lambda event=None: None, device=torch.device("cuda", 0),
-    )  # fmt: skip
+
+    class Stream:
+        """A stream of a device that does nothing."""
+
+        cuda_stream = 0
+        device = torch.device("cuda", 0)
+
+        def __init__(self, *args: Any, **kwargs: Any):
+            pass
+
+        def nothing(self, *args: Any) -> None:
+            pass
+
+        synchronize = wait_stream = wait_event = record_event = nothing
 
     class Event:
         """An event of a device that does nothing."""
@@ -98,15 +108,15 @@ def _answers(torch: Any) -> list[tuple[Any, str, Any]]:
     answers: dict[str, Any] = {
         "is_available": lambda: True, "device_count": lambda: 1, "current_device": lambda: 0, "is_initialized": lambda: True,
         "get_device_name": lambda device=None: properties.name, "get_device_properties": lambda device=None: properties,
-        "get_device_capability": lambda device=None: (9, 4), "current_stream": lambda device=None: stream,
-        "default_stream": lambda device=None: stream, "synchronize": lambda device=None: None, "empty_cache": lambda: None,
+        "get_device_capability": lambda device=None: (9, 4), "current_stream": lambda device=None: Stream(),
+        "default_stream": lambda device=None: Stream(), "synchronize": lambda device=None: None, "empty_cache": lambda: None,
         "set_device": lambda device: None, "manual_seed": lambda seed: None, "manual_seed_all": lambda seed: None,
         "memory_allocated": lambda device=None: 0, "max_memory_allocated": lambda device=None: 0,
         "reset_peak_memory_stats": lambda device=None: None, "mem_get_info": lambda device=None: (192 << 30, 192 << 30),
         "is_bf16_supported": lambda *args, **kwargs: True, "_lazy_init": lambda: None, "init": lambda: None,
         "get_rng_state": lambda device=None: torch.get_rng_state(), "set_rng_state": lambda state, device=None: None,
         "device": lambda device: contextlib.nullcontext(), "device_of": lambda tensor: contextlib.nullcontext(),
-        "stream": lambda stream: contextlib.nullcontext(), "Stream": lambda *args, **kwargs: stream, "Event": Event,
+        "stream": lambda stream: contextlib.nullcontext(), "Stream": Stream, "Event": Event,
         "is_current_stream_capturing": lambda: False,
     }  # fmt: skip
     out = [(torch.cuda, name, value) for name, value in answers.items()]

@@ -51,13 +51,13 @@ def translate_cached(
 
 def _kernels(request: TranslateRequest) -> int:
     """How many kernels a translation has to do with, each of which may take as long as one job: those named, else at most as many
-    as the source has jit functions."""
+    as the source mentions jit."""
     named = {*request.kernels, *(spec.kernel for spec in request.launches)}
     path = source_file(request.source, request.search_path)
     if named or path is None or not os.path.isfile(path):
         return max(1, len(named))
     with open(path, "rb") as file:
-        return max(1, file.read().count(b"jit\n") + 1)
+        return max(1, file.read().count(b"jit"))
 
 
 def stamped_text(
