@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from rules.targets import Target, target as target_row
 from rules.timing import TIMINGS, Timing
@@ -14,6 +15,9 @@ from translator.cycles.stream import LDS, MATRIX, MEMORY, VECTOR, Operation, Tra
 from translator.cycles.timeline import Lane, lanes_of
 from translator.cycles.walk import Deadlock, Wave, walk_loop, walk_once
 from translator.lowering.amdgcn import comment_number, metadata_number
+
+if TYPE_CHECKING:
+    from translator.cycles.estimate import Estimate
 
 MOST_LOSSES = 20
 MOST_WAVES = 32  # of a compute unit: more of them repeat what these do
@@ -105,7 +109,8 @@ class LoopCycles:
 class KernelCycles:
     """All innermost loops of a kernel, `hot` the one with most matrix work. outside: clk of what one wave set does once.
 
-    error: what is known of the model's error on this target. notes: what was not modelled.
+    error: what is known of the model's error on this target. notes: what was not modelled. estimate: of the whole launch, or why there
+    is none; None where there is no launch.
     """
 
     target: str
@@ -114,6 +119,7 @@ class KernelCycles:
     outside: float
     error: str
     notes: tuple[str, ...] = ()
+    estimate: Estimate | str | None = None
 
     @property
     def hot(self) -> LoopCycles | None:
@@ -128,6 +134,7 @@ class KernelCycles:
             "outside": round(self.outside, 1),
             "error": self.error,
             "notes": list(self.notes),
+            "estimate": self.estimate.as_json() if self.estimate and not isinstance(self.estimate, str) else None,
         }
 
 

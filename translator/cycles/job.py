@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from rules.targets import target as target_row
+from rules.timing import TIMINGS
 from translator.cycles.analysis import KernelCycles, analyze
+from translator.cycles.assembly import read_program
+from translator.cycles.estimate import Estimate, argument_offsets, argument_words, estimate
+from translator.cycles.trips import count_trips
 from translator.lowering.compile import Lowered
 from translator.lowering.jobs import lower_file
 from translator.source.launch_spec import LaunchSpec
@@ -23,8 +28,17 @@ def lower_and_walk(
     Raises: TranslationError for what cannot be read, bound or compiled.
     """
     lowered = lower_file(source, spec, target, search_path, import_hosts, True)
-    cycles = analyze(lowered.stages["amdgcn"], target, lowered.num_warps, lowered.lds_bytes)
+    assembly = lowered.stages["amdgcn"]
+    cycles = analyze(assembly, target, lowered.num_warps, lowered.lds_bytes)
+    cycles = replace(cycles, estimate=_estimate(assembly, cycles, spec, target))
     return replace(lowered, cycles=cycles, stages=lowered.stages if keep_stages else {})
+
+
+def _estimate(assembly: str, cycles: KernelCycles, spec: LaunchSpec, target: str) -> Estimate | str:
+    program = read_program(assembly)
+    found = count_trips(program, argument_words(spec, argument_offsets(assembly)))
+    trips = {program.lines[header].label: n for header, n in found.items()}
+    return estimate(cycles, trips, spec, target_row(target), TIMINGS[target])
 
 
 def assembly_cycles(text: str, target: str, num_warps: int, lds_bytes: int) -> KernelCycles:

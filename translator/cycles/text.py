@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from rich.table import Table
 
 from translator.cycles.analysis import KernelCycles, LoopCycles
+from translator.cycles.estimate import Estimate
 from translator.cycles.timeline import LETTERS, as_text
 
 MOST_LINES = 10
@@ -56,3 +57,14 @@ def lines_of_loop(loop: LoopCycles) -> Iterator[str]:
 def _worst(loop: LoopCycles) -> list[tuple[str, str, float]]:
     """One per mnemonic, source line and factor."""
     return sorted(set(loop.conflicts), key=lambda x: (-x[2], x[0], x[1]))[:MOST_LINES]
+
+
+def estimate_line(found: Estimate | str) -> str:
+    """The whole launch in a line, or why there is none."""
+    if isinstance(found, str):
+        return f"no estimate of the whole launch: {found}"
+    trips = ", ".join(f"{n} times {label}" for label, n in found.trips.items()) or "no loop"
+    said = (
+        f"{found.microseconds:.1f} us {found.accuracy}: {found.rounds} round{'s' if found.rounds > 1 else ''}, {trips}"
+    )
+    return said + ("; bound by the bandwidth of memory" if found.bandwidth_bound else "")

@@ -7,8 +7,8 @@ from translator.cycles.paths import Flow
 from translator.cycles.values import Registry
 
 MOST_STEPS = 300_000
-# User registers that may stand before the pointer to the arguments, in the order in which they are set up.
-_BEFORE = ("private_segment_buffer", "dispatch_ptr", "queue_ptr")
+# What may stand in scalar registers before the pointer to the arguments, and how many it takes.
+_BEFORE = {"private_segment_buffer": 4, "dispatch_ptr": 2, "queue_ptr": 2}
 
 
 def count_trips(program: Program, words: dict[int, int]) -> dict[int, int | None]:
@@ -27,17 +27,18 @@ class _Count:
         self.rounds: dict[int, int] = {}
         self.entries: dict[int, int] = {}
         self.undecided: set[int] = set()
-        self.arguments_at = 0 if not any(program.properties.get(f"user_sgpr_{x}") for x in _BEFORE) else None
+        given = program.properties
+        self.arguments_at: int | None = sum(n for x, n in _BEFORE.items() if given.get(f"user_sgpr_{x}"))
         self._preload()
 
     def _preload(self) -> None:
         """Arguments that are in scalar registers when the kernel starts."""
-        length = self.program.properties.get("user_sgpr_kernarg_preload_length", 0)
-        first = self.program.properties.get("user_sgpr_kernarg_preload_offset", 0)
-        if self.arguments_at is not None:
-            for n in range(length):
-                if first + n in self.words:
-                    self.registry.scalars[self.arguments_at + 2 + n] = self.words[first + n] & 0xFFFFFFFF
+        given = self.program.properties
+        length, first = (given.get(f"user_sgpr_kernarg_preload_{x}", 0) for x in ("length", "offset"))
+        for n in range(length):
+            if first + n in self.words:
+                register = given.get("user_sgpr_count", 0) - length + n
+                self.registry.scalars[register] = self.words[first + n] & 0xFFFFFFFF
 
     def run(self) -> dict[int, int | None]:
         at: int | None = 0
