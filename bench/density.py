@@ -21,7 +21,7 @@ from translator.diagnostics import TranslationError  # noqa: E402
 from translator.lowering.metrics import KernelMetrics  # noqa: E402
 from translator.lowering.worker import WorkerPool  # noqa: E402
 from translator.optimize.choose import LOWER, best, figures_of, try_candidates  # noqa: E402
-from translator.optimize.tuning import Tuning  # noqa: E402
+from translator.choices.chosen import Choices  # noqa: E402
 from translator.request import TranslateRequest  # noqa: E402
 from translator.source.launch_spec import LaunchSpec, read_launches  # noqa: E402
 
@@ -151,8 +151,8 @@ def measure_row(row: Row, pool: WorkerPool) -> dict:
     tried = try_candidates(request, spec, pool)
     chosen = best(tried)[spec.kernel]
     sides = {}
-    for side, tuning in (("parity", Tuning()), ("aggressive", chosen)):
-        found = figures_of(tried, spec.id, tuning)
+    for side, choices in (("parity", Choices()), ("aggressive", chosen)):
+        found = figures_of(tried, spec.id, choices)
         sides[side] = figures(found.lowered.metrics if found and found.lowered else None)
     try:
         sides["triton"] = figures(triton.result().metrics)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from translator.choices.chosen import Choices
 from translator.diagnostics import Diagnostic
-from translator.optimize.tuning import Tuning
 from translator.source.code_style import CodeStyle
 from translator.source.derive.table import Derivation
 from translator.source.launch_spec import LaunchSpec
@@ -25,9 +25,10 @@ class TranslateRequest:
     search_path: where modules are looked for before `sys.path`. assignments: `NAME=VALUE` pairs that fill in a derived
     launch. import_hosts: really import modules whose constants cannot be evaluated statically. fallback: `general` adds
     an assumption-free kernel and a launcher that picks. num_buffers, strategy: for pipelined loops, None to choose.
-    optimize: `parity` or `aggressive`, which chooses a tuning per kernel before anything is translated. tunings: those
-    chosen, by kernel. keep_going: leave out a kernel that is refused instead of giving up the file.
-    rules: files, or folders of them, with more rows. standalone: write the kernels and what they need, without the host code.
+    optimize: `parity` or `aggressive`, which makes choices per kernel before anything is translated. chosen: those made,
+    by kernel. choices: those asked for, for all kernels. keep_going: leave out a kernel that is refused instead of giving
+    up the file. rules: files, or folders of them, with more rows. standalone: write the kernels and what they need, without
+    the host code.
     strict: launches are derived only from what the source says for certain. all_configs: every config of a large autotune list.
     style: how the text is laid out.
     """
@@ -48,13 +49,21 @@ class TranslateRequest:
     standalone: bool = False
     strict: bool = False
     all_configs: bool = False
-    tunings: tuple[tuple[str, Tuning], ...] = ()
+    choices: Choices = Choices()
+    chosen: tuple[tuple[str, Choices], ...] = ()
     style: CodeStyle = CodeStyle()
 
-    def tuning(self, kernel: str) -> Tuning:
-        """What is changed about the loops of `kernel`: what was chosen for it, else what strategy and depth ask for."""
-        asked = Tuning(num_buffers=self.num_buffers or 0, ping_pong=self.strategy == "ping-pong")
-        return dict(self.tunings).get(kernel, asked)
+    @property
+    def asked(self) -> Choices:
+        """The choices asked for, by name, by strategy and by depth."""
+        asked = self.choices
+        if self.num_buffers:
+            asked = asked.replacing(depth=str(self.num_buffers))
+        return asked.replacing(warp_groups="alternating") if self.strategy == "ping-pong" else asked
+
+    def choices_for(self, kernel: str) -> Choices:
+        """The choices for `kernel`: those made for it, else those asked for."""
+        return dict(self.chosen).get(kernel, self.asked)
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ from triton.compiler.errors import CompilationError, CompileTimeAssertionFailure
 
 from rules.given import rules_with
 from translator import __version__
+from translator.choices.chosen import Choices
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.frontend.launch_options import check_options
 from translator.frontend.launch import TracedLaunch, trace_launch
 from translator.layout.partitions import with_spread_products
-from translator.optimize.tuning import Tuning
 from translator.planned_launches import planned_launches
 from translator.request import LaunchOutcome, TranslateRequest, TranslateResult
 from translator.rewrite.contracts import RunTimeContract
@@ -98,8 +98,8 @@ def _alike(request: TranslateRequest, versions: list[KernelVersion], traces: lis
         changed = {}
         for i, choice in zip(own, choices):
             if any(not choice[key] for key in moved & choice.keys()):
-                tuning = request.tuning(versions[i].spec.kernel)
-                emitted = rewrite_kernel(traces[i], tuning, request.strategy, moved, rules_with(request.rules))
+                chosen = request.choices_for(versions[i].spec.kernel)
+                emitted = rewrite_kernel(traces[i], chosen, request.strategy, moved, rules_with(request.rules))
                 changed[i] = replace(versions[i], emitted=emitted)
         together = [changed.get(i, versions[i]) for i in own]
         if changed and texts_of(together) < texts_of([versions[i] for i in own]):
@@ -145,11 +145,14 @@ def translate_launch(request: TranslateRequest, spec: LaunchSpec) -> tuple[Loade
     refuse_gluon(loaded)
     check_options(loaded, spec, request.target)
     free_module_names(loaded)
-    tuning = request.tuning(spec.kernel)
+    chosen = request.choices_for(spec.kernel)
     try:
-        traced = trace_launch(loaded.fn, _with_matrix_size(spec, tuning), request.target, _jit_loader(loaded))
+        traced = trace_launch(loaded.fn, _with_matrix_size(spec, chosen), request.target, _jit_loader(loaded))
         traced.spec = spec
-        if tuning.partitioned and (anchors := with_spread_products(traced.anchors, traced.num_warps)) is not None:
+        if (
+            chosen.asks("lds-partitions", "two")
+            and (anchors := with_spread_products(traced.anchors, traced.num_warps)) is not None
+        ):
             # Operands that Triton takes through LDS are in its own layout of the product.
             traced.anchors, traced.operands_in_lds = anchors, {}
     except CompilationError as error:
@@ -160,14 +163,14 @@ def translate_launch(request: TranslateRequest, spec: LaunchSpec) -> tuple[Loade
         why = f"its own compiler stops: {str(error).strip().splitlines()[-1]}"
         message = "Triton does not accept this kernel for this launch"
         raise TranslationError(Diagnostic("triton-refuses", message, loaded.path, loaded.line, 1, why)) from error
-    return loaded, traced, rewrite_kernel(traced, tuning, request.strategy, rules=rules_with(request.rules))
+    return loaded, traced, rewrite_kernel(traced, chosen, request.strategy, rules=rules_with(request.rules))
 
 
-def _with_matrix_size(spec: LaunchSpec, tuning: Tuning) -> LaunchSpec:
+def _with_matrix_size(spec: LaunchSpec, chosen: Choices) -> LaunchSpec:
     """`spec` with the option by which Triton's passes take another size of matrix instruction."""
-    if not tuning.matrix_size:
+    if not (size := chosen.number("matrix-size")):
         return spec
-    return replace(spec, options={**spec.options, "matrix_instr_nonkdim": tuning.matrix_size})
+    return replace(spec, options={**spec.options, "matrix_instr_nonkdim": size})
 
 
 def _jit_loader(loaded: LoadedKernel) -> Any:

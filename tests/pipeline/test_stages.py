@@ -16,7 +16,7 @@ from planted import KERNELS, matmul_launch, source  # noqa: E402
 
 from translator.ttgir.layouts import Mfma, Wmma  # noqa: E402
 from translator.optimize.soundness import barriers_inside_stages  # noqa: E402
-from translator.optimize.tuning import Tuning  # noqa: E402
+from translator.choices.chosen import Choices, choices_of  # noqa: E402
 from translator.pipeline.body import StagePlan, late_read, plan_stages, stage_contents  # noqa: E402
 from translator.pipeline.prefetch import prefetched  # noqa: E402
 from translator.pipeline.schedule import copy_schedule, register_schedule  # noqa: E402
@@ -168,9 +168,9 @@ def launch(size=(256, 64, 256), warps=8):
 
 
 @functools.lru_cache(maxsize=None)
-def translation(target: str, tuning: Tuning) -> str:
+def translation(target: str, choices: Choices) -> str:
     spec = launch()
-    request = TranslateRequest(str(KERNELS / "matmul.py"), target, launches=(spec,), tunings=((spec.kernel, tuning),))
+    request = TranslateRequest(str(KERNELS / "matmul.py"), target, launches=(spec,), chosen=((spec.kernel, choices),))
     result = translate_kernel(request)
     assert result.text is not None, result.outcomes
     return result.text
@@ -201,20 +201,20 @@ def assert_found(planted: str, target: str, folder: Path) -> None:
     assert set(found.values()) != {"validated"}
 
 
-PING_PONG = Tuning(num_buffers=3, ping_pong=True)
-PREFETCH = Tuning(num_buffers=3, prefetch=True, lean=True)
-UNROLLED_PING_PONG = Tuning(num_buffers=3, unroll=True, ping_pong=True, lean=True)
-L2 = Tuning(l2_ahead=2)
-PARTITIONED = Tuning(partitioned=True, lean=True)
-COPIED_STORES = Tuning(copied_stores=True, lean=True)
-TUNINGS = [
+PING_PONG = choices_of(depth="3", warp_groups="alternating")
+PREFETCH = choices_of(depth="3", operand_reads="one-ahead", slot_form="told-apart")
+UNROLLED_PING_PONG = choices_of(depth="3", slot_indices="literal", warp_groups="alternating", slot_form="told-apart")
+L2 = choices_of(l2_prefetch="2")
+PARTITIONED = choices_of(lds_partitions="two", slot_form="told-apart")
+COPIED_STORES = choices_of(stores="copied", slot_form="told-apart")
+CHOSEN = [
     ("gfx950", PING_PONG),
-    ("gfx950", Tuning(num_buffers=2, ping_pong=True)),
-    ("gfx942", Tuning(num_buffers=2, ping_pong=True)),
+    ("gfx950", choices_of(depth="2", warp_groups="alternating")),
+    ("gfx942", choices_of(depth="2", warp_groups="alternating")),
     ("gfx1250", PING_PONG),
-    ("gfx950", Tuning(unroll=True)),
-    ("gfx950", Tuning(num_buffers=3, unroll=True)),
-    ("gfx1250", Tuning(unroll=True)),
+    ("gfx950", choices_of(slot_indices="literal")),
+    ("gfx950", choices_of(depth="3", slot_indices="literal")),
+    ("gfx1250", choices_of(slot_indices="literal")),
     ("gfx950", PREFETCH),
     ("gfx1250", PREFETCH),
     ("gfx950", UNROLLED_PING_PONG),
@@ -222,20 +222,20 @@ TUNINGS = [
     ("gfx1250", L2),
     ("gfx1250", PARTITIONED),
     ("gfx1250", COPIED_STORES),
-    ("gfx1250", replace(PARTITIONED, num_buffers=3, ping_pong=True)),
+    ("gfx1250", PARTITIONED.replacing(depth="3", warp_groups="alternating")),
 ]
 
 
 @pytest.mark.compile
-@pytest.mark.parametrize("target, tuning", TUNINGS, ids=[f"{t} {x.name}" for t, x in TUNINGS])
-def test_all_trip_counts_are_right(target: str, tuning: Tuning, tmp_path: Path):
-    text = translation(target, tuning)
-    assert ("warp_pipeline_stage" in text) == tuning.ping_pong
-    assert ("NUM_BUFFERS >= 3" in text) == tuning.prefetch
-    assert ("for slot in gl.static_range(NUM_BUFFERS)" in text) == tuning.unroll
-    assert ("tdm.prefetch(" in text) == bool(tuning.l2_ahead)
-    assert text.count("cdna5.PartitionedSharedLayout(") == 2 * tuning.partitioned
-    assert ("async_copy.shared_to_global(" in text) == tuning.copied_stores
+@pytest.mark.parametrize("target, choices", CHOSEN, ids=[f"{t} {x.name}" for t, x in CHOSEN])
+def test_all_trip_counts_are_right(target: str, choices: Choices, tmp_path: Path):
+    text = translation(target, choices)
+    assert ("warp_pipeline_stage" in text) == choices.asks("warp-groups", "alternating")
+    assert ("NUM_BUFFERS >= 3" in text) == choices.asks("operand-reads", "one-ahead")
+    assert ("for slot in gl.static_range(NUM_BUFFERS)" in text) == choices.asks("slot-indices", "literal")
+    assert ("tdm.prefetch(" in text) == bool(choices.number("l2-prefetch"))
+    assert text.count("cdna5.PartitionedSharedLayout(") == 2 * choices.asks("lds-partitions", "two")
+    assert ("async_copy.shared_to_global(" in text) == choices.asks("stores", "copied")
     assert statuses(text, target, tmp_path, range(7)) == dict.fromkeys(range(7), "validated")
 
 
@@ -330,7 +330,7 @@ UNROLLED = {
 @pytest.mark.compile
 @pytest.mark.parametrize("what", UNROLLED)
 def test_planted_mistakes_in_literal_slots_are_found(what: str, tmp_path: Path):
-    text = translation("gfx950", Tuning(num_buffers=3, unroll=True))
+    text = translation("gfx950", choices_of(depth="3", slot_indices="literal"))
     assert UNROLLED[what][0] in text
     assert_found(text.replace(*UNROLLED[what]), "gfx950", tmp_path)
 
@@ -410,10 +410,10 @@ def attention_launch(trips: int, num_warps: int = 8, partial: bool = True):
 
 
 @functools.lru_cache(maxsize=None)
-def attention(target: str, tuning: Tuning, num_warps: int = 8) -> str:
+def attention(target: str, choices: Choices, num_warps: int = 8) -> str:
     spec = attention_launch(3, num_warps)
     file = str(ATTENTION / "kernel.py")
-    result = translate_kernel(TranslateRequest(file, target, launches=(spec,), tunings=((spec.kernel, tuning),)))
+    result = translate_kernel(TranslateRequest(file, target, launches=(spec,), chosen=((spec.kernel, choices),)))
     assert result.text is not None, result.outcomes
     return result.text
 
@@ -435,17 +435,20 @@ def attention_statuses(
 
 
 ALTERNATING = [
-    ("gfx1250", Tuning(num_buffers=2, ping_pong=True)),
-    ("gfx1250", Tuning(num_buffers=3, ping_pong=True, lean=True)),
+    ("gfx1250", choices_of(depth="2", warp_groups="alternating")),
+    ("gfx1250", choices_of(depth="3", warp_groups="alternating", slot_form="told-apart")),
 ]
 
 
 @pytest.mark.compile
-@pytest.mark.parametrize("target, tuning", ALTERNATING, ids=[f"{t} {x.name}" for t, x in ALTERNATING])
-def test_attention_alternates(target: str, tuning: Tuning, tmp_path: Path):
-    text = attention(target, tuning)
+@pytest.mark.parametrize("target, choices", ALTERNATING, ids=[f"{t} {x.name}" for t, x in ALTERNATING])
+def test_attention_alternates(target: str, choices: Choices, tmp_path: Path):
+    text = attention(target, choices)
     # Four stages in each loop; one loop is a branch where it is lean.
-    assert text.count("warp_pipeline_stage") == (4 if tuning.lean else 8) and "p_as_operand = " in text
+    assert (
+        text.count("warp_pipeline_stage") == (4 if choices.asks("slot-form", "told-apart") else 8)
+        and "p_as_operand = " in text
+    )
     assert attention_statuses(text, target, tmp_path, range(5)) == dict.fromkeys(range(5), "validated")
 
 
@@ -473,7 +476,7 @@ def test_planted_mistakes_in_attention_are_found(what: str, tmp_path: Path):
     assert set(found.values()) != {"validated"}
 
 
-LEAN = Tuning(lean=True)
+LEAN = choices_of(slot_form="told-apart")
 
 
 @pytest.mark.compile
@@ -516,18 +519,18 @@ def test_a_loop_that_may_run_twice_stays_one(bounds: str, branch: bool, tmp_path
     assert WHOLE in source_text
     (tmp_path / "kernel.py").write_text(source_text.replace(WHOLE, bounds))
     spec = attention_launch(2, 4)
-    request = TranslateRequest(str(tmp_path / "kernel.py"), "gfx1250", launches=(spec,), tunings=((spec.kernel, LEAN),))
+    request = TranslateRequest(str(tmp_path / "kernel.py"), "gfx1250", launches=(spec,), chosen=((spec.kernel, LEAN),))
     text = translate_kernel(request).text
     assert ("if full_end < end:" in text) == branch
 
 
 @pytest.mark.parametrize("target", ["gfx1250", "gfx950"])
 def test_operands_of_two_products_are_not_read_ahead(target: str):
-    assert attention(target, PREFETCH, 4) == attention(target, replace(PREFETCH, prefetch=False), 4)
+    assert attention(target, PREFETCH, 4) == attention(target, PREFETCH.replacing(operand_reads="own-iteration"), 4)
 
 
 def test_parity_keeps_the_loop():
-    assert "if full_end < end:" not in attention("gfx1250", Tuning(), 4)
+    assert "if full_end < end:" not in attention("gfx1250", Choices(), 4)
 
 
 def test_attention_is_not_unrolled():
@@ -535,7 +538,10 @@ def test_attention_is_not_unrolled():
     folder = Path(__file__).resolve().parents[2] / "fixtures" / "flash_attention"
     spec = read_launches(str(folder / "launches.json"))[-1]
     request = TranslateRequest(
-        str(folder / "kernel.py"), "gfx950", launches=(spec,), tunings=((spec.kernel, Tuning(unroll=True)),)
+        str(folder / "kernel.py"),
+        "gfx950",
+        launches=(spec,),
+        chosen=((spec.kernel, choices_of(slot_indices="literal")),),
     )
     text = translate_kernel(request).text
     assert "slot = " in text and "for slot in" not in text
@@ -547,7 +553,7 @@ REGISTER_PLANTED = """        with gl.amd.warp_pipeline_stage("memory", priority
 
 @pytest.mark.compile
 def test_a_store_in_the_compute_stage_is_found(tmp_path: Path):
-    text = translation("gfx942", Tuning(num_buffers=2, ping_pong=True))
+    text = translation("gfx942", choices_of(depth="2", warp_groups="alternating"))
     assert REGISTER_PLANTED in text
     planted = text.replace(REGISTER_PLANTED, "            a_smem")
     assert_found(planted, "gfx942", tmp_path)
@@ -559,7 +565,10 @@ def test_slices_are_right(target: str, tmp_path: Path):
     spec, written = launch(warps=1), 0
     for parts in ((2, 1), (1, 2), (2, 2)):
         request = TranslateRequest(
-            str(KERNELS / "matmul.py"), target, launches=(spec,), tunings=((spec.kernel, Tuning(slices=parts)),)
+            str(KERNELS / "matmul.py"),
+            target,
+            launches=(spec,),
+            chosen=((spec.kernel, choices_of(accumulator_slices="parts")),),
         )
         text = translate_kernel(request).text
         if "gl.amd.slice" not in text:

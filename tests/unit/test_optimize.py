@@ -15,7 +15,7 @@ from translator.lowering.metrics import InstructionMix, KernelMetrics
 from translator.optimize.candidates import ROWS, candidates
 from translator.optimize.choose import Tried, best, figures_of
 from translator.optimize.cost import Cost, cost
-from translator.optimize.tuning import Tuning
+from translator.choices.chosen import Choices, choices_of
 from translator.request import TranslateRequest
 from translator.source.launch_spec import LaunchSpec
 
@@ -75,30 +75,30 @@ def test_lds_that_does_not_fit_ranks_last():
 @pytest.mark.parametrize("warps", [1, 4, 8])
 def test_parity_is_the_first_candidate_and_none_comes_twice(target: str, warps: int):
     found = candidates(TARGETS[target], warps)
-    assert found[0] == Tuning() and found[0].name == "parity"
+    assert found[0] == Choices() and found[0].name == "parity"
     assert len({t.name for t in found}) == len(found)
 
 
 def test_every_candidate_row_says_what_it_may_buy():
     assert all(row.why for row in ROWS)
-    assert candidates(TARGETS["gfx950"], 8, num_buffers=3)[0] == Tuning(num_buffers=3)
+    assert candidates(TARGETS["gfx950"], 8, choices_of(depth="3"))[0] == choices_of(depth="3")
 
 
 SPECS = [LaunchSpec(id=name, kernel="k", source="k.py") for name in ("one", "two")]
-DEEP, SMALL = Tuning(num_buffers=3), Tuning(matrix_size=16)
+DEEP, SMALL = choices_of(depth="3"), choices_of(matrix_size="16")
 
 
-def tried(spec: LaunchSpec, tuning: Tuning, cycles: float, fits: bool = True, spill: int = 0, **more) -> Tried:
+def tried(spec: LaunchSpec, choices: Choices, cycles: float, fits: bool = True, spill: int = 0, **more) -> Tried:
     metrics = replace(METRICS, spill=spill)
     lowered = Lowered("k", "gfx950", "gluon", "k", 8, 0, metrics, 0.0)
-    return Tried(spec, tuning, "text", lowered, Cost(cycles, None, fits), **more)
+    return Tried(spec, choices, "text", lowered, Cost(cycles, None, fits), **more)
 
 
 def test_the_least_cost_over_all_launches_is_chosen():
     found = [
-        tried(SPECS[0], Tuning(), 10),
+        tried(SPECS[0], Choices(), 10),
         tried(SPECS[0], DEEP, 4),
-        tried(SPECS[1], Tuning(), 10),
+        tried(SPECS[1], Choices(), 10),
         tried(SPECS[1], DEEP, 20),
     ]
     assert best(found) == {"k": DEEP}  # the square root of 80 against 10
@@ -116,18 +116,18 @@ def test_the_least_cost_over_all_launches_is_chosen():
     ids=["LDS does not fit", "does not compile", "equal", "equal, spills", "same text"],
 )
 def test_parity_stays(other: list[Tried]):
-    assert best([tried(SPECS[0], Tuning(), 10), *other]) == {"k": Tuning()}
+    assert best([tried(SPECS[0], Choices(), 10), *other]) == {"k": Choices()}
 
 
 def test_a_candidate_with_the_text_of_another_has_its_figures():
-    found = [tried(SPECS[0], Tuning(), 10), Tried(SPECS[0], SMALL, "text", same_as="parity")]
+    found = [tried(SPECS[0], Choices(), 10), Tried(SPECS[0], SMALL, "text", same_as="parity")]
     assert figures_of(found, "one", SMALL) is found[0]
     assert figures_of(found, "one", DEEP) is None
 
 
 def test_a_request_carries_its_tunings():
-    request = TranslateRequest("k.py", "gfx950", num_buffers=3, tunings=(("k", SMALL),))
-    assert request.tuning("k") == SMALL and request.tuning("other") == Tuning(num_buffers=3)
+    request = TranslateRequest("k.py", "gfx950", num_buffers=3, chosen=(("k", SMALL),))
+    assert request.choices_for("k") == SMALL and request.choices_for("other") == choices_of(depth="3")
 
 
 KERNEL = """

@@ -135,6 +135,14 @@ Optimize = Annotated[
         autocompletion=complete_word("parity", "aggressive"),
     ),
 ]
+Choose = Annotated[
+    Optional[list[str]],
+    typer.Option(
+        "--choose",
+        metavar="NAME=VALUE",
+        help="Decide what is otherwise left to a default, such as depth=3; repeatable.",
+    ),
+]
 Rules = Annotated[
     Optional[list[str]],
     typer.Option("--rules", metavar="PATH", help="TOML file, or folder of them, with more rewrite rows; repeatable."),

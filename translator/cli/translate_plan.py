@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass, replace
 
 from rules.targets import Target, parse_targets
+from translator.choices.chosen import Choices, parse_choices
 from translator.cli.inputs import check_source, is_path, resolve_source, select_launches, source_folders, source_name
 from translator.cli.output_file import check_destination, launch_stems, make_folder
 from translator.cli.results import check_json
@@ -38,6 +39,7 @@ class TranslateOptions:
     fallback: str | None = None
     num_buffers: int | None = None
     strategy: str | None = None
+    choose: tuple[str, ...] = ()
     optimize: str = "parity"
     rules: tuple[str, ...] = ()
     validate: bool = True
@@ -186,6 +188,7 @@ def _request(
         fallback=options.fallback,
         num_buffers=options.num_buffers,
         strategy=options.strategy,
+        choices=choices_asked(options),
         optimize=options.optimize,
         keep_going=options.keep_going,
         rules=options.rules,
@@ -224,7 +227,24 @@ def assignments_of(given: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
     return tuple((name.strip(), value.strip()) for name, _, value in pairs)
 
 
+def choices_asked(options: TranslateOptions) -> Choices:
+    """What `--choose` asks for. Raises: TranslationError for names and values that there are not."""
+    try:
+        asked = parse_choices(options.choose)
+        given = dict(asked.overrides)
+        if options.strategy == "ping-pong" and "warp-groups" in given:
+            raise ValueError("warp-groups is what --strategy ping-pong decides")
+        if options.num_buffers is not None and "depth" in given:
+            raise ValueError("depth is what --num-buffers decides")
+        if options.strategy == "ping-pong":
+            asked.replacing(warp_groups="alternating")
+    except ValueError as error:
+        raise _usage(f"--choose {error}", "see docs/reference/choices.md, or leave it out") from None
+    return asked
+
+
 def _check_choices(options: TranslateOptions, targets: tuple[Target, ...]) -> None:
+    choices_asked(options)
     if options.optimize not in ("parity", "aggressive"):
         raise _usage(f"--optimize {options.optimize}: no such level", "parity or aggressive")
     if options.strategy is not None:

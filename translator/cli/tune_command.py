@@ -102,9 +102,9 @@ def _write(options: TuneOptions, tried: list[Tried], stem: str, target: str) -> 
     files = {}
     for t in tried:
         if t.lowered is not None:
-            path = os.path.join(options.out_dir or "", f"{stem}_{target}_{t.tuning.name}.py")
+            path = os.path.join(options.out_dir or "", f"{stem}_{target}_{t.choices.name}.py")
             write_whole(path, t.text)
-            files[t.tuning.name] = path
+            files[t.choices.name] = path
     return files
 
 
@@ -117,12 +117,12 @@ def _validate(options: TuneOptions, tried: list[Tried], request: TranslateReques
         for i, t in enumerate(tried):
             if t.lowered is None:
                 continue
-            path = files.get(t.tuning.name)
+            path = files.get(t.choices.name)
             if path is None:
                 path = os.path.join(folder, f"{source_name(options.source)}_{i}.py")
                 write_whole(path, t.text)
             arguments = (request.source, path, t.spec, request.target, request.search_path, request.import_hosts)
-            pending[t.tuning.name] = pool.submit(VALIDATE, *arguments, what=f"validating {t.tuning.name}")
+            pending[t.choices.name] = pool.submit(VALIDATE, *arguments, what=f"validating {t.choices.name}")
         verdicts = {}
         for name, future in pending.items():
             try:
@@ -133,16 +133,16 @@ def _validate(options: TuneOptions, tried: list[Tried], request: TranslateReques
 
 
 def _entry(t: Tried, own: list[Tried], files: dict[str, str], verdicts: dict[str, str]) -> dict:
-    figures = figures_of(own, t.spec.id, t.tuning)
+    figures = figures_of(own, t.spec.id, t.choices)
     return {
-        "candidate": t.tuning.name,
+        "candidate": t.choices.name,
         "same_as": t.same_as or None,
-        "file": files.get(t.same_as or t.tuning.name),
+        "file": files.get(t.same_as or t.choices.name),
         "cycles": round(figures.cost.cycles, 3) if figures and figures.cost else None,
         "efficiency": figures.cost.efficiency if figures and figures.cost else None,
         "predicted": figures.lowered.cycles.as_json() if figures and figures.lowered else None,
         "metrics": figures.lowered.metrics.as_json() if figures and figures.lowered else None,
-        "validation": verdicts.get(t.same_as or t.tuning.name, "skipped"),
+        "validation": verdicts.get(t.same_as or t.choices.name, "skipped"),
         "diagnostics": [d.as_json() for d in t.diagnostics],
     }
 

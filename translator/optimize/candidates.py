@@ -1,21 +1,21 @@
-"""Which tunings are tried for one launch: data rows, each with the condition under which it can pay."""
+"""Which choices are tried for one launch: data rows, each with the condition under which it can pay."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from rules.targets import Target
-from translator.optimize.tuning import Tuning
+from translator.choices.chosen import Choices, choices_of
 
 MAX_BUFFERS = 4  # a deeper ring hides no more latency than a compute-bound loop has
 
 
 @dataclass(frozen=True)
 class CandidateRow:
-    """tuning: what is tried. when: whether it can pay on a target with that many warps. why: what it may buy."""
+    """choices: what is tried. when: whether it can pay on a target with that many warps. why: what it may buy."""
 
-    tuning: Tuning
+    choices: Choices
     when: Callable[[Target, int], bool]
     why: str
 
@@ -38,76 +38,88 @@ def _two_waves_of_copies(target: Target, num_warps: int) -> bool:
 
 
 ROWS = (
-    CandidateRow(Tuning(), _always, "what Triton's own choices give"),
-    CandidateRow(Tuning(lean=True), _always, "no barrier between slots that differ, no ring for a loop that runs once"),
-    CandidateRow(Tuning(num_buffers=2), _always, "one tile further ahead where Triton takes one slot"),
-    CandidateRow(Tuning(num_buffers=3), _always, "memory latency of one more tile is hidden"),
-    CandidateRow(Tuning(num_buffers=4), _copies, "memory latency of two more tiles is hidden"),
+    CandidateRow(Choices(), _always, "what Triton's own choices give"),
     CandidateRow(
-        Tuning(matrix_size=16),
+        choices_of(slot_form="told-apart"),
+        _always,
+        "no barrier between slots that differ, no ring for a loop that runs once",
+    ),
+    CandidateRow(choices_of(depth="2"), _always, "one tile further ahead where Triton takes one slot"),
+    CandidateRow(choices_of(depth="3"), _always, "memory latency of one more tile is hidden"),
+    CandidateRow(choices_of(depth="4"), _copies, "memory latency of two more tiles is hidden"),
+    CandidateRow(
+        choices_of(matrix_size="16"),
         lambda target, _: target.matrix_kind == "mfma",
         "less to wait for between dependent instructions, more freedom for the scheduler",
     ),
     CandidateRow(
-        Tuning(matrix_size=32),
+        choices_of(matrix_size="32"),
         lambda target, _: target.matrix_kind == "mfma",
         "half the operand reads per operation",
     ),
-    CandidateRow(Tuning(unroll=True), _copies, "no slot is computed at run time"),
-    CandidateRow(Tuning(num_buffers=3, unroll=True), _copies, "the same, one tile further ahead"),
+    CandidateRow(choices_of(slot_indices="literal"), _copies, "no slot is computed at run time"),
+    CandidateRow(choices_of(depth="3", slot_indices="literal"), _copies, "the same, one tile further ahead"),
     CandidateRow(
-        Tuning(num_buffers=3, prefetch=True), _copies, "a product does not wait for the reads of its own operands"
+        choices_of(depth="3", operand_reads="one-ahead"),
+        _copies,
+        "a product does not wait for the reads of its own operands",
     ),
-    CandidateRow(Tuning(slices=(2, 1)), _always, "half of A in registers at a time"),
-    CandidateRow(Tuning(slices=(4, 1)), _always, "a quarter of A in registers at a time"),
-    CandidateRow(Tuning(slices=(1, 2)), _always, "half of B in registers at a time"),
-    CandidateRow(Tuning(slices=(2, 2)), _always, "half of A and B in registers at a time"),
-    CandidateRow(Tuning(slices=(4, 2)), _always, "a quarter of A and half of B in registers at a time"),
-    CandidateRow(Tuning(ping_pong=True), two_waves, "one wave of a SIMD moves data while the other multiplies"),
-    CandidateRow(Tuning(num_buffers=2, ping_pong=True), two_waves, "the same where Triton takes one slot"),
-    CandidateRow(Tuning(num_buffers=3, ping_pong=True), two_waves, "the same, and copies have an iteration to land"),
+    CandidateRow(choices_of(accumulator_slices="2x1"), _always, "half of A in registers at a time"),
+    CandidateRow(choices_of(accumulator_slices="4x1"), _always, "a quarter of A in registers at a time"),
+    CandidateRow(choices_of(accumulator_slices="1x2"), _always, "half of B in registers at a time"),
+    CandidateRow(choices_of(accumulator_slices="2x2"), _always, "half of A and B in registers at a time"),
+    CandidateRow(choices_of(accumulator_slices="4x2"), _always, "a quarter of A and half of B in registers at a time"),
     CandidateRow(
-        Tuning(num_buffers=2, unroll=True, ping_pong=True),
+        choices_of(warp_groups="alternating"), two_waves, "one wave of a SIMD moves data while the other multiplies"
+    ),
+    CandidateRow(choices_of(depth="2", warp_groups="alternating"), two_waves, "the same where Triton takes one slot"),
+    CandidateRow(
+        choices_of(depth="3", warp_groups="alternating"), two_waves, "the same, and copies have an iteration to land"
+    ),
+    CandidateRow(
+        choices_of(depth="2", slot_indices="literal", warp_groups="alternating"),
         _two_waves_of_copies,
         "no slot is computed in a memory stage",
     ),
     CandidateRow(
-        Tuning(num_buffers=3, unroll=True, ping_pong=True), _two_waves_of_copies, "the same, one tile further"
+        choices_of(depth="3", slot_indices="literal", warp_groups="alternating"),
+        _two_waves_of_copies,
+        "the same, one tile further",
     ),
     CandidateRow(
-        Tuning(partitioned=True),
+        choices_of(lds_partitions="two"),
         lambda target, num_warps: target.lds_partitions > 1 and num_warps in (4, 8),
         "warps that issue together read different partitions of LDS; predicted cycles know banks, not partitions",
     ),
     CandidateRow(
-        Tuning(num_buffers=3, ping_pong=True, partitioned=True),
+        choices_of(depth="3", warp_groups="alternating", lds_partitions="two"),
         lambda target, num_warps: target.lds_partitions > 1 and two_waves(target, num_warps),
         "the same, in stages",
     ),
     CandidateRow(
-        Tuning(copied_stores=True),
+        choices_of(stores="copied"),
         lambda target, _: target.copies_to_global,
         "whole rows leave without registers; what stands behind the loops hardly counts, so a measured time chooses it",
     ),
     CandidateRow(
-        Tuning(l2_ahead=2),
+        choices_of(l2_prefetch="2"),
         lambda target, _: target.supports_tdm,
         "copies find their tiles in L2; predicted cycles know no caches, so only a measured time can choose it",
     ),
 )
 
 
-def candidates(target: Target, num_warps: int, num_buffers: int = 0, ping_pong: bool = False) -> tuple[Tuning, ...]:
-    """The tunings to try, parity first and the others lean; what was asked for holds for all of them."""
-    found: list[Tuning] = []
+def candidates(target: Target, num_warps: int, asked: Choices = Choices()) -> tuple[Choices, ...]:
+    """The choices to try, those asked for first and the others told apart; what was asked for holds for all of them."""
+    found: list[Choices] = []
     for row in ROWS:
         if not row.when(target, num_warps):
             continue
-        lean = row.tuning != Tuning()
-        tuning = replace(row.tuning, num_buffers=num_buffers or row.tuning.num_buffers, lean=lean)
-        if ping_pong and tuning.slices != (1, 1):
+        more = {} if row.choices == Choices() else {"slot-form": "told-apart"}
+        try:
+            made = Choices(tuple({**dict(row.choices.overrides), **more, **dict(asked.overrides)}.items()))
+        except ValueError:  # what was asked for excludes it
             continue
-        tuning = replace(tuning, ping_pong=tuning.ping_pong or ping_pong)
-        if tuning not in found:
-            found.append(tuning)
+        if made not in found:
+            found.append(made)
     return tuple(found)

@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rules.targets import target as target_row
+from translator.choices.chosen import Choices
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.lowering.compile import Lowered
 from translator.optimize.candidates import candidates, two_waves
 from translator.optimize.cost import Cost, cost
 from translator.optimize.soundness import barriers_inside_stages
-from translator.optimize.tuning import Tuning
 from translator.request import TranslateRequest
 from translator.source.launch_spec import LaunchSpec
 
@@ -34,7 +34,7 @@ class Tried:
     """One candidate for one launch. same_as: an earlier candidate with the same text. diagnostics: why it is none."""
 
     spec: LaunchSpec
-    tuning: Tuning
+    choices: Choices
     text: str = ""
     lowered: Lowered | None = None
     cost: Cost | None = None
@@ -42,8 +42,8 @@ class Tried:
     diagnostics: tuple[Diagnostic, ...] = ()
 
 
-def choose_tunings(request: TranslateRequest, pool: "WorkerPool") -> TranslateRequest:
-    """`request` with its launches planned and a tuning chosen for each kernel."""
+def make_choices(request: TranslateRequest, pool: "WorkerPool") -> TranslateRequest:
+    """`request` with its launches planned and choices made for each kernel."""
     from translator.optimize.planning import planned
 
     launches = planned(request, pool)
@@ -52,46 +52,46 @@ def choose_tunings(request: TranslateRequest, pool: "WorkerPool") -> TranslateRe
     tried = [t for spec in launches for t in try_candidates(request, spec, pool)]
     if request.strategy == "ping-pong" and not any(t.cost is not None for t in tried):
         raise TranslationError(*[t.diagnostics[0] for t in tried if t.diagnostics][:1])
-    return replace(request, tunings=tuple(sorted(best(tried).items())))
+    return replace(request, chosen=tuple(sorted(best(tried).items())))
 
 
 def try_candidates(request: TranslateRequest, spec: LaunchSpec, pool: "WorkerPool") -> list[Tried]:
     """Every candidate for one launch, translated, compiled and costed, in the order of the rows."""
     row = target_row(request.target)
     num_warps = int(spec.options.get("num_warps", 4))
-    tunings = candidates(row, num_warps, request.num_buffers or 0, request.strategy == "ping-pong")
+    tries = candidates(row, num_warps, request.asked)
     requests = [
         replace(
             request, kernels=(spec.kernel,), launches=(spec,), standalone=True, fallback=None,
-            tunings=((spec.kernel, tuning),),
+            chosen=((spec.kernel, choices),),
         )
-        for tuning in tunings
+        for choices in tries
     ]  # fmt: skip
     results = [
-        pool.submit(TRANSLATE, made, what=f"translating {spec.kernel} for {row.name} ({tuning.name})")
-        for made, tuning in zip(requests, tunings)
+        pool.submit(TRANSLATE, made, what=f"translating {spec.kernel} for {row.name} ({choices.name})")
+        for made, choices in zip(requests, tries)
     ]
     tried: list[Tried] = []
     seen: dict[str, str] = {}
     with tempfile.TemporaryDirectory(prefix="gluonize-tune-") as folder:
         pending = []
-        for tuning, future in zip(tunings, results):
+        for choices, future in zip(tries, results):
             try:
                 result = future.result()
             except TranslationError as error:
-                tried.append(Tried(spec, tuning, diagnostics=error.diagnostics))
+                tried.append(Tried(spec, choices, diagnostics=error.diagnostics))
                 pending.append(None)
                 continue
             found = [d for o in result.outcomes for d in o.diagnostics] + list(result.diagnostics)
             digest = hashlib.sha256((result.text or "").encode()).hexdigest()
-            entry = Tried(spec, tuning, result.text or "", same_as=seen.get(digest, ""), diagnostics=tuple(found))
+            entry = Tried(spec, choices, result.text or "", same_as=seen.get(digest, ""), diagnostics=tuple(found))
             future = None
             if result.text is not None and not entry.same_as:
-                seen[digest] = tuning.name
+                seen[digest] = choices.name
                 path = os.path.join(folder, f"{spec.kernel.rpartition('.')[2]}_{len(tried)}.py")
                 with open(path, "w", encoding="utf-8") as file:
                     file.write(result.text)
-                what = f"{spec.kernel} on {row.name} ({tuning.name})"
+                what = f"{spec.kernel} on {row.name} ({choices.name})"
                 future = pool.submit(
                     LOWER, path, spec, row.name, request.search_path, request.import_hosts, True, what=what
                 )
@@ -107,7 +107,11 @@ def try_candidates(request: TranslateRequest, spec: LaunchSpec, pool: "WorkerPoo
                 continue
             entry = replace(tried[i], lowered=replace(lowered, stages={}))
             overflow = lowered.lds_overflow()
-            extra = barriers_inside_stages(lowered.stages["amdgcn"]) if entry.tuning.ping_pong else 0
+            extra = (
+                barriers_inside_stages(lowered.stages["amdgcn"])
+                if entry.choices.asks("warp-groups", "alternating")
+                else 0
+            )
             if extra:
                 entry = replace(entry, lowered=None, diagnostics=(_unsound(entry, extra),))
                 tried[i] = entry
@@ -134,29 +138,29 @@ def _unsound(entry: Tried, extra: int) -> Diagnostic:
     return Diagnostic("ping-pong", message, why=why, help="leave --strategy out")
 
 
-def best(tried: list[Tried]) -> dict[str, Tuning]:
-    """The tuning of each kernel: least cost in the geometric mean over its launches, the earlier row among equals.
+def best(tried: list[Tried]) -> dict[str, Choices]:
+    """The choices for each kernel: least cost in the geometric mean over its launches, the earlier row among equals.
 
     Only a candidate that compiles and fits for every launch can be chosen; where there is none, parity is.
     """
-    chosen: dict[str, Tuning] = {}
+    chosen: dict[str, Choices] = {}
     for kernel in dict.fromkeys(t.spec.kernel for t in tried):
         own = [t for t in tried if t.spec.kernel == kernel]
         launches = list(dict.fromkeys(t.spec.id for t in own))
         ranked = []
-        for order, tuning in enumerate(dict.fromkeys(t.tuning for t in own)):
-            figures = [f for spec_id in launches if (f := figures_of(own, spec_id, tuning)) is not None]
+        for order, choices in enumerate(dict.fromkeys(t.choices for t in own)):
+            figures = [f for spec_id in launches if (f := figures_of(own, spec_id, choices)) is not None]
             if len(figures) == len(launches) and all(f.cost is not None and f.cost.fits for f in figures):
                 mean = math.exp(sum(math.log(max(f.cost.cycles, 1e-9)) for f in figures) / len(figures))
                 spills = max(f.lowered.metrics.spill for f in figures)
-                ranked.append((round(mean, 3), spills, order, tuning))
-        chosen[kernel] = min(ranked)[-1] if ranked else Tuning()
+                ranked.append((round(mean, 3), spills, order, choices))
+        chosen[kernel] = min(ranked)[-1] if ranked else Choices()
     return chosen
 
 
-def figures_of(tried: list[Tried], spec_id: str, tuning: Tuning) -> Tried | None:
-    """The entry with the figures of `tuning` for one launch: its own, or that of the candidate with the same text."""
-    entry = next((t for t in tried if t.spec.id == spec_id and t.tuning == tuning), None)
+def figures_of(tried: list[Tried], spec_id: str, choices: Choices) -> Tried | None:
+    """The entry with the figures of `choices` for one launch: its own, or that of the candidate with the same text."""
+    entry = next((t for t in tried if t.spec.id == spec_id and t.choices == choices), None)
     if entry is not None and entry.same_as:
-        return next(t for t in tried if t.spec.id == spec_id and t.tuning.name == entry.same_as)
+        return next(t for t in tried if t.spec.id == spec_id and t.choices.name == entry.same_as)
     return entry if entry is not None and entry.lowered is not None else None

@@ -79,7 +79,7 @@ def clip_masks(rw: "FunctionRewriter", loop: PipelinedLoop, tail: "TailProof", t
 
     twins: the syntax for tiles ahead, by what it was made from.
     """
-    if loop.specialized or loop.plan.once or not rw.unit.tuning.as_triton:
+    if loop.specialized or loop.plan.once or not rw.unit.choices.keeps_loops:
         return
     for ring in loop.rings:
         mask = callees.bind(rw, ring.load.call, callees.callee_of(rw, ring.load.call)).get("mask")

@@ -315,7 +315,7 @@ def _free_slot(rw: "FunctionRewriter", loop: PipelinedLoop, number: str) -> str:
     copies, and within one warp, it puts none, and the shorter form leaves registers. Where one warp stores tiles beside
     copies, LLVM folds addresses of a selected slot only.
     """
-    told_apart = loop.plan.schedule.tensor_loads and (loop.stages or rw.unit.tuning.lean)
+    told_apart = loop.plan.schedule.tensor_loads and (loop.stages or rw.unit.choices.asks("slot-form", "told-apart"))
     if told_apart or loop.mixed and rw.unit.num_warps > 1 or loop.prefetched is not None:
         return f"({number} + {loop.buffers} - 1) % {loop.buffers}"
     if loop.mixed:

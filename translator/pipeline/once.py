@@ -32,7 +32,12 @@ if TYPE_CHECKING:
 
 def as_branch(rw: "FunctionRewriter", plan: PipelinePlan) -> PipelinePlan:
     """`plan` as a branch, where it may be one; else as it is."""
-    simple = rw.unit.tuning.lean and plan.written_out is None and not plan.producer and not plan.descending
+    simple = (
+        rw.unit.choices.asks("slot-form", "told-apart")
+        and plan.written_out is None
+        and not plan.producer
+        and not plan.descending
+    )
     if not simple or any(load.held for load in plan.loads) or not runs_at_most_once(rw, plan):
         return plan
     return replace(plan, once=True, schedule=replace(plan.schedule, buffers=1, prologue=1, ahead=0))

@@ -110,7 +110,7 @@ def _plan(
         ways |= dict(zip(staged, fetched))
         if copies and buffers < 2:
             return no("a copy needs two buffers")
-        buffers = rw.unit.tuning.num_buffers or fitting(rw, zip(staged, fetched), buffers)
+        buffers = rw.unit.choices.number("depth") or fitting(rw, zip(staged, fetched), buffers)
         if buffers < (2 if copies else 1):
             return no("LDS has no room for its tiles")
         ways |= padded(rw, {c: ways[c] for c in staged}, buffers)
@@ -130,7 +130,7 @@ def _plan(
     # Triton's pipeliner peels such a loop until nothing is left of it.
     descending = step is not None and int_of(rw, step) < 0
     few = trips is not None and not descending and 0 < trips <= buffers + (not copies) and bool(staged)
-    written_out = trips if few and rw.unit.tuning.as_triton and not _leaks(rw, loop) else None
+    written_out = trips if few and rw.unit.choices.keeps_loops and not _leaks(rw, loop) else None
     if written_out is not None and held:
         return _plan(rw, loop, staged)  # written out, the loads stand one after the other
     loads, assumed = [], set(tail.assumed)
@@ -189,12 +189,12 @@ def _by_data_mover(rw: "FunctionRewriter", call: ast.Call) -> bool:
 
 def _plain(rw: "FunctionRewriter", loop: ast.For) -> bool:
     """Whether nothing but parity is asked for: no depth, no other arrangement of the loop."""
-    return rw.unit.tuning.is_parity and not asked_for(rw, loop)
+    return rw.unit.choices.keeps_depth and not asked_for(rw, loop)
 
 
 def as_triton(rw: "FunctionRewriter", loop: ast.For) -> bool:
     """Whether the loop is written as Triton's compiler would write it, whatever its depth."""
-    return rw.unit.tuning.as_triton and not asked_for(rw, loop)
+    return rw.unit.choices.keeps_loops and not asked_for(rw, loop)
 
 
 def _mixes(rw: "FunctionRewriter", loop: ast.For) -> bool:

@@ -218,20 +218,27 @@ def _run_time_block(rw: "FunctionRewriter", node: ast.AST) -> tuple:
 
 
 def _tune(rw: "FunctionRewriter", loop: PipelinedLoop) -> None:
-    """What the tuning changes about a loop, where that is possible."""
-    plan, tuning = loop.plan, rw.unit.tuning
-    if tuning.unroll and can_unroll(rw, plan):
+    """What the choices change about a loop, where that is possible."""
+    plan, choices = loop.plan, rw.unit.choices
+    if choices.asks("slot-indices", "literal") and can_unroll(rw, plan):
         loop.first, loop.counter = fresh(rw, f"{plan.index.strip('_') or 'tile'}_first", plan.loop), ""
-    if tuning.slices != (1, 1):
-        loop.sliced = plan_slices(rw, plan, tuning.slices, lambda name: fresh(rw, name, plan.loop))
+    if (slices := choices.value("accumulator-slices", rw.unit.target)) != "1x1":
+        parts = int(slices[0]), int(slices[2])
+        loop.sliced = plan_slices(rw, plan, parts, lambda name: fresh(rw, name, plan.loop))
         if loop.sliced is not None:
             rw.pipelined_statements[loop.sliced.statement] = loop
     copies_ahead = plan.schedule.mechanism == "copies" and plan.schedule.buffers >= FEWEST_BUFFERS
-    if tuning.prefetch and copies_ahead and plan.written_out is None and not loop.first and loop.sliced is None:
+    if (
+        choices.asks("operand-reads", "one-ahead")
+        and copies_ahead
+        and plan.written_out is None
+        and not loop.first
+        and loop.sliced is None
+    ):
         loop.prefetch = True
-    if tuning.l2_ahead and can_prefetch(loop):
-        loop.l2_ahead = tuning.l2_ahead
-    if tuning.ping_pong:
+    if (further := choices.number("l2-prefetch")) and can_prefetch(loop):
+        loop.l2_ahead = further
+    if choices.asks("warp-groups", "alternating"):
         body = plan.loop.body
         multiplies = [rw.taken(s) and dots.multiplies(rw, s) for s in body]
         loop.stages = plan_stages([reads_tiles(loop, s) for s in body], multiplies, plan.schedule)

@@ -266,7 +266,7 @@ def strided_tile(
         Axis(reader.extents[d], fact.shape[d], strides[d], starts[d], limits[d], d in wide_axes) for d in order
     )
     shared = tile_layout(staged, order, fact)
-    if rw.unit.tuning.partitioned and (free := free_dimension(rw, loop, call)) is not None:
+    if rw.unit.choices.asks("lds-partitions", "two") and (free := free_dimension(rw, loop, call)) is not None:
         shared = partitioned(shared, order.index(free)) or shared
     tile = StridedTile(base, rest, wide, axes, order, shared, reader.names, frozenset(reader.assumed), small)
     for node in tile.nodes:

@@ -28,7 +28,7 @@ FILES = ("gluonize.toml", "pyproject.toml")
 DEFAULT_OUTPUT = "{folder}/{name}_{target}.py"
 FIELDS = ("sources", "exclude", "targets", "launches", "kernels", "output", "options", "edits")
 # Option -> type; the names are those of `gluonize translate` without the dashes.
-OPTIONS = {"fallback": str, "num-buffers": int, "strategy": str, "optimize": str, "set": dict, "rules": list,
+OPTIONS = {"fallback": str, "num-buffers": int, "strategy": str, "choose": dict, "optimize": str, "set": dict, "rules": list,
            "import": bool, "keep-going": bool, "strict": bool, "all-configs": bool}  # fmt: skip
 EDITS = ("refuse", "allow")
 
@@ -258,6 +258,7 @@ class _Reader:
             "fallback",
             "num-buffers",
             "strategy",
+            "choose",
             "optimize",
             "keep-going",
             "strict",
@@ -268,8 +269,8 @@ class _Reader:
                 continue
             if not isinstance(value, OPTIONS[name]) or (OPTIONS[name] is int and isinstance(value, bool)):
                 self.report(f"options: {name} is a {OPTIONS[name].__name__}, not {value!r}", "options", index)
-            elif name == "set":
-                words += [word for key, given in value.items() for word in ("--set", f"{key}={given}")]
+            elif name in ("set", "choose"):
+                words += [word for key, given in value.items() for word in (f"--{name}", f"{key}={given}")]
             elif name == "rules":
                 words += [word for folder in value for word in ("--rules", str(folder))]
             elif name == "optimize" and value == "parity":

@@ -8,9 +8,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from translator import __version__
+from translator.choices.chosen import parse_choices
 from translator.cli.inputs import is_path
 from translator.cli.versions import triton_version
-from translator.optimize.choose import choose_tunings
+from translator.optimize.choose import make_choices
 from translator.project.cache import ContentCache, content_key, folder_digest
 from translator.project.digests import file_digest, launches_digest, text_digest
 from translator.project.provenance import DERIVED, Provenance, relative, stamped, without_line
@@ -39,7 +40,7 @@ def translate_cached(
         return found
     what = f"translating {request.source} for {request.target}"
     if request.optimize == "aggressive" or request.strategy == "ping-pong":
-        request = choose_tunings(request, pool)
+        request = make_choices(request, pool)
     answer: tuple[TranslateResult, Reads] = pool.call(
         RECORDED, request, function, what=what, timeout=pool.timeout * _kernels(request)
     )
@@ -139,6 +140,8 @@ def request_options(request: TranslateRequest, output: str) -> tuple[str, ...]:
     words += ["--fallback", request.fallback] if request.fallback else []
     words += ["--num-buffers", str(request.num_buffers)] if request.num_buffers is not None else []
     words += ["--strategy", request.strategy] if request.strategy else []
+    for word in request.choices.words():
+        words += ["--choose", word]
     words += ["--optimize", request.optimize] if request.optimize != "parity" else []
     words += ["--keep-going"] * request.keep_going
     words += ["--strict"] * request.strict + ["--all-configs"] * request.all_configs
@@ -156,7 +159,7 @@ def with_options(request: TranslateRequest, words: tuple[str, ...], output: str)
     """The inverse of `request_options`. Raises: ValueError for words it does not know."""
     from translator.project.provenance import located
 
-    rest, fields = list(words), {"kernels": [], "assignments": [], "rules": []}
+    rest, fields, chosen = list(words), {"kernels": [], "assignments": [], "rules": []}, []
     while rest:
         word = rest.pop(0)
         if word in _FLAGS:
@@ -172,10 +175,13 @@ def with_options(request: TranslateRequest, words: tuple[str, ...], output: str)
             fields["assignments"].append((name.strip(), given.strip()))
         elif word == "--rules":
             fields["rules"].append(located(value, output))
+        elif word == "--choose":
+            chosen.append(value)
         elif word == "--num-buffers":
             fields["num_buffers"] = int(value)
         elif word in ("--fallback", "--strategy", "--optimize"):
             fields[word.removeprefix("--")] = value
         else:
             raise ValueError(f"unknown option {word}")
+    fields["choices"] = parse_choices(chosen)
     return replace(request, **{name: tuple(v) if isinstance(v, list) else v for name, v in fields.items()})

@@ -35,7 +35,7 @@ def store_by_copy(pointers, value, mask, shared: gl.constexpr):
 
 def rows_of(rw: "FunctionRewriter", value: ast.expr, fact: TensorFact) -> Blocked | None:
     """The layout in which copies store `value` through the tensor of pointers `fact`; None where lanes store it."""
-    if not rw.unit.tuning.copied_stores or not rw.unit.target.copies_to_global or rw.path or rw.loops:
+    if not rw.unit.choices.asks("stores", "copied") or not rw.unit.target.copies_to_global or rw.path or rw.loops:
         return None
     if any(loop.specialized for loop in rw.pipelined_loops.values()):
         return None

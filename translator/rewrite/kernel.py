@@ -6,8 +6,8 @@ import ast
 
 from rules.builtins import BUILTINS
 from rules.rows import RuleSet
+from translator.choices.chosen import Choices
 from translator.frontend.launch import TracedLaunch
-from translator.optimize.tuning import Tuning
 from translator.pipeline.emit import check_stages
 from translator.pipeline.refill import TooLate, check_refills
 from translator.rewrite.emit import EmittedKernel, assemble
@@ -21,12 +21,12 @@ from translator.rewrite.unit import Unit, refuse
 
 def rewrite_kernel(
     launch: TracedLaunch,
-    tuning: Tuning = Tuning(),
+    choices: Choices = Choices(),
     strategy: str | None = None,
     moved: frozenset[tuple[str, str]] = frozenset(),
     rules: RuleSet = BUILTINS,
 ) -> EmittedKernel:
-    """The kernel in Gluon, its pipelined loops changed as `tuning` says.
+    """The kernel in Gluon, written as `choices` say.
 
     strategy: how its loops are written, None for what the source asks for.
     moved: the pointer variables whose base moves from tile to tile in any case, as (function, variable).
@@ -44,7 +44,7 @@ def rewrite_kernel(
         unit = Unit(
             launch.trace, launch.anchors, launch.target, launch.num_warps, small, buffer_atomics=launch.buffer_atomics
         )
-        unit.tuning = tuning
+        unit.choices = choices
         unit.strategy = strategy
         unit.divisible = divisible
         unit.moved = moved

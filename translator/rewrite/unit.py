@@ -15,7 +15,7 @@ from translator.diagnostics import Diagnostic, TranslationError
 from translator.frontend.anchors import Anchors
 from translator.frontend.trace import Frame, Trace
 from translator.numbered import numbered
-from translator.optimize.tuning import Tuning
+from translator.choices.chosen import Choices
 from translator.source.moved_lines import file_line
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Unit:
     operands_in_lds: dict[tuple[int, ...], Any] = field(
         default_factory=dict
     )  # initialised LDS buffers by path of visits
-    tuning: Tuning = Tuning()  # of pipelined loops
+    choices: Choices = Choices()
     # Of tensor descriptors' tiles in LDS, and those that stay bounds-masked: by path of the visit or name of the argument.
     descriptor_layouts: dict[tuple[int | str, ...], Any] = field(default_factory=dict)
     plain_descriptors: frozenset[tuple[int | str, ...]] = frozenset()

@@ -1,0 +1,132 @@
+"""Decisions that nothing forces: each has a name, a few values, and a default with its reason.
+
+A search, or the user (`--choose slot-form=told-apart`), overrides one by its name. What is forced by the source, by the target or
+by Triton's own passes is not here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from rules.targets import Target
+
+MOST_BUFFERS = 16
+
+
+def _everywhere(target: Target) -> bool:
+    return True
+
+
+@dataclass(frozen=True)
+class Default:
+    """The value on targets for which `when` holds, by their capabilities. why: the reason, in the hardware or in Triton's passes."""
+
+    value: str
+    why: str
+    when: Callable[[Target], bool] = _everywhere
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One decision.
+
+    what: what is decided. values: with what each means. defaults: the first that holds for a target. word: what names another
+    value than the default in the name of a candidate, `{}` for the value; "" for nothing. reshapes: whether another value than
+    the default changes the shape of a loop, so that it is no longer written out or split as Triton's passes would.
+    """
+
+    name: str
+    what: str
+    values: dict[str, str]
+    defaults: tuple[Default, ...]
+    word: str = ""
+    reshapes: bool = True
+
+    def __post_init__(self):
+        assert {d.value for d in self.defaults} <= set(
+            self.values
+        ), f"choice {self.name}: a default is none of its values"
+        assert self.defaults[-1].when is _everywhere, f"choice {self.name}: the last default is for every target"
+
+    def default(self, target: Target) -> Default:
+        return next(d for d in self.defaults if d.when(target))
+
+
+CHOICES = (
+    Choice(
+        "depth",
+        "slots of a loop's ring in LDS",
+        {"launch": "as num_stages and the room in LDS give", **{str(n): f"{n}" for n in range(1, MOST_BUFFERS + 1)}},
+        (Default("launch", "num_stages is what the author tuned; Triton's passes take fewer where LDS has no room"),),
+        word="{}-buffers",
+        reshapes=False,
+    ),
+    Choice(
+        "matrix-size",
+        "rows and columns of the matrix instruction",
+        {"triton": "as accelerate-matmul chooses", "16": "16 x 16", "32": "32 x 32"},
+        (Default("triton", "Triton's pass weighs the tile and the warps"),),
+        word="{0}x{0}",
+    ),
+    Choice(
+        "accumulator-slices",
+        "parts of M and N in which the accumulator of a loop is kept, operands read when a part needs them",
+        {name: f"{name[0]} of M, {name[2]} of N" for name in ("1x1", "2x1", "4x1", "1x2", "2x2", "4x2")},
+        (Default("1x1", "whole operands let the compiler order the products"),),
+        word="{}-slices",
+    ),
+    Choice(
+        "slot-indices",
+        "how a loop names the slot of its tile",
+        {"run-time": "a variable that goes round", "literal": "one copy of the body per slot"},
+        (Default("run-time", "the code of the loop stays in the instruction cache"),),
+        word="unrolled",
+    ),
+    Choice(
+        "operand-reads",
+        "when operands are read from LDS",
+        {"own-iteration": "in the iteration that multiplies them", "one-ahead": "in the iteration before"},
+        (Default("own-iteration", "a second set of operands takes registers"),),
+        word="prefetch",
+    ),
+    Choice(
+        "warp-groups",
+        "whether two groups of warps take turns",
+        {"together": "all warps do the same", "alternating": "one group moves data while the other multiplies"},
+        (Default("together", "alternating needs two waves on each SIMD"),),
+        word="ping-pong",
+    ),
+    Choice(
+        "stores",
+        "how products leave",
+        {"direct": "from registers", "copied": "through LDS, by asynchronous copies of whole rows"},
+        (Default("direct", "what goes through LDS first is stored later"),),
+        word="copied-stores",
+    ),
+    Choice(
+        "lds-partitions",
+        "where tiles lie in an LDS with partitions",
+        {"one": "as Triton's layouts have it", "two": "halves in two partitions, for warps that issue together"},
+        (Default("one", "Triton's passes make no such layouts"),),
+        word="partitioned",
+    ),
+    Choice(
+        "l2-prefetch",
+        "tiles beyond the ring that the data mover asks for in the L2 cache",
+        {"0": "none", "2": "two"},
+        (Default("0", "it pays only where a tile is not in L2 yet, which the source does not show"),),
+        word="l2-{}-ahead",
+    ),
+    Choice(
+        "slot-form",
+        "how the slot that is filled is computed",
+        {
+            "as-triton": "from the slot before, by a comparison",
+            "told-apart": "by a remainder, so that the compiler sees that it is not the one read; a loop that runs at most"
+            " once becomes a branch",
+        },
+        (Default("as-triton", "a comparison is one scalar instruction, a remainder several"),),
+    ),
+)  # fmt: skip
+BY_NAME = {choice.name: choice for choice in CHOICES}
