@@ -568,7 +568,7 @@ def test_slices_are_right(target: str, tmp_path: Path):
             str(KERNELS / "matmul.py"),
             target,
             launches=(spec,),
-            chosen=((spec.kernel, choices_of(accumulator_slices="parts")),),
+            chosen=((spec.kernel, choices_of(accumulator_slices=f"{parts[0]}x{parts[1]}")),),
         )
         text = translate_kernel(request).text
         if "gl.amd.slice" not in text:

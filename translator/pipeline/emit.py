@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from translator.pipeline.body import alternating, late_read, stage_contents, statement_texts
 from translator.pipeline.loop import PipelinedLoop, Ring, async_module, permuted_read
-from translator.pipeline import counts, l2, load_order, once, producer, refill, slices, unroll
+from translator.pipeline import counts, l2, once, producer, refill, slices, unroll
 from translator.pipeline.plan import NotPipelined, PipelinePlan, run_of_loads
 from translator.pipeline.loop_range import is_index
 from translator.pipeline.prefetch import FEWEST_BUFFERS, prefetched
@@ -107,10 +107,7 @@ def _group(rw: "FunctionRewriter", loop: PipelinedLoop, s: ast.stmt) -> tuple[li
     rings = [ring for ring in loop.rings if ring.load.statement in run]
     if loop.refills:  # copies come after the last read
         return [], [ring for ring in rings if ring.held] if s is run[-1] else []
-    early = load_order.loads_first(rw, loop)
-    if not loop.copies and not early and load_order.loads_meet(rw, loop):
-        return [], loop.rings if s is loop.rings[-1].load.statement else []
-    before = [ring for ring in rings if not ring.held and (early or not ring.load.stored)]
+    before = [ring for ring in rings if not ring.held and not ring.load.stored]
     after = [ring for ring in rings if ring not in before]
     return before if s is run[0] else [], after if s is run[-1] else []
 

@@ -189,7 +189,6 @@ def _set_up(rw: "FunctionRewriter", plan: PipelinePlan) -> None:
         _tune(rw, loop)
     _move_bases(rw, loop)
     clip_masks(rw, loop, TailProof(rw, plan.loop, plan.low, plan.high, plan.step), twins)
-    uniform_parts.part_ahead(rw, plan, twins)
 
 
 def _ring_stem(rw: "FunctionRewriter", stem: str, loop: ast.For, others: set[str]) -> str:

@@ -18,14 +18,6 @@ if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter
 
 
-# Scalar registers that a copy of the data mover takes for itself, and those of its descriptor, which its other copies share;
-# and how many of the 106 the copies of a prologue may fill.
-_OF_COPY, _OF_DESCRIPTOR, _MOST = 4, 8, 64
-_ONE_BY_ONE = (
-    "# LLVM would make the addresses of all tiles before it copies the first, and run out of scalar registers."
-)
-
-
 def shared_state(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
     """What the partitions of a loop share: rings, and two barriers for each slot."""
     schedule, module = loop.plan.schedule, barrier_module(rw)
@@ -87,8 +79,6 @@ def prologue(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
                     if producer.closes_group(loop, [ring]):
                         body.append(f"{async_module(rw)}.commit_group()")
     body += [producer.store(rw, ring, loop.tile) for ring in fetched if ring.load.stored]
-    if _crowded(loop):
-        body[:0] = rw.scheduling_barrier(_ONE_BY_ONE)
     indent = "" if loop.only_holds else "    "
     lines += [indent + line.replace("\n", f"\n{indent}") for line in body]
     if loop.stages:
@@ -98,13 +88,6 @@ def prologue(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
         rw.record.choose(f"`{loop.sliced.web.name}` is kept in {m} x {n} slices")
         lines += slices.take_apart(rw, loop.sliced)
     return [*lines, f"{loop.counter} = 0"] if loop.counter else lines
-
-
-def _crowded(loop: PipelinedLoop) -> bool:
-    """Whether the scalar registers of the copies before the loop are too many to be filled at once."""
-    copied = sum(ring.load.tile is not None for ring in loop.rings)
-    tiles = loop.plan.schedule.prologue
-    return tiles > 1 and copied * (_OF_DESCRIPTOR + tiles * _OF_COPY) >= _MOST
 
 
 @contextlib.contextmanager

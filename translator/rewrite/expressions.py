@@ -183,7 +183,7 @@ class Expressions(Homes):
                 state.home = state.variants[0]
         if want == state.home:
             return node.id
-        if invariant.moved_before(self, web) and not invariant.long_row(self, want):
+        if invariant.moved_before(self, web):
             self.changed |= state.demand_converted(want, (node.lineno, node.col_offset))
             return self.names.variant(node.id, want)
         if web.is_parameter and (name := invariant.row_before_loop(self, node, web, want)) is not None:

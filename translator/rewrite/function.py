@@ -16,12 +16,9 @@ from typing import Any
 from translator.frontend.trace import ConstFact, Frame, TensorFact, TupleFact
 from translator.layout.names import LayoutNames
 from translator.pipeline import emit as pipeline
-from translator.pipeline import late_reads
 from translator.rewrite import (
     calls,
     contracts,
-    early_masks,
-    held_in_loops,
     host_descriptors,
     instance_layouts,
     invariant,
@@ -70,7 +67,6 @@ class FunctionRewriter(Expressions):
         # Pointer expressions of loops that are not pipelined -> the loop, and whether an access makes them itself.
         self.recomputed: dict[ast.expr, tuple[ast.AST, bool]] = {}
         self.uniform: dict[ast.expr, tuple[ast.AST, bool]] = {}  # others that are so only if nothing else serves
-        self.parted: dict[ast.expr, tuple] = {}  # offsets of tiles ahead -> scalars and what stays (uniform_parts)
         self.guards: dict[ast.Call, Any] = (
             {}
         )  # loads of a producer that end with its loop (translator.pipeline.index_loads)
@@ -97,14 +93,12 @@ class FunctionRewriter(Expressions):
                     self.record.non_negative |= state.split.assumed
             self.hoisted = {}
             self.instance_layouts: dict[tuple[Layout, ast.stmt], str] = {}
-            self.moved_at_loops: dict[ast.stmt, list[tuple[int, str]]] = {}  # what stands right before a loop
             self.edits: list[tuple[int, int, str]] = []
             self.held_fills: list[tuple[int, int, str]] = []  # those that fill LDS which is read by several statements
             host_descriptors.take_tuples(self)
             moving_parameters.begin(self)
             self.signature()
             self.block(self.tree.body)
-            held_in_loops.insert_moves(self)
             instance_layouts.insert(self)
             if not self.changed:
                 break
@@ -114,7 +108,7 @@ class FunctionRewriter(Expressions):
             )
         self.record.reads = parameters_read(self, self.tree.body)
         text = replace_spans(self.source.text, 0, len(self.source.text), self.edits)
-        return instance_layouts.chosen(self, without_dead_variants(late_reads.without_gone(text)))
+        return instance_layouts.chosen(self, without_dead_variants(text))
 
     def replace(self, node: ast.AST, text: str) -> None:
         if text != self.source.of(node):
@@ -187,7 +181,6 @@ class FunctionRewriter(Expressions):
             self.untaken(s)
         elif isinstance(s, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
             self.assignment(s)
-            early_masks.keep_back(self, s)
         elif isinstance(s, ast.If):
             self.conditional(s)
         elif isinstance(s, ast.For):
@@ -288,18 +281,6 @@ class FunctionRewriter(Expressions):
         start, indent = self.source.starts[s.lineno - 1], self.source.indent(s)
         self.edits.append((start, start, "".join(f"{indent}{line}\n" for line in lines)))
 
-    def scheduling_barrier(self, *comment: str) -> list[str]:
-        """The lines of a scheduling barrier for the compiler; none where the source uses the name of its module."""
-        return [] if "hint" in self.unit.words else [*comment, f"{self.record.amd('hint')}.sched_barrier()"]
-
-    def barrier_before(self, s: ast.stmt, *comment: str) -> None:
-        """One scheduling barrier for the compiler before `s`."""
-        if not (lines := self.scheduling_barrier(*comment)):
-            return
-        self.insert_before(s, *lines)
-        if self.edits[-1] in self.edits[:-1]:
-            self.edits.pop()
-
     def append_lines(self, s: ast.stmt, lines: list[str]) -> None:
         indent, end = self.source.indent(s), self.source.span(s)[1]
         if lines:
@@ -342,13 +323,10 @@ class FunctionRewriter(Expressions):
         if state is None:
             return []
         kept = any(d.node is s and self.keeps(d) for d in web.definitions)
-        moves = {
-            layout: f"{self.names.variant(target.id, layout)} = "
+        lines = [
+            f"{self.names.variant(target.id, layout)} = "
             + (lds_operands.moved_through_lds(self, web, layout) or self.convert(target.id, layout))
             for layout in ([] if kept else state.converted)
-        }
-        lines = [
-            line for layout, line in moves.items() if not held_in_loops.moved_at_loop(self, s, state, layout, line)
         ]
         lines += lds_operands.definitions(self, s, web)
         moved_once.definitions(self, s, web)
@@ -374,13 +352,9 @@ class FunctionRewriter(Expressions):
                 variant = self.variant_name(state, layout)
             else:
                 variant = name if layout == layouts[0] else self.names.variant(name, layout)
-            text = self.assign_text(s, name, variant, layout)
-            if state.cheap and (later := late_reads.where_read(self, s, state, layout)) is not None:
-                self.insert_before(later, text)
-                continue
-            lines.append(text)
+            lines.append(self.assign_text(s, name, variant, layout))
         lines += self.conversions_after(s, ast.Name(id=name))
-        self.replace(s, self.joined(s, lines or [late_reads.GONE]))
+        self.replace(s, self.joined(s, lines))
 
     def assign_text(self, s: ast.stmt, name: str, variant: str, layout: Layout) -> str:
         target = s.targets[0] if isinstance(s, ast.Assign) else s.target

@@ -15,13 +15,12 @@ from translator.rewrite import callees
 from translator.rewrite.addresses import free_name
 from translator.rewrite.splice import operand
 from translator.rewrite.syntax import ELEMENTWISE_NODES
-from translator.ttgir.layouts import Layout, Linear, Mfma, Slice, Wmma
+from translator.ttgir.layouts import Layout, Mfma, Wmma
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter
     from translator.rewrite.webs import Web
 
-LONG_ROW = 32  # elements of a lane
 _TRANSPOSED = "transposed"
 
 
@@ -86,20 +85,6 @@ def moved_before(rw: "FunctionRewriter", web: Web) -> bool:
     depth = min((d.loop_depth for d in made), default=0)
     outside = len(rw.loops) > depth and not web.is_parameter and all(d.loop_depth <= depth for d in made)
     return outside and repeats(rw, web)
-
-
-def long_row(rw: "FunctionRewriter", layout: Layout) -> bool:
-    """Whether a lane has so much of a row in `layout` that, with few registers, it is moved where a loop reads it, in each
-    iteration.
-
-    Held from before the loop it takes as many registers, scalar ones where all lanes have the same.
-    """
-    if not rw.unit.target.has_few_registers or not isinstance(layout, Slice):
-        return False
-    tile = layout.parent
-    if not isinstance(tile, Linear) or tile.rank != 2:
-        return False
-    return 2 ** sum(basis[1 - layout.dim] != 0 for basis in tile.register) >= LONG_ROW
 
 
 def carried_row(rw: "FunctionRewriter", web: Web, layout: Layout) -> bool:

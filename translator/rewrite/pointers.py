@@ -154,11 +154,6 @@ def _times(rw, text: str, t: Term) -> str:
 
 
 def term_text(rw, t: Term, layout: Layout, first: bool) -> str:
-    if t.node in rw.parted:
-        starts, steady = rw.parted[t.node]
-        texts = [*(factor(scalar_text(rw, s), "+") for s in starts), term_text(rw, steady, layout, first=True)]
-        text = " + ".join(texts)
-        return text if first and t.sign == "+" else f"{t.sign} {text if t.sign == '+' else operand(text)}"
     for axis in reversed(t.axes):
         layout = Slice(axis, layout)
     text = rw.emit(t.node, layout)

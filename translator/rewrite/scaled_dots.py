@@ -15,7 +15,6 @@ from translator.layout.shapes import infer
 from translator.pipeline.loop import Read, read_where_used
 from translator.rewrite import callees, dots, shapes
 from translator.rewrite.splice import operand
-from translator.rewrite.statements import statement_of
 from translator.rewrite.unit import Synthesized, added, refuse
 from translator.ttgir.layouts import DotOperand, Layout, Mfma, Wmma
 
@@ -102,21 +101,12 @@ def _upcast(rw, node, given, formats) -> tuple[str, Layout]:
     acc = _accumulator(rw, node, given, result)
     if not isinstance(result, (Mfma, Wmma)):
         return f"gl.dot_fma({texts[0]}, {texts[1]}, {acc})", result
-    if not rw.unit.target.has_scaled_dots and isinstance(result, Mfma) and rw.loops:
-        _keep_apart(rw, node)
     if first == "rhs":  # keywords are evaluated first
         texts[1], acc = f"b={texts[1]}", f"acc={acc}"
     rw.names.suggest(result, "mma" if isinstance(result, Mfma) else "wmma", 1, node.lineno)
     module = rw.record.amd(rw.unit.dot_module)
     name = "mfma" if isinstance(result, Mfma) else "wmma"
     return f"{module}.{name}({texts[0]}, {texts[1]}, {acc})", result
-
-
-def _keep_apart(rw, node: ast.Call) -> None:
-    """A scheduling barrier before the product: reads and loads ahead are not mixed with what operands grow to."""
-    s = statement_of(rw.tree, node)
-    if isinstance(s, ast.stmt):
-        rw.barrier_before(s)
 
 
 def _read_late(rw, given, formats) -> tuple[str, dict[str, Read]]:

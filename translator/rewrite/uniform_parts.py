@@ -20,7 +20,6 @@ from translator.rewrite.addresses import Address, Term, is_bare_parameter, is_po
 from translator.rewrite.callees import bind, callee_of
 
 if TYPE_CHECKING:
-    from translator.pipeline.plan import PipelinePlan
     from translator.rewrite.function import FunctionRewriter
 
 T = TypeVar("T")
@@ -89,34 +88,6 @@ def address_of(rw: "FunctionRewriter", node: ast.expr) -> Address | None:
     return replace(address, scalars=scalars, tensors=tensors)
 
 
-def part_ahead(rw: "FunctionRewriter", plan: "PipelinePlan", twins: dict[ast.AST, ast.AST]) -> None:
-    """Note in `rw.parted` what all lanes share of the offsets that tiles of a pipelined loop are fetched from.
-
-        rows = k + tl.arange(0, BLOCK)    ... rows[:, None] * stride    ->    k_ahead * stride + ...[:, None] * stride
-
-    Only where each iteration multiplies lanes by one run-time stride, and for 32-bit offsets: the sum wraps as the product does.
-    Where registers are few only: elsewhere nothing was gained. What stays has to be a variable:
-    made anew beside the tile's own indices, others cost more than they save.
-    twins: the syntax for tiles ahead, by what it was made from.
-    """
-    if not rw.unit.target.has_few_registers:
-        return
-    pointers = [s.value for s in plan.producer if s.value is not None]
-    pointers += [a for load in plan.loads if load.tile is None for a in load.call.args[:1]]
-    for pointer in pointers:
-        if rw.tensor(pointer) is None or (address := addresses.address_of(rw, pointer)) is None:
-            continue
-        for term in address.tensors:
-            if term.axes or term.node not in twins or rw.fact(term.node).dtype != "int32":
-                continue
-            parts = taken_apart(rw, term, plan.loop)
-            if parts is None or not isinstance(parts[1].node, ast.Name):
-                continue
-            if len(parts[1].factors) == 1 and isinstance(rw.fact(parts[1].factors[0]), TensorFact):
-                starts = tuple(replace(s, node=twins.get(s.node, s.node)) for s in parts[0])
-                rw.parted[twins[term.node]] = starts, parts[1]
-
-
 def taken_apart(rw: "FunctionRewriter", term: Term, loop: ast.AST) -> tuple[list[Term], Term] | None:
     """(scalar addends, the tensor that is left and does not change in `loop`); None where there is no such form."""
     node, axes, factors, scalars = term.node, term.axes, (), []
@@ -163,4 +134,4 @@ def _steady(rw: "FunctionRewriter", loop: ast.AST, value: ast.expr) -> bool:
     return all(len(web.definitions) == 1 or not any(loop in d.in_loop for d in web.definitions) for web in webs)
 
 
-__all__ = ["address_of", "found_with", "is_integer", "mark", "part_ahead", "taken_apart"]
+__all__ = ["address_of", "found_with", "is_integer", "mark", "taken_apart"]
