@@ -47,7 +47,7 @@ def translate(
 
     from rules.targets import target as target_row
     from translator.lowering.worker import WorkerPool
-    from translator.optimize.choose import choose_tunings
+    from translator.optimize.choose import make_choices
     from translator.request import TranslateRequest
     from translator.source.code_style import style_of
     from translator.source.launch_spec import parse_launches, read_launches
@@ -78,7 +78,7 @@ def translate(
     pool = WorkerPool(1, timeout=timeout)
     try:
         if optimize == "aggressive":
-            request = choose_tunings(request, pool)
+            request = make_choices(request, pool)
         return pool.call("translator.translation:translate_kernel", request)
     finally:
         pool.close()

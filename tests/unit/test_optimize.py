@@ -125,7 +125,7 @@ def test_a_candidate_with_the_text_of_another_has_its_figures():
     assert figures_of(found, "one", DEEP) is None
 
 
-def test_a_request_carries_its_tunings():
+def test_a_request_carries_its_choices():
     request = TranslateRequest("k.py", "gfx950", num_buffers=3, chosen=(("k", SMALL),))
     assert request.choices_for("k") == SMALL and request.choices_for("other") == choices_of(depth="3")
 

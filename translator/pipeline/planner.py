@@ -83,7 +83,7 @@ def _plan(
     if any(d.node is not loop and not is_hinted_index(rw, loop, d) for d in assigned):
         return no("its index is assigned in the body too")
 
-    deepest = max(rw.unit.tuning.num_buffers or 0, *(staged_of(rw, c).buffers for c in found)) + 1
+    deepest = max(rw.unit.choices.number("depth"), *(staged_of(rw, c).buffers for c in found)) + 1
     for call in found:
         if reason := overwritten(rw, loop, bounds, call, deepest):
             return no(reason)
