@@ -120,16 +120,6 @@ def test_the_loop_is_as_short_as_that_of_the_compiler(formats: str, target: str,
     assert ours.insns <= 1.1 * theirs.insns, (ours, theirs)
 
 
-@pytest.mark.parametrize("target", ["gfx942", "gfx1100", "gfx1201"])
-def test_tiles_ahead_are_loaded_before_the_reads(target: str, pool, tmp_path: Path):
-    text = translated(pool, spec_of("e4m3 e4m3", tmp_path), target)
-    kernel = text[text.index("def kernel(") :]
-    loop = kernel[kernel.index("    for k in") :]
-    reads = [loop.index(f"{name}_smem.index(slot).load(") for name in "ab"]
-    loads = [loop.index(f"{name}_next = ") for name in "ab"]
-    assert max(loads) < min(reads)
-
-
 @pytest.mark.parametrize("target", ["gfx1100", "gfx1201"])
 @pytest.mark.parametrize("formats", ["fp16 e2m1", "bf16 e4m3"])
 def test_rdna_reads_tiles_behind_the_barriers_of_the_scales(formats: str, target: str, pool, tmp_path: Path):
@@ -146,10 +136,3 @@ def test_rdna_reads_tiles_behind_the_barriers_of_the_scales(formats: str, target
 def test_tiles_are_read_first_where_both_scales_move_or_registers_are_many(formats, target, pool, tmp_path: Path):
     text = translated(pool, spec_of(formats, tmp_path), target)
     assert "a = a_smem.index(slot).load(a_operand)" in text and "_from_lds" not in text, text
-
-
-@pytest.mark.parametrize("target, hints", [("gfx942", 1), ("gfx1201", 0)])
-def test_gfx942_keeps_operands_that_grow_behind_the_reads(target: str, hints: int, pool, tmp_path: Path):
-    text = translated(pool, spec_of("e4m3 e2m1", tmp_path), target)
-    line = re.findall(r"^ +hint\.sched_barrier\(\)\n +acc = ", text, re.M)
-    assert len(line) == hints and ("import hint" in text) == bool(hints), text
