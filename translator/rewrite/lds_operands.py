@@ -42,13 +42,41 @@ def operand_through_lds(rw: "FunctionRewriter", node: ast.expr, layout: Layout, 
     if web is not None and len(web.definitions) == 1 and _assigned(web.definitions[0]):
         stored = _stored(rw, value, found)
         unlike = bool(found.read) and read not in found.read  # Triton stores the value once more for this read
-        buffer = found.shared, read if unlike else None, stored
+        nearby = unlike and _read_nearby(rw, value, web, (found.shared, None, stored))
+        buffer = found.shared, read if unlike and not nearby else None, stored
+        if nearby:
+            rw.state(web).at_once.add(buffer)
+            # A round that had not seen the other read made it one of its own.
+            rw.state(web).operands.pop((found.shared, read, stored), None)
         if found.at_once and not rw.unit.loops:
             rw.state(web).at_once.add(buffer)
         return _variable(rw, value, web, buffer, read)
     rw.names.suggest(found.shared, f"{_stem(value, read)}_shared", 2, value.lineno)
     buffer = allocation(rw, rw.emit(value, rw.home(value)), found.shared, value, _stored(rw, value, found))
     return _read(rw, buffer, read)
+
+
+def _read_nearby(rw, value: ast.expr, web: Web, buffer: OperandBuffer) -> bool:
+    """Whether a statement near that of `value` reads `buffer`: in the same block, with no product or helper between them.
+
+    One store then serves both reads and saves the two barriers of another; all is read at once, so that no LDS is held while
+    more of it is filled.
+    """
+    uses = set().union(*rw.state(web).operands.get(buffer, {}).values()) - {value}
+    definition = web.definitions[0].node
+    touched = [
+        (any(n is value for n in inside), any(n in uses for n in inside), any(_takes_lds(rw, n) for n in inside))
+        for inside in (list(ast.walk(s)) for s in statements_after(rw.tree, definition))
+    ]
+    here = next((i for i, (own, _, _) in enumerate(touched) if own), None)
+    if here is None:
+        return False
+    between = [touched[min(here, i) + 1 : max(here, i)] for i, (_, other, _) in enumerate(touched) if other]
+    return any(not any(takes for _, _, takes in rows) for rows in between)
+
+
+def _takes_lds(rw, node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and (dots.is_dot(rw, node) or callees.is_helper(rw, node))
 
 
 def _cast_from_lds(rw, value: ast.expr, read: OperandRead) -> str | None:
