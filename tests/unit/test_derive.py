@@ -284,3 +284,49 @@ def test_what_is_set_for_one_tensor_holds_for_those_made_like_it(tmp_path):
 def test_what_host_code_computes_follows_what_is_set(tmp_path):
     found = derive(tmp_path, ROW + SIZED, "n_cols=200")
     assert signature(found)["n_cols"] == 200 and signature(found)["BLOCK"] == 256
+
+
+def test_a_type_that_host_code_does_not_say_is_found_by_the_front_end(tmp_path):
+    text = """
+@triton.jit
+def k(x, out, D: tl.constexpr, B: tl.constexpr):
+    y = tl.load(x + tl.arange(0, B)).to(D)
+    tl.store(out + tl.arange(0, B), y << 2)
+
+def run(x, dtype):
+    k[(1,)](x, torch.empty(4, dtype=dtype), dtype, 64)
+"""
+    found = derive(tmp_path, text)
+    assert signature(found)["D"] == {"$dtype": "int32"} and row(found, "out").confidence != "read"
+
+
+def test_an_argument_that_is_a_tensor_or_a_number(tmp_path):
+    text = """
+@triton.heuristics({"IS_TENSOR": lambda args: isinstance(args["n"], torch.Tensor)})
+@triton.jit
+def k(x, n, IS_TENSOR: tl.constexpr, B: tl.constexpr):
+    i = tl.arange(0, B)
+    if IS_TENSOR:
+        count = tl.load(n)
+    else:
+        count = n
+    tl.store(x + i, 1.0, mask=i < count)
+"""
+    assert signature(derive(tmp_path, text))["IS_TENSOR"] is True
+
+
+def test_two_refusals_at_one_place_are_mended_one_after_the_other(tmp_path):
+    text = """
+@triton.jit
+def k(x, low, high, N: tl.constexpr):
+    b_low = tl.load(low)
+    b_high = tl.load(high)
+    for i in range(N):
+        y = tl.load(x + i).to(tl.float32)
+        b_low = b_low + y
+        b_high = b_high - y
+    tl.store(low, b_low.to(low.dtype.element_ty))
+    tl.store(high, b_high.to(high.dtype.element_ty))
+"""
+    found = signature(derive(tmp_path, text))
+    assert (found["low"], found["high"]) == ("*fp32", "*fp32")

@@ -123,6 +123,7 @@ def call_torch(function: HostName, args: list[Any], named: dict[str, Any], name:
         if like is not None:
             return made(name, kind or like, like.dims, f"the host allocates it so, {where}")
         default = {"arange": "i64", "randint": "i64", "tensor": "", "as_tensor": ""}.get(what, "fp32")
+        default = "" if "dtype" in named else default  # one that cannot be told
         return made(name, kind if kind is not None else default, _dims(args), f"the host allocates it so, {where}")
     if module in ("torch", "torch.nn.functional"):
         if what in _INTEGER_RESULTS:

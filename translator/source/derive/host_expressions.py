@@ -225,7 +225,7 @@ class HostExpressions:
 
     def builtin(self, function: Any, args: list[Any], node: ast.Call, scope: Scope | Frame, name: str) -> Any:
         if function is isinstance:
-            return Model(name)
+            return _is_instance(args, name)
         if function is len and args and isinstance(args[0], (Model, Shape)):
             owner = args[0].owner if isinstance(args[0], Shape) else args[0]
             if isinstance(args[0], Shape):
@@ -259,3 +259,14 @@ class HostExpressions:
         if isinstance(value, (Model, Shape, Dtype, Method, HostName, Scope, UserFunction)):
             return None
         return bool(value)
+
+
+def _is_instance(args: list[Any], name: str) -> Any:
+    """`isinstance(x, torch.Tensor)` and of plain types."""
+    if len(args) != 2 or isinstance(args[0], Model) and not args[0].is_tensor:
+        return Model(name)
+    if isinstance(args[1], HostName):
+        return isinstance(args[0], Model) if args[1].dotted == "torch.Tensor" else Model(name)
+    if args[1] in (int, float, bool, str, tuple, list, dict):
+        return isinstance(args[0], args[1])
+    return Model(name)

@@ -281,7 +281,8 @@ class _Pass:
             return Value(base.bases, base.bases)
         if name in ("to", "cast"):
             bases = first.bases if self.flow.is_address(first) or _to_pointer(node) else _NONE
-            return Value(frozenset(Origin(o.name, o.loaded, bool(bases)) for o in first.origins), bases)
+            kinds = frozenset(Origin(o.name, False, False) for x in operands[1:] for o in x.origins if not o.loaded)
+            return Value(frozenset(Origin(o.name, o.loaded, bool(bases)) for o in first.origins) | kinds, bases)
         if name in _KEEPS:
             kept = (
                 operands[1:]

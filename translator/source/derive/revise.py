@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import triton
@@ -19,7 +20,7 @@ from translator.diagnostics import TranslationError
 
 # Questions to the judge for one launch, and how many changes are tried at one place.
 BUDGET = 48
-_PER_PLACE = 14
+_PER_PLACE = 20
 _ELEMENTS = ("fp32", HALF, "i32", "i64", "fp16", "u8", "i8", "u1", "fp8e4nv")
 _LARGEST_TENSOR = 4096
 
@@ -27,7 +28,7 @@ _LARGEST_TENSOR = 4096
 def settled(evidence: Evidence, proposal: Proposal, judge: Judge, budget: int = BUDGET) -> tuple[Proposal, Verdict]:
     """The proposal, changed until the judge accepts it or no change gets any further; with the last verdict."""
     verdict = asked(evidence, proposal, judge)
-    seen = {_key(proposal)}
+    seen, told = {_key(proposal)}, {verdict.message}
     while not verdict.accepted and budget > 0:
         best: tuple[Proposal, Verdict] | None = None
         for changed in _some(revisions(evidence, proposal, verdict), seen):
@@ -35,13 +36,15 @@ def settled(evidence: Evidence, proposal: Proposal, judge: Judge, budget: int = 
             found = asked(evidence, changed, judge)
             if found.accepted:
                 return changed, found
-            if found.progress > (best[1] if best is not None else verdict).progress:
-                best = changed, found
+            known = (best[1] if best is not None else verdict).progress
+            if found.progress > known or (best is None and found.progress == known and found.message not in told):
+                best = changed, found  # an equal one refuses something else at the same place
             if budget <= 0:
                 break
         if best is None:
             break
         proposal, verdict = best
+        told.add(verdict.message)
     return proposal, verdict
 
 
@@ -70,8 +73,12 @@ def revisions(evidence: Evidence, proposal: Proposal, verdict: Verdict) -> Itera
     at = _Place(evidence, proposal, verdict)
     for rule in (_sizes, _small, _powers, _large, _types, _pointers, _numbers, _constants):
         for changed in rule(at):
-            if changed:
+            if any((g.kind, g.value) != _kind_of(proposal, n) for n, g in changed.items()):
                 yield proposal.with_guesses(changed)
+
+
+def _kind_of(proposal: Proposal, name: str) -> tuple[str, Any]:
+    return proposal.arguments[name].kind, proposal.arguments[name].value
 
 
 class _Place:
@@ -84,18 +91,20 @@ class _Place:
         if verdict.place is not None and verdict.place[0] in evidence.flow.functions:
             self.function = evidence.flow.functions[verdict.place[0]]
             self.node = _find(self.function.node, verdict.place[1])
-        self.origins = self._origins()
+        named = self._named()
+        self.named = list(dict.fromkeys(o.name for o in named if o.loaded))  # pointers that the message is about
+        self.origins = list(dict.fromkeys([*named, *self._near()]))
 
-    def _origins(self) -> list[Origin]:
-        flow, found = self.evidence.flow, []
-        nodes = list(ast.walk(self.node)) if self.node is not None else []
-        for inner in nodes:
-            found += sorted(flow.of(inner).origins, key=lambda o: (o.name, o.loaded))
-        if self.function is not None:
-            for name in re.findall(r"\w+", self.message):
-                value = flow.variables.get((self.function.name, name))
-                found += sorted(value.origins, key=lambda o: (o.name, o.loaded)) if value is not None else []
-        return list(dict.fromkeys(Origin(o.name, o.loaded) for o in found))
+    def _named(self) -> list[Origin]:
+        """The origins of the variables that the message names: its place may be a whole loop."""
+        values = self.evidence.flow.variables
+        words = re.findall(r"\w+", self.message) if self.function is not None else []
+        found = [values[self.function.name, word] for word in words if (self.function.name, word) in values]
+        return [origin for value in found for origin in _plain(value.origins)]
+
+    def _near(self) -> list[Origin]:
+        nodes = ast.walk(self.node) if self.node is not None else ()
+        return [origin for inner in nodes for origin in _plain(self.evidence.flow.of(inner).origins)]
 
     def free(self, name: str) -> bool:
         """Whether an argument may be changed: it was neither given nor read."""
@@ -111,6 +120,10 @@ class _Place:
         near = [o.name for o in self.origins]
         every = [*near, *self.proposal.arguments]
         return [n for n in dict.fromkeys(every) if self.free(n) and type(self.proposal.arguments[n].value) is int]
+
+
+def _plain(origins: Iterable[Origin]) -> list[Origin]:
+    return [Origin(o.name, o.loaded) for o in sorted(origins, key=lambda o: (o.name, o.loaded))]
 
 
 def _find(root: ast.AST, key: tuple) -> ast.AST | None:
@@ -130,9 +143,10 @@ def _changed(guess: Guess, value: Any, why: str) -> Guess:
 
 def _sizes(at: _Place) -> Iterator[dict[str, Guess]]:
     """`incompatible dimensions at index 0: 64 and 32`: tiles that meet have one size."""
-    if not (found := re.search(r"(\d+) and (\d+)", at.message)) and not (
-        found := re.search(r"(\d+)\D+(\d+)\D*$", at.message)
-    ):
+    if not any(word in at.message.lower() for word in ("dimension", "shape", "size", "numel", "elements")):
+        return
+    found = re.search(r"(\d+) and (\d+)", at.message) or re.search(r"(\d+)\D+(\d+)\D*$", at.message)
+    if found is None:
         return
     first, second = map(int, found.groups())
     for old, new in ((first, second), (second, first)):
@@ -181,6 +195,8 @@ def _types(at: _Place) -> Iterator[dict[str, Guess]]:
     ]
     order = [*dict.fromkeys(named), *(kind for kind in _ELEMENTS if kind not in named)]
     if "constexpr" not in at.message or names:
+        for name, kind in itertools.product([n for n in names if n in at.named], order[:4]):
+            yield {name: Guess.pointer(kind, "the front end takes no other", "use")}
         for kind in order[:2]:
             for name in names:
                 yield {name: Guess.pointer(kind, "the front end takes no other", "use")}
@@ -226,7 +242,9 @@ def _numbers(at: _Place) -> Iterator[dict[str, Guess]]:
         param = at.evidence.parameters.get(origin.name)
         if guess is None or param is None or param.is_constexpr or not at.free(origin.name) or origin.loaded:
             continue
-        if guess.kind == "fp32":
+        if guess.kind.startswith("*") and "pointer<" in at.message:
+            yield {origin.name: Guess.integer(64, "the front end takes no pointer", "use")}
+        elif guess.kind == "fp32":
             yield {origin.name: Guess.integer(16, "the front end takes no floating-point number", "use")}
         elif guess.kind in ("i32", "i64", "u1"):
             yield {origin.name: Guess("fp32", why="the front end takes no integer", confidence="use", number=1.0)}
@@ -237,25 +255,32 @@ def _numbers(at: _Place) -> Iterator[dict[str, Guess]]:
 def _constants(at: _Place) -> Iterator[dict[str, Guess]]:
     """Constants at the place, of another kind: a flag, a number, a type, nothing."""
     near = [o.name for o in at.origins if not o.loaded]
-    for name in dict.fromkeys([*near, *(_tested(at) if not near else [])]):
-        param, guess = at.evidence.parameters.get(name), at.proposal.arguments.get(name)
-        if param is None or guess is None or not param.is_constexpr or not at.free(name):
-            continue
-        use = at.evidence.uses.arguments[name]
-        options: list[Any] = [*use.texts, *use.numbers]
-        if isinstance(guess.value, bool):
-            options += [not guess.value, 1]
-        elif type(guess.value) is int:
-            options += [64, 16, 1, 2, 128, True, tl.float32]
-        elif guess.value is None:
-            options += [64, True, tl.float32, 1.0]
-        elif isinstance(guess.value, tl.dtype):
-            options += [tl.bfloat16, tl.int32, True, 16]
-        else:
-            options += [16, True, tl.float32, 1.0]
-        for value in options:
-            if value != guess.value or type(value) is not type(guess.value):
-                yield {name: Guess.constant(value, "the front end takes no other", "use")}
+    names = list(dict.fromkeys([*near, *(_tested(at) if not near else [])]))
+    options = [[(name, value) for value in _other_values(at, name)] for name in names]
+    for row in itertools.zip_longest(*options):  # the likeliest of each first
+        for entry in row:
+            if entry is not None:
+                yield {entry[0]: Guess.constant(entry[1], "the front end takes no other", "use")}
+
+
+def _other_values(at: _Place, name: str) -> list[Any]:
+    """Values of other kinds for a constant, likeliest first."""
+    param, guess = at.evidence.parameters.get(name), at.proposal.arguments.get(name)
+    if param is None or guess is None or not param.is_constexpr or not at.free(name):
+        return []
+    use = at.evidence.uses.arguments[name]
+    options: list[Any] = [*use.texts, *use.numbers]
+    if isinstance(guess.value, bool):
+        options += [not guess.value, 1]
+    elif type(guess.value) is int:
+        options += [64, 16, 1, 2, 128, True, tl.float32]
+    elif guess.value is None:
+        options += [64, True, tl.float32, 1.0]
+    elif isinstance(guess.value, tl.dtype):
+        options += [tl.int32, tl.bfloat16, True, 16]
+    else:
+        options += [16, True, tl.float32, 1.0]
+    return [value for value in options if value != guess.value or type(value) is not type(guess.value)]
 
 
 def _tested(at: _Place) -> list[str]:

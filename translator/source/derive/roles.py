@@ -25,14 +25,14 @@ _SIZES: tuple[tuple[str, str, int], ...] = (
     (r"t|tq|tk|s|l|lq|lk|seq|seqs?|seq_?len\w*|ctx|n_ctx|time|tokens?|q_?len|k_?len|kv_?len|seqlen_?[qk]?|context\w*|length", "sequence", 512),
     (r"d|dk|dv|k|v|dim|head_?dims?|headdim\w*|head_?dim_?\w|d_head|d_model|dstate|state|hdim|kv_?dim|qk_?dim|v_?dim|rope_?dim\w*|nope\w*", "head dimension", 64),
     (r"group", "quantization group", 128),
-    (r"chunk|chunks?|chunk_?size|page|block_?table\w*", "chunk", 64),
+    (r"bt|chunk|chunks?|chunk_?size|page|block_?table\w*", "chunk", 64),
     (r"experts?|e|topk|top_k", "experts", 8),
     (r"c|channels?|in_?channels?|out_?channels?|in_?c|out_?c|ci|co", "channels", 64),
     (r"ih|iw|oh|ow|height|width|in_?h\w*|in_?w\w*|out_?h\w*|out_?w\w*|h_in|w_in|h_out|w_out|w", "image side", 32),
     (r"kh|kw|kernel|kernel_?h\w*|kernel_?w\w*|conv_?\w*|width", "filter side", 4),
     (r"padding\w*|pad|pad_?[hw]|p", "padding", 1),
     (r"dilation\w*|conv_stride\w*|stride_?[hw]|step", "step", 1),
-    (r"m|rows?|bt|total_?tokens|row_?\w*", "rows", 512),
+    (r"m|rows?|total_?tokens|row_?\w*", "rows", 512),
     (r"n|cols?|columns?|hidden\w*|features?|in_?features?|out_?features?|vocab\w*|intermediate\w*|inner|size|numel|elements?", "columns", 1024),
 )  # fmt: skip
 _FLOAT = re.compile(
