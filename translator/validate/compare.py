@@ -24,7 +24,7 @@ WALK = 8.0  # factor on sqrt(reduction) * 2^-24: a random walk stays within a fe
 class TensorComparison:
     """One tensor that either side wrote. `compared` elements were looked at, `wrong` of them differ too much.
 
-    `racing` elements were left out: several programs or lanes stored different values there. `error` is the largest absolute
+    `racing` elements were left out: several lanes of one store of the source stored different values there. `error` is the largest absolute
     difference and `scale` the largest magnitude.
     """
 
@@ -72,7 +72,7 @@ def _per_element(buffer: Buffer, record) -> np.ndarray:
 
 def compare_buffer(a: Buffer, b: Buffer, reduction: int, narrowest: str) -> TensorComparison:
     changed = _per_element(a, a.changed) | _per_element(b, b.changed)
-    racing = _per_element(a, a.racing) & changed
+    racing = _per_element(a, a.torn) & changed
     chosen = np.flatnonzero(changed & ~racing)
     dtype = stored(a.element)
     count = len(a.data) // dtype.itemsize

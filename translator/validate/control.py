@@ -5,12 +5,13 @@ A handler runs an op's regions through the engine. Blocks end in a terminator, w
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from translator.validate.dtypes import unsigned
-from translator.validate.hazards import Hazard, NotRunnable, WaitsForever
+from translator.validate.hazards import Hazard, NotRunnable, TooLong, WaitsForever
 from translator.ttgir.module import Op
 
 if TYPE_CHECKING:
@@ -78,19 +79,71 @@ def run_while(program: "Program", op: Op, env: dict):
     before, after = op.regions[0].blocks[0], op.regions[1].blocks[0]
     bindings = op.bindings
     values = [env[init] for _, init in bindings]
+    memory = program.memory
     for _ in range(WHILE_LIMIT):
         program.check_steps(op)
+        changes, carried = memory.changes, values
         for (name, _), value in zip(bindings, values):
             env[name] = value
         for (name, _), value in zip(before.arguments, values):
             env[name] = value
         _, (go_on, *values) = program.run_block(before, env)
         if not go_on:
+            if program.turns is not None:
+                program.turns.gone_on()
             return values
         for (name, _), value in zip(after.arguments, values):
             env[name] = value
         _, values = program.run_block(after, env)
-    raise WaitsForever(op.name, f"more than {WHILE_LIMIT} iterations; the loop may wait for another program")
+        if memory.changes == changes:
+            _idle(program, op, _same(carried, values))
+    what = f"more than {WHILE_LIMIT} iterations"
+    if not looks_at_memory(op):
+        raise TooLong(op.name, what)
+    if program.turns is not None:
+        raise Hazard("deadlock", f"{what} without a change that ends the loop")
+    raise WaitsForever(op.name, f"{what}; the loop may wait for another program")
+
+
+def looks_at_memory(loop: Op) -> bool:
+    """Whether another program can end a `while`: it reads memory."""
+    if "looks" not in loop.memo:
+        names = ("tt.load", "tt.atomic", "amdg.buffer", "tt.call")
+        loop.memo["looks"] = any(op.name.startswith(names) for op in inside(loop))
+    return loop.memo["looks"]
+
+
+def inside(op: Op) -> Iterator[Op]:
+    """All operations in the regions of one."""
+    for region in op.regions:
+        for block in region.blocks:
+            for inner in block.ops:
+                yield inner
+                yield from inside(inner)
+
+
+def is_shared(op: Op) -> bool:
+    """Whether programs that run at the same time see what an operation does at once: an atomic one, or a volatile load."""
+    volatile = op.name == "tt.load" and ("isVolatile = true" in op.text or "cacheModifier = cv" in op.text)
+    return volatile or op.name.startswith(("tt.atomic", "amdg.buffer_atomic"))
+
+
+def _same(old: list, new: list) -> bool:
+    return all(a is b or np.array_equal(a, b) for a, b in zip(old, new))
+
+
+def _idle(program: "Program", op: Op, again: bool) -> None:
+    """An iteration left memory as it was; again: all it carries too, so that only another program can end the loop.
+
+    Raises: Hazard, TooLong, WaitsForever.
+    """
+    if again and not looks_at_memory(op):
+        raise TooLong(op.name, "an iteration of the loop changes nothing")
+    if program.turns is None:
+        if again:
+            raise WaitsForever(op.name, "the loop waits for what no program that ran before has done")
+    elif not program.turns.wait(f"the loop at {op.place}") and again:
+        raise Hazard("deadlock", "every program that is left waits in a loop like this, and none can go on")
 
 
 @handler("scf.if")

@@ -28,19 +28,20 @@ from translator.validate import (
 from translator.validate.coverage import Ran
 from translator.validate.control import CONTROL, TERMINATORS, branch_target
 from translator.validate.hints import broken_promise
-from translator.validate.hazards import Finding, Hazard, NotRunnable, WaitsForever
+from translator.validate.hazards import Finding, Hazard, NotRunnable, TooLong
 from translator.validate.lds import SharedMemory
 from translator.ttgir.locations import UNKNOWN
 from translator.validate.mbarriers import Barriers
 from translator.validate.memory import Memory
 from translator.validate.ops import TABLE
+from translator.validate.turns import Turns, run_in_turns
 from translator.ttgir.module import VALUES, Block, Module, Op, Region
 
 assert all(
     (ops_arith, ops_asm, ops_dot, ops_lds, ops_math, ops_memory, ops_reduce, ops_tdm, ops_tensor)
 )  # rows of the table
 
-STEP_LIMIT = 500_000  # ops per program; a kernel that spins on another program never gets there
+STEP_LIMIT = 500_000  # ops per program of a source
 
 
 class Program:
@@ -61,6 +62,7 @@ class Program:
         self.printed = machine.printed
         self.ran = machine.ran
         self.steps = 0
+        self.turns: Turns | None = None  # among programs that run at the same time
         self.frames = 0  # calls under way; shared memory of a callee has no known place
         self.reduction = 1
 
@@ -89,9 +91,14 @@ class Program:
         self.machine.multiply_adds += multiply_adds
 
     def check_steps(self, op: Op) -> None:
-        """Raises: WaitsForever when the program is so long that it probably waits for another one."""
-        if self.steps > STEP_LIMIT:
-            raise WaitsForever(op.name, f"more than {STEP_LIMIT} ops in one program; it may wait for another program")
+        """Raises: TooLong when the program has run more operations than the machine lets it."""
+        if self.steps > self.machine.step_limit:
+            raise TooLong(op.name, f"more than {self.machine.step_limit} ops in one program")
+
+    def switch(self) -> None:
+        """Before an access that programs which run at the same time may see."""
+        if self.turns is not None:
+            self.turns.switch()
 
     def uses(self, op: Op) -> bool:
         """Whether anything reads the result of `op`."""
@@ -183,7 +190,7 @@ class Machine:
 
     Masked-off lanes without `other` are undefined in the language: `unset` is what a load gives there (the AMD backend: 0),
     `stale` what a copy leaves in shared memory (whatever was there before: NaN shows it). `environment` holds the values of
-    a program by name.
+    a program by name. `step_limit` is how many ops a program may take, `longest` how many one took.
     """
 
     def __init__(self, module: Module, memory: Memory, grid: tuple[int, ...], environment: type[dict] = dict):
@@ -201,6 +208,8 @@ class Machine:
         self.findings: list[Finding] = []
         self.blamed = UNKNOWN  # the last op that wrote the byte that the memory watches
         self.work = 0
+        self.longest = 0
+        self.step_limit = STEP_LIMIT
         self.multiply_adds = 0
         self.reduction = 1
         self._counts: dict[str, int] | None = None
@@ -213,19 +222,28 @@ class Machine:
 
     def run(self, arguments: list, programs) -> None:
         """Run the entry function for each program id in `programs` (linear indices). Raises: Hazard, NotRunnable."""
-        function = self.module.entry
-        x, y, _ = self.grid
         with np.errstate(all="ignore"):
             for number in programs:
                 self.memory.program = number
-                program = Program(self, (number % x, number // x % y, number // (x * y)))
-                env = self.environment((name, value) for (name, _), value in zip(function.arguments, arguments))
-                program.run_region(function.region, env)
-                self._finish(program, number)
+                self._run_one(arguments, number, None)
+
+    def run_in_turns(self, arguments: list, programs: list[int], schedule: str) -> None:
+        """Run programs that wait for each other at the same time. Raises: Hazard, NotRunnable."""
+        run_in_turns(self.memory, programs, schedule, lambda number, turns: self._run_one(arguments, number, turns))
+
+    def _run_one(self, arguments: list, number: int, turns: Turns | None) -> None:
+        function = self.module.entry
+        x, y, _ = self.grid
+        program = Program(self, (number % x, number // x % y, number // (x * y)))
+        program.turns = turns
+        env = self.environment((name, value) for (name, _), value in zip(function.arguments, arguments))
+        program.run_region(function.region, env)
+        self._finish(program, number)
 
     def _finish(self, program: Program, number: int) -> None:
         self.findings += program.lds.close(program.program, self.module.target)
         self.work += program.steps
+        self.longest = max(self.longest, program.steps)
         self.reduction = max(self.reduction, program.reduction)
         for key, record in program.lds.waits.items():
             mine = self.waits.setdefault(key, [record[0], 0, 0, 0])

@@ -66,5 +66,9 @@ class NotRunnable(Exception):
         self.why = why
 
 
+class TooLong(NotRunnable):
+    """A program ran more ops than it is given."""
+
+
 class WaitsForever(NotRunnable):
-    """A program ran so many ops that it probably waits for another one."""
+    """A program spins until another one does something, and none runs beside it."""

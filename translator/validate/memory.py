@@ -25,7 +25,7 @@ class Buffer:
 
     `writer` holds for each granule (bytes of the narrowest store so far) 1 + the number of the program that last stored
     there plainly, 0 where none did; `changed` marks granules that any op wrote, atomics included; `racing` those to which two
-    programs or lanes stored different values. `seen` marks the items (not granules) that were read. `limit` is where the storage ends
+    programs stored different values, `torn` those to which lanes of one store did. `seen` marks the items (not granules) that were read. `limit` is where the storage ends
     for this run, in bytes, if before the end of `data`.
     """
 
@@ -37,6 +37,7 @@ class Buffer:
     writer: np.ndarray | None = None
     changed: np.ndarray | None = None
     racing: np.ndarray | None = None
+    torn: np.ndarray | None = None
     seen: np.ndarray | None = None
     limit: int | None = None
     unheld: int = 0
@@ -70,10 +71,11 @@ class Buffer:
             self.writer = np.zeros(count, np.int32)
             self.changed = np.zeros(count, bool)
             self.racing = np.zeros(count, bool)
+            self.torn = np.zeros(count, bool)
         elif size < self.granule:
             times = self.granule // size
-            self.writer, self.changed, self.racing = (
-                np.repeat(x, times) for x in (self.writer, self.changed, self.racing)
+            self.writer, self.changed, self.racing, self.torn = (
+                np.repeat(x, times) for x in (self.writer, self.changed, self.racing, self.torn)
             )
             self.granule = size
 
@@ -101,7 +103,7 @@ def _spread(value, shape) -> np.ndarray:
 @dataclass
 class Memory:
     """All buffers of one run. `program` is the number of the program that runs now; `traffic` counts elements accessed; `crossing` names a
-    buffer from which a program read what another one stored, `reread`: a program read what it had stored itself; with
+    buffer from which a program read what another one stored, `reread`: a program read what it had stored itself; `changes` counts stores and atomic operations that changed something; with
     `recording`, every buffer remembers what was read. `hit` turns true when the byte that `watch` names (buffer, offset) is written.
     """
 
@@ -109,6 +111,7 @@ class Memory:
     program: int = 0
     crossing: list[str] = field(default_factory=list)
     reread: bool = False
+    changes: int = 0
     traffic: int = 0
     recording: bool = False
     watch: tuple[str, int] | None = None
@@ -239,6 +242,7 @@ class Memory:
 
     def _store(self, buffer: Buffer, offset: np.ndarray, bits: np.ndarray, dtype: np.dtype) -> None:
         size = dtype.itemsize
+        self.changes += 1
         if self.watch:
             self._look(buffer, offset, size)
         buffer.track(size)
@@ -261,13 +265,14 @@ class Memory:
         touched = buffer.granules(offset, size)
         buffer.writer[touched] = self.program + 1
         buffer.changed[touched] = True
-        bad = other | lanes
-        if bad.any():
-            buffer.racing[buffer.granules(offset[bad], size)] = True
+        if other.any():
+            buffer.racing[buffer.granules(offset[other], size)] = True
+        if lanes.any():
+            buffer.torn[buffer.granules(offset[lanes], size)] = True
 
     def racing(self) -> list[str]:
         """Names of buffers to which different values were stored at one address without atomics."""
-        return [b.name for b in self.buffers if b.racing is not None and b.racing.any()]
+        return [b.name for b in self.buffers if b.racing is not None and (b.racing.any() or b.torn.any())]
 
     def atomic(self, address, value, mask, element: str, combine, want_old: bool, unsigned: bool = False, held_as=None):
         """Read-modify-write, lane after lane. `combine(old, value)` works on arrays. -> old values (held) or None.
@@ -304,6 +309,7 @@ class Memory:
                 after = combine(*(x.view(f"u{size}") if unsigned else x for x in (before, values[chosen])))
                 after = np.asarray(encode(rounded(after, element) if element in NARROW else after, element))
                 after = after.astype(dtype, copy=False)
+                self.changes += bool((view[offset // size] != after).any())
                 view[offset // size] = after
                 if self.watch:
                     self._look(buffer, offset, size)
@@ -316,6 +322,7 @@ class Memory:
         if not flat.size:
             return
         size = dtype.itemsize
+        self.changes += 1
         kind = np.dtype(f"u{size}") if unsigned else dtype
         for part in self.by_buffer(flat):
             buffer, offset = self.resolve(flat[part], size)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from translator.validate.control import is_shared
 from translator.validate.descriptors import Descriptor
 from translator.validate.dtypes import held, stored
 from translator.validate.hazards import Hazard, NotRunnable, WaitsForever
@@ -13,6 +14,8 @@ from translator.validate.ops import row
 
 @row("tt.load")
 def load(machine, op, pointer, mask=None, other=None):
+    if machine.turns is not None and is_shared(op):
+        machine.switch()
     kind = op.type
     if other is None and mask is not None and machine.machine.unset and kind.is_float:
         other = held(kind.element).type(machine.machine.unset)
@@ -49,6 +52,7 @@ def atomic_rmw(machine, op, pointer, value, mask=None):
 def rmw(machine, op, kind: str, address, value, mask, element: str):
     if kind not in ATOMIC:
         raise NotRunnable(op.name, f"atomic {kind}")
+    machine.switch()
     return machine.memory.atomic(
         address, value, mask, element, ATOMIC[kind], machine.uses(op), unsigned=kind in ("umax", "umin")
     )
@@ -56,6 +60,7 @@ def rmw(machine, op, kind: str, address, value, mask, element: str):
 
 @row("tt.atomic_cas")
 def atomic_cas(machine, op, pointer, compare, value):
+    machine.switch()
     pairs = np.empty(np.shape(pointer), [("compare", compare.dtype), ("value", value.dtype)])
     pairs["compare"], pairs["value"] = compare, value
     element = op.type.element
@@ -79,10 +84,19 @@ def atomic_store(machine, op, pointer, value, mask=None):
 
 @row("tt.atomic_poll")
 def atomic_poll(machine, op, pointer, expected, timeout=None):
-    """Programs run one after another, so nobody changes what is polled meanwhile."""
-    found = machine.memory.load(pointer, None, None, op.operand_types[0].element, op.type.shape or ())
-    if timeout is None and not np.all(found == expected):
-        raise WaitsForever(op.name, "polls for what no program that ran before has stored")
+    """Waits until every element is what is expected; with a timeout it may go on without."""
+    element, shape = pointee_of(op.operand_types[0]), op.type.shape or ()
+    while True:
+        machine.switch()
+        found = machine.memory.load(pointer, None, None, element, shape)
+        if timeout is not None or np.all(found == expected):
+            break
+        if machine.turns is None:
+            raise WaitsForever(op.name, "polls for what no program that ran before has stored")
+        if not machine.turns.wait(f"{op.place}"):
+            raise Hazard("deadlock", "every program that is left waits like this, and none can go on")
+    if machine.turns is not None:
+        machine.turns.gone_on()
     return np.equal(found, expected)[()]
 
 

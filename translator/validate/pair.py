@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,16 +16,34 @@ from translator.validate.compare import TensorComparison, compare
 from translator.validate.coverage import Ran
 from translator.validate.dtypes import PRECISION, stored
 from translator.validate.engine import Machine
-from translator.validate.hazards import Finding, Hazard, WaitsForever
+from translator.validate.hazards import Finding, Hazard, TooLong, WaitsForever
 from translator.validate.inputs import Inputs
 from translator.validate.memory import Memory
 from translator.validate.partitions import SCHEDULES
 from translator.validate.result import ValidationResult
+from translator.validate.turns import MOST, TURNS, spins
 
 STEP_COST = 8.0  # microseconds per op, and per element of global traffic: measured on one core of a 2020s server
 TRAFFIC_COST = 0.05
 FEWEST = 2  # programs that are always run
+IN_ORDER, LAST_FIRST = "in order", "last first"
+LEAST_STEPS = 50_000  # ops that a program of a translation may always take,
+STEPS_PER_STEP = 16  # and as many more for each op of the longest program of the source
 MANY = 4  # trips of a loop of the translation after which more show nothing new; they are counted no further
+
+
+@dataclass(frozen=True)
+class Programs:
+    """Programs of a grid, and how they run: in order, the last one first, or at the same time by one of `TURNS`."""
+
+    numbers: tuple[int, ...]
+    order: str
+
+    def run(self, machine: Machine, arguments: list) -> None:
+        if self.order in TURNS:
+            machine.run_in_turns(arguments, list(self.numbers), self.order)
+        else:
+            machine.run(arguments, self.numbers if self.order == IN_ORDER else self.numbers[::-1])
 
 
 class SourceFault(Exception):
@@ -47,36 +66,49 @@ class Pair:
         self.trips: dict[int, set[int]] = {}
         self.waits: dict[int, list] = {}
         self.ran = Ran()  # what of the source ran on the last inputs
-        self.sampled = True
+        self.waits_for_others = spins(source)
+        self.last: tuple[int, ...] = ()  # programs that ran in order
+        self.longest = 0  # ops that one program of the source took
         self.schedules = SCHEDULES if "ttg.warp_specialize" in translated.text else SCHEDULES[:1]
 
     def run(self, inputs: Inputs, budget: float) -> ValidationResult:
         """One set of inputs. Raises: SourceFault, NotRunnable.
 
-        A program that never ends may wait for one that the sample left out: then the first programs run instead.
+        Where a program spins until another one does something, programs run at the same time from then on.
         """
-        if self.sampled:
+        if not self.waits_for_others:
             try:
-                return self._run(inputs, budget)
+                return self._run(inputs, budget, IN_ORDER)
             except WaitsForever:
-                self.sampled = False
-        return self._run(inputs, budget)
+                self.waits_for_others = True
+        result = self._run(inputs, budget, TURNS[0])
+        for order in () if inputs.variant else TURNS[1:]:
+            if result.status == "validated":
+                result = self._run(inputs, budget, order)
+        return result
 
-    def _run(self, inputs: Inputs, budget: float) -> ValidationResult:
-        memory, machine, chosen = self._run_source(inputs, budget)
-        self.ran = machine.ran
+    def _run(self, inputs: Inputs, budget: float, order: str) -> ValidationResult:
+        memory, machine, chosen = self._run_source(inputs, budget, order)
+        if order in (IN_ORDER, TURNS[0]):
+            self.ran = machine.ran
         for schedule in self.schedules if not inputs.variant else self.schedules[:1]:
             result = self._judge(inputs, memory, machine, chosen, schedule)
             if result.status != "validated":
-                break
+                return result
+        if order == IN_ORDER and not inputs.variant and (memory.racing() or memory.crossing):
+            try:  # what depends on the order of programs must do so on both sides
+                other = self._run(inputs, budget, LAST_FIRST)
+            except SourceFault:
+                return result
+            return result if other.status == "validated" else other
         return result
 
     def _judge(
-        self, inputs: Inputs, memory: Memory, machine: Machine, chosen: list[int], schedule: str
+        self, inputs: Inputs, memory: Memory, machine: Machine, chosen: Programs, schedule: str
     ) -> ValidationResult:
         """Run the translation for programs `chosen` and compare with the source's `memory`."""
         other, second, fault = self._run_translated(inputs, memory, chosen, schedule, math.nan)
-        common = {"variant": inputs.variant, "programs": len(chosen), "grid": machine.programs}
+        common = {"variant": inputs.variant, "programs": len(chosen.numbers), "grid": machine.programs}
         if fault:
             return ValidationResult("hazard", str(fault), fault.op, hazards=(fault,), **common)
         self._remember(second)
@@ -108,28 +140,33 @@ class Pair:
             return ValidationResult("mismatch", reason, tensors=tensors, file=place.file, line=place.line, **common)
         return ValidationResult("validated", tensors=tensors, **common)
 
-    def _run_source(self, inputs: Inputs, budget: float) -> tuple[Memory, Machine, list[int]]:
+    def _run_source(self, inputs: Inputs, budget: float, order: str) -> tuple[Memory, Machine, Programs]:
         """Run as many programs as the budget allows; -> which they were. Raises: SourceFault."""
         memory = Memory(recording=True)
         addresses = place_tensors(memory, inputs)
         machine = Machine(self.source, memory, inputs.grid or self.grid)
         try:
             arguments = bind(self.source, self.names[0], inputs, addresses)
-            machine.run(arguments, [0])
-            cost = machine.work * STEP_COST + memory.traffic * TRAFFIC_COST
-            chosen = choose_programs(machine.programs, int(budget / max(cost, 1.0)))
-            if not self.sampled:
-                chosen = list(range(len(chosen)))
-            chosen = sorted({*chosen, *inputs.programs})
-            machine.run(arguments, chosen[1:])
+            if order == IN_ORDER:
+                machine.run(arguments, [0])
+                cost = machine.work * STEP_COST + memory.traffic * TRAFFIC_COST
+                numbers = choose_programs(machine.programs, int(budget / max(cost, 1.0)))
+                chosen = Programs(tuple(sorted({*numbers, *inputs.programs})), order)
+                machine.run(arguments, chosen.numbers[1:])
+                self.last = chosen.numbers
+            else:
+                every = range(min(machine.programs, MOST)) if order in TURNS else self.last
+                chosen = Programs(tuple(every), order)
+                chosen.run(machine, arguments)
         except Hazard as hazard:
             raise SourceFault(hazard.at("launch", UNKNOWN, ()).finding) from None
+        self.longest = machine.longest
         if inputs.shares and (memory.crossing or memory.reread or memory.racing()):
             what = "the order of its accesses matters where two arguments are one tensor"
             raise SourceFault(Finding("store-conflict", what))
         return memory, machine, chosen
 
-    def _writer(self, watch: tuple[str, int], inputs: Inputs, source: Memory, chosen, schedule: str) -> Place:
+    def _writer(self, watch: tuple[str, int], inputs: Inputs, source: Memory, chosen: Programs, schedule: str) -> Place:
         """The op of the translation that last wrote the byte `watch`; it runs once more for that."""
         _, machine, _ = self._run_translated(inputs, source, chosen, schedule, math.nan, watch)
         return machine.blamed
@@ -138,36 +175,37 @@ class Pair:
         self,
         inputs: Inputs,
         source: Memory,
-        chosen: list[int],
+        chosen: Programs,
         schedule: str,
         stale: float,
         watch: tuple[str, int] | None = None,
     ) -> tuple[Memory, Machine, Finding | None]:
         """`source` is the memory after the source's run: what that never read holds NaN, unless `stale` is a number."""
         memory = Memory(watch=watch)
-        tight = len(chosen) == math.prod(inputs.grid or self.grid)
+        tight = len(chosen.numbers) == math.prod(inputs.grid or self.grid)
         addresses = place_tensors(memory, inputs, source if math.isnan(stale) else None, tight)
         machine = Machine(self.translated, memory, inputs.grid or self.grid)
         machine.schedule, machine.stale = schedule, stale
+        machine.step_limit = LEAST_STEPS + STEPS_PER_STEP * self.longest
         try:
-            machine.run(bind(self.translated, self.names[1], inputs, addresses), chosen)
+            chosen.run(machine, bind(self.translated, self.names[1], inputs, addresses))
         except Hazard as hazard:
             return memory, machine, hazard.at("launch", UNKNOWN, ()).finding
-        except WaitsForever as endless:
-            if self.sampled:
+        except (WaitsForever, TooLong) as endless:
+            if isinstance(endless, WaitsForever) and not self.waits_for_others:
                 raise
             what = f"does not end on inputs on which the source does: {endless.why}"
             return memory, machine, Finding("endless", what, endless.op)
         return memory, machine, None
 
-    def _relies_on_masked_lanes(self, inputs: Inputs, chosen: list[int], expected: Memory, reduction: int) -> bool:
+    def _relies_on_masked_lanes(self, inputs: Inputs, chosen: Programs, expected: Memory, reduction: int) -> bool:
         """Whether the source's own results change when masked-off lanes hold NaN."""
         memory = Memory()
         addresses = place_tensors(memory, inputs)
         machine = Machine(self.source, memory, inputs.grid or self.grid)
         machine.unset = math.nan
         try:
-            machine.run(bind(self.source, self.names[0], inputs, addresses), chosen)
+            chosen.run(machine, bind(self.source, self.names[0], inputs, addresses))
         except Hazard:
             return True
         return any(t.wrong for t in compare(expected, memory, reduction, self.narrowest))
@@ -182,7 +220,9 @@ class Pair:
 
     def _remark(self, memory: Memory, tensors: tuple[TensorComparison, ...]) -> None:
         for name in memory.racing():
-            self.notes.append(f"the source stores different values to one element of {name}; those are not compared")
+            self.notes.append(
+                f"the source stores different values to one element of {name}: compared after the same order"
+            )
         for t in tensors:
             if t.compared and t.not_finite > t.compared // 2:
                 self.notes.append(f"most of {t.name} is not finite, so the comparison says little")
@@ -196,7 +236,10 @@ def _new_races(source: Memory, translated: Memory) -> list[tuple[str, int]]:
     """Buffers with elements on which only the translation's stores conflict, each with the first such byte."""
     out = []
     for a, b in zip(source.buffers, translated.buffers):
-        if b.racing is not None and (new := b.touched(b.racing) & ~a.touched(a.racing)).any():
+        if b.racing is None:
+            continue
+        known = a.touched(a.racing) | a.touched(a.torn)
+        if (new := (b.touched(b.racing) | b.touched(b.torn)) & ~known).any():
             out.append((b.name, int(np.flatnonzero(new)[0])))
     return out
 

@@ -27,6 +27,11 @@ class _Abandoned(BaseException):
     """Unwinds a partition whose sibling failed."""
 
 
+def abandoned(error: BaseException | None) -> bool:
+    """Whether a coroutine ended only because another one failed."""
+    return isinstance(error, _Abandoned)
+
+
 class Scheduler:
     """Hands one turn round between `count` partitions."""
 
