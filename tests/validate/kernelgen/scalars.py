@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from kernelgen.draw import (
     Draw,
@@ -61,7 +62,10 @@ class Arguments:
         self.defaults: dict[str, str] = {}
         self.ranges: dict[str, tuple[int, int]] = {}
         self.scalars: list[str] = []
-        self.views = draw.chance(0.4)  # pointers into the middle of a tensor, or the kernel goes there itself
+        # Pointers into the middle of a tensor, or the kernel goes there itself.
+        self.views = draw.chance(0.25)
+        # Triton takes it that no offset from an argument of less than 2 GiB is negative, so views tell more where it must not.
+        self.large = self.views and draw.chance(0.6)
 
     def pointer(self, name: str, kind: str, low=None, high=None) -> str:
         """-> an expression for a pointer with `MARGIN` elements on both sides."""
@@ -107,6 +111,8 @@ class Arguments:
             draw.pick(1, 2, 4, 4),
             draw.pick(1, 2, 2, 3, 4),
         )
+        if self.large:
+            spec = replace(spec, attrs={name: flags.replace("S", "") for name, flags in spec.attrs.items()})
         launches = [Launch(first, grids[0])]
         for _ in range(LAUNCHES - 1):
             scalars = {name: value_of(draw, name, self.size, name in strict, False) for name in self.scalars}
