@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from translator.frontend.trace import ConstFact, Frame, TensorFact, node_key
 from translator.pipeline import counts
@@ -78,12 +78,24 @@ def reads_only(rw: "FunctionRewriter", node: ast.Call) -> bool:
     return _builtin_reads_only(rw, node)
 
 
+@dataclass(frozen=True)
+class _Called:
+    """What is asked of a function that is rewritten, of one that is only called: the facts of its nodes, and the unit."""
+
+    frame: Frame
+    unit: Any
+
+    def fact(self, node: ast.AST) -> Any:
+        return self.frame.fact(node)
+
+
 def _frame_reads_only(rw: "FunctionRewriter", frame: Frame) -> bool:
+    called_in = _Called(frame, rw.unit)
     for n in ast.walk(ast.parse(frame.fn.src)):
         if not isinstance(n, ast.Call) or not (visits := frame.visits.get(node_key(n), [])):
             continue
-        if not callees.is_helper(frame, n):
-            if not _builtin_reads_only(frame, n):
+        if not callees.is_helper(called_in, n):
+            if not _builtin_reads_only(called_in, n):
                 return False
             continue
         called = [rw.unit.trace.by_name.get(frame.calls.get(visit.ident, "")) for visit in visits]
