@@ -124,6 +124,8 @@ def emit_loop(rw: "FunctionRewriter", s: ast.For) -> bool:
         return False
     plan = loop.plan
     rw.record.choose(_chosen(plan, loop))
+    if plan.shallower and not rw.unit.choices.number("depth"):
+        rw.record.explain(plan.shallower)
     for line, reason in plan.not_tiles:
         rw.record.choose(f"the load in line {line} is not one for the tensor data mover: {reason}")
     rw.record.non_negative |= plan.assumed | loop.assumed

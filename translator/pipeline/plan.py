@@ -67,7 +67,7 @@ class PipelinePlan:
     so small that the loop is a prologue and an epilogue. once: the loop is a branch (`translator.pipeline.once`).
     descending: the step is negative. guarded: loads of the producer that get the loop's end as a mask. span: `high - low`
     where that is known at compile time and they are not. reads_early: no operand is read after the others, so that slots can
-    be filled again.
+    be filled again. asked: the buffers that num_stages asks for.
     """
 
     loop: ast.For
@@ -92,6 +92,16 @@ class PipelinePlan:
     guarded: tuple[ast.Call, ...] = ()
     doubled: tuple[Web, ...] = ()
     reads_early: bool = False
+    asked: int = 0
+
+    @property
+    def shallower(self) -> str:
+        """That there are fewer buffers than num_stages asks for, and why; "" where there are as many."""
+        has = self.schedule.buffers
+        if has >= self.asked:
+            return ""
+        head = f"`for {self.index}` has {has} buffer{'s' * (has > 1)} where num_stages asks for {self.asked}"
+        return f"{head}: " + ("it is filled again after its last read" if self.refills else "LDS has no room for more")
 
     @property
     def on_both_sides(self) -> tuple[Web, ...]:

@@ -98,7 +98,7 @@ def _plan(
     except NotAhead as reason:
         return no(str(reason))
 
-    ways, copies, buffers = {c: staged_of(rw, c) for c in held}, False, 1
+    ways, copies, buffers, asked = {c: staged_of(rw, c) for c in held}, False, 1, 0
     if staged:
         theirs, by_tile = [fetched_as(rw, c) for c in staged], [c in tiles for c in staged]
         if any(s.copy == "registers" for s in theirs) and (moved := [c for c in staged if _by_data_mover(rw, c)]):
@@ -110,6 +110,7 @@ def _plan(
         ways |= dict(zip(staged, fetched))
         if copies and buffers < 2:
             return no("a copy needs two buffers")
+        asked = buffers
         buffers = rw.unit.choices.number("depth") or fitting(rw, zip(staged, fetched), buffers)
         if buffers < (2 if copies else 1):
             return no("LDS has no room for its tiles")
@@ -177,6 +178,7 @@ def _plan(
         guarded=runs.guarded,
         doubled=runs.doubled,
         reads_early=reads_early,
+        asked=asked,
     )
 
 

@@ -57,8 +57,11 @@ def emit_load(rw, node: ast.Call, callee: Callee, given, want):
         arguments.append(f"mask={both_masks(rw.operand_in(mask, fact, want), exists)}")
         other = rest.get("other")
         # Masked-off lanes of a buffer load read as zero, so `other=0` needs no argument.
-        if other is not None and not is_none(rw, other) and not is_zero(rw, other):
-            arguments.append(f"other={rw.operand_in(other, fact, want)}")
+        if other is not None and not is_none(rw, other):
+            if is_zero(rw, other):
+                rw.record.explain("buffer loads need no other=0: what their mask excludes reads as zero")
+            else:
+                arguments.append(f"other={rw.operand_in(other, fact, want)}")
     if "cache_modifier" in given and not is_empty(rw, given["cache_modifier"]):
         arguments.append(f"cache={rw.emit(given['cache_modifier'])}")
     return f"{module}.buffer_load({', '.join(arguments)})"

@@ -149,6 +149,8 @@ def _merge(into: Record, other: Record) -> None:
     into.offsets |= other.offsets
     for choice in other.choices:
         into.choose(choice)
+    for text in other.explained:
+        into.explain(text)
 
 
 def function_with_layouts(rw: FunctionRewriter, text: str) -> str:

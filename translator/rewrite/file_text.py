@@ -189,10 +189,20 @@ def binds(imported: str | None, module: str) -> bool:
     return imported is not None and imported.replace(":", ".") == module
 
 
+def _names_read(tree: ast.AST) -> set[str]:
+    """The names that code reads, those in annotations that are strings too."""
+    found = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    for node in ast.walk(tree):
+        for written in (getattr(node, "annotation", None), getattr(node, "returns", None)):
+            if isinstance(written, ast.Constant) and isinstance(written.value, str):
+                found |= set(re.findall(r"[^\W\d]\w*", written.value))
+    return found
+
+
 def unused_imports(before: FileText, text: str, superseded: set[str]) -> str:
-    """Drop imports of Triton's modules that only replaced code used, and imports whose name a copy has taken."""
+    """Drop imports that only replaced code used, and imports whose name a copy has taken."""
     after = FileText(text)
-    used_before, used_after = before.names_outside(set()), after.names_outside(set())
+    used_before, used_after = _names_read(before.tree), _names_read(after.tree)
     exported = {n.value for n in ast.walk(after.tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
     edits = []
     for statement in after.tree.body:
@@ -202,8 +212,7 @@ def unused_imports(before: FileText, text: str, superseded: set[str]) -> str:
         keep = []
         for alias in statement.names:
             name = alias.asname or alias.name.split(".")[0]
-            triton = (module or alias.name).split(".")[0] == "triton"
-            gone = triton and name in used_before and name not in used_after and name not in exported
+            gone = name in used_before and name not in used_after and name not in exported
             if not (gone or (name in superseded and name in before.imported)):
                 keep.append(alias)
         if len(keep) == len(statement.names):

@@ -98,6 +98,9 @@ def header(families: Sequence[Family], facts: SourceFacts) -> str:
     for family in families:
         lines += [f"# {family.name}: {describe_launch(version)}" for version in family.versions]
         lines += [f"#   assumes {line}" for line in family.contract.lines()]
+        lines += dict.fromkeys(
+            f"#   {line}" for version in family.versions for line in version.emitted.record.explained
+        )
     lines += [f"# {line}" for line in facts.assumptions]
     return "\n".join(part for line in lines for part in _wrapped(line, facts.line_length))
 
@@ -116,12 +119,14 @@ def _wrapped(line: str, width: int) -> list[str]:
 
 
 def describe_launch(version: KernelVersion) -> str:
-    """`4 warps, x_ptr *fp16, BLOCK=1024`."""
+    """`4 warps, num_stages=2, x_ptr *fp16, BLOCK=1024`."""
     spec = version.spec
+    stages = spec.options.get("num_stages")
     kinds: dict[str, list[str]] = {}
     for name, kind in spec.signature.items():
         if isinstance(kind, str) and (kind.startswith("*") or kind.startswith("tensordesc")):
             kinds.setdefault(kind, []).append(name)
     pointers = [f"{', '.join(names)} {kind}" for kind, names in kinds.items()]
     values = [f"{n}={v}" for n, v in spec.constexprs.items() if v is None or isinstance(v, (int, bool, str))]
-    return ", ".join([f"{version.num_warps} warps", *pointers, *values])
+    warps = [f"{version.num_warps} warps", *([f"num_stages={stages}"] if stages is not None else [])]
+    return ", ".join([*warps, *pointers, *values])

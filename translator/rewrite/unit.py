@@ -45,6 +45,7 @@ class Record:
     descriptor_tuples: set[str] = field(default_factory=set)  # kernel parameters that take (base, shape, strides)
     offsets: set[str] = field(default_factory=set)  # of descriptors' tiles, taken as not negative without a proof
     choices: list[str] = field(default_factory=list)
+    explained: list[str] = field(default_factory=list)  # lines for the header: what a reader would miss in the code
     reads: set[str] = field(default_factory=set)  # kernel parameters whose values the code that ran depends on
     helpers: list[int] = field(default_factory=list)  # versions called, by index in Unit.helper_versions
 
@@ -55,6 +56,10 @@ class Record:
     def need(self, function: Synthesized, user: Any) -> None:
         """A helper that the translation adds, for the function `user`."""
         self.globals_needed[function.name] = (function, user)
+
+    def explain(self, text: str) -> None:
+        if text not in self.explained:
+            self.explained.append(text)
 
     def choose(self, text: str) -> None:
         if text not in self.choices:

@@ -1,0 +1,85 @@
+"""What the header of an output says that its code does not show, and which imports are left."""
+
+import pytest
+
+from translation_of import launch, translate
+
+SOURCE = """
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def product(a_ptr, b_ptr, c_ptr, K, BLOCK: tl.constexpr, BLOCK_K: tl.constexpr):
+    rows = tl.arange(0, BLOCK)
+    inner = tl.arange(0, BLOCK_K)
+    a_ptrs = a_ptr + rows[:, None] * K + inner[None, :]
+    b_ptrs = b_ptr + inner[:, None] * BLOCK + rows[None, :]
+    acc = tl.zeros((BLOCK, BLOCK), tl.float32)
+    for k in range(0, K, BLOCK_K):
+        a = tl.load(a_ptrs, mask=inner[None, :] < K - k, other=0.0)
+        b = tl.load(b_ptrs, mask=inner[:, None] < K - k, other=0.0)
+        acc += tl.dot(a, b)
+        a_ptrs += BLOCK_K
+        b_ptrs += BLOCK_K * BLOCK
+    tl.store(c_ptr + rows[:, None] * BLOCK + rows[None, :], acc)
+"""
+POINTERS = {"a_ptr": "*fp16", "b_ptr": "*fp16", "c_ptr": "*fp32", "K": "i32"}
+
+
+def header(text):
+    return [line for line in text.splitlines() if line.startswith("#")]
+
+
+@pytest.mark.parametrize("stages", [2, 4, 6])
+def test_the_depth_that_was_asked_for_and_why_it_is_less(tmp_path, stages):
+    spec = launch(
+        "product", POINTERS, {"BLOCK": 128, "BLOCK_K": 64}, stages=stages, attrs=dict.fromkeys(POINTERS, "DS")
+    )
+    lines = header(translate(tmp_path, SOURCE, spec).text)
+    assert any(f"product: 4 warps, num_stages={stages}," in line for line in lines)
+    # 64 KiB of LDS hold two slots of 32 KiB.
+    said = [line for line in lines if "LDS has no room for more" in line]
+    assert said == (
+        [f"#   `for k` has 2 buffers where num_stages asks for {stages - 1}: LDS has no room for more"]
+        if stages > 3
+        else []
+    )
+
+
+IMPORTS = """
+import math
+import os
+import triton
+import triton.language as tl
+from triton import jit
+from triton.language import math as functions
+import neighbour
+import neighbour as named
+
+LENGTH = math.prod((2, 3))
+
+
+@jit
+def double(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offsets, mask=offsets < n, other=0.0)
+    y = tl.load(x_ptr + offsets, mask=offsets < n, other=1.0)
+    tl.store(y_ptr + offsets, functions.exp(x) + y + neighbour.twice(x) + named.twice(y), mask=offsets < n)
+
+
+def host(named: "os.PathLike") -> "named.Thing":
+    return named
+"""
+
+
+def test_what_only_replaced_code_used_is_not_imported(tmp_path, monkeypatch):
+    (tmp_path / "neighbour.py").write_text("import triton\n\n\n@triton.jit\ndef twice(x):\n    return x + x\n")
+    spec = launch("double", {"x_ptr": "*fp32", "y_ptr": "*fp32", "n": "i32"}, {"BLOCK": 256})
+    text = translate(tmp_path, IMPORTS, spec, search_path=(str(tmp_path),)).text
+    lines = text.splitlines()
+    for gone in ("from triton import jit", "from triton.language import math as functions", "import neighbour"):
+        assert gone not in lines
+    for kept in ("import math", "import os", "import triton", "import neighbour as named"):
+        assert kept in lines
+    assert sum("buffer loads need no other=0" in line for line in header(text)) == 1 and "other=1.0" in text
