@@ -153,3 +153,34 @@ def test_negative_offsets_read_what_the_source_reads(case: str, n: int, index: i
     files = str(tmp_path / "source.py"), str(tmp_path / "output.py")
     answer = validate_launch(*files, spec_of(n, index), "gfx1250")
     assert answer["status"] in ("validated", "not_runnable"), (answer, text)
+
+
+# A base before the tensor ------------------------------------------------------------------------------------------------
+
+BEFORE = dedent("""
+    import triton
+    import triton.language as tl
+
+
+    @triton.jit
+    def kernel(x_ptr, y_ptr, n, B: tl.constexpr):
+        offs = tl.arange(0, B)
+        row_ptr = x_ptr {moved}
+        tl.store(y_ptr + offs, tl.load(row_ptr + ({added})))
+""")
+
+
+@pytest.mark.parametrize(
+    "moved, added, kept",
+    [
+        ("- n", "offs + n", False),  # the offsets may be larger than the tensor
+        ("- n", "offs + 64", True),
+        ("+ (n - 5)", "offs * n", False),
+        ("+ n", "offs * n", True),
+        ("- 64", "offs + 64", True),
+    ],
+)
+def test_offsets_from_a_base_before_the_tensor_reach_it(moved, added, kept, tmp_path):
+    spec = launch("kernel", {"x_ptr": "*fp32", "y_ptr": "*fp32", "n": "i32"}, {"B": 64})
+    text = translate(tmp_path, BEFORE.format(moved=moved, added=added), spec, target="gfx950").text
+    assert moves_the_base(text) == kept, text

@@ -10,7 +10,8 @@ from translator.facts.ranges import Range
 from translator.frontend.trace import ConstFact, TensorFact
 
 if TYPE_CHECKING:
-    from translator.facts.values import Function, Known
+    from translator.facts.known import Known
+    from translator.facts.values import Function
 
 
 def refined(function: Function, node: ast.Name, web: Any, found: Known) -> Known:

@@ -10,9 +10,12 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
+from translator.facts.known import Known
+from translator.facts.obligations import Obligation
 from translator.facts.ranges import Range, int_type
-from translator.facts.values import Function, Known, Question
+from translator.facts.values import Function, Question
 from translator.frontend.trace import TensorFact
+from translator.source.moved_lines import file_line
 
 
 @dataclass(frozen=True)
@@ -72,13 +75,19 @@ def _sign(found: Known, question: Question, assumed: frozenset[str]) -> Sign:
     return Sign(True, assumed, question.by_caller, found.range.lo < 0, question.taken)
 
 
-class Signs:
-    """The answers about one function that one access rests on: all that they assume together."""
+def most_of(function: Function, node: ast.AST) -> int:
+    """The greatest number that `node` may be in any launch."""
+    return Question(function).value(node).range.hi
 
-    def __init__(self, function: Function):
-        self.function = function
-        self.assumed: set[str] = set()
-        self.by_caller = self.exact = False
+
+class Signs:
+    """The answers about one function that one rewrite rests on. assumed: what they are obliged to; by_caller: whether they
+    rest on what a helper is called with."""
+
+    def __init__(self, function: Function, rewrite: str):
+        self.function, self.rewrite = function, rewrite
+        self.assumed: set[Obligation] = set()
+        self.by_caller = False
 
     def holds(self, node: ast.AST, bounds: bool = False) -> bool:
         """Whether `node` cannot be negative; bounds: it is the bound of a loop."""
@@ -87,10 +96,34 @@ class Signs:
             return False
         sign = sign_of(self.function, node, bounds=bounds)
         if sign.holds:
-            self.assumed |= sign.assumed
+            self.assumed |= obligations_of(self.function, node, sign, self.rewrite)
             self.by_caller |= sign.by_caller
-            self.exact |= sign.exact
         return sign.holds
 
 
-__all__ = ["Sign", "Signs", "sign_of"]
+def obligations_of(function: Function, node: ast.AST, sign: Sign, rewrite: str) -> set[Obligation]:
+    """What `rewrite` is obliged to by resting on the sign of `node`."""
+
+    def obligation(kind: str, discharge: str, arguments: tuple[str, ...] = ()) -> Obligation:
+        return obligation_at(function, node, kind, rewrite, discharge, arguments)
+
+    found = set()
+    if sign.taken:
+        found.add(obligation("index", "source"))
+    if sign.assumed or not sign.taken:
+        found.add(obligation("not-negative", "launch" if sign.assumed else "proven", tuple(sorted(sign.assumed))))
+    if sign.exact:
+        found.add(obligation("no-overflow", "source"))
+    return found
+
+
+def obligation_at(
+    function: Function, node: ast.AST, kind: str, rewrite: str, discharge: str, arguments: tuple[str, ...] = ()
+) -> Obligation:
+    """An obligation about an expression of the source."""
+    fn = function.frame.fn
+    line = file_line(fn, node.lineno) if hasattr(node, "lineno") else 0
+    return Obligation(line, ast.unparse(node), kind, rewrite, discharge, arguments, fn.file_name or "")
+
+
+__all__ = ["Sign", "Signs", "obligation_at", "most_of", "obligations_of", "sign_of"]

@@ -15,9 +15,9 @@ from typing import Any, Protocol
 from triton.runtime.jit import JITFunction
 
 from translator.facts import guards
+from translator.facts.known import ENDLESS, Known, UNKNOWN, cast, is_linear, joined, near, operated, widened
 from translator.facts.operations import SAME_ELEMENTS, Operation, operation_of, range_of_loop
-from translator.facts.ranges import LINEAR, TRANSFER, IntType, Range, absolute, converted, counted, exact_mul, int_type
-from translator.facts.ranges import summed
+from translator.facts.ranges import TRANSFER, IntType, Range, absolute, counted, exact_mul, int_type, summed
 from translator.frontend.trace import ConstFact, Frame, TensorFact, Visit, node_key
 
 MOST_PROGRAMS = 2**31 - 1  # along one axis of a grid
@@ -25,9 +25,6 @@ MOST_PROGRAMS = 2**31 - 1  # along one axis of a grid
 # and HIP refuses a launch of more.
 MOST_ITEMS = 2**32 - 1
 _ROUNDS = 3  # before what still grows is taken to the end of its type
-_FAR = 2**80
-_LEAST, _MOST = (-(2**31), -(2**63), -_FAR), (2**31 - 1, 2**63 - 1, _FAR)
-_ENDLESS = IntType(100)
 _OF_BOUNDS = ("floordiv", "mod", "minimum", "maximum", "cdiv")
 _BINARY: dict[type, str] = {
     ast.Add: "add",
@@ -57,25 +54,6 @@ class Function(Protocol):
     def iteration_visits(self, node: ast.AST, iteration: int) -> list[Visit]: ...
     def branches_around(self, node: ast.AST) -> list[ast.If]: ...
     def callee(self, node: ast.Call) -> tuple[Any, dict[str, ast.expr]]: ...
-
-
-@dataclass(frozen=True)
-class Known:
-    """range: holds the value, as it is after wrap-around. exact: holds it where no sum, product or difference of signed numbers
-    of 32 or more bits overflows on its way into an address (`docs/design/offsets.md`)."""
-
-    range: Range
-    exact: Range
-
-    @classmethod
-    def of(cls, range: Range) -> Known:
-        return cls(range, range)
-
-    def __or__(self, other: Known) -> Known:
-        return Known(self.range | other.range, self.exact | other.exact)
-
-
-UNKNOWN = Known.of(Range(-_FAR, _FAR))
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +102,7 @@ class Question:
             if found is None or before is not None and found | before == before:
                 continue
             found = found if before is None else found | before
-            self._variables[key] = _widened(before, found) if rounds >= _ROUNDS else found
+            self._variables[key] = widened(before, found) if rounds >= _ROUNDS else found
             grew = True
         return grew
 
@@ -146,7 +124,7 @@ class Question:
         if type is None:
             return UNKNOWN
         found = self._typed(c, node, type)
-        return found if found is None else _cast(found, type)
+        return found if found is None else cast(found, type)
 
     def _typed(self, c: _Context, node: ast.AST, type: IntType) -> Known | None:
         if isinstance(node, ast.Name):
@@ -161,7 +139,7 @@ class Question:
             if isinstance(node.op, ast.UAdd) or inner is None:
                 return inner
             minus = isinstance(node.op, ast.USub)
-            return _operated("sub", type, Known.of(Range(0, 0)), _cast(inner, type)) if minus else Known.of(type.whole)
+            return operated("sub", type, Known.of(Range(0, 0)), cast(inner, type)) if minus else Known.of(type.whole)
         if isinstance(node, ast.IfExp):
             return self._either(c, node)
         if isinstance(node, ast.Subscript) and isinstance(c.function.fact(node.value), TensorFact):
@@ -181,22 +159,22 @@ class Question:
         name = _BINARY.get(op.__class__)
         if name is None:
             return Known.of(type.whole)
-        a, b = _cast(a, type), _cast(b, type)
+        a, b = cast(a, type), cast(b, type)
         if self.indices and name == "floordiv" and a.exact.lo >= 0 and b.range.lo < 0:
             self.taken, b = True, Known.of(Range(0, type.most))
         return self._made(name, type, a, b)
 
     def _made(self, name: str, type: IntType, a: Known, b: Known) -> Known:
-        found = _operated(name, type, a, b)
-        if self.bounds and _is_linear(type) and name in _OF_BOUNDS:
-            return Known(found.range, _near(TRANSFER[name](_ENDLESS, a.exact, b.exact)))
+        found = operated(name, type, a, b)
+        if self.bounds and is_linear(type) and name in _OF_BOUNDS:
+            return Known(found.range, near(TRANSFER[name](ENDLESS, a.exact, b.exact)))
         return found
 
     def _either(self, c: _Context, node: ast.IfExp) -> Known | None:
         test = c.function.fact(node.test)
         if isinstance(test, ConstFact):
             return self._value(c, node.body if test.value else node.orelse)
-        return _joined([self._value(c, node.body), self._value(c, node.orelse)])
+        return joined([self._value(c, node.body), self._value(c, node.orelse)])
 
     def _name(self, c: _Context, node: ast.Name) -> Known | None:
         web = c.function.webs.of_use.get(node)
@@ -213,7 +191,7 @@ class Question:
         return self._variables[key]
 
     def _assigned(self, c: _Context, web: Any) -> Known | None:
-        return _joined([self._definition(c, web, d) for d in web.definitions])
+        return joined([self._definition(c, web, d) for d in web.definitions])
 
     def _call(self, c: _Context, node: ast.Call, type: IntType) -> Known | None:
         operation = operation_of(node, c.function.fact(node.func))
@@ -237,10 +215,10 @@ class Question:
             kinds = {getattr(c.function.fact(x), "dtype", None) for x in (*operation.operands.values(), node)}
             if name == "cdiv" and len(kinds - {None}) != 1:  # its steps have several types
                 return whole
-            return None if None in pair else self._made(name, type, *(_cast(x, type) for x in pair))
+            return None if None in pair else self._made(name, type, *(cast(x, type) for x in pair))
         if name == "where":
-            return _joined(
-                [x if x is None else _cast(x, type) for x in (self._argument(c, operation, n) for n in ("x", "y"))]
+            return joined(
+                [x if x is None else cast(x, type) for x in (self._argument(c, operation, n) for n in ("x", "y"))]
             )
         if name == "full":
             return self._argument(c, operation, "value")
@@ -261,13 +239,13 @@ class Question:
         if name in SAME_ELEMENTS or name in ("max", "min"):
             return inner
         if name == "abs":
-            return Known.of(absolute(type, _cast(inner, type).range))
+            return Known.of(absolute(type, cast(inner, type).range))
         if name in ("argmax", "argmin"):
             return Known.of(Range(0, max(prod(fact.shape) - 1, 0)))
         if name in ("sum", "cumsum"):
             count = prod(fact.shape) // (prod(made.shape) if name == "sum" else 1)
-            inner = _cast(inner, type)
-            exact = exact_mul(inner.exact, Range(1, count)) if _is_linear(type) else summed(type, inner.range, count)
+            inner = cast(inner, type)
+            exact = exact_mul(inner.exact, Range(1, count)) if is_linear(type) else summed(type, inner.range, count)
             return Known(summed(type, inner.range, count), exact)
         return whole
 
@@ -288,7 +266,7 @@ class Question:
             values = [v.elts[part] if isinstance(v, ast.Tuple) and part < len(v.elts) else None for v in values]
         if not values or None in values:
             return UNKNOWN
-        return _joined([self._value(context, v) for v in values])
+        return joined([self._value(context, v) for v in values])
 
     # Assignments -----------------------------------------------------------------------------------------------------
 
@@ -322,7 +300,7 @@ class Question:
             return UNKNOWN
         if c.caller is not None:
             found = self._value(c.caller, c.arguments[name]) if name in c.arguments else UNKNOWN
-            return found if found is None else _cast(found, type)
+            return found if found is None else cast(found, type)
         if c.function.path:
             return self._given_by_caller(c, name, type)
         if fact.shape or not type.signed:
@@ -338,7 +316,7 @@ class Question:
             return Known.of(Range(0, type.most) if self.indices else type.whole)
         self.by_caller = True
         found = self._value(self._context(outer, None, {}, None), arguments[name])
-        return found if found is None else _cast(found, type)
+        return found if found is None else cast(found, type)
 
     def _index(self, c: _Context, loop: ast.For) -> Known | None:
         call = loop.iter
@@ -351,9 +329,12 @@ class Question:
             return UNKNOWN
         if None in ends:
             return None
-        low, high, step = (end.range for end in ends)
-        found = counted(IntType(64), low, high, step)
-        return None if found is None else Known.of(found)
+        low, high, step = ends
+        found = counted(IntType(64), low.range, high.range, step.range)
+        if found is None:
+            return None
+        exact = counted(ENDLESS, low.exact, high.exact, step.exact)
+        return Known(found, near(exact) if exact is not None else found)
 
 
 # Steps that need no function -----------------------------------------------------------------------------------------------
@@ -383,52 +364,4 @@ def _constants(facts: list[ConstFact]) -> Known:
     return Known.of(Range(int(min(values)), int(max(values))))
 
 
-def _is_linear(type: IntType) -> bool:
-    """Whether sums and products of the type are taken not to overflow on their way into an address."""
-    return type.signed and type.bits >= 32
-
-
-def _cast(a: Known, to: IntType) -> Known:
-    """A value in another type. What is widened, or stays, goes on as it was; what is narrowed or unsigned has wrapped."""
-    if to.bits == 1 and not a.range.within(to.whole):  # whether it is 0
-        return Known.of(to.whole)
-    range = converted(to, a.range)
-    kept = _is_linear(to) and a.range.within(to.whole)
-    return Known(range, a.exact if kept else range)
-
-
-def _operated(name: str, type: IntType, a: Known, b: Known) -> Known:
-    range = TRANSFER[name](type, a.range, b.range)
-    if _is_linear(type) and name in LINEAR:
-        return Known(range, _near(LINEAR[name](a.exact, b.exact)))
-    if _is_linear(type) and name == "lshift" and b.range.lo >= 0 and b.range.hi < type.bits:
-        return Known(range, _near(exact_mul(a.exact, Range(1 << b.range.lo, 1 << b.range.hi))))
-    return Known.of(range)
-
-
-def _near(a: Range) -> Range:
-    """Numbers that grow without end are kept to a size."""
-    return Range(max(min(a.lo, _FAR), -_FAR), max(min(a.hi, _FAR), -_FAR))
-
-
-def _joined(parts: list[Known | None]) -> Known | None:
-    found = None
-    for part in parts:
-        if part is not None:
-            found = part if found is None else found | part
-    return found
-
-
-def _widened(before: Known | None, found: Known) -> Known:
-    """What still grows is taken to the next end of a type."""
-    if before is None:
-        return found
-
-    def widened(old: Range, new: Range) -> Range:
-        lo = old.lo if new.lo >= old.lo else max(end for end in (0, *_LEAST) if end <= new.lo)
-        return Range(lo, old.hi if new.hi <= old.hi else min(end for end in _MOST if end >= new.hi))
-
-    return Known(widened(before.range, found.range), widened(before.exact, found.exact))
-
-
-__all__ = ["Function", "Known", "Question", "UNKNOWN"]
+__all__ = ["Function", "Question"]

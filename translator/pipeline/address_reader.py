@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from translator.facts.obligations import Obligation
 from translator.facts.signs import Signs
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.pipeline.loop_range import every_iteration, is_index, loop_bounds, varies
@@ -56,7 +57,7 @@ class AddressReader:
         self.extents: dict[int, ast.expr] = {}
         self.wide = False
         self.moved_bases: set[ast.Name] = set()
-        self.assumed: set[str] = set()
+        self.assumed: set[Obligation] = set()
         # By dimension: (start, M) of `(start + arange) % M`.
         self.wrapped: dict[int, tuple[Polynomial, Polynomial]] = {}
         loops = [n for n in ast.walk(rw.tree) if isinstance(n, (ast.For, ast.While))]
@@ -322,7 +323,7 @@ class AddressReader:
         if bounds is None or bounds[0] is not None or not moves:
             return None
         _, high, step = bounds
-        proof = Signs(self.rw)
+        proof = Signs(self.rw, "a tile of the data mover that goes on where another loop ended")
         if not self._multiple(high, step) or not proof.holds(high, bounds=True):
             return None
         each = self._per_index(moves, step)

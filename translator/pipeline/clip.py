@@ -128,7 +128,7 @@ def _clip(rw: "FunctionRewriter", loop: PipelinedLoop, node: ast.expr, twins: di
     if found is None:
         return None
     starts, steady = found
-    proof = Signs(rw)
+    proof = Signs(rw, "a mask that ends with its loop")
     if steady.factors or any(s.factors for s in starts) or not proof.holds(steady.node):
         return None
     loop.assumed |= proof.assumed

@@ -128,7 +128,7 @@ def emit_loop(rw: "FunctionRewriter", s: ast.For) -> bool:
         rw.record.explain(plan.shallower)
     for line, reason in plan.not_tiles:
         rw.record.choose(f"the load in line {line} is not one for the tensor data mover: {reason}")
-    rw.record.non_negative |= plan.assumed | loop.assumed
+    rw.record.obligations |= plan.assumed | loop.assumed
     loop.begin_round()
     rw.loops = (*rw.loops, s)
     inner, outer = rw.source.indent(s.body[0]), rw.source.indent(s)

@@ -6,6 +6,7 @@ import ast
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from translator.facts.obligations import Obligation
 from translator.pipeline.plan import PipelinedLoad, PipelinePlan
 from translator.rewrite import costs
 from translator.rewrite.descriptors import Copies
@@ -57,7 +58,7 @@ class PipelinedLoop:
         default_factory=list
     )  # ready and empty of each group, where partitions share the loop
     phase: str = ""  # of the barriers of the tile's slot
-    assumed: set[str] = field(default_factory=set)  # parameters that must not be negative
+    assumed: set[Obligation] = field(default_factory=set)  # what its addresses and masks rest on
     at: str = ""  # the index of the tile that is being fetched
     first: str = ""  # index of the first tile of a round, where the body is written once per buffer
     stages: tuple = ()  # StagePlan, where groups of warps alternate

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
+from translator.facts.obligations import Obligation
 from translator.memory.staging import Staged
 from translator.pipeline.partitions import Partitions
 from translator.pipeline.schedule import Schedule
@@ -83,7 +84,7 @@ class PipelinePlan:
     shared: tuple[Web, ...]
     carried: tuple[Web, ...]
     rolled_back: tuple[ast.AugAssign, ...]
-    assumed: frozenset[str]
+    assumed: frozenset[Obligation]
     not_tiles: tuple[tuple[int, str], ...] = ()
     written_out: int | None = None
     once: bool = False

@@ -11,7 +11,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from translator.facts.signs import Signs
+from translator.facts.signs import Signs, obligation_at
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.numbered import numbered
 from translator.pipeline.ahead import names_read
@@ -292,8 +292,13 @@ def _move_bases(rw: "FunctionRewriter", loop: PipelinedLoop) -> None:
             fits = all(load.shrinking and load.staged.copy != "global" for load in followers)
             if many and fits and (not rw.webs.goes_on(plan.loop, web) or not any(_masked(rw, f) for f in followers)):
                 state.split = replace(state.split, base="", moves=True)
+                pointers_of = [load.call.args[0] for load in followers]
+                loop.assumed |= {
+                    obligation_at(rw, p, "shrinks", "a base that moves from tile to tile", "proven")
+                    for p in pointers_of
+                }
         elif not state.split.fold and not many and len([d for d in web.definitions if d.augmented]) == 1:
-            proof = Signs(rw)
+            proof = Signs(rw, "offsets that move from tile to tile")
             if proof.holds(s.value) and not _is_wide(fact):
                 loop.assumed |= proof.assumed
                 state.split = replace(state.split, moves=False)

@@ -46,7 +46,7 @@ def fetch(rw: "FunctionRewriter", loop: PipelinedLoop, ring: Ring, slot: str, co
     arguments: list[str] = []
     use_buffer = access is not None and staged.copy != "global"
     if use_buffer:
-        rw.record.buffer_pointers.add(access.root)
+        rw.record.reaches(access.root)
         arguments += [access.base, access.offsets]
     elif access is not None:
         arguments.append(f"{access.base} + {operand(access.offsets)}")

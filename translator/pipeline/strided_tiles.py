@@ -12,6 +12,7 @@ import ast
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from translator.facts.obligations import Obligation
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.memory.staging import Staged
 from translator.pipeline.address_reader import AddressReader, NotATile, axis_of, times
@@ -67,7 +68,7 @@ class StridedTile:
     order: tuple[int, ...]
     shared: "SharedLayout"
     names: dict[str, ast.expr] = field(hash=False)
-    assumed: frozenset[str] = frozenset()  # parameters that must not be negative
+    assumed: frozenset[Obligation] = frozenset()  # what the tile rests on
     small: str = ""  # the pointer whose tensor must be within 2 GiB
 
     @property
@@ -88,8 +89,9 @@ class StridedTile:
 
     def before(self, rw: "FunctionRewriter", loop: "PipelinedLoop", ring: "Ring") -> list[str]:
         """The descriptor for this load, at what stays the same of the coordinates, and the ring of its tiles."""
-        rw.record.non_negative |= self.assumed
-        rw.record.buffer_pointers |= {self.small} - {""}
+        rw.record.obligations |= self.assumed
+        if self.small:
+            rw.record.reaches(self.small)
         rw.names.suggest(self.shared, f"{ring.load.name}_shared", 1, ring.load.line)
         base = rw.emit(self.base)
         if self.rest:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.pipeline.loop_range import every_iteration, int_of, is_index, varies
 from translator.pipeline.polynomials import INDEX, Polynomial, add, product
-from translator.facts.signs import Signs
+from translator.facts.obligations import Obligation
+from translator.facts.signs import Signs, obligation_at
 from translator.rewrite.syntax import less_than
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 class TailProof:
     """Proof attempts for one loop over `range(low or 0, high, step or 1)`.
 
-    assumed: parameters that a successful proof needs to be non-negative.
+    assumed: what successful proofs rest on.
     """
 
     def __init__(
@@ -32,11 +33,14 @@ class TailProof:
         self.rw, self.loop, self.low, self.high, self.step = rw, loop, low, high, step
         self.descending = step is not None and int_of(rw, step) < 0
         self.tensors: dict[str, ast.expr] = {}
-        self.assumed: set[str] = set()
+        self.assumed: set[Obligation] = set()
 
     def implied(self, mask: ast.expr) -> bool:
         """Whether `mask` is false on every lane when the loop index is at or past the end."""
-        return any(self._conjunct(c) for c in self.conjuncts(mask))
+        found = next((c for c in self.conjuncts(mask) if self._conjunct(c)), None)
+        if found is not None:
+            self.assumed.add(obligation_at(self.rw, found, "ends", "tiles ahead that their own mask ends", "source"))
+        return found is not None
 
     def shrinks(self, mask: ast.expr) -> bool:
         """Whether a lane that `mask` enables in some iteration is enabled in the first one too."""
@@ -70,7 +74,7 @@ class TailProof:
         step = -margin.pop((INDEX,), 0)
         if step <= 0 or any(INDEX in m for m in margin):
             return False
-        proof = Signs(self.rw)
+        proof = Signs(self.rw, "a mask that ends with its loop")
         for monomial in [m for m in margin if any(x in self.tensors for x in m)]:
             coefficient = margin.pop(monomial)
             if coefficient > 0 or len(monomial) != 1 or not proof.holds(self.tensors[monomial[0]]):

@@ -56,7 +56,9 @@ def explain_launch(request: TranslateRequest, spec: LaunchSpec, stage: str) -> E
     names = _names(kernel)
     by_layout = {layout: name for name, layout in names.items()}
     layouts = tuple((name, constructor(layout, by_layout, top=True)) for name, layout in names.items())
-    return Explanation(spec.kernel, spec.id, request.target, stage, traced.num_warps, tuple(_ordered(choices)), layouts)
+    chosen = tuple(_ordered(choices))
+    rests = tuple(sorted({o for view in views for o in view.rw.record.rests_on}))
+    return Explanation(spec.kernel, spec.id, request.target, stage, traced.num_warps, chosen, layouts, rests)
 
 
 def views_of_launch(request: TranslateRequest, spec: LaunchSpec) -> list[FunctionView]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from rich.console import Console
 from rich.text import Text
 
+from translator.facts.obligations import Obligation
 from translator.report.explanation import Choice, Explanation
 
 _STYLES = {"anchor": "cyan", "rule": "green", "solver": "yellow", "default": "bright_black", "source": "bright_black"}
@@ -41,6 +42,11 @@ def print_explanation(
             console.print(_source_line(choice, sources), soft_wrap=True)
             at = place
         console.print(_choice(choice), soft_wrap=True)
+    if found.stage == "rewrite" and found.obligations:
+        console.print()
+        console.print(Text("It rests on", style="bold"))
+        for obligation in found.obligations:
+            console.print(_obligation(obligation), soft_wrap=True)
     if not found.choices:
         console.print(Text("  nothing was decided here", style="bright_black"))
     elif found.stage == "rewrite":
@@ -67,6 +73,11 @@ def _source_line(choice: Choice, sources: Mapping[str, list[str]]) -> Text:
     lines = sources.get(choice.file, [])
     text = lines[choice.line - 1].strip() if 0 < choice.line <= len(lines) else ""
     return Text.assemble((f"{os.path.basename(choice.file)}:{choice.line}", "bright_black"), "  ", (text, "bold"))
+
+
+def _obligation(obligation: Obligation) -> Text:
+    place = f" ({os.path.basename(obligation.file)}:{obligation.line})" if obligation.line else ""
+    return Text.assemble("  ", str(obligation), (place, "bright_black"))
 
 
 def _choice(choice: Choice) -> Text:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+
+from translator.facts.obligations import Obligation
 
 # What can be asked for, in the order of the pipeline; `rewrite` is everything.
 STAGES = ("trace", "layout", "staging", "pipeline", "rewrite")
@@ -45,7 +47,10 @@ class Choice:
 
 @dataclass(frozen=True)
 class Explanation:
-    """One launch of one kernel. layouts: (name, constructor) of the kernel's layout constants. stage: the last one shown."""
+    """One launch of one kernel. layouts: (name, constructor) of the kernel's layout constants. stage: the last one shown.
+
+    obligations: what the whole translation rests on.
+    """
 
     kernel: str
     launch: str
@@ -54,11 +59,13 @@ class Explanation:
     num_warps: int
     choices: tuple[Choice, ...]
     layouts: tuple[tuple[str, str], ...] = ()
+    obligations: tuple[Obligation, ...] = ()
 
     def at(self, line: int) -> "Explanation":
         """Only what concerns one line of the source."""
         kept = tuple(c for c in self.choices if c.line == line)
-        return Explanation(self.kernel, self.launch, self.target, self.stage, self.num_warps, kept, self.layouts)
+        rests = tuple(o for o in self.obligations if o.line == line)
+        return replace(self, choices=kept, obligations=rests)
 
     def as_json(self) -> dict:
         return {
@@ -69,4 +76,5 @@ class Explanation:
             "num_warps": self.num_warps,
             "layouts": [{"name": name, "constructor": text} for name, text in self.layouts],
             "choices": [c.as_json() for c in self.choices],
+            "obligations": [o.as_json() for o in self.obligations],
         }

@@ -47,7 +47,7 @@ def emit_load(rw, node: ast.Call, callee: Callee, given, want):
         children = {pointer: rw.emit(pointer, want)}
         children.update({a: rw.operand_in(a, fact, want) for a in rest.values()})
         return _with_mask(rw, node, callee, given, children, exists)
-    rw.record.buffer_pointers.add(access.root)
+    rw.record.reaches(access.root)
     module = rw.record.amd(rw.unit.buffer_module)
     arguments = [access.base, access.offsets]
     mask = rest.get("mask")
@@ -105,7 +105,7 @@ def emit_store(rw, node: ast.Call, callee: Callee, given, want):
     if access is None:
         children = {a: rw.operand_in(a, fact, layout) for k, a in given.items() if k in ("pointer", "value", "mask")}
         return with_function(rw, node, callee, children)
-    rw.record.buffer_pointers.add(access.root)
+    rw.record.reaches(access.root)
     module = rw.record.amd(rw.unit.buffer_module)
     text = rw.operand_in(value, fact, layout) if rows is None else rw.emit(value)
     own = rw.fact(value)
@@ -172,7 +172,7 @@ def _buffer_atomic(rw, node: ast.Call, callee: Callee, given, fact: TensorFact, 
     access = pointers.access_of(rw, given["pointer"], layout)
     if access is None:
         return None
-    rw.record.buffer_pointers.add(access.root)
+    rw.record.reaches(access.root)
     module = rw.record.amd("cdna4" if bf16 else "cdna3")
     base, value = access.base, rw.operand_in(given["val"], fact, layout)
     own = rw.fact(given["val"])

@@ -109,7 +109,7 @@ def _access(rw, node: ast.Call, owner: ast.expr, kind: str, indices: list[ast.ex
     root = descriptor_root(rw, owner)
     buffer = root is not None and root in rw.unit.small_pointers and kind in ("load", "store")
     if buffer:
-        rw.record.buffer_pointers.add(root)
+        rw.record.reaches(root)
     pad = _padding(rw, owner)
     name = added(rw, _function(rw, kind, rank, buffer, pad))
     arguments = [rw.emit(owner)]
@@ -145,7 +145,7 @@ def tile_fetch(
     root = descriptor_root(rw, owner)
     buffer = root is not None and root in rw.unit.small_pointers
     if buffer:
-        rw.record.buffer_pointers.add(root)
+        rw.record.reaches(root)
     name = added(rw, _function(rw, "copy" if slot else "load", len(shape), buffer, "zero", copies, bool(condition)))
     arguments = [slot] if slot else []
     arguments += [rw.emit(owner), *_offset_texts(rw, offsets, len(shape))]

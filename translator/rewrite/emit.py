@@ -143,10 +143,8 @@ def split_of(rw: FunctionRewriter, loop: PipelinedLoop) -> Split:
 def _merge(into: Record, other: Record) -> None:
     into.imports |= other.imports
     into.globals_needed.update(other.globals_needed)
-    into.buffer_pointers |= other.buffer_pointers
-    into.non_negative |= other.non_negative
+    into.obligations |= other.obligations
     into.descriptor_tuples |= other.descriptor_tuples
-    into.offsets |= other.offsets
     for choice in other.choices:
         into.choose(choice)
     for text in other.explained:

@@ -90,7 +90,7 @@ class FunctionRewriter(Expressions):
             for state in self.states.values():
                 state.settle()
                 if state.split is not None:
-                    self.record.non_negative |= state.split.assumed
+                    self.record.obligations |= state.split.assumed
             self.hoisted = {}
             self.instance_layouts: dict[tuple[Layout, ast.stmt], str] = {}
             self.edits: list[tuple[int, int, str]] = []

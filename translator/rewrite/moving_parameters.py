@@ -108,7 +108,7 @@ def _in_tensor(rw: "FunctionRewriter", use: ast.Name, parents: dict[ast.AST, ast
 
 def may_be_negative(rw: "FunctionRewriter", web: Web) -> bool:
     """Whether offsets from the scalar pointer variable are not known to have a sign."""
-    proof = Signs(rw)
+    proof = Signs(rw, "offsets from a parameter that moves")
     for node in ast.walk(rw.tree):
         if not isinstance(node, ast.BinOp) or rw.tensor(node) is None or not is_pointer(rw, node):
             continue

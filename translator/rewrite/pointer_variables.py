@@ -91,7 +91,7 @@ def split_web(rw: "FunctionRewriter", web: Web) -> SplitPointer | None:
 
 def _split(rw, web: Web) -> SplitPointer | None:
     roots, bases, aliases, wide, moving, fits = set(), set(), set(), False, False, True
-    proof = Signs(rw)
+    proof = Signs(rw, "a pointer variable as base and offsets")
     for d in web.definitions:
         if d.augmented:
             if not isinstance(d.node.op, (ast.Add, ast.Sub)):

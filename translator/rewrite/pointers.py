@@ -13,19 +13,22 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING
 
 from translator.rewrite.addresses import (
     Address,
     Term,
     is_bare_parameter,
+    is_pointer,
     names_of,
     root_parameter,
     wide_term,
 )
-from translator.facts.signs import Signs
+from translator.facts.signs import Signs, most_of, sign_of
 from translator.rewrite.splice import operand
 from translator.rewrite.uniform_parts import address_of, found_with
+from translator.ttgir.elements import bits_of
 from translator.ttgir.layouts import Layout, Slice
 
 if TYPE_CHECKING:
@@ -109,32 +112,54 @@ def _plan(rw: "FunctionRewriter", node: ast.expr):
         root = root_parameter(rw, address.base)
     if root is None or root not in rw.unit.small_pointers:
         return None
-    proof = Signs(rw)
+    proof = Signs(rw, "offsets from a base that moved")
     fits = all(not_negative(proof, t) for t in address.tensors)
     if split is not None:
         bare = split.fold and not split.moves
     else:
         bare = any(t.variable for t in address.scalars) or is_bare_parameter(rw, address.base)
-    if split is not None:
-        if split.moves and not fits:
+    if split is not None and split.fold:
+        fold = True
+        if split.moves and (address.scalars or address.tensors):
             return None
-        if split.fold or not (split.moves or fits and not proof.by_caller):
-            fold = True
-        else:
-            fold = not fits
-        if fold and split.moves and (address.scalars or address.tensors):
-            return None
-    elif bare:
+    elif split is None and bare:
         fold = True  # one vector addition instead of a 64-bit base and its buffer descriptor
-    elif fits:
+    elif not fits or split is None and _may_miss(rw, address):
+        return None
+    elif split is not None:
+        fold = not split.moves and proof.by_caller and all(not_negative(proof, t) for t in address.scalars)
+    else:
         # Relative to a base that other statements moved: what is added here must not be negative either way.
         fold = isinstance(address.base, ast.Name) and all(not_negative(proof, t) for t in address.scalars)
-        rw.record.non_negative |= proof.assumed
-    else:
-        return None
-    if split is not None and split.moves:
-        rw.record.non_negative |= proof.assumed
+    if not bare:
+        rw.record.obligations |= proof.assumed
     return address, split, root, fold
+
+
+def _may_miss(rw: "FunctionRewriter", address: Address) -> bool:
+    """Whether offsets from a base before the tensor's start may be so large that 32 bits do not reach the tensor."""
+    if not may_start_before(rw, address.base) and all(sign_of(rw, t.node, indices=True).holds for t in address.scalars):
+        return False
+    size = bits_of(rw.fact(address.base).pointee) // 8
+    most = sum(prod(most_of(rw, node) for node in (t.node, *t.factors)) for t in address.tensors)
+    return most * size >= 2**31
+
+
+def may_start_before(rw: "FunctionRewriter", base: ast.AST, seen: frozenset[int] = frozenset()) -> bool:
+    """Whether a scalar pointer may lie before the argument that it is made of: where something is taken off it."""
+    if isinstance(base, ast.BinOp):
+        pointer, integer = (base.left, base.right) if is_pointer(rw, base.left) else (base.right, base.left)
+        down = isinstance(base.op, ast.Sub) or not sign_of(rw, integer, indices=True).holds
+        return down or may_start_before(rw, pointer, seen)
+    web = rw.webs.of_use.get(base) if isinstance(base, ast.Name) else None
+    if web is None or web.index in seen:
+        return False
+    for d in web.definitions:
+        if d.augmented and (isinstance(d.node.op, ast.Sub) or not sign_of(rw, d.value, indices=True).holds):
+            return True
+        if not d.augmented and d.value is not None and may_start_before(rw, d.value, seen | {web.index}):
+            return True
+    return False
 
 
 def not_negative(proof: Signs, t: Term) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from translator.facts.signs import sign_of
+from translator.facts.signs import obligations_of, sign_of
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter
@@ -22,7 +22,5 @@ def offset_not_negative(rw: "FunctionRewriter", offset: ast.expr) -> bool:
     sign = sign_of(rw, offset, indices=True)
     if not sign.holds:
         return False
-    rw.record.non_negative |= sign.assumed
-    if sign.taken:
-        rw.record.offsets.add(ast.unparse(offset))
+    rw.record.obligations |= obligations_of(rw, offset, sign, "a tile of the data mover")
     return True

@@ -12,6 +12,7 @@ from rules.builtins import BUILTINS
 from rules.rows import RuleSet
 from rules.targets import Target
 from translator.diagnostics import Diagnostic, TranslationError
+from translator.facts.obligations import Obligation, checked
 from translator.frontend.anchors import Anchors
 from translator.frontend.trace import Frame, Trace
 from translator.numbered import numbered
@@ -40,14 +41,39 @@ class Record:
 
     imports: set[str] = field(default_factory=set)
     globals_needed: dict[str, tuple[Any, Any]] = field(default_factory=dict)  # name -> (value, user's function)
-    buffer_pointers: set[str] = field(default_factory=set)  # kernel parameters accessed by buffer operations
-    non_negative: set[str] = field(default_factory=set)  # kernel parameters that must not be negative
+    obligations: set[Obligation] = field(default_factory=set)  # all that the code rests on
     descriptor_tuples: set[str] = field(default_factory=set)  # kernel parameters that take (base, shape, strides)
-    offsets: set[str] = field(default_factory=set)  # of descriptors' tiles, taken as not negative without a proof
     choices: list[str] = field(default_factory=list)
     explained: list[str] = field(default_factory=list)  # lines for the header: what a reader would miss in the code
     reads: set[str] = field(default_factory=set)  # kernel parameters whose values the code that ran depends on
     helpers: list[int] = field(default_factory=list)  # versions called, by index in Unit.helper_versions
+
+    @property
+    def buffer_pointers(self) -> set[str]:
+        """Kernel parameters that 32-bit offsets must reach."""
+        return checked(self.obligations, "storage")
+
+    @property
+    def non_negative(self) -> set[str]:
+        """Kernel parameters that must not be negative."""
+        return checked(self.obligations, "not-negative")
+
+    @property
+    def offsets(self) -> set[str]:
+        """Offsets of descriptors' tiles that are taken as not negative without a proof."""
+        return {o.expression for o in self.obligations if o.kind == "index"}
+
+    @property
+    def rests_on(self) -> tuple[Obligation, ...]:
+        """All that the code rests on, in the order of the source."""
+        rewrite = "a descriptor that the kernel makes"
+        made = {Obligation(0, name, "descriptor", rewrite, "launch", (name,)) for name in self.descriptor_tuples}
+        return tuple(sorted(self.obligations | made))
+
+    def reaches(self, pointer: str) -> None:
+        """32-bit offsets from a kernel parameter, or from a base in its storage, reach what is read."""
+        rewrite = "32-bit offsets from a scalar base"
+        self.obligations.add(Obligation(0, pointer, "storage", rewrite, "launch", (pointer,)))
 
     def amd(self, module: str) -> str:
         self.imports.add(f"from triton.experimental.gluon.language.amd import {module}")

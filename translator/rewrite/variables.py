@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
+from translator.facts.obligations import Obligation
 from translator.rewrite.webs import Web
 from translator.ttgir.layouts import Layout
 
@@ -43,7 +44,7 @@ class SplitPointer:
     wide: bool
     node: ast.expr | None = None  # the parameter, for a split scalar pointer
     narrow: bool = False  # 64-bit offsets are cut to 32 bits where the variable gets its first value
-    assumed: frozenset[str] = frozenset()  # kernel parameters that must not be negative for this
+    assumed: frozenset[Obligation] = frozenset()  # what this rests on
 
 
 @dataclass
