@@ -13,6 +13,7 @@ from translator.device.retarget import _copies_arrive, _State, retarget
 from translator.diagnostics import TranslationError
 from translator.lowering.worker import WorkerPool
 from translator.source.launch_spec import LaunchSpec, read_launches
+from translator.ttgir.parse import parse_op
 from translator.validate.run import validate_pair
 from translator.validate.stages import source_stage, translated_stage
 
@@ -173,7 +174,9 @@ def test_mbarrier_arrivals_carry_the_sum_of_the_lanes(stages):
 
 def test_arrivals_that_follow_copies_wait_for_them():
     state = _State([4])
-    assert _copies_arrive("amdg.async_copy_mbarrier_arrive %b : !ttg.memdesc<1xi64, #s, #m, mutable>", state) == [
+    assert _copies_arrive(
+        parse_op("amdg.async_copy_mbarrier_arrive %b : !ttg.memdesc<1xi64, #s, #m, mutable>"), state
+    ) == [
         "%cuda_group_1 = ttg.async_commit_group",
         "%cuda_landed_2 = ttg.async_wait %cuda_group_1 {num = 0 : i32}",
         "ttng.arrive_barrier %b, 128 : !ttg.memdesc<1xi64, #s, #m, mutable>",
@@ -295,14 +298,14 @@ MODULE = """module attributes {{"ttg.num-ctas" = {ctas} : i32, "ttg.num-warps" =
 
 def test_a_dimension_without_a_bound_is_cut_at_whole_vectors():
     line = "%d = tt.make_tensor_descriptor %p, [%n, %c2147483647_i32_4], [%s, %one] : <f16>, <64x64xf16, #shared>"
-    lines, _, found = descriptors.make(line, lambda stem: f"%{stem}")
+    lines, _, found = descriptors.make(parse_op(line), lambda stem: f"%{stem}")
     assert found.bounds == ("%n", "%unbounded") and f"%unbounded = arith.constant {1 << 30} : i32" in lines
 
 
 @pytest.mark.parametrize("element, expected", [("si8", "i8"), ("ui32", "i32"), ("f16", "f16")])
 def test_tiles_of_a_descriptor_have_the_types_of_tensors(element: str, expected: str):
     line = f"%d = tt.make_tensor_descriptor %p, [%m, %n], [%s, %one] : <{expected}>, <128x64x{element}, #shared>"
-    _, name, found = descriptors.make(line, lambda stem: f"%{stem}")
+    _, name, found = descriptors.make(parse_op(line), lambda stem: f"%{stem}")
     assert (name, found.block, found.element) == ("%d", (128, 64), expected)
 
 

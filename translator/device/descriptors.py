@@ -7,14 +7,14 @@ masked `ttg.async_copy_global_to_local` and one commit, so that wait counts map 
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 
 from translator.device.encodings import blocked_text
-from translator.device.module_text import VALUE, bits_of, tensor_parts
+from translator.device.module_text import bits_of
 from translator.device.refusal import Refused
 from translator.device.retarget_memory import Names, zero_filled
-from translator.ttgir.types import split_top
+from translator.ttgir.module import Op
+from translator.ttgir.types import Type, parse_type
 
 COPY_BYTES = 16  # bytes per lane of one cp.async, the widest there is
 
@@ -39,19 +39,17 @@ class Described:
         return [f"!tt.ptr<{self.element}>", *["i32"] * rank, *["i64"] * rank, *["i32"] * rank, "i1"]
 
 
-# The printer names constants by their value.
-_UNBOUNDED = re.compile(r"%c2147483647_i32(_\d+)?")
+_UNBOUNDED = "%c2147483647_i32"  # the printer names constants by their value, and numbers further ones
 
 
-def _tile(kind: str) -> tuple[tuple[int, ...], str]:
+def _tile(kind: Type) -> tuple[tuple[int, ...], str]:
     """Shape and element type of a descriptor's tile; signs, which tensors do not have, are left out."""
-    block, element, _ = tensor_parts(kind)
-    return block, re.sub("^[su]i", "i", element)
+    return kind.shape, kind.element[1:] if kind.element.startswith(("si", "ui")) else kind.element
 
 
 def described(kind: str, values: list[str]) -> Described:
     """The descriptor of type `kind` (`!tt.tensordesc<...>`) whose scalars are `values`, in the order of `values()`."""
-    block, element = _tile(kind)
+    block, element = _tile(parse_type(kind))
     n = len(block)
     parts = (values[1 : 1 + n], values[1 + n : 1 + 2 * n], values[1 + 2 * n : 1 + 3 * n])
     return Described(values[0], *(tuple(p) for p in parts), values[1 + 3 * n], block, element)
@@ -59,55 +57,49 @@ def described(kind: str, values: list[str]) -> Described:
 
 def width(kind: str) -> int:
     """How many scalars a descriptor of this type has."""
-    return 2 + 3 * len(tensor_parts(kind)[0])
+    return 2 + 3 * len(parse_type(kind).shape)
 
 
-def make(line: str, names: Names) -> tuple[list[str], str, Described]:
+def make(op: Op, names: Names) -> tuple[list[str], str, Described]:
     """`%d = tt.make_tensor_descriptor %p, [bounds], [strides] : <f16>, <128x64xf16, #shared>`."""
-    result, rest = line.strip().split(" = tt.make_tensor_descriptor ", 1)
-    body, kinds = split_top(rest, " : ")
-    pointer, bounds, strides = split_top(body)[:3]
-    if "padding" in body and "nan" in body.lower():
-        raise Refused("tt.make_tensor_descriptor", "NaN padding")
-    bounds, strides = (re.findall(VALUE, x) for x in (bounds, strides))
-    block, element = _tile(split_top(kinds)[-1])
+    if "padding" in op.body and "nan" in op.body.lower():
+        raise Refused(op.name, "NaN padding")
+    bounds, strides = (list(op.operands[slice(*op.bracket(which))]) for which in (0, 1))
+    block, element = _tile(op.type)
     if len(block) != len(bounds):
-        raise Refused("tt.make_tensor_descriptor", "a block of lower rank than the tensor")
+        raise Refused(op.name, "a block of lower rank than the tensor")
     zero, on = names("zero"), names("on")
     lines = [f"{zero} = arith.constant 0 : i32", f"{on} = arith.constant true"]
     for axis, bound in enumerate(bounds):
-        if _UNBOUNDED.fullmatch(bound):
+        if bound == _UNBOUNDED or bound.startswith(f"{_UNBOUNDED}_"):
             # Divisible by 16, so that 16 bytes are inside or outside together; far from where moving it overflows.
             bounds[axis] = names("unbounded")
             lines.append(f"{bounds[axis]} = arith.constant {1 << 30} : i32")
-    return lines, result, Described(pointer, tuple(bounds), tuple(strides), (zero,) * len(block), on, block, element)
+    made = Described(op.operands[0], tuple(bounds), tuple(strides), (zero,) * len(block), on, block, element)
+    return lines, op.results[0], made
 
 
-def update(line: str, names: Names, known: dict[str, Described]) -> tuple[list[str], str, Described]:
+def update(op: Op, names: Names, known: dict[str, Described]) -> tuple[list[str], str, Described]:
     """`%d = amdg.update_tensor_descriptor %s add_offsets = [..] set_bounds = [..] pred = %p {clamp_bounds}`."""
-    result, rest = line.strip().split(" = amdg.update_tensor_descriptor ", 1)
-    body = split_top(rest, " : ")[0]
-    old = lookup(known, re.match(VALUE, body).group(0), "amdg.update_tensor_descriptor")
+    old = lookup(known, op.operands[0], op.name)
     lines, new = [], old
-    if found := re.search(r"add_offsets = \[([^\]]*)\]", body):
-        added = split_top(found.group(1))
+    if added := op.listed("add_offsets"):
         moved = tuple(names("position") for _ in added)
         lines += [f"{m} = arith.addi {p}, {a} : i32" for m, p, a in zip(moved, old.position, added)]
         new = replace(new, position=moved)
-        if "clamp_bounds" not in body:  # the bounds count from the tile, so they move with it
+        if "clamp_bounds" not in op.body:  # the bounds count from the tile, so they move with it
             bounds = tuple(names("bound") for _ in added)
             lines += [f"{m} = arith.addi {b}, {a} : i32" for m, b, a in zip(bounds, old.bounds, added)]
             new = replace(new, bounds=bounds)
-    if found := re.search(r"set_bounds = \[([^\]]*)\]", body):
-        bounds = tuple(split_top(found.group(1)))
+    if bounds := op.listed("set_bounds"):
         shifted = tuple(names("bound") for _ in bounds)
         lines += [f"{s} = arith.addi {b}, {p} : i32" for s, b, p in zip(shifted, bounds, new.position)]
         new = replace(new, bounds=shifted)
-    if found := re.search(rf"pred = ({VALUE})", body):
+    if (pred := op.keyword("pred")) is not None:
         zero, on = names("zero"), names("on")
-        lines += [f"{zero} = arith.constant 0 : i32", f"{on} = arith.cmpi ne, {found.group(1)}, {zero} : i32"]
+        lines += [f"{zero} = arith.constant 0 : i32", f"{on} = arith.cmpi ne, {op.operands[pred]}, {zero} : i32"]
         new = replace(new, predicate=on)
-    return lines, result, new
+    return lines, op.results[0], new
 
 
 def lookup(known: dict[str, Described], name: str, op: str) -> Described:
@@ -199,43 +191,38 @@ def _combine(lines: list[str], names: Names, op: str, so_far: str | None, value:
     return out
 
 
-def copy_in(line: str, names: Names, known: dict[str, Described], warps: int) -> list[str]:
+def copy_in(op: Op, names: Names, known: dict[str, Described], warps: int) -> list[str]:
     """`%t = amdg.async_tdm_copy_global_to_local %d into %lds(, barrier = %b) : ... -> LDS`."""
-    result, rest = line.strip().split(" = amdg.async_tdm_copy_global_to_local ", 1)
-    body, kinds = split_top(rest, " : ")
-    d = lookup(known, re.match(VALUE, body).group(0), "amdg.async_tdm_copy_global_to_local")
-    local = re.search(rf"into ({VALUE})", body).group(1)
-    local_type = split_top(kinds, "->")[-1].removeprefix("!ttg.memdesc")
+    d = lookup(known, op.operands[0], op.name)
+    local, result = op.operands[op.keyword("into")], op.results[0]
+    local_type = op.target_type.removeprefix("!ttg.memdesc")
     lines, pointers, kind, mask = tile_pointers(d, warps, names)
     token = names("copy")
-    filled = zero_filled(lines, names, mask, kind.replace(f"!tt.ptr<{d.element}>", d.element))
+    filled = zero_filled(lines, names, mask, parse_type(kind).of(d.element))
     lines.append(f"{token} = ttg.async_copy_global_to_local {pointers}, {local}{filled} : {kind} -> {local_type}")
     lines.append(f"{result} = ttg.async_commit_group tokens {token}")
-    if found := re.search(rf"barrier = ({VALUE})", body):
+    if (barrier := op.keyword("barrier")) is not None:
         # One arrival per wave and copy, by one lane that carries the sum; the copy has landed before.
-        barrier_type = next(k for k in split_top(split_top(kinds, "->")[0]) if k.startswith("!ttg.memdesc<1xi64"))
+        barrier_type = next(k for k in op.operand_type_texts if k.startswith("!ttg.memdesc<1xi64"))
         landed = names("landed")
         lines.append(f"{landed} = ttg.async_wait {result} {{num = 0 : i32}}")
-        lines.append(f"ttng.arrive_barrier {found.group(1)}, {warps} : {barrier_type}")
+        lines.append(f"ttng.arrive_barrier {op.operands[barrier]}, {warps} : {barrier_type}")
     return lines
 
 
-def copy_out(line: str, names: Names, known: dict[str, Described], warps: int) -> list[str]:
+def copy_out(op: Op, names: Names, known: dict[str, Described], warps: int) -> list[str]:
     """`%t = amdg.async_tdm_copy_local_to_global %d from %lds : ...` as a masked store and an empty commit group."""
-    head, rest = line.strip().split("amdg.async_tdm_copy_local_to_global ", 1)
-    body, kinds = split_top(rest, " : ")
-    if "barrier = " in body:
-        raise Refused("amdg.async_tdm_copy_local_to_global", "a store that signals an mbarrier")
-    operands = re.findall(VALUE, body)
-    by_name = [o for o in operands if o in known]
-    local = next((o for o in operands if o not in known), None)
+    if op.keyword("barrier") is not None:
+        raise Refused(op.name, "a store that signals an mbarrier")
+    by_name = [o for o in op.operands if o in known]
+    local = next((o for o in op.operands if o not in known), None)
     if len(by_name) != 1 or local is None:
-        raise Refused("amdg.async_tdm_copy_local_to_global", "an operand form that is not known")
+        raise Refused(op.name, "an operand form that is not known")
     d = known[by_name[0]]
     lines, pointers, kind, mask = tile_pointers(d, warps, names)
-    memory = next(k for k in re.split(r", (?=!)|-> ", kinds) if k.startswith("!ttg.memdesc")).strip()
+    memory = next(k for k in (*op.operand_type_texts, op.target_type) if k.startswith("!ttg.memdesc"))
     value, value_type = names("tile"), kind.replace(f"!tt.ptr<{d.element}>", d.element)
     lines.append(f"{value} = ttg.local_load {local} : {memory} -> {value_type}")
     lines.append(f"tt.store {pointers}, {value}, {mask} : {kind}")
-    lines.append(f"{head or names('commit') + ' = '}ttg.async_commit_group")
+    lines.append(f"{op.results[0] if op.results else names('commit')} = ttg.async_commit_group")
     return lines

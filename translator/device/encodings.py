@@ -13,9 +13,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from translator.device.module_text import aliases, balanced_end, bits_of, tensor_parts
+from translator.device.module_text import aliases, balanced_end, bits_of, op_name
 from translator.device.refusal import Refused
-from translator.ttgir.types import split_top
+from translator.ttgir.layouts import AttributeReader, DotOperand
+from translator.ttgir.parse import parse_op
+from translator.ttgir.types import Type, types_in
 
 ROOT = re.compile(r"#ttg\.(\w+)<")
 MATRIX = ("amd_mfma", "amd_wmma")
@@ -161,18 +163,14 @@ def matrix_layout(name: str, body: str, lanes: int, dots: list[Dot], rank: int) 
 
 def find_dots(text: str) -> list[Dot]:
     """Every `tt.dot` of the module."""
-    out = []
-    for line in text.splitlines():
-        if " = tt.dot " not in line:
-            continue
-        kinds = line[line.index(" : tensor<") + 3 :]
-        operands, result = split_top(kinds, "->")
-        first, second = split_top(operands, " * ")
-        (shape, element, layout), (_, _, other) = tensor_parts(first), tensor_parts(second)
-        _, accumulator, alias = tensor_parts(result)
-        widths = tuple(int((re.search(r"kWidth = (\d+)", x) or [0, 0])[1]) for x in (layout, other))
-        out.append(Dot(alias, element, accumulator, shape[-1], widths))
-    return out
+    dots = [parse_op(line) for line in text.splitlines() if op_name(line) == "tt.dot"]
+    return [_dot(op.type, *op.operand_types) for op in dots]
+
+
+def _dot(result: Type, first: Type, second: Type) -> Dot:
+    operands = (AttributeReader({}).layout(kind.layout) for kind in (first, second))
+    widths = tuple(layout.k_width if isinstance(layout, DotOperand) else 0 for layout in operands)
+    return Dot(result.layout, first.element, result.element, first.shape[-1], widths)
 
 
 def retarget_encodings(text: str, lanes: int) -> str:
@@ -222,8 +220,8 @@ def _replacement(name: str, body: str, lanes: int, matrices: dict[str, MatrixLay
 
 def _rank(text: str, alias: str) -> int:
     """Rank of the tensors that have the layout `alias` itself; 2 where there is none."""
-    found = re.search(rf"tensor<((?:\d+x)+)[^<>,]*, {alias}>", text)
-    return found.group(1).count("x") if found else 2
+    kinds = (kind for line in text.splitlines() if f", {alias}>" in line for kind in types_in(line, "tensor<"))
+    return next((len(kind.shape) for kind in kinds if kind.layout == alias and kind.kind != "ptr"), 2)
 
 
 def _operand_layouts(text: str, matrices: dict[str, MatrixLayout]) -> str:

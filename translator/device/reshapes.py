@@ -10,14 +10,14 @@ In `flat` consecutive elements lie in consecutive lanes, then warps, then regist
 from __future__ import annotations
 
 import math
-import re
+from dataclasses import replace
 
 from translator.device.encodings import linear_text
-from translator.device.module_text import VALUE, aliases, spelled_out, tensor_parts
-from translator.ttgir.types import split_top
+from translator.device.module_text import aliases, op_name, spelled_out
+from translator.ttgir.module import Op
+from translator.ttgir.parse import parse_op
 
-_MOVE = re.compile(rf"^(\s*)({VALUE}) = (tt\.trans|tt\.reshape) ({VALUE})(.*?) : (tensor<.*)$")
-_ORDER = re.compile(r"order = array<i32: ([\d, ]+)>")
+_MOVES = ("tt.trans", "tt.reshape")
 
 
 def moves_on_linear(text: str, warps: int) -> str:
@@ -25,29 +25,28 @@ def moves_on_linear(text: str, warps: int) -> str:
     named = aliases(text)
     out = []
     for line in text.splitlines():
-        found = _MOVE.match(line)
-        kinds = split_top(found.group(6), "->") if found else []
-        if len(kinds) == 2 and any(_is_matrix(tensor_parts(kind)[2], named) for kind in kinds):
-            out += _converted(found, *kinds, warps)
+        op = parse_op(line) if op_name(line) in _MOVES else None
+        if op is not None and any(_is_matrix(kind.layout, named) for kind in (op.operand_types[0], op.type)):
+            indent = line[: len(line) - len(line.lstrip())]
+            out += [indent + new for new in _converted(op, warps)]
         else:
             out.append(line)
     return "\n".join(out) + "\n"
 
 
-def _converted(found: re.Match, before: str, after: str, warps: int) -> list[str]:
-    indent, result, name, value, attributes, _ = found.groups()
-    (shape, _, layout), (new_shape, _, new_layout) = tensor_parts(before), tensor_parts(after)
-    order = _ORDER.search(attributes)
-    axes = [int(x) for x in order.group(1).split(",")] if order else None
-    places = _places(math.prod(shape), warps)
-    flat = linear_text(*([_coordinates(at, shape) for at in group] for group in places))
-    moved = linear_text(*([_moved(at, shape, new_shape, axes) for at in group] for group in places))
+def _converted(op: Op, warps: int) -> list[str]:
+    before, after, result = op.operand_types[0], op.type, op.results[0]
+    axes = list(op.integers("order")) or None
+    places = _places(math.prod(before.shape), warps)
+    flat = linear_text(*([_coordinates(at, before.shape) for at in group] for group in places))
+    moved = linear_text(*([_moved(at, before.shape, after.shape, axes) for at in group] for group in places))
     start, end = (f"%{side}_{result[1:]}" for side in ("from", "to"))
-    source, target = before.replace(layout, flat), after.replace(new_layout, moved)
+    source, target = replace(before, layout=flat).printed, replace(after, layout=moved).printed
+    attributes = op.body.removeprefix(op.operands[0])
     return [
-        f"{indent}{start} = ttg.convert_layout {value} : {before} -> {source}",
-        f"{indent}{end} = {name} {start}{attributes} : {source} -> {target}",
-        f"{indent}{result} = ttg.convert_layout {end} : {target} -> {after}",
+        f"{start} = ttg.convert_layout {op.operands[0]} : {before.printed} -> {source}",
+        f"{end} = {op.name} {start}{attributes} : {source} -> {target}",
+        f"{result} = ttg.convert_layout {end} : {target} -> {after.printed}",
     ]
 
 

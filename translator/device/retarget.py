@@ -16,12 +16,14 @@ from translator.device import descriptors, retarget_memory
 from translator.device.descriptors import Described
 from translator.device.encodings import retarget_encodings
 from translator.device.flow import DescriptorFlow
-from translator.device.module_text import VALUE, op_name, without_locations
+from translator.device.module_text import op_name, without_locations
 from translator.device.refusal import Refused
 from translator.device.reshapes import moves_on_linear
 from translator.device.retarget_memory import Names
 from translator.device.scaled_dots import plain_dots
 from translator.device.scans import scans_on_blocked
+from translator.ttgir.module import Module, Op
+from translator.ttgir.parse import parse_module, parse_op
 
 SM = 90
 MAX_WARPS = 32
@@ -69,7 +71,7 @@ class _State:
 def retarget(text: str) -> str:
     """Rewrite a printed AMD module. Raises: Refused, naming the op, encoding, type or limit without a counterpart."""
     text = retarget_memory.without_zero_fill(plain_dots(without_locations(text)))
-    lanes, warps = _geometry(text)
+    lanes, warps = _geometry(parse_module(text))
     _refuse_types(text)
     _refuse_mixed_counters(text)
     text = retarget_encodings(text, lanes)
@@ -91,17 +93,12 @@ def retarget(text: str) -> str:
     return "\n".join(out) + "\n"
 
 
-def _geometry(text: str) -> tuple[int, int]:
+def _geometry(module: Module) -> tuple[int, int]:
     """(lanes, warps) of the module. Raises: Refused where they do not fit a CUDA block."""
-
-    def attribute(name: str, missing: int) -> int:
-        found = re.search(rf'"?{name}"? = (\d+)', text)
-        return int(found.group(1)) if found else missing
-
-    if attribute("ttg.num-ctas", 1) != 1:
+    if module.number("ttg.num-ctas", 1) != 1:
         raise Refused("num_ctas", "clusters of workgroups are not re-targeted")
-    lanes, warps = attribute("ttg.threads-per-warp", 0), attribute("ttg.num-warps", 0)
-    total = max(warps, attribute("ttg.total-num-warps", warps))
+    lanes, warps = module.lanes, module.warps
+    total = max(warps, module.number("ttg.total-num-warps", warps))
     if total * lanes > MAX_WARPS * 32:
         raise Refused("num_warps", f"{total * lanes} threads; a CUDA block has at most {MAX_WARPS * 32}")
     return lanes, warps
@@ -141,15 +138,15 @@ def _track_partitions(line: str, state: _State) -> None:
 
 def _op(line: str, state: _State, flow: DescriptorFlow) -> list[str]:
     """The line or what replaces it."""
-    name, stripped = op_name(line), line.strip()
+    name = op_name(line)
     if name in MEMORY:
-        return MEMORY[name](stripped, state.names)
+        return MEMORY[name](parse_op(line), state.names)
     if name in DESCRIPTORS:
-        lines, result, new = DESCRIPTORS[name](stripped, state)
+        lines, result, new = DESCRIPTORS[name](parse_op(line), state)
         state.known[result] = new
         return lines
     if name in REWRITTEN:
-        return REWRITTEN[name](stripped, state)
+        return REWRITTEN[name](parse_op(line), state)
     if name in DROPPED:
         return []
     if not name or name.startswith(COMMON_DIALECTS) or name in COMMON_OPS:
@@ -165,39 +162,32 @@ def _plain_attributes(line: str) -> str:
     return line.replace(" {}", "")
 
 
-def _tdm_wait(line: str, state: _State) -> list[str]:
-    result = line.split(" = ")[0]
-    count = re.search(r"num = (\d+)", line).group(1)
-    return [f"{result} = ttg.async_wait {{num = {count} : i32}}"]
+def _tdm_wait(op: Op, state: _State) -> list[str]:
+    return [f"{op.results[0]} = ttg.async_wait {{num = {op.attribute('num')} : i32}}"]
 
 
-def _init_barrier(line: str, state: _State) -> list[str]:
-    return [line.replace("amdg.init_barrier", "ttng.init_barrier")]
+def _same_barrier(op: Op, state: _State) -> list[str]:
+    return [f"{op.name.replace('amdg.', 'ttng.')}{op.text}"]
 
 
-def _wait_barrier(line: str, state: _State) -> list[str]:
-    return [line.replace("amdg.wait_barrier", "ttng.wait_barrier")]
-
-
-def _arrive_barrier(line: str, state: _State) -> list[str]:
+def _arrive_barrier(op: Op, state: _State) -> list[str]:
     """Every lane arrives on AMD; here one lane carries the sum. The phase that the op returns has no counterpart."""
-    found = re.match(rf"(?:{VALUE} = )?amdg\.arrive_barrier ({VALUE}), (\d+) : (.*) -> i32$", line)
-    if not found:
-        raise Refused("amdg.arrive_barrier", "an operand form that is not known")
-    count = int(found.group(2)) * state.warps[-1] * 32
-    return [f"ttng.arrive_barrier {found.group(1)}, {count} : {found.group(3)}"]
+    barrier, count = op.operands[0], op.body.rpartition(",")[2]
+    if op.target_type != "i32" or not count.strip().isdigit():
+        raise Refused(op.name, "an operand form that is not known")
+    arrivals = int(count) * state.warps[-1] * 32
+    return [f"ttng.arrive_barrier {barrier}, {arrivals} : {op.operand_type_texts[0]}"]
 
 
-def _copies_arrive(line: str, state: _State) -> list[str]:
+def _copies_arrive(op: Op, state: _State) -> list[str]:
     """Every lane arrives once its copies have landed on AMD; here they are waited for, and one lane carries the sum."""
-    found = re.match(rf"amdg\.async_copy_mbarrier_arrive ({VALUE}) : (.*)$", line)
-    if not found:
-        raise Refused("amdg.async_copy_mbarrier_arrive", "an operand form that is not known")
+    if op.body.strip() != op.operands[0]:
+        raise Refused(op.name, "an operand form that is not known")
     group, landed = state.names("group"), state.names("landed")
     return [
         f"{group} = ttg.async_commit_group",
         f"{landed} = ttg.async_wait {group} {{num = 0 : i32}}",
-        f"ttng.arrive_barrier {found.group(1)}, {state.warps[-1] * 32} : {found.group(2)}",
+        f"ttng.arrive_barrier {op.operands[0]}, {state.warps[-1] * 32} : {op.signature}",
     ]
 
 
@@ -210,15 +200,15 @@ MEMORY = {
     "ttg.async_copy_global_to_local": retarget_memory.async_copy,
 }
 DESCRIPTORS = {
-    "tt.make_tensor_descriptor": lambda line, state: descriptors.make(line, state.names),
-    "amdg.update_tensor_descriptor": lambda line, state: descriptors.update(line, state.names, state.known),
+    "tt.make_tensor_descriptor": lambda op, state: descriptors.make(op, state.names),
+    "amdg.update_tensor_descriptor": lambda op, state: descriptors.update(op, state.names, state.known),
 }
 REWRITTEN = {
-    "amdg.async_tdm_copy_global_to_local": lambda line, s: descriptors.copy_in(line, s.names, s.known, s.warps[-1]),
-    "amdg.async_tdm_copy_local_to_global": lambda line, s: descriptors.copy_out(line, s.names, s.known, s.warps[-1]),
+    "amdg.async_tdm_copy_global_to_local": lambda op, s: descriptors.copy_in(op, s.names, s.known, s.warps[-1]),
+    "amdg.async_tdm_copy_local_to_global": lambda op, s: descriptors.copy_out(op, s.names, s.known, s.warps[-1]),
     "amdg.async_tdm_wait": _tdm_wait,
-    "amdg.init_barrier": _init_barrier,
-    "amdg.wait_barrier": _wait_barrier,
+    "amdg.init_barrier": _same_barrier,
+    "amdg.wait_barrier": _same_barrier,
     "amdg.arrive_barrier": _arrive_barrier,
     "amdg.async_copy_mbarrier_arrive": _copies_arrive,
 }

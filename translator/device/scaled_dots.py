@@ -6,31 +6,35 @@ after:  `%d = tt.dot %a, %b, %c : A * B -> C`
 
 from __future__ import annotations
 
-import re
-
-from translator.device.module_text import VALUE
+from translator.device.module_text import op_name
+from translator.ttgir.module import Op
+from translator.ttgir.parse import parse_op
 from translator.ttgir.types import split_top
 
-ONE = 127  # 2^0 as E8M0
-_SCALED = re.compile(
-    rf"^(\s*{VALUE}) = tt\.dot_scaled ({VALUE})(?: scale ({VALUE}))?, ({VALUE})(?: scale ({VALUE}))?, ({VALUE}) "
-    r"lhs = (e4m3|e5m2) rhs = (e4m3|e5m2)[^:]*: (.*)$"
-)
+ONE = "dense<127>"  # 2^0 as E8M0
+FORMATS = ("e4m3", "e5m2")
 
 
 def plain_dots(text: str) -> str:
     """The module with those dots replaced; scaled dots with other scales stay (and are refused later)."""
-    ones = set(re.findall(rf"({VALUE}) = arith\.constant dense<{ONE}> : tensor<[\dx]*xi8\b", text))
-    return "\n".join(_plain(line, ones) for line in text.splitlines()) + "\n"
+    lines = text.splitlines()
+    ops = {n: parse_op(line) for n, line in enumerate(lines) if op_name(line) in ("tt.dot_scaled", "arith.constant")}
+    ones = {
+        op.results[0]
+        for op in ops.values()
+        if op.name == "arith.constant" and op.type.element == "i8" and op.body.strip() == ONE
+    }
+    return "\n".join(_plain(line, ops.get(n), ones) for n, line in enumerate(lines)) + "\n"
 
 
-def _plain(line: str, ones: set[str]) -> str:
-    found = _SCALED.match(line)
-    if not found:
+def _plain(line: str, op: Op | None, ones: set[str]) -> str:
+    if op is None or op.name != "tt.dot_scaled":
         return line
-    result, a, a_scale, b, b_scale, c, _, _, kinds = found.groups()
-    if any(scale and scale not in ones for scale in (a_scale, b_scale)):
+    scales = {op.operands[i] for i in op.keywords("scale")}
+    formats = [op.body.partition(f"{side} = ")[2].split()[0] for side in ("lhs", "rhs")]
+    if not scales <= ones or any(name not in FORMATS for name in formats):
         return line
-    operands, out = split_top(kinds, "->")
-    left, right = (split_top(side)[0] for side in split_top(operands, " * "))
-    return f"{result} = tt.dot {a}, {b}, {c} : {left} * {right} -> {out}"
+    a, b, c = (name for i, name in enumerate(op.operands) if i not in op.keywords("scale"))
+    left, right = (split_top(side)[0] for side in split_top(split_top(op.signature, "->")[0], " * "))
+    indent = line[: len(line) - len(line.lstrip())]
+    return f"{indent}{op.results[0]} = tt.dot {a}, {b}, {c} : {left} * {right} -> {op.target_type}"

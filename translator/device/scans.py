@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
+from dataclasses import replace
 
 from translator.device.encodings import blocked_text
-from translator.device.module_text import aliases, spelled_out, tensor_parts
+from translator.device.module_text import aliases, spelled_out
 from translator.device.refusal import Refused
-from translator.ttgir.types import split_top
+from translator.ttgir.module import Op
+from translator.ttgir.parse import parse_module
 
 
 def scans_on_blocked(text: str, warps: int) -> str:
@@ -17,38 +18,27 @@ def scans_on_blocked(text: str, warps: int) -> str:
     """
     if "tt.scan" not in text:
         return text
-    named = aliases(text)
-    lines, out, pending = text.splitlines(), [], []
-    for line in lines:
-        found = re.match(r'^(\s*)(%[\w$.\-]+)(?::\d+)? = "tt\.scan"\(([^)]*)\)', line)
-        if found:
-            pending.append((len(out), found))
-        out.append(line)
-        if pending and re.match(r"^\s*\}\)(?: \{[^}]*\})? : \(", line):
-            start, head = pending.pop()
-            _convert(out, start, head, named, warps)
-    return "\n".join(out) + "\n"
+    module, lines = parse_module(text), text.splitlines()
+    for scan in sorted((op for op in module.walk() if op.name == "tt.scan"), key=lambda op: -op.line):
+        if _is_linear(scan.operand_types[0].layout, aliases(text)):
+            _convert(lines, scan, warps)
+    return "\n".join(lines) + "\n"
 
 
-def _convert(out: list[str], start: int, head: re.Match, named: dict[str, str], warps: int) -> None:
-    """Convert the operands of the scan at `out[start]` that ends with the last line, and its results back."""
-    indent, result, operands = head.groups()
-    # Attributes may stand before the types, and have types of their own.
-    closing, _, kinds = out[-1].partition(" : (")
-    inputs = split_top(split_top(f"({kinds}", "->")[0][1:-1])
-    layout = tensor_parts(inputs[0])[2]
-    if not _is_linear(layout, named):
-        return
-    if len(inputs) > 1:
+def _convert(lines: list[str], scan: Op, warps: int) -> None:
+    """Convert the operand of a scan, and its result back."""
+    if len(scan.operands) > 1:
         raise Refused("tt.scan", "a scan of several tensors on a linear layout")
-    shape, element, _ = tensor_parts(inputs[0])
-    blocked = scan_layout(shape, warps)
-    kind = inputs[0].replace(layout, blocked)
+    (operand,), (kind,), result = scan.operands, scan.operand_types, scan.results[0]
+    blocked = replace(kind, layout=scan_layout(kind.shape, warps)).printed
+    head, last = lines[scan.line - 1], lines[scan.end - 1]
+    indent = head[: len(head) - len(head.lstrip())]
     inner, moved = (f"%{what}_{result[1:]}" for what in ("scanned", "blocked"))
-    out[start] = out[start].replace(f"({operands})", f"({moved})", 1).replace(result + " =", inner + " =", 1)
-    out[-1] = f"{closing} : ({kind}) -> {kind}"
-    out.insert(start, f"{indent}{moved} = ttg.convert_layout {operands} : {inputs[0]} -> {kind}")
-    out.append(f"{indent}{result} = ttg.convert_layout {inner} : {kind} -> {inputs[0]}")
+    # Attributes may stand before the types, and have types of their own.
+    lines[scan.end - 1] = f"{last.partition(' : (')[0]} : ({blocked}) -> {blocked}"
+    lines.insert(scan.end, f"{indent}{result} = ttg.convert_layout {inner} : {blocked} -> {kind.printed}")
+    lines[scan.line - 1] = head.replace(f"({operand})", f"({moved})", 1).replace(f"{result} =", f"{inner} =", 1)
+    lines.insert(scan.line - 1, f"{indent}{moved} = ttg.convert_layout {operand} : {kind.printed} -> {blocked}")
 
 
 def _is_linear(layout: str, named: dict[str, str]) -> bool:

@@ -85,7 +85,7 @@ class Op:
     """One operation.
 
     text: what follows its name on the line, without location; tail: what follows its last region; line: of the module,
-    from 1; location: the inside of its `loc(...)`; memo: for what an interpreter computes once per operation.
+    from 1; end: the line on which its last region is closed; location: the inside of its `loc(...)`; memo: for what an interpreter computes once per operation.
     """
 
     name: str
@@ -94,6 +94,7 @@ class Op:
     regions: tuple[Region, ...] = ()
     tail: str = ""
     line: int = 0
+    end: int = 0
     location: str = ""
     locations: Locations = field(default=Locations(), repr=False)
     memo: dict = field(default_factory=dict, repr=False)
@@ -183,6 +184,40 @@ class Op:
         if text.startswith("(") and text.endswith(")"):
             text = text[1:-1]
         return tuple(parse_type(part) for piece in split_top(text, " * ") for part in split_top(piece) if part)
+
+    @cached_property
+    def target_type(self) -> str:
+        """What stands behind the arrow of the types: of a memory descriptor more than `Type` holds."""
+        return last_part(self.signature, "->")
+
+    @property
+    def operand_type_texts(self) -> tuple[str, ...]:
+        """The types before the arrow, as they are printed."""
+        return tuple(split_top(split_top(self.signature, "->")[0]))
+
+    def listed(self, name: str) -> tuple[str, ...]:
+        """The operands of `name = [%a, %b]`, () where it is not printed."""
+        _, found, rest = self.body.partition(f"{name} = [")
+        return tuple(VALUES.findall(rest.partition("]")[0])) if found else ()
+
+    @cached_property
+    def buffer_indices(self) -> tuple[int, int, int | None, int | None]:
+        """Of (base, offsets, mask, other) of a buffer operation among its operands; None where absent.
+
+        They are printed as `%base[%offsets], %mask, %other`, or with keywords where the operation goes to LDS.
+        """
+        offsets, after = self.bracket()
+        if self.name == "amdg.buffer_load_to_local":
+            mask, other = self.keyword("mask"), self.keyword("other")
+        else:
+            rest = [i for i in range(after, len(self.operands)) if i != self.keyword("stride")]
+            mask, other = (*rest, None, None)[:2]
+        return offsets - 1, offsets, mask, other
+
+    @property
+    def buffer(self) -> tuple[str | None, ...]:
+        """Base, offsets, mask and fill value of a buffer operation by name, None where it has none."""
+        return tuple(None if i is None else self.operands[i] for i in self.buffer_indices)
 
     @cached_property
     def for_loop(self) -> ForLoop:
@@ -290,13 +325,17 @@ class Module:
     text: str
     aliases: Mapping[str, str] = field(default_factory=dict)
 
+    def number(self, name: str, missing: int = 1) -> int:
+        """An integer attribute of the module."""
+        return int(self.attributes.get(name, str(missing)).split(" ")[0])
+
     @property
     def warps(self) -> int:
-        return int(self.attributes.get("ttg.num-warps", "1").split(" ")[0])
+        return self.number("ttg.num-warps")
 
     @property
     def lanes(self) -> int:
-        return int(self.attributes.get("ttg.threads-per-warp", "1").split(" ")[0])
+        return self.number("ttg.threads-per-warp")
 
     @property
     def target(self) -> str:

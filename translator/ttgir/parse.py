@@ -32,6 +32,11 @@ def parse_module(text: str, file: str = "") -> Module:
     return _Reader(text, file).module()
 
 
+def parse_op(line: str) -> Op:
+    """An operation without regions from its line. Raises: ParseError."""
+    return _Reader(line, "").op(line.strip())
+
+
 class _Reader:
     def __init__(self, text: str, file: str):
         self.text = text
@@ -158,7 +163,7 @@ class _Reader:
                 region, rest = self.region(rest.rstrip()[:-1].strip())
                 regions.append(region)
             tail, location = strip_locations(rest)
-        return Op(name, tuple(results), text, tuple(regions), tail, number, location, self.locations)
+        return Op(name, tuple(results), text, tuple(regions), tail, number, self.at, location, self.locations)
 
     def partitions(self) -> tuple[list[Region], str]:
         """`default {` and `partition0(...) num_warps(4) {` regions, each headed by a line of its own; -> and the last line's rest."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 SCALARS = {"index": "i64"}  # `index` is 64 bits wide on every target
@@ -34,6 +34,19 @@ class Type:
     def printed_element(self) -> str:
         """The element as MLIR prints it: `!tt.ptr<f16>` of a tensor of pointers."""
         return f"!tt.ptr<{self.element}>" if self.kind == "ptr" else self.element
+
+    @property
+    def printed(self) -> str:
+        """A tensor, pointer or scalar type as MLIR prints it."""
+        if self.shape is None:
+            return self.printed_element
+        layout = f", {self.layout}" if self.layout else ""
+        return f"tensor<{''.join(f'{n}x' for n in self.shape)}{self.printed_element}{layout}>"
+
+    def of(self, element: str) -> "Type":
+        """The tensor type with the same shape and layout whose elements are `element`, as MLIR prints it."""
+        scalar = parse_type(element)
+        return replace(self, kind=scalar.kind, element=scalar.element)
 
     @property
     def size(self) -> int:

@@ -11,7 +11,7 @@ from translator.validate.dtypes import held, stored, unsigned
 from translator.validate.hazards import Hazard, NotRunnable
 from translator.validate.lds import Copy, MemDesc, Placed
 from translator.validate.ops import row
-from translator.validate.ops_memory import ATOMIC, buffer_addresses, buffer_operands
+from translator.validate.ops_memory import ATOMIC, buffer_addresses
 from translator.validate.ops_tensor import _check_indices
 
 _PIECE = re.compile(r"partitionLayout = (#\w+|#ttg\.\w+<.*>)")
@@ -151,7 +151,7 @@ def _load_into(machine, op, view, address, mask, other, masked_writes: bool):
 
 @row("amdg.buffer_load_to_local")
 def buffer_load_to_local(machine, op, *args):
-    base, offsets, mask, other = (None if i is None else args[i] for i in buffer_operands(op))
+    base, offsets, mask, other = (None if i is None else args[i] for i in op.buffer_indices)
     view = args[op.keyword("into")]
     address = buffer_addresses(machine, op, base, offsets, mask, view.allocation.element)
     _load_into(machine, op, view, address, mask, other, True)

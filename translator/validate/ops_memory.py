@@ -114,27 +114,13 @@ def buffer_addresses(machine, op, base, offsets, mask, element: str):
     return base + wide
 
 
-def buffer_operands(op):
-    """Indices of (base, offsets, mask, other) of `%base[%offsets], %mask, %other` or with keywords; None where absent."""
-    if "buffer" not in op.memo:
-        offsets = op.bracket()[0]
-        after = op.bracket()[1]
-        if op.name == "amdg.buffer_load_to_local":
-            mask, other = op.keyword("mask"), op.keyword("other")
-        else:
-            rest = [i for i in range(after, len(op.operands)) if i != op.keyword("stride")]
-            mask, other = (*rest, None, None)[:2]
-        op.memo["buffer"] = (offsets - 1, offsets, mask, other)
-    return op.memo["buffer"]
-
-
 def _at(args, index):
     return None if index is None else args[index]
 
 
 @row("amdg.buffer_load")
 def buffer_load(machine, op, *args):
-    base, offsets, mask, other = (_at(args, i) for i in buffer_operands(op))
+    base, offsets, mask, other = (_at(args, i) for i in op.buffer_indices)
     element = op.type.element
     address = buffer_addresses(machine, op, base, offsets, mask, element)
     return machine.memory.load(address, mask, other, element, op.type.shape)
@@ -142,14 +128,14 @@ def buffer_load(machine, op, *args):
 
 @row("amdg.buffer_store")
 def buffer_store(machine, op, value, *args):
-    base, offsets, mask, _ = (None if i is None else (value, *args)[i] for i in buffer_operands(op))
+    base, offsets, mask, _ = (None if i is None else (value, *args)[i] for i in op.buffer_indices)
     element = op.operand_types[0].element
     machine.memory.store(buffer_addresses(machine, op, base, offsets, mask, element), value, mask, element)
 
 
 @row("amdg.buffer_atomic_rmw")
 def buffer_atomic_rmw(machine, op, value, *args):
-    base, offsets, mask, _ = (None if i is None else (value, *args)[i] for i in buffer_operands(op))
+    base, offsets, mask, _ = (None if i is None else (value, *args)[i] for i in op.buffer_indices)
     element = op.type.element
     address = buffer_addresses(machine, op, base, offsets, mask, element)
     return rmw(machine, op, op.body.split(",")[0].strip(), address, value, mask, element)
