@@ -25,7 +25,7 @@ help:
 	@echo 'make test-all  all tests, each fixture compiled for every target'
 	@echo 'make golden    rewrite fixtures/*/golden and show what changed'
 	@echo 'make docs      build the documentation site into build/site'
-	@echo 'make lint      check formatting'
+	@echo 'make lint      check formatting, and the direction of imports (make imports)'
 	@echo 'make setup     only set up $(VENV)'
 	@echo 'make clean     remove $(VENV) and the demo output'
 	@echo 'PYTHON=... picks the interpreter, TARGET=... the target of the demo, PYTEST_ARGS=... goes to pytest'
@@ -67,8 +67,12 @@ docs: $(STAMP)
 	$(BIN)/python -m mkdocs build --strict --quiet
 	@echo 'the site is in build/site: open build/site/index.html'
 
+.PHONY: imports
+imports: $(STAMP)
+	$(BIN)/lint-imports --no-cache
+
 .PHONY: lint
-lint: $(STAMP)
+lint: $(STAMP) imports
 	$(BIN)/python -m black --check --quiet translator rules bench tests fixtures/*/reference.py || \
 	  { $(BIN)/python -m black --check translator rules bench tests fixtures/*/reference.py; exit 1; }
 

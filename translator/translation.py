@@ -15,16 +15,15 @@ from translator import __version__
 from translator.choices.chosen import Choices
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.frontend.launch_options import check_options
-from translator.frontend.launch import TracedLaunch, trace_launch
 from translator.layout.partitions import with_spread_products
 from translator.planned_launches import planned_launches
 from translator.request import LaunchOutcome, TranslateRequest, TranslateResult
-from translator.rewrite.contracts import RunTimeContract
 from translator.rewrite.concrete import check_concrete
+from translator.rewrite.contracts import RunTimeContract
 from translator.rewrite.emit import EmittedKernel
-from translator.rewrite.kernel_family import KernelVersion, texts_of
 from translator.rewrite.host_file import whole_file
 from translator.rewrite.kernel import rewrite_kernel
+from translator.rewrite.kernel_family import KernelVersion, texts_of
 from translator.rewrite.module import SourceFacts, standalone_module
 from translator.rewrite.reserved_names import free_module_names
 from translator.source.gluon_kernels import refuse_gluon
@@ -33,6 +32,7 @@ from translator.source.launch_spec import LaunchSpec
 from translator.source.load import LoadedKernel, explain_trace_error, load_for_launch, resolve_source
 from translator.source.module_file import full_search_path, parse_file
 from translator.source.moved_lines import file_line
+from translator.traced_launch import TracedLaunch, trace_launch
 
 
 def translate_kernel(request: TranslateRequest) -> TranslateResult:

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from translator.memory.held import read_held
-from translator.ttgir.parse import parse_module
 from translator.pipeline.schedule import hazards, held_schedule
 from translator.request import TranslateRequest
 from translator.source.launch_spec import LaunchSpec, parse_launches
 from translator.translation import translate_kernel
+from translator.ttgir.parse import parse_module
 from translator.validate.run import validate_pair
 from translator.validate.stages import source_stage, translated_stage
 
@@ -160,7 +160,7 @@ def test_its_slot_is_filled_again_after_the_last_read(tmp_path: Path):
 @pytest.mark.compile
 def test_a_slot_that_is_read_until_the_end_is_one_of_a_ring(tmp_path: Path, monkeypatch):
     """No product is left that could hide the copy; LDS has room."""
-    monkeypatch.setattr("translator.frontend.launch.lds_bytes", lambda module, options: 1 << 16)
+    monkeypatch.setattr("translator.traced_launch.lds_bytes", lambda module, options: 1 << 16)
     late = KERNEL.replace("tl.dot(x, tl.trans(y))", "tl.dot(y, x)").replace(
         "tl.dot(p.to(tl.float16), y, acc)", "tl.dot(x, tl.trans(y) + p.to(tl.float16), acc)"
     )

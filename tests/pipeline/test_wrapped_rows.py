@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from test_plan import HEAD
 
-from translator.frontend.launch import trace_launch
 from translator.pipeline.plan import PipelinePlan
 from translator.rewrite.function import FunctionRewriter
 from translator.rewrite.unit import Unit
 from translator.source.launch_spec import LaunchSpec
 from translator.source.load import load_for_launch
+from translator.traced_launch import trace_launch
 
 HELPERS = '''
 @triton.jit

@@ -57,7 +57,7 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from translator.cli.versions import triton_version
+        from translator.versions import triton_version
 
         print(f"gluonize {__version__} (Triton {triton_version()})")
         raise typer.Exit()

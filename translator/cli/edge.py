@@ -46,7 +46,7 @@ def run(argv: Sequence[str]) -> int:
 def report_bug(error: Exception) -> None:
     """Say that this is our mistake and what a report needs."""
     from translator import __version__
-    from translator.cli.versions import triton_version
+    from translator.versions import triton_version
 
     text = str(error) if isinstance(error, InternalError) else "".join(traceback.format_exception(error))
     python = ".".join(map(str, sys.version_info[:3]))

@@ -193,7 +193,7 @@ def _source_on_cuda(pool: WorkerPool, source: dict, inputs: Inputs, arguments: l
 
 def _provenance(r: BundleRequest, spec: LaunchSpec, native: dict) -> dict:
     """Where everything came from: versions, and hashes of the texts that went in."""
-    from translator.cli.versions import triton_version
+    from translator.versions import triton_version
 
     hashes = {name: _hash_file(path) for name, path in (("source", r.source), ("translation", r.output))}
     return {

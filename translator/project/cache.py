@@ -150,7 +150,7 @@ def _switches() -> list[tuple[str, str]]:
 @functools.cache
 def _versions() -> tuple:
     from translator import __version__
-    from translator.cli.versions import triton_version
+    from translator.versions import triton_version
 
     return (__version__, own_digest(), triton_version(), sys.version)
 

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from translator import __version__
-from translator.cli.versions import triton_version
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.project.cache import ContentCache
 from translator.project.digests import file_digest, launches_digest
@@ -16,6 +15,7 @@ from translator.project.layout_free import same_code
 from translator.project.planned import ProjectFile
 from translator.project.provenance import GeneratedFile, located, read_generated, without_line
 from translator.project.translation import base_key, source_file
+from translator.versions import triton_version
 
 STATES = ("current", "edited", "outdated", "conflicts", "missing", "refused")
 # regenerate(request owner) -> the generated text without its provenance line

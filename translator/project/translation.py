@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from translator import __version__
 from translator.choices.chosen import parse_choices
 from translator.cli.inputs import is_path
-from translator.cli.versions import triton_version
+from translator.versions import triton_version
 from translator.optimize.choose import make_choices
 from translator.project.cache import ContentCache, content_key, folder_digest
 from translator.project.digests import file_digest, launches_digest, text_digest

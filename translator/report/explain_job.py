@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from translator.diagnostics import TranslationError
-from translator.frontend.launch import TracedLaunch
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.layout.constructors import constructor
 from translator.report.correspondence import correspond
@@ -27,6 +26,7 @@ from translator.rewrite import function as rewriter_module, kernel as kernel_mod
 from translator.rewrite.function import FunctionRewriter
 from translator.source.launch_spec import LaunchSpec
 from translator.source.module_file import parse_file
+from translator.traced_launch import TracedLaunch
 from translator.ttgir.layouts import Layout, Opaque
 
 

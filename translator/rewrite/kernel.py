@@ -7,7 +7,7 @@ import ast
 from rules.builtins import BUILTINS
 from rules.rows import RuleSet
 from translator.choices.chosen import Choices
-from translator.frontend.launch import TracedLaunch
+from translator.traced_launch import TracedLaunch
 from translator.pipeline.emit import check_stages
 from translator.pipeline.refill import TooLate, check_refills
 from translator.rewrite.emit import EmittedKernel, assemble

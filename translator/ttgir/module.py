@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from translator.ttgir.layouts import AttributeReader, Layout, SharedLayout
 from translator.ttgir.locations import UNKNOWN, Locations, Place
+from translator.ttgir.result_types import result_types
 from translator.ttgir.shared_layouts import read_shared
-from translator.ttgir.types import Type, last_part, parse_type, pointee, split_top, types_in
+from translator.ttgir.types import Type, last_part, parse_type, split_top, types_in
 
 VALUE = r"%[A-Za-z0-9_$.\-]+(?:#\d+)?"
 VALUES = re.compile(VALUE)
-COMPARE = frozenset({"arith.cmpi", "arith.cmpf"})
 PROMISES = ("tt.divisibility", "tt.contiguity", "tt.constancy")
 _FOR = re.compile(rf"(unsigned )?({VALUE}) = ({VALUE}) to ({VALUE}) step ({VALUE})(?: iter_args\((.*?)\) ->)?")
 _BINDING = re.compile(rf"({VALUE}) = ({VALUE})")
@@ -26,7 +26,6 @@ _CALLEE = re.compile(r"@(\"[^\"]*\"|[\w$.\-]+)")
 _BRANCH = re.compile(r"(\^\w+)(?:\(([^)]*)\))?")
 _WARPS = re.compile(r"num_warps\((\d+)\)")
 _PLACED = re.compile(r"allocation\.offset = (?:\[([^\]]*)\]|(\d+))")
-_REGION_TYPES = re.compile(r"-> \((.*)\)")
 
 
 def is_arithmetic(name: str) -> bool:
@@ -154,7 +153,7 @@ class Op:
 
     @cached_property
     def result_types(self) -> tuple[Type, ...]:
-        return tuple(_result_types(self))
+        return tuple(result_types(self.name, len(self.results), self.text, self.signature))
 
     @cached_property
     def tensors(self) -> tuple[Type, ...]:
@@ -366,42 +365,3 @@ class Module:
     def shared(self, kind: Type, shape: tuple[int, ...]) -> SharedLayout | None:
         """The layout of tiles of `shape` in what a memory or tensor descriptor describes; None without a Gluon constructor."""
         return read_shared(self.aliases.get(kind.layout, kind.layout), shape)
-
-
-def _result_types(op: Op) -> Iterator[Type]:
-    if not op.results:
-        return
-    text = op.signature
-    count = len(op.results)
-    if op.name in ("scf.for", "scf.if"):
-        # `iter_args(...) -> (types)  : i32 {`
-        yield from (parse_type(t) for t in split_top(_REGION_TYPES.search(op.text).group(1)))
-        return
-    parts = split_top(text, "->")
-    if len(parts) > 1:
-        out = parts[-1].strip()
-        out = out[1:-1] if out.startswith("(") else out
-        types = [parse_type(t) for t in split_top(out)]
-    else:
-        types = _implied_types(op, text)
-    if len(types) < count:
-        types = types[:1] * count
-    yield from types[:count]
-
-
-def _implied_types(op: Op, text: str) -> list[Type]:
-    """The result types of an operation that is printed without an arrow."""
-    types = [parse_type(t) for t in split_top(split_top(text, " to ")[-1])] if text else [Type("token")]
-    if op.name == "arith.select":
-        return types[-1:]
-    if op.name in COMPARE:
-        return [Type("int", "i1", types[0].shape, types[0].layout)]
-    if op.name == "tt.load":
-        return [pointee(types[0])]
-    if op.name == "tt.make_tensor_descriptor":
-        return [replace(types[-1], kind="desc")]
-    if op.name == "tt.unsplat":
-        return [Type(types[0].kind, types[0].element)]
-    if op.name == "arith.constant" and not text:
-        return [Type("int", "i1")]
-    return types
