@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Container
 from typing import TYPE_CHECKING
 
+from rules.rows import Row
 from rules.template import template as parsed
 from translator.rewrite.callees import Callee, bind
 from translator.rewrite.splice import operand
+from translator.rewrite.unit import Record
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter
@@ -21,27 +24,19 @@ def function_text(rw: "FunctionRewriter", node: ast.Call, callee: Callee) -> str
     text = template.called({}, operand)
     if isinstance(node.func, ast.Name) and text in (f"gl.{callee.name}", f"tl.{callee.name}"):
         return rw.emit(node.func)
-    return imported(rw, text)
+    return imported(rw.record, text)
 
 
-def imported(rw: "FunctionRewriter", text: str) -> str:
+def imported(record: Record, text: str) -> str:
     """`text`, which a template has made, with what it needs from `triton.language`."""
     if text.startswith("tl."):
-        rw.record.imports.add("import triton.language as tl")
+        record.imports.add("import triton.language as tl")
     return text
 
 
-def by_template(rw: "FunctionRewriter", callee: Callee, values: dict[str, str | None], template: str = "") -> str:
+def by_template(record: Record, row: Row, values: dict[str, str | None], template: str = "") -> str:
     """The row's template, or another one that it has, with its holes filled."""
-    text = template or callee.row.becomes
-    return imported(rw, parsed(text).filled(values, operand))
-
-
-def of_parameters(rw, node: ast.Call, callee: Callee, children: dict[ast.AST, str]) -> str:
-    """A row's template whose holes are parameters, filled with the arguments in `children`; those not given are left out."""
-    given = bind(rw, node, callee)
-    values = {name: children.get(a) or rw.emit(a) for name, a in given.items()}
-    return by_template(rw, callee, dict.fromkeys(callee.row.template.holes) | values)
+    return imported(record, parsed(template or row.becomes).filled(values, operand))
 
 
 def generic(rw: "FunctionRewriter", node: ast.Call, children: dict[ast.AST, str]) -> str:
@@ -57,7 +52,8 @@ def with_function(rw, node: ast.Call, callee: Callee, children: dict[ast.AST, st
     """The call as its row has it, with the author's arguments; `children` overrides arguments."""
     template = callee.row.template if callee.row is not None else None
     if template is not None and callee.row.kind == "elementwise" and not template.takes_arguments:
-        return of_parameters(rw, node, callee, children)
+        values = {name: children.get(a) or rw.emit(a) for name, a in bind(rw, node, callee).items()}
+        return by_template(rw.record, callee.row, dict.fromkeys(template.holes) | values)
     if callee.owner is not None:
         owner = operand(children.get(callee.owner) or rw.emit(callee.owner))
         name = node.func.attr
@@ -77,14 +73,13 @@ def with_function(rw, node: ast.Call, callee: Callee, children: dict[ast.AST, st
     return rw.splice(node, edits)
 
 
-def with_layout(rw, node: ast.Call, callee: Callee, given: dict[str, ast.expr], layout: str) -> str:
-    """The call with what its row appends to the author's arguments: what it adds where it is not given, and the layout."""
-    text = with_function(rw, node, callee, {})
-    for name, value in callee.row.added.items():
-        text = append_argument(text, f"{name}={value}") if name not in given else text
-    for argument in callee.row.template.more({"layout": layout}, operand):
-        text = append_argument(text, argument)
-    return text
+def with_layout(row: Row, call: str, given: Container[str], layout: str) -> str:
+    """A call with what its row appends to the author's arguments: what it adds where it is not given, and the layout."""
+    for name, value in row.added.items():
+        call = append_argument(call, f"{name}={value}") if name not in given else call
+    for argument in row.template.more({"layout": layout}, operand):
+        call = append_argument(call, argument)
+    return call
 
 
 def _items(rw, node: ast.expr, children: dict[ast.AST, str]) -> str | None:

@@ -218,13 +218,13 @@ def _creator(rw, node: ast.Call, callee: Callee, given, want):
             dtype = rw.fact(node).dtype
             zero = "0.0" if dtype.startswith(("fp", "bf")) else "0"
             values = {"zero": zero, "dtype": f"gl.{dots.DTYPE.get(dtype, dtype)}"}
-            return by_template(rw, callee, values, callee.row.of_scalar)
+            return by_template(rw.record, callee.row, values, callee.row.of_scalar)
         return with_function(rw, node, callee, {})
     want = want or rw.home(node)
     layout = rw.names.spell(want)
     if not callee.row.template.takes_arguments:
-        return by_template(rw, callee, {"input": rw.emit(given["input"], want)})
-    return with_layout(rw, node, callee, given, layout)
+        return by_template(rw.record, callee.row, {"input": rw.emit(given["input"], want)})
+    return with_layout(callee.row, with_function(rw, node, callee, {}), given, layout)
 
 
 def _gather(rw, node, callee, given, want):
@@ -243,7 +243,7 @@ def _histogram(rw, node, callee, given, want):
     if "mask" in given and not is_none(rw, given["mask"]):
         values["mask"] = rw.operand_in(given["mask"], rw.tensor(data), layout)
     values |= {"num_bins": rw.emit(given["num_bins"]), "layout": rw.names.spell(want)}
-    return by_template(rw, callee, values)
+    return by_template(rw.record, callee.row, values)
 
 
 def emit_attribute(rw: "FunctionRewriter", node: ast.Attribute, want: Any) -> str:

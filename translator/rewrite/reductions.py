@@ -149,7 +149,7 @@ def _reduce_with_indices(rw, node, callee, given, text, fact, axis, parent, keep
     flat = axis is None
     tie = given.get("tie_break_left") or given.get("return_indices_tie_break_left")
     fast = tie is not None and not is_true(rw, tie)
-    combine = call_text.imported(rw, f"{callee.row.combine}_{'fast' if fast else 'left'}")
+    combine = call_text.imported(rw.record, f"{callee.row.combine}_{'fast' if fast else 'left'}")
     if flat:
         raise refuse(rw.frame, node, "axis", f"`{callee.name}` needs a constant axis")
     layout = parent
@@ -162,7 +162,7 @@ def _reduce_with_indices(rw, node, callee, given, text, fact, axis, parent, keep
         index = f"gl.broadcast({index}, gl.zeros({list(fact.shape)}, gl.int32, layout={rw.names.spell(parent)}))[0]"
     values = {"values": text, "index": index, "axis": str(axis), "combine": combine}
     values["keep_dims"] = "True" if keeps else None
-    return call_text.by_template(rw, callee, values, callee.row.with_index or callee.row.becomes)
+    return call_text.by_template(rw.record, callee.row, values, callee.row.with_index or callee.row.becomes)
 
 
 def scan_layout(rw: "FunctionRewriter", node: ast.Call, item: ast.expr) -> Layout:

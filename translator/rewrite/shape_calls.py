@@ -81,7 +81,7 @@ def emit_shape(rw: "FunctionRewriter", node: ast.Call, callee, given, want: Any)
         for axis in reversed(sorted(axes)):
             layout = Slice(axis, layout)
         index = ", ".join("None" if d in axes else ":" for d in range(fact.rank))
-        return call_text.by_template(rw, callee, {"input": rw.emit(data, layout), "index": index})
+        return call_text.by_template(rw.record, callee.row, {"input": rw.emit(data, layout), "index": index})
     if step == "squeeze":
         (axis,) = _axes(rw, given, source.rank)
         parent = rw.home(data)
@@ -96,17 +96,17 @@ def emit_shape(rw: "FunctionRewriter", node: ast.Call, callee, given, want: Any)
         text = operand(rw.emit(data, parent))
         own = _infer(rw, node, "reshape", source.shape, parent, fact.shape)
         if "shape" not in callee.row.template.holes:
-            return _fit(rw, call_text.by_template(rw, callee, {"input": text}), own, want)
+            return _fit(rw, call_text.by_template(rw.record, callee.row, {"input": text}), own, want)
         shape = _shape_text(rw, node, callee, given, fact)
         if instance_layouts.varies(rw, node) and own == want:
             instance_layouts.offer(rw, node, own, text, shape)
         elif instance_layouts.varies(rw, data) and own == want:
             _offer_operand(rw, node, data, parent, want)
-        return _fit(rw, call_text.by_template(rw, callee, {"input": text, "shape": shape}), own, want)
+        return _fit(rw, call_text.by_template(rw.record, callee.row, {"input": text, "shape": shape}), own, want)
     if step == "permute":
         order = _order(rw, node, callee, given, source.rank)
         axes = str(list(order))
-        spell = lambda text: call_text.by_template(rw, callee, {"input": text, "order": axes})  # noqa: E731
+        spell = lambda text: call_text.by_template(rw.record, callee.row, {"input": text, "order": axes})  # noqa: E731
         return permuted(rw, node, data, order, want, spell)
     if step == "join":
         return _joined(rw, node, callee, given, want)
@@ -207,7 +207,7 @@ def _reshape_operand(rw, node, data, fact, want) -> Layout:
 def _broadcast_text(rw, node, callee, given, data, text: str) -> str:
     rest = [a for k, a in given.items() if a is not data]
     shape = _shape_text(rw, node, callee, {str(i): a for i, a in enumerate(rest)}, rw.tensor(node))
-    return call_text.by_template(rw, callee, {"input": text, "shape": shape})
+    return call_text.by_template(rw.record, callee.row, {"input": text, "shape": shape})
 
 
 def _scalar_shape(rw, node, callee, given, want) -> str:
@@ -223,7 +223,7 @@ def _scalar_shape(rw, node, callee, given, want) -> str:
     own = rw.fact(first)
     dtype = f"{operand(scalar)}.dtype" if isinstance(own, TensorFact) else f"gl.{fact.dtype}"
     values = {"shape": shape, "input": scalar, "dtype": dtype, "layout": rw.names.spell(want)}
-    return call_text.by_template(rw, callee, values, callee.row.of_scalar)
+    return call_text.by_template(rw.record, callee.row, values, callee.row.of_scalar)
 
 
 def _elementwise_pair(rw, node, callee, given, want):
@@ -274,10 +274,10 @@ def _joined(rw, node, callee, given, want) -> str:
     a, b = (children[t] for t in tensors[:2]) if len(tensors) > 1 else (children[first], children[first])
     values: dict[str, str | None] = {"a": a, "b": b, "shape": str(list(fact.shape))}
     if callee.row.layouts == ("join",):
-        return _fit(rw, call_text.by_template(rw, callee, values), join, want)
+        return _fit(rw, call_text.by_template(rw.record, callee.row, values), join, want)
     if "permute" not in callee.row.layouts:
         own = _infer(rw, node, "reshape", joined_shape, join, fact.shape)
-        return _fit(rw, call_text.by_template(rw, callee, values), own, want)
+        return _fit(rw, call_text.by_template(rw.record, callee.row, values), own, want)
     dim = 0
     if "dim" in given and not is_true(rw, given.get("can_reorder")):
         dim = int(rw.fact(given["dim"]).value) % source.rank
@@ -286,4 +286,4 @@ def _joined(rw, node, callee, given, want) -> str:
     moved_shape = tuple(joined_shape[i] for i in order)
     moved = _infer(rw, node, "permute", joined_shape, join, tuple(order))
     own = _infer(rw, node, "reshape", moved_shape, moved, fact.shape)
-    return _fit(rw, call_text.by_template(rw, callee, values | {"order": str(order)}), own, want)
+    return _fit(rw, call_text.by_template(rw.record, callee.row, values | {"order": str(order)}), own, want)
