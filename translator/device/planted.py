@@ -5,44 +5,39 @@ A check that was never seen to fail says nothing, so bundles may carry these bes
 
 from __future__ import annotations
 
-import re
+from translator.device.module_text import op_name, without_locations
+from translator.ttgir.module import Op
+from translator.ttgir.parse import parse_module, parse_op
 
-from translator.device.module_text import VALUE, without_locations
-
-WAIT = re.compile(rf"^\s*({VALUE}) = (ttg\.async_wait|amdg\.async_tdm_wait)\b.*num = (\d+)")
-
-INDEX = re.compile(
-    rf"^(?P<indent>\s*)(?P<result>{VALUE}) = ttg\.memdesc_index {VALUE}\[(?P<index>{VALUE})\] "
-    r": !ttg\.memdesc<(?P<slots>\d+)x(?!1xi64)"
-)
-VIEW = re.compile(rf"^\s*({VALUE}) = ttg\.memdesc_(?:trans|subslice|reshape|reinterpret)\b")
-COPY = re.compile(
-    r"\b(?:ttg\.async_copy_global_to_local|amdg\.buffer_load_to_local|amdg\.async_tdm_copy_global_to_local)\b"
-)
-
-INIT = re.compile(r"\s*amdg\.init_barrier .*, (\d+) : ")
+_WAITS = ("ttg.async_wait", "amdg.async_tdm_wait")
+_VIEWS = ("ttg.memdesc_trans", "ttg.memdesc_subslice", "ttg.memdesc_reshape", "ttg.memdesc_reinterpret")
+_COPIES = ("ttg.async_copy_global_to_local", "amdg.buffer_load_to_local", "amdg.async_tdm_copy_global_to_local")
+_READ = ("ttg.local_load",)
+_ARRIVALS = ("amdg.arrive_barrier", "amdg.async_copy_mbarrier_arrive")
 
 
 def planted_bugs(ttgir: str) -> dict[str, str]:
     """Name of the bug -> module with it. Empty for a kernel without asynchronous copies and rings in LDS."""
-    lines = without_locations(ttgir).splitlines()
+    text = without_locations(ttgir)
+    lines = text.splitlines()
+    ops = {op.line - 1: op for op in parse_module(text).walk()}
     out: dict[str, str] = {}
-    waits = [i for i, line in enumerate(lines) if WAIT.match(line) and _is_needed(lines, i)]
+    waits = [i for i, op in ops.items() if op.name in _WAITS and _is_needed(lines, i)]
     step = _copies_per_group(lines)
     for number, i in enumerate(waits):
-        result, _, count = WAIT.match(lines[i]).groups()
+        result, count = ops[i].results[0], ops[i].attribute("num")
         out[f"wait {number} removed"] = _text(_without(lines, i, result))
-        more = int(count) + step
+        more = count + step
         out[f"wait {number} weakened from {count} to {more}"] = _text(
             _with(lines, i, lines[i].replace(f"num = {count}", f"num = {more}"))
         )
     if len(waits) > 1:
         kept = lines
         for i in reversed(waits):
-            kept = _without(kept, i, WAIT.match(kept[i]).group(1))
+            kept = _without(kept, i, ops[i].results[0])
         out["all waits removed"] = _text(kept)
-    out |= _wrong_slots(lines)
-    out |= _barriers(lines)
+    out |= _wrong_slots(lines, ops)
+    out |= _barriers(lines, ops)
     return out
 
 
@@ -75,33 +70,40 @@ def _with(lines: list[str], at: int, line: str) -> list[str]:
 
 def _without(lines: list[str], at: int, result: str) -> list[str]:
     """Without line `at`, whose result may be the token of later loads."""
-    token = re.compile(rf" token {re.escape(result)}(?![\w#])")
-    return [token.sub("", line) for i, line in enumerate(lines) if i != at]
+    return [_without_token(line, result) for i, line in enumerate(lines) if i != at]
 
 
-def _wrong_slots(lines: list[str]) -> dict[str, str]:
+def _without_token(line: str, result: str) -> str:
+    op = parse_op(line) if op_name(line) in _READ else None
+    waits = op is not None and result in (op.operands[i] for i in op.keywords("token"))
+    return line.replace(f" token {result}", "", 1) if waits else line
+
+
+def _wrong_slots(lines: list[str], ops: dict[int, Op]) -> dict[str, str]:
     """In loops, each read from a ring and each copy into one takes the slot next to the right one."""
     out: dict[str, str] = {}
     reads = copies = 0
-    for i, line in enumerate(lines):
-        found = INDEX.match(line)
-        if not found or not _in_loop(lines, i) or int(found.group("slots")) < 2:
+    for i, op in ops.items():
+        if op.name != "ttg.memdesc_index" or not _in_loop(lines, i):
             continue
-        uses = _uses(lines, i, found.group("result"))
-        if any("ttg.local_load " in use for use in uses):
-            out[f"read {reads} takes the wrong slot"] = _next_slot(lines, i, found)
+        ring = op.operand_types[0]
+        if ring.shape[0] < 2 or (ring.shape[1:] == (1,) and ring.element == "i64"):  # one slot, or barriers
+            continue
+        uses = _uses(ops, i)
+        if any(use.name in _READ for use in uses):
+            out[f"read {reads} takes the wrong slot"] = _next_slot(lines, i, op)
             reads += 1
-        if any(COPY.search(use) for use in uses):
-            out[f"copy {copies} goes into the wrong slot"] = _next_slot(lines, i, found)
+        if any(use.name in _COPIES for use in uses):
+            out[f"copy {copies} goes into the wrong slot"] = _next_slot(lines, i, op)
             copies += 1
     return out
 
 
-def _next_slot(lines: list[str], at: int, found: re.Match) -> str:
-    indent, index = found.group("indent"), found.group("index")
+def _next_slot(lines: list[str], at: int, op: Op) -> str:
+    indent, index = lines[at][: _indent(lines[at])], op.operands[1]
     new = [
         f"{indent}%planted_one = arith.constant 1 : i32",
-        f"{indent}%planted_slots = arith.constant {found.group('slots')} : i32",
+        f"{indent}%planted_slots = arith.constant {op.operand_types[0].shape[0]} : i32",
         f"{indent}%planted_next = arith.addi {index}, %planted_one : i32",
         f"{indent}%planted_slot = arith.remsi %planted_next, %planted_slots : i32",
         lines[at].replace(f"[{index}]", "[%planted_slot]", 1),
@@ -109,34 +111,27 @@ def _next_slot(lines: list[str], at: int, found: re.Match) -> str:
     return _text([*lines[:at], *new, *lines[at + 1 :]])
 
 
-def _uses(lines: list[str], at: int, result: str) -> list[str]:
-    """The lines after `at` that mention a value or a view of it."""
-    names, out = {result}, []
-    for line in lines[at + 1 :]:
-        mentioned = set(re.findall(VALUE, line.partition(" = ")[2] or line))
-        if names & mentioned:
-            out.append(line)
-            if view := VIEW.match(line):
-                names.add(view.group(1))
+def _uses(ops: dict[int, Op], at: int) -> list[Op]:
+    """The operations after `at` that take its value or a view of it."""
+    names, out = {*ops[at].results}, []
+    for i, op in ops.items():
+        if i > at and not names.isdisjoint(op.operands):
+            out.append(op)
+            if op.name in _VIEWS:
+                names |= {*op.results}
     return out
 
 
-def _barriers(lines: list[str]) -> dict[str, str]:
+def _barriers(lines: list[str], ops: dict[int, Op]) -> dict[str, str]:
     """mbarriers: each wait and each arrival of lanes removed, the count of the first of each size halved and doubled."""
     out = {}
-    waits = [i for i, line in enumerate(lines) if line.strip().startswith("amdg.wait_barrier")]
-    for number, i in enumerate(waits):
-        out[f"mbarrier wait {number} removed"] = _text(lines[:i] + lines[i + 1 :])
-    arrivals = ("amdg.arrive_barrier", "amdg.async_copy_mbarrier_arrive")
-    arrives = [
-        i for i, line in enumerate(lines) if line.strip().removeprefix("%").split(" = ")[-1].startswith(arrivals)
-    ]
-    for number, i in enumerate(arrives):
-        out[f"mbarrier arrival {number} removed"] = _text(lines[:i] + lines[i + 1 :])
-    inits = [(i, int(m.group(1))) for i, line in enumerate(lines) if (m := INIT.match(line))]
+    for what, names in (("wait", ("amdg.wait_barrier",)), ("arrival", _ARRIVALS)):
+        for number, i in enumerate(i for i, op in ops.items() if op.name in names):
+            out[f"mbarrier {what} {number} removed"] = _text(lines[:i] + lines[i + 1 :])
     firsts: dict[int, int] = {}
-    for i, count in inits:
-        firsts.setdefault(count, i)
+    for i, op in ops.items():
+        if op.name == "amdg.init_barrier":
+            firsts.setdefault(int(op.body.rpartition(",")[2]), i)
     for count, i in firsts.items():
         if count > 1:
             halved = lines[i].replace(f", {count} :", f", {count // 2} :")
