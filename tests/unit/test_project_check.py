@@ -371,6 +371,13 @@ class TestUpdate:
         assert "[no-provenance]" in capsys.readouterr().err and Path("scale_gfx950.py").read_text() == "mine = 1\n"
 
 
+def test_a_name_with_a_space_is_found(project, capsys):
+    subprocess.run(["git", "init", "-q"], check=True)
+    Path("my scale.py").write_text(Path("scale.py").read_text())
+    assert translate("my scale.py", "-t", "gfx942", "-l", "l.json") == 0
+    assert check(capsys) == (0, "2 generated files: 2 current\n")
+
+
 def values():
     tensor = {"tensor": {"dtype": "float32", "shape": [2000], "stride": [1], "storage": 2000, "offset": 0}}
     return {"x_ptr": tensor, "y_ptr": tensor, "n": 2000}

@@ -167,7 +167,7 @@ def _generated(path: str) -> GeneratedFile | None:
 
 
 def _with_git(folder: str) -> list[str] | None:
-    command = ["git", "-C", folder, "grep", "-lzI", "--untracked", f"^{MARK}source=", "--", "*.py"]
+    command = ["git", "-C", folder, "grep", "-lzI", "--untracked", f"^{MARK}'*source=", "--", "*.py"]
     try:
         done = subprocess.run(command, capture_output=True, check=False, timeout=60)
     except (OSError, subprocess.TimeoutExpired):
