@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from translator.cli import check_command
+from translator.cli.translate_command import validation_line
 from translator.diagnostics import TranslationError
 from translator.project.provenance import parse_provenance, without_line
 from translator.project.verdict import level_of, verdict_lines, with_verdict
@@ -89,6 +90,10 @@ def test_launches_of_a_file_are_united(run):
     whole = united([*several, run(3 * B, [0, 0])])
     assert whole.verdict() == "validated" and whole.as_json()["complete"]
     assert Coverage.of_json(whole.as_json()) == whole
+    found = validation(several[2])
+    assert "many trips" in validation_line(found) and "flags_ptr" in validation_line(found)
+    assert validation_line(found, united(several)) == f"validated except {loop}"
+    assert validation_line(found, whole) == "validated"
 
 
 def test_trip_classes_end_where_a_pipeline_is_full():

@@ -97,8 +97,9 @@ def validation_line(found: dict, together: Coverage | None = None) -> str:
     if found["status"] == "mismatch":
         return f"mismatch: {mismatch_text(found)}"
     word = found["status"]
-    if found.get("coverage") and (together is None or together.gaps()):
-        word = Coverage.of_json(found["coverage"]).verdict()
+    if found.get("coverage"):
+        own = Coverage.of_json(found["coverage"])
+        word = (own.with_others(together) if together is not None else own).verdict()
     made_up = ", ".join(f"{name} = {value}" for name, value in found.get("made_up", {}).items())
     return f"{word}, with made-up values: {made_up}" if made_up else word
 

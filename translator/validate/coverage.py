@@ -187,6 +187,14 @@ class Coverage:
         told += [f"and {len(gaps) - SHOWN} more"] if len(gaps) > SHOWN else []
         return f"validated except {', '.join(told)}"
 
+    def with_others(self, all_launches: Coverage) -> Coverage:
+        """The same places with what ran of them in any launch of the file."""
+        return Coverage(
+            {key: all_launches.statements[key] for key in self.statements},
+            {key: all_launches.branches[key] for key in self.branches},
+            {key: all_launches.loops[key] for key in self.loops},
+        )
+
     def as_json(self) -> dict:
         gaps = self.gaps()
         return {
