@@ -48,6 +48,7 @@ def translate(
     from rules.targets import target as target_row
     from translator.lowering.worker import WorkerPool
     from translator.optimize.choose import make_choices
+    from translator.optimize.search import search_choices
     from translator.request import TranslateRequest
     from translator.source.code_style import style_of
     from translator.source.launch_spec import parse_launches, read_launches
@@ -79,6 +80,8 @@ def translate(
     try:
         if optimize == "aggressive":
             request = make_choices(request, pool)
+        elif optimize == "search":
+            request = search_choices(request, pool)
         return pool.call("translator.translation:translate_kernel", request)
     finally:
         pool.close()

@@ -13,6 +13,7 @@ from translator.source.code_style import CodeStyle
 from translator.source.derive.table import Derivation
 from translator.source.launch_spec import LaunchSpec
 
+BUDGET = 40  # trials of a search for one kernel
 STATUSES = ("translated", "refused", "failed", "passed-over")
 
 
@@ -25,7 +26,8 @@ class TranslateRequest:
     search_path: where modules are looked for before `sys.path`. assignments: `NAME=VALUE` pairs that fill in a derived
     launch. import_hosts: really import modules whose constants cannot be evaluated statically. fallback: `general` adds
     an assumption-free kernel and a launcher that picks. num_buffers, strategy: for pipelined loops, None to choose.
-    optimize: `parity` or `aggressive`, which makes choices per kernel before anything is translated. chosen: those made,
+    optimize: `parity`, or `aggressive` or `search`, which make choices per kernel before anything is translated; budget: trials of a
+    search for one kernel, which is not made again where `chosen` is given. chosen: those made,
     by kernel. choices: those asked for, for all kernels. keep_going: leave out a kernel that is refused instead of giving
     up the file. rules: files, or folders of them, with more rows. standalone: write the kernels and what they need, without
     the host code.
@@ -44,6 +46,7 @@ class TranslateRequest:
     num_buffers: int | None = None
     strategy: str | None = None
     optimize: str = "parity"
+    budget: int = BUDGET
     keep_going: bool = False
     rules: tuple[str, ...] = ()
     standalone: bool = False
@@ -91,7 +94,7 @@ class TranslateResult:
     status: `translated` when `text` holds every kernel asked for, or, with keep_going, at least one. text: the whole
     output file, None when nothing may be written. outcomes: one per launch, in order. diagnostics: of the file as a
     whole. notes: what was assumed or noticed while reading. seconds: of the translation alone. derivations: how launches that
-    were not given were found.
+    were not given were found. chosen: what a search found, by kernel.
     """
 
     status: str
@@ -102,6 +105,7 @@ class TranslateResult:
     seconds: float = 0.0
     facts: dict = field(default_factory=dict, hash=False)
     derivations: tuple[Derivation, ...] = ()
+    chosen: tuple[tuple[str, Choices], ...] = ()
 
     def __post_init__(self):
         assert self.status in STATUSES, f"unknown status {self.status!r}"

@@ -14,6 +14,7 @@ from translator.lowering.compile import Lowered
 from translator.lowering.metrics import InstructionMix, KernelMetrics
 from translator.optimize.candidates import ROWS, candidates
 from translator.optimize.choose import Tried, best, figures_of
+from translator.optimize import search
 from translator.optimize.cost import Cost, cost
 from translator.choices.chosen import Choices, choices_of
 from translator.request import TranslateRequest
@@ -130,6 +131,42 @@ def test_a_request_carries_its_choices():
     assert request.choices_for("k") == SMALL and request.choices_for("other") == choices_of(depth="3")
 
 
+def searched(monkeypatch, budget: int, price) -> tuple[Choices, list[Choices]]:
+    """What a search finds where choices cost `price(overrides)`, and what it tried in order."""
+    order: list[Choices] = []
+
+    def compiled(request, spec, pool, tries):
+        order.extend(tries)
+        return [tried(spec, x, price(dict(x.overrides))) for x in tries]
+
+    monkeypatch.setattr(search, "try_candidates", compiled)
+    request = TranslateRequest("k.py", "gfx950", optimize="search", budget=budget)
+    return search.search_kernel(request, SPECS[:1], None), order
+
+
+def test_a_search_puts_one_choice_on_top_of_another(monkeypatch):
+    """Depth and literal slots are worth most, and no row has the small matrix instruction on top of them."""
+
+    def price(given: dict[str, str]) -> float:
+        worth = {("depth", "3"): 10, ("slot-indices", "literal"): 20, ("matrix-size", "16"): 5}
+        return 100 - sum(worth.get(pair, 0) for pair in given.items())
+
+    found, order = searched(monkeypatch, 90, price)
+    assert {"depth=3", "slot-indices=literal", "matrix-size=16"} <= set(found.words())
+    assert len(set(order)) == len(order) <= 90 and order[0] == Choices()
+
+
+def test_a_search_keeps_its_budget_and_the_defaults_where_nothing_is_better(monkeypatch):
+    found, order = searched(monkeypatch, 5, lambda given: 1.0)
+    assert found == Choices() and len(order) == 5
+
+
+def test_combinations_that_exclude_each_other_are_left_out():
+    slices, groups = choices_of(accumulator_slices="2x1"), choices_of(warp_groups="alternating")
+    deep = choices_of(depth="3")
+    assert search.combinations(slices, (groups, deep, slices)) == (slices.replacing(depth="3"),)
+
+
 KERNEL = """
 import triton
 import triton.language as tl
@@ -147,8 +184,8 @@ def kernel(a_ptr, b_ptr, c_ptr, K, BLOCK: tl.constexpr):
 """
 
 
-@pytest.mark.compile
-def test_tune_writes_candidates_and_their_figures(tmp_path, monkeypatch):
+def prepared(tmp_path, monkeypatch) -> list[str]:
+    """The words of a command line for a small matmul, in its folder."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "kernel.py").write_text(KERNEL)
     tensor = {"tensor": {"dtype": "float16", "shape": [64, 64], "stride": [64, 1], "storage": 4096, "offset": 0}}
@@ -160,7 +197,12 @@ def test_tune_writes_candidates_and_their_figures(tmp_path, monkeypatch):
         "values": {"a_ptr": tensor, "b_ptr": tensor, "c_ptr": tensor, "K": 64, "BLOCK": 64},
     }  # fmt: skip
     (tmp_path / "launches.json").write_text(json.dumps({"version": 1, "launches": [launch]}))
-    given = ["kernel.py", "-t", "gfx950", "-l", "launches.json", "-j", "1"]
+    return ["kernel.py", "-t", "gfx950", "-l", "launches.json", "-j", "1"]
+
+
+@pytest.mark.compile
+def test_tune_writes_candidates_and_their_figures(tmp_path, monkeypatch):
+    given = prepared(tmp_path, monkeypatch)
     assert run(["-q", "tune", *given, "-o", "out", "--json", "t.json"]) == 0
     (result,) = json.loads((tmp_path / "t.json").read_text())["results"]
     by_name = {c["candidate"]: c for c in result["candidates"]}
@@ -177,3 +219,24 @@ def test_tune_writes_candidates_and_their_figures(tmp_path, monkeypatch):
         chosen = file.read()
     text = (tmp_path / "best.py").read_text()
     assert chosen[chosen.index("@gluon.jit") :].strip() in text
+
+
+@pytest.mark.compile
+def test_what_a_search_found_is_recorded_and_not_searched_for_again(tmp_path, monkeypatch):
+    given = prepared(tmp_path, monkeypatch)
+    monkeypatch.setenv("GLUONIZE_CACHE_DIR", str(tmp_path / "results"))
+    monkeypatch.setattr(search, "search_kernel", lambda request, launches, pool: choices_of(depth="3"))
+    words = [*given, "-o", "out.py", "--no-validate", "--no-parity", "--no-compile"]
+    assert run(["-q", "translate", *words, "--optimize", "search", "--budget", "7"]) == 0
+    text = (tmp_path / "out.py").read_text()
+    assert "--optimize search --budget 7 --found kernel:depth=3" in text and "NUM_BUFFERS: gl.constexpr = 3" in text
+
+    def never(*_):
+        raise AssertionError("searched again")
+
+    monkeypatch.setattr(search, "search_kernel", never)
+    monkeypatch.setenv("GLUONIZE_CACHE_DIR", str(tmp_path / "empty"))
+    assert run(["-q", "check", "out.py"]) == 0
+    (tmp_path / "out.py").write_text(text.replace("gl.constexpr = 3", "gl.constexpr = 4", 1))
+    assert run(["-q", "check", "out.py"]) == 1  # made again to see that it was edited
+    assert run(["-q", "check", "out.py", "--allow-edits"]) == 0

@@ -12,6 +12,7 @@ from translator.cli.device_app import add_device_commands
 from translator.cli.options import (
     AllConfigs,
     Assignments,
+    Budget,
     Cache,
     Choose,
     Compile,
@@ -116,6 +117,7 @@ def translate(
     strategy: Strategy = None,
     choose: Choose = None,
     optimize: Optimize = "parity",
+    budget: Budget = 40,
     rules: Rules = None,
     validate: Validate = True,
     parity: Annotated[
@@ -162,6 +164,7 @@ def translate(
             strategy=strategy,
             choose=tuple(choose or ()),
             optimize=optimize,
+            budget=budget,
             rules=tuple(rules or ()),
             validate=validate,
             parity=parity,

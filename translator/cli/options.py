@@ -131,8 +131,8 @@ Optimize = Annotated[
     typer.Option(
         "--optimize",
         metavar="LEVEL",
-        help="parity or aggressive.",
-        autocompletion=complete_word("parity", "aggressive"),
+        help="parity, aggressive or search.",
+        autocompletion=complete_word("parity", "aggressive", "search"),
     ),
 ]
 Choose = Annotated[
@@ -142,6 +142,9 @@ Choose = Annotated[
         metavar="NAME=VALUE",
         help="Decide what is otherwise left to a default, such as depth=3; repeatable.",
     ),
+]
+Budget = Annotated[
+    int, typer.Option("--budget", min=1, metavar="TRIALS", help="Ways to write a kernel that --optimize search tries.")
 ]
 Rules = Annotated[
     Optional[list[str]],

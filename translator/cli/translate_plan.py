@@ -14,7 +14,7 @@ from translator.cli.source_files import find_sources
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.pipeline.strategies import STRATEGIES
 from translator.project.overwrite import check_new, check_translation
-from translator.request import TranslateRequest
+from translator.request import BUDGET, TranslateRequest
 from translator.source.code_style import style_of
 from translator.source.launch_spec import read_launches
 from translator.source.module_file import parse_file
@@ -41,6 +41,7 @@ class TranslateOptions:
     strategy: str | None = None
     choose: tuple[str, ...] = ()
     optimize: str = "parity"
+    budget: int = BUDGET
     rules: tuple[str, ...] = ()
     validate: bool = True
     parity: bool = True
@@ -190,6 +191,7 @@ def _request(
         strategy=options.strategy,
         choices=choices_asked(options),
         optimize=options.optimize,
+        budget=options.budget,
         keep_going=options.keep_going,
         rules=options.rules,
         strict=options.strict,
@@ -245,8 +247,8 @@ def choices_asked(options: TranslateOptions) -> Choices:
 
 def _check_choices(options: TranslateOptions, targets: tuple[Target, ...]) -> None:
     choices_asked(options)
-    if options.optimize not in ("parity", "aggressive"):
-        raise _usage(f"--optimize {options.optimize}: no such level", "parity or aggressive")
+    if options.optimize not in ("parity", "aggressive", "search"):
+        raise _usage(f"--optimize {options.optimize}: no such level", "parity, aggressive or search")
     if options.strategy is not None:
         if options.strategy not in STRATEGIES:
             raise _usage(f"--strategy {options.strategy}: no such strategy", " or ".join(STRATEGIES))

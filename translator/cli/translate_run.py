@@ -114,7 +114,8 @@ def process_file(planned: PlannedFile, options: TranslateOptions, pool: WorkerPo
     if result.text is None:
         launches = tuple(CheckedLaunch(o, o.status, o.diagnostics) for o in result.outcomes)
         return replace(report, launches=launches)
-    text = stamped_text(result.text, request, planned.output, options.launches, reads, cache)
+    found = replace(request, chosen=result.chosen) if result.chosen else request
+    text = stamped_text(result.text, found, planned.output, options.launches, reads, cache)
     checked = checked_report(report, replace(result, text=text), options, pool, cache, reads)
     return replace(checked, elapsed=time.perf_counter() - started)
 

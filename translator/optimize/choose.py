@@ -55,11 +55,17 @@ def make_choices(request: TranslateRequest, pool: "WorkerPool") -> TranslateRequ
     return replace(request, chosen=tuple(sorted(best(tried).items())))
 
 
-def try_candidates(request: TranslateRequest, spec: LaunchSpec, pool: "WorkerPool") -> list[Tried]:
-    """Every candidate for one launch, translated, compiled and costed, in the order of the rows."""
+def rows_for(request: TranslateRequest, spec: LaunchSpec) -> tuple[Choices, ...]:
+    """What the rows that can pay for a launch choose."""
+    return candidates(target_row(request.target), int(spec.options.get("num_warps", 4)), request.asked)
+
+
+def try_candidates(
+    request: TranslateRequest, spec: LaunchSpec, pool: "WorkerPool", tries: tuple[Choices, ...] | None = None
+) -> list[Tried]:
+    """Candidates for one launch, translated, compiled and costed, in order: those of the rows where none are given."""
     row = target_row(request.target)
-    num_warps = int(spec.options.get("num_warps", 4))
-    tries = candidates(row, num_warps, request.asked)
+    tries = rows_for(request, spec) if tries is None else tries
     requests = [
         replace(
             request, kernels=(spec.kernel,), launches=(spec,), standalone=True, fallback=None,

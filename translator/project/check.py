@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from translator import __version__
 from translator.diagnostics import Diagnostic, TranslationError
@@ -14,7 +14,7 @@ from translator.project.digests import file_digest, launches_digest
 from translator.project.layout_free import same_code
 from translator.project.planned import ProjectFile
 from translator.project.provenance import GeneratedFile, located, read_generated, without_line
-from translator.project.translation import base_key, source_file
+from translator.project.translation import base_key, source_file, without_found
 from translator.versions import triton_version
 
 STATES = ("current", "edited", "outdated", "conflicts", "missing", "refused")
@@ -49,6 +49,8 @@ def file_state(file: ProjectFile, cache: ContentCache, regenerate: Regenerate) -
     if not os.path.exists(file.output):
         return FileState(file, "missing", ("it does not exist",))
     generated = read_generated(file.output)
+    if generated is not None and without_found(generated.provenance.options) == file.options:
+        file = replace(file, options=generated.provenance.options)  # what a search found is not searched for again
     if generated is not None and (lines := conflict_lines(generated.bare)):
         return FileState(file, "conflicts", (f"it has {len(lines)} unresolved conflicts",), True)
     try:
@@ -98,7 +100,7 @@ def changes(file: ProjectFile, generated: GeneratedFile | None) -> tuple[str, ..
         out.append(f"the launches in {file.launches} changed")
     if was.target != file.target:
         out.append(f"it was made for {was.target}, not {file.target}")
-    if was.options != file.options:
+    if without_found(was.options) != without_found(file.options):
         out.append(
             f"it was made with options {' '.join(was.options) or 'none'}, not {' '.join(file.options) or 'none'}"
         )

@@ -12,17 +12,19 @@ from translator.choices.chosen import parse_choices
 from translator.cli.inputs import is_path
 from translator.versions import triton_version
 from translator.optimize.choose import make_choices
+from translator.optimize.search import search_choices
 from translator.project.cache import ContentCache, content_key, folder_digest
 from translator.project.digests import file_digest, launches_digest, text_digest
 from translator.project.provenance import DERIVED, Provenance, relative, stamped, without_line
 from translator.project.recorded import Reads
-from translator.request import TranslateRequest, TranslateResult
+from translator.request import BUDGET, TranslateRequest, TranslateResult
 from translator.source.module_file import find_module, full_search_path, module_of_path
 
 if TYPE_CHECKING:
     from translator.lowering.worker import WorkerPool
 
 RECORDED = "translator.project.recorded:translate_recorded"
+FOUND = "--found"  # in a provenance line only: what a search found for a kernel
 GENERATED = "generated"  # cache key of the text that a provenance line's `output` names
 log = logging.getLogger("gluonize")
 
@@ -39,11 +41,15 @@ def translate_cached(
         log.info("%s for %s: translation found in the cache", request.source, request.target)
         return found
     what = f"translating {request.source} for {request.target}"
-    if request.optimize == "aggressive" or request.strategy == "ping-pong":
+    if request.optimize == "search":
+        request = request if request.chosen else search_choices(request, pool)
+    elif request.optimize == "aggressive" or request.strategy == "ping-pong":
         request = make_choices(request, pool)
     answer: tuple[TranslateResult, Reads] = pool.call(
         RECORDED, request, function, what=what, timeout=pool.timeout * _kernels(request)
     )
+    if request.optimize == "search":
+        answer = replace(answer[0], chosen=request.chosen), answer[1]
     log.info("%s for %s: translated in %.2f s", request.source, request.target, answer[0].seconds)
     if answer[0].status == "translated" and not request.import_hosts:
         cache.put(key, answer, answer[1])
@@ -143,11 +149,21 @@ def request_options(request: TranslateRequest, output: str) -> tuple[str, ...]:
     for word in request.choices.words():
         words += ["--choose", word]
     words += ["--optimize", request.optimize] if request.optimize != "parity" else []
+    words += ["--budget", str(request.budget)] if request.budget != BUDGET else []
+    if request.optimize == "search":
+        for kernel, found in request.chosen:
+            words += [FOUND, f"{kernel}:{','.join(found.words())}"]
     words += ["--keep-going"] * request.keep_going
     words += ["--strict"] * request.strict + ["--all-configs"] * request.all_configs
     for folder in request.rules:
         words += ["--rules", relative(folder, output)]
     return tuple(words)
+
+
+def without_found(words: tuple[str, ...]) -> tuple[str, ...]:
+    """The options that were asked for: without what a search found."""
+    pairs = zip(("", *words), words)
+    return tuple(word for before, word in pairs if FOUND not in (before, word))
 
 
 _FLAGS = {
@@ -159,7 +175,7 @@ def with_options(request: TranslateRequest, words: tuple[str, ...], output: str)
     """The inverse of `request_options`. Raises: ValueError for words it does not know."""
     from translator.project.provenance import located
 
-    rest, fields, chosen = list(words), {"kernels": [], "assignments": [], "rules": []}, []
+    rest, fields, chosen = list(words), {"kernels": [], "assignments": [], "rules": [], "chosen": []}, []
     while rest:
         word = rest.pop(0)
         if word in _FLAGS:
@@ -175,6 +191,11 @@ def with_options(request: TranslateRequest, words: tuple[str, ...], output: str)
             fields["assignments"].append((name.strip(), given.strip()))
         elif word == "--rules":
             fields["rules"].append(located(value, output))
+        elif word == "--budget":
+            fields["budget"] = int(value)
+        elif word == FOUND:
+            kernel, _, found = value.partition(":")
+            fields["chosen"].append((kernel, parse_choices(found.split(",") if found else ())))
         elif word == "--choose":
             chosen.append(value)
         elif word == "--num-buffers":
