@@ -169,12 +169,12 @@ _SHAPES = (
         example=Example("y = tl.squeeze(x[None, :], 0)", "tl.squeeze("), near_miss=_named("squeeze")),
 )  # fmt: skip
 
-# Elements of buffer atomics that Gluon takes (reference of Triton 3.9.0); int32 and int64 additions go through the unsigned type of
-# the same width, which adds the same bits.
+# Elements of buffer atomics that Gluon takes (reference of Triton 3.9.0). int32 and int64 additions go through the unsigned type of
+# the same width, which adds the same bits; operations on bits of unsigned integers through the signed one.
 _BUFFER_TYPES = {
     "atomic_add": ("fp16", "fp32", "fp64", "uint32", "uint64", "int32", "int64"),
     **dict.fromkeys(("atomic_max", "atomic_min"), ("int32", "int64", "uint32", "uint64", "fp64")),
-    **dict.fromkeys(("atomic_and", "atomic_or", "atomic_xor", "atomic_xchg"), ("int32", "int64")),
+    **dict.fromkeys(("atomic_and", "atomic_or", "atomic_xor", "atomic_xchg"), ("int32", "int64", "uint32", "uint64")),
 }
 _MEMORY = (
     *(replace(row, buffer_types=_BUFFER_TYPES.get(row.name, ()))

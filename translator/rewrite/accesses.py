@@ -12,11 +12,17 @@ from translator.rewrite.call_text import append_argument, with_function
 from translator.rewrite.callees import Callee, is_absent, is_empty, is_none, is_plain_access, is_zero
 from translator.rewrite.costs import loaded_again, small_load
 from translator.rewrite.splice import operand
+from translator.rewrite.statements import statement_of
 from translator.ttgir.elements import bits_of
 from translator.ttgir.layouts import Layout
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter
+
+# Integers of one sign that Gluon's buffer atomics take as those of the other, where the bits are the same.
+_OTHER_SIGN = {("atomic_add", f"int{bits}"): f"uint{bits}" for bits in (32, 64)} | {
+    (f"atomic_{name}", f"uint{bits}"): f"int{bits}" for name in ("and", "or", "xor", "xchg") for bits in (32, 64)
+}
 
 
 def access_layout(rw: "FunctionRewriter", node: ast.Call, pointer: ast.expr, op_names: tuple[str, ...]) -> Layout:
@@ -162,8 +168,9 @@ def emit_atomic(rw, node: ast.Call, callee: Callee, given, want):
 
 
 def _buffer_atomic(rw, node: ast.Call, callee: Callee, given, fact: TensorFact, layout: Layout) -> str | None:
-    """The atomic as a buffer operation, where Triton's own passes make it one."""
-    if not any((*rw.path, v) in rw.unit.buffer_atomics for v in rw.visits(node)):
+    """The atomic as a buffer operation, where Triton's own passes make it one; they leave out signed extremes."""
+    extreme = callee.name in ("atomic_max", "atomic_min") and fact.pointee in ("int32", "int64")
+    if not extreme and not any((*rw.path, v) in rw.unit.buffer_atomics for v in rw.visits(node)):
         return None
     types = callee.row.buffer_types
     bf16 = callee.name == "atomic_add" and fact.pointee == "bf16"  # cdna4's function alone takes it, on any target
@@ -180,11 +187,15 @@ def _buffer_atomic(rw, node: ast.Call, callee: Callee, given, fact: TensorFact, 
         value = f"gl.to_tensor({value})"
     if not isinstance(own, TensorFact) or own.dtype != fact.pointee:
         value = _cast(rw, value, own, fact, f"{operand(base)}.dtype.element_ty")
-    if callee.name == "atomic_add" and fact.pointee in ("int32", "int64"):
-        base = f"{operand(base)}.to(gl.pointer_type(gl.u{fact.pointee}), bitcast=True)"
-        value = f"{operand(value)}.to(gl.u{fact.pointee}, bitcast=True)"
+    other_sign = _OTHER_SIGN.get((callee.name, fact.pointee), "")
+    if other_sign:
+        base = f"{operand(base)}.to(gl.pointer_type(gl.{other_sign}), bitcast=True)"
+        value = f"{operand(value)}.to(gl.{other_sign}, bitcast=True)"
     arguments = [base, access.offsets, value]
     if "mask" in given and not is_absent(rw, given["mask"]):
         arguments.append(f"mask={rw.operand_in(given['mask'], fact, layout)}")
     arguments += [f"{k}={rw.emit(given[k])}" for k in ("sem", "scope") if k in given and not is_none(rw, given[k])]
-    return f"{module}.buffer_{callee.name}({', '.join(arguments)})"
+    text = f"{module}.buffer_{callee.name}({', '.join(arguments)})"
+    statement = statement_of(rw.tree, node)
+    unused = isinstance(statement, ast.Expr) and statement.value is node
+    return f"{text}.to(gl.{fact.pointee}, bitcast=True)" if other_sign and not unused else text

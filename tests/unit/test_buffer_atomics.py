@@ -1,0 +1,51 @@
+"""Atomics as buffer operations: which types go how, and what their results are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from translation_of import compiled, dedent, launch, tensor, validated
+
+SOURCE = dedent("""
+    import triton
+    import triton.language as tl
+
+
+    @triton.jit
+    def atomics(x_ptr, y_ptr, B: tl.constexpr):
+        o = tl.arange(0, B)
+        x = tl.load(y_ptr + o)
+        OLD
+        tl.store(y_ptr + o, old.to(tl.int64) - (old < 0).to(tl.int64))
+""")
+OPERATIONS = ("add", "max", "min", "and", "or", "xor", "xchg")
+
+
+@pytest.mark.parametrize("target", ["gfx950", "gfx1250"])
+@pytest.mark.parametrize("operation", OPERATIONS)
+@pytest.mark.parametrize("kind", ["i32", "u32", "i64", "u64"])
+def test_integers(operation: str, kind: str, target: str, tmp_path: Path):
+    """What was there before has the type of the source: halved and compared, the sign shows."""
+    name = {"i": "int", "u": "uint"}[kind[0]] + kind[1:]
+    old = f"old = tl.atomic_{operation}(x_ptr + o, x.to(tl.{name}), mask=o < B - 3) // 2"
+    spec = launch(
+        "atomics",
+        {"x_ptr": f"*{kind}", "y_ptr": "*i64"},
+        {"B": 256},
+        values={"x_ptr": tensor(256), "y_ptr": tensor(256)},
+    )
+    text = validated(tmp_path, SOURCE.replace("OLD", old), spec, target)
+    assert f".buffer_atomic_{operation}(" in text, text
+
+
+@pytest.mark.parametrize("target", ["gfx950", "gfx942", "gfx1100", "gfx1201", "gfx1250"])
+def test_what_is_written_compiles(target: str, tmp_path: Path):
+    calls = [f"tl.atomic_{name}(x_ptr + o, x.to(tl.uint32))" for name in OPERATIONS]
+    calls += [f"tl.atomic_{name}(y_ptr + o, x)" for name in OPERATIONS] + ["old = x"]
+    spec = launch(
+        "atomics", {"x_ptr": "*u32", "y_ptr": "*i64"}, {"B": 256}, values={"x_ptr": tensor(256), "y_ptr": tensor(256)}
+    )
+    text = validated(tmp_path, SOURCE.replace("OLD", "\n    ".join(calls)), spec, target)
+    assert text.count(".buffer_atomic_") == 14 and "gl.atomic" not in text, text
+    compiled(tmp_path, text, spec, target)
