@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter
 
 LDS_READ = re.compile(r"(\w+(?:\.index\([^)]*\))?)(?:\.permute\([^)]*\))?\.load\(|load_shared_relaxed\((\w+)")
+FEWEST_STORED = 2  # slots of tiles that travel through registers: one group of warps reads while the other stores
 MEMORY_PRIORITY, COMPUTE_PRIORITY = 1, 0
 
 
@@ -53,7 +54,7 @@ def plan_stages(reads: list[bool], dots: list[bool], schedule: Schedule) -> tupl
     one before, the other group may still read the slot. One slot is not enough for that.
     """
     stored = schedule.mechanism == "registers"
-    if not any(reads) or not any(dots) or stored and schedule.buffers < 2:
+    if not any(reads) or not any(dots) or stored and schedule.buffers < FEWEST_STORED:
         return ()
     last = len(dots) - 1 - dots[::-1].index(True)
     if any(reads[last + 1 :]) or True not in reads[: dots.index(True) + 1]:
@@ -68,6 +69,15 @@ def plan_stages(reads: list[bool], dots: list[bool], schedule: Schedule) -> tupl
     if stages[0].kind != "memory":
         return ()
     return (*stages, StagePlan("memory", (len(reads),))) if stored else tuple(stages)
+
+
+def why_not_alternating(schedule: Schedule) -> str:
+    """Why a pipelined loop that `plan_stages` found no stages in has none."""
+    if schedule.mechanism == "registers" and schedule.buffers < FEWEST_STORED:
+        return "LDS has no room for a second slot, which one group of warps stores to while the other reads"
+    if schedule.mechanism == "held":
+        return "its tiles wait in registers"
+    return "its reads of tiles and its products do not follow one another"
 
 
 def statement_texts(rw: "FunctionRewriter", s: ast.For, start: int) -> list[str]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from translator.memory.staging import Staged
 from translator.numbered import numbered
 from translator.pipeline import lds_room
+from translator.pipeline.body import FEWEST_STORED
 from translator.pipeline.ahead import NotAhead, what_runs_ahead
 from translator.pipeline.depth import fitting, padded
 from translator.pipeline.loop_range import every_iteration, index_dtype, int_of, is_hinted_index, loop_bounds, trips_of
@@ -110,6 +111,8 @@ def _plan(
         ways |= dict(zip(staged, fetched))
         if copies and buffers < 2:
             return no("a copy needs two buffers")
+        if rw.unit.choices.asks("warp-groups", "alternating") and not copies:
+            buffers = max(buffers, FEWEST_STORED)
         asked = buffers
         buffers = rw.unit.choices.number("depth") or fitting(rw, zip(staged, fetched), buffers)
         if buffers < (2 if copies else 1):

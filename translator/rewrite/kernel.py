@@ -8,10 +8,12 @@ from rules.builtins import BUILTINS
 from rules.rows import RuleSet
 from translator.choices.chosen import Choices
 from translator.traced_launch import TracedLaunch
+from translator.pipeline.body import why_not_alternating
 from translator.pipeline.emit import check_stages
+from translator.pipeline.plan import NotPipelined
 from translator.pipeline.refill import TooLate, check_refills
 from translator.rewrite.emit import EmittedKernel, assemble
-from translator.pipeline.strategies import WARP_SPECIALIZED
+from translator.pipeline.strategies import PING_PONG, WARP_SPECIALIZED
 from translator.rewrite.function import FunctionRewriter
 from translator.rewrite.host_descriptors import small_descriptors
 from translator.rewrite.partitions import CannotSplit
@@ -64,6 +66,8 @@ def rewrite_kernel(
             text = rewriter.rewrite()
             if strategy == WARP_SPECIALIZED.name:
                 _check_split(unit, rewriter)
+            if strategy == PING_PONG.name:
+                _check_alternating(unit, rewriter)
             for reason in plain.values():
                 rewriter.record.choose(f"tensor descriptors as bounds-masked accesses: {reason}")
             check_stages(rewriter)
@@ -78,6 +82,25 @@ def rewrite_kernel(
         except CannotSplit as kept:
             assert kept.key not in whole, f"bug in gluonize: {kept.reason}"
             whole[kept.key] = kept.reason
+
+
+def _check_alternating(unit: Unit, rewriter: FunctionRewriter) -> None:
+    """Raises: TranslationError where ping-pong is asked for and no loop of the kernel has it."""
+    every = [rewriter, *(inner for inner, _ in unit.helper_versions)]
+    if any(loop.stages for rw in every for loop in rw.pipelined_loops.values()):
+        return
+    help = "leave --strategy out: the loop is then pipelined if it can be"
+    for rw in every:
+        for loop in rw.pipelined_loops.values():
+            message = f"warps of `for {loop.plan.index}` cannot alternate between memory and compute"
+            raise refuse(rw.frame, loop.plan.loop, "strategy", message, why_not_alternating(loop.plan.schedule), help)
+        for plan in rw.plans:
+            if isinstance(plan, NotPipelined):
+                loop = next(n for n in ast.walk(rw.tree) if isinstance(n, ast.For) and n.lineno == plan.line)
+                message = f"warps of `for {ast.unparse(loop.target)}` cannot alternate between memory and compute"
+                raise refuse(rw.frame, loop, "strategy", message, plan.reason, help)
+    message = f"`{rewriter.frame.fn.__name__}` has no loop whose warps could alternate"
+    raise refuse(rewriter.frame, rewriter.tree, "strategy", message, help="leave --strategy out")
 
 
 def _check_split(unit: Unit, rewriter: FunctionRewriter) -> None:
