@@ -141,8 +141,7 @@ def _plan(
     for call in found:
         (statement,) = [a for a in atoms if call in loads_in(rw, a)]
         try:
-            copied = copies and ways[call].copy not in ("held", "registers")
-            load = _load(rw, tail, statement, call, ways[call], tiles.get(call), copied)
+            load = _load(rw, tail, statement, call, ways[call], tiles.get(call))
         except NotAhead as reason:
             return no(str(reason))
         # What a variable is loaded with twice has a name, and a ring, for each load.
@@ -215,9 +214,8 @@ def _load(
     call: ast.Call,
     way: Staged,
     tile: StridedTile | None,
-    copied: bool,
 ) -> PipelinedLoad:
-    """One load of the plan; tile: what the tensor data mover fetches; copied: by an asynchronous copy, straight to LDS.
+    """One load of the plan; tile: what the tensor data mover fetches.
 
     Raises: NotAhead for a load that cannot be fetched like that.
     """
@@ -226,16 +224,13 @@ def _load(
     if owner is not None and descriptors.is_descriptor(rw.fact(owner)):
         return _descriptor_load(rw, tail, statement, call, way, owner, given.get("offsets"))
     name = _name(statement, call, given)
-    mask, other = given.get("mask"), given.get("other")
+    mask = given.get("mask")
     masked = mask is not None and not callees.is_absent(rw, mask)
     covered = masked and tail.implied(mask)
     if tile is not None:
         return PipelinedLoad(name, call.lineno, call, statement, way, covered, False, tile)
     if set(given) - {"pointer", "mask", "other", "cache_modifier", "eviction_policy", "volatile"}:
         raise NotAhead(f"the load in line {call.lineno} has arguments that a copy cannot take")
-    filled = masked and other is not None and not (callees.is_none(rw, other) or callees.is_zero(rw, other))
-    if filled and copied:
-        raise NotAhead(f"the load in line {call.lineno} fills masked lanes with something other than 0")
     shrinking = not masked or tail.shrinks(mask)
     return PipelinedLoad(name, call.lineno, call, statement, way, covered, shrinking)
 
