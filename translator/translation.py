@@ -28,7 +28,7 @@ from translator.rewrite.module import SourceFacts, standalone_module
 from translator.rewrite.reserved_names import free_module_names
 from translator.source.gluon_kernels import refuse_gluon
 from translator.source.kernels import list_kernels
-from translator.source.launch_spec import LaunchSpec
+from translator.source.launch_spec import LaunchSpec, RefusedLaunch
 from translator.source.load import LoadedKernel, explain_trace_error, load_for_launch, resolve_source
 from translator.source.module_file import full_search_path, parse_file
 from translator.source.moved_lines import file_line
@@ -140,6 +140,8 @@ def output_text(
 def translate_launch(request: TranslateRequest, spec: LaunchSpec) -> tuple[LoadedKernel, TracedLaunch, EmittedKernel]:
     """Read, trace, lay out and rewrite one kernel for one launch."""
     # A launch names its source for batch mode; here it is the request's.
+    if isinstance(spec, RefusedLaunch):
+        raise TranslationError(*spec.problems)
     spec = replace(spec, source=request.source or spec.source)
     loaded = load_for_launch(spec, request.source, request.search_path, request.import_hosts)
     refuse_gluon(loaded)

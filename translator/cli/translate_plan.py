@@ -150,7 +150,7 @@ def _plan_batch(options: TranslateOptions, targets: tuple[Target, ...]) -> tuple
         raise _usage("-o names one file, batch mode writes many", "give --out-dir instead")
     if not options.out_dir:
         raise _usage("batch mode needs a folder for its outputs", "give --out-dir DIR")
-    every = read_launches(options.launches)
+    every = read_launches(options.launches, options.keep_going)
     chosen = [spec for spec in every if not options.kernels or spec.kernel in options.kernels]
     homeless = [spec.id for spec in chosen if not spec.source]
     if homeless:

@@ -10,7 +10,7 @@ import difflib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +70,14 @@ class LaunchSpec:
         return out
 
 
-def read_launches(path: str) -> list[LaunchSpec]:
+@dataclass(frozen=True)
+class RefusedLaunch(LaunchSpec):
+    """A launch with something wrong in it, which others of its file need not wait for; problems: what is wrong."""
+
+    problems: tuple[Diagnostic, ...] = ()
+
+
+def read_launches(path: str, keep_going: bool = False) -> list[LaunchSpec]:
     """The launches in a JSON file. Raises: TranslationError `spec-unreadable`, or what `parse_launches` raises."""
     try:
         text = Path(path).read_text(encoding="utf-8")
@@ -79,13 +86,14 @@ def read_launches(path: str) -> list[LaunchSpec]:
         raise TranslationError(
             Diagnostic("spec-unreadable", "cannot read the launch specs", path, why=why or "")
         ) from None
-    return parse_launches(text, file=path)
+    return parse_launches(text, path, keep_going)
 
 
-def parse_launches(data: str | Mapping | list, file: str = "") -> list[LaunchSpec]:
+def parse_launches(data: str | Mapping | list, file: str = "", keep_going: bool = False) -> list[LaunchSpec]:
     """Launches from JSON text, or from what it decodes to: `{"version": 1, "launches": [...]}`, a list, or one launch.
 
-    Ids that are not given are made from the source and kernel names and are unique.
+    Ids that are not given are made from the source and kernel names and are unique. keep_going: a launch with problems of
+    its own whose kernel and source are known is a `RefusedLaunch`.
     Raises: TranslationError with one diagnostic per problem: `spec-json` (with line and column), `spec-version`,
     `spec-missing`, `spec-field`, `spec-type`, `spec-value`, `spec-duplicate`.
     """
@@ -107,8 +115,13 @@ def parse_launches(data: str | Mapping | list, file: str = "") -> list[LaunchSpe
     specs: list[LaunchSpec] = []
     for index, item in enumerate(items):
         where = f"launches[{index}]" if len(items) > 1 else "launch"
-        checker = _Checker(where, file, problems)
-        if spec := checker.launch(item):
+        own: list[Diagnostic] = []
+        spec = _Checker(where, file, own).launch(item)
+        if spec is None and keep_going and len(items) > 1:
+            spec = _refused(item, own)
+        if spec is None:
+            problems += own
+        else:
             specs.append(spec)
     if not items:
         problems.append(Diagnostic("spec-missing", "no launches in it", file, help="give at least one launch"))
@@ -116,6 +129,15 @@ def parse_launches(data: str | Mapping | list, file: str = "") -> list[LaunchSpe
     if problems:
         raise TranslationError(*problems)
     return specs
+
+
+def _refused(item: Any, problems: list[Diagnostic]) -> RefusedLaunch | None:
+    """A launch with problems, where it says which kernel of which source it is for."""
+    names = [item.get(key, "") for key in ("id", "kernel", "source")] if isinstance(item, Mapping) else []
+    if not names or not all(isinstance(name, str) for name in names) or not all(names[1:]):
+        return None
+    # What it holds stays with it: of two that are wrong in different ways neither stands for the other.
+    return RefusedLaunch(*names, values={"refused": json.dumps(item, sort_keys=True)}, problems=tuple(problems))
 
 
 class _DuplicateKey(Exception):
@@ -302,5 +324,5 @@ def _with_ids(specs: list[LaunchSpec], file: str, problems: list[Diagnostic]) ->
             while name in taken:
                 name, count = f"{base}#{count}", count + 1
             taken.add(name)
-        out.append(LaunchSpec(**{**{f: getattr(spec, f) for f in LaunchSpec.__dataclass_fields__}, "id": name}))
+        out.append(replace(spec, id=name))
     return out
