@@ -80,11 +80,28 @@ def condition(rw: "FunctionRewriter", loop: PipelinedLoop, index: str) -> str:
 
 
 def as_value(rw: "FunctionRewriter", loop: PipelinedLoop, condition: str) -> str:
-    """`condition` as a mask; for the first tiles of a loop with constant bounds it is decided while compiling."""
+    """`condition` as a mask; for the first tiles of a loop with constant bounds it is decided while compiling.
+
+    Before: mask=t * B < K      After: mask=gl.to_tensor(t * B < K)     where a launch may fix K
+    """
     ends = [end for end in (loop.plan.low, loop.plan.high) if end is not None]
-    constant = all(isinstance(rw.fact(end), ConstFact) for end in ends)
+    constant = all(_may_be_fixed(rw, end) for end in ends)
     names = {node.id for node in ast.walk(ast.parse(condition, mode="eval")) if isinstance(node, ast.Name)}
     return f"gl.to_tensor({condition})" if constant and not names & {loop.ahead, loop.plan.index} else condition
+
+
+def _may_be_fixed(rw: "FunctionRewriter", node: ast.expr) -> bool:
+    """Whether a number is known at compile time in some launch: Triton makes a constant of an argument that is 1."""
+    if isinstance(rw.fact(node), ConstFact):
+        return True
+    if isinstance(node, ast.Name):
+        made = rw.webs.definition_of(node)
+        if made is None or made.augmented or made.in_loop:
+            return False
+        return isinstance(made.node, ast.arg) or made.value is not None and _may_be_fixed(rw, made.value)
+    if isinstance(node, (ast.BinOp, ast.UnaryOp)):
+        return all(_may_be_fixed(rw, x) for x in ast.iter_child_nodes(node) if isinstance(x, ast.expr))
+    return False
 
 
 def index_value(rw: "FunctionRewriter", loop: PipelinedLoop, index: str) -> str:

@@ -157,7 +157,7 @@ def _source_runs(kernel: RandomKernel, stage) -> tuple[list[SourceRun], list[str
         machine = Machine(module, memory, launch.grid)
         try:
             machine.run(bind(module, stage.names, inputs, addresses), range(machine.programs))
-        except (Hazard, WaitsForever) as fault:
+        except (Hazard, NotRunnable) as fault:
             undefined.append(str(fault))
         else:
             runs.append(SourceRun(number, inputs, memory, machine))
