@@ -8,6 +8,7 @@ A revert replaces what a mend changed by what was there before, in the child pro
 from __future__ import annotations
 
 import argparse
+import ast
 import contextlib
 import importlib
 import sys
@@ -29,6 +30,25 @@ class Revert:
     kinds: tuple[str, ...]
 
 
+def _by_spelling(operation_of):
+    """An operation is known by the name that is written, whoever's function that is."""
+
+    def spelled(call: ast.Call, callee: Any):
+        from translator.facts.operations import ARGUMENTS, Operation
+
+        name = call.func.id if isinstance(call.func, ast.Name) else ""
+        if name in ARGUMENTS:
+            return Operation(name, dict(zip(ARGUMENTS[name], call.args)))
+        return operation_of(call, callee)
+
+    return spelled
+
+
+def _unsound(**rules: Callable) -> Callable:
+    """A table of rules with some of them exchanged."""
+    return lambda table: {**table, **rules}
+
+
 REVERTS = {
     "augmented": Revert(
         "the target of `x += c` is not taken for a use: what ran ahead in a pipelined loop is not moved back",
@@ -40,6 +60,24 @@ REVERTS = {
         {
             "translator.rewrite.host_file:checks_a_default": lambda old: lambda fn, contract: False,
             "translator.rewrite.module:checks_a_default": lambda old: lambda fn, contract: False,
+        },
+        ("addresses",),
+    ),
+    "conversions": Revert(
+        "a number keeps its range when it is converted to another width or sign",
+        {"translator.facts.known:converted": lambda old: lambda to, a: a},
+        ("addresses",),
+    ),
+    "names": Revert(
+        "a helper of the user's that is named as a builtin is taken for it",
+        {"translator.facts.values:operation_of": _by_spelling},
+        ("addresses",),
+    ),
+    "differences": Revert(
+        "a difference of numbers that are not negative is not negative",
+        {
+            "translator.facts.known:TRANSFER": _unsound(sub=lambda type, a, b: a),
+            "translator.facts.known:LINEAR": _unsound(sub=lambda a, b: a),
         },
         ("addresses",),
     ),
