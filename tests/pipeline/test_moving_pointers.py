@@ -23,32 +23,32 @@ HEAD = """
 TAIL = """
         tl.store(z_ptr + tile, acc)
 """
-# `APART` is how far behind a tile its results lie: what is stored is not loaded again.
-STORED_BEHIND = """
+# `APART` is how far behind a tile lies what its own iteration reads: where the tile says so, so that no load runs ahead for it.
+READ_BEHIND = """
         {before}
         for i in range(blocks):
             x = tl.load({pointers})
             y = tl.load(y_ptr + i * B * B + tile)
             acc += tl.dot(x, y)
-            tl.store({behind}, acc.to(tl.float16))
+            acc += tl.load({behind}, mask=x > 0, other=0.0)
             {step}
     """
 
 
-def stored_behind(pointers: str, behind: str, step: str, before: str = "") -> str:
-    return STORED_BEHIND.format(pointers=pointers, behind=behind, step=step, before=before)
+def read_behind(pointers: str, behind: str, step: str, before: str = "") -> str:
+    return READ_BEHIND.format(pointers=pointers, behind=behind, step=step, before=before)
 
 
 ONES = "step = tl.full((B, B), 1, tl.int32) * B * B"
 BODIES = {
-    "tensor of pointers": stored_behind("x_ptrs", "x_ptrs + APART", "x_ptrs += B * B", "x_ptrs = x_ptr + tile"),
-    "offsets of each lane": stored_behind(
+    "tensor of pointers": read_behind("x_ptrs", "x_ptrs + APART", "x_ptrs += B * B", "x_ptrs = x_ptr + tile"),
+    "offsets of each lane": read_behind(
         "x_ptrs", "x_ptrs + APART", "x_ptrs += step", f"x_ptrs = x_ptr + tile\n        {ONES}"
     ),
-    "scalar pointer": stored_behind(
+    "scalar pointer": read_behind(
         "row_ptr + tile", "row_ptr + APART + tile", "row_ptr += B * B", "row_ptr = x_ptr + first * B"
     ),
-    "parameter": stored_behind("x_ptr + tile", "x_ptr + APART + tile", "x_ptr += B * B"),
+    "parameter": read_behind("x_ptr + tile", "x_ptr + APART + tile", "x_ptr += B * B"),
     "tensor of indices": """
         rows = o + first
         for i in range(blocks):
@@ -64,7 +64,7 @@ BODIES = {
                 x = tl.load(x_ptrs)
                 y = tl.load(y_ptr + i * B * B + tile)
                 acc += tl.dot(x, y)
-                tl.store(x_ptrs + APART, acc.to(tl.float16))
+                acc += tl.load(x_ptrs + APART, mask=x > 0, other=0.0)
                 x_ptrs += B * B
             x_ptrs += B
     """,
@@ -126,7 +126,7 @@ def test_a_tile_of_the_wrong_side_is_found(case: str, tmp_path: Path):
 
 def test_pointers_asked_for_their_type_move_once(tmp_path: Path):
     """`x_ptrs.dtype` reads no pointer: the loop needs no second one."""
-    source = source_of("tensor of pointers").replace("tl.store(x_ptrs + APART, acc.to(tl.float16))", "")
+    source = source_of("tensor of pointers").replace("acc += tl.load(x_ptrs + APART, mask=x > 0, other=0.0)", "")
     source = source.replace("acc += tl.dot(x, y)", "acc += tl.dot(x, (y * 2).to(x_ptrs.dtype.element_ty))")
     text = validated(tmp_path, source, spec_of(4), "gfx950")
     assert "NUM_BUFFERS" in text and "x_ahead" not in text, text
