@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from translation_of import compiled, dedent, launch, translate
-from translator.validate import validate_launch
 
 
 def gathered(folder: Path, body: str, start: str = "tl.load(starts + k).to(tl.int64) * 16", target: str = "gfx942"):
@@ -63,57 +62,6 @@ def test_what_is_added_to_the_rows_may_not_change_before_the_use(tmp_path):
 def test_what_is_no_sum_of_a_scalar_and_fixed_rows_stays(tmp_path, rows):
     text = gathered(tmp_path, f"q = {rows}; p = x_ptr + q[:, None] * 64 + c[None, :]; {LOAD}")
     assert "q" in "".join(line for line in text.splitlines() if "p_offs =" in line)
-
-
-MATMUL = dedent("""
-    import triton
-    import triton.language as tl
-
-    @triton.jit
-    def kernel(x_ptr, w_ptr, out_ptr, K, stride, B: tl.constexpr):
-        o = tl.arange(0, B)
-        acc = tl.zeros((B, B), tl.float32)
-        for k in range(0, K, B):
-            rows = k + o
-            x = tl.load(x_ptr + o[:, None] * K + rows[None, :], mask=(rows < K)[None, :], other=0.0)
-            w = tl.load(w_ptr + (ROWS)[:, None] * stride + o[None, :], mask=(rows < K)[:, None], other=0.0)
-            acc = tl.dot(x, w, acc)
-        tl.store(out_ptr + o[:, None] * B + o[None, :], acc)
-    """)
-
-
-def tiles_ahead(folder: Path, rows: str) -> tuple[list[str], str]:
-    """How the offsets of a matmul's second operand are written, and what validation says."""
-    kinds = {"x_ptr": "*fp16", "w_ptr": "*fp16", "out_ptr": "*fp32", "K": "i32", "stride": "i32"}
-    tensor = {"tensor": {"dtype": "", "shape": [96, 96], "stride": [96, 1], "storage": 96 * 96, "offset": 0}}
-    values = {name: tensor for name in ("x_ptr", "w_ptr", "out_ptr")} | {"K": 80, "stride": 48}
-    spec = replace(launch("kernel", kinds, {"B": 32}), grid=(1,), values=values)
-    text = translate(folder, MATMUL.replace("ROWS", rows), spec, target="gfx1201").text
-    output = folder / "output.py"
-    output.write_text(text)
-    answer = validate_launch(str(folder / "source.py"), str(output), spec, "gfx1201")
-    found = [line.strip().partition(", mask=")[0] for line in text.splitlines() if "* stride" in line]
-    return found, answer["status"]
-
-
-def test_tiles_ahead_multiply_a_scalar_by_the_stride(tmp_path):
-    lines, status = tiles_ahead(tmp_path, "rows")
-    assert len(lines) == 2 and all(line.count("* stride") == 2 and "rows" not in line for line in lines), lines
-    assert any("k_ahead * stride + " in line for line in lines)
-    assert status == "validated"
-
-
-def test_a_scalar_beside_the_index_is_multiplied_too(tmp_path):
-    lines, status = tiles_ahead(tmp_path, "K * 0 + rows")
-    assert all("rows" not in line for line in lines)
-    assert status == "validated"
-
-
-@pytest.mark.parametrize("rows", ["rows % 96", "rows * 1 // 2"])
-def test_tiles_ahead_of_other_rows_multiply_lanes(tmp_path, rows):
-    lines, status = tiles_ahead(tmp_path, rows)
-    assert any("rows" in line for line in lines), lines
-    assert status == "validated"
 
 
 ROWS = dedent("""
