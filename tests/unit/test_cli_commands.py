@@ -294,7 +294,7 @@ def test_what_triton_cannot_compile_either_is_a_refusal(folder, monkeypatch):
 def test_what_computes_something_else_is_no_result(folder, monkeypatch, capfd):
     monkeypatch.setattr(translate_run, "VALIDATE", "cli_stand_in:validate_mismatch")
     (folder / "scale_gfx950.py").write_text("# the good file of an earlier run\n")
-    words = ["translate", "scale.py", "-t", "gfx950", "-l", "l.json", "--json", "r.json", "--no-parity"]
+    words = ["translate", "scale.py", "-t", "gfx950", "-l", "l.json", "--json", "r.json", "--no-parity", "--force"]
     assert run(words) == 1
     (found,) = results(folder)
     assert (found["status"], found["output"], found["triton"]) == ("mismatch", None, None)
