@@ -126,6 +126,16 @@ def test_inputs_that_the_launch_check_refuses_are_not_tried(tmp_path: Path):
     assert result.status == "validated" and not any(one.startswith("lo") for one in result.variants)
 
 
+def test_a_launch_that_the_launch_check_refuses_is_not_judged(tmp_path: Path):
+    """Though the two differ: the translation never runs with it."""
+    text, before, after, spec, _ = CASES["negative"]
+    result = run(tmp_path, text, text.replace(before, after), spec, refusal=lambda inputs: "kernel: n is odd")
+    assert (result.status, result.reason) == (
+        "not_runnable",
+        "launch: the translation refuses this launch: kernel: n is odd",
+    )
+
+
 def test_a_default_that_no_launch_gave_is_tried(tmp_path: Path):
     text, before, after, spec, _ = CASES["negative"]
     result = run(tmp_path, text, text.replace(before, after), spec, defaults={"lo": 7})

@@ -18,6 +18,7 @@ from translator.validate.coverage import Ran, coverage_of, points_of
 from translator.validate.guess import guesses
 from translator.validate.hazards import NotRunnable
 from translator.validate.inputs import Inputs, alternatives, longer, make_inputs, variants, with_ties, with_values
+from translator.validate.launch_check import NO_ANSWER, launch_check
 from translator.validate.pair import MANY, Pair, SourceFault
 from translator.validate.result import ValidationResult
 from translator.validate.slices import loop_parameters
@@ -94,8 +95,11 @@ class _Validation:
         self.steering = Steering(pair.source, pair.names[0], self.spec, pair.grid, self.points, self._accepts)
 
     def result(self, given: Inputs | None, with_variants: bool) -> ValidationResult:
-        """Run the launch, then variants of it until one is wrong."""
-        inputs, result = self._first(given or make_inputs(self.spec))
+        """Run the launch, then variants of it until one is wrong. Raises: NotRunnable where the launch check refuses it."""
+        asked = given or make_inputs(self.spec)
+        if self.refusal is not None and (why := self.refusal(asked)) and not why.startswith(NO_ANSWER):
+            raise NotRunnable("launch", f"the translation refuses this launch: {why}")
+        inputs, result = self._first(asked)
         if with_variants and result.status == "validated":
             for changed in self._changed(inputs, result, given is not None):
                 other = self._tried(changed)
@@ -216,7 +220,6 @@ def validate_job(job: dict) -> dict:
     """
     from translator.diagnostics import TranslationError
     from translator.source.module_file import parse_file
-    from translator.validate.launch_check import launch_check
     from translator.validate.stages import source_stage, translated_stage
 
     started = time.perf_counter()
