@@ -129,7 +129,7 @@ def _plan_files(options: TranslateOptions, targets: tuple[Target, ...]) -> tuple
         for row in targets:
             path = os.path.join(folder, f"{source_name(file.path)}_{row.name}.py")
             check_destination(path)
-            request = _request(mine, file.path, row, kernels, launches)
+            request = _request(mine, file.path, row, kernels, launches, path)
             out.append(PlannedFile(request, path, os.path.normpath(file.path), several=True))
     if not out:
         message = f"none of the files has a kernel named {' or '.join(options.kernels)}"

@@ -85,7 +85,7 @@ def atomic_store(machine, op, pointer, value, mask=None):
 @row("tt.atomic_poll")
 def atomic_poll(machine, op, pointer, expected, timeout=None):
     """Waits until every element is what is expected; with a timeout it may go on without."""
-    element, shape = pointee_of(op.operand_types[0]), op.type.shape or ()
+    element, shape = op.operand_types[0].element, op.type.shape or ()
     while True:
         machine.switch()
         found = machine.memory.load(pointer, None, None, element, shape)
