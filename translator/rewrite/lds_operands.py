@@ -60,7 +60,7 @@ def _read_nearby(rw, value: ast.expr, web: Web, buffer: OperandBuffer) -> bool:
     """Whether a statement near that of `value` reads `buffer`: in the same block, with no product or helper between them.
 
     One store then serves both reads and saves the two barriers of another; all is read at once, so that no LDS is held while
-    more of it is filled.
+    more of it is filled. In kernels without a loop any distance is near, but where registers are few: what is read is held in them.
     """
     uses = set().union(*rw.state(web).operands.get(buffer, {}).values()) - {value}
     definition = web.definitions[0].node
@@ -72,6 +72,8 @@ def _read_nearby(rw, value: ast.expr, web: Web, buffer: OperandBuffer) -> bool:
     if here is None:
         return False
     between = [touched[min(here, i) + 1 : max(here, i)] for i, (_, other, _) in enumerate(touched) if other]
+    if not rw.unit.loops and not rw.unit.target.has_few_registers:
+        return bool(between)
     return any(not any(takes for _, _, takes in rows) for rows in between)
 
 

@@ -14,6 +14,7 @@ from translator.source.launch_spec import LaunchSpec
 from translator.ttgir.module import Module
 from translator.ttgir.parse import ParseError, parse_module
 from translator.validate.adversarial import adversarial, grown
+from translator.validate.compare import TensorComparison
 from translator.validate.coverage import Ran, coverage_of, points_of
 from translator.validate.guess import guesses
 from translator.validate.hazards import NotRunnable
