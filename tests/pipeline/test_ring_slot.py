@@ -36,7 +36,10 @@ def test_a_longer_ring_takes_no_longer_loop(buffers: int, tmp_path: Path):
 
 
 TAKEN = {
-    "function of the host": ("import triton\n", "import triton\n\n\ndef previous_slot(slot, count):\n    return slot\n\n"),
+    "function of the host": (
+        "import triton\n",
+        "import triton\n\n\ndef previous_slot(slot, count):\n    return slot\n\n",
+    ),
     "variable": ("    acc = tl.zeros", "    previous_slot = 1\n    acc = tl.zeros"),
 }
 
