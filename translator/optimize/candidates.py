@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from rules.targets import Target
 from translator.choices.chosen import Choices, choices_of
 
-MAX_BUFFERS = 4  # a deeper ring hides no more latency than a compute-bound loop has
-
 
 @dataclass(frozen=True)
 class CandidateRow:

@@ -186,7 +186,7 @@ def _set_up(rw: "FunctionRewriter", plan: PipelinePlan) -> None:
             loop.own_names.append((made.target, web))
     rw.pipelined_loops[plan.loop] = loop
     if not loop.specialized and not plan.once:
-        _tune(rw, loop)
+        _apply_choices(rw, loop)
     _move_bases(rw, loop)
     clip_masks(rw, loop, TailProof(rw, plan.loop, plan.low, plan.high, plan.step), twins)
 
@@ -216,7 +216,7 @@ def _run_time_block(rw: "FunctionRewriter", node: ast.AST) -> tuple:
     return around(rw.tree.body, ()) or ()
 
 
-def _tune(rw: "FunctionRewriter", loop: PipelinedLoop) -> None:
+def _apply_choices(rw: "FunctionRewriter", loop: PipelinedLoop) -> None:
     """What the choices change about a loop, where that is possible."""
     plan, choices = loop.plan, rw.unit.choices
     if choices.asks("slot-indices", "literal") and can_unroll(rw, plan):

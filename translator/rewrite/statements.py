@@ -27,12 +27,3 @@ def statement_of(tree: ast.AST, node: ast.expr) -> ast.AST:
         if isinstance(s, _SIMPLE) and s.lineno <= node.lineno <= s.end_lineno and holds(s, node):
             return s
     return node
-
-
-def until_use(tree: ast.AST, s: ast.stmt, place: tuple[int, int]) -> tuple[list[ast.stmt], ast.stmt | None]:
-    """What stands between `s` and the statement of its block that `place` (line, column) is in; None for a compound one."""
-    after = statements_after(tree, s)
-    for i, n in enumerate(after):
-        if (n.lineno, n.col_offset) <= place <= (n.end_lineno, n.end_col_offset):
-            return after[:i], n if isinstance(n, PLAIN) else None
-    return after, None
