@@ -1,0 +1,139 @@
+"""The commands that read machine code: what it costs, beside Triton's own, in cycles, by candidate."""
+
+from __future__ import annotations
+
+from typing import Annotated, Optional
+
+import typer
+
+from translator.cli.options import (
+    Assignments,
+    Compile,
+    GivenLaunches,
+    Import,
+    Jobs,
+    Json,
+    Kernels,
+    Launches,
+    Source,
+    Targets,
+    Timeout,
+    Validate,
+)
+
+
+def compile_(
+    context: typer.Context,
+    file: Annotated[str, typer.Argument(help="Python file (or module) with a Gluon or Triton kernel.")],
+    target: Targets,
+    launches: GivenLaunches,
+    kernel: Kernels = None,
+    emit: Annotated[
+        Optional[str], typer.Option("--emit", metavar="DIR", help="Write ttgir, llir, amdgcn and hsaco there.")
+    ] = None,
+    json: Json = None,
+    jobs: Jobs = 0,
+    timeout: Timeout = 60.0,
+    import_hosts: Import = False,
+) -> int:
+    """Compile a kernel with no GPU and print what the machine code costs."""
+    from translator.cli.compile_command import run_compile
+    from translator.cli.compile_jobs import CompileOptions
+
+    options = CompileOptions(target, launches, tuple(kernel or ()), json, jobs, timeout, import_hosts)
+    return run_compile(file, emit, options, context.obj)
+
+
+def parity(
+    context: typer.Context,
+    source: Source,
+    out: Annotated[str, typer.Argument(help="Its translation.")],
+    target: Targets,
+    launches: GivenLaunches,
+    kernel: Kernels = None,
+    json: Json = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Exit with status 1 when the translation is worse than Triton's compile.")
+    ] = False,
+    jobs: Jobs = 0,
+    timeout: Timeout = 60.0,
+    import_hosts: Import = False,
+) -> int:
+    """Compare the machine code of a translation with Triton's own compile of its source."""
+    from translator.cli.compile_jobs import CompileOptions
+    from translator.cli.parity_command import run_parity
+
+    options = CompileOptions(target, launches, tuple(kernel or ()), json, jobs, timeout, import_hosts)
+    return run_parity(source, out, check, options, context.obj)
+
+
+def cycles(
+    context: typer.Context,
+    file: Annotated[
+        str, typer.Argument(help="A generated file or another Gluon or Triton file, or assembly (.amdgcn, .s).")
+    ],
+    target: Targets,
+    launches: Annotated[
+        Optional[str], typer.Option("-l", "--launches", metavar="FILE", help="Launch specs (JSON); not for assembly.")
+    ] = None,
+    kernel: Kernels = None,
+    source: Annotated[
+        Optional[str],
+        typer.Option("--source", metavar="FILE", help="Put Triton's compile of this file beside; default: FILE's own."),
+    ] = None,
+    num_warps: Annotated[
+        int, typer.Option("--num-warps", min=0, metavar="N", help="Of a workgroup, for assembly; 0: from its metadata.")
+    ] = 0,
+    lds: Annotated[int, typer.Option("--lds", min=0, metavar="BYTES", help="Of a workgroup, for assembly.")] = 0,
+    json: Json = None,
+    jobs: Jobs = 0,
+    timeout: Timeout = 60.0,
+    import_hosts: Import = False,
+) -> int:
+    """Predict the cycles of a kernel's loops from its assembly, and what they are lost to."""
+    from translator.cli.compile_jobs import CompileOptions
+    from translator.cli.cycles_command import AssemblyOptions, run_cycles
+
+    options = CompileOptions(target, launches or "", tuple(kernel or ()), json, jobs, timeout, import_hosts)
+    return run_cycles(file, source, AssemblyOptions(num_warps, lds), options, context.obj)
+
+
+def tune(
+    context: typer.Context,
+    source: Source,
+    target: Targets,
+    launches: Launches = None,
+    kernel: Kernels = None,
+    out_dir: Annotated[
+        Optional[str], typer.Option("-o", "--out-dir", metavar="DIR", help="Write each candidate there, to be timed.")
+    ] = None,
+    json: Json = None,
+    num_buffers: Annotated[
+        Optional[int], typer.Option("--num-buffers", min=1, metavar="N", help="LDS buffers of every candidate.")
+    ] = None,
+    validate: Validate = True,
+    import_hosts: Import = False,
+    assignments: Assignments = None,
+    jobs: Jobs = 0,
+    timeout: Timeout = 120.0,
+) -> int:
+    """Try the ways to write a kernel's loops and print what each costs; -o writes them for a machine with the GPU."""
+    from translator.cli.tune_command import TuneOptions, run_tune
+
+    return run_tune(
+        TuneOptions(
+            source,
+            target,
+            launches,
+            tuple(kernel or ()),
+            out_dir,
+            json,
+            num_buffers,
+            validate,
+            import_hosts,
+            tuple(assignments or ()),
+            jobs,
+            timeout,
+        ),
+        context.obj,
+    )
