@@ -18,7 +18,7 @@ import operator
 import os
 import types
 import typing
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import triton
 import triton.language as tl
@@ -27,15 +27,13 @@ from triton.runtime.jit import ConstexprFunction, JITFunction
 
 from translator.source.bindings import MUTATING_METHODS
 from translator.source.dtype_limits import limits
+from translator.source.evaluation import Evaluation
 from translator.source.host_values import CALL_FACTS, ActiveTarget, HostName, VersionNumber
 from translator.source.interpret import Interpreter
 from translator.source.host_objects import LookedThrough, UserClass, UserFunction
 from translator.source.jit_function import JIT_OPTIONS
 from translator.source.scope import Frame, Scope
 from translator.source.unresolved import Place, Raised, Undetermined
-
-if TYPE_CHECKING:
-    from translator.source.evaluate import Evaluator
 
 _BUILTINS = (
     *(
@@ -123,7 +121,7 @@ _MAX_DEPTH = 40
 
 
 class Calls:
-    def __init__(self, evaluator: Evaluator):
+    def __init__(self, evaluator: Evaluation):
         self.evaluator = evaluator
         self.program = evaluator.program
         self.interpreter = Interpreter(evaluator)
@@ -164,7 +162,7 @@ class Calls:
             return looked
         if function in (triton.jit, gluon.jit) and not node.args:
             return functools.partial(function, **self._jit_options(node, scope, before))
-        args = self.evaluator._items(node.args, scope, before)
+        args = self.evaluator.items(node.args, scope, before)
         kwargs: dict[str, Any] = {}
         for keyword in node.keywords:
             value = self.evaluator.evaluate(keyword.value, scope, before)
@@ -192,7 +190,7 @@ class Calls:
         if isinstance(function, UserFunction):
             return self._interpret(function, args, kwargs, place)
         if isinstance(function, UserClass):
-            return function.construct(args, kwargs, self.evaluator, place)
+            return function.construct(args, kwargs, place)
         if isinstance(function, HostName):
             return self._host_call(function, args, kwargs, place)
         if isinstance(function, LookedThrough):

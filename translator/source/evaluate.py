@@ -9,7 +9,7 @@ import ast
 import functools
 import operator
 import types
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import triton.language as tl
 from triton.runtime.driver import DriverConfig
@@ -25,11 +25,8 @@ from translator.source.host_values import (
 )
 from translator.source.host_objects import UserClass, UserFunction
 from translator.source.jit_function import JitBuilder
-from translator.source.scope import Frame, Scope
+from translator.source.scope import Frame, ProgramOfScope, Scope
 from translator.source.unresolved import Place, Raised, Undetermined
-
-if TYPE_CHECKING:
-    from translator.source.program import Program
 
 _BINARY = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
@@ -49,7 +46,7 @@ _MAX_ITEMS = 100_000
 
 
 class Evaluator:
-    def __init__(self, program: Program):
+    def __init__(self, program: ProgramOfScope):
         self.program = program
         self.calls = Calls(self)
         self.builder = JitBuilder(self)
@@ -116,15 +113,15 @@ class Evaluator:
         return self.attribute(self.evaluate(node.value, scope, before), node.attr, scope.place(node))
 
     def _Tuple(self, node, scope, before):
-        return tuple(self._items(node.elts, scope, before))
+        return tuple(self.items(node.elts, scope, before))
 
     def _List(self, node, scope, before):
-        return self._items(node.elts, scope, before)
+        return self.items(node.elts, scope, before)
 
     def _Set(self, node, scope, before):
-        return self.guarded(set, self._items(node.elts, scope, before), place=scope.place(node))
+        return self.guarded(set, self.items(node.elts, scope, before), place=scope.place(node))
 
-    def _items(self, nodes, scope, before) -> list:
+    def items(self, nodes, scope, before) -> list:
         out = []
         for node in nodes:
             if isinstance(node, ast.Starred):
@@ -356,7 +353,7 @@ class Evaluator:
         if isinstance(value, (ActiveDriver, ActiveTarget)):
             return self._device(value, name, place)
         if isinstance(value, UserClass):
-            return value.member(name, self)
+            return value.member(name)
         if isinstance(value, UserFunction):
             if name in ("__name__", "__qualname__"):
                 return value.name

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from translator.source.scope import Frame, Scope
 from translator.source.unresolved import Place, Undetermined
-
-if TYPE_CHECKING:
-    from translator.source.evaluate import Evaluator
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,13 +34,13 @@ class UserClass:
     node: ast.ClassDef
     scope: Scope
 
-    def member(self, name: str, evaluator: Evaluator) -> Any:
+    def member(self, name: str) -> Any:
         try:
             return self.scope.own(name)
         except KeyError:
             raise Undetermined(f"attribute {name} of class {self.node.name}", self.scope.place(self.node)) from None
 
-    def construct(self, args: list, kwargs: dict[str, Any], evaluator: Evaluator, place: Place) -> Any:
+    def construct(self, args: list, kwargs: dict[str, Any], place: Place) -> Any:
         raise Undetermined(f"an object of class {self.node.name} is made", place)
 
 

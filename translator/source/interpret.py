@@ -7,15 +7,13 @@ outcomes, nested functions and `return`. Anything else makes the result undeterm
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from translator.source.evaluation import Evaluation
 from translator.source.host_values import HostName
 from translator.source.host_objects import UserFunction
-from translator.source.scope import Frame, _catches
+from translator.source.scope import Frame, catches
 from translator.source.unresolved import Place, Raised, Undetermined
-
-if TYPE_CHECKING:
-    from translator.source.evaluate import Evaluator
 
 _NOTHING = object()
 _MAX_LOOP = 10_000
@@ -32,7 +30,7 @@ class _Continue(Exception):
 class Interpreter:
     """`made` has the ids of the containers that interpreted functions assigned to a local name: those may be changed."""
 
-    def __init__(self, evaluator: Evaluator):
+    def __init__(self, evaluator: Evaluation):
         self.evaluator = evaluator
         self.made: dict[int, Any] = {}
 
@@ -184,7 +182,7 @@ class Interpreter:
         try:
             result = self._block(node.body, frame)
         except Raised as error:
-            handler = next((h for h in node.handlers if _catches(h.type, error.error)), None)
+            handler = next((h for h in node.handlers if catches(h.type, error.error)), None)
             if handler is None:
                 raise
             if handler.name:

@@ -14,14 +14,15 @@ import enum
 import typing
 from dataclasses import dataclass, replace
 from types import FunctionType, ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import triton
 from triton.experimental import gluon
 from triton.language import core
 from triton.runtime.jit import JITCallable, JITFunction
 
-from translator.diagnostics import Diagnostic, TranslationError
+from translator.diagnostics import Diagnostic
+from translator.source.evaluation import Evaluation
 from translator.source.host_objects import LookedThrough, UserClass, UserFunction
 from translator.source.host_values import HostName
 from translator.source.reached import (
@@ -31,13 +32,9 @@ from translator.source.reached import (
     dotted_parts,
     mentioned_names,
     names_in_body,
-    origin_of,
 )
 from translator.source.scope import Frame, Scope
 from translator.source.unresolved import NoValue, Place, Raised, Undetermined
-
-if TYPE_CHECKING:
-    from translator.source.evaluate import Evaluator
 
 # The arguments of triton.jit that matter to compilation; `repr` and `launch_metadata` are host code.
 JIT_OPTIONS = ("version", "do_not_specialize", "do_not_specialize_on_alignment", "debug", "noinline")
@@ -46,7 +43,7 @@ _AGGREGATES = tuple(f for f in (getattr(core, "_aggregate", None), getattr(core,
 
 
 class JitBuilder:
-    def __init__(self, evaluator: Evaluator):
+    def __init__(self, evaluator: Evaluation):
         self.evaluator = evaluator
         self.program = evaluator.program
         self.built: dict[tuple[int, int], JITCallable] = {}
@@ -305,7 +302,7 @@ class JitBuilder:
                 current = value
 
     def _record(self, user: str, name: str, value: Any, scope: Scope | Frame, own_name: str = "") -> None:
-        found = describe(user, name, value, scope, own_name or name, self.program)
+        found = describe(user, name, value, scope, own_name or name)
         if found not in self.reached:
             self.reached.append(found)
 
@@ -325,60 +322,6 @@ class JitBuilder:
             why,
             GIVE_IT,
         )
-
-    # --- kernels by name
-
-    def target(self, module: Scope, qualname: str) -> tuple[Any, ast.FunctionDef, Scope]:
-        """The jit function `f`, `Class.f` or `outer.<locals>.f` of a module, before any decorator above its `jit`.
-
-        Raises: TranslationError `kernel-missing`, `kernel-not-jit`, `source-unresolved`.
-        """
-        scope = module
-        parts = [part for part in qualname.split(".") if part != "<locals>"]
-        for number, part in enumerate(parts):
-            found = [b for b in scope.bindings.by_name.get(part, []) if b.kind in ("def", "class")]
-            held = [b for b in found if scope._holds(b) is not False] or found
-            if not held:
-                origin = self._imported(scope, part) if len(parts) == 1 else None
-                if origin is not None:
-                    return self.target(*origin)
-                raise TranslationError(_no_such_kernel(module, qualname, part))
-            if number < len(parts) - 1:
-                scope = self.inside(held[-1].node, scope)
-        definitions = [b.node for b in reversed(held) if isinstance(b.node, ast.FunctionDef)]
-        for node in definitions:
-            self.define(node, scope)
-            if isinstance(fn := self.built.get((id(node), id(scope))), JITFunction):
-                return fn, node, scope
-        node = held[-1].node
-        if not definitions:
-            raise TranslationError(
-                Diagnostic("kernel-not-jit", f"{qualname} is a class, not a kernel", module.path, node.lineno)
-            )
-        why = "none of its decorators is triton.jit" if definitions[0].decorator_list else "it has no decorator"
-        place = module.path, node.lineno, node.col_offset + 1
-        raise TranslationError(Diagnostic("kernel-not-jit", f"{qualname} is not a jit function", *place, why))
-
-    def _imported(self, scope: Scope, name: str) -> tuple[Scope, str] | None:
-        home, binding = origin_of(self.program, scope, name)
-        return (home, binding.name) if binding is not None and home is not scope and binding.kind == "def" else None
-
-    def inside(self, node: ast.AST, scope: Scope) -> Scope:
-        key = id(node)
-        if key not in scope._outcomes:
-            inner = f"{scope.qualname}.{node.name}" if scope.qualname else node.name  # type: ignore[attr-defined]
-            if isinstance(node, ast.ClassDef):
-                new = Scope(
-                    self.program, scope.path, scope.module, node.body, kind="class", qualname=inner, parent=scope
-                )
-            else:
-                assert isinstance(node, ast.FunctionDef)
-                new = Scope(
-                    self.program, scope.path, scope.module, node.body, kind="function", qualname=f"{inner}.<locals>",
-                    parent=scope, parameters=node.args,
-                )  # fmt: skip
-            scope._outcomes[key] = new
-        return scope._outcomes[key]
 
 
 def _as_it_is(fn: FunctionType) -> FunctionType:
@@ -423,17 +366,6 @@ def _host_placeholder(value: HostName, chains: list[ast.Attribute]) -> Any:
     for node in chains:
         setattr(module, dotted_parts(node)[1], HostName(".".join([value.dotted, *dotted_parts(node)[1:]])))
     return module
-
-
-def _no_such_kernel(module: Scope, qualname: str, part: str) -> Diagnostic:
-    names = [
-        n
-        for n, found in module.bindings.by_name.items()
-        if any(b.kind == "def" and b.node.decorator_list for b in found)
-    ]
-    known = f"it has {', '.join(names)}" if names else "it has no decorated functions"
-    missing = qualname if part == qualname else f"{qualname} (no {part} in it)"
-    return Diagnostic("kernel-missing", f"no kernel named {missing}", module.path, why=known)
 
 
 def _text(decorator: ast.expr) -> str:

@@ -40,7 +40,7 @@ def list_kernels(source: str, search_path: Iterable[str] | None = None) -> list[
     program = Program(folders)
     scope = program.module_of(file)
     found = []
-    for node, home in _definitions(program, scope):
+    for node, home in _definitions(scope):
         decorators = tuple(_decorator(program, d, home) for d in node.decorator_list)
         if any(decorator.kind == "jit" for decorator in decorators):
             found.append((node, home, decorators))
@@ -64,7 +64,7 @@ def nothing_to_launch(infos: Iterable[KernelInfo], source: str) -> TranslationEr
     return TranslationError(Diagnostic("source-no-kernels", message, source, why="; ".join(reasons), help=help))
 
 
-def _definitions(program: Program, scope: Scope) -> Iterator[tuple[ast.FunctionDef, Scope]]:
+def _definitions(scope: Scope) -> Iterator[tuple[ast.FunctionDef, Scope]]:
     """Every function definition and the scope it is in, in source order."""
     nodes = {
         id(binding.node): binding.node
@@ -75,7 +75,7 @@ def _definitions(program: Program, scope: Scope) -> Iterator[tuple[ast.FunctionD
     for node in sorted(nodes.values(), key=lambda n: n.lineno):  # type: ignore[attr-defined]
         if isinstance(node, ast.FunctionDef):
             yield node, scope
-        yield from _definitions(program, program.evaluator.builder.inside(node, scope))
+        yield from _definitions(scope.inside(node))
 
 
 def _called_names(node: ast.FunctionDef) -> set[str]:

@@ -169,7 +169,7 @@ def launch_sites(program: Program, module: Scope, kernel: ast.FunctionDef) -> li
         for statement in body:
             for node in _without_definitions(statement):
                 if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-                    visit(node.body, program.evaluator.builder.inside(node, scope))
+                    visit(node.body, scope.inside(node))
                 elif isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript):
                     target = node.func.value
                     called = target.id if isinstance(target, ast.Name) else getattr(target, "attr", "")

@@ -19,6 +19,7 @@ from triton.runtime.jit import JITFunction
 
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.source.jit_function import GIVE_IT, UnresolvedDefault
+from translator.source.kernel_lookup import find_kernel
 from translator.source.reached import Reached
 from translator.source.launch_spec import LaunchSpec
 from translator.source.module_file import ModuleFile, find_module, full_search_path, module_of_path, parse_file
@@ -154,7 +155,7 @@ def load_kernel(
     program = Program(folders, globals)
     scope = program.module_of(file)
     builder = program.evaluator.builder
-    fn, node, home = builder.target(scope, kernel)
+    fn, node, home = find_kernel(builder, scope, kernel)
     builder.fill()
     decorators = tuple(_decorator(program, d, home) for d in node.decorator_list)
     for found in decorators:

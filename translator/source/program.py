@@ -11,6 +11,7 @@ from typing import Any
 from translator.source.bindings import Binding
 from translator.source.evaluate import Evaluator
 from translator.source.host_values import HOST_PACKAGES, PURE_MODULES, HostName
+from translator.source.kernel_lookup import find_kernel
 from translator.source.module_file import ModuleFile, find_module, parse_file
 from translator.source.scope import Frame, Scope
 from translator.source.spec_values import decode_value
@@ -47,7 +48,7 @@ class Program:
         module, _, name = reference.partition(":")
         value = self.import_module(module)
         if isinstance(value, Scope):
-            return self.evaluator.builder.target(value, name)[0]
+            return find_kernel(self.evaluator.builder, value, name)[0]
         for part in name.split("."):
             value = getattr(value, part)
         return value

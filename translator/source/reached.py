@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from triton.language import core
 from triton.runtime.jit import JITCallable
@@ -13,9 +13,6 @@ from triton.runtime.jit import JITCallable
 from translator.source.bindings import Binding
 from translator.source.scope import Frame, Scope
 from translator.source.unresolved import NoValue
-
-if TYPE_CHECKING:
-    from translator.source.program import Program
 
 
 @dataclass(frozen=True)
@@ -36,7 +33,7 @@ class Reached:
     value: Any
 
 
-def origin_of(program: Program, scope: Scope, name: str) -> tuple[Scope, Binding | None]:
+def origin_of(scope: Scope, name: str) -> tuple[Scope, Binding | None]:
     """Where `name` is really bound: imports are followed to the module with the definition or assignment."""
     for _ in range(50):
         try:
@@ -49,7 +46,7 @@ def origin_of(program: Program, scope: Scope, name: str) -> tuple[Scope, Binding
         if binding.kind not in ("from", "star"):
             return scope, binding
         try:
-            module = program.import_module(program.absolute_name(binding.node, scope))
+            module = scope.program.import_module(scope.program.absolute_name(binding.node, scope))
         except NoValue:
             return scope, binding
         if not isinstance(module, Scope) or module is scope:
@@ -61,7 +58,7 @@ def origin_of(program: Program, scope: Scope, name: str) -> tuple[Scope, Binding
     return scope, None
 
 
-def describe(user: str, name: str, value: Any, scope: Scope | Frame, own_name: str, program: Program) -> Reached:
+def describe(user: str, name: str, value: Any, scope: Scope | Frame, own_name: str) -> Reached:
     """Where a value that a function mentions comes from."""
     if isinstance(value, JITCallable) and hasattr(value, "file_name") and not _is_tritons(value.__module__):
         return Reached(
@@ -72,7 +69,7 @@ def describe(user: str, name: str, value: Any, scope: Scope | Frame, own_name: s
         qualname = "" if isinstance(value, ModuleType) else getattr(value, "__qualname__", "")
         if not isinstance(value, core.constexpr):
             return Reached(user, name, "triton", str(module), qualname, "", 0, value)
-    home, binding = origin_of(program, scope, own_name) if isinstance(scope, Scope) else (scope, None)
+    home, binding = origin_of(scope, own_name) if isinstance(scope, Scope) else (scope, None)
     kind = "class" if isinstance(value, type) else "constant"
     line = getattr(binding.node, "lineno", 0) if binding is not None else 0
     bound = binding.name if binding is not None else own_name

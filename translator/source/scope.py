@@ -9,15 +9,30 @@ from __future__ import annotations
 import ast
 import builtins
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from translator.source.bindings import Binding, Guard, index_bindings
 from translator.source.unresolved import NoValue, Place, Raised, Undetermined
 
-if TYPE_CHECKING:
-    from translator.source.program import Program
-
 _EVALUATING = object()
+
+
+class ProgramOfScope(Protocol):
+    """What a scope asks of the program that it is part of."""
+
+    overrides: dict[str, Any]
+
+    def note(self, text: str) -> None: ...
+    def override(self, key: str) -> Any: ...
+    def evaluate(self, node: ast.expr, scope: Scope | Frame, before: int | None = None) -> Any: ...
+    def truth(self, node: ast.expr, scope: Scope | Frame, before: int | None = None) -> bool: ...
+    def bind(self, binding: Binding, scope: Scope) -> Any: ...
+    def member(self, scope: Scope, name: str) -> Any: ...
+    def import_module(self, name: str) -> Any: ...
+    def import_from(self, node: ast.ImportFrom, name: str, scope: Scope | Frame) -> Any: ...
+    def attempt_import(self, node: ast.Import | ast.ImportFrom, scope: Scope | Frame) -> None: ...
+    def absolute_name(self, node: ast.ImportFrom, scope: Scope | Frame) -> str: ...
+    def star_exports(self, scope: Scope, binding: Binding, name: str) -> bool: ...
 
 
 class Scope:
@@ -28,7 +43,7 @@ class Scope:
     """
 
     def __init__(
-        self, program: Program, path: str, module: str, body: list[ast.stmt], *, kind: str = "module",
+        self, program: ProgramOfScope, path: str, module: str, body: list[ast.stmt], *, kind: str = "module",
         qualname: str = "", parent: Scope | Frame | None = None, parameters: ast.arguments | None = None,
         package: str = "", folders: tuple[str, ...] = (),
     ):  # fmt: skip
@@ -40,6 +55,7 @@ class Scope:
         self.namespace.__file__ = path
         self._values: dict[int, Any] = {}
         self._outcomes: dict[int, Any] = {}
+        self._inner: dict[int, Scope] = {}
 
     def place(self, node: ast.AST) -> Place:
         return Place.of(self.path, node)
@@ -77,7 +93,7 @@ class Scope:
         """The binding of `name` that applies. Raises: KeyError when there is none, Undetermined when it cannot be told."""
         possible: list[tuple[Binding, Guard | None, str]] = []
         for binding in self._candidates(name, before):
-            decided = self._holds(binding)
+            decided = self.holds(binding)
             if decided is False:
                 continue
             if decided is True:
@@ -131,7 +147,7 @@ class Scope:
 
     def defines(self, name: str) -> bool:
         """Whether some binding of `name` could hold."""
-        return any(self._holds(binding) is not False for binding in self._candidates(name, None))
+        return any(self.holds(binding) is not False for binding in self._candidates(name, None))
 
     def public_names(self) -> frozenset[str] | None:
         """What `from this import *` binds if `__all__` says so and can be read, else None."""
@@ -160,7 +176,7 @@ class Scope:
                 else Binding(name, "star", binding.node, binding.position, binding.guards)
             )
 
-    def _holds(self, binding: Binding) -> Any:
+    def holds(self, binding: Binding) -> Any:
         """True, False, or (guard, reason) when it cannot be told."""
         unknown = None
         for guard in binding.guards:
@@ -200,7 +216,7 @@ class Scope:
             self._attempt(node.body)
         except Raised as error:
             for number, handler in enumerate(node.handlers):
-                if _catches(handler.type, error.error):
+                if catches(handler.type, error.error):
                     return f"except {number}", ""
             return "", f"it raises {error.reason}"
         except Undetermined as error:
@@ -241,13 +257,29 @@ class Scope:
         self._values[key] = (value,)  # type: ignore[index]
         return value
 
+    def inside(self, node: ast.AST) -> Scope:
+        """The body of a function or class that is defined here."""
+        key = id(node)
+        if key not in self._inner:
+            inner = f"{self.qualname}.{node.name}" if self.qualname else node.name  # type: ignore[attr-defined]
+            if isinstance(node, ast.ClassDef):
+                kind, parameters = "class", None
+            else:
+                assert isinstance(node, ast.FunctionDef)
+                kind, parameters, inner = "function", node.args, f"{inner}.<locals>"
+            self._inner[key] = Scope(
+                self.program, self.path, self.module, node.body, kind=kind, qualname=inner, parent=self,
+                parameters=parameters,
+            )  # fmt: skip
+        return self._inner[key]
+
 
 class Frame:
     """The local names of a host function while it is interpreted; `scope` is where it was defined."""
 
     def __init__(self, scope: Scope | Frame, path: str, module: str, qualname: str):
         self.outer, self.path, self.module, self.qualname = scope, path, module, qualname
-        self.program: Program = scope.program
+        self.program: ProgramOfScope = scope.program
         self.locals: dict[str, Any] = {}
         self.namespace = ModuleType(module)
         self.namespace.__file__ = path
@@ -265,7 +297,7 @@ class Frame:
         return outer.lookup(name)
 
 
-def _catches(handler: ast.expr | None, error: Exception) -> bool:
+def catches(handler: ast.expr | None, error: Exception) -> bool:
     if handler is None:
         return True
     names = handler.elts if isinstance(handler, ast.Tuple) else [handler]

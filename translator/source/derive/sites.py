@@ -48,7 +48,7 @@ class Site:
 
 def find_sites(program: Program, home: Scope, kernel: ast.FunctionDef) -> list[Site]:
     """The launches of a kernel in its file; where there are none, in the other files of its package."""
-    found = list(_sites_in(program, home, kernel))
+    found = list(_sites_in(home, kernel))
     if found:
         return found
     for path in _package_files(home.path):
@@ -58,11 +58,11 @@ def find_sites(program: Program, home: Scope, kernel: ast.FunctionDef) -> list[S
             parse_file(path)
         except TranslationError:
             continue  # a launch cannot be read in it; the kernel's own file is what matters
-        found += _sites_in(program, program.module_of(module_of_path(path)[0]), kernel)
+        found += _sites_in(program.module_of(module_of_path(path)[0]), kernel)
     return found
 
 
-def _sites_in(program: Program, module: Scope, kernel: ast.FunctionDef) -> Iterator[Site]:
+def _sites_in(module: Scope, kernel: ast.FunctionDef) -> Iterator[Site]:
     names = [arg.arg for arg in (*kernel.args.posonlyargs, *kernel.args.args)]
     every = (*names, *(arg.arg for arg in kernel.args.kwonlyargs))
 
@@ -70,10 +70,10 @@ def _sites_in(program: Program, module: Scope, kernel: ast.FunctionDef) -> Itera
         for statement in body:
             for node in _own_nodes(statement):
                 if isinstance(node, ast.FunctionDef):
-                    inside = program.evaluator.builder.inside(node, scope)
+                    inside = scope.inside(node)
                     yield from visit(node.body, inside, (*functions, node), (*scopes, scope))
                 elif isinstance(node, ast.ClassDef):
-                    yield from visit(node.body, program.evaluator.builder.inside(node, scope), functions, scopes)
+                    yield from visit(node.body, scope.inside(node), functions, scopes)
                 elif isinstance(node, ast.Call) and _is_launch(node, kernel.name):
                     yield _site(node, module, functions, scopes, body, names, every)
 
