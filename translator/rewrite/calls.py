@@ -83,6 +83,8 @@ def home(rw: "FunctionRewriter", node: ast.Call) -> Layout | None:
         return shape_calls.home(rw, node, callee, given)
     if kind == "gather" and "index" in given:
         return rw.home(given["index"])
+    if is_helper(rw, node):
+        return helpers.return_home(rw, node, callee)
     return None
 
 

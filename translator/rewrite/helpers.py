@@ -17,6 +17,9 @@ from translator.ttgir.layouts import Layout
 
 if TYPE_CHECKING:
     from translator.rewrite.function import FunctionRewriter
+    from translator.rewrite.homes import Homes
+
+MAX_CALL_DEPTH = 8
 
 
 def callee_frame(rw: "FunctionRewriter", node: ast.Call) -> tuple[Frame | None, int | None]:
@@ -106,6 +109,30 @@ def _inherit_pointers(rw, node, callee, inner: "FunctionRewriter") -> None:
                     inner.bare_pointers.add(name)
 
 
+def return_home(rw: "Homes", node: ast.Call, callee) -> Layout | None:
+    """The layout of the tensor that a helper returns as its live code makes it: an argument's where it returns the argument.
+
+    s = soft_cap(gl.convert_layout(s, l), c, False)      ->      s = soft_cap(s, c, False)
+    """
+    frame, ident = callee_frame(rw, node)
+    if frame is None or frame.joined or len(rw.path) >= MAX_CALL_DEPTH:
+        return None
+    path = (*rw.path, ident)
+    given = {
+        name: rw.home(argument)
+        for name, argument in _bound(rw, node, callee).items()
+        if rw.tensor(argument) is not None or isinstance(rw.fact(argument), TupleFact)
+    }
+    key = ("home", frame.index, path, tuple(sorted(given.items(), key=lambda kv: kv[0])))
+    if key not in rw.unit.versions:
+        rw.unit.versions[key] = None  # while it is read: a helper that calls itself has none
+        inner = rw.reader(frame, path, given)
+        returned = [s.value for s in ast.walk(inner.tree) if isinstance(s, ast.Return) and inner.taken(s)]
+        tensors = [value for value in returned if value is not None and inner.tensor(value) is not None]
+        rw.unit.versions[key] = inner.home(tensors[0]) if tensors else None
+    return rw.unit.versions[key]
+
+
 def return_homes(rw: "FunctionRewriter", node: ast.Call, callee, fact: TupleFact) -> tuple:
     _, _, _, wants = _version(rw, node, callee, None)
     if isinstance(wants, tuple) and len(wants) == len(fact.items):
@@ -145,4 +172,4 @@ def emit_helper_call(rw: "FunctionRewriter", node: ast.Call, callee, want: Any) 
     return result
 
 
-__all__ = ["ConstFact", "emit_helper_call", "return_homes"]
+__all__ = ["ConstFact", "MAX_CALL_DEPTH", "emit_helper_call", "return_home", "return_homes"]

@@ -16,8 +16,6 @@ from translator.rewrite.variables import WebState
 from translator.rewrite.webs import Definition, Web, build_webs
 from translator.ttgir.layouts import DotOperand, Layout
 
-MAX_CALL_DEPTH = 8
-
 
 class Homes(FunctionFacts):
     """The function's variables as webs of definitions and uses, each with its home and its state over the rounds."""
@@ -56,10 +54,16 @@ class Homes(FunctionFacts):
             self._callees[node] = None, {}
             if callees.is_helper(self, node):
                 frame, ident = helpers.callee_frame(self, node)
-                if frame is not None and not frame.joined and len(self.path) < MAX_CALL_DEPTH:
+                if frame is not None and not frame.joined and len(self.path) < helpers.MAX_CALL_DEPTH:
                     inner = type(self)(self.unit, frame, (*self.path, ident))
                     self._callees[node] = inner, callees.bind(self, node, callees.callee_of(self, node))
         return self._callees[node]
+
+    def reader(self, frame: Frame, path: tuple[int, ...], argument_homes: dict[str, Any]) -> Homes:
+        """Another function of the kernel, to be read where its arguments lie so."""
+        inner = type(self)(self.unit, frame, path)
+        inner.argument_homes = argument_homes
+        return inner
 
     def home(self, node: ast.AST) -> Any:
         """The natural layout of `node`: Triton's choice, else its operands', else the default."""
