@@ -5,17 +5,13 @@ A handler runs an op's regions through the engine. Blocks end in a terminator, w
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from translator.ttgir.module import Op
 from translator.validate.dtypes import unsigned
 from translator.validate.hazards import Hazard, NotRunnable, TooLong, WaitsForever
-from translator.ttgir.module import Op
-
-if TYPE_CHECKING:
-    from translator.validate.engine import Program
+from translator.validate.running import Running
+from translator.validate.shared_access import looks_at_memory
 
 TERMINATORS = frozenset(
     "scf.yield scf.condition tt.return tt.reduce.return tt.scan.return tt.map_elementwise.return ttg.warp_yield "
@@ -36,7 +32,7 @@ def handler(name: str):
 
 
 @handler("scf.for")
-def run_for(program: "Program", op: Op, env: dict):
+def run_for(program: Running, op: Op, env: dict):
     loop = op.for_loop
     low, high, step = env[loop.low], env[loop.high], env[loop.step]
     if step <= 0:
@@ -67,7 +63,7 @@ def run_for(program: "Program", op: Op, env: dict):
 
 
 @handler("scf.execute_region")
-def run_execute_region(program: "Program", op: Op, env: dict):
+def run_execute_region(program: Running, op: Op, env: dict):
     if "triton.warp_pipeline.stage" in op.tail and program.lds.stages.inside:
         program.lds.stages.now += 1
         program.lds.barrier()
@@ -75,7 +71,7 @@ def run_execute_region(program: "Program", op: Op, env: dict):
 
 
 @handler("scf.while")
-def run_while(program: "Program", op: Op, env: dict):
+def run_while(program: Running, op: Op, env: dict):
     before, after = op.regions[0].blocks[0], op.regions[1].blocks[0]
     bindings = op.bindings
     values = [env[init] for _, init in bindings]
@@ -105,34 +101,11 @@ def run_while(program: "Program", op: Op, env: dict):
     raise WaitsForever(op.name, f"{what}; the loop may wait for another program")
 
 
-def looks_at_memory(loop: Op) -> bool:
-    """Whether another program can end a `while`: it reads memory."""
-    if "looks" not in loop.memo:
-        names = ("tt.load", "tt.atomic", "amdg.buffer", "tt.call")
-        loop.memo["looks"] = any(op.name.startswith(names) for op in inside(loop))
-    return loop.memo["looks"]
-
-
-def inside(op: Op) -> Iterator[Op]:
-    """All operations in the regions of one."""
-    for region in op.regions:
-        for block in region.blocks:
-            for inner in block.ops:
-                yield inner
-                yield from inside(inner)
-
-
-def is_shared(op: Op) -> bool:
-    """Whether programs that run at the same time see what an operation does at once: an atomic one, or a volatile load."""
-    volatile = op.name == "tt.load" and ("isVolatile = true" in op.text or "cacheModifier = cv" in op.text)
-    return volatile or op.name.startswith(("tt.atomic", "amdg.buffer_atomic"))
-
-
 def _same(old: list, new: list) -> bool:
     return all(a is b or np.array_equal(a, b) for a, b in zip(old, new))
 
 
-def _idle(program: "Program", op: Op, again: bool) -> None:
+def _idle(program: Running, op: Op, again: bool) -> None:
     """An iteration left memory as it was; again: all it carries too, so that only another program can end the loop.
 
     Raises: Hazard, TooLong, WaitsForever.
@@ -147,7 +120,7 @@ def _idle(program: "Program", op: Op, again: bool) -> None:
 
 
 @handler("scf.if")
-def run_if(program: "Program", op: Op, env: dict):
+def run_if(program: Running, op: Op, env: dict):
     condition = env[op.condition]
     if np.ndim(condition):
         return _run_both(program, op, env, condition)
@@ -159,7 +132,7 @@ def run_if(program: "Program", op: Op, env: dict):
     return values
 
 
-def _run_both(program: "Program", op: Op, env: dict, condition):
+def _run_both(program: Running, op: Op, env: dict, condition):
     """An `if` inside a region that runs on whole tensors: both sides, then a choice per element."""
     if not op.results:
         raise NotRunnable("scf.if", "a branch without results on a per-element condition")
@@ -169,12 +142,12 @@ def _run_both(program: "Program", op: Op, env: dict, condition):
 
 
 @handler("scf.index_switch")
-def run_index_switch(program: "Program", op: Op, env: dict):
+def run_index_switch(program: Running, op: Op, env: dict):
     raise NotRunnable("scf.index_switch")
 
 
 @handler("tt.call")
-def run_call(program: "Program", op: Op, env: dict):
+def run_call(program: Running, op: Op, env: dict):
     function = program.module.functions.get(op.callee)
     if function is None or not function.region.blocks:
         raise NotRunnable(f"tt.call @{op.callee}", "the function has no body")
@@ -185,14 +158,7 @@ def run_call(program: "Program", op: Op, env: dict):
     return values
 
 
-@handler("ttg.warp_specialize")
-def run_warp_specialize(program: "Program", op: Op, env: dict):
-    from translator.validate.partitions import run_partitions
-
-    return run_partitions(program, op, env)
-
-
-def branch_target(program: "Program", op: Op, env: dict) -> tuple[str, list]:
+def branch_target(program: Running, op: Op, env: dict) -> tuple[str, list]:
     """Label and arguments of the block that `cf.br` or `cf.cond_br` goes to."""
     which = 0
     if op.name == "cf.cond_br":

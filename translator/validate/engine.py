@@ -24,6 +24,7 @@ from translator.validate import (
     ops_reduce,
     ops_tdm,
     ops_tensor,
+    partitions,
 )
 from translator.validate.coverage import Ran
 from translator.validate.control import CONTROL, TERMINATORS, branch_target
@@ -38,8 +39,8 @@ from translator.validate.turns import Turns, run_in_turns
 from translator.ttgir.module import VALUES, Block, Module, Op, Region
 
 assert all(
-    (ops_arith, ops_asm, ops_dot, ops_lds, ops_math, ops_memory, ops_reduce, ops_tdm, ops_tensor)
-)  # rows of the table
+    (ops_arith, ops_asm, ops_dot, ops_lds, ops_math, ops_memory, ops_reduce, ops_tdm, ops_tensor, partitions)
+)  # rows of the tables
 
 STEP_LIMIT = 500_000  # ops per program of a source
 

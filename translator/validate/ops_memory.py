@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from translator.validate.control import is_shared
 from translator.validate.descriptors import Descriptor
 from translator.validate.dtypes import held, stored
 from translator.validate.hazards import Hazard, NotRunnable, WaitsForever
 from translator.validate.memory import BUFFER_LIMIT
 from translator.validate.ops import row
+from translator.validate.shared_access import is_shared
 
 
 @row("tt.load")

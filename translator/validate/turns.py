@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from translator.ttgir.module import Module
-from translator.validate.control import inside, is_shared
+from translator.validate.coroutines import Scheduler, abandoned
 from translator.validate.memory import Memory
-from translator.validate.partitions import Scheduler, abandoned
+from translator.validate.shared_access import inside, is_shared
 
 FORWARD, BACKWARD, ALTERNATING, DRAWN = "forward", "backward", "alternating", "drawn"
 TURNS = (FORWARD, BACKWARD, ALTERNATING, DRAWN)
