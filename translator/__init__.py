@@ -43,23 +43,14 @@ def translate(
     The result holds the text of the output file, one outcome per launch, and diagnostics; a refusal is a result, with
     `text` None. Raises: TranslationError for launches or a target that cannot be read; InternalError for a bug.
     """
-    from pathlib import Path
-
     from rules.targets import target as target_row
     from translator.lowering.worker import WorkerPool
     from translator.optimize.choose import make_choices
     from translator.optimize.search import search_choices
     from translator.request import TranslateRequest
     from translator.source.code_style import style_of
-    from translator.source.launch_spec import parse_launches, read_launches
 
-    specs: tuple = ()
-    if isinstance(launches, (str, Path)):
-        specs = tuple(read_launches(str(launches)))
-    elif isinstance(launches, dict) or (isinstance(launches, list) and all(isinstance(x, dict) for x in launches)):
-        specs = tuple(parse_launches(launches))
-    elif launches is not None:
-        specs = tuple(launches)
+    specs = _specs(launches)
     wanted = tuple(kernels)
     request = TranslateRequest(
         source=source,
@@ -85,3 +76,18 @@ def translate(
         return pool.call("translator.translation:translate_kernel", request)
     finally:
         pool.close()
+
+
+def _specs(launches: str | dict | list | Iterable[LaunchSpec] | None) -> tuple[LaunchSpec, ...]:
+    """The launches that are given, none where they shall be derived. Raises: TranslationError."""
+    from pathlib import Path
+
+    from translator.source.launch_spec import parse_launches, read_launches
+
+    if launches is None:
+        return ()
+    if isinstance(launches, (str, Path)):
+        return tuple(read_launches(str(launches)))
+    if isinstance(launches, dict) or (isinstance(launches, list) and all(isinstance(x, dict) for x in launches)):
+        return tuple(parse_launches(launches))
+    return tuple(launches)

@@ -8,7 +8,8 @@ from rules.targets import TARGETS
 from rules.timing import TIMINGS
 from translator.cycles.analysis import analyze
 from translator.cycles.assembly import read_program
-from translator.cycles.estimate import Estimate, argument_offsets, argument_words, estimate, tensor_bytes
+from translator.cycles.estimate import argument_offsets, argument_words, estimate, tensor_bytes
+from translator.cycles.prediction import Estimate
 from translator.cycles.trips import count_trips
 from translator.source.launch_spec import LaunchSpec
 

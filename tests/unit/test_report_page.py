@@ -5,7 +5,8 @@ import re
 
 import pytest
 
-from translator.cycles.analysis import KernelCycles, analyze
+from translator.cycles.analysis import analyze
+from translator.cycles.prediction import KernelCycles
 from translator.lowering.metrics import InstructionMix, KernelMetrics
 from translator.report.checks import Checked
 from translator.report.correspondence import correspond

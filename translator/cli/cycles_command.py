@@ -22,7 +22,7 @@ from translator.project.provenance import located, read_generated
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from translator.cycles.analysis import KernelCycles
+    from translator.cycles.prediction import KernelCycles
 
 OF_ASSEMBLY = "translator.cycles.job:assembly_cycles"
 _ASSEMBLY = (".amdgcn", ".s")

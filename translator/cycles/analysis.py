@@ -3,139 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from rules.targets import Target, target as target_row
 from rules.timing import TIMINGS, Timing
 from translator.cycles.assembly import Program, read_program
 from translator.cycles.losses import Loss, by_cause, matrix_losses, wave_losses
 from translator.cycles.paths import Flow, LoopPath, Path, Step, follow_all
+from translator.cycles.prediction import KernelCycles, LineLoss, LoopCycles
 from translator.cycles.stream import LDS, MATRIX, MEMORY, VECTOR, Operation, Translator
-from translator.cycles.timeline import Lane, lanes_of
+from translator.cycles.timeline import lanes_of
 from translator.cycles.walk import Deadlock, Wave, walk_loop, walk_once
 from translator.lowering.amdgcn import comment_number, metadata_number
 
-if TYPE_CHECKING:
-    from translator.cycles.estimate import Estimate
-
-MOST_LOSSES = 20
 MOST_WAVES = 32  # of a compute unit: more of them repeat what these do
-
-
-@dataclass(frozen=True)
-class LineLoss:
-    """`clk` per iteration lost at one instruction; place: "kernel.py:12", or ""."""
-
-    instruction: str
-    place: str
-    cause: str
-    clk: float
-
-
-@dataclass(frozen=True)
-class LoopCycles:
-    """One innermost loop in its steady state, with `workgroups` on a compute unit.
-
-    cycles: of one iteration of a wave. matrix: of these, the matrix pipe of a SIMD is busy, for all its waves. work: matrix operations of one workgroup. bounds: clk
-    that each resource needs for one iteration of all waves. causes, losses: what the idle time of the matrix pipe goes to, or
-    without matrix instructions the waves' time; largest first. conflicts: accesses to LDS that take longer, (instruction, place,
-    factor). unknown: accesses whose addresses are not known. repeats: iterations come back exactly.
-    """
-
-    label: str
-    place: str
-    instructions: int
-    waves: int
-    workgroups: int
-    cycles: float
-    matrix: float
-    work: int
-    bounds: dict[str, float]
-    causes: dict[str, float]
-    losses: tuple[LineLoss, ...]
-    conflicts: tuple[tuple[str, str, float], ...]
-    unknown: int
-    repeats: bool
-    lanes: tuple[Lane, ...]
-
-    @property
-    def efficiency(self) -> float | None:
-        """Part of the time that matrix pipes are busy, 0 to 1; None without matrix instructions."""
-        return self.matrix / self.cycles if self.matrix else None
-
-    @property
-    def bound(self) -> str:
-        """The resource that needs most of the time."""
-        return max(self.bounds, key=lambda name: self.bounds[name])
-
-    @property
-    def distance(self) -> float:
-        """How many times longer an iteration takes than its bound allows."""
-        return self.cycles / self.bounds[self.bound]
-
-    @property
-    def per_workgroup(self) -> float:
-        """Clocks of the compute unit per iteration of one workgroup."""
-        return self.cycles / self.workgroups
-
-    def as_json(self) -> dict:
-        """Losses are the twenty largest; clocks with one digit after the point."""
-        efficiency = self.efficiency
-        return {
-            "loop": self.label,
-            "place": self.place,
-            "instructions": self.instructions,
-            "waves": self.waves,
-            "workgroups": self.workgroups,
-            "cycles": round(self.cycles, 1),
-            "per_workgroup": round(self.per_workgroup, 1),
-            "efficiency": None if efficiency is None else round(efficiency, 4),
-            "bound": self.bound,
-            "distance": round(self.distance, 3),
-            "bounds": {name: round(clk, 1) for name, clk in self.bounds.items()},
-            "lost": {cause: round(clk, 1) for cause, clk in self.causes.items()},
-            "losses": [
-                {"instruction": x.instruction, "place": x.place, "cause": x.cause, "clk": round(x.clk, 1)}
-                for x in self.losses[:MOST_LOSSES]
-            ],
-            "conflicts": [{"instruction": op, "place": place, "factor": x} for op, place, x in self.conflicts],
-            "unknown_addresses": self.unknown,
-            "repeats": self.repeats,
-        }
-
-
-@dataclass(frozen=True)
-class KernelCycles:
-    """All innermost loops of a kernel, `hot` the one with most matrix work. outside: clk of what one wave set does once.
-
-    error: what is known of the model's error on this target. notes: what was not modelled. estimate: of the whole launch, or why there
-    is none; None where there is no launch.
-    """
-
-    target: str
-    num_warps: int
-    loops: tuple[LoopCycles, ...]
-    outside: float
-    error: str
-    notes: tuple[str, ...] = ()
-    estimate: Estimate | str | None = None
-
-    @property
-    def hot(self) -> LoopCycles | None:
-        """The loop that most is spent in: that with most matrix work, else the longest."""
-        return max(self.loops, key=lambda x: (x.matrix, x.instructions), default=None)
-
-    def as_json(self) -> dict:
-        hot = self.hot
-        return {
-            "hot": hot.label if hot else None,
-            "loops": [x.as_json() for x in self.loops],
-            "outside": round(self.outside, 1),
-            "error": self.error,
-            "notes": list(self.notes),
-            "estimate": self.estimate.as_json() if self.estimate and not isinstance(self.estimate, str) else None,
-        }
 
 
 def analyze(

@@ -3,40 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from rules.targets import Target
 from rules.timing import Timing
-from translator.cycles.analysis import KernelCycles
+from translator.cycles.prediction import Estimate, KernelCycles
 from translator.source.launch_spec import LaunchSpec
 
 _WORD_BYTES = 4
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """microseconds: at the data sheet's clock, launching not counted. rounds: how often the compute units take workgroups in. clk: of
-    one round. bytes: of all tensors, once; bandwidth_bound: moving these takes longer than computing. accuracy: for people.
-    """
-
-    microseconds: float
-    rounds: int
-    clk: float
-    trips: dict[str, int]
-    bytes: int
-    bandwidth_bound: bool
-    accuracy: str
-
-    def as_json(self) -> dict:
-        return {
-            "microseconds": round(self.microseconds, 2),
-            "rounds": self.rounds,
-            "clk": round(self.clk),
-            "trips": self.trips,
-            "bytes": self.bytes,
-            "bandwidth_bound": self.bandwidth_bound,
-            "accuracy": self.accuracy,
-        }
 
 
 def estimate(

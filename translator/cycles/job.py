@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 from rules.targets import target as target_row
 from rules.timing import TIMINGS
-from translator.cycles.analysis import KernelCycles, analyze
+from translator.cycles.analysis import analyze
 from translator.cycles.assembly import read_program
-from translator.cycles.estimate import Estimate, argument_offsets, argument_words, estimate
+from translator.cycles.estimate import argument_offsets, argument_words, estimate
+from translator.cycles.prediction import Estimate, KernelCycles, Walked
 from translator.cycles.trips import count_trips
-from translator.lowering.compile import Lowered
 from translator.lowering.jobs import lower_file
 from translator.source.launch_spec import LaunchSpec
 
@@ -22,7 +22,7 @@ def lower_and_walk(
     search_path: tuple[str, ...] = (),
     import_hosts: bool = False,
     keep_stages: bool = False,
-) -> Lowered:
+) -> Walked:
     """`lower_file`, with the cycles of the kernel's loops.
 
     Raises: TranslationError for what cannot be read, bound or compiled.
@@ -31,7 +31,8 @@ def lower_and_walk(
     assembly = lowered.stages["amdgcn"]
     cycles = analyze(assembly, target, lowered.num_warps, lowered.lds_bytes)
     cycles = replace(cycles, estimate=_estimate(assembly, cycles, spec, target))
-    return replace(lowered, cycles=cycles, stages=lowered.stages if keep_stages else {})
+    lowered = replace(lowered, stages=lowered.stages if keep_stages else {})
+    return Walked(**{f.name: getattr(lowered, f.name) for f in fields(lowered)}, cycles=cycles)
 
 
 def _estimate(assembly: str, cycles: KernelCycles, spec: LaunchSpec, target: str) -> Estimate | str:

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from rich.table import Table
 
-from translator.cycles.analysis import KernelCycles, LoopCycles
-from translator.cycles.estimate import Estimate
+from translator.cycles.prediction import Estimate, KernelCycles, LoopCycles
 from translator.cycles.timeline import LETTERS, as_text
 
 MOST_LINES = 10

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rules.targets import target as target_row
 from translator.diagnostics import Diagnostic, TranslationError
@@ -20,9 +20,6 @@ from translator.lowering.stderr_log import captured_stderr, error_lines
 from translator.source.compile_arguments import compile_arguments
 from translator.source.launch_spec import LaunchSpec
 
-if TYPE_CHECKING:
-    from translator.cycles.analysis import KernelCycles
-
 STAGES = ("ttir", "ttgir", "llir", "amdgcn", "hsaco")
 
 
@@ -31,8 +28,7 @@ class Lowered:
     """One compiled kernel.
 
     language: `gluon` or `triton`. stages: IR name -> text (bytes for `hsaco`), empty unless asked for. name: symbol of
-    the kernel in the code object. lds_bytes: of one workgroup. notes: what the compiler printed while it succeeded. cycles: as
-    predicted from the assembly, where that was asked for.
+    the kernel in the code object. lds_bytes: of one workgroup. notes: what the compiler printed while it succeeded.
     """
 
     kernel: str
@@ -45,7 +41,6 @@ class Lowered:
     seconds: float
     stages: dict[str, str | bytes] = field(default_factory=dict, hash=False)
     notes: tuple[str, ...] = ()
-    cycles: KernelCycles | None = field(default=None, hash=False)
 
     def lds_overflow(self) -> Diagnostic | None:
         """`lds-overflow` when one workgroup needs more LDS than the target has: it compiles but can never launch."""

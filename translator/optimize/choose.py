@@ -9,11 +9,13 @@ import hashlib
 import math
 import os
 import tempfile
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rules.targets import target as target_row
 from translator.choices.chosen import Choices
+from translator.cycles.prediction import Walked
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.lowering.compile import Lowered
 from translator.optimize.candidates import candidates, two_waves
@@ -103,28 +105,22 @@ def try_candidates(
                 )
             tried.append(entry)
             pending.append(future)
-        for i, future in enumerate(pending):
-            if future is None:
-                continue
-            try:
-                lowered = future.result()
-            except TranslationError as error:
-                tried[i] = replace(tried[i], diagnostics=error.diagnostics)
-                continue
-            entry = replace(tried[i], lowered=replace(lowered, stages={}))
-            overflow = lowered.lds_overflow()
-            extra = (
-                barriers_inside_stages(lowered.stages["amdgcn"])
-                if entry.choices.asks("warp-groups", "alternating")
-                else 0
-            )
-            if extra:
-                entry = replace(entry, lowered=None, diagnostics=(_unsound(entry, extra),))
-                tried[i] = entry
-                continue
-            figures = cost(lowered.cycles, overflow is None)
-            tried[i] = replace(entry, cost=figures, diagnostics=(overflow,) if overflow else ())
-    return tried
+        return [entry if job is None else _costed(entry, job) for entry, job in zip(tried, pending)]
+
+
+def _costed(entry: Tried, job: Future) -> Tried:
+    """A candidate with what its compile found."""
+    try:
+        lowered: Walked = job.result()
+    except TranslationError as error:
+        return replace(entry, diagnostics=error.diagnostics)
+    alternating = entry.choices.asks("warp-groups", "alternating")
+    if alternating and (extra := barriers_inside_stages(lowered.stages["amdgcn"])):
+        return replace(entry, diagnostics=(_unsound(entry, extra),))
+    overflow = lowered.lds_overflow()
+    figures = cost(lowered.cycles, overflow is None)
+    diagnostics = (overflow,) if overflow else ()
+    return replace(entry, lowered=replace(lowered, stages={}), cost=figures, diagnostics=diagnostics)
 
 
 def _check_warps(request: TranslateRequest, launches: tuple[LaunchSpec, ...]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from translator.cycles.analysis import KernelCycles
+from translator.cycles.prediction import KernelCycles
 
 # What is outside of the loops is paid once for as many iterations: K = 4096 at a tile of 64. It decides between loops that are alike.
 ITERATIONS = 64

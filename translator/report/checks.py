@@ -7,7 +7,7 @@ import tempfile
 from dataclasses import dataclass, field
 
 from translator.diagnostics import Diagnostic, InternalError, TranslationError
-from translator.lowering.compile import Lowered
+from translator.cycles.prediction import Walked
 from translator.lowering.parity import Parity
 from translator.lowering.worker import WorkerPool
 from translator.source.launch_spec import LaunchSpec
@@ -33,8 +33,8 @@ class Checked:
     """One launch. gluon, triton: both compiles (None when it failed); problems: why not. validation: {"status": ...}."""
 
     spec: LaunchSpec
-    gluon: Lowered | None = None
-    triton: Lowered | None = None
+    gluon: Walked | None = None
+    triton: Walked | None = None
     problems: tuple[Diagnostic, ...] = ()
     validation: dict = field(default_factory=lambda: {"status": "skipped"}, hash=False)
 
@@ -79,7 +79,7 @@ def _collected(spec: LaunchSpec, ours, theirs, ran) -> Checked:
     return Checked(spec, gluon, triton, problems + complaints, validation)
 
 
-def _lowered(future) -> tuple[Lowered | None, tuple[Diagnostic, ...]]:
+def _lowered(future) -> tuple[Walked | None, tuple[Diagnostic, ...]]:
     try:
         return future.result(), ()
     except TranslationError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from translator.cycles.analysis import KernelCycles, LoopCycles
+from translator.cycles.prediction import KernelCycles, LoopCycles
 from translator.report import svg
 from translator.report.checks import Checked
 
