@@ -42,28 +42,11 @@ def run_capture(
         help = "give --append, --overwrite, or another file with -o"
         raise TranslationError(Diagnostic("output-unwritable", "this file is there already", out, help=help))
     before = read_launches(out) if append and os.path.exists(out) else []
-    with tempfile.TemporaryDirectory(prefix="gluonize-capture-") as folder:
-        report = os.path.join(folder, "report.json")
-        settings = {
-            "kind": program.kind, "program": program.name, "arguments": list(program.arguments), "out": out,
-            "kernels": list(kernels), "launch": run == "gpu", "pretend": pretend, "report": report, "path": sys.path,
-        }  # fmt: skip
-        # Without this Triton warns about a default that does not matter to what is recorded.
-        environment = {"TRITON_DEFAULT_FP_FUSION": "1", **os.environ}
-        if run == "interpret":
-            environment["TRITON_INTERPRET"] = "1"
-        command = [sys.executable, "-c", _START, json.dumps(settings)]
-        done = subprocess.run(command, check=False, env=environment)
-        try:
-            found = json.loads(Path(report).read_text())
-        except FileNotFoundError:
-            # The program ended without Python's leave (os._exit, a signal), or ours did not start.
-            if done.returncode >= 0:
-                raise InternalError(f"the recording process left with status {done.returncode}") from None
-            why = f"it was ended by signal {-done.returncode}"
-            raise TranslationError(
-                Diagnostic("capture", "the program did not end by itself", program.name, why=why)
-            ) from None
+    settings = {
+        "kind": program.kind, "program": program.name, "arguments": list(program.arguments), "out": out,
+        "kernels": list(kernels), "launch": run == "gpu", "pretend": pretend, "path": sys.path,
+    }  # fmt: skip
+    found, status = _recorded(settings, run == "interpret")
     launches = merged(before, found["specs"])
     for note in found["notes"]:
         print(f"note: {note}", file=sys.stderr)
@@ -76,16 +59,41 @@ def run_capture(
         print(f"{found['launches']} launches{how}, {len(found['specs'])} different", file=sys.stderr)
         if launches:
             print(f"{out}: {len(launches)} launch specs of {', '.join(kernels_found)}", file=sys.stderr)
-    if done.returncode != 0:
+    if status != 0:
         unsurprising = not found["runs"] and found["specs"] and program.runs_tests
         why = ": its launches were not run" if unsurprising else ""
-        print(f"the program left with status {done.returncode}{why}", file=sys.stderr)
+        print(f"the program left with status {status}{why}", file=sys.stderr)
         if not unsurprising:
             return exit_status.CHECK_FAILED
     if not found["specs"]:
         print("no Triton kernel was launched, so nothing was recorded", file=sys.stderr)
         return exit_status.CHECK_FAILED
     return exit_status.DONE
+
+
+def _recorded(settings: dict, interpreted: bool) -> tuple[dict, int]:
+    """What the recording process reports of the program, and the status that the program left with.
+
+    Raises: TranslationError `capture` when a signal ended it; InternalError.
+    """
+    with tempfile.TemporaryDirectory(prefix="gluonize-capture-") as folder:
+        report = os.path.join(folder, "report.json")
+        # Without this Triton warns about a default that does not matter to what is recorded.
+        environment = {"TRITON_DEFAULT_FP_FUSION": "1", **os.environ}
+        if interpreted:
+            environment["TRITON_INTERPRET"] = "1"
+        command = [sys.executable, "-c", _START, json.dumps({**settings, "report": report})]
+        done = subprocess.run(command, check=False, env=environment)
+        try:
+            return json.loads(Path(report).read_text()), done.returncode
+        except FileNotFoundError:
+            # The program ended without Python's leave (os._exit, a signal), or ours did not start.
+            if done.returncode >= 0:
+                raise InternalError(f"the recording process left with status {done.returncode}") from None
+            why = f"it was ended by signal {-done.returncode}"
+            raise TranslationError(
+                Diagnostic("capture", "the program did not end by itself", settings["program"], why=why)
+            ) from None
 
 
 def merged(before: list[LaunchSpec], new: list[dict]) -> list[LaunchSpec]:
