@@ -16,6 +16,8 @@ from translator.choices.chosen import Choices
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.frontend.launch_options import check_options
 from translator.layout.partitions import with_spread_products
+from translator.memory.traced_launch import TracedLaunch, trace_launch
+from translator.pipeline.inline import inline_tile_loads
 from translator.planned_launches import planned_launches
 from translator.request import LaunchOutcome, TranslateRequest, TranslateResult
 from translator.rewrite.concrete import check_concrete
@@ -32,7 +34,6 @@ from translator.source.launch_spec import LaunchSpec, RefusedLaunch
 from translator.source.load import LoadedKernel, explain_trace_error, load_for_launch, resolve_source
 from translator.source.module_file import full_search_path, parse_file
 from translator.source.moved_lines import file_line
-from translator.traced_launch import TracedLaunch, trace_launch
 
 
 def translate_kernel(request: TranslateRequest) -> TranslateResult:
@@ -149,7 +150,7 @@ def translate_launch(request: TranslateRequest, spec: LaunchSpec) -> tuple[Loade
     free_module_names(loaded)
     chosen = request.choices_for(spec.kernel)
     try:
-        traced = trace_launch(loaded.fn, _with_matrix_size(spec, chosen), request.target, _jit_loader(loaded))
+        traced = _traced(loaded, _with_matrix_size(spec, chosen), request.target)
         traced.spec = spec
         if (
             chosen.asks("lds-partitions", "two")
@@ -168,15 +169,20 @@ def translate_launch(request: TranslateRequest, spec: LaunchSpec) -> tuple[Loade
     return loaded, traced, rewrite_kernel(traced, chosen, request.strategy, rules=rules_with(request.rules))
 
 
+def _traced(loaded: LoadedKernel, spec: LaunchSpec, target: str) -> TracedLaunch:
+    """The kernel traced, helpers that load a loop's tiles put into the loop: then it is a copy with another source."""
+
+    def trace(fn: Any) -> TracedLaunch:
+        return trace_launch(fn, spec, target, loaded.load_jit)
+
+    return inline_tile_loads(trace(loaded.fn), trace)
+
+
 def _with_matrix_size(spec: LaunchSpec, chosen: Choices) -> LaunchSpec:
     """`spec` with the option by which Triton's passes take another size of matrix instruction."""
     if not (size := chosen.number("matrix-size")):
         return spec
     return replace(spec, options={**spec.options, "matrix_instr_nonkdim": size})
-
-
-def _jit_loader(loaded: LoadedKernel) -> Any:
-    return loaded.load_jit
 
 
 def _trace_refusal(loaded: LoadedKernel, error: BaseException) -> TranslationError:

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from translator.memory.traced_launch import trace_launch
+from translator.pipeline.inline import inline_tile_loads
 from translator.pipeline.plan import NotPipelined, PipelinePlan
 from translator.rewrite.function import FunctionRewriter
 from translator.rewrite.unit import Unit
 from translator.source.launch_spec import LaunchSpec
 from translator.source.load import load_for_launch
-from translator.traced_launch import trace_launch
 
 HEAD = """
 import triton
@@ -50,7 +51,8 @@ def plans(body: str, folder: Path, target: str = "gfx950", stages: int = 2):
     spec = LaunchSpec(
         "t", "kernel", str(path), {**pointers, **sizes, "BLOCK": "constexpr"}, {"BLOCK": 64}, attrs, options
     )
-    launch = trace_launch(load_for_launch(spec).fn, spec, target)
+    traced = trace_launch(load_for_launch(spec).fn, spec, target)
+    launch = inline_tile_loads(traced, lambda fn: trace_launch(fn, spec, target))
     unit = Unit(launch.trace, launch.anchors, launch.target, launch.num_warps, frozenset(pointers))
     unit.staging = launch.staging
     unit.descriptor_layouts = launch.descriptor_layouts

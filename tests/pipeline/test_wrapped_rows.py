@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 from test_plan import HEAD
 
+from translator.memory.traced_launch import trace_launch
+from translator.pipeline.inline import inline_tile_loads
 from translator.pipeline.plan import PipelinePlan
 from translator.rewrite.function import FunctionRewriter
 from translator.rewrite.unit import Unit
 from translator.source.launch_spec import LaunchSpec
 from translator.source.load import load_for_launch
-from translator.traced_launch import trace_launch
 
 HELPERS = '''
 @triton.jit
@@ -98,7 +99,8 @@ def loads(body: str, folder: Path):
     signature = {**pointers, **sizes, "BLOCK": "constexpr"}
     options = {"num_warps": 4, "num_stages": 2}
     spec = LaunchSpec("t", "kernel", str(path), signature, {"BLOCK": 64}, attrs, options)
-    launch = trace_launch(load_for_launch(spec).fn, spec, "gfx1250")
+    traced = trace_launch(load_for_launch(spec).fn, spec, "gfx1250")
+    launch = inline_tile_loads(traced, lambda fn: trace_launch(fn, spec, "gfx1250"))
     unit = Unit(launch.trace, launch.anchors, launch.target, launch.num_warps, frozenset(pointers))
     unit.staging = launch.staging
     rewriter = FunctionRewriter(unit, launch.trace.frames[0], ())

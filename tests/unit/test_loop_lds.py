@@ -12,7 +12,7 @@ from translator.lowering.jobs import lower_file
 from translator.memory.loop_lds import read_loop_lds
 from translator.source.launch_spec import read_launches
 from translator.source.load import load_for_launch
-from translator.traced_launch import trace_launch
+from translator.memory.traced_launch import trace_launch
 from translator.ttgir.shared_layouts import Padded, Swizzled, slots_bytes
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"

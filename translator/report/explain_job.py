@@ -14,6 +14,7 @@ from typing import Any
 from translator.diagnostics import TranslationError
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.layout.constructors import constructor
+from translator.memory.traced_launch import TracedLaunch
 from translator.report.correspondence import correspond
 from translator.report.data_mover import TileLoad, tile_loads
 from translator.report.explain_accesses import accesses
@@ -26,7 +27,6 @@ from translator.rewrite import function as rewriter_module, kernel as kernel_mod
 from translator.rewrite.function import FunctionRewriter
 from translator.source.launch_spec import LaunchSpec
 from translator.source.module_file import parse_file
-from translator.traced_launch import TracedLaunch
 from translator.ttgir.layouts import Layout, Opaque
 
 

@@ -7,7 +7,7 @@ import ast
 from rules.builtins import BUILTINS
 from rules.rows import RuleSet
 from translator.choices.chosen import Choices
-from translator.traced_launch import TracedLaunch
+from translator.memory.traced_launch import TracedLaunch
 from translator.pipeline.body import why_not_alternating
 from translator.pipeline.emit import check_stages
 from translator.pipeline.plan import NotPipelined

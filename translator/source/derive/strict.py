@@ -18,16 +18,17 @@ from typing import Any
 import triton
 
 from translator.diagnostics import Diagnostic, TranslationError
-from translator.source.host_values import HostName
+from translator.source.derive.heuristic_values import NO_VALUE, encoded, heuristic_value
 from translator.source.gluon_kernels import refuse_gluon
+from translator.source.host_values import HostName
 from translator.source.kernels import list_kernels, nothing_to_launch
 from translator.source.launch_site import launch_sites
 from translator.source.launch_spec import LaunchSpec, type_problem
 from translator.source.load import LoadedKernel, load_kernel
 from translator.source.pointer_arguments import integer_pointers, pointer_arguments
-from translator.source.scope import Frame, Scope
+from translator.source.scope import Scope
 from translator.source.spec_values import encode_value
-from translator.source.unresolved import NoValue, Undetermined
+from translator.source.unresolved import NoValue
 
 # What Triton's AMD backend takes when a launch says nothing (HIPOptions in triton/backends/amd/compiler.py).
 DEFAULT_OPTIONS = {"num_warps": 4, "num_stages": 2}
@@ -51,7 +52,6 @@ _OPTION_NAMES = (
     "kpack",
     "enable_fp_fusion",
 )
-_NONE = object()
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,7 @@ class _Derivation:
     def _constexpr(self, name: str, param: Any, config: triton.Config | None, spec: LaunchSpec) -> None:
         value = self._constant(name, param, config)
         spec.signature[name] = "constexpr"
-        if value is not _NONE:
+        if value is not NO_VALUE:
             spec.constexprs[name] = value
             return
         why = "it has no default, no autotune config gives it, and no launch in the file shows its value"
@@ -197,7 +197,7 @@ class _Derivation:
         )
 
     def _constant(self, name: str, param: Any, config: triton.Config | None) -> Any:
-        """The encoded value of a constexpr, or _NONE."""
+        """The encoded value of a constexpr, or NO_VALUE."""
         if name in self.settings:
             return self.settings[name]
         if config is not None and name in config.kwargs:
@@ -205,51 +205,45 @@ class _Derivation:
         if self.site is not None and name in self.site.arguments:
             expression = self.site.arguments[name]
             try:
-                value = _encoded(self.site.value(expression))
+                value = encoded(self.site.value(expression))
             except NoValue:
-                value = _NONE
-            if value is not _NONE:
-                self.assume(f"{name} = {_show(value)}, as in the launch at line {self.site.line}")
+                value = NO_VALUE
+            if value is not NO_VALUE:
+                self.assume(f"{name} = {json.dumps(value)}, as in the launch at line {self.site.line}")
                 return value
-        if (value := self._heuristic(name, config)) is not _NONE:
+        decorators = self.loaded.decorators
+        found = heuristic_value(name, decorators, lambda: self._known(config), self.program, self.home)
+        if found is not None:
+            self.assume(f"{name} = {json.dumps(found.value)}, {found.why}")
+            return found.value
+        if param.has_default and (value := encoded(param.default)) is not NO_VALUE:
+            self.assume(f"{name} = {json.dumps(value)}, its default")
             return value
-        if param.has_default and (value := _encoded(param.default)) is not _NONE:
-            self.assume(f"{name} = {_show(value)}, its default")
-            return value
-        return _NONE
+        return NO_VALUE
 
-    def _heuristic(self, name: str, config: triton.Config | None) -> Any:
-        for decorator in self.loaded.decorators:
-            if decorator.kind != "heuristics" or not isinstance(decorator.node, ast.Call):
-                continue
-            tables = [k.value for k in decorator.node.keywords if k.arg == "values"] or decorator.node.args[:1]
-            try:
-                table = self.program.evaluate(tables[0], self.home) if tables else {}
-            except NoValue:
-                continue
-            if not isinstance(table, dict) or name not in table:
-                continue
-            known = _KnownArguments(self, config)
-            frame = Frame(self.home, self.home.path, self.home.module, "")
-            try:
-                value = self.program.evaluator.calls.apply(
-                    table[name], [known.values()], {}, frame.place(decorator.node)
-                )
-                self.assume(f"{name} = {_show(_encoded(value))}, what its heuristic gives for this launch")
-                return _encoded(value)
-            except NoValue:
-                text = _heuristic_text(tables[0], name)
-                if re.search(r"%.*==\s*0|is_divisible", text):
-                    self.assume(f"{name} = false, the general case of its heuristic `{text}`")
-                    return False
-        return _NONE
+    def _known(self, config: triton.Config | None) -> dict[str, Any]:
+        """The arguments as a heuristic's function sees them."""
+        known: dict[str, Any] = {}
+        for name in self.args:
+            if name in self.settings:
+                known[name] = self.settings[name]
+            elif config is not None and name in config.kwargs:
+                known[name] = config.kwargs[name]
+            elif self.site is not None and name in self.site.arguments:
+                try:
+                    known[name] = self.site.value(self.site.arguments[name])
+                except NoValue:
+                    pass
+            if name in self.pointers and not (name in known and known[name] is None):
+                known[name] = HostName(f"the tensor {name}", is_module=True)
+        return known
 
     def _runtime(self, name: str, param: Any, config: triton.Config | None, spec: LaunchSpec) -> None:
-        given = self.settings.get(name, _NONE)
+        given = self.settings.get(name, NO_VALUE)
         if isinstance(given, str) and given != "constexpr" and type_problem(given) is None:
             self._typed(name, given, spec, "as set")
             return
-        if given is not _NONE:
+        if given is not NO_VALUE:
             spec.signature[name], spec.constexprs[name] = "constexpr", given
             return
         expression = self.site.arguments.get(name) if self.site is not None else None
@@ -372,59 +366,9 @@ class _Derivation:
         return sizes if len(sizes) <= 3 and all(type(n) is int and n >= 0 for n in sizes) else ()
 
 
-class _KnownArguments:
-    """The arguments as a heuristic's function sees them: what is not known is left undetermined."""
-
-    def __init__(self, derivation: _Derivation, config: triton.Config | None):
-        self.derivation, self.config = derivation, config
-
-    def values(self) -> Any:
-        d = self.derivation
-        known: dict[str, Any] = {}
-        for name in d.args:
-            if name in d.settings:
-                known[name] = d.settings[name]
-            elif self.config is not None and name in self.config.kwargs:
-                known[name] = self.config.kwargs[name]
-            elif d.site is not None and name in d.site.arguments:
-                try:
-                    known[name] = d.site.value(d.site.arguments[name])
-                except NoValue:
-                    pass
-            if name in d.pointers and not (name in known and known[name] is None):
-                known[name] = HostName(f"the tensor {name}", is_module=True)
-        return _Lookup(known)
-
-
-class _Lookup(dict):
-    """A dict whose missing keys are undetermined instead of errors."""
-
-    def __missing__(self, key: str) -> Any:
-        raise Undetermined(f"argument {key} is known only when the host program runs")
-
-
 def _definition(fn: Any) -> ast.FunctionDef | None:
     return fn.parse().body[0] if fn is not None else None
 
 
-def _encoded(value: Any) -> Any:
-    try:
-        return encode_value(value)
-    except TranslationError:
-        return _NONE
-
-
-def _show(value: Any) -> str:
-    return json.dumps(value)
-
-
 def _stem(source: str) -> str:
     return Path(source).stem if source.endswith(".py") else source
-
-
-def _heuristic_text(table: ast.expr, name: str) -> str:
-    if isinstance(table, ast.Dict):
-        for key, value in zip(table.keys, table.values):
-            if isinstance(key, ast.Constant) and key.value == name:
-                return ast.unparse(value)
-    return ast.unparse(table)

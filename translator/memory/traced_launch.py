@@ -25,7 +25,6 @@ from translator.memory.late_reductions import with_late_reductions
 from translator.memory.loop_lds import read_loop_lds
 from translator.memory.operands import OperandInLds, read_early, read_operands
 from translator.memory.staging import Rows, Staged, read_descriptor_layouts, read_rows, read_staging, with_row_numbers
-from translator.pipeline.inline import inline_tile_loads
 from translator.source.compile_arguments import compile_arguments
 from translator.source.launch_spec import LaunchSpec
 from translator.ttgir.layouts import SharedLayout
@@ -54,14 +53,8 @@ class TracedLaunch:
 def trace_launch(fn: Any, spec: LaunchSpec, target: str, load_jit=None) -> TracedLaunch:
     """Trace `fn` for `spec` on `target` and read Triton's layouts back.
 
-    Helpers that load a loop's tiles are put into the loop (`translator.pipeline.inline`), so the traced kernel may be a
-    copy of `fn` with another source. Runs MLIR passes: call it in a child process. Raises what Triton's front end raises.
+    Runs MLIR passes: call it in a child process. Raises what Triton's front end raises.
     """
-    launch = _trace_once(fn, spec, target, load_jit)
-    return inline_tile_loads(launch, lambda inlined: _trace_once(inlined, spec, target, load_jit))
-
-
-def _trace_once(fn: Any, spec: LaunchSpec, target: str, load_jit) -> TracedLaunch:
     row = target_row(target)
     arguments = compile_arguments(spec, fn, load_jit)
     source = ASTSource(fn=fn, signature=arguments.signature, constexprs=arguments.constexprs, attrs=arguments.attrs)
