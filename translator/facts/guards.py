@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from translator.facts.function import Function
+from translator.facts.known import Known
 from translator.facts.ranges import Range
 from translator.frontend.trace import ConstFact, TensorFact
-
-if TYPE_CHECKING:
-    from translator.facts.known import Known
-    from translator.facts.values import Function
 
 
 def refined(function: Function, node: ast.Name, web: Any, found: Known) -> Known:

@@ -10,10 +10,11 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
+from translator.facts.function import Function
 from translator.facts.known import Known
 from translator.facts.obligations import Obligation
 from translator.facts.ranges import Range, int_type
-from translator.facts.values import Function, Question
+from translator.facts.values import Question
 from translator.frontend.trace import TensorFact
 from translator.source.moved_lines import file_line
 

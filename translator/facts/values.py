@@ -10,15 +10,16 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any, Protocol
+from typing import Any
 
 from triton.runtime.jit import JITFunction
 
 from translator.facts import guards
+from translator.facts.function import Function
 from translator.facts.known import ENDLESS, Known, UNKNOWN, cast, is_linear, joined, near, operated, widened
 from translator.facts.operations import SAME_ELEMENTS, Operation, operation_of, range_of_loop
 from translator.facts.ranges import TRANSFER, IntType, Range, absolute, counted, exact_mul, int_type, summed
-from translator.frontend.trace import ConstFact, Frame, TensorFact, Visit, node_key
+from translator.frontend.trace import ConstFact, TensorFact, node_key
 
 MOST_PROGRAMS = 2**31 - 1  # along one axis of a grid
 # A dispatch packet counts the work-items of a grid along x in 32 bits (HSA Platform System Architecture 1.2, 2.9.6, grid_size_x),
@@ -38,22 +39,6 @@ _BINARY: dict[type, str] = {
     ast.BitOr: "or",
     ast.BitXor: "xor",
 }
-
-
-class Function(Protocol):
-    """What is asked of a function: its trace, its variables, and the helpers that it calls."""
-
-    frame: Frame
-    path: tuple[int, ...]
-    tree: ast.FunctionDef
-    webs: Any
-    unit: Any
-
-    def fact(self, node: ast.AST) -> Any: ...
-    def taken(self, statement: ast.AST) -> bool: ...
-    def iteration_visits(self, node: ast.AST, iteration: int) -> list[Visit]: ...
-    def branches_around(self, node: ast.AST) -> list[ast.If]: ...
-    def callee(self, node: ast.Call) -> tuple[Any, dict[str, ast.expr]]: ...
 
 
 @dataclass(frozen=True, eq=False)

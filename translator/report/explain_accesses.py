@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from translator.report import data_mover
 from translator.report.explanation import Choice
+from translator.report.function_view import FunctionView
 from translator.rewrite import addresses, callees, pointers
 from translator.rewrite.accesses import access_layout
 from translator.ttgir.elements import bits_of
 from translator.ttgir.layouts import Layout
 
-if TYPE_CHECKING:
-    from translator.report.explain_job import FunctionView
 
-
-def accesses(view: "FunctionView") -> Iterator[Choice]:
+def accesses(view: FunctionView) -> Iterator[Choice]:
     """Loads, stores and atomics, matrix operations, and the rule row of every other builtin on tensors."""
     rw = view.rw
     for node in ast.walk(rw.tree):
@@ -47,7 +44,7 @@ def accesses(view: "FunctionView") -> Iterator[Choice]:
             yield view.choice(node, "builtin", callee.name, choice=said, origin="rule", why=why, cost=cost)
 
 
-def _access(view: "FunctionView", node: ast.Call, name: str, pointer: ast.expr) -> Choice:
+def _access(view: FunctionView, node: ast.Call, name: str, pointer: ast.expr) -> Choice:
     rw = view.rw
     fact = rw.tensor(pointer)
     assert fact is not None
@@ -78,7 +75,7 @@ def _access(view: "FunctionView", node: ast.Call, name: str, pointer: ast.expr) 
 _BY_DATA_MOVER = "copy to LDS by the tensor data mover"
 
 
-def _tile(view: "FunctionView", node: ast.Call) -> Choice:
+def _tile(view: FunctionView, node: ast.Call) -> Choice:
     """A load of a descriptor's tile, or of its rows."""
     fact = view.rw.tensor(node)
     reason = data_mover.reason_against(view.rw, node)
@@ -95,13 +92,13 @@ def _tile(view: "FunctionView", node: ast.Call) -> Choice:
     )
 
 
-def _width(view: "FunctionView", layout: object, shape: tuple[int, ...], dtype: str) -> str:
+def _width(view: FunctionView, layout: object, shape: tuple[int, ...], dtype: str) -> str:
     """The widest access that the layout allows: consecutive elements of one lane, at most 16 bytes."""
     found = view.costs.map(layout, shape) if isinstance(layout, Layout) else None
     return f"up to {min(16, found.vector * bits_of(dtype) // 8)} bytes" if found else ""
 
 
-def _form(view: "FunctionView", node: ast.Call, pointer: ast.expr) -> tuple[str, str]:
+def _form(view: FunctionView, node: ast.Call, pointer: ast.expr) -> tuple[str, str]:
     rw = view.rw
     if node in rw.staged:
         return "copy to LDS ahead, read from its slot", "the loop around it is pipelined"
@@ -124,7 +121,7 @@ def _form(view: "FunctionView", node: ast.Call, pointer: ast.expr) -> tuple[str,
     return "tensor of pointers", "its offsets may be negative from a base that moves"
 
 
-def _matrix(view: "FunctionView", node: ast.Call) -> Iterator[Choice]:
+def _matrix(view: FunctionView, node: ast.Call) -> Iterator[Choice]:
     rw = view.rw
     fact = rw.tensor(node)
     for name in ("tt.dot", "tt.dot_scaled", "amdg.dot_scaled"):
@@ -145,6 +142,6 @@ def _matrix(view: "FunctionView", node: ast.Call) -> Iterator[Choice]:
             return
 
 
-def _registers(view: "FunctionView", layout: Layout, shape: tuple[int, ...], dtype: str) -> str:
+def _registers(view: FunctionView, layout: Layout, shape: tuple[int, ...], dtype: str) -> str:
     found = view.costs.registers(layout, shape, dtype)
     return f"{found} accumulator registers per lane" if found else ""

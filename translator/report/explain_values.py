@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from translator.frontend.trace import TensorFact
 from translator.report.explanation import Choice
+from translator.report.function_view import FunctionView
 from translator.ttgir.layouts import Layout
 
-if TYPE_CHECKING:
-    from translator.report.explain_job import FunctionView
 
-
-def values(view: "FunctionView") -> Iterator[Choice]:
+def values(view: FunctionView) -> Iterator[Choice]:
     """One choice per definition and layout of every tensor variable, and one per tensor that is only named in a store."""
     rw = view.rw
     for web in rw.webs.all:
@@ -46,13 +43,13 @@ def values(view: "FunctionView") -> Iterator[Choice]:
                 )
 
 
-def _called(view: "FunctionView", state, name: str, layout: Layout, layouts: list[Layout]) -> str:
+def _called(view: FunctionView, state, name: str, layout: Layout, layouts: list[Layout]) -> str:
     if state.split:
         return f"{name} (base and offsets)"
     return name if len(layouts) < 2 or layout == layouts[0] else view.variant(name, layout)
 
 
-def _origin(view: "FunctionView", web, state, d, layout: Layout) -> tuple[str, str]:
+def _origin(view: FunctionView, web, state, d, layout: Layout) -> tuple[str, str]:
     rw = view.rw
     node = rw.definition_node(d)
     if node is not None:
@@ -73,7 +70,7 @@ def _origin(view: "FunctionView", web, state, d, layout: Layout) -> tuple[str, s
     return "solver", "taken from its operands"
 
 
-def _cost(view: "FunctionView", state, layout: Layout, fact: TensorFact, layouts: list[Layout]) -> str:
+def _cost(view: FunctionView, state, layout: Layout, fact: TensorFact, layouts: list[Layout]) -> str:
     registers = view.costs.registers(layout, fact.shape, "int32" if state.split else fact.dtype)
     said = [f"{registers} register{'s' if registers != 1 else ''} per lane"] if registers else []
     if len(layouts) > 1:

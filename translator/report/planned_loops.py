@@ -10,7 +10,8 @@ from translator.pipeline.partitions import Partitions
 from translator.pipeline.schedule import Schedule, hazards
 from translator.project.layout_free import same_code
 from translator.project.provenance import without_line
-from translator.report.explain_job import FunctionView, views_of_launch
+from translator.report.explain_job import views_of_launch
+from translator.report.function_view import FunctionView
 from translator.report.replay import Replay
 from translator.report.timeline import LoopTimeline, Ring
 from translator.request import TranslateRequest
