@@ -137,7 +137,8 @@ def test_check_can_demand_a_level(run, tmp_path: Path, monkeypatch, capsys):
     monkeypatch.setattr(check_command, "states_of", lambda *_: [FileState(file, "current")])
 
     def check(level: str) -> int:
-        return check_command.run_check((), None, False, level, None, 1, 1.0, False, Verbosity())
+        options = check_command.CheckOptions(validated=level, jobs=1, timeout=1.0, cache=False)
+        return check_command.run_check(options, Verbosity())
 
     assert [check(level) for level in ("none", "partly", "fully")] == [0, 0, 1]
     assert "it was validated less than fully" in capsys.readouterr().err

@@ -1,64 +1,172 @@
-"""`gluonize check`: are the generated files still what their sources and launches give?"""
+"""`gluonize check`: are the generated files still what their sources and launches give, and do they compute the same?"""
 
 from __future__ import annotations
 
-import difflib
-import json as json_module
 import os
-import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 from translator.cli import exit_status
 from translator.cli.argv import STANDARD_OUTPUT
-from translator.cli.console import Verbosity, print_diagnostics, rich_console
+from translator.cli.check_findings import of_launches, of_state
+from translator.cli.check_text import CheckPrinter, state_entry, write_states
+from translator.cli.console import Verbosity, print_diagnostics
+from translator.cli.findings import reported
 from translator.cli.inputs import job_count
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.project.cache import ContentCache
-from translator.project.check import FileState, file_state
+from translator.project.changed import changed_since
+from translator.project.check import FileState, fails, file_state
 from translator.project.config import find_config, read_config
-from translator.project.verdict import LEVELS, level_of
 from translator.project.planned import ProjectFile, concerned, discover, from_config
+from translator.project.validation import ValidatedLaunch, validate_file
+from translator.project.verdict import LEVELS, level_of, united_coverage
+from translator.review.annotations import Annotation, errors
 
-JSON_VERSION = 1
+# States of files whose text can be run.
+RUNNABLE = ("current", "edited", "outdated")
 
 
-def run_check(
-    paths: Sequence[str], config: str | None, allow_edits: bool, validated: str, json: str | None, jobs: int,
-    timeout: float, cache: bool, verbosity: Verbosity,
-) -> int:  # fmt: skip
+@dataclass(frozen=True)
+class CheckOptions:
+    """The options of `gluonize check`, as given. paths: none for all of the project. validated: one of LEVELS. validate: run the
+    files as they lie there. changed_since: a revision of git. comment: where the text for a pull request goes."""
+
+    paths: tuple[str, ...] = ()
+    config: str | None = None
+    allow_edits: bool = False
+    validated: str = "none"
+    validate: bool = False
+    changed_since: str | None = None
+    comment: str | None = None
+    format: str = "text"
+    json: str | None = None
+    jobs: int = 0
+    timeout: float = 60.0
+    cache: bool = True
+
+
+@dataclass(frozen=True)
+class Checked:
+    """One file: its state, and with `--validate` what running its launches found; refused where the source has none."""
+
+    state: FileState
+    launches: tuple[ValidatedLaunch, ...] | None = None
+    refused: tuple[Diagnostic, ...] = ()
+
+    @property
+    def level(self) -> str:
+        """How far the file was validated: now, else by its header; an edited text was not."""
+        if self.launches is not None:
+            coverage = united_coverage([launch.found for launch in self.launches])
+            return "none" if coverage is None else "partly" if coverage.gaps() else "fully"
+        if self.state.edited or self.state.state not in ("current", "outdated"):
+            return "none"
+        with open(self.state.file.output, encoding="utf-8", errors="replace") as file:
+            return level_of(file.read())
+
+    @property
+    def wrong(self) -> bool:
+        """Whether a launch was run and is not right, or could not be run."""
+        return bool(self.refused) or any(x.found["status"] != "validated" for x in self.launches or ())
+
+
+def run_check(options: CheckOptions, verbosity: Verbosity) -> int:
     """Check the named files, or all; 0 when all are current and validated as far as asked, 1 when not, 2 when a source is refused."""
+    with reported(options.format, options.json) as found:
+        return _run_check(options, verbosity, found)
+
+
+def _run_check(options: CheckOptions, verbosity: Verbosity, found: list[Annotation]) -> int:
+    from translator.cli.output_file import check_destination, write_whole
     from translator.cli.results import check_json
 
-    if validated not in LEVELS:
-        raise TranslationError(Diagnostic("usage", f"--validated takes {', '.join(LEVELS)}, not {validated}"))
-    check_json(json)
-    files = project_files(paths, config)
-    if not files:
-        raise nothing_found(paths)
+    if options.validated not in LEVELS:
+        raise TranslationError(Diagnostic("usage", f"--validated takes {', '.join(LEVELS)}, not {options.validated}"))
+    check_json(options.json)
+    if options.comment:
+        check_destination(options.comment)
+    files = _chosen_files(options)
+    to_stderr = options.json == STANDARD_OUTPUT or options.format != "text"
+    printer = CheckPrinter(verbosity, to_stderr=to_stderr, allow_edits=options.allow_edits)
+    cache = ContentCache.of_user(options.cache)
     states = []
-    printer = _Printer(verbosity, to_stderr=json == STANDARD_OUTPUT, allow_edits=allow_edits)
-    for state in states_of(files, jobs, timeout, ContentCache.of_user(cache)):
+    for state in states_of(files, options.jobs, options.timeout, cache):
         states.append(state)
         printer.file(state)
-    less = [state.file.output for state in states if LEVELS.index(_level(state)) < LEVELS.index(validated)]
-    for output in less:
-        print_diagnostics([_less_validated(output, validated)])
+        found += of_state(state, options.allow_edits)
+    checked = [Checked(state) for state in states]
+    if options.validate:
+        checked = _validated(states, options, cache, printer, found)
+    for one in checked:
+        if LEVELS.index(one.level) < LEVELS.index(options.validated):
+            less = _less_validated(one.state.file.output, options.validated)
+            found += errors([less])
+            print_diagnostics([less])
     printer.summary(states)
-    if json:
-        _write_json(json, states)
-    if any(state.state == "refused" for state in states):
+    if options.json:
+        write_states(options.json, [state_entry(x.state, x.level, x.launches) for x in checked])
+    if options.comment:
+        from translator.cli.check_comment import comment_of
+
+        write_whole(options.comment, comment_of(checked, options.jobs, options.timeout, cache))
+    return _status(checked, options)
+
+
+def _chosen_files(options: CheckOptions) -> tuple[ProjectFile, ...]:
+    """The files of the project that the options are about; only with `--changed-since` there may be none."""
+    files = project_files(options.paths, options.config)
+    if not files:
+        raise nothing_found(options.paths)
+    if options.changed_since is None:
+        return files
+    changed = changed_since(options.changed_since)
+    config = options.config or find_config()
+    if config and os.path.realpath(config) in map(os.path.realpath, changed):
+        return files
+    return concerned(files, changed)
+
+
+def _status(checked: Sequence[Checked], options: CheckOptions) -> int:
+    if any(x.state.state == "refused" for x in checked):
         return exit_status.REFUSED
-    failed = less or any(fails(state, allow_edits) for state in states)
+    less = any(LEVELS.index(x.level) < LEVELS.index(options.validated) for x in checked)
+    failed = less or any(x.wrong or fails(x.state, options.allow_edits) for x in checked)
     return exit_status.CHECK_FAILED if failed else exit_status.DONE
 
 
-def _level(state: FileState) -> str:
-    """How far the file was validated, by its header; an edited text was not."""
-    if state.edited or state.state not in ("current", "outdated"):
-        return "none"
-    with open(state.file.output, encoding="utf-8", errors="replace") as file:
-        return level_of(file.read())
+def _validated(
+    states: Sequence[FileState], options: CheckOptions, cache: ContentCache, printer: CheckPrinter,
+    found: list[Annotation],
+) -> list[Checked]:  # fmt: skip
+    """Run every file that can be run on its launches, print and collect what was found, in the order of the files."""
+    from translator.lowering.worker import WorkerPool
+
+    count = job_count(options.jobs)
+    out = []
+    with WorkerPool(count, timeout=options.timeout) as pool, ThreadPoolExecutor(count) as threads:
+        pending = [
+            threads.submit(validate_file, state.file, pool, cache) if state.state in RUNNABLE else None
+            for state in states
+        ]
+        for state, future in zip(states, pending):
+            if future is None:
+                out.append(Checked(state))
+                continue
+            try:
+                launches = future.result()
+            except TranslationError as error:
+                out.append(Checked(state, refused=error.diagnostics))
+                print_diagnostics(error.diagnostics)
+                found += errors(error.diagnostics)
+                continue
+            out.append(Checked(state, launches))
+            printer.launches(state, launches)
+            problems = of_launches(state, launches)
+            print_diagnostics(problems)
+            found += errors(problems)
+    return out
 
 
 def _less_validated(output: str, asked: str) -> Diagnostic:
@@ -146,80 +254,3 @@ class _Undecided(Exception):
 
 def _undecided(_: ProjectFile) -> str:
     raise _Undecided
-
-
-def fails(state: FileState, allow_edits: bool) -> bool:
-    """Whether a state is an error; hand edits of a file whose inputs did not change may be allowed."""
-    allowed = state.state == "edited" and (allow_edits or state.file.edits == "allow")
-    return state.state != "current" and not allowed
-
-
-def unified_diff(state: FileState) -> list[str]:
-    """From the file to what its source and launches give."""
-    label = f"what {state.file.source} gives for {state.file.target}"
-    lines = difflib.unified_diff(
-        state.found.splitlines(), state.expected.splitlines(), state.file.output, label, lineterm=""
-    )
-    return list(lines)
-
-
-class _Printer:
-    def __init__(self, verbosity: Verbosity, to_stderr: bool, allow_edits: bool):
-        self.verbosity, self.allow_edits = verbosity, allow_edits
-        self.console = rich_console(verbosity, sys.stderr if to_stderr else sys.stdout)
-
-    def file(self, state: FileState) -> None:
-        """Name a file that is not current, say why, show the difference; all files with -v."""
-        failed = fails(state, self.allow_edits)
-        if not failed and not self.verbosity.verbose:
-            return
-        self.say(f"{state.file.output}: {state.state}", style="red" if failed else "green")
-        for reason in state.reasons:
-            self.say(f"  {reason}")
-        if state.state == "outdated" and state.edited:
-            self.say("  it was also edited by hand; gluonize update keeps the edits")
-        if failed and not self.verbosity.quiet:
-            for line in unified_diff(state):
-                bold = line.startswith(("---", "+++"))
-                self.say(line, style="bold" if bold else {"-": "red", "+": "green", "@": "cyan"}.get(line[:1]))
-        sys.stdout.flush()
-        print_diagnostics(state.diagnostics)
-
-    def summary(self, states: Sequence[FileState]) -> None:
-        if self.verbosity.quiet:
-            return
-        counts = {name: sum(state.state == name for state in states) for name in dict.fromkeys(s.state for s in states)}
-        self.say(
-            f"{len(states)} generated file{'s' * (len(states) != 1)}: {', '.join(f'{n} {s}' for s, n in counts.items())}"
-        )
-        if any(fails(state, self.allow_edits) and state.state in ("outdated", "missing") for state in states):
-            self.say("bring them up to date with: gluonize update")
-        if any(fails(state, self.allow_edits) and state.state == "edited" for state in states):
-            self.say('hand edits are fine with --allow-edits, or edits = "allow" in the configuration')
-
-    def say(self, text: str, style: str | None = None) -> None:
-        self.console.print(text, markup=False, style=style)
-
-
-def _write_json(destination: str, states: Sequence[FileState]) -> None:
-    from translator.cli.output_file import write_whole
-
-    entries = [
-        {
-            "file": state.file.output,
-            "source": state.file.source,
-            "target": state.file.target,
-            "state": state.state,
-            "edited": state.edited or state.state == "edited",
-            "reasons": list(state.reasons),
-            "validated": _level(state),
-            "diff": "".join(f"{line}\n" for line in unified_diff(state)),
-            "diagnostics": [found.as_json() for found in state.diagnostics],
-        }
-        for state in states
-    ]
-    text = json_module.dumps({"version": JSON_VERSION, "files": entries}, indent=1) + "\n"
-    if destination == STANDARD_OUTPUT:
-        sys.stdout.write(text)
-    else:
-        write_whole(destination, text)

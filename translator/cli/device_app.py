@@ -7,6 +7,7 @@ from typing import Annotated, Optional
 import typer
 
 from translator.cli.options import (
+    Format,
     GivenLaunches,
     Import,
     Jobs,
@@ -111,14 +112,16 @@ def validate(
     import_hosts: Import = False,
     jobs: Jobs = 0,
     timeout: Timeout = 120.0,
+    format: Format = "text",
 ) -> int:
     """Run source and translation on the CPU reference machine, or on a GPU, and compare."""
     from translator.cli.validate import ValidateOptions, run_validate
 
     _one_of(device, VALIDATE_DEVICES)
     options = ValidateOptions(
-        source, out, target, launches, tuple(kernel or ()), inputs, json, device, variants, jobs, timeout, import_hosts
-    )
+        source, out, target, launches, tuple(kernel or ()), inputs, json, device, variants, jobs, timeout, import_hosts,
+        format,
+    )  # fmt: skip
     return run_validate(options, context.obj)
 
 

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 from translator.cli import exit_status
 from translator.cli.bench_command import times
 from translator.cli.console import Verbosity, print_diagnostics, rich_console
+from translator.cli.findings import of_validation
 from translator.cli.inputs import source_folders
 from translator.cli.results import write_json
 from translator.diagnostics import Diagnostic, InternalError, TranslationError
 from translator.lowering.worker import WorkerPool
+from translator.review.annotations import Annotation, errors
 
 if TYPE_CHECKING:
     from translator.cli.validate import ValidateOptions
@@ -21,7 +23,9 @@ if TYPE_CHECKING:
 FALLING_BACK = "no GPU found: validating on the CPU reference machine"
 
 
-def validate_on_device(a: ValidateOptions, specs, rows, verbosity: Verbosity) -> int | None:
+def validate_on_device(
+    a: ValidateOptions, specs, rows, verbosity: Verbosity, annotations: list[Annotation]
+) -> int | None:
     """Run every launch on the GPU; None when `--device` asks for the CPU, or for any and there is no GPU.
 
     Raises: TranslationError `no-gpu` when a kind of GPU is asked for by name and not there.
@@ -45,9 +49,12 @@ def validate_on_device(a: ValidateOptions, specs, rows, verbosity: Verbosity) ->
             for row in rows:
                 found, problems = _validate_one(pool, a, spec, row.name, driver.api, folder, runner)
                 print_diagnostics(problems)
+                if found["status"] != "validated":
+                    said = {"status": found["status"], "reason": found.get("reason") or found.get("numbers", "")}
+                    annotations += errors(problems or of_validation(f"{spec.kernel} ({spec.id})", said, a.out))
                 failed |= found["status"] != "validated"
                 if not verbosity.quiet and a.json != "-" and "numbers" in found:
-                    _show(found, rich_console(verbosity), runner)
+                    _show(found, rich_console(verbosity, sys.stdout if a.format == "text" else sys.stderr), runner)
                 head = {"id": spec.id, "kernel": spec.kernel, "target": row.name, "status": found["status"]}
                 results.append(head | {"validation": found, "diagnostics": [d.as_json() for d in problems]})
     if a.json:

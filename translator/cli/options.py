@@ -55,6 +55,15 @@ Json = Annotated[
 Jobs = Annotated[
     int, typer.Option("-j", "--jobs", min=0, metavar="N", help="Child processes; 0 means one per available core.")
 ]
+Format = Annotated[
+    str,
+    typer.Option(
+        "--format",
+        metavar="FORMAT",
+        help="text, sarif (for code scanning) or github (annotations); what is not text goes to standard output.",
+        autocompletion=complete_word("text", "sarif", "github"),
+    ),
+]
 GivenLaunches = Annotated[str, typer.Option("-l", "--launches", metavar="FILE", help="Launch specs (JSON).")]
 Source = Annotated[str, typer.Argument(help="The Triton source: a file or a module.")]
 ReviewedFile = Annotated[

@@ -9,6 +9,7 @@ import typer
 from translator.cli.options import (
     Cache,
     Compile,
+    Format,
     GeneratedFiles,
     Jobs,
     Json,
@@ -37,15 +38,44 @@ def check(
             help="Fail for files that were validated less than this: none, partly or fully.",
         ),
     ] = "none",
+    validate: Annotated[
+        bool,
+        typer.Option("--validate", help="Run the files as they are, hand edits too, and compare with their sources."),
+    ] = False,
+    changed_since: Annotated[
+        Optional[str],
+        typer.Option(
+            "--changed-since", metavar="REVISION", help="Only files that changes since there have to do with."
+        ),
+    ] = None,
+    comment: Annotated[
+        Optional[str],
+        typer.Option("--comment", metavar="FILE", help="Write a Markdown summary with parity, for a pull request."),
+    ] = None,
+    format: Format = "text",
     json: Json = None,
     jobs: Jobs = 0,
     timeout: Timeout = 60.0,
     cache: Cache = True,
 ) -> int:
     """Check that generated files are what their sources and launches give; show the difference where not."""
-    from translator.cli.check_command import run_check
+    from translator.cli.check_command import CheckOptions, run_check
 
-    return run_check(tuple(files or ()), config, allow_edits, validated, json, jobs, timeout, cache, context.obj)
+    options = CheckOptions(
+        paths=tuple(files or ()),
+        config=config,
+        allow_edits=allow_edits,
+        validated=validated,
+        validate=validate,
+        changed_since=changed_since,
+        comment=comment,
+        format=format,
+        json=json,
+        jobs=jobs,
+        timeout=timeout,
+        cache=cache,
+    )
+    return run_check(options, context.obj)
 
 
 def update(

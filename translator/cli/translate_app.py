@@ -15,6 +15,7 @@ from translator.cli.options import (
     Compile,
     Fallback,
     Force,
+    Format,
     Import,
     Jobs,
     Json,
@@ -74,6 +75,7 @@ def translate(
     write_launches: WriteLaunches = None,
     all_configs: AllConfigs = False,
     force: Force = False,
+    format: Format = "text",
 ) -> int:
     """Translate the kernels of SOURCE, or of every launch, and check the result."""
     from translator.cli.translate_plan import TranslateOptions
@@ -81,7 +83,9 @@ def translate(
     if target is None and not source and launches is None:
         from translator.cli.update_command import run_update
 
-        plain = TranslateOptions(None, "", jobs=jobs, timeout=timeout, validate=validate, compile=compile, cache=cache)
+        plain = TranslateOptions(
+            None, "", jobs=jobs, timeout=timeout, validate=validate, compile=compile, cache=cache, format=format
+        )
         return run_update((), None, plain, context.obj, merge=False)
     from translator.cli.source_files import is_several
     from translator.cli.translate_command import run_translate
@@ -118,6 +122,7 @@ def translate(
             write_launches=write_launches,
             all_configs=all_configs,
             force=force,
+            format=format,
         ),
         context.obj,
     )

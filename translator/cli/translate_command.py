@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from translator.cli import exit_status
 from translator.cli.console import Verbosity, print_diagnostics, rich_console
+from translator.cli.findings import of_report, reported
 from translator.cli.guess_table import correction_line, missing_lines, table_lines, write_launches
 from translator.cli.inputs import job_count
 from translator.cli.results import result_entries, write_json
@@ -16,6 +17,7 @@ from translator.cli.translate_plan import PlannedFile, TranslateOptions, plan_tr
 from translator.cli.translate_run import FileReport, mismatch_text, process_file, write_output
 from translator.lowering.worker import WorkerPool
 from translator.project.verdict import united_coverage
+from translator.review.annotations import Annotation
 from translator.validate.coverage import Coverage
 
 __all__ = ["TranslateOptions", "run_translate"]
@@ -23,16 +25,24 @@ __all__ = ["TranslateOptions", "run_translate"]
 
 def run_translate(options: TranslateOptions, verbosity: Verbosity) -> int:
     """Translate what the options name; returns the exit status."""
+    with reported(options.format, options.json) as found:
+        return _run_translate(options, verbosity, found)
+
+
+def _run_translate(options: TranslateOptions, verbosity: Verbosity, found: list[Annotation]) -> int:
     plan = plan_translation(options)
     if not options.cache:
         os.environ["TRITON_ALWAYS_COMPILE"] = "1"  # what the compiler keeps is not used either
-    printer = _Printer(verbosity, to_stderr=options.json == "-", batch=options.source is None)
+    printer = _Printer(
+        verbosity, to_stderr=options.json == "-" or options.format != "text", batch=options.source is None
+    )
     reports = []
     with _progress(len(plan), verbosity) as advance:
         for report in _reports(plan, options):
             reports.append(report)
             advance()
             printer.file(report)
+            found += () if _passed_by(report) else of_report(report)
     if options.write_launches:
         write_launches(options.write_launches, [d for report in reports for d in report.derivations])
     if options.json:

@@ -52,6 +52,7 @@ class TranslateOptions:
     sources: tuple[str, ...] = ()
     all_configs: bool = False
     force: bool = False
+    format: str = "text"
 
 
 @dataclass(frozen=True)

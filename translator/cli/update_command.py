@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from translator.cli import exit_status
 from translator.cli.check_command import nothing_found, project_files
 from translator.cli.console import Verbosity, print_diagnostics, rich_console
+from translator.cli.findings import reported
 from translator.cli.inputs import job_count
 from translator.cli.translate_command import validation_line
 from translator.cli.translate_plan import TranslateOptions
@@ -19,6 +20,7 @@ from translator.project.config import find_config
 from translator.project.planned import ProjectFile
 from translator.project.verdict import united_coverage
 from translator.project.update import Updated, update_file
+from translator.review.annotations import Annotation, errors
 
 
 def run_update(
@@ -28,12 +30,20 @@ def run_update(
 
     merge False (`gluonize translate` without arguments): leave files that were edited by hand alone.
     """
+    with reported(options.format) as found:
+        return _run_update(paths, config, options, verbosity, merge, found)
+
+
+def _run_update(
+    paths: Sequence[str], config: str | None, options: TranslateOptions, verbosity: Verbosity, merge: bool,
+    found: list[Annotation],
+) -> int:  # fmt: skip
     files = project_files(paths, config)
     if not merge and not files and not config and not find_config():
         help = "name a file or a module, or add [tool.gluonize] to pyproject.toml"
         raise TranslationError(Diagnostic("usage", "no SOURCE given, and no configuration found", help=help))
     cache, jobs = ContentCache.of_user(options.cache), job_count(options.jobs)
-    console = rich_console(verbosity)
+    console = rich_console(verbosity, sys.stdout if options.format == "text" else sys.stderr)
     if not files:
         raise nothing_found(paths)
     done: list[Updated] = []
@@ -43,6 +53,7 @@ def run_update(
             for future in pending:
                 done.append(future.result())
                 _print(done[-1], console, verbosity)
+                found += errors(done[-1].diagnostics)
         finally:
             for future in pending:
                 future.cancel()

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 
 from rules.targets import parse_targets
 from translator.cli import exit_status
 from translator.cli.console import Verbosity, print_diagnostics, rich_console
 from translator.cli.device_validation import validate_on_device
+from translator.cli.findings import of_validation, reported
 from translator.cli.inputs import check_source, job_count, select_launches, source_folders
 from translator.cli.results import check_json, write_json
 from translator.diagnostics import Diagnostic, InternalError, TranslationError
 from translator.lowering.worker import WorkerPool
+from translator.review.annotations import Annotation, errors
 from translator.validate.coverage import Coverage
 
 VALIDATE = "translator.validate:validate_launch"
@@ -34,18 +37,24 @@ class ValidateOptions:
     jobs: int = 0
     timeout: float = 120.0
     import_hosts: bool = False
+    format: str = "text"
 
 
 def run_validate(a: ValidateOptions, verbosity: Verbosity) -> int:
     """Validate every launch on every target; 1 when one mismatches, has a hazard or could not be run."""
+    with reported(a.format, a.json) as annotations:
+        return _run_validate(a, verbosity, annotations)
+
+
+def _run_validate(a: ValidateOptions, verbosity: Verbosity, annotations: list[Annotation]) -> int:
     rows = parse_targets(a.target)
     check_json(a.json)
     check_source(a.source)
     check_source(a.out)
     specs = select_launches(a.launches, a.source, a.kernels)
-    if (status := validate_on_device(a, specs, rows, verbosity)) is not None:
+    if (status := validate_on_device(a, specs, rows, verbosity, annotations)) is not None:
         return status
-    console = rich_console(verbosity)
+    console = rich_console(verbosity, sys.stdout if a.format == "text" else sys.stderr)
     results, failed = [], False
     with WorkerPool(job_count(a.jobs), timeout=a.timeout) as pool:
         pending = [
@@ -59,6 +68,7 @@ def run_validate(a: ValidateOptions, verbosity: Verbosity) -> int:
             found, problems = _answer(future)
             failed |= found["status"] != "validated"
             print_diagnostics(problems)
+            annotations += errors(problems or of_validation(f"{spec.kernel} ({spec.id})", found, a.out))
             if not verbosity.quiet and a.json != "-":
                 _show(spec, target, found, console, verbosity)
             results.append(

@@ -75,6 +75,12 @@ def file_state(file: ProjectFile, cache: ContentCache, regenerate: Regenerate) -
     return FileState(file, "outdated", reasons, edited, found, expected)
 
 
+def fails(state: FileState, allow_edits: bool) -> bool:
+    """Whether a state is an error; hand edits of a file whose inputs did not change may be allowed."""
+    allowed = state.state == "edited" and (allow_edits or state.file.edits == "allow")
+    return state.state != "current" and not allowed
+
+
 def changes(file: ProjectFile, generated: GeneratedFile | None) -> tuple[str, ...]:
     """What differs between how the file was made and how it would be made now, one line each; reads no more than needed.
 

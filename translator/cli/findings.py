@@ -1,0 +1,113 @@
+"""`--format`: what a command finds, as text for people, SARIF for code scanning, or annotations of GitHub Actions."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from translator import __version__
+from translator.cli.argv import STANDARD_OUTPUT
+from translator.diagnostics import Diagnostic, TranslationError
+from translator.review.annotations import Annotation, errors, from_root, repository_root
+
+if TYPE_CHECKING:
+    from translator.cli.translate_run import CheckedLaunch, FileReport
+
+FORMATS = ("text", "sarif", "github")
+
+
+def check_format(format: str, json: str | None) -> None:
+    """Refuse a format that there is none of, and two outputs for machines on one standard output."""
+    if format not in FORMATS:
+        found = Diagnostic("usage", f"--format {format}: no such format", help=f"one of {', '.join(FORMATS)}")
+        raise TranslationError(found)
+    if format != "text" and json == STANDARD_OUTPUT:
+        found = Diagnostic("usage", "--json and --format both go to standard output", help="give --json FILE.json")
+        raise TranslationError(found)
+
+
+@contextmanager
+def reported(format: str, json: str | None = None) -> Iterator[list[Annotation]]:
+    """Collect annotations and print them in `format` at the end, a refusal that ends the command among them.
+
+    Raises: TranslationError for a format that there is none of.
+    """
+    check_format(format, json)
+    found: list[Annotation] = []
+    try:
+        yield found
+    except TranslationError as error:
+        print_annotations(format, [*found, *errors(error.diagnostics)])
+        raise
+    print_annotations(format, found)
+
+
+def print_annotations(format: str, found: Sequence[Annotation]) -> None:
+    """On standard output; nothing for `text`, whose diagnostics were printed as they were found."""
+    if format == "text":
+        return
+    placed = from_root(found, repository_root())
+    if format == "sarif":
+        from translator.review.sarif import sarif_text
+
+        sys.stdout.write(sarif_text(placed, __version__))
+    else:
+        from translator.review.workflow import workflow_commands
+
+        sys.stdout.writelines(f"{line}\n" for line in workflow_commands(placed))
+    sys.stdout.flush()
+
+
+def of_report(report: FileReport) -> Iterator[Annotation]:
+    """What `translate` found for one output file: errors, what was not validated, where it is worse than Triton's."""
+    yield from errors(report.diagnostics)
+    for launch in report.launches:
+        if launch.status != "passed-over":
+            yield from errors(launch.diagnostics)
+            yield from _of_launch(launch, report)
+
+
+def _of_launch(launch: CheckedLaunch, report: FileReport) -> Iterator[Annotation]:
+    file = report.output or report.planned.request.source
+    name = f"{launch.outcome.spec.kernel} ({launch.outcome.spec.id})"
+    if launch.validation["status"] == "not_runnable":
+        yield Annotation("warning", unvalidated(name, launch.validation, file))
+    for regression in launch.parity.regressions() if launch.parity else ():
+        message = f"{name} is worse than Triton's own compile on {report.planned.request.target}: {regression}"
+        yield Annotation("note", Diagnostic("worse-than-triton", message, file))
+
+
+def of_validation(name: str, found: dict, file: str) -> list[Diagnostic]:
+    """What one launch's validation says against `file`, nothing where it was validated.
+
+    found: as `validate_launch` answers. Hazards at their lines, else a mismatch where the first wrong element was stored.
+    """
+    if found["status"] == "validated":
+        return []
+    if hazards := found.get("hazards"):
+        return [
+            Diagnostic(h["kind"], f"{h['op']}: {h['message']}", h["file"] or file, h["line"], h["column"])
+            for h in hazards
+        ]
+    if found["status"] == "mismatch":
+        return [mismatch(name, found, file)]
+    return [unvalidated(name, found, file)]
+
+
+def mismatch(name: str, found: dict, file: str) -> Diagnostic:
+    """A launch whose outputs differ, at the line of `file` that stored the first wrong element."""
+    stored = found.get("file")
+    line = found.get("line", 0) if stored and os.path.realpath(stored) == os.path.realpath(file) else 0
+    variant = f" (with {found['variant']})" if found.get("variant") else ""
+    reason = (found.get("reason") or "its outputs differ").replace(os.path.realpath(file), file)
+    why = f"{reason}{variant}"
+    return Diagnostic("mismatch", f"{name} computes something else than its source", file, line, why=why)
+
+
+def unvalidated(name: str, found: dict, file: str) -> Diagnostic:
+    """A launch that the reference machine could not judge."""
+    why = found.get("reason") or "; ".join(d["message"] for d in found.get("diagnostics", ())) or found["status"]
+    return Diagnostic("not-validated", f"{name} was not validated", file, why=why)
