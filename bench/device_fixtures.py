@@ -14,7 +14,6 @@ numbers match, no hazard found, what this cannot show.
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
 import sys
 import time
@@ -207,10 +206,10 @@ def _planted(results: list[dict], sanitized: bool) -> dict[str, dict]:
 
 def _runner():
     """The runner as a module, without the package around it: nothing but numpy is needed."""
-    spec = importlib.util.spec_from_file_location("gluonize_runner", ROOT / "translator" / "device" / "runner.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    sys.path.insert(0, str(ROOT / "translator" / "device"))
+    import runner
+
+    return runner
 
 
 def main() -> int:

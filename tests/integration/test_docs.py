@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from console_blocks import Command, File, Skipped, missing_output, steps
-from translator.device.runner import APIS
+from translator.device.gpu_driver import APIS
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"

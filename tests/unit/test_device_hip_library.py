@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from translator.device import runner
+from translator.device import gpu_driver, runner
 
 HEADER = Path("/usr/include/hip/hip_runtime_api.h")
-HIP_CALLS = [name for name in runner.ARGUMENTS if name != "FuncSetAttribute"]
+HIP_CALLS = [name for name in gpu_driver.ARGUMENTS if name != "FuncSetAttribute"]
 C_TYPES = {"unsigned int": ctypes.c_uint, "unsigned": ctypes.c_uint, "int": ctypes.c_int, "size_t": ctypes.c_size_t}
 # Handles: pointers to something that the header does not show, but for the device, which is a number.
 HANDLES = {"hipCtx_t", "hipModule_t", "hipFunction_t", "hipStream_t", "hipEvent_t", "hipDeviceptr_t"}
@@ -23,7 +23,7 @@ HANDLES = {"hipCtx_t", "hipModule_t", "hipFunction_t", "hipStream_t", "hipEvent_
 
 @pytest.fixture(scope="module")
 def library():
-    for name in runner.APIS["hip"][0]:
+    for name in gpu_driver.APIS["hip"][0]:
         try:
             return ctypes.CDLL(name)
         except OSError:
@@ -43,7 +43,7 @@ def test_arguments_are_those_of_the_header(name):
     assert found, f"hip{name} is not declared"
     declared = [" ".join(words.split("=")[0].split()) for words in found[1].split(",")]
     expected = [c_type(words) for words in declared if words != "void"]
-    assert [ctypes.c_void_p if t is ctypes.c_char_p else t for t in runner.ARGUMENTS[name]] == expected
+    assert [ctypes.c_void_p if t is ctypes.c_char_p else t for t in gpu_driver.ARGUMENTS[name]] == expected
 
 
 def c_type(declared):
@@ -55,7 +55,7 @@ def c_type(declared):
 
 
 def test_errors_have_the_driver_s_own_words(library):
-    driver = object.__new__(runner.Driver)
+    driver = object.__new__(gpu_driver.Driver)
     driver.api, driver.prefix, driver.library = "hip", "hip", library
     assert driver.explain(1).startswith("error 1 (") and "unknown" not in driver.explain(1)
 

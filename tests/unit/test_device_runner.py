@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from device_fake_driver import build_fake_driver
-from translator.device import runner
+from translator.device import gpu_driver, runner
 from translator.device.bundle import Code, write_bundle
 from translator.device.expected import ExpectedTensor
 
@@ -179,16 +179,31 @@ def test_tolerances_and_flips(device, tmp_path):
     assert status == 1, "one of eight is more than a tenth"
 
 
-def test_runner_needs_only_numpy():
-    """Its imports are the standard library's and numpy's, so a bundle runs where Triton is not."""
+def test_runner_needs_only_numpy(tmp_path):
+    """A bundle has all that it needs but the standard library and numpy, so it runs where Triton and gluonize are not."""
+    (tmp_path / "b.zip").write_bytes(bundle_bytes("good"))
+    program = f"""
+import runpy, sys
+class Only:
+    def find_spec(name, path=None, target=None):
+        if name.split(".")[0] not in sys.stdlib_module_names | {{"numpy", "gpu_driver", "__main__"}}:
+            raise ImportError(name)
+sys.meta_path.insert(0, Only)
+sys.argv = ["b.zip", "--help"]
+runpy.run_path({str(tmp_path / "b.zip")!r}, run_name="__main__")
+"""
+    done = subprocess.run([sys.executable, "-I", "-c", program], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0 and "Run a bundle" in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("module", [runner, gpu_driver], ids=lambda module: module.__name__.rpartition(".")[2])
+def test_imports_of_what_travels_in_bundles(module):
     import ast
 
-    tree = ast.parse(Path(runner.__file__).read_text())
-    names = {
-        alias.name.split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names
-    }
-    names |= {node.module.split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    assert names - {"__future__", "numpy"} <= sys.stdlib_module_names
+    tree = ast.parse(Path(module.__file__).read_text())
+    names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    names |= {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    assert names - {"__future__", "numpy", "gpu_driver", "translator.device.gpu_driver"} <= sys.stdlib_module_names
 
 
 @pytest.mark.parametrize("element", ["bf16", "f8E4M3FN", "f8E5M2", "f8E4M3FNUZ", "f8E5M2FNUZ"])

@@ -87,6 +87,7 @@ def write_bundle(
         "provenance": provenance,
     }
     runner = (Path(__file__).parent / "runner.py").read_bytes()
+    files["gpu_driver.py"] = (Path(__file__).parent / "gpu_driver.py").read_bytes()
     manifest["provenance"] = provenance | {
         "runner": sha256(runner),
         "files": {name: sha256(files[name]) for name in sorted(files)},

@@ -1,8 +1,7 @@
 """Runs a bundle on the GPU of this machine: `python BUNDLE.zip`, or `python runner.py BUNDLE.zip`.
 
-Needs Python 3.10 and numpy, nothing else: this file travels inside every bundle. The driver is reached through ctypes; HIP and
-CUDA share all code but the library, the prefix of the symbols and the kind of code object. Each code object runs in a
-process of its own with a time limit, because a sanitizer traps and a broken kernel may hang.
+Needs Python 3.10, numpy and the module `gpu_driver.py` beside it, nothing else: both travel inside every bundle. Each code object
+runs in a process of its own with a time limit, because a sanitizer traps and a broken kernel may hang.
 
 The result (JSON) keeps three lines apart: `numbers` (outputs match the expected ones), `hazards` (what the compiler's
 concurrency sanitizer found) and `cannot_show` (what this device cannot tell about the target).
@@ -24,54 +23,15 @@ import zipfile
 
 import numpy as np
 
+if __package__:
+    from translator.device.gpu_driver import APIS, DeviceError, Driver, find_driver
+else:  # started as a script: from a bundle, or from this folder
+    from gpu_driver import APIS, DeviceError, Driver, find_driver
+
 FORMAT = 1
 MARK = "gluonize-result:"
 RUNS, TIMED_RUNS, LIMIT = 3, 20, 60.0
 POISON_BLOCKS = 1024
-CUDA_MAX_DYNAMIC_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-STATIC_SHARED = 48 << 10  # bytes of shared memory that CUDA gives without being asked
-
-# api -> (library names, environment variable with another one, symbol prefix, kind of code object)
-APIS = {
-    "hip": (
-        ("libamdhip64.so", "libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"),
-        "GLUONIZE_LIBAMDHIP64",
-        "hip",
-        "hsaco",
-    ),
-    "cuda": (("libcuda.so.1", "libcuda.so"), "GLUONIZE_LIBCUDA", "cu", "cubin"),
-}
-# Names that are more than prefix + name.
-SPELLED = {
-    ("cuda", "Malloc"): "cuMemAlloc_v2",
-    ("cuda", "MemcpyHtoD"): "cuMemcpyHtoD_v2",
-    ("cuda", "MemcpyDtoH"): "cuMemcpyDtoH_v2",
-    ("cuda", "ModuleLaunchKernel"): "cuLaunchKernel",
-    ("cuda", "DeviceSynchronize"): "cuCtxSynchronize",
-    ("cuda", "EventCreateWithFlags"): "cuEventCreate",
-}
-_POINTER, _INT, _UNSIGNED, _SIZE = ctypes.c_void_p, ctypes.c_int, ctypes.c_uint, ctypes.c_size_t
-# Call -> types of its arguments, those of HIP's and CUDA's headers; each returns an int, 0 for success.
-ARGUMENTS = {
-    "Init": (_UNSIGNED,),
-    "DeviceGet": (_POINTER, _INT),
-    "DevicePrimaryCtxRetain": (_POINTER, _INT),
-    "CtxSetCurrent": (_POINTER,),
-    "DeviceGetName": (_POINTER, _INT, _INT),
-    "DriverGetVersion": (_POINTER,),
-    "ModuleLoadData": (_POINTER, _POINTER),
-    "ModuleGetFunction": (_POINTER, _POINTER, ctypes.c_char_p),
-    "FuncSetAttribute": (_POINTER, _INT, _INT),  # of CUDA only
-    "Malloc": (_POINTER, _SIZE),
-    "MemcpyHtoD": (_POINTER, _POINTER, _SIZE),
-    "MemcpyDtoH": (_POINTER, _POINTER, _SIZE),
-    "ModuleLaunchKernel": (_POINTER, *[_UNSIGNED] * 7, _POINTER, _POINTER, _POINTER),
-    "DeviceSynchronize": (),
-    "EventCreateWithFlags": (_POINTER, _UNSIGNED),
-    "EventRecord": (_POINTER, _POINTER),
-    "EventSynchronize": (_POINTER,),
-    "EventElapsedTime": (_POINTER, _POINTER, _POINTER),
-}
 # fp8 name -> (mantissa bits, exponent bias, code of infinity or None, codes of NaN)
 FLOAT8 = {
     "f8E4M3FN": (3, 7, None, (0x7F, 0xFF)),
@@ -79,119 +39,6 @@ FLOAT8 = {
     "f8E4M3FNUZ": (3, 8, None, (0x80,)),
     "f8E5M2FNUZ": (2, 16, None, (0x80,)),
 }
-
-
-class DeviceError(Exception):
-    """The driver refused a call; the message has the call and the driver's own words."""
-
-
-class Driver:
-    """The calls of one driver library that a bundle needs. Raises: DeviceError, OSError when there is no library."""
-
-    def __init__(self, api: str):
-        names, variable, self.prefix, self.kind = APIS[api]
-        self.api = api
-        given = os.environ.get(variable)
-        self.library = _load((given,) if given else names)
-        self.call("Init", ctypes.c_uint(0))
-        device, context = ctypes.c_int(), ctypes.c_void_p()
-        self.call("DeviceGet", ctypes.byref(device), ctypes.c_int(0))
-        self.call("DevicePrimaryCtxRetain", ctypes.byref(context), device)
-        self.call("CtxSetCurrent", context)
-        name, version = ctypes.create_string_buffer(256), ctypes.c_int()
-        self.call("DeviceGetName", name, ctypes.c_int(256), device)
-        self.call("DriverGetVersion", ctypes.byref(version))
-        self.device, self.version = name.value.decode(errors="replace"), version.value
-
-    def call(self, name: str, *args) -> None:
-        symbol = SPELLED.get((self.api, name), self.prefix + name)
-        function = getattr(self.library, symbol)
-        function.argtypes = ARGUMENTS[name]
-        status = function(*args)
-        if status:
-            raise DeviceError(f"{symbol}: {self.explain(status)}")
-
-    def explain(self, status: int) -> str:
-        text = ctypes.c_char_p()
-        if self.api == "cuda":
-            self.library.cuGetErrorString(ctypes.c_int(status), ctypes.byref(text))
-        else:
-            self.library.hipGetErrorString.restype = ctypes.c_char_p
-            text.value = self.library.hipGetErrorString(ctypes.c_int(status))
-        return f"error {status} ({(text.value or b'unknown').decode(errors='replace')})"
-
-    def function(self, code: bytes, symbol: str, shared: int) -> ctypes.c_void_p:
-        module, function = ctypes.c_void_p(), ctypes.c_void_p()
-        self.call("ModuleLoadData", ctypes.byref(module), ctypes.c_char_p(code))
-        self.call("ModuleGetFunction", ctypes.byref(function), module, symbol.encode())
-        if self.api == "cuda" and shared > STATIC_SHARED:
-            self.call("FuncSetAttribute", function, ctypes.c_int(CUDA_MAX_DYNAMIC_SHARED), ctypes.c_int(shared))
-        return function
-
-    def allocate(self, size: int) -> int:
-        pointer = ctypes.c_void_p()
-        self.call("Malloc", ctypes.byref(pointer), ctypes.c_size_t(max(size, 256)))
-        return pointer.value or 0
-
-    def upload(self, pointer: int, data: np.ndarray) -> None:
-        data = np.ascontiguousarray(data)
-        if data.nbytes:
-            self.call(
-                "MemcpyHtoD", ctypes.c_void_p(pointer), ctypes.c_void_p(data.ctypes.data), ctypes.c_size_t(data.nbytes)
-            )
-
-    def download(self, pointer: int, like: np.ndarray) -> np.ndarray:
-        out = np.empty_like(like)
-        if out.nbytes:
-            self.call(
-                "MemcpyDtoH", ctypes.c_void_p(out.ctypes.data), ctypes.c_void_p(pointer), ctypes.c_size_t(out.nbytes)
-            )
-        return out
-
-    def launch(self, function, grid, block: int, shared: int, values: list[bytes]) -> None:
-        """`values` are the bytes of each parameter."""
-        buffers = [ctypes.create_string_buffer(value, len(value)) for value in values]
-        pointers = (ctypes.c_void_p * len(buffers))(*(ctypes.addressof(b) for b in buffers))
-        sizes = [ctypes.c_uint(n) for n in (*grid, block, 1, 1, shared)]
-        self.call("ModuleLaunchKernel", function, *sizes, ctypes.c_void_p(), pointers, ctypes.c_void_p())
-
-    def synchronize(self) -> None:
-        self.call("DeviceSynchronize")
-
-    def event(self) -> ctypes.c_void_p:
-        event = ctypes.c_void_p()
-        self.call("EventCreateWithFlags", ctypes.byref(event), ctypes.c_uint(0))
-        return event
-
-    def microseconds(self, launch) -> float:
-        """Time of `launch()` between two events."""
-        first, last, elapsed = self.event(), self.event(), ctypes.c_float()
-        self.call("EventRecord", first, ctypes.c_void_p())
-        launch()
-        self.call("EventRecord", last, ctypes.c_void_p())
-        self.call("EventSynchronize", last)
-        self.call("EventElapsedTime", ctypes.byref(elapsed), first, last)
-        return elapsed.value * 1000.0
-
-
-def _load(names) -> ctypes.CDLL:
-    problem = OSError("no library")
-    for name in names:
-        try:
-            return ctypes.CDLL(name)
-        except OSError as error:
-            problem = error
-    raise problem
-
-
-def find_driver(wanted: str = "auto") -> Driver | None:
-    """The driver of the GPU that is here, HIP before CUDA; None where there is none."""
-    for api in APIS if wanted == "auto" else (wanted,):
-        try:
-            return Driver(api)
-        except (OSError, DeviceError, AttributeError):
-            continue
-    return None
 
 
 def decode(bits: np.ndarray, element: str) -> np.ndarray:
