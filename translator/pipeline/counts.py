@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from translator.frontend.trace import ConstFact, TensorFact
+from translator.frontend.trace import TensorFact
 from translator.pipeline.loop import PipelinedLoop
+from translator.rewrite.run_time import is_run_time
 from translator.rewrite.splice import operand
 
 if TYPE_CHECKING:
@@ -79,29 +80,18 @@ def condition(rw: "FunctionRewriter", loop: PipelinedLoop, index: str) -> str:
     return f"{index} {'>' if loop.plan.descending else '<'} {operand(rw.emit(loop.plan.high))}"
 
 
-def as_value(rw: "FunctionRewriter", loop: PipelinedLoop, condition: str) -> str:
-    """`condition` as a mask; for the first tiles of a loop with constant bounds it is decided while compiling.
+def as_value(rw: "FunctionRewriter", loop: PipelinedLoop, text: str, mask: ast.expr | None = None) -> str:
+    """`text`, which says whether a tile is there, as a mask; for the first tiles it may be decided while compiling.
+
+    mask: what of it is the author's, if anything; None: it is the loop's end alone.
 
     Before: mask=t * B < K      After: mask=gl.to_tensor(t * B < K)     where a launch may fix K
     """
-    ends = [end for end in (loop.plan.low, loop.plan.high) if end is not None]
-    constant = all(_may_be_fixed(rw, end) for end in ends)
-    names = {node.id for node in ast.walk(ast.parse(condition, mode="eval")) if isinstance(node, ast.Name)}
-    return f"gl.to_tensor({condition})" if constant and not names & {loop.ahead, loop.plan.index} else condition
-
-
-def _may_be_fixed(rw: "FunctionRewriter", node: ast.expr) -> bool:
-    """Whether a number is known at compile time in some launch: Triton makes a constant of an argument that is 1."""
-    if isinstance(rw.fact(node), ConstFact):
-        return True
-    if isinstance(node, ast.Name):
-        made = rw.webs.definition_of(node)
-        if made is None or made.augmented or made.in_loop:
-            return False
-        return isinstance(made.node, ast.arg) or made.value is not None and _may_be_fixed(rw, made.value)
-    if isinstance(node, (ast.BinOp, ast.UnaryOp)):
-        return all(_may_be_fixed(rw, x) for x in ast.iter_child_nodes(node) if isinstance(x, ast.expr))
-    return False
+    names = {node.id for node in ast.walk(ast.parse(text, mode="eval")) if isinstance(node, ast.Name)}
+    if not loop.written_out and names & {loop.ahead, loop.plan.index}:
+        return text
+    parts = [mask] if mask is not None else [end for end in (loop.plan.low, loop.plan.high) if end is not None]
+    return text if any(is_run_time(rw, part, loop.plan.loop) for part in parts) else f"gl.to_tensor({text})"
 
 
 def index_value(rw: "FunctionRewriter", loop: PipelinedLoop, index: str) -> str:

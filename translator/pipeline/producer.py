@@ -55,8 +55,12 @@ def fetch(rw: "FunctionRewriter", loop: PipelinedLoop, ring: Ring, slot: str, co
     mask, other = given.get("mask"), given.get("other")
     masked = mask is not None and not callees.is_none(rw, mask)
     mask_text = rw.operand_in(mask, fact, staged.source) if masked else ""
-    if not ring.load.covered and not ring.clipped and condition:
-        mask_text = both_masks(mask_text, condition) if masked else counts.as_value(rw, loop, condition)
+    ends = not ring.load.covered and not ring.clipped and condition
+    if masked:
+        mask_text = both_masks(mask_text, condition if ends else "")
+        mask_text = mask_text if rw.tensor(mask) is not None else counts.as_value(rw, loop, mask_text, mask)
+    elif ends:
+        mask_text = counts.as_value(rw, loop, condition)
     if mask_text:
         arguments.append(f"mask={mask_text}")
     if masked and other is not None and not callees.is_none(rw, other):

@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from translator.frontend.trace import ConstFact, TensorFact
+from translator.frontend.trace import TensorFact
 from translator.rewrite import copied_stores, fp8, pointers
 from translator.rewrite.addresses import is_pointer
 from translator.rewrite.call_text import append_argument, with_function
 from translator.rewrite.callees import Callee, is_absent, is_empty, is_none, is_plain_access, is_zero
 from translator.rewrite.costs import loaded_again, small_load
+from translator.rewrite.run_time import as_tensor, may_be_fixed
 from translator.rewrite.splice import operand
 from translator.rewrite.statements import statement_of
 from translator.ttgir.elements import bits_of
@@ -60,7 +61,8 @@ def emit_load(rw, node: ast.Call, callee: Callee, given, want):
     if mask is None or is_absent(rw, mask):
         arguments += [f"mask={exists}"] if exists else []
     else:
-        arguments.append(f"mask={both_masks(rw.operand_in(mask, fact, want), exists)}")
+        text = as_tensor(rw, mask, rw.operand_in(mask, fact, want))
+        arguments.append(f"mask={both_masks(text, exists)}")
         other = rest.get("other")
         # Masked-off lanes of a buffer load read as zero, so `other=0` needs no argument.
         if other is not None and not is_none(rw, other):
@@ -117,12 +119,14 @@ def emit_store(rw, node: ast.Call, callee: Callee, given, want):
     own = rw.fact(value)
     plain = not rw.path and not rw.rebound(access.root)
     pointee = f"{access.root if plain else operand(access.base)}.dtype.element_ty"
-    if isinstance(own, ConstFact):
+    if may_be_fixed(rw, value):
         text = f"gl.to_tensor({text}).to({pointee})"
     elif own.dtype != fact.pointee:
         text = _cast(rw, text, own, fact, pointee)
     mask = given.get("mask")
-    mask_text = rw.operand_in(mask, fact, layout) if mask is not None and not is_absent(rw, mask) else ""
+    mask_text = ""
+    if mask is not None and not is_absent(rw, mask):
+        mask_text = as_tensor(rw, mask, rw.operand_in(mask, fact, layout))
     if rows is not None:
         return copied_stores.store_text(rw, text, access, mask_text, fact)
     arguments = [text, access.base, access.offsets]
@@ -183,9 +187,10 @@ def _buffer_atomic(rw, node: ast.Call, callee: Callee, given, fact: TensorFact, 
     module = rw.record.amd("cdna4" if bf16 else "cdna3")
     base, value = access.base, rw.operand_in(given["val"], fact, layout)
     own = rw.fact(given["val"])
-    if isinstance(own, ConstFact):
+    fixed = may_be_fixed(rw, given["val"])
+    if fixed:
         value = f"gl.to_tensor({value})"
-    if not isinstance(own, TensorFact) or own.dtype != fact.pointee:
+    if fixed or own.dtype != fact.pointee:
         value = _cast(rw, value, own, fact, f"{operand(base)}.dtype.element_ty")
     other_sign = _OTHER_SIGN.get((callee.name, fact.pointee), "")
     if other_sign:
@@ -193,7 +198,8 @@ def _buffer_atomic(rw, node: ast.Call, callee: Callee, given, fact: TensorFact, 
         value = f"{operand(value)}.to(gl.{other_sign}, bitcast=True)"
     arguments = [base, access.offsets, value]
     if "mask" in given and not is_absent(rw, given["mask"]):
-        arguments.append(f"mask={rw.operand_in(given['mask'], fact, layout)}")
+        mask = given["mask"]
+        arguments.append(f"mask={as_tensor(rw, mask, rw.operand_in(mask, fact, layout))}")
     arguments += [f"{k}={rw.emit(given[k])}" for k in ("sem", "scope") if k in given and not is_none(rw, given[k])]
     text = f"{module}.buffer_{callee.name}({', '.join(arguments)})"
     statement = statement_of(rw.tree, node)

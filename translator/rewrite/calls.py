@@ -25,6 +25,7 @@ from translator.rewrite import (
 )
 from translator.rewrite.call_text import by_template, generic, with_function, with_layout
 from translator.rewrite.callees import Callee, bind, callee_of, cast_of, first_tensor, is_helper, is_none
+from translator.rewrite.run_time import as_tensor
 from translator.rewrite.splice import operand
 from translator.rewrite.unit import refuse
 from translator.ttgir.layouts import Layout, Slice
@@ -243,7 +244,7 @@ def _histogram(rw, node, callee, given, want):
     layout = rw.home(data)
     values: dict[str, str | None] = {"input": rw.emit(data, layout), "mask": None}
     if "mask" in given and not is_none(rw, given["mask"]):
-        values["mask"] = rw.operand_in(given["mask"], rw.tensor(data), layout)
+        values["mask"] = as_tensor(rw, given["mask"], rw.operand_in(given["mask"], rw.tensor(data), layout))
     values |= {"num_bins": rw.emit(given["num_bins"]), "layout": rw.names.spell(want)}
     return by_template(rw.record, callee.row, values)
 
