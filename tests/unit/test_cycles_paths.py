@@ -53,6 +53,13 @@ def test_lines_have_typed_operands():
     assert read.properties == {"next_free_vgpr": 12}
 
 
+@pytest.mark.parametrize("carry", ["vcc", "s[4:5]", "null"])
+def test_a_carry_is_written_not_added(carry):
+    """It may stand in registers of which the value before is known, and is another mask after."""
+    text = f"s_mov_b32 s4, 64\nv_lshlrev_b32_e32 v1, 2, v0\nv_add_co_u32 v2, {carry}, v1, v1\nds_read_b32 v3, v2"
+    assert executed(text)[1]["ds_read_b32"] == tuple(8 * n for n in range(64))
+
+
 LOOP = """
 s_cmp_lt_i32 s2, 1
 s_cbranch_scc1 .END
