@@ -162,7 +162,9 @@ class Registry:
         target, *sources = line.arguments
         if not isinstance(target, Registers):
             return
-        if "_co_" in op or op.startswith("div_scale"):  # v_add_co_u32 v0, vcc, v1, v2: the carry of each lane is written
+        if "_co_" in op or op.startswith(
+            "div_scale"
+        ):  # v_add_co_u32 v0, vcc, v1, v2: the carry of each lane is written
             carry, *sources = sources
             if isinstance(carry, Registers) or carry in _MASKS:
                 self._set_mask(carry, self.unknown_mask())

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from translator.frontend.trace import TensorFact, node_key
 from translator.rewrite.dots import is_dot
+from translator.rewrite.splice import closed
 from translator.rewrite.webs import UnrolledLoop
 
 if TYPE_CHECKING:
@@ -47,6 +48,14 @@ def expand_promotions(facts: FunctionFacts) -> None:
     expand(facts.tree.body, False)
 
 
+def promoted(variable: str, node: Promotion, value: str) -> str:
+    """`x += t` for `x = x + t`, whose right side is the text `value`, where both are the same variable."""
+    sign = "-" if isinstance(node.op, ast.Sub) else "+"
+    if isinstance(node.op, (ast.Add, ast.Sub)) and value.startswith(f"{variable} {sign} "):
+        return f"{variable} {sign}= {closed(value.removeprefix(f'{variable} {sign} '))}"
+    return f"{variable} = {closed(value)}"
+
+
 def _carried_by(loop: ast.For) -> dict[str, list[ast.expr]]:
     """Names that the body reads before it assigns them, with what it reads and what it assigns."""
     made: set[str] = set()
@@ -84,14 +93,12 @@ def unroll_loops(facts: FunctionFacts) -> None:
                 bounds = [facts.fact(a).value for a in s.iter.args]
                 values = list(range(*bounds))
                 loop = UnrolledLoop(s.target, s.iter, s.body, s.orelse)
-                loop.bodies, loop.index = [], values
+                loop.bodies, loop.values = [], [values[r] for r in rounds]
                 for r in rounds:
                     copies = copy.deepcopy(s.body)
                     for statement in copies:
                         for n in ast.walk(statement):
                             n.iteration = r
-                            if isinstance(n, ast.Name) and n.id == s.target.id:
-                                n.literal = str(values[r])
                     loop.bodies.append(copies)
                 body[i] = ast.copy_location(loop, s)
                 continue

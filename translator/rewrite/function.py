@@ -28,11 +28,11 @@ from translator.rewrite import (
     pointer_variables,
 )
 from translator.rewrite.dead_variants import without_dead_variants
-from translator.rewrite.expand import Promotion, augmented_binop
+from translator.rewrite.expand import Promotion, augmented_binop, promoted
 from translator.rewrite.expressions import Expressions
-from translator.rewrite.homes import flat_targets
+from translator.rewrite.homes import flat_targets, flatten_like
 from translator.rewrite.parameters_read import parameters_read
-from translator.rewrite.splice import closed, replace_spans
+from translator.rewrite.splice import indented, replace_spans
 from translator.rewrite.unit import Record, Unit, refuse
 from translator.rewrite.webs import Definition, UnrolledLoop, Web
 from translator.ttgir.layouts import Layout
@@ -217,18 +217,31 @@ class FunctionRewriter(Expressions):
             self.replace(s.test, self.emit(s.test))
 
     def unrolled_loop(self, s: UnrolledLoop) -> None:
+        """One body after the other; a loop again where its shapes change and its text does not."""
+        bodies = self.unrolled_bodies(s, s.target.id)
+        if len(set(bodies)) == 1:
+            indent = self.source.indent(s)
+            self.replace(
+                s,
+                f"for {s.target.id} in {calls.emit_iterator(self, s.iter)}:\n{indented(bodies[:1], indent + '    ')}",
+            )
+            return
+        note = f"# {self.source.text[self.source.span(s)[0]:self.source.span(s.iter)[1]]}, written out: shapes change"
+        self.replace(s, note + "\n" + indented(self.unrolled_bodies(s), self.source.indent(s)))
+
+    def unrolled_bodies(self, s: UnrolledLoop, index: str | None = None) -> list[str]:
+        """The text of each iteration's body, in which the loop's variable stands as `index`, or as its value."""
         outer, start, end = self.edits, self.source.starts[s.body[0].lineno - 1], self.source.span(s.body[-1])[1]
         texts = []
-        for body in reversed(s.bodies):
+        for body, value in reversed(list(zip(s.bodies, s.values))):
+            for node in (n for statement in body for n in ast.walk(statement) if isinstance(n, ast.Name)):
+                if node.id == s.target.id:
+                    node.literal = index or str(value)
             self.edits = []
             self.block(body)
             texts.append(textwrap.dedent(replace_spans(self.source.text, start, end, self.edits)))
         self.edits = outer
-        indent = self.source.indent(s)
-        lines = "\n".join(reversed(texts)).splitlines()
-        text = ("\n").join((indent + line if line.strip() else line) for line in lines)
-        note = f"# {self.source.text[self.source.span(s)[0]:self.source.span(s.iter)[1]]}, written out: shapes change"
-        self.replace(s, note + "\n" + text)
+        return texts[::-1]
 
     def for_loop(self, s: ast.For) -> None:
         if isinstance(s, UnrolledLoop):
@@ -384,15 +397,3 @@ def _reads_itself(d: Definition) -> bool:
     if d.value is None or d.augmented:
         return False
     return any(isinstance(n, ast.Name) and n.id == d.name for n in ast.walk(d.value))
-
-
-def promoted(variable: str, node: Promotion, value: str) -> str:
-    """`x += t` for `x = x + t`, whose right side is the text `value`, where both are the same variable."""
-    sign = "-" if isinstance(node.op, ast.Sub) else "+"
-    if isinstance(node.op, (ast.Add, ast.Sub)) and value.startswith(f"{variable} {sign} "):
-        return f"{variable} {sign}= {closed(value.removeprefix(f'{variable} {sign} '))}"
-    return f"{variable} = {closed(value)}"
-
-
-def flatten_like(value: Any, n: int) -> tuple:
-    return value if isinstance(value, tuple) and len(value) == n else (None,) * n

@@ -264,3 +264,7 @@ def flatten(value: Any) -> list:
     if isinstance(value, tuple):
         return [v for item in value for v in flatten(item)]
     return [value]
+
+
+def flatten_like(value: Any, n: int) -> tuple:
+    return value if isinstance(value, tuple) and len(value) == n else (None,) * n

@@ -105,3 +105,9 @@ def closed(text: str) -> str:
     except SyntaxError:
         return f"({text})"
     return text
+
+
+def indented(blocks: list[str], indent: str) -> str:
+    """Dedented blocks of lines, one after the other, behind `indent`; empty lines stay empty."""
+    lines = "\n".join(blocks).splitlines()
+    return "\n".join(indent + line if line.strip() else line for line in lines)

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 
 
 class UnrolledLoop(ast.For):
-    """A `static_range` loop written out: `bodies` holds one copy of the body per iteration, `index` the index values.
+    """A `static_range` loop written out: `bodies` holds one copy of the body per iteration, `values` those of its variable.
 
     Loops are written out when a tensor changes its shape, and so its layout, from iteration to iteration.
     """
 
     bodies: list[list[ast.stmt]]
-    index: list[int]
+    values: list[int]
 
 
 @dataclass
