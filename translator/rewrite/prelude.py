@@ -20,6 +20,7 @@ from triton.runtime.jit import ConstexprFunction, JITFunction
 from translator.diagnostics import Diagnostic, TranslationError
 
 from translator.rewrite.unit import Synthesized
+from translator.source.host_values import HostName
 
 BASE_IMPORTS = (
     "from triton.experimental import gluon",
@@ -42,6 +43,8 @@ class Prelude:
                 raise _refuse(user, name, "two functions of this kernel mean different things by this name")
             return
         self.names[name] = value
+        if _holds_torch(value):
+            self.imports.add("import torch")
         if isinstance(value, Synthesized):
             self.definitions.append(value.text)
             return
@@ -147,6 +150,17 @@ def _is_language(value: Any) -> bool:
     )
 
 
+def _holds_torch(value: Any) -> bool:
+    """Whether a constant is, or has in it, an element type of torch."""
+    if isinstance(value, constexpr):
+        return _holds_torch(value.value)
+    if isinstance(value, dict):
+        return any(map(_holds_torch, [*value, *value.values()]))
+    if isinstance(value, (list, tuple)):
+        return any(map(_holds_torch, value))
+    return isinstance(value, HostName)
+
+
 def _same(a: Any, b: Any) -> bool:
     if a is b:
         return True
@@ -170,6 +184,8 @@ def literal(value: Any, user: Any = None, name: str = "") -> str:
         found = next((n for n in dir(gl) if isinstance(getattr(gl, n), tl.dtype) and getattr(gl, n) == value), None)
         if found:
             return f"gl.{found}"
+    if isinstance(value, HostName) and value.torch_dtype:
+        return value.dotted
     if isinstance(value, float) and (math.isinf(value) or math.isnan(value)):
         return f'float("{value}")'
     if value is None or isinstance(value, (bool, int, float, str)):

@@ -44,6 +44,15 @@ class HostName:
         module, _, name = self.dotted.rpartition(".")
         return _SAME_DTYPE.get(name, name) if module == "torch" and name in _TORCH_DTYPES else ""
 
+    def __repr__(self) -> str:
+        return self.dotted
+
+    @staticmethod
+    def of_dtype(name: str) -> HostName | None:
+        """What stands for `torch.NAME`, the same for its other names (`half`, `float16`); None where torch has no such type."""
+        found = HostName(f"torch.{name}").torch_dtype
+        return HostName(f"torch.{found}") if found else None
+
     @property
     def certainly_true(self) -> bool:
         return self.is_module or bool(self.torch_dtype) or self.dotted in _TRUE

@@ -270,8 +270,10 @@ class JitBuilder:
                 and isinstance(value.node, ast.FunctionDef)
             ):
                 value = self.kernel_side(value, _as_it_is)
-            if isinstance(value, HostName) and name in annotated:
-                namespace[name] = _host_placeholder(value, chains)
+            if isinstance(value, HostName) and value.torch_dtype:
+                namespace[name] = HostName.of_dtype(value.torch_dtype)
+            elif isinstance(value, HostName) and (name in annotated or _only_dtypes(value, chains)):
+                namespace[name] = _host_placeholder(value, chains, namespace.get(name))
             elif isinstance(value, Scope):
                 namespace[name] = value.namespace
                 self._fill_module(value, chains, scope, user)
@@ -360,12 +362,23 @@ def _refusal(name: str, value: Any) -> str:
     return ""
 
 
-def _host_placeholder(value: HostName, chains: list[ast.Attribute]) -> Any:
-    """What stands for `torch` where an annotation says `torch.Tensor`."""
-    module = ModuleType(value.dotted)
+def _host_placeholder(value: HostName, chains: list[ast.Attribute], before: Any) -> Any:
+    """What stands for `torch` where an annotation says `torch.Tensor`, or a kernel `OUT == torch.bfloat16`.
+
+    before: what stands for it already, for another function of the file.
+    """
+    module = before if isinstance(before, ModuleType) else ModuleType(value.dotted)
     for node in chains:
-        setattr(module, dotted_parts(node)[1], HostName(".".join([value.dotted, *dotted_parts(node)[1:]])))
+        name = dotted_parts(node)[1]
+        dtype = HostName.of_dtype(name) if value.dotted == "torch" else None
+        setattr(module, name, dtype or HostName(".".join([value.dotted, *dotted_parts(node)[1:]])))
     return module
+
+
+def _only_dtypes(value: HostName, chains: list[ast.Attribute]) -> bool:
+    """Whether all that is asked of torch is element types."""
+    names = [dotted_parts(node)[1:] for node in chains]
+    return value.dotted == "torch" and bool(names) and all(len(n) == 1 and HostName.of_dtype(n[0]) for n in names)
 
 
 def _text(decorator: ast.expr) -> str:

@@ -3,6 +3,7 @@
 | JSON | Python |
 |---|---|
 | `{"$dtype": "fp16"}` | `tl.float16` (Triton's names `int32`, `fp16`, and the signature's short ones, `i32`, `u1`) |
+| `{"$torch": "bfloat16"}` | what stands for `torch.bfloat16`; torch is not imported |
 | `{"$float": "inf"}` | `float("inf")`; also `-inf`, `nan`, and any finite float written as text |
 | `{"$tuple": [1, 2]}` | `(1, 2)` |
 | `{"$jit": "module:function"}` | the jit function of that name, loaded like a kernel |
@@ -19,8 +20,9 @@ from collections.abc import Callable
 from typing import Any
 
 from translator.diagnostics import Diagnostic, TranslationError
+from translator.source.host_values import HostName
 
-MARKERS = ("$dtype", "$float", "$tuple", "$jit", "$constexpr")
+MARKERS = ("$dtype", "$torch", "$float", "$tuple", "$jit", "$constexpr")
 
 # The short names of signatures beside the names that `tl.dtype` takes (`triton.language.str_to_ty`).
 _DTYPE_ALIASES = {
@@ -57,6 +59,8 @@ def value_problem(value: Any) -> str | None:
         return f"{marker} takes a string, not {payload!r}"
     if marker == "$dtype" and _DTYPE_ALIASES.get(payload, payload) not in _DTYPES:
         return f"unknown dtype {payload!r} (known: {', '.join(_DTYPES)})"
+    if marker == "$torch" and HostName.of_dtype(payload) is None:
+        return f"torch has no element type {payload!r}"
     if marker == "$jit" and (payload.count(":") != 1 or not all(payload.split(":"))):
         return f'$jit takes "module:function", not {payload!r}'
     if marker == "$float":
@@ -85,6 +89,8 @@ def _decode(value: Any, load_jit: Callable[[str], Any] | None) -> Any:
     ((marker, payload),) = value.items()
     if marker == "$float":
         return float(payload)
+    if marker == "$torch":
+        return HostName.of_dtype(payload)
     if marker == "$tuple":
         return tuple(_decode(item, load_jit) for item in payload)
     if marker == "$jit":
@@ -113,6 +119,10 @@ def encode_value(value: Any) -> Any:
         return {"$tuple": [encode_value(item) for item in value]}
     if isinstance(value, list):
         return [encode_value(item) for item in value]
+    if isinstance(value, HostName) and value.torch_dtype:
+        return {"$torch": value.torch_dtype}
+    if type(value).__module__ == "torch" and type(value).__name__ == "dtype":
+        return {"$torch": str(value).removeprefix("torch.")}
     import triton.language as tl
     from triton.runtime.jit import JITCallable
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from translator.diagnostics import TranslationError
+from translator.source.host_values import HostName
 from translator.source.launch_spec import LaunchSpec
 from translator.source.spec_values import encode_value
 
@@ -54,6 +56,8 @@ class Guess:
             return self.kind
         if callable(self.value) and hasattr(self.value, "__name__"):
             return self.value.__name__
+        if isinstance(self.value, HostName):
+            return json.dumps(encode_value(self.value))
         return str(getattr(self.value, "name", self.value))
 
 

@@ -13,7 +13,7 @@ from triton.runtime.jit import JITCallable
 from translator.source.derive.elements import Element, element_of
 from translator.source.derive.evidence import Evidence
 from translator.source.derive.guess import Guess, Proposal, has_form
-from translator.source.derive.host_model import Dtype, Model, has_model
+from translator.source.derive.host_model import TRITON_TYPE, Dtype, Model, has_model
 from translator.source.derive.host_run import HostRun, HostState
 from translator.source.derive.sites import Site
 from translator.source.derive.values import constant_by_use, number_by_use
@@ -60,6 +60,7 @@ class Proposer:
             else:
                 found[name] = self.by_use(name, param)
         self.elements(found, forced or {})
+        self.torch_types(found)
         self.unit_strides(found)
         for name in later:
             found[name] = self.heuristic(name, found, config)
@@ -111,7 +112,9 @@ class Proposer:
             return None
         value = self.state.arguments[name]
         why, confidence = self.shown(name)
-        if isinstance(value, HostName) and value.torch_dtype or isinstance(value, (Dtype, HostName)):
+        if isinstance(value, HostName) and value.torch_dtype and param.is_constexpr and not self.is_cast_to(name):
+            return Guess.constant(value, why, confidence)
+        if isinstance(value, (Dtype, HostName)):
             return None
         if isinstance(value, Model):
             return self.modelled(name, param, value, why)
@@ -173,6 +176,23 @@ class Proposer:
             element = element_of(names, self.evidence.uses, self.evidence.converts, self.evidence.is_fp8)
             for name in names:
                 found[name] = Guess.pointer(element.kind, element.why, element.confidence)
+
+    def torch_types(self, found: dict[str, Guess]) -> None:
+        """`OUT=y.dtype` at the launch: the type that the tensor has among the arguments."""
+        given = self.state.arguments if self.state is not None else {}
+        tensors = {n: v.root().name for n, v in given.items() if isinstance(v, Model) and found[n].kind.startswith("*")}
+        for name, value in given.items():
+            free = isinstance(value, Dtype) and found[name].is_constant and found[name].confidence in ("use", "name")
+            if not free or self.is_cast_to(name):
+                continue
+            same = [found[n].kind[1:] for n, root in tensors.items() if root == value.owner.root().name]
+            torch = next((t for t, kind in TRITON_TYPE.items() if [kind] == same[:1]), "")
+            if torch:
+                found[name] = Guess.constant(HostName.of_dtype(torch), self.shown(name)[0], "computed")
+
+    def is_cast_to(self, name: str) -> bool:
+        """Whether the kernel uses an argument as a type, which torch's are not to Triton."""
+        return self.evidence.uses.arguments[name].any("dtype")
 
     def roots(self) -> dict[str, str]:
         """For every argument that is a tensor at the launch, the name of the tensor that it has its type from."""
