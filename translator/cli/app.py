@@ -15,8 +15,8 @@ from translator.cli.compile_app import compile_, cycles, parity, tune
 from translator.cli.console import Verbosity
 from translator.cli.device_app import add_device_commands
 from translator.cli.options import complete_word
-from translator.cli.project_app import check, update
-from translator.cli.review_app import diff, explain, report, targets
+from translator.cli.project_app import check, update, watch
+from translator.cli.review_app import diff, explain, layout, report, targets
 from translator.cli.translate_app import translate
 
 app = typer.Typer(
@@ -64,6 +64,20 @@ def global_options(
         log_to_stderr()
 
 
-for command in (translate, compile_, parity, cycles, diff, report, explain, targets, check, update, tune):
+for command in (
+    translate,
+    compile_,
+    parity,
+    cycles,
+    diff,
+    report,
+    explain,
+    layout,
+    targets,
+    check,
+    update,
+    watch,
+    tune,
+):
     app.command(command.__name__.rstrip("_"))(command)
 add_device_commands(app)

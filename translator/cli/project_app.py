@@ -94,3 +94,25 @@ def update(
 
     options = TranslateOptions(None, "", jobs=jobs, timeout=timeout, validate=validate, compile=compile, cache=cache)
     return run_update(tuple(files or ()), config, options, context.obj)
+
+
+def watch(
+    context: typer.Context,
+    files: GeneratedFiles = None,
+    config: ConfigFile = None,
+    jobs: Jobs = 0,
+    timeout: Timeout = 60.0,
+    validate: Validate = True,
+    compile: Compile = True,
+    cache: Cache = True,
+    every: Annotated[
+        float, typer.Option("--every", min=0.05, metavar="SECONDS", help="How often to look for changes.")
+    ] = 0.5,
+    once: Annotated[bool, typer.Option("--once", help="Leave after the first change was dealt with.")] = False,
+) -> int:
+    """Bring generated files up to date whenever a source, its launches or what it imports is saved; Ctrl-C ends it."""
+    from translator.cli.translate_plan import TranslateOptions
+    from translator.cli.watch_command import run_watch
+
+    options = TranslateOptions(None, "", jobs=jobs, timeout=timeout, validate=validate, compile=compile, cache=cache)
+    return run_watch(tuple(files or ()), config, options, every, once, context.obj)

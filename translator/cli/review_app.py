@@ -19,6 +19,7 @@ from translator.cli.options import (
     Source,
     Timeout,
     Validate,
+    complete_one_target,
     complete_word,
 )
 
@@ -118,6 +119,48 @@ def explain(
     names, pairs = tuple(kernel or ()), tuple(assignments or ())
     review = ReviewOptions(source, None, target, launches, names, pairs, import_hosts, timeout)
     return run_explain(review, line, after, json, context.obj)
+
+
+def layout(
+    context: typer.Context,
+    expression: Annotated[
+        str,
+        typer.Argument(help="A layout as Gluon spells it, such as 'gl.BlockedLayout([1, 8], [8, 8], [4, 1], [1, 0])'."),
+    ],
+    shape: Annotated[str, typer.Option("--shape", metavar="M,N", help="The tile, in elements.")],
+    target: Annotated[
+        str,
+        typer.Option(
+            "-t", "--target", metavar="TARGET", help="Whose banks of LDS to count.", autocompletion=complete_one_target
+        ),
+    ] = "gfx950",
+    bits: Annotated[
+        int, typer.Option("--bits", min=1, max=64, metavar="N", help="Of an element, for layouts of LDS.")
+    ] = 16,
+    access: Annotated[
+        Optional[str],
+        typer.Option(
+            "--access", metavar="LAYOUT", help="Registers that a tile in LDS moves to or from: its bank conflicts."
+        ),
+    ] = None,
+    view: Annotated[
+        str,
+        typer.Option(
+            "--view",
+            metavar="VIEW",
+            help="drawing, or Gluon's own tensor or hardware view.",
+            autocompletion=complete_word("drawing", "tensor", "hardware"),
+        ),
+    ] = "drawing",
+    output: Annotated[
+        Optional[str], typer.Option("-o", "--output", metavar="FILE.svg", help="Draw an SVG too.")
+    ] = None,
+    timeout: Timeout = 60.0,
+) -> int:
+    """Draw a layout: which lane and register has each element, or where in LDS it is and which banks conflict."""
+    from translator.cli.layout_command import LayoutOptions, run_layout
+
+    return run_layout(LayoutOptions(expression, shape, target, bits, access, view, output, timeout), context.obj)
 
 
 def targets(context: typer.Context, json: Json = None) -> int:

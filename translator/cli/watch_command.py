@@ -1,0 +1,86 @@
+"""`gluonize watch`: generated files follow their sources while those are edited."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Sequence
+
+from translator.cli import exit_status
+from translator.cli.check_command import nothing_found, project_files
+from translator.cli.console import Verbosity, print_diagnostics, rich_console
+from translator.cli.translate_plan import TranslateOptions
+from translator.cli.update_command import run_update
+from translator.diagnostics import TranslationError
+from translator.project.config import find_config
+from translator.project.planned import ProjectFile
+from translator.project.provenance import located, read_generated
+from translator.project.translation import source_file
+
+Stamps = dict[str, tuple[int, int] | None]  # path -> time of change and size, None where there is no file
+
+
+def run_watch(
+    paths: Sequence[str], config: str | None, options: TranslateOptions, every: float, once: bool, verbosity: Verbosity
+) -> int:
+    """Update what is behind, then again after each save; with `once` the status of the first update that a save led to.
+
+    Hand edits are merged as `gluonize update` does. What is refused is printed and tried again after the next save.
+    """
+    files = project_files(paths, config)
+    if not files:
+        raise nothing_found(paths)
+    console = rich_console(verbosity)
+    seen = _stamps(files, config)  # before the update: what is saved while it runs counts as a change
+    _update(paths, config, options, verbosity)
+    if not verbosity.quiet:
+        console.print(f"watching {len(seen)} files; Ctrl-C ends it")
+    while True:
+        time.sleep(every)
+        now = _stamps(files, config)
+        changed = sorted(path for path in now.keys() | seen.keys() if now.get(path) != seen.get(path))
+        if not changed:
+            continue
+        seen = now
+        if not verbosity.quiet:
+            console.print(f"{', '.join(map(os.path.relpath, changed))} changed", markup=False)
+        status = _update(paths, config, options, verbosity)
+        files = _files(paths, config) or files
+        # A file that the update wrote was not saved by anyone; a new import is watched from now on.
+        seen = {path: seen.get(path, stamp) for path, stamp in _stamps(files, config).items()}
+        if once:
+            return status
+
+
+def _update(paths: Sequence[str], config: str | None, options: TranslateOptions, verbosity: Verbosity) -> int:
+    try:
+        return run_update(paths, config, options, verbosity)
+    except TranslationError as error:
+        print_diagnostics(error.diagnostics)
+        return exit_status.REFUSED
+
+
+def _files(paths: Sequence[str], config: str | None) -> tuple[ProjectFile, ...]:
+    """The project's files now; none while its configuration is half written."""
+    try:
+        return project_files(paths, config)
+    except TranslationError:
+        return ()
+
+
+def _stamps(files: Iterable[ProjectFile], config: str | None) -> Stamps:
+    """Every file that the outputs are made from, the configuration too."""
+    watched: set[str] = set(filter(None, [config or find_config()]))
+    for file in files:
+        watched |= set(filter(None, [source_file(file.source, ()), file.launches]))
+        if generated := read_generated(file.output):
+            watched |= {located(path, file.output) for path, _ in generated.provenance.uses}
+    return {path: _stamp(path) for path in sorted(map(os.path.abspath, watched))}
+
+
+def _stamp(path: str) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
