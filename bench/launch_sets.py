@@ -6,9 +6,10 @@ import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from translator.cli.inputs import resolve_source, source_folders
 from translator.request import TranslateRequest
 from translator.source.launch_spec import LaunchSpec, read_launches
+from translator.source.selected_launches import source_of_launch
+from translator.source.source_names import source_folders
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGETS = ("gfx942", "gfx950", "gfx1250", "gfx1100", "gfx1201")
@@ -57,7 +58,7 @@ def folder_units(folder: Path, launches: Path | None = None, only: str = "") -> 
     out = []
     for spec in read_launches(path):
         if only in spec.id:
-            source = resolve_source(spec, path)
+            source = source_of_launch(spec, path)
             spec = replace(spec, source=source)
             out.append(Unit(source, (spec,), (*source_folders(source), str(folder.resolve())), True))
     return out

@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from bench.launch_sets import TARGETS, Unit, chosen_units  # noqa: E402
-from translator.cli.inputs import job_count  # noqa: E402
+from translator.lowering.worker import job_count  # noqa: E402
 from translator.diagnostics import InternalError, TranslationError  # noqa: E402
 from translator.lowering.compile import Lowered  # noqa: E402
 from translator.lowering.metrics import KernelMetrics  # noqa: E402

@@ -12,7 +12,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from translator.cli import translate_run
+from translator.project import translate_run
 from translator.cli.edge import run
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
@@ -336,7 +336,7 @@ def test_in_batch_mode_a_mismatch_has_no_output_either(folder, monkeypatch, capf
 def test_ctrl_c_leaves_nothing_behind(folder, tmp_path_factory):
     write_launches(folder, launch("s", "slow_kernel"))
     program = (
-        "import sys\nfrom translator.cli import translate_run\nfrom translator.cli.edge import run\n"
+        "import sys\nfrom translator.project import translate_run\nfrom translator.cli.edge import run\n"
         "translate_run.TRANSLATE = 'cli_stand_in:translate_kernel'\nsys.exit(run(sys.argv[1:]))\n"
     )
     before = sorted(os.listdir(folder))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from translator.cli.draft import draft_path
+from translator.project.draft import draft_path
 from translator.source.module_file import module_of_path
 
 

@@ -6,10 +6,10 @@ import stat
 
 import pytest
 
-from translator.cli import output_file
+from translator.project import output_file
 from translator.cli.argv import normalize
-from translator.cli.output_file import file_stem, launch_stems, write_whole
 from translator.diagnostics import TranslationError
+from translator.project.output_file import file_stem, launch_stems, write_whole
 
 
 @pytest.mark.parametrize(

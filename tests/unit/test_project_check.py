@@ -11,7 +11,8 @@ from pathlib import Path
 import black
 import pytest
 
-from translator.cli import check_command, translate_run
+from translator.cli import check_command
+from translator.project import translate_run
 from translator.cli.edge import run
 from translator.project.provenance import MARK, parse_provenance, read_generated
 

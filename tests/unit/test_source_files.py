@@ -5,9 +5,9 @@ import subprocess
 
 import pytest
 
-from translator.cli.source_files import find_sources, is_several
-from translator.cli.translate_plan import TranslateOptions, plan_translation
 from translator.diagnostics import TranslationError
+from translator.project.source_files import find_sources, is_several
+from translator.project.translate_plan import TranslateOptions, plan_translation
 
 KERNEL = "import triton\n\n@triton.jit\ndef k(p):\n    pass\n"
 

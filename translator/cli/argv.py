@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from translator.project.output_file import STANDARD_OUTPUT
+
 GLOBAL_FLAGS = ("-v", "--verbose", "-q", "--quiet")
 GLOBAL_OPTIONS = ("--color",)
-STANDARD_OUTPUT = "-"
 
 
 def normalize(argv: Sequence[str]) -> list[str]:

@@ -11,9 +11,10 @@ from rules.targets import parse_targets
 from translator.cli import exit_status
 from translator.cli.bundle_command import DeviceOptions, build, chosen_specs
 from translator.cli.console import Verbosity, print_diagnostics, rich_console
-from translator.cli.output_file import launch_stems
-from translator.cli.results import check_json, write_json
+from translator.cli.results import write_json
 from translator.diagnostics import Diagnostic, TranslationError
+from translator.project.output_file import launch_stems
+from translator.project.overwrite import check_json
 
 NO_GPU = "no AMD GPU found: libamdhip64 gives no device"
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from rules.targets import parse_targets
 from translator.cli import exit_status
 from translator.cli.console import Verbosity, rich_console
-from translator.cli.inputs import check_source, is_path, resolve_source, select_launches, source_folders
-from translator.cli.output_file import check_destination, write_bytes
 from translator.diagnostics import Diagnostic, TranslationError
+from translator.project.output_file import check_destination, write_bytes
 from translator.project.overwrite import check_result, is_bundle
+from translator.source.selected_launches import select_launches, source_of_launch
+from translator.source.source_names import check_source, is_path, source_folders
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ def chosen_specs(a: DeviceOptions, source: str) -> list:
 
 def source_of(spec, a: DeviceOptions) -> str:
     """The Triton source of a launch. Raises: TranslationError `spec-missing`."""
-    source = a.source or resolve_source(spec, a.launches)
+    source = a.source or source_of_launch(spec, a.launches)
     if not source:
         raise TranslationError(
             Diagnostic("spec-missing", f"{spec.id} names no source", a.launches, help="give --source FILE")

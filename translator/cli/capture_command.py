@@ -12,8 +12,8 @@ from pathlib import Path
 from translator.capture.commands import resolve_command
 from translator.cli import exit_status
 from translator.cli.console import Verbosity
-from translator.cli.output_file import check_destination, write_whole
 from translator.diagnostics import Diagnostic, InternalError, TranslationError
+from translator.project.output_file import check_destination, write_whole
 from translator.source.launch_spec import VERSION, LaunchSpec, parse_launches, read_launches
 
 _START = """

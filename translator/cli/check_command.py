@@ -8,20 +8,22 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from translator.cli import exit_status
-from translator.cli.argv import STANDARD_OUTPUT
 from translator.cli.check_findings import of_launches, of_state
 from translator.cli.check_text import CheckPrinter, state_entry, write_states
 from translator.cli.console import Verbosity, print_diagnostics
 from translator.cli.findings import reported
-from translator.cli.inputs import job_count
 from translator.diagnostics import Diagnostic, TranslationError
+from translator.lowering.worker import job_count
 from translator.project.cache import ContentCache
 from translator.project.changed import changed_since
 from translator.project.check import FileState, fails, file_state
+from translator.project.checked_file import CheckedFile
 from translator.project.config import find_config, read_config
+from translator.project.output_file import STANDARD_OUTPUT, check_destination, write_whole
+from translator.project.overwrite import check_json
 from translator.project.planned import ProjectFile, concerned, discover, from_config
-from translator.project.validation import ValidatedLaunch, validate_file
-from translator.project.verdict import LEVELS, level_of, united_coverage
+from translator.project.validation import validate_file
+from translator.project.verdict import LEVELS
 from translator.review.annotations import Annotation, errors
 
 # States of files whose text can be run.
@@ -47,31 +49,6 @@ class CheckOptions:
     cache: bool = True
 
 
-@dataclass(frozen=True)
-class Checked:
-    """One file: its state, and with `--validate` what running its launches found; refused where the source has none."""
-
-    state: FileState
-    launches: tuple[ValidatedLaunch, ...] | None = None
-    refused: tuple[Diagnostic, ...] = ()
-
-    @property
-    def level(self) -> str:
-        """How far the file was validated: now, else by its header; an edited text was not."""
-        if self.launches is not None:
-            coverage = united_coverage([launch.found for launch in self.launches])
-            return "none" if coverage is None else "partly" if coverage.gaps() else "fully"
-        if self.state.edited or self.state.state not in ("current", "outdated"):
-            return "none"
-        with open(self.state.file.output, encoding="utf-8", errors="replace") as file:
-            return level_of(file.read())
-
-    @property
-    def wrong(self) -> bool:
-        """Whether a launch was run and is not right, or could not be run."""
-        return bool(self.refused) or any(x.found["status"] != "validated" for x in self.launches or ())
-
-
 def run_check(options: CheckOptions, verbosity: Verbosity) -> int:
     """Check the named files, or all; 0 when all are current and validated as far as asked, 1 when not, 2 when a source is refused."""
     with reported(options.format, options.json) as found:
@@ -79,9 +56,6 @@ def run_check(options: CheckOptions, verbosity: Verbosity) -> int:
 
 
 def _run_check(options: CheckOptions, verbosity: Verbosity, found: list[Annotation]) -> int:
-    from translator.cli.output_file import check_destination, write_whole
-    from translator.cli.results import check_json
-
     if options.validated not in LEVELS:
         raise TranslationError(Diagnostic("usage", f"--validated takes {', '.join(LEVELS)}, not {options.validated}"))
     check_json(options.json)
@@ -96,7 +70,7 @@ def _run_check(options: CheckOptions, verbosity: Verbosity, found: list[Annotati
         states.append(state)
         printer.file(state)
         found += of_state(state, options.allow_edits)
-    checked = [Checked(state) for state in states]
+    checked = [CheckedFile(state) for state in states]
     if options.validate:
         checked = _validated(states, options, cache, printer, found)
     for one in checked:
@@ -128,7 +102,7 @@ def _chosen_files(options: CheckOptions) -> tuple[ProjectFile, ...]:
     return concerned(files, changed)
 
 
-def _status(checked: Sequence[Checked], options: CheckOptions) -> int:
+def _status(checked: Sequence[CheckedFile], options: CheckOptions) -> int:
     if any(x.state.state == "refused" for x in checked):
         return exit_status.REFUSED
     less = any(LEVELS.index(x.level) < LEVELS.index(options.validated) for x in checked)
@@ -139,7 +113,7 @@ def _status(checked: Sequence[Checked], options: CheckOptions) -> int:
 def _validated(
     states: Sequence[FileState], options: CheckOptions, cache: ContentCache, printer: CheckPrinter,
     found: list[Annotation],
-) -> list[Checked]:  # fmt: skip
+) -> list[CheckedFile]:  # fmt: skip
     """Run every file that can be run on its launches, print and collect what was found, in the order of the files."""
     from translator.lowering.worker import WorkerPool
 
@@ -152,16 +126,16 @@ def _validated(
         ]
         for state, future in zip(states, pending):
             if future is None:
-                out.append(Checked(state))
+                out.append(CheckedFile(state))
                 continue
             try:
                 launches = future.result()
             except TranslationError as error:
-                out.append(Checked(state, refused=error.diagnostics))
+                out.append(CheckedFile(state, refused=error.diagnostics))
                 print_diagnostics(error.diagnostics)
                 found += errors(error.diagnostics)
                 continue
-            out.append(Checked(state, launches))
+            out.append(CheckedFile(state, launches))
             printer.launches(state, launches)
             problems = of_launches(state, launches)
             print_diagnostics(problems)
@@ -224,7 +198,7 @@ def states_of(files: Sequence[ProjectFile], jobs: int, timeout: float, cache: Co
     if len(settled) == len(files):
         yield from settled.values()
         return
-    from translator.cli.translate_run import TRANSLATE
+    from translator.project.translate_run import TRANSLATE
     from translator.lowering.worker import WorkerPool
     from translator.project.provenance import without_line
     from translator.project.translation import translate_cached

@@ -4,38 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
 
-from translator.cli.inputs import job_count, source_folders
 from translator.diagnostics import TranslationError
+from translator.lowering.worker import WorkerPool, job_count
 from translator.project.cache import ContentCache
+from translator.project.checked_file import CheckedFile
 from translator.project.translation import translate_cached
 from translator.project.validation import TRANSLATE
 from translator.report.checks import Sources, check, summary_rows
 from translator.review.comment import Reviewed, comment_text
-
-if TYPE_CHECKING:
-    from translator.cli.check_command import Checked
-    from translator.lowering.worker import WorkerPool
+from translator.source.source_names import source_folders
 
 
-def comment_of(checked: Sequence[Checked], jobs: int, timeout: float, cache: ContentCache) -> str:
+def comment_of(checked: Sequence[CheckedFile], jobs: int, timeout: float, cache: ContentCache) -> str:
     """The comment; both sides of every launch of the files that are there are compiled for it."""
-    from translator.lowering.worker import WorkerPool
-
     count = job_count(jobs)
     with WorkerPool(count, timeout=timeout) as pool, ThreadPoolExecutor(count) as threads:
         rows = list(threads.map(lambda one: _parity_rows(one, pool, cache), checked))
     return comment_text([_reviewed(one, table) for one, table in zip(checked, rows)])
 
 
-def _reviewed(one: Checked, parity_rows: list[list[str]]) -> Reviewed:
+def _reviewed(one: CheckedFile, parity_rows: list[list[str]]) -> Reviewed:
     file = one.state.file
     launches = tuple((x.spec.id, x.found["status"], x.found.get("reason", "")) for x in one.launches or ())
     return Reviewed(file.output, file.source, file.target, one.state.state, one.level, launches, parity_rows)
 
 
-def _parity_rows(one: Checked, pool: WorkerPool, cache: ContentCache) -> list[list[str]]:
+def _parity_rows(one: CheckedFile, pool: WorkerPool, cache: ContentCache) -> list[list[str]]:
     """Figures of the launches of a file beside Triton's; none for a file that is missing or whose source is refused."""
     file = one.state.file
     if one.state.state in ("missing", "conflicts", "refused") or one.refused:

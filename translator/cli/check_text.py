@@ -7,11 +7,10 @@ import json as json_module
 import sys
 from collections.abc import Sequence
 
-from translator.cli.argv import STANDARD_OUTPUT
 from translator.cli.console import Verbosity, print_diagnostics, rich_console
-from translator.cli.output_file import write_whole
 from translator.cli.translate_command import validation_line
 from translator.project.check import FileState, fails
+from translator.project.output_file import STANDARD_OUTPUT, write_whole
 from translator.project.validation import ValidatedLaunch
 from translator.project.verdict import united_coverage
 

@@ -6,11 +6,10 @@ import os
 
 from translator.cli.compile_jobs import CompileOptions, fail, finish, read_inputs, start_jobs
 from translator.cli.console import Verbosity, rich_console
-from translator.cli.inputs import job_count
-from translator.cli.output_file import launch_stems, make_folder, write_bytes, write_whole
 from translator.diagnostics import TranslationError
 from translator.lowering.compile import Lowered
-from translator.lowering.worker import WorkerPool
+from translator.lowering.worker import WorkerPool, job_count
+from translator.project.output_file import launch_stems, make_folder, write_bytes, write_whole
 
 
 def run_compile(file: str, emit: str | None, options: CompileOptions, verbosity: Verbosity) -> int:

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from rules.targets import Target, parse_targets
 from translator.cli import exit_status
 from translator.cli.console import print_diagnostics
-from translator.cli.inputs import check_source, select_launches, source_folders
-from translator.cli.results import check_json, write_json
+from translator.cli.results import write_json
 from translator.diagnostics import Diagnostic
 from translator.lowering.worker import WorkerPool
+from translator.project.overwrite import check_json
 from translator.source.launch_spec import LaunchSpec
+from translator.source.selected_launches import select_launches
+from translator.source.source_names import check_source, source_folders
 
 LOWER = "translator.lowering.jobs:lower_file"
 LOWER_AND_WALK = "translator.cycles.job:lower_and_walk"

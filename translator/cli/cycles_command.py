@@ -11,13 +11,14 @@ from rules.targets import parse_targets, target as target_row
 from translator.cli import exit_status
 from translator.cli.compile_jobs import LOWER_AND_WALK, CompileOptions, fail, finish
 from translator.cli.console import Verbosity, rich_console
-from translator.cli.inputs import check_source, is_path, job_count, select_launches, source_folders
-from translator.cli.results import check_json
 from translator.cli.review_inputs import one_target
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.lowering.amdgcn import metadata_number
-from translator.lowering.worker import WorkerPool
+from translator.lowering.worker import WorkerPool, job_count
+from translator.project.overwrite import check_json
 from translator.project.provenance import located, read_generated
+from translator.source.selected_launches import select_launches
+from translator.source.source_names import check_source, is_path, source_folders
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -115,7 +115,8 @@ def validate(
     format: Format = "text",
 ) -> int:
     """Run source and translation on the CPU reference machine, or on a GPU, and compare."""
-    from translator.cli.validate import ValidateOptions, run_validate
+    from translator.cli.validate import run_validate
+    from translator.cli.validate_options import ValidateOptions
 
     _one_of(device, VALIDATE_DEVICES)
     options = ValidateOptions(

@@ -5,20 +5,17 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from typing import TYPE_CHECKING
 
 from translator.cli import exit_status
 from translator.cli.bench_command import times
 from translator.cli.console import Verbosity, print_diagnostics, rich_console
 from translator.cli.findings import of_validation
-from translator.cli.inputs import source_folders
 from translator.cli.results import write_json
+from translator.cli.validate_options import ValidateOptions
 from translator.diagnostics import Diagnostic, InternalError, TranslationError
 from translator.lowering.worker import WorkerPool
 from translator.review.annotations import Annotation, errors
-
-if TYPE_CHECKING:
-    from translator.cli.validate import ValidateOptions
+from translator.source.source_names import source_folders
 
 FALLING_BACK = "no GPU found: validating on the CPU reference machine"
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from translator.cli import exit_status
 from translator.cli.console import Verbosity, rich_console
-from translator.cli.inputs import job_count, source_folders
-from translator.cli.output_file import check_destination, write_whole
 from translator.cli.review_inputs import Review, ReviewOptions, open_review
 from translator.diagnostics import Diagnostic, TranslationError
-from translator.lowering.worker import WorkerPool
+from translator.lowering.worker import WorkerPool, job_count
+from translator.project.output_file import check_destination, write_whole
 from translator.project.overwrite import check_result, is_page, is_text
 from translator.report.correspondence import Correspondence, correspond, focused
+from translator.source.source_names import source_folders
 
 FORMATS = ("side", "unified", "html", "github")
 

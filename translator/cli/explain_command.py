@@ -6,13 +6,15 @@ from dataclasses import replace
 
 from translator.cli import exit_status
 from translator.cli.console import Verbosity, rich_console
-from translator.cli.inputs import check_source, select_launches
-from translator.cli.results import check_json, write_json
+from translator.cli.results import write_json
 from translator.cli.review_inputs import ReviewOptions, one_target, request_of
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.lowering.worker import WorkerPool
+from translator.project.overwrite import check_json
 from translator.report.explanation import STAGES, Explanation
 from translator.source.module_file import parse_file
+from translator.source.selected_launches import select_launches
+from translator.source.source_names import check_source
 
 EXPLAIN = "translator.report.explain_job:explain_launches"
 

@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from translator import __version__
-from translator.cli.argv import STANDARD_OUTPUT
 from translator.diagnostics import Diagnostic, TranslationError
+from translator.project.output_file import STANDARD_OUTPUT
 from translator.review.annotations import Annotation, errors, from_root, repository_root
 
 if TYPE_CHECKING:
-    from translator.cli.translate_run import CheckedLaunch, FileReport
+    from translator.project.translate_run import CheckedLaunch, FileReport
 
 FORMATS = ("text", "sarif", "github")
 

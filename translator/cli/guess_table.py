@@ -6,7 +6,7 @@ import json
 import shlex
 from collections.abc import Iterable, Iterator
 
-from translator.cli.output_file import write_whole
+from translator.project.output_file import write_whole
 from translator.request import LaunchOutcome
 from translator.source.derive.table import Derivation
 from translator.source.launch_spec import VERSION, LaunchSpec

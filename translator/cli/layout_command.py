@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from rules.targets import target as target_row
 from translator.cli import exit_status
 from translator.cli.console import Verbosity, rich_console
-from translator.cli.output_file import check_destination, write_whole
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.lowering.worker import WorkerPool
+from translator.project.output_file import check_destination, write_whole
 from translator.project.overwrite import check_result
 from translator.report.layout_expression import LayoutView, Pieces
 from translator.report.linear_map import DistributedMap, SharedMap

@@ -12,11 +12,10 @@ from translator.cli.compile_jobs import (
     start_jobs,
 )
 from translator.cli.console import Verbosity, rich_console
-from translator.cli.inputs import job_count
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.lowering.compile import Lowered
 from translator.lowering.parity import Parity
-from translator.lowering.worker import WorkerPool
+from translator.lowering.worker import WorkerPool, job_count
 
 
 def run_parity(source: str, out: str, check: bool, options: CompileOptions, verbosity: Verbosity) -> int:

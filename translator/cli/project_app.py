@@ -6,16 +6,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from translator.cli.options import (
-    Cache,
-    Compile,
-    Format,
-    GeneratedFiles,
-    Jobs,
-    Json,
-    Timeout,
-    Validate,
-)
+from translator.cli.options import Cache, Compile, Format, GeneratedFiles, Jobs, Json, Timeout, Validate
 
 ConfigFile = Annotated[
     Optional[str],
@@ -89,7 +80,7 @@ def update(
     cache: Cache = True,
 ) -> int:
     """Bring generated files up to date; what was edited by hand is merged with the new translation."""
-    from translator.cli.translate_plan import TranslateOptions
+    from translator.project.translate_plan import TranslateOptions
     from translator.cli.update_command import run_update
 
     options = TranslateOptions(None, "", jobs=jobs, timeout=timeout, validate=validate, compile=compile, cache=cache)
@@ -111,7 +102,7 @@ def watch(
     once: Annotated[bool, typer.Option("--once", help="Leave after the first change was dealt with.")] = False,
 ) -> int:
     """Bring generated files up to date whenever a source, its launches or what it imports is saved; Ctrl-C ends it."""
-    from translator.cli.translate_plan import TranslateOptions
+    from translator.project.translate_plan import TranslateOptions
     from translator.cli.watch_command import run_watch
 
     options = TranslateOptions(None, "", jobs=jobs, timeout=timeout, validate=validate, compile=compile, cache=cache)

@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 
 from translator.cli import exit_status
 from translator.cli.console import Verbosity, print_diagnostics, rich_console
-from translator.cli.inputs import is_path, job_count, source_folders, source_name
-from translator.cli.output_file import check_destination, write_whole
 from translator.cli.review_inputs import Review, ReviewOptions, one_target, open_review, request_of
 from translator.diagnostics import Diagnostic, InternalError, TranslationError
-from translator.lowering.worker import WorkerPool
+from translator.lowering.worker import WorkerPool, job_count
+from translator.project.output_file import check_destination, write_whole
 from translator.project.overwrite import check_result, is_page
 from translator.project.planned import from_provenance
 from translator.project.provenance import read_generated
@@ -22,6 +21,7 @@ from translator.report.layout_job import DrawnLayout
 from translator.report.page import ReportData, Upstream, report_page
 from translator.report.timeline import LoopTimeline
 from translator.source.launch_spec import LaunchSpec
+from translator.source.source_names import is_path, source_folders, source_name
 
 LOOPS = "translator.report.planned_loops:planned_loops"
 LAYOUTS = "translator.report.layout_job:drawn_layouts"

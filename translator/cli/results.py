@@ -5,23 +5,10 @@ from __future__ import annotations
 import json
 import sys
 
-from typing import TYPE_CHECKING
-
-from translator.cli.argv import STANDARD_OUTPUT
-from translator.cli.output_file import check_destination, write_whole
-from translator.project.overwrite import check_result, is_results
-
-if TYPE_CHECKING:
-    from translator.cli.translate_run import FileReport
+from translator.project.output_file import STANDARD_OUTPUT, write_whole
+from translator.project.translate_run import FileReport
 
 VERSION = 1
-
-
-def check_json(destination: str | None) -> None:
-    """Refuse a file for results that could not be written when they are there, or that holds something else."""
-    if destination and destination != STANDARD_OUTPUT:
-        check_destination(destination)
-        check_result(destination, (), is_results)
 
 
 def write_json(destination: str, results: list[dict]) -> None:

@@ -6,13 +6,14 @@ import os
 from dataclasses import dataclass, replace
 
 from rules.targets import parse_targets
-from translator.cli.inputs import check_source, is_path, select_launches, source_folders, source_name
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.lowering.worker import WorkerPool
 from translator.request import TranslateRequest, TranslateResult
 from translator.source.code_style import style_of
 from translator.source.launch_spec import LaunchSpec
 from translator.source.module_file import find_module, full_search_path, parse_file
+from translator.source.selected_launches import select_launches
+from translator.source.source_names import check_source, is_path, source_folders, source_name
 
 TRANSLATE = "translator.translation:translate_kernel"
 

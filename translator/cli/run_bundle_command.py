@@ -6,8 +6,8 @@ import os
 import zipfile
 
 from translator.cli import exit_status
-from translator.cli.results import check_json
 from translator.diagnostics import Diagnostic, TranslationError
+from translator.project.overwrite import check_json
 
 
 def run_run_bundle(

@@ -78,7 +78,7 @@ def translate(
     format: Format = "text",
 ) -> int:
     """Translate the kernels of SOURCE, or of every launch, and check the result."""
-    from translator.cli.translate_plan import TranslateOptions
+    from translator.project.translate_plan import TranslateOptions
 
     if target is None and not source and launches is None:
         from translator.cli.update_command import run_update
@@ -87,7 +87,7 @@ def translate(
             None, "", jobs=jobs, timeout=timeout, validate=validate, compile=compile, cache=cache, format=format
         )
         return run_update((), None, plain, context.obj, merge=False)
-    from translator.cli.source_files import is_several
+    from translator.project.source_files import is_several
     from translator.cli.translate_command import run_translate
 
     names = tuple(source or ())

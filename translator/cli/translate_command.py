@@ -11,11 +11,10 @@ from translator.cli import exit_status
 from translator.cli.console import Verbosity, print_diagnostics, rich_console
 from translator.cli.findings import of_report, reported
 from translator.cli.guess_table import correction_line, missing_lines, table_lines, write_launches
-from translator.cli.inputs import job_count
 from translator.cli.results import result_entries, write_json
-from translator.cli.translate_plan import PlannedFile, TranslateOptions, plan_translation
-from translator.cli.translate_run import FileReport, mismatch_text, process_file, write_output
-from translator.lowering.worker import WorkerPool
+from translator.lowering.worker import WorkerPool, job_count
+from translator.project.translate_plan import PlannedFile, TranslateOptions, plan_translation
+from translator.project.translate_run import FileReport, mismatch_text, process_file, write_output
 from translator.project.verdict import united_coverage
 from translator.review.annotations import Annotation
 from translator.validate.coverage import Coverage

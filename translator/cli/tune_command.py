@@ -10,17 +10,19 @@ from rich.table import Table
 from rules.targets import parse_targets, target as target_row
 from translator.cli import exit_status
 from translator.cli.console import Verbosity, print_diagnostics, rich_console
-from translator.cli.inputs import check_source, job_count, select_launches, source_folders, source_name
-from translator.cli.output_file import launch_stems, make_folder, write_whole
-from translator.cli.results import check_json, write_json
-from translator.cli.translate_plan import assignments_of
-from translator.cli.translate_run import VALIDATE
+from translator.cli.results import write_json
 from translator.diagnostics import TranslationError
-from translator.lowering.worker import WorkerPool
+from translator.lowering.worker import WorkerPool, job_count
 from translator.optimize.choose import Tried, best, figures_of, try_candidates
 from translator.optimize.planning import planned
+from translator.project.output_file import launch_stems, make_folder, write_whole
+from translator.project.overwrite import check_json
+from translator.project.translate_plan import assignments_of
+from translator.project.translate_run import VALIDATE
 from translator.request import TranslateRequest
 from translator.source.code_style import style_of
+from translator.source.selected_launches import select_launches
+from translator.source.source_names import check_source, source_folders, source_name
 
 
 @dataclass(frozen=True)

@@ -10,16 +10,15 @@ from translator.cli import exit_status
 from translator.cli.check_command import nothing_found, project_files
 from translator.cli.console import Verbosity, print_diagnostics, rich_console
 from translator.cli.findings import reported
-from translator.cli.inputs import job_count
 from translator.cli.translate_command import validation_line
-from translator.cli.translate_plan import TranslateOptions
 from translator.diagnostics import Diagnostic, TranslationError
-from translator.lowering.worker import WorkerPool
+from translator.lowering.worker import WorkerPool, job_count
 from translator.project.cache import ContentCache
 from translator.project.config import find_config
 from translator.project.planned import ProjectFile
-from translator.project.verdict import united_coverage
+from translator.project.translate_plan import TranslateOptions
 from translator.project.update import Updated, update_file
+from translator.project.verdict import united_coverage
 from translator.review.annotations import Annotation, errors
 
 

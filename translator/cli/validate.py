@@ -3,41 +3,23 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 
 from rules.targets import parse_targets
 from translator.cli import exit_status
 from translator.cli.console import Verbosity, print_diagnostics, rich_console
 from translator.cli.device_validation import validate_on_device
 from translator.cli.findings import of_validation, reported
-from translator.cli.inputs import check_source, job_count, select_launches, source_folders
-from translator.cli.results import check_json, write_json
+from translator.cli.results import write_json
+from translator.cli.validate_options import ValidateOptions
 from translator.diagnostics import Diagnostic, InternalError, TranslationError
-from translator.lowering.worker import WorkerPool
+from translator.lowering.worker import WorkerPool, job_count
+from translator.project.overwrite import check_json
 from translator.review.annotations import Annotation, errors
+from translator.source.selected_launches import select_launches
+from translator.source.source_names import check_source, source_folders
 from translator.validate.coverage import Coverage
 
 VALIDATE = "translator.validate:validate_launch"
-
-
-@dataclass(frozen=True)
-class ValidateOptions:
-    """The options of `gluonize validate`, as given. inputs: a file with `make_inputs`. device: auto, hip, cuda or cpu.
-    variants: also inputs of other sizes. timeout: seconds for one launch."""
-
-    source: str
-    out: str
-    target: str
-    launches: str
-    kernels: tuple[str, ...] = ()
-    inputs: str | None = None
-    json: str | None = None
-    device: str = "cpu"
-    variants: bool = True
-    jobs: int = 0
-    timeout: float = 120.0
-    import_hosts: bool = False
-    format: str = "text"
 
 
 def run_validate(a: ValidateOptions, verbosity: Verbosity) -> int:

@@ -9,12 +9,12 @@ from collections.abc import Iterable, Sequence
 from translator.cli import exit_status
 from translator.cli.check_command import nothing_found, project_files
 from translator.cli.console import Verbosity, print_diagnostics, rich_console
-from translator.cli.translate_plan import TranslateOptions
 from translator.cli.update_command import run_update
 from translator.diagnostics import TranslationError
 from translator.project.config import find_config
 from translator.project.planned import ProjectFile
 from translator.project.provenance import located, read_generated
+from translator.project.translate_plan import TranslateOptions
 from translator.project.translation import source_file
 
 Stamps = dict[str, tuple[int, int] | None]  # path -> time of change and size, None where there is no file

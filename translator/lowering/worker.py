@@ -265,3 +265,10 @@ class _Worker:
 
     def _printed(self) -> str:
         return "\n       ".join(error_lines(read_log(self.log)))
+
+
+def job_count(jobs: int) -> int:
+    """Child processes for `-j`: 0 means one per core that this process may use."""
+    if jobs:
+        return jobs
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

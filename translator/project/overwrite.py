@@ -7,9 +7,10 @@ import os
 import zipfile
 from collections.abc import Callable, Iterable
 
-from translator.cli.inputs import is_path
 from translator.diagnostics import Diagnostic, TranslationError
+from translator.project.output_file import STANDARD_OUTPUT, check_destination
 from translator.project.provenance import read_generated, relative
+from translator.source.source_names import is_path
 
 _HELP = "give another name, or --force to replace it"
 
@@ -54,6 +55,13 @@ def check_result(path: str, inputs: Iterable[str | None], is_ours: Callable[[str
     if why:
         help = "give another name, or move it away"
         raise TranslationError(Diagnostic("output-exists", "this file is there already", path, why=why, help=help))
+
+
+def check_json(destination: str | None) -> None:
+    """Refuse a file for results that could not be written when they are there, or that holds something else."""
+    if destination and destination != STANDARD_OUTPUT:
+        check_destination(destination)
+        check_result(destination, (), is_results)
 
 
 def is_page(path: str) -> bool:

@@ -8,7 +8,6 @@ import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from translator.cli.inputs import is_path, select_launches, source_folders, source_name
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.project.config import Config, Entry
 from translator.project.provenance import DERIVED, MARK, GeneratedFile, Provenance, located, read_generated, relative
@@ -16,6 +15,8 @@ from translator.project.translation import with_options
 from translator.request import TranslateRequest
 from translator.source.code_style import CodeStyle, style_of
 from translator.source.launch_spec import LaunchSpec, read_launches
+from translator.source.selected_launches import select_launches
+from translator.source.source_names import is_path, source_folders, source_name
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 
 from translator import __version__
 from translator.choices.chosen import parse_choices
-from translator.cli.inputs import is_path
-from translator.versions import triton_version
 from translator.optimize.choose import make_choices
 from translator.optimize.search import search_choices
 from translator.project.cache import ContentCache, content_key, folder_digest
@@ -19,6 +17,8 @@ from translator.project.provenance import DERIVED, Provenance, relative, stamped
 from translator.project.recorded import Reads
 from translator.request import BUDGET, TranslateRequest, TranslateResult
 from translator.source.module_file import find_module, full_search_path, module_of_path
+from translator.source.source_names import is_path
+from translator.versions import triton_version
 
 if TYPE_CHECKING:
     from translator.lowering.worker import WorkerPool

@@ -6,9 +6,6 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from translator.cli.output_file import make_folder, write_whole
-from translator.cli.translate_plan import PlannedFile, TranslateOptions
-from translator.cli.translate_run import FileReport, checked_report, process_file, write_output, write_rejected
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.lowering.worker import WorkerPool
 from translator.project.base import Base, find_base
@@ -16,9 +13,12 @@ from translator.project.cache import ContentCache
 from translator.project.check import changes, conflict_lines
 from translator.project.layout_free import same_code
 from translator.project.merge import Merge, merge_texts
+from translator.project.output_file import make_folder, write_whole
 from translator.project.planned import ProjectFile
 from translator.project.provenance import GeneratedFile, parse_provenance, read_generated, stamped, without_line
 from translator.project.recorded import Reads
+from translator.project.translate_plan import PlannedFile, TranslateOptions
+from translator.project.translate_run import FileReport, checked_report, process_file, write_output, write_rejected
 from translator.project.verdict import with_verdict
 from translator.request import TranslateResult
 from translator.source.code_style import CodeStyle

@@ -10,7 +10,7 @@ import triton
 import triton.language as tl
 from triton.runtime.jit import JITCallable
 
-from translator.source.derive.elements import Element, element_of
+from translator.source.derive.elements import element_of
 from translator.source.derive.evidence import Evidence
 from translator.source.derive.guess import Guess, Proposal, has_form
 from translator.source.derive.host_model import TRITON_TYPE, Dtype, Model, has_model

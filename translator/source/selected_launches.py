@@ -1,38 +1,13 @@
-"""What commands are given: launch files, job counts, and the launches that concern one source."""
+"""The launches of a launch file that concern one source."""
 
 from __future__ import annotations
 
 import functools
 import os
-from pathlib import Path
 
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.source.launch_spec import LaunchSpec, read_launches
-
-
-def job_count(jobs: int) -> int:
-    """Child processes for `-j`: 0 means one per core that this process may use."""
-    if jobs:
-        return jobs
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def is_path(source: str) -> bool:
-    """Whether a source is a path and not a module name."""
-    return source.endswith(".py") or os.sep in source or os.path.exists(source)
-
-
-def source_name(source: str) -> str:
-    """`matmul` for `kernels/matmul.py` and for `kernels.matmul`."""
-    return Path(source).stem if is_path(source) else source.rpartition(".")[2]
-
-
-def check_source(source: str) -> None:
-    """Refuse a source path that cannot be read, before anything is started."""
-    if is_path(source):
-        from translator.source.module_file import parse_file
-
-        parse_file(source)
+from translator.source.source_names import source_name
 
 
 def select_launches(path: str, source: str, kernels: tuple[str, ...]) -> tuple[LaunchSpec, ...]:
@@ -70,13 +45,8 @@ def _read_once(path: str, _folder: str, _mtime_ns: int, _size: int) -> tuple[Lau
     return tuple(read_launches(path))
 
 
-def resolve_source(spec: LaunchSpec, launches_path: str) -> str:
+def source_of_launch(spec: LaunchSpec, launches_path: str) -> str:
     """The source that a launch names, with a relative path taken from the folder of the launch file."""
     if spec.source.endswith(".py"):
         return os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(launches_path)), spec.source))
     return spec.source
-
-
-def source_folders(source: str) -> tuple[str, ...]:
-    """Folders to look for modules in before `sys.path`: a script's own folder, as Python does."""
-    return (os.path.dirname(os.path.abspath(source)),) if is_path(source) else ()

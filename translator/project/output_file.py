@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 from translator.diagnostics import Diagnostic, TranslationError
 
+STANDARD_OUTPUT = "-"  # in the place of a file's name
 MAX_NAME = 180  # bytes; file systems allow 255, temporary names need some
 
 

@@ -12,19 +12,19 @@ import time
 from concurrent.futures import CancelledError
 from dataclasses import dataclass, field, replace
 
-from translator.cli.draft import draft_path
-from translator.cli.output_file import write_whole
-from translator.cli.rejected import moved, rejected_path, with_findings
-from translator.cli.translate_plan import PlannedFile, TranslateOptions
 from translator.diagnostics import Diagnostic, InternalError, TranslationError
 from translator.lowering.compile import Lowered
 from translator.lowering.parity import Parity
 from translator.lowering.worker import WorkerPool
 from translator.project.cache import ContentCache, content_key
+from translator.project.draft import draft_path
+from translator.project.output_file import write_whole
 from translator.project.provenance import read_generated, without_line
 from translator.project.recorded import Reads
-from translator.project.verdict import with_verdict
+from translator.project.rejected import moved, rejected_path, with_findings
+from translator.project.translate_plan import PlannedFile, TranslateOptions
 from translator.project.translation import stamped_text, translate_cached
+from translator.project.verdict import with_verdict
 from translator.request import LaunchOutcome, TranslateRequest, TranslateResult
 from translator.source.derive.table import Derivation
 from translator.source.launch_spec import LaunchSpec

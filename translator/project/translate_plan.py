@@ -7,17 +7,17 @@ from dataclasses import dataclass, replace
 
 from rules.targets import Target, parse_targets
 from translator.choices.chosen import Choices, parse_choices
-from translator.cli.inputs import check_source, is_path, resolve_source, select_launches, source_folders, source_name
-from translator.cli.output_file import check_destination, launch_stems, make_folder
-from translator.cli.results import check_json
-from translator.cli.source_files import find_sources
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.pipeline.strategies import STRATEGIES
-from translator.project.overwrite import check_new, check_translation
+from translator.project.output_file import check_destination, launch_stems, make_folder
+from translator.project.overwrite import check_json, check_new, check_translation
+from translator.project.source_files import find_sources
 from translator.request import BUDGET, TranslateRequest
 from translator.source.code_style import style_of
 from translator.source.launch_spec import read_launches
 from translator.source.module_file import parse_file
+from translator.source.selected_launches import select_launches, source_of_launch
+from translator.source.source_names import check_source, is_path, source_folders, source_name
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def _plan_files(options: TranslateOptions, targets: tuple[Target, ...]) -> tuple
         launches = tuple(
             spec
             for spec in every
-            if resolve_source(spec, options.launches or "") == os.path.abspath(file.path)
+            if source_of_launch(spec, options.launches or "") == os.path.abspath(file.path)
             and (not options.kernels or spec.kernel in options.kernels)
         )
         for row in targets:
@@ -165,7 +165,7 @@ def _plan_batch(options: TranslateOptions, targets: tuple[Target, ...]) -> tuple
     stems = launch_stems(spec.id for spec in chosen)
     plan = []
     for spec in chosen:
-        source = resolve_source(spec, options.launches)
+        source = source_of_launch(spec, options.launches)
         for row in targets:
             path = os.path.join(options.out_dir, f"{stems[spec.id]}_{row.name}.py")
             if not options.force:
