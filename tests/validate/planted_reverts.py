@@ -44,6 +44,17 @@ def _by_spelling(operation_of):
     return spelled
 
 
+def _by_position(range_of_loop):
+    """What a range is given by keyword is not seen."""
+
+    def positional(call: ast.AST, callee: Any):
+        if isinstance(call, ast.Call) and call.args:
+            call = ast.Call(call.func, call.args, [])
+        return range_of_loop(call, callee)
+
+    return positional
+
+
 def _unsound(**rules: Callable) -> Callable:
     """A table of rules with some of them exchanged."""
     return lambda table: {**table, **rules}
@@ -66,6 +77,11 @@ REVERTS = {
     "conversions": Revert(
         "a number keeps its range when it is converted to another width or sign",
         {"translator.facts.known:converted": lambda old: lambda to, a: a},
+        ("addresses",),
+    ),
+    "steps": Revert(
+        "a step that is given by keyword is not seen: the index of a loop that goes down is taken for one that goes up",
+        {"translator.facts.values:range_of_loop": _by_position},
         ("addresses",),
     ),
     "names": Revert(

@@ -129,6 +129,8 @@ class Chain:
 LOOPS = (
     ("for i in tl.range(2, {n}, step=-1):", "i * (o + 1)"),
     ("for i in range(4, {n}, -1):", "o + i * 8"),
+    ("for i in tl.range(2, sh, step=-1):", "o + i"),
+    ("for i in tl.range(step=-3, arg1=4, arg2=sh):", "o * 2 + i"),
     ("for i in tl.range(0, {n}):", "o - i"),
     ("for i in range({n}):", "o * 2 - i * 3"),
     ("for i in tl.range({n}, -3, -1):", "o + i"),
@@ -158,6 +160,9 @@ def addresses(draw: Draw) -> RandomKernel:
     body.append(f"acc += {load}.to(tl.float32)")
     if draw.chance(0.6):
         body += _loop(draw, chain)
+    default = draw.chance(0.4)
+    if default:
+        body.append(f"acc += tl.load({x} + (o + {arguments.scalar('sh')})).to(tl.float32)")
     if draw.chance(0.3):
         body += [f"q = {out} + pid * 4096 + 2048", "tl.store(q - o * 2, acc)"]
     if draw.chance(0.25):
@@ -165,7 +170,7 @@ def addresses(draw: Draw) -> RandomKernel:
         how = draw.pick("atomic_add", "atomic_max", "atomic_min", "atomic_xor", "atomic_or")
         body.append(f"tl.{how}({sums} + at, o)")
     body += [f"tl.store({out} + pid * 4096 + o, acc)", f"tl.store({whole} + pid * B + o, at)"]
-    if draw.chance(0.4):
+    if default:
         _give_default(draw, arguments)
     grids = [(2,), (1,), (3,)]
     return arguments.kernel(body, "addresses", grids, "".join(chain.helpers.values()))
