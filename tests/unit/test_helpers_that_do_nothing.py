@@ -74,3 +74,46 @@ def test_what_a_helper_only_returns_is_not_moved(call: str, on: bool, tmp_path: 
     loop = text[text.index("for i in range(n)") :].partition("buffer_store")[0]
     moved = [line for line in loop.splitlines() if "convert_layout" in line and "gl.convert_layout(m" not in line]
     assert not moved, text
+
+
+SORT = dedent("""
+    import triton
+    import triton.language as tl
+
+
+    @triton.jit
+    def swap(x, ids, B: tl.constexpr, i: tl.constexpr):
+        shape: tl.constexpr = [B // 2 ** (i + 1), 2, 2**i]
+        y, z = tl.reshape(x, shape), tl.reshape(ids, shape)
+        y = tl.broadcast_to(tl.sum(y, 1)[:, None, :], shape) - y
+        z = tl.broadcast_to(tl.sum(z, 1)[:, None, :], shape) - z
+        y, z = tl.reshape(y, (B,)), tl.reshape(z, (B,))
+        return tl.where(x < 2.0, y, x), tl.where(x < 2.0, z, ids)
+
+
+    @triton.jit
+    def sort(x, ids, B: tl.constexpr):
+        for i in tl.static_range(1, 3):
+            x, ids = swap(x, ids, B, i)
+        return x, ids
+
+
+    @triton.jit
+    def kernel(x_ptr, y_ptr, n, B: tl.constexpr):
+        o = tl.arange(0, B)
+        x = tl.load(x_ptr + o, mask=o < n, other=0.0)
+        r = tl.where(o < n, tl.rand(7, o), 1.0)
+        _, ids = sort(r, o, B)
+        tl.store(y_ptr + ids, x, mask=o < n)
+""")
+
+
+def test_index_arithmetic_lies_where_the_helper_has_it(tmp_path: Path):
+    """Wide loads give `o` two elements per lane, and `r` has one: what is sorted together lies together."""
+    signature = {"x_ptr": "*fp32", "y_ptr": "*fp32", "n": "i32"}
+    values = {"x_ptr": tensor(1024), "y_ptr": tensor(1024), "n": 1024}
+    attrs = {"x_ptr": "DS", "y_ptr": "DS", "n": "D"}
+    spec = launch("kernel", signature, {"B": 1024}, attrs=attrs, values=values)
+    text = validated(tmp_path, SORT, spec)
+    helper = text[text.index("def sort") : text.index("def kernel")]
+    assert "gl.convert_layout" not in helper, text

@@ -186,10 +186,13 @@ class Homes(FunctionFacts):
         return callee is not None and callee.row is not None and callee.name in ("zeros", "full")
 
     def lies_anywhere(self, node: ast.expr) -> bool:
-        """Whether an argument is a tensor of one value: an accumulator that a helper adds to is where the helper has it."""
+        """Whether an argument is made in any layout alike: a tensor of one value, as an accumulator that a helper adds to, or
+        index arithmetic. It is where the helper has it."""
         fact = self.tensor(node)
         if fact is None or not fact.shape:
             return False
+        if not fact.is_pointer and self.cheap(node):
+            return True
         web = self.webs.of_use.get(node) if isinstance(node, ast.Name) else None
         if web is None:
             return self.is_filled(node)
