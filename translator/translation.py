@@ -24,6 +24,7 @@ from translator.rewrite.concrete import check_concrete
 from translator.rewrite.contracts import RunTimeContract
 from translator.rewrite.emit import EmittedKernel
 from translator.rewrite.host_file import whole_file
+from translator.rewrite.function import FunctionRewriter
 from translator.rewrite.kernel import rewrite_kernel
 from translator.rewrite.kernel_family import KernelVersion, texts_of
 from translator.rewrite.module import SourceFacts, standalone_module
@@ -138,8 +139,10 @@ def output_text(
     return text, notes
 
 
-def translate_launch(request: TranslateRequest, spec: LaunchSpec) -> tuple[LoadedKernel, TracedLaunch, EmittedKernel]:
-    """Read, trace, lay out and rewrite one kernel for one launch."""
+def translate_launch(
+    request: TranslateRequest, spec: LaunchSpec, rewriter_type: type[FunctionRewriter] = FunctionRewriter
+) -> tuple[LoadedKernel, TracedLaunch, EmittedKernel]:
+    """Read, trace, lay out and rewrite one kernel for one launch; rewriter_type: what writes each function."""
     # A launch names its source for batch mode; here it is the request's.
     if isinstance(spec, RefusedLaunch):
         raise TranslationError(*spec.problems)
@@ -166,7 +169,9 @@ def translate_launch(request: TranslateRequest, spec: LaunchSpec) -> tuple[Loade
         why = f"its own compiler stops: {str(error).strip().splitlines()[-1]}"
         message = "Triton does not accept this kernel for this launch"
         raise TranslationError(Diagnostic("triton-refuses", message, loaded.path, loaded.line, 1, why)) from error
-    return loaded, traced, rewrite_kernel(traced, chosen, request.strategy, rules=rules_with(request.rules))
+    rules = rules_with(request.rules)
+    emitted = rewrite_kernel(traced, chosen, request.strategy, rules=rules, rewriter_type=rewriter_type)
+    return loaded, traced, emitted
 
 
 def _traced(loaded: LoadedKernel, spec: LaunchSpec, target: str) -> TracedLaunch:

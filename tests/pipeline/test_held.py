@@ -160,7 +160,7 @@ def test_its_slot_is_filled_again_after_the_last_read(tmp_path: Path):
 @pytest.mark.compile
 def test_a_slot_that_is_read_until_the_end_is_one_of_a_ring(tmp_path: Path, monkeypatch):
     """No product is left that could hide the copy; LDS has room."""
-    monkeypatch.setattr("translator.traced_launch.lds_bytes", lambda module, options: 1 << 16)
+    monkeypatch.setattr("translator.memory.traced_launch.lds_bytes", lambda module, options: 1 << 16)
     late = KERNEL.replace("tl.dot(x, tl.trans(y))", "tl.dot(y, x)").replace(
         "tl.dot(p.to(tl.float16), y, acc)", "tl.dot(x, tl.trans(y) + p.to(tl.float16), acc)"
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-import translator.traced_launch as traced
+import translator.memory.traced_launch as traced
 from test_held import BLOCK, KERNEL, launch, statuses
 from translator.pipeline.lds_room import REASON
 from translator.request import TranslateRequest

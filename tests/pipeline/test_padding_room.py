@@ -20,8 +20,8 @@ PADDING = (2 * 64 * 64 - 1) // 512 * 8 * 2
 
 def kernel(lds: int, limit: int) -> SimpleNamespace:
     """One whose whole LDS is `lds` bytes as Triton has it, on a target of `limit` bytes."""
-    unit = SimpleNamespace(lds_bytes=lds, target=SimpleNamespace(lds_bytes=limit))
-    return SimpleNamespace(unit=unit, tensor=lambda call: TensorFact((64, 64), "fp16"))
+    kernel = SimpleNamespace(lds_bytes=lds, target=SimpleNamespace(lds_bytes=limit))
+    return SimpleNamespace(kernel=kernel, tensor=lambda call: TensorFact((64, 64), "fp16"))
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import ast
 import textwrap
 
 from translator.rewrite.partitions import Split, take_apart
-from translator.rewrite.syntax import free_names
+from translator.facts.syntax import free_names
 
 TEXT = textwrap.dedent("""
     def kernel(a_desc, c_desc, m, n, MODE: gl.constexpr, NUM_BUFFERS: gl.constexpr = 2):

@@ -63,7 +63,7 @@ def _unsound(**rules: Callable) -> Callable:
 REVERTS = {
     "augmented": Revert(
         "the target of `x += c` is not taken for a use: what ran ahead in a pipelined loop is not moved back",
-        {"translator.rewrite.webs:Web.reads": lambda old: property(lambda web: web.uses)},
+        {"translator.facts.webs:Web.reads": lambda old: property(lambda web: web.uses)},
         ("loops of products", "persistent", "modes", "locks"),
     ),
     "defaults": Revert(

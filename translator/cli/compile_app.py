@@ -8,7 +8,6 @@ import typer
 
 from translator.cli.options import (
     Assignments,
-    Compile,
     GivenLaunches,
     Import,
     Jobs,

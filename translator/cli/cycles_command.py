@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rules.targets import parse_targets, target as target_row
-from translator.cli import exit_status
 from translator.cli.compile_jobs import LOWER_AND_WALK, CompileOptions, fail, finish
 from translator.cli.console import Verbosity, rich_console
 from translator.cli.review_inputs import one_target

@@ -1,11 +1,20 @@
-"""What facts are read from: one function of a kernel."""
+"""What the trace knows of one function: types and values of its nodes, and the layouts that Triton placed there."""
 
 from __future__ import annotations
 
 import ast
+import functools
+from collections.abc import Callable
 from typing import Any, Protocol
 
-from translator.frontend.trace import Frame, Visit
+import triton.language as tl
+from triton.experimental.gluon import language as gl
+
+from translator.frontend.trace import ConstFact, Frame, TensorFact, Visit, node_key
+from translator.facts.kernel import KernelFacts
+from translator.facts.source_text import SourceText
+from translator.facts.webs import Webs
+from translator.ttgir.layouts import Blocked, Layout, Linear
 
 
 class Function(Protocol):
@@ -15,10 +24,138 @@ class Function(Protocol):
     path: tuple[int, ...]
     tree: ast.FunctionDef
     webs: Any
-    unit: Any
+    kernel: Any
+    called: Any
 
     def fact(self, node: ast.AST) -> Any: ...
     def taken(self, statement: ast.AST) -> bool: ...
     def iteration_visits(self, node: ast.AST, iteration: int) -> list[Visit]: ...
     def branches_around(self, node: ast.AST) -> list[ast.If]: ...
     def callee(self, node: ast.Call) -> tuple[Any, dict[str, ast.expr]]: ...
+
+
+# The facts of the helper that a call of the function reaches, and the arguments it gives.
+FindCallee = Callable[["FunctionFacts", ast.Call], tuple["FunctionFacts | None", dict[str, ast.expr]]]
+
+
+class FunctionFacts:
+    """The function of `frame`, reached by the chain of call visits `path`; made by `translator.facts.reading`.
+
+    tree: its syntax, with some statements written out (translator.facts.desugar). webs: its variables. looped: the calls that
+    stand in loops. equals: the others that give the value of an expression, where Triton makes it once. called: of a helper that is written for
+    one call, by whom and with what.
+    """
+
+    webs: Webs
+
+    def __init__(self, kernel: KernelFacts, frame: Frame, path: tuple[int, ...], find_callee: FindCallee):
+        self.kernel, self.frame, self.path = kernel, frame, path
+        self.source = SourceText(frame.fn.src)
+        self.tree: ast.FunctionDef = ast.parse(frame.fn.src).body[0]  # type: ignore[assignment]
+        self.equals: dict[ast.expr, list[ast.expr]] = {}
+        self.looped: set[ast.Call] = set()
+        self.called: tuple[FunctionFacts, dict[str, ast.expr]] | None = None
+        self._branches: dict[ast.AST, list[ast.If]] | None = None
+        self._find_callee = find_callee
+        self._callees: dict[ast.Call, tuple[FunctionFacts | None, dict[str, ast.expr]]] = {}
+
+    def callee(self, node: ast.Call) -> tuple[FunctionFacts | None, dict[str, ast.expr]]:
+        """The helper that `node` calls, to be read, and its arguments; None where there is not one helper."""
+        if node not in self._callees:
+            self._callees[node] = None, {}  # while it is read
+            self._callees[node] = self._find_callee(self, node)
+        return self._callees[node]
+
+    @functools.cached_property
+    def source_names(self) -> frozenset[str]:
+        """Names of variables and parameters in the source."""
+        nodes = list(ast.walk(self.tree))
+        variables = {n.id for n in nodes if isinstance(n, ast.Name)}
+        return frozenset(variables | {n.arg for n in nodes if isinstance(n, ast.arg)})
+
+    def branches_around(self, node: ast.AST) -> list[ast.If]:
+        """The `if`s in whose bodies (not their `else`s) `node` stands."""
+        if self._branches is None:
+            self._branches = {}
+            for branch in [n for n in ast.walk(self.tree) if isinstance(n, ast.If)]:
+                for inner in {n for s in branch.body for n in ast.walk(s)}:
+                    self._branches.setdefault(inner, []).append(branch)
+        return self._branches.get(node, [])
+
+    def taken(self, statement: ast.AST) -> bool:
+        """Whether the traced specialization reached this statement."""
+        if (iteration := getattr(statement, "iteration", None)) is not None:
+            return bool(self.iteration_visits(statement, iteration))
+        if node_key(statement) in self.frame.visits:
+            return True
+        return any(node_key(n) in self.frame.visits for n in ast.walk(statement) if isinstance(n, ast.expr | ast.stmt))
+
+    def unrolled(self, loop: ast.For) -> bool:
+        fact = self.fact(loop.iter.func) if isinstance(loop.iter, ast.Call) else None
+        return isinstance(fact, ConstFact) and fact.value in (tl.static_range, gl.static_range)
+
+    def dynamic(self, branch: ast.If) -> bool:
+        return isinstance(self.fact(branch.test), TensorFact)
+
+    def fact(self, node: ast.AST) -> Any:
+        iteration = getattr(node, "iteration", None)
+        if iteration is None:
+            return self.frame.fact(node)
+        visits = self.iteration_visits(node, iteration)
+        return visits[0].fact if visits else None
+
+    def iteration_visits(self, node: ast.AST, iteration: int) -> list[Visit]:
+        visits = self.frame.visits.get(node_key(node), [])
+        return [v for v in visits if not v.iterations or v.iterations[0] == iteration]
+
+    def tensor(self, node: ast.AST) -> TensorFact | None:
+        """The fact of `node` if it is a run-time tensor of rank 1 or more."""
+        fact = self.fact(node)
+        return fact if isinstance(fact, TensorFact) and fact.shape else None
+
+    def visits(self, node: ast.AST) -> list[int]:
+        """The visits of `node`; where Triton left nothing of them, those of an equal expression of which it did."""
+        own = self._own_visits(node)
+        if node not in self.equals or self._left(own):
+            return own
+        return next((v for other in self.equals[node] if self._left(v := self._own_visits(other))), own)
+
+    def _own_visits(self, node: ast.AST) -> list[int]:
+        iteration = getattr(node, "iteration", None)
+        if iteration is not None:
+            return [v.ident for v in self.iteration_visits(node, iteration)]
+        return [v.ident for v in self.frame.visits.get(node_key(node), [])]
+
+    def _left(self, visits: list[int]) -> bool:
+        return any(self.kernel.anchors.at((*self.path, v)) for v in visits)
+
+    def placed(self, node: ast.AST, name: str | None = None) -> list:
+        """Triton's placed operations that this node made, over all its visits."""
+        return [op for v in self.visits(node) for op in self.kernel.anchors.at((*self.path, v), name)]
+
+    def placed_layouts(self, node: ast.AST) -> list[Layout]:
+        fact = self.tensor(node)
+        if fact is None:
+            return []
+        out: list[Layout] = []
+        for v in self.visits(node):
+            for layout in self.kernel.anchors.layouts((*self.path, v), fact.shape):
+                if layout not in out:
+                    out.append(layout)
+        # Triton makes a value anew for each use. A layout in which several warps hold the same is the last to choose, but for
+        # what is reshaped: that moves nothing between the right layouts.
+        return sorted(out, key=lambda layout: isinstance(layout, Linear) and layout.rank == 2 and layout.copies > 1)
+
+    def default_layout(self, shape: tuple[int, ...]) -> Blocked:
+        """Triton's own default blocked layout: one element per thread along the last dimension first."""
+        lanes, warps, rank = self.kernel.target.warp_size, self.kernel.num_warps, len(shape)
+        tpw, wpc = [1] * rank, [1] * rank
+        for d in reversed(range(rank)):
+            tpw[d] = max(1, min(lanes, shape[d]))
+            lanes //= tpw[d]
+        tpw[0] *= lanes
+        for d in reversed(range(rank)):
+            wpc[d] = max(1, min(warps, shape[d] // tpw[d]))
+            warps //= wpc[d]
+        wpc[0] *= warps
+        return Blocked((1,) * rank, tuple(tpw), tuple(wpc), tuple(reversed(range(rank))))

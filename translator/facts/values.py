@@ -295,7 +295,7 @@ class Question:
 
     def _given_by_caller(self, c: _Context, name: str, type: IntType) -> Known | None:
         """What a helper that is being rewritten is called with."""
-        outer, arguments = getattr(c.function, "called", None) or (None, {})
+        outer, arguments = c.function.called or (None, {})
         if outer is None or name not in arguments:
             self.taken |= self.indices
             return Known.of(Range(0, type.most) if self.indices else type.whole)
@@ -339,7 +339,7 @@ def _most_programs(function: Function, operation: Operation) -> int:
     """How many programs a grid may have along the axis that is asked for."""
     axis = function.fact(operation.first) if operation.first is not None else None
     along_x = isinstance(axis, ConstFact) and axis.value == 0
-    return MOST_ITEMS // (function.unit.num_warps * function.unit.target.warp_size) if along_x else MOST_PROGRAMS
+    return MOST_ITEMS // (function.kernel.num_warps * function.kernel.target.warp_size) if along_x else MOST_PROGRAMS
 
 
 def _constants(facts: list[ConstFact]) -> Known:

@@ -108,6 +108,19 @@ class Trace:
     by_name: dict[str, Frame]
     module: Any = None  # the MLIR module of the TTIR, alive with its context
     context: Any = None
+    _joined: dict[tuple[int, ...], Frame] = field(default_factory=dict)
+
+    def joined(self, frames: list[Frame]) -> Frame:
+        """One frame for several specializations of a helper: facts of the first, reachability of all."""
+        key = tuple(frame.index for frame in frames)
+        if key not in self._joined:
+            first = frames[0]
+            self._joined[key] = joined = Frame(first.index, first.name, first.fn, first.args, joined=True)
+            for frame in frames:
+                for place, visits in frame.visits.items():
+                    joined.visits.setdefault(place, []).extend(visits)
+                joined.calls.update(frame.calls)
+        return self._joined[key]
 
 
 def node_key(node: ast.AST) -> NodeKey:

@@ -5,17 +5,18 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from translator.facts.function import FunctionFacts
 from translator.facts.obligations import Obligation
 from translator.facts.signs import Signs
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.pipeline.loop_range import every_iteration, is_index, loop_bounds, varies
 from translator.pipeline.polynomials import INDEX, Polynomial, add, fixed, moving, product, quotient
 from translator.rewrite.statements import holds, statements_after
-from translator.rewrite.syntax import less_than
-from translator.rewrite.webs import Web
+from translator.facts.syntax import less_than
+from translator.facts.webs import Web
 
 if TYPE_CHECKING:
-    from translator.rewrite.function import FunctionRewriter
+    pass
 
 _AXIS = "<axis "
 _SAME = ("multiple_of", "max_contiguous", "max_constancy")
@@ -51,8 +52,8 @@ class AddressReader:
     arithmetic was met.
     """
 
-    def __init__(self, rw: "FunctionRewriter", loop: ast.For, low: ast.expr | None, step: ast.expr | None, shape):
-        self.rw, self.loop, self.low, self.step, self.shape = rw, loop, low, step, shape
+    def __init__(self, facts: FunctionFacts, loop: ast.For, low: ast.expr | None, step: ast.expr | None, shape):
+        self.facts, self.loop, self.low, self.step, self.shape = facts, loop, low, step, shape
         self.names: dict[str, ast.expr] = {}
         self.extents: dict[int, ast.expr] = {}
         self.wide = False
@@ -60,16 +61,16 @@ class AddressReader:
         self.assumed: set[Obligation] = set()
         # By dimension: (start, M) of `(start + arange) % M`.
         self.wrapped: dict[int, tuple[Polynomial, Polynomial]] = {}
-        loops = [n for n in ast.walk(rw.tree) if isinstance(n, (ast.For, ast.While))]
+        loops = [n for n in ast.walk(facts.tree) if isinstance(n, (ast.For, ast.While))]
         self.around = {n for n in loops if any(inner is loop for inner in ast.walk(n))}
 
     # Addresses and masks.
 
     def pointer(self, node: ast.expr, axes: tuple[int, ...]) -> tuple[ast.expr, Polynomial]:
         """(scalar base, elements from it) of a pointer expression whose dimensions are `axes` of the tile."""
-        rw, fact = self.rw, self.rw.fact(node)
+        facts, fact = self.facts, self.facts.fact(node)
         if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
-            left, right = rw.fact(node.left), rw.fact(node.right)
+            left, right = facts.fact(node.left), facts.fact(node.right)
             pointer, integer = (node.left, node.right)
             if not (isinstance(left, TensorFact) and left.is_pointer):
                 pointer, integer = integer, pointer
@@ -92,12 +93,12 @@ class AddressReader:
                 base, address = self.pointer(first, axes)
                 return base, add(address, by, 1)
             if isinstance(fact, TensorFact) and fact.shape:
-                value = self.rw.webs.value_of(node)
+                value = self.facts.webs.value_of(node)
                 if value is not None:
                     return self.pointer(value, axes)
-            elif varies(self.rw, self.loop, node) and (value := self.rw.webs.value_of(node)) is not None:
+            elif varies(self.facts, self.loop, node) and (value := self.facts.webs.value_of(node)) is not None:
                 return self.pointer(value, axes)
-        if not isinstance(fact, TensorFact) or fact.shape or not fact.is_pointer or varies(self.rw, self.loop, node):
+        if not isinstance(fact, TensorFact) or fact.shape or not fact.is_pointer or varies(self.facts, self.loop, node):
             raise NotATile("its address is not a base and offsets")
         return node, {}
 
@@ -112,7 +113,7 @@ class AddressReader:
             return [c for side in (node.left, node.right) for c in self.conjuncts(side, self._lower(side, axes))]
         if isinstance(node, ast.Subscript) and (inner := self._expanded(node, axes)) is not None:
             return self.conjuncts(node.value, inner)
-        if isinstance(node, ast.Name) and (value := self.rw.webs.value_of(node)) is not None:
+        if isinstance(node, ast.Name) and (value := self.facts.webs.value_of(node)) is not None:
             return self.conjuncts(value, axes)
         return [(node, axes)]
 
@@ -137,7 +138,7 @@ class AddressReader:
     # Polynomials.
 
     def affine(self, node: ast.expr, axes: tuple[int, ...]) -> Polynomial:
-        rw, fact = self.rw, self.rw.fact(node)
+        facts, fact = self.facts, self.facts.fact(node)
         if isinstance(fact, ConstFact):
             return self._constant(node, fact.value)
         if not isinstance(fact, TensorFact) or fact.dtype not in _INTEGERS:
@@ -147,7 +148,7 @@ class AddressReader:
             try:
                 a, b = (self.affine(side, self._lower(side, axes)) for side in (node.left, node.right))
             except NotATile:
-                if fact.shape or varies(self.rw, self.loop, node):
+                if fact.shape or varies(self.facts, self.loop, node):
                     raise
                 return self._atom(node)
             if isinstance(node.op, ast.Mult):
@@ -164,10 +165,10 @@ class AddressReader:
         if isinstance(node, ast.Name):
             if (moved := self._moves(node)) is not None:
                 return add(self.affine(moved[0], axes), moved[1], 1)
-            if (value := self.rw.webs.value_of(node)) is not None:
+            if (value := self.facts.webs.value_of(node)) is not None:
                 return self.affine(value, axes)
         if isinstance(node, ast.Call) and len(node.args) == 2 and self._called(node) == "arange":
-            start, end = (rw.fact(a) for a in node.args)
+            start, end = (facts.fact(a) for a in node.args)
             if (
                 isinstance(start, ConstFact)
                 and isinstance(end, ConstFact)
@@ -195,7 +196,7 @@ class AddressReader:
         if isinstance(node, ast.Constant):
             return {(): value} if value else {}
         if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub, ast.Mult)):
-            facts = [self.rw.fact(side) for side in (node.left, node.right)]
+            facts = [self.facts.fact(side) for side in (node.left, node.right)]
             if all(isinstance(f, ConstFact) for f in facts):
                 a, b = (self._constant(side, f.value) for side, f in zip((node.left, node.right), facts))
                 if isinstance(node.op, ast.Mult):
@@ -209,7 +210,7 @@ class AddressReader:
         for monomial, coefficient in polynomial.items():
             left = []
             for atom in monomial:
-                fact = self.rw.fact(self.names[atom]) if atom in self.names else None
+                fact = self.facts.fact(self.names[atom]) if atom in self.names else None
                 if isinstance(fact, ConstFact):
                     coefficient *= fact.value
                 else:
@@ -219,19 +220,19 @@ class AddressReader:
 
     def _scalar(self, node: ast.expr) -> Polynomial:
         if isinstance(node, ast.Name):
-            if is_index(self.rw, self.loop, node):
+            if is_index(self.facts, self.loop, node):
                 return {(INDEX,): 1}
             if (moved := self._moves(node)) is not None:
                 return add(self.affine(moved[0], ()), moved[1], 1)
-            if varies(self.rw, self.loop, node) and (value := self.rw.webs.value_of(node)) is not None:
+            if varies(self.facts, self.loop, node) and (value := self.facts.webs.value_of(node)) is not None:
                 return self.affine(value, ())
-        if varies(self.rw, self.loop, node):
+        if varies(self.facts, self.loop, node):
             raise NotATile(f"`{ast.unparse(node)}` changes from tile to tile in no regular way")
         return self._atom(node)
 
     def _atom(self, node: ast.expr) -> Polynomial:
         key = ast.dump(node)
-        if isinstance(node, ast.Name) and (web := self.rw.webs.of_use.get(node)) is not None:
+        if isinstance(node, ast.Name) and (web := self.facts.webs.of_use.get(node)) is not None:
             key = f"{node.id}#{web.index}"
         self.names.setdefault(key, node)
         return {(key,): 1}
@@ -239,17 +240,17 @@ class AddressReader:
     # What names stand for.
 
     def _called(self, node: ast.Call) -> str:
-        fact = self.rw.fact(node.func)
+        fact = self.facts.fact(node.func)
         return getattr(getattr(fact, "value", None), "__name__", "") or getattr(fact, "name", "")
 
     def _passed(self, node: ast.Call) -> ast.expr | None:
         """`x` of `tl.multiple_of(x, n)`, `x.to(tl.int64)` and the like, which is the same integer or pointer."""
         name = self._called(node)
-        method = isinstance(node.func, ast.Attribute) and hasattr(self.rw.fact(node.func), "owner")
+        method = isinstance(node.func, ast.Attribute) and hasattr(self.facts.fact(node.func), "owner")
         inner = node.func.value if method else node.args[0] if node.args else None
-        if inner is None or not isinstance(before := self.rw.fact(inner), TensorFact):
+        if inner is None or not isinstance(before := self.facts.fact(inner), TensorFact):
             return None
-        after = self.rw.fact(node)
+        after = self.facts.fact(node)
         if name in _SAME and before == after:
             return inner
         if name in ("to", "cast") and isinstance(after, TensorFact) and before.shape == after.shape:
@@ -265,20 +266,20 @@ class AddressReader:
         plain = all(
             n or (isinstance(p, ast.Slice) and (p.lower, p.upper, p.step) == (None,) * 3) for n, p in zip(new, parts)
         )
-        fact = self.rw.fact(node.value)
+        fact = self.facts.fact(node.value)
         if not plain or not isinstance(fact, TensorFact) or not fact.shape or len(parts) != len(axes):
             return None
         return tuple(a for a, n in zip(axes, new) if not n)
 
     def _lower(self, node: ast.expr, axes: tuple[int, ...]) -> tuple[int, ...]:
         """The axes of an operand: the last ones, where it has fewer dimensions than the result."""
-        fact = self.rw.fact(node)
+        fact = self.facts.fact(node)
         rank = fact.rank if isinstance(fact, TensorFact) else 0
         return axes[len(axes) - rank :]
 
     def _moves(self, node: ast.Name) -> tuple[ast.expr, Polynomial] | None:
         """(first value, what was added to it since) of a name that every iteration moves by the same amounts."""
-        web = self.rw.webs.of_use.get(node)
+        web = self.facts.webs.of_use.get(node)
         if web is None or not any(use is node and self.loop in loops for use, loops in web.uses):
             return None
         moves = self._moves_in(self.loop, web)
@@ -292,14 +293,14 @@ class AddressReader:
         for move, amount in moves.items():
             if (move.end_lineno, move.end_col_offset) <= (node.lineno, node.col_offset):
                 total = add(total, amount, 1)  # it has moved in this iteration already
-        fact = self.rw.fact(node)
+        fact = self.facts.fact(node)
         if isinstance(fact, TensorFact) and fact.is_pointer and not fact.shape:
             return node, total  # its name is what the loop starts with
         return self._started(web, total)
 
     def _started(self, web: Web, total: Polynomial) -> tuple[ast.expr, Polynomial] | None:
         """(first value, `total` and what loops before this one added to it) of a name that this loop moves by `total`."""
-        entering = [d for d in self.rw.webs.entering[self.loop] if d in web.definitions]
+        entering = [d for d in self.facts.webs.entering[self.loop] if d in web.definitions]
         around = next(d.in_loop for d in web.definitions if self.loop in d.in_loop)
         before = around[: around.index(self.loop)]
         first = [d for d in entering if d.in_loop == before]
@@ -319,11 +320,11 @@ class AddressReader:
         """What a loop before this one added to `web` in all, where it walks from 0 to a multiple of its step."""
         if not isinstance(loop, ast.For) or not self._runs_before(loop):
             return None
-        bounds, moves = loop_bounds(self.rw, loop), self._moves_in(loop, web)
+        bounds, moves = loop_bounds(self.facts, loop), self._moves_in(loop, web)
         if bounds is None or bounds[0] is not None or not moves:
             return None
         _, high, step = bounds
-        proof = Signs(self.rw, "a tile of the data mover that goes on where another loop ended")
+        proof = Signs(self.facts, "a tile of the data mover that goes on where another loop ended")
         if not self._multiple(high, step) or not proof.holds(high, bounds=True):
             return None
         each = self._per_index(moves, step)
@@ -334,16 +335,16 @@ class AddressReader:
 
     def _runs_before(self, loop: ast.For) -> bool:
         """Whether `loop` is over whenever this one starts: it stands before it, and no branch of its own leaves it out."""
-        if any(holds(s, self.loop) for s in statements_after(self.rw.tree, loop)):
+        if any(holds(s, self.loop) for s in statements_after(self.facts.tree, loop)):
             return True
         outer = [n for n in self.around if n is not self.loop and holds(n, loop)]
-        block = min(outer, key=lambda n: n.end_lineno - n.lineno).body if outer else self.rw.tree.body
-        return loop.end_lineno < self.loop.lineno and loop in every_iteration(self.rw, block)
+        block = min(outer, key=lambda n: n.end_lineno - n.lineno).body if outer else self.facts.tree.body
+        return loop.end_lineno < self.loop.lineno and loop in every_iteration(self.facts, block)
 
     def _moves_in(self, loop: ast.For, web: Web) -> dict[ast.stmt, Polynomial]:
         """The statements of `loop` that move `web`, with what each adds in every iteration; empty where one does otherwise."""
         inside = [d for d in web.definitions if loop in d.in_loop]
-        atoms = every_iteration(self.rw, loop.body)
+        atoms = every_iteration(self.facts, loop.body)
         if any(d.in_loop[-1] is not loop or d.node not in atoms for d in inside):
             return {}
         amounts = {d.node: self._amount(d.node, web.name, loop) for d in inside}
@@ -355,13 +356,13 @@ class AddressReader:
             return True
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
             return self._multiple(node.left, of) or self._multiple(node.right, of)
-        value = self.rw.webs.value_of(node) if isinstance(node, ast.Name) else None
+        value = self.facts.webs.value_of(node) if isinstance(node, ast.Name) else None
         return value is not None and self._multiple(value, of)
 
     def _amount(self, s: ast.stmt, name: str, loop: ast.For) -> Polynomial | None:
         """What `x += c` adds, the same in each iteration of its loop and of this one."""
         by = self._added(s, name)
-        if by is None or varies(self.rw, loop, by) or varies(self.rw, self.loop, by):
+        if by is None or varies(self.facts, loop, by) or varies(self.facts, self.loop, by):
             return None
         return self.affine(by, ())
 
@@ -380,19 +381,19 @@ class AddressReader:
         elif isinstance(s, ast.Assign) and isinstance(s.value, ast.BinOp) and isinstance(s.value.op, ast.Add):
             if isinstance(s.value.left, ast.Name) and s.value.left.id == name:
                 by = s.value.right
-        fact = self.rw.fact(by) if by is not None else None
+        fact = self.facts.fact(by) if by is not None else None
         scalar = isinstance(fact, ConstFact) or (isinstance(fact, TensorFact) and not fact.shape)
         return by if scalar else None
 
     def settled(self, node: ast.expr) -> None:
         """Raises: NotATile unless `node` has the same value right before the loop as where it was met."""
         for name in ast.walk(node):
-            if not isinstance(name, ast.Name) or (web := self.rw.webs.of_use.get(name)) is None:
+            if not isinstance(name, ast.Name) or (web := self.facts.webs.of_use.get(name)) is None:
                 continue
             if name in self.moved_bases:
                 continue
             around = next((loops for use, loops in web.uses if use is name), ())
-            for d in (d for w in self.rw.webs.all if w.name == name.id for d in w.definitions):
+            for d in (d for w in self.facts.webs.all if w.name == name.id for d in w.definitions):
                 after = name.lineno <= getattr(d.node, "lineno", 0) <= self.loop.lineno and not isinstance(
                     d.node, ast.arg
                 )

@@ -19,16 +19,13 @@ import re
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from translator.rewrite.emission import Emission
 from translator.pipeline.dot_parts import after_definitions, dot_parts, own_dtype
 from translator.pipeline.loop import PipelinedLoop
 from translator.pipeline.schedule import Schedule
-from translator.rewrite.splice import replace_spans
-from translator.rewrite.unit import refuse
-
-if TYPE_CHECKING:
-    from translator.rewrite.function import FunctionRewriter
+from translator.facts.source_text import replace_spans
+from translator.facts.refusals import refuse
 
 LDS_READ = re.compile(r"(\w+(?:\.index\([^)]*\))?)(?:\.permute\([^)]*\))?\.load\(|load_shared_relaxed\((\w+)")
 FEWEST_STORED = 2  # slots of tiles that travel through registers: one group of warps reads while the other stores
@@ -80,21 +77,21 @@ def why_not_alternating(schedule: Schedule) -> str:
     return "its reads of tiles and its products do not follow one another"
 
 
-def statement_texts(rw: "FunctionRewriter", s: ast.For, start: int) -> list[str]:
+def statement_texts(rw: Emission, s: ast.For, start: int) -> list[str]:
     """The rewritten lines of each statement of the body, comments above it included; the body begins at `start`."""
     outer, rw.edits = rw.edits, []
     rw.block(s.body)
     edits, rw.edits = rw.edits, outer
     texts, used = [], 0
     for statement in s.body:
-        end = rw.source.line_end(statement)
+        end = rw.facts.source.line_end(statement)
         # What is inserted at the end of a line belongs to the statement before.
         own = [e for e in edits if start <= e[0] and e[1] <= end and (e[1] > start or not texts)]
         used += len(own)
-        texts.append(replace_spans(rw.source.text, start, end, own).removeprefix("\n"))
+        texts.append(replace_spans(rw.facts.source.text, start, end, own).removeprefix("\n"))
         start = end
     if used != len(edits):
-        raise refuse(rw.frame, s, "ping-pong", "statements of this loop share a line", help="put each on its own")
+        raise refuse(rw.facts.frame, s, "ping-pong", "statements of this loop share a line", help="put each on its own")
     return texts
 
 

@@ -16,21 +16,22 @@ import ast
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from translator.rewrite.emission import Emission
+from translator.facts.function import FunctionFacts
 from translator.pipeline import counts
 from translator.pipeline.loop import PipelinedLoop
 from translator.pipeline.loop_range import varies
-from translator.rewrite import callees
+from translator.facts import callees
 from translator.rewrite.addresses import Term
 from translator.rewrite.pointers import factor, scalar_text, term_text
 from translator.facts.signs import Signs
 from translator.rewrite.splice import operand
-from translator.rewrite.syntax import less_than
+from translator.facts.syntax import less_than
 from translator.rewrite.uniform_parts import is_integer, taken_apart
 from translator.ttgir.layouts import Layout
 
 if TYPE_CHECKING:
     from translator.pipeline.tail import TailProof
-    from translator.rewrite.function import FunctionRewriter
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Clip:
     bound: ast.expr
     ends: bool = True
 
-    def text(self, rw: "FunctionRewriter", layout: Layout) -> str:
+    def text(self, rw: Emission, layout: Layout) -> str:
         """The comparison in `layout`, for the tile that is being fetched."""
         start = " + ".join(factor(scalar_text(rw, s), "+") for s in self.starts)
         end = counts.condition(rw, self.loop, self.loop.at)
@@ -66,14 +67,14 @@ class Bounded:
     bound: ast.expr
     ends: bool = True
 
-    def text(self, rw: "FunctionRewriter", layout: Layout) -> str:
+    def text(self, rw: Emission, layout: Layout) -> str:
         """The comparison in `layout`, for the tile that is being fetched."""
         end = counts.condition(rw, self.loop, self.loop.at)
-        below = operand(rw.operand_in(self.below, rw.tensor(self.node), layout))
+        below = operand(rw.operand_in(self.below, rw.facts.tensor(self.node), layout))
         return f"{below} < gl.where({end}, {rw.emit(self.bound)}, -(2**31))"
 
 
-def clip_masks(rw: "FunctionRewriter", loop: PipelinedLoop, tail: "TailProof", twins: dict[ast.AST, ast.AST]) -> None:
+def clip_masks(rw: Emission, loop: PipelinedLoop, tail: "TailProof", twins: dict[ast.AST, ast.AST]) -> None:
     """Note in `rw.clips` the comparisons of masks that can end with `loop`, and in its rings that theirs do; loads of row
     numbers whose masks do need no guard.
 
@@ -82,53 +83,55 @@ def clip_masks(rw: "FunctionRewriter", loop: PipelinedLoop, tail: "TailProof", t
     if loop.specialized or loop.plan.once or not rw.unit.choices.keeps_loops:
         return
     for ring in loop.rings:
-        mask = callees.bind(rw, ring.load.call, callees.callee_of(rw, ring.load.call)).get("mask")
-        if ring.load.tile is not None or mask is None or callees.is_absent(rw, mask):
+        mask = callees.bind(rw.facts, ring.load.call, callees.callee_of(rw.facts, ring.load.call)).get("mask")
+        if ring.load.tile is not None or mask is None or callees.is_absent(rw.facts, mask):
             continue
         for node in tail.conjuncts(mask):
-            clip = _clip(rw, loop, node, twins)
+            clip = _clip(rw.facts, loop, node, twins)
             if clip is None and not ring.load.covered and not ring.clipped:
-                clip = _bounded(rw, loop, node, twins)
+                clip = _bounded(rw.facts, loop, node, twins)
             if clip is not None:
                 made = twins[node]
                 ends = not ring.load.covered or made in rw.clips and rw.clips[made].ends
                 rw.clips[made] = replace(clip, ends=ends)
                 ring.clipped = True
     for call in loop.plan.guarded:
-        mask = callees.bind(rw, call, callees.callee_of(rw, call)).get("mask")
+        mask = callees.bind(rw.facts, call, callees.callee_of(rw.facts, call)).get("mask")
         for node in tail.conjuncts(mask) if mask is not None else ():
-            clip = rw.clips.get(twins.get(node)) or _bounded(rw, loop, node, twins)
+            clip = rw.clips.get(twins.get(node)) or _bounded(rw.facts, loop, node, twins)
             if clip is not None and clip.ends:
                 rw.clips[twins[node]] = clip
                 rw.guards.pop(twins[call], None)
 
 
-def _bounded(rw, loop: PipelinedLoop, node: ast.expr, twins: dict[ast.AST, ast.AST]) -> Bounded | None:
+def _bounded(
+    facts: FunctionFacts, loop: PipelinedLoop, node: ast.expr, twins: dict[ast.AST, ast.AST]
+) -> Bounded | None:
     """Only for 32-bit indices that differ from tile to tile: other comparisons are made once, before the loop."""
     if node not in twins or (sides := less_than(twins[node])) is None:
         return None
     below, bound = sides
-    fact = rw.tensor(below)
-    if fact is None or fact.dtype != "int32" or not is_integer(rw, bound):
+    fact = facts.tensor(below)
+    if fact is None or fact.dtype != "int32" or not is_integer(facts, bound):
         return None
-    if getattr(rw.fact(bound), "dtype", "int32") != "int32":  # a compile-time number has none
+    if getattr(facts.fact(bound), "dtype", "int32") != "int32":  # a compile-time number has none
         return None
-    changes = any(varies(rw, loop.plan.loop, side) for side in less_than(node))
+    changes = any(varies(facts, loop.plan.loop, side) for side in less_than(node))
     return Bounded(loop, twins[node], below, bound) if changes else None
 
 
-def _clip(rw: "FunctionRewriter", loop: PipelinedLoop, node: ast.expr, twins: dict[ast.AST, ast.AST]) -> Clip | None:
+def _clip(facts: FunctionFacts, loop: PipelinedLoop, node: ast.expr, twins: dict[ast.AST, ast.AST]) -> Clip | None:
     if node not in twins or (sides := less_than(node)) is None:
         return None
     below, bound = sides
-    fact = rw.tensor(below)
-    if fact is None or fact.dtype != "int64" or not is_integer(rw, bound):
+    fact = facts.tensor(below)
+    if fact is None or fact.dtype != "int64" or not is_integer(facts, bound):
         return None
-    found = taken_apart(rw, Term(below, "+"), loop.plan.loop)
+    found = taken_apart(facts, Term(below, "+"), loop.plan.loop)
     if found is None:
         return None
     starts, steady = found
-    proof = Signs(rw, "a mask that ends with its loop")
+    proof = Signs(facts, "a mask that ends with its loop")
     if steady.factors or any(s.factors for s in starts) or not proof.holds(steady.node):
         return None
     loop.assumed |= proof.assumed

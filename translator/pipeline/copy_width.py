@@ -6,42 +6,42 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
+from translator.rewrite.emission import Emission
 from translator.frontend.trace import ConstFact
 from translator.pipeline.loop_range import HINTS, is_index, loop_bounds
-from translator.rewrite import callees, descriptors
+from translator.facts import callees
+from translator.rewrite import descriptors
 from translator.rewrite.addresses import is_bare_parameter
 from translator.ttgir.elements import bits_of
 from translator.ttgir.layouts import Blocked, Layout
 
-if TYPE_CHECKING:
-    from translator.rewrite.function import FunctionRewriter
-
 _PARAMETER = 16  # what Triton specializes an integer argument on
 
 
-def wide_enough(rw: "FunctionRewriter", owner: ast.expr, offsets: list[ast.expr]) -> bool:
+def wide_enough(rw: Emission, owner: ast.expr, offsets: list[ast.expr]) -> bool:
     """Whether each row of the tile at `offsets` of a descriptor is known to start at a multiple of the narrowest copy."""
-    if not rw.unit.target.direct_to_lds_bits:
+    if not rw.facts.kernel.target.direct_to_lds_bits:
         return False
-    elements = min(rw.unit.target.direct_to_lds_bits) // bits_of(descriptors.block_of(rw.fact(owner)).dtype)
-    made = descriptors.made_by(rw, owner)
+    elements = min(rw.facts.kernel.target.direct_to_lds_bits) // bits_of(
+        descriptors.block_of(rw.facts.fact(owner)).dtype
+    )
+    made = descriptors.made_by(rw.facts, owner)
     strides = _argument(made, 2, "strides") if made is not None else None
     rows = list(strides.elts[:-1]) if isinstance(strides, (ast.List, ast.Tuple)) else []
     return elements <= 1 or all(_is_multiple(rw, e, elements) for e in [*rows, offsets[-1]])
 
 
-def source_layout(rw: "FunctionRewriter", call: ast.Call, owner: ast.expr) -> Layout:
+def source_layout(rw: Emission, call: ast.Call, owner: ast.expr) -> Layout:
     """The layout in which the tile of a descriptor is copied: Triton's, where lanes have neighbours of a row in it."""
-    block = descriptors.block_of(rw.fact(owner))
-    layout, widths = descriptors.fetch_layout(rw, call, owner), rw.unit.target.direct_to_lds_bits
+    block = descriptors.block_of(rw.facts.fact(owner))
+    layout, widths = descriptors.fetch_layout(rw, call, owner), rw.facts.kernel.target.direct_to_lds_bits
     narrowest, widest = (width // bits_of(block.dtype) for width in (min(widths), max(widths)))
     if isinstance(layout, Blocked) and layout.order[0] == block.rank - 1 and layout.size_per_thread[-1] >= narrowest:
         return layout
     sizes = [1] * (block.rank - 1) + [max(1, min(block.shape[-1], widest))]
-    lanes = _dealt(rw.unit.target.warp_size, block.shape, sizes)
-    warps = _dealt(rw.unit.num_warps, block.shape, [size * lane for size, lane in zip(sizes, lanes)])
+    lanes = _dealt(rw.facts.kernel.target.warp_size, block.shape, sizes)
+    warps = _dealt(rw.facts.kernel.num_warps, block.shape, [size * lane for size, lane in zip(sizes, lanes)])
     return Blocked(tuple(sizes), tuple(lanes), tuple(warps), tuple(reversed(range(block.rank))))
 
 
@@ -61,9 +61,9 @@ def _argument(made: ast.Call, position: int, name: str) -> ast.expr | None:
     return next((k.value for k in made.keywords if k.arg == name), None)
 
 
-def _is_multiple(rw: "FunctionRewriter", node: ast.expr, of: int) -> bool:
+def _is_multiple(rw: Emission, node: ast.expr, of: int) -> bool:
     """Whether an integer expression is known to be a multiple of the power of two `of`."""
-    fact = rw.fact(node)
+    fact = rw.facts.fact(node)
     if isinstance(fact, ConstFact):
         return isinstance(fact.value, int) and fact.value % of == 0
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
@@ -75,26 +75,26 @@ def _is_multiple(rw: "FunctionRewriter", node: ast.expr, of: int) -> bool:
     if not isinstance(node, ast.Name):
         return False
     if is_bare_parameter(rw, node):
-        return not rw.path and node.id in rw.unit.divisible and _PARAMETER % of == 0
-    for loop in (n for n in ast.walk(rw.tree) if isinstance(n, ast.For)):
-        if is_index(rw, loop, node):
-            bounds = loop_bounds(rw, loop, either_way=True)
+        return not rw.facts.path and node.id in rw.facts.kernel.divisible and _PARAMETER % of == 0
+    for loop in (n for n in ast.walk(rw.facts.tree) if isinstance(n, ast.For)):
+        if is_index(rw.facts, loop, node):
+            bounds = loop_bounds(rw.facts, loop, either_way=True)
             if bounds is None:
                 return False
             low, _, step = bounds
             return (low is None or _is_multiple(rw, low, of)) and step is not None and _is_multiple(rw, step, of)
-    value = rw.webs.value_of(node)
+    value = rw.facts.webs.value_of(node)
     return value is not None and _is_multiple(rw, value, of)
 
 
-def _called_multiple(rw: "FunctionRewriter", node: ast.Call, of: int) -> bool:
-    callee = callees.callee_of(rw, node)
+def _called_multiple(rw: Emission, node: ast.Call, of: int) -> bool:
+    callee = callees.callee_of(rw.facts, node)
     if callee is None or callee.row is None:
         return False
-    given = list(callees.bind(rw, node, callee).values())
+    given = list(callees.bind(rw.facts, node, callee).values())
     if callee.name == HINTS[0] and len(given) == 2 and _is_multiple(rw, given[1], of):
         return True
-    inner = given[0] if callee.name in HINTS and given else callees.cast_of(rw, node)
+    inner = given[0] if callee.name in HINTS and given else callees.cast_of(rw.facts, node)
     return inner is not None and _is_multiple(rw, inner, of)
 
 

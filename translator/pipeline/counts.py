@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
+from translator.rewrite.emission import Emission
+from translator.facts.function import FunctionFacts
 from translator.frontend.trace import TensorFact
 from translator.pipeline.loop import PipelinedLoop
 from translator.rewrite.run_time import is_run_time
 from translator.rewrite.splice import operand
 
-if TYPE_CHECKING:
-    from translator.rewrite.function import FunctionRewriter
 
-
-def tile_number(rw: "FunctionRewriter", loop: PipelinedLoop) -> str:
+def tile_number(rw: Emission, loop: PipelinedLoop) -> str:
     """The number of the iteration, not negative."""
     if loop.counter:
         return loop.counter
@@ -24,7 +22,7 @@ def tile_number(rw: "FunctionRewriter", loop: PipelinedLoop) -> str:
     return loop.plan.index if step is None else f"{loop.plan.index} // {operand(rw.emit(step))}"
 
 
-def distance(rw: "FunctionRewriter", loop: PipelinedLoop) -> str:
+def distance(rw: Emission, loop: PipelinedLoop) -> str:
     """What the index of the tile ahead is greater by."""
     if loop.plan.step is None:
         return loop.tiles_ahead
@@ -32,7 +30,7 @@ def distance(rw: "FunctionRewriter", loop: PipelinedLoop) -> str:
     return step if loop.only_holds or loop.refills else f"{operand(loop.tiles_ahead)} * {step}"
 
 
-def tiles(rw: "FunctionRewriter", loop: PipelinedLoop) -> str:
+def tiles(rw: Emission, loop: PipelinedLoop) -> str:
     """The number of iterations, of a loop that runs at all."""
     if loop.plan.span is not None:
         span = rw.emit(given) if (given := loop.plan.span.given) is not None else loop.plan.span.text
@@ -42,24 +40,24 @@ def tiles(rw: "FunctionRewriter", loop: PipelinedLoop) -> str:
     return span if loop.plan.step is None else f"gl.cdiv({span}, {rw.emit(loop.plan.step)})"
 
 
-def trips(rw: "FunctionRewriter", loop: PipelinedLoop) -> str:
+def trips(rw: Emission, loop: PipelinedLoop) -> str:
     """How often a loop runs."""
     return f"gl.maximum({tiles(rw, loop)}, 0)"
 
 
-def fetched_before(rw: "FunctionRewriter", loop: PipelinedLoop) -> str:
+def fetched_before(rw: Emission, loop: PipelinedLoop) -> str:
     """How many tiles the prologue fetches."""
     return f"min({loop.tiles_ahead}, {tiles(rw, loop)})" if loop.written_out else loop.tiles_ahead
 
 
-def where_fetched(rw: "FunctionRewriter", loop: PipelinedLoop, lines: list[str]) -> list[str]:
+def where_fetched(rw: Emission, loop: PipelinedLoop, lines: list[str]) -> list[str]:
     """`lines`, of a loop that is written out only for the tiles that are not fetched before it."""
     if not loop.written_out or not lines:
         return lines
     return [f"if {loop.tile} + {loop.tiles_ahead} < {tiles(rw, loop)}:", *("    " + line for line in lines)]
 
 
-def prologue_index(rw: "FunctionRewriter", loop: PipelinedLoop) -> str:
+def prologue_index(rw: Emission, loop: PipelinedLoop) -> str:
     """The loop index of a tile that the prologue fetches."""
     plan = loop.plan
     if loop.only_holds:
@@ -75,12 +73,12 @@ def _first_term(text: str) -> str:
     return text if isinstance(node, ast.BinOp) and isinstance(node.op, binds) else operand(text)
 
 
-def condition(rw: "FunctionRewriter", loop: PipelinedLoop, index: str) -> str:
+def condition(rw: Emission, loop: PipelinedLoop, index: str) -> str:
     """That the tile at `index` is not past the end."""
     return f"{index} {'>' if loop.plan.descending else '<'} {operand(rw.emit(loop.plan.high))}"
 
 
-def as_value(rw: "FunctionRewriter", loop: PipelinedLoop, text: str, mask: ast.expr | None = None) -> str:
+def as_value(facts: FunctionFacts, loop: PipelinedLoop, text: str, mask: ast.expr | None = None) -> str:
     """`text`, which says whether a tile is there, as a mask; for the first tiles it may be decided while compiling.
 
     mask: what of it is the author's, if anything; None: it is the loop's end alone.
@@ -91,13 +89,13 @@ def as_value(rw: "FunctionRewriter", loop: PipelinedLoop, text: str, mask: ast.e
     if not loop.written_out and names & {loop.ahead, loop.plan.index}:
         return text
     parts = [mask] if mask is not None else [end for end in (loop.plan.low, loop.plan.high) if end is not None]
-    return text if any(is_run_time(rw, part, loop.plan.loop) for part in parts) else f"gl.to_tensor({text})"
+    return text if any(is_run_time(facts, part, loop.plan.loop) for part in parts) else f"gl.to_tensor({text})"
 
 
-def index_value(rw: "FunctionRewriter", loop: PipelinedLoop, index: str) -> str:
+def index_value(facts: FunctionFacts, loop: PipelinedLoop, index: str) -> str:
     """`index`, that of a tile which is known at compile time but for the loop's start, as a value of the index's type."""
     plan = loop.plan
-    start = rw.fact(plan.low) if plan.low is not None else None
+    start = facts.fact(plan.low) if plan.low is not None else None
     if isinstance(start, TensorFact):
         return index if start.dtype == plan.index_dtype else f"{operand(index)}.to(gl.{plan.index_dtype})"
     typed = f"gl.to_tensor({index})"

@@ -18,8 +18,8 @@ import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from translator.rewrite.splice import SourceText, replace_spans
-from translator.rewrite.syntax import loads, stores
+from translator.facts.source_text import SourceText, replace_spans
+from translator.facts.syntax import loads, stores
 
 MATRIX = ("wmma", "mfma", "wmma_scaled", "mfma_scaled")
 # Functions that give a tensor in another place or layout: which argument it is.

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import ast
 import textwrap
-from typing import TYPE_CHECKING
 
+from translator.facts import products
+from translator.rewrite.emission import Emission
+from translator.facts.function import FunctionFacts
 from translator.pipeline.body import alternating, late_read, stage_contents, statement_texts
 from translator.pipeline.loop import PipelinedLoop, Ring, async_module, permuted_read
 from translator.pipeline import counts, l2, once, producer, refill, slices, unroll
@@ -20,12 +22,11 @@ from translator.pipeline.prefetch import FEWEST_BUFFERS, prefetched
 from translator.pipeline.prepare import fresh, prepare
 from translator.pipeline.prologue import prologue, shared_state
 from translator.pipeline.waits import wait_lines
-from translator.rewrite import calls, dots, invariant, tdm
+from translator.rewrite import calls, invariant, tdm
 from translator.rewrite.splice import operand
-from translator.rewrite.unit import Synthesized, added, refuse
-
-if TYPE_CHECKING:
-    from translator.rewrite.function import FunctionRewriter
+from translator.rewrite.emission import added
+from translator.facts.refusals import refuse
+from translator.rewrite.unit import Synthesized
 
 # Of `gl.where(slot == 0, count - 1, slot - 1)` LLVM makes a subtraction with overflow, in vector registers, where there are three
 # slots or more, though the slot is the same for all lanes. For two there is no difference.
@@ -40,19 +41,19 @@ def previous_slot(slot, count: gl.constexpr):
 )
 
 
-def emit_statement(rw: "FunctionRewriter", s: ast.stmt) -> bool:
+def emit_statement(rw: Emission, s: ast.stmt) -> bool:
     """Emit a statement of a pipelined loop's body; False when it is an ordinary one."""
     loop = rw.pipelined_statements.get(s)
     if loop is None:
         return False
     loop.fetch_at(loop.ahead)
-    indent = "\n" + rw.source.indent(s)
+    indent = "\n" + rw.facts.source.indent(s)
     if s in loop.ahead_of:
         made = loop.ahead_of[s]
-        web = rw.webs.of_definition[(s, (s.targets[0] if isinstance(s, ast.Assign) else s.target).id)]
+        web = rw.facts.webs.of_definition[(s, (s.targets[0] if isinstance(s, ast.Assign) else s.target).id)]
         if web in loop.plan.on_both_sides:
             rw.plain_statement(s)
-            end = rw.source.span(s)[1]
+            end = rw.facts.source.span(s)[1]
             rw.edits.append((end, end, indent + producer.render(rw, made)))
         else:
             rw.replace(s, producer.render(rw, made))
@@ -62,8 +63,8 @@ def emit_statement(rw: "FunctionRewriter", s: ast.stmt) -> bool:
         return True
     _consumer_statement(rw, s)
     rw.append_lines(s, [f"{name} = {read}" for name, (load, read) in loop.permuted.items() if load is s])
-    copied, loaded = _group(rw, loop, s)
-    start, end = rw.source.span(s)
+    copied, loaded = _group(rw.facts, loop, s)
+    start, end = rw.facts.source.span(s)
     condition = "" if loop.specialized else counts.condition(rw, loop, loop.ahead)
     if copied:
         lines = [producer.fetch(rw, loop, ring, loop.free, condition) for ring in copied]
@@ -83,17 +84,17 @@ def emit_statement(rw: "FunctionRewriter", s: ast.stmt) -> bool:
     return True
 
 
-def _consumer_statement(rw: "FunctionRewriter", s: ast.stmt) -> None:
+def _consumer_statement(rw: Emission, s: ast.stmt) -> None:
     """A statement with staged loads; a tile that is only read permuted is named where it lies, in LDS."""
     if isinstance(s, ast.Assign) and s.value in rw.staged and isinstance(s.targets[0], ast.Name):
-        web = rw.webs.of_definition[(s, s.targets[0].id)]
+        web = rw.facts.webs.of_definition[(s, s.targets[0].id)]
         if len(web.definitions) == 1 and not rw.state(web).variants and web.uses:
             rw.replace(s.value, rw.staged[s.value].slot())
             return
     rw.plain_statement(s)
 
 
-def _group(rw: "FunctionRewriter", loop: PipelinedLoop, s: ast.stmt) -> tuple[list[Ring], list[Ring]]:
+def _group(facts: FunctionFacts, loop: PipelinedLoop, s: ast.stmt) -> tuple[list[Ring], list[Ring]]:
     """(what is fetched before `s`, what is loaded after it) for the run of load statements that it belongs to.
 
     Copies go before the run: LDS is read while they are in flight. Loads to registers go after it: the tile that they
@@ -112,7 +113,7 @@ def _group(rw: "FunctionRewriter", loop: PipelinedLoop, s: ast.stmt) -> tuple[li
     return before if s is run[0] else [], after if s is run[-1] else []
 
 
-def emit_loop(rw: "FunctionRewriter", s: ast.For) -> bool:
+def emit_loop(rw: Emission, s: ast.For) -> bool:
     """Emit a pipelined loop; False when the loop is an ordinary one."""
     loop = rw.pipelined_loops.get(s)
     if (reason := rw.whole.get(s)) is not None:
@@ -131,8 +132,8 @@ def emit_loop(rw: "FunctionRewriter", s: ast.For) -> bool:
     rw.record.obligations |= plan.assumed | loop.assumed
     loop.begin_round()
     rw.loops = (*rw.loops, s)
-    inner, outer = rw.source.indent(s.body[0]), rw.source.indent(s)
-    top = rw.source.offset(rw.source.first_line(s.body[0], s.iter.end_lineno), 0)
+    inner, outer = rw.facts.source.indent(s.body[0]), rw.facts.source.indent(s)
+    top = rw.facts.source.offset(rw.facts.source.first_line(s.body[0], s.iter.end_lineno), 0)
     if loop.stages:
         rounds = ", written once per buffer: slots are literals" if loop.first else ""
         rw.record.choose(
@@ -152,16 +153,16 @@ def emit_loop(rw: "FunctionRewriter", s: ast.For) -> bool:
         rw.edits.append((top, top, _block(lines, inner)))
     rw.loops = rw.loops[:-1]
     loop.end_round(rw)
-    first = rw.source.first_line(s)
-    before = rw.source.offset(first, 0)
-    gap = [""] if first > 1 and rw.source.lines[first - 2].strip() else []
+    first = rw.facts.source.first_line(s)
+    before = rw.facts.source.offset(first, 0)
+    gap = [""] if first > 1 and rw.facts.source.lines[first - 2].strip() else []
     gap += invariant.lines_before(rw, s)
     if plan.once:
         rw.edits.append((before, before, _block(gap, outer)))
-        rw.edits.append((rw.source.span(s)[0], rw.source.span(s.iter)[1], once.header(rw, loop)))
+        rw.edits.append((rw.facts.source.span(s)[0], rw.facts.source.span(s.iter)[1], once.header(rw, loop)))
         return True
     if loop.first:
-        start, end = rw.source.span(s.target)[0], rw.source.span(s.iter)[1]
+        start, end = rw.facts.source.span(s.target)[0], rw.facts.source.span(s.iter)[1]
         rw.edits.append((start, end, unroll.header(rw, loop)))
     elif loop.written_out:
         rw.replace(s.target, loop.tile)
@@ -175,12 +176,12 @@ def emit_loop(rw: "FunctionRewriter", s: ast.For) -> bool:
     rw.edits.append((before, before, _block([*gap, *first_lines, ""], outer)))
     after = _tail_lines(rw, loop, inner) + [outer + line for line in _after_lines(rw, loop)]
     if after:
-        end = rw.source.line_end(s)
+        end = rw.facts.source.line_end(s)
         rw.edits.append((end, end, "".join("\n" + line for line in after)))
     return True
 
 
-def _alternate(rw: "FunctionRewriter", loop: PipelinedLoop, s: ast.For, top: int, indent: str) -> None:
+def _alternate(rw: Emission, loop: PipelinedLoop, s: ast.For, top: int, indent: str) -> None:
     """The body in stages that two groups of warps alternate in (`translator.pipeline.body`), once per buffer or once."""
     texts = statement_texts(rw, s, top)
     waits = wait_lines(rw, loop)
@@ -198,35 +199,35 @@ def _alternate(rw: "FunctionRewriter", loop: PipelinedLoop, s: ast.For, top: int
     if waits:
         waits = ["# The tile of the next iteration has landed: the other warps read it a stage earlier.", *waits[1:]]
     lines += alternating(contents, loop.stages, indent, waits)
-    rw.edits.append((top, rw.source.line_end(s), "\n".join(lines)))
+    rw.edits.append((top, rw.facts.source.line_end(s), "\n".join(lines)))
 
 
-def _unrolled(rw: "FunctionRewriter", loop: PipelinedLoop, s: ast.For, top: int, indent: str) -> None:
+def _unrolled(rw: Emission, loop: PipelinedLoop, s: ast.For, top: int, indent: str) -> None:
     """The body once per buffer (`translator.pipeline.unroll`)."""
     texts = statement_texts(rw, s, top)
     lines = [f"for {loop.slot} in gl.static_range({loop.buffers}):"]
     lines += ["    " + line if line else "" for line in _top_lines(rw, loop)]
     text = _block(lines, indent) + textwrap.indent("\n".join(text for text in texts if text), "    ")
-    rw.edits.append((top, rw.source.line_end(s), text))
+    rw.edits.append((top, rw.facts.source.line_end(s), text))
 
 
-def _prefetch(rw: "FunctionRewriter", loop: PipelinedLoop, s: ast.For, top: int, indent: str) -> None:
+def _prefetch(rw: Emission, loop: PipelinedLoop, s: ast.For, top: int, indent: str) -> None:
     """The body with its reads at the end (`translator.pipeline.prefetch`), or as it is."""
     texts = statement_texts(rw, s, top)
-    multiplies = [rw.taken(a) and dots.multiplies(rw, a) for a in s.body]
+    multiplies = [rw.facts.taken(a) and products.multiplies(rw.facts, a) for a in s.body]
     loop.prefetched = prefetched(texts, multiplies, loop.slot, lambda name: fresh(rw, name, loop.plan.loop))
     body = loop.prefetched.body if loop.prefetched is not None else [textwrap.dedent(text) for text in texts]
     lines = _block(_top_lines(rw, loop), indent) + _block([text for text in body if text], indent)
-    rw.edits.append((top, rw.source.line_end(s), lines.rstrip("\n")))
+    rw.edits.append((top, rw.facts.source.line_end(s), lines.rstrip("\n")))
 
 
-def check_stages(rw: "FunctionRewriter") -> None:
+def check_stages(rw: Emission) -> None:
     """Raises: TranslationError for a loop whose compute stages read LDS; asked when the text is final."""
     for loop in rw.pipelined_loops.values():
         if loop.late_read:
             what = "this loop cannot alternate warps between memory and compute"
             why = f"`{loop.late_read}` is read from LDS where it is used, not where it is loaded"
-            raise refuse(rw.frame, loop.plan.loop, "ping-pong", what, why, "leave --strategy out")
+            raise refuse(rw.facts.frame, loop.plan.loop, "ping-pong", what, why, "leave --strategy out")
 
 
 def _chosen(plan: PipelinePlan, loop: PipelinedLoop) -> str:
@@ -260,11 +261,11 @@ def _chosen(plan: PipelinePlan, loop: PipelinedLoop) -> str:
     return f"{staged}; {held} {ahead} in registers" if held else staged
 
 
-def _top_written_out(rw: "FunctionRewriter", loop: PipelinedLoop, index_used: bool) -> list[str]:
+def _top_written_out(rw: Emission, loop: PipelinedLoop, index_used: bool) -> list[str]:
     """The loop index as a value, where it is used, and the slots of a loop that is written out."""
     lines = []
     if index_used:
-        value = counts.index_value(rw, loop, counts.prologue_index(rw, loop))
+        value = counts.index_value(rw.facts, loop, counts.prologue_index(rw, loop))
         lines.append(f"{loop.plan.index} = {value}")
     lines.append(f"{loop.slot} = {loop.tile} % {loop.buffers}")
     if loop.copies:
@@ -272,14 +273,14 @@ def _top_written_out(rw: "FunctionRewriter", loop: PipelinedLoop, index_used: bo
     return lines
 
 
-def _top_refilled(rw: "FunctionRewriter", loop: PipelinedLoop, index_used: bool) -> list[str]:
+def _top_refilled(rw: Emission, loop: PipelinedLoop, index_used: bool) -> list[str]:
     """The loop index as a value, where it is used and the loop is written out: there is no slot to compute."""
     if not loop.written_out or not index_used:
         return []
-    return [f"{loop.plan.index} = {counts.index_value(rw, loop, counts.prologue_index(rw, loop))}"]
+    return [f"{loop.plan.index} = {counts.index_value(rw.facts, loop, counts.prologue_index(rw, loop))}"]
 
 
-def _top_lines(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
+def _top_lines(rw: Emission, loop: PipelinedLoop) -> list[str]:
     plan = loop.plan
     lines = []
     by_tile = any(load.tile is not None and load.tile.counts_tiles for load in plan.loads)
@@ -287,9 +288,9 @@ def _top_lines(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
     if loop.first:
         lines += unroll.top_lines(rw, loop)
     elif loop.refills:
-        lines += _top_refilled(rw, loop, uses_ahead or _index_used(rw, loop))
+        lines += _top_refilled(rw, loop, uses_ahead or _index_used(rw.facts, loop))
     elif loop.written_out:
-        lines += _top_written_out(rw, loop, uses_ahead or _index_used(rw, loop))
+        lines += _top_written_out(rw, loop, uses_ahead or _index_used(rw.facts, loop))
     elif not loop.only_holds:
         number = counts.tile_number(rw, loop)
         if loop.counter or plan.step is not None:
@@ -306,7 +307,7 @@ def _top_lines(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
     return lines
 
 
-def _free_slot(rw: "FunctionRewriter", loop: PipelinedLoop, number: str) -> str:
+def _free_slot(rw: Emission, loop: PipelinedLoop, number: str) -> str:
     """The slot of the tile ahead: one remainder less, or in the form that the compiler can tell apart from `slot`.
 
     Of indices `i % n` and `(i + c) % n` it knows that they differ. Where it does not, it puts a barrier between a read
@@ -315,14 +316,14 @@ def _free_slot(rw: "FunctionRewriter", loop: PipelinedLoop, number: str) -> str:
     copies, LLVM folds addresses of a selected slot only.
     """
     told_apart = loop.plan.schedule.tensor_loads and (loop.stages or rw.unit.choices.asks("slot-form", "told-apart"))
-    if told_apart or loop.mixed and rw.unit.num_warps > 1 or loop.prefetched is not None:
+    if told_apart or loop.mixed and rw.facts.kernel.num_warps > 1 or loop.prefetched is not None:
         return f"({number} + {loop.buffers} - 1) % {loop.buffers}"
     if loop.mixed:
         return f"gl.where({loop.slot} == 0, {loop.buffers} - 1, {loop.slot} - 1)"
     return f"{added(rw, PREVIOUS_SLOT)}({loop.slot}, {loop.buffers})"
 
 
-def _tail_lines(rw: "FunctionRewriter", loop: PipelinedLoop, indent: str) -> list[str]:
+def _tail_lines(rw: Emission, loop: PipelinedLoop, indent: str) -> list[str]:
     if loop.stages:
         return []
     counting = [f"{indent}{loop.counter} += 1"] if loop.counter else []
@@ -331,24 +332,24 @@ def _tail_lines(rw: "FunctionRewriter", loop: PipelinedLoop, indent: str) -> lis
     return [indent + line for line in stores] + counting
 
 
-def _index_used(rw: "FunctionRewriter", loop: PipelinedLoop) -> bool:
+def _index_used(facts: FunctionFacts, loop: PipelinedLoop) -> bool:
     """Whether a statement that stays reads the loop index."""
-    moved = {n for s in loop.ahead_of if not _computed_here(rw, loop, s) for n in ast.walk(s)}
+    moved = {n for s in loop.ahead_of if not _computed_here(facts, loop, s) for n in ast.walk(s)}
     moved |= {n for load in loop.plan.loads for n in ast.walk(load.call)}
     return any(
-        isinstance(n, ast.Name) and n not in moved and is_index(rw, loop.plan.loop, n)
+        isinstance(n, ast.Name) and n not in moved and is_index(facts, loop.plan.loop, n)
         for s in loop.plan.loop.body
         for n in ast.walk(s)
     )
 
 
-def _computed_here(rw: "FunctionRewriter", loop: PipelinedLoop, s: ast.stmt) -> bool:
+def _computed_here(facts: FunctionFacts, loop: PipelinedLoop, s: ast.stmt) -> bool:
     """Whether the consumer has a statement of the producer too."""
     target = s.targets[0] if isinstance(s, ast.Assign) else s.target
-    return rw.webs.of_definition[(s, target.id)] in loop.plan.on_both_sides
+    return facts.webs.of_definition[(s, target.id)] in loop.plan.on_both_sides
 
 
-def _after_lines(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
+def _after_lines(rw: Emission, loop: PipelinedLoop) -> list[str]:
     lines = []
     if loop.copies and not loop.specialized and not loop.written_out:
         lines += [
@@ -377,14 +378,14 @@ def _after_lines(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
     return lines
 
 
-def _shares_place(rw: "FunctionRewriter", loop: PipelinedLoop) -> bool:
+def _shares_place(rw: Emission, loop: PipelinedLoop) -> bool:
     """Whether operands of the last tile would take the place of tiles that were read, which Triton keeps to the loop's end.
 
     What is moved behind the loop then has to wait for them. A single warp does not wait.
     """
-    if not loop.written_out or rw.unit.loops or rw.unit.num_warps == 1:
+    if not loop.written_out or rw.facts.kernel.loops or rw.facts.kernel.num_warps == 1:
         return False
-    first, last = (rw.source.span(s)[i] for i, s in enumerate((loop.plan.loop.body[0], loop.plan.loop.body[-1])))
+    first, last = (rw.facts.source.span(s)[i] for i, s in enumerate((loop.plan.loop.body[0], loop.plan.loop.body[-1])))
     return any(first <= start <= last and "gl.allocate_shared_memory(" in text for start, _, text in rw.edits)
 
 

@@ -21,7 +21,8 @@ from triton.runtime.jit import JITFunction
 
 from translator.frontend.trace import ConstFact, Frame, TensorFact
 from translator.numbered import numbered
-from translator.rewrite.splice import SourceText, first_line, operand, replace_spans
+from translator.facts.source_text import SourceText, first_line, replace_spans
+from translator.rewrite.splice import operand
 from translator.source.moved_lines import record_moved
 
 MAX_DEPTH = 4

@@ -8,14 +8,12 @@ They change no result: what lies outside of a tensor is not asked for, and nothi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 
+from translator.rewrite.emission import Emission
 from translator.pipeline import counts
+from translator.pipeline import mover_copies
 from translator.pipeline.loop import PipelinedLoop, Ring
 from translator.rewrite.splice import operand
-
-if TYPE_CHECKING:
-    from translator.rewrite.function import FunctionRewriter
 
 
 def can_prefetch(loop: PipelinedLoop) -> bool:
@@ -25,7 +23,7 @@ def can_prefetch(loop: PipelinedLoop) -> bool:
     return rolling and loop.copies and plan.index_dtype == "int32" and not plan.producer
 
 
-def prefetches(rw: "FunctionRewriter", loop: PipelinedLoop, fetched: list[Ring]) -> list[str]:
+def prefetches(rw: Emission, loop: PipelinedLoop, fetched: list[Ring]) -> list[str]:
     """One prefetch for each of the tiles `fetched` that the data mover copies."""
     rings = [ring for ring in fetched if ring.load.tile is not None]
     if not loop.l2_ahead or not rings:
@@ -35,6 +33,6 @@ def prefetches(rw: "FunctionRewriter", loop: PipelinedLoop, fetched: list[Ring])
     index = f"{loop.ahead} + {further}"
     condition = counts.condition(rw, loop, index)
     loop.fetch_at(f"({index})")
-    lines = [ring.load.tile.prefetch(rw, loop, ring, condition) for ring in rings]
+    lines = [mover_copies.prefetch(rw, loop, ring, condition) for ring in rings]
     loop.fetch_at(loop.ahead)
     return lines

@@ -11,6 +11,7 @@ import ast
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from translator.facts.function import FunctionFacts
 from translator.memory.lifetimes import MOST_LDS
 from translator.memory.staging import Staged
 from translator.pipeline.strided_tiles import StridedTile, free_dimension
@@ -18,7 +19,7 @@ from translator.ttgir.elements import bits_of
 from translator.ttgir.shared_layouts import Padded, slots_bytes
 
 if TYPE_CHECKING:
-    from translator.rewrite.function import FunctionRewriter
+    pass
 
 REASON = "Triton keeps it in registers, and LDS has no room for it beside what Triton uses"
 
@@ -34,25 +35,25 @@ class Room:
 
 
 def fitted(
-    rw: "FunctionRewriter", loop: ast.For, ways: dict[ast.Call, Staged], tiles: dict[ast.Call, StridedTile], slots: int
+    facts: FunctionFacts, loop: ast.For, ways: dict[ast.Call, Staged], tiles: dict[ast.Call, StridedTile], slots: int
 ) -> Room:
     """What becomes of `tiles` where the loop has `slots` of each.
 
     ways: all loads that go through LDS.
     """
     kept = [call for call in tiles if ways[call].copy == "held"]
-    if not kept or not rw.unit.lds_bytes:
+    if not kept or not facts.kernel.lds_bytes:
         return Room(tiles)
-    sizes = {call: _bytes(rw, call, tiles.get(call), way, slots) for call, way in ways.items()}
-    room = int(MOST_LDS * rw.unit.lds_bytes) - max(_beside(rw, call) for call in ways)
+    sizes = {call: _bytes(facts, call, tiles.get(call), way, slots) for call, way in ways.items()}
+    room = int(MOST_LDS * facts.kernel.lds_bytes) - max(_beside(facts, call) for call in ways)
     found = dict(tiles)
     for call in sorted(kept, key=lambda call: sizes[call], reverse=True):
         if sum(sizes.values()) > room and (wider := _wider(found[call])) is not None:
-            found[call], sizes[call] = wider, _bytes(rw, call, wider, ways[call], slots)
+            found[call], sizes[call] = wider, _bytes(facts, call, wider, ways[call], slots)
     left: list[ast.Call] = []
     while (excess := sum(sizes.values()) - room) > 0 and kept:
         # Operands of matrix instructions go through LDS anyway; the smallest that makes room, else the largest.
-        plain = [call for call in kept if free_dimension(rw, loop, call) is None] or kept
+        plain = [call for call in kept if free_dimension(facts, loop, call) is None] or kept
         call = min(
             plain, key=lambda call: (sizes[call] < excess, sizes[call] if sizes[call] >= excess else -sizes[call])
         )
@@ -62,13 +63,13 @@ def fitted(
     return Room(found, tuple(left), len(left) > max(1, len(kept)))
 
 
-def _beside(rw: "FunctionRewriter", call: ast.Call) -> int:
-    return max((rw.unit.loop_lds.get((*rw.path, visit), 0) for visit in rw.visits(call)), default=0)
+def _beside(facts: FunctionFacts, call: ast.Call) -> int:
+    return max((facts.kernel.loop_lds.get((*facts.path, visit), 0) for visit in facts.visits(call)), default=0)
 
 
-def _bytes(rw: "FunctionRewriter", call: ast.Call, tile: StridedTile | None, way: Staged, slots: int) -> int:
+def _bytes(facts: FunctionFacts, call: ast.Call, tile: StridedTile | None, way: Staged, slots: int) -> int:
     shared = tile.shared if tile is not None else way.shared
-    return slots_bytes(shared, way.shape, bits_of(rw.tensor(call).dtype), slots)
+    return slots_bytes(shared, way.shape, bits_of(facts.tensor(call).dtype), slots)
 
 
 def _wider(tile: StridedTile) -> StridedTile | None:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from translator.rewrite.emission import Emission
 from translator.facts.obligations import Obligation
 from translator.pipeline.plan import PipelinedLoad, PipelinePlan
 from translator.rewrite import costs
 from translator.rewrite.descriptors import Copies
-from translator.rewrite.webs import Web
+from translator.facts.webs import Web
 from translator.ttgir.layouts import Layout
-
-if TYPE_CHECKING:
-    from translator.rewrite.function import FunctionRewriter
 
 
 @dataclass
@@ -113,12 +111,12 @@ class PipelinedLoop:
         """How many tiles ahead of the one that is read a tile is fetched."""
         return f"{self.buffers} - 1" if self.copies and not self.refills else self.buffers
 
-    def read_at_top(self, rw: "FunctionRewriter", ring: Ring) -> bool:
+    def read_at_top(self, rw: Emission, ring: Ring) -> bool:
         """Whether a tile that is read in two ways is read in both where it is loaded, not where it is used.
 
         A read after the last barrier of the body takes one more before the next tile is stored. RDNA has no registers for it.
         """
-        return ring.load.stored and not self.stages and not rw.unit.target.has_few_registers
+        return ring.load.stored and not self.stages and not rw.facts.kernel.target.has_few_registers
 
     @property
     def only_holds(self) -> bool:
@@ -131,7 +129,7 @@ class PipelinedLoop:
             ring.wanted = not ring.again
         self.permuted_now = set()
 
-    def end_round(self, rw: "FunctionRewriter") -> None:
+    def end_round(self, rw: Emission) -> None:
         """After a round: leave out the loads whose layouts nothing wants any more."""
         if not all(ring.wanted for ring in self.rings):
             self.rings = [ring for ring in self.rings if ring.wanted]
@@ -162,10 +160,10 @@ class Read:
             order = tuple(tile.permutation[d] for d in order or range(len(tile.permutation)))
         return text if order == tuple(range(len(order))) else f"{text}.permute({list(order)})"
 
-    def text(self, rw: "FunctionRewriter", layout: Layout, tile: str = "") -> str:
+    def text(self, rw: Emission, layout: Layout, tile: str = "") -> str:
         """The tile in `layout`; `tile`: an expression for it in LDS, by default its slot."""
         tile = tile or self.slot()
-        if self.loop.copies and not self.ring.load.stored and rw.unit.target.relaxed_lds_reads:
+        if self.loop.copies and not self.ring.load.stored and rw.facts.kernel.target.relaxed_lds_reads:
             return f"{async_module(rw)}.load_shared_relaxed({tile}, {rw.names.spell(layout)})"
         return f"{tile}.load({rw.names.spell(layout)})"
 
@@ -181,17 +179,21 @@ class Held:
     def layout(self) -> Layout:
         return self.ring.load.staged.source
 
-    def text(self, rw: "FunctionRewriter", layout: Layout) -> str:
+    def text(self, rw: Emission, layout: Layout) -> str:
         ring = self.ring if layout == self.layout else self._again(rw, layout)
         tile = (ring or self.ring).next
         tile = tile if self.loop.only_holds else f"{tile}[0]"
         return tile if ring is not None else rw.convert(tile, layout)
 
-    def _again(self, rw: "FunctionRewriter", layout: Layout) -> Ring | None:
+    def _again(self, rw: Emission, layout: Layout) -> Ring | None:
         """The same load in `layout`, where Triton makes it there too and moving costs more; else None."""
         load, rings = self.ring.load, self.loop.rings
-        fact = rw.tensor(load.call)
-        if not costs.is_small(rw, fact) or costs.many_loads(layout, fact) or layout not in rw.placed_layouts(load.call):
+        fact = rw.facts.tensor(load.call)
+        if (
+            not costs.is_small(rw.facts, fact)
+            or costs.many_loads(layout, fact)
+            or layout not in rw.facts.placed_layouts(load.call)
+        ):
             return None
         for ring in rings:
             if ring.again and ring.load.call is load.call and ring.load.staged.source == layout:
@@ -205,14 +207,14 @@ class Held:
         return made
 
 
-def permuted_read(rw: "FunctionRewriter", data: ast.expr, order: tuple[int, ...], layout: Layout) -> str | None:
+def permuted_read(rw: Emission, data: ast.expr, order: tuple[int, ...], layout: Layout) -> str | None:
     """A staged tile with its dimensions permuted, read from LDS straight into `layout`; None for anything else."""
     tile = ""
     if isinstance(data, ast.Name):
-        made, read = rw.webs.definition_of(data), _assigned(rw, data)
+        made, read = rw.facts.webs.definition_of(data), _assigned(rw, data)
         if read is None:
             return None
-        tile = "" if rw.state(rw.webs.of_use[data]).variants else data.id
+        tile = "" if rw.state(rw.facts.webs.of_use[data]).variants else data.id
         if not tile and read.loop.read_at_top(rw, read.ring):
             name = rw.names.variant(f"{data.id}_t", layout)
             read.loop.permuted_now.add(name)
@@ -227,7 +229,7 @@ def permuted_read(rw: "FunctionRewriter", data: ast.expr, order: tuple[int, ...]
     return read.text(rw, layout, f"{tile}.permute({list(order)})" if tile else read.slot(order))
 
 
-def read_where_used(rw: "FunctionRewriter", data: ast.expr) -> Read | None:
+def read_where_used(rw: Emission, data: ast.expr) -> Read | None:
     """How a staged tile with one use is read at that use, so that nothing before it holds the tile; None for others.
 
     Its variable names the tile where it lies in LDS. The slot stays as it is until the end of the iteration.
@@ -235,34 +237,36 @@ def read_where_used(rw: "FunctionRewriter", data: ast.expr) -> Read | None:
     read = _assigned(rw, data) if isinstance(data, ast.Name) else None
     if read is None:
         return None
-    loop, web = read.loop, rw.webs.of_use[data]
+    loop, web = read.loop, rw.facts.webs.of_use[data]
     plain = loop.plan.schedule.mechanism == "registers" and not (loop.stages or loop.sliced or loop.prefetch)
     return read if plain and len(web.definitions) == len(web.uses) == 1 else None
 
 
-def _assigned(rw: "FunctionRewriter", name: ast.Name) -> Read | None:
+def _assigned(rw: Emission, name: ast.Name) -> Read | None:
     """What stands for the staged load that a variable is assigned in the loop which reads it here."""
-    made = rw.webs.definition_of(name)
+    made = rw.facts.webs.definition_of(name)
     if made is None or made.value not in rw.staged or not isinstance(made.node, ast.Assign):
         return None
     read = rw.staged[made.value]
     return read if read.loop.plan.loop in rw.loops else None
 
 
-def async_module(rw: "FunctionRewriter") -> str:
+def async_module(rw: Emission) -> str:
     rw.record.imports.add(
-        f"from triton.experimental.gluon.language.amd.{rw.unit.target.gluon_module} import async_copy"
+        f"from triton.experimental.gluon.language.amd.{rw.facts.kernel.target.gluon_module} import async_copy"
     )
     return "async_copy"
 
 
-def tile_copies(rw: "FunctionRewriter") -> Copies:
+def tile_copies(rw: Emission) -> Copies:
     """The copies of the target that fetch a descriptor's tiles."""
-    if rw.unit.target.copies_take_buffers:
+    if rw.facts.kernel.target.copies_take_buffers:
         return Copies(async_module(rw), "global_load_to_shared", "buffer_load_to_shared")
     return Copies(async_module(rw), "global_to_shared")
 
 
-def barrier_module(rw: "FunctionRewriter") -> str:
-    rw.record.imports.add(f"from triton.experimental.gluon.language.amd.{rw.unit.target.gluon_module} import mbarrier")
+def barrier_module(rw: Emission) -> str:
+    rw.record.imports.add(
+        f"from triton.experimental.gluon.language.amd.{rw.facts.kernel.target.gluon_module} import mbarrier"
+    )
     return "mbarrier"

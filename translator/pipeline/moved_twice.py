@@ -13,47 +13,45 @@ from __future__ import annotations
 import ast
 import copy
 import re
-from typing import TYPE_CHECKING
 
+from translator.rewrite.emission import Emission
+from translator.facts.function import FunctionFacts
 from translator.frontend.trace import TensorFact
 from translator.rewrite import pointer_variables
-from translator.rewrite.webs import Definition, Web
-
-if TYPE_CHECKING:
-    from translator.rewrite.function import FunctionRewriter
+from translator.facts.webs import Definition, Web
 
 
-def can_start(rw: "FunctionRewriter", loop: ast.For, web: Web) -> bool:
+def can_start(facts: FunctionFacts, loop: ast.For, web: Web) -> bool:
     """Whether `web` is one value in `loop`, a number, a pointer or a tensor of them, that another variable can start from."""
-    return _use(rw, loop, web) is not None
+    return _use(facts, loop, web) is not None
 
 
-def start_of(rw: "FunctionRewriter", loop: ast.For, web: Web, ahead: Web) -> Definition:
+def start_of(facts: FunctionFacts, loop: ast.For, web: Web, ahead: Web) -> Definition:
     """`ahead = web` before `loop`. Its syntax stands where the loop uses `web`, so that the facts of that use apply to it."""
-    found = _use(rw, loop, web)
+    found = _use(facts, loop, web)
     assert found is not None, f"bug in gluonize: {web.name} cannot start another variable"
     use, around = found
     value = copy.copy(use)
-    rw.webs.of_use[value] = web
-    rw.webs.reaching[value] = list(web.definitions)
+    facts.webs.of_use[value] = web
+    facts.webs.reaching[value] = list(web.definitions)
     target = ast.copy_location(ast.Name(ahead.name, ast.Store()), use)
     made = ast.copy_location(ast.Assign([target], value), use)
-    rw.webs.of_definition[made, ahead.name] = ahead
+    facts.webs.of_definition[made, ahead.name] = ahead
     return Definition(ahead.name, made, value, len(around), around)
 
 
-def _use(rw: "FunctionRewriter", loop: ast.For, web: Web) -> tuple[ast.Name, tuple] | None:
+def _use(facts: FunctionFacts, loop: ast.For, web: Web) -> tuple[ast.Name, tuple] | None:
     """A use of `web` in `loop` that has a type, and the loops around `loop`."""
     for use, loops in web.uses:
-        if loop in loops and isinstance(rw.fact(use), TensorFact):
+        if loop in loops and isinstance(facts.fact(use), TensorFact):
             return use, loops[: loops.index(loop)]
     return None
 
 
-def start_lines(rw: "FunctionRewriter", ahead: Web) -> list[str]:
+def start_lines(rw: Emission, ahead: Web) -> list[str]:
     """The statements before the loop that give the producer's variable its first value, in each of its layouts."""
     made = ahead.definitions[0].node
-    if rw.tensor(made.value) is None:
+    if rw.facts.tensor(made.value) is None:
         return [f"{ahead.name} = {rw.emit(made.value)}"]
     state = rw.state(ahead)
     if state.split is not None:

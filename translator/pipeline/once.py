@@ -16,9 +16,11 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from translator.rewrite.emission import Emission
+from translator.facts.function import FunctionFacts
 from translator.pipeline import producer
+from translator.pipeline import mover_copies
 from translator.pipeline.loop import PipelinedLoop, async_module
 from translator.pipeline.loop_range import int_of
 from translator.pipeline.plan import PipelinePlan
@@ -26,11 +28,8 @@ from translator.pipeline.tail import TailProof
 from translator.rewrite import tdm
 from translator.rewrite.splice import operand
 
-if TYPE_CHECKING:
-    from translator.rewrite.function import FunctionRewriter
 
-
-def as_branch(rw: "FunctionRewriter", plan: PipelinePlan) -> PipelinePlan:
+def as_branch(rw: Emission, plan: PipelinePlan) -> PipelinePlan:
     """`plan` as a branch, where it may be one; else as it is."""
     simple = (
         rw.unit.choices.asks("slot-form", "told-apart")
@@ -38,46 +37,46 @@ def as_branch(rw: "FunctionRewriter", plan: PipelinePlan) -> PipelinePlan:
         and not plan.producer
         and not plan.descending
     )
-    if not simple or any(load.held for load in plan.loads) or not runs_at_most_once(rw, plan):
+    if not simple or any(load.held for load in plan.loads) or not runs_at_most_once(rw.facts, plan):
         return plan
     return replace(plan, once=True, schedule=replace(plan.schedule, buffers=1, prologue=1, ahead=0))
 
 
-def runs_at_most_once(rw: "FunctionRewriter", plan: PipelinePlan) -> bool:
+def runs_at_most_once(facts: FunctionFacts, plan: PipelinePlan) -> bool:
     """Whether the loop starts less than a step before its end: at `E // step * step`, where E is the end."""
-    step = 1 if plan.step is None else int_of(rw, plan.step)
+    step = 1 if plan.step is None else int_of(facts, plan.step)
     if plan.low is None or step is None:
         return False
-    proof = TailProof(rw, plan.loop, plan.low, plan.high, plan.step)
-    whole, end = _whole(rw, plan.low, step), proof.polynomial(plan.high)
+    proof = TailProof(facts, plan.loop, plan.low, plan.high, plan.step)
+    whole, end = _whole(facts, plan.low, step), proof.polynomial(plan.high)
     return whole is not None and end is not None and proof.polynomial(whole) == end
 
 
-def _whole(rw: "FunctionRewriter", node: ast.expr, step: int) -> ast.expr | None:
+def _whole(facts: FunctionFacts, node: ast.expr, step: int) -> ast.expr | None:
     """E where `node` is `E // step * step`."""
-    while isinstance(node, ast.Name) and (value := rw.webs.value_of(node)) is not None:
+    while isinstance(node, ast.Name) and (value := facts.webs.value_of(node)) is not None:
         node = value
     if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult):
         return None
     for quotient, factor in ((node.left, node.right), (node.right, node.left)):
         divides = isinstance(quotient, ast.BinOp) and isinstance(quotient.op, ast.FloorDiv)
-        if divides and int_of(rw, factor) == step == int_of(rw, quotient.right):
+        if divides and int_of(facts, factor) == step == int_of(facts, quotient.right):
             return quotient.left
     return None
 
 
-def header(rw: "FunctionRewriter", loop: PipelinedLoop) -> str:
+def header(rw: Emission, loop: PipelinedLoop) -> str:
     """`if low < high`."""
     low, high = (operand(rw.emit(e)) for e in (loop.plan.low, loop.plan.high))
     return f"if {low} < {high}"
 
 
-def first_lines(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
+def first_lines(rw: Emission, loop: PipelinedLoop) -> list[str]:
     """The only tile of every load, at the top of the branch."""
     lines = [f"{loop.plan.index} = {rw.emit(loop.plan.low)}"]
     for ring in loop.rings:
         tile = ring.load.tile
-        lines += tile.before(rw, loop, ring) if tile is not None else [producer.allocate(rw, loop, ring)]
+        lines += mover_copies.before(rw, loop, ring) if tile is not None else [producer.allocate(rw, loop, ring)]
     loop.fetch_at(loop.plan.index)
     lines += [producer.fetch(rw, loop, ring, "0", "") for ring in loop.rings]
     lines += [producer.store(rw, ring, "0") for ring in loop.rings if ring.load.stored]

@@ -12,73 +12,71 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from translator.rewrite.emission import Emission
+from translator.facts.function import FunctionFacts
 from translator.frontend.trace import TensorFact, TupleFact
 from translator.pipeline.address_reader import AddressReader, NotATile, axis_of
 from translator.pipeline.index_loads import reads_only, writes
 from translator.pipeline.loop_range import int_of
 from translator.pipeline.polynomials import INDEX, Polynomial, add, fixed, moving
-from translator.rewrite import callees, descriptors
+from translator.facts import callees
 from translator.rewrite.addresses import is_pointer
-
-if TYPE_CHECKING:
-    from translator.rewrite.function import FunctionRewriter
 
 _ANY = "*"  # a pointer from anywhere
 
 
-def overwritten(rw: "FunctionRewriter", loop: ast.For, bounds: tuple, call: ast.Call, ahead: int) -> str:
+def overwritten(rw: Emission, loop: ast.For, bounds: tuple, call: ast.Call, ahead: int) -> str:
     """Why the load `call` may find something else `ahead` iterations before its own; empty where it does not."""
-    loaded = _roots(rw, _address(rw, call), set())
-    for write in _writes(rw, loop):
-        helper = not writes(rw, write)
-        targets = [*write.args, *(k.value for k in write.keywords)] if helper else [_address(rw, write)]
+    loaded = _roots(rw, _address(rw.facts, call), set())
+    for write in _writes(rw.facts, loop):
+        helper = not writes(rw.facts, write)
+        targets = [*write.args, *(k.value for k in write.keywords)] if helper else [_address(rw.facts, write)]
         for target in targets:
-            written = _roots(rw, target, set()) if not helper or _points(rw, target) else set()
+            written = _roots(rw, target, set()) if not helper or _points(rw.facts, target) else set()
             if not (loaded & written or written and _ANY in loaded | written):
                 continue
-            if helper or not _apart(rw, loop, bounds, call, write, ahead):
+            if helper or not _apart(rw.facts, loop, bounds, call, write, ahead):
                 return f"what the load in line {call.lineno} reads may be written in line {write.lineno}"
     return ""
 
 
-def _writes(rw: "FunctionRewriter", loop: ast.For) -> list[ast.Call]:
+def _writes(facts: FunctionFacts, loop: ast.For) -> list[ast.Call]:
     """The calls in a loop that write memory."""
     calls = [n for s in loop.body for n in ast.walk(s) if isinstance(n, ast.Call)]
-    return [n for n in calls if callees.is_helper(rw, n) and not reads_only(rw, n) or writes(rw, n)]
+    return [n for n in calls if callees.is_helper(facts, n) and not reads_only(facts, n) or writes(facts, n)]
 
 
-def _points(rw, node: ast.expr) -> bool:
-    fact = rw.fact(node)
+def _points(facts: FunctionFacts, node: ast.expr) -> bool:
+    fact = facts.fact(node)
     pointer = isinstance(fact, TensorFact) and fact.is_pointer
-    return pointer or isinstance(fact, TupleFact) or descriptors.is_descriptor(fact)
+    return pointer or isinstance(fact, TupleFact) or callees.is_descriptor(fact)
 
 
-def _address(rw, call: ast.Call) -> ast.expr:
+def _address(facts: FunctionFacts, call: ast.Call) -> ast.expr:
     """The pointer or the descriptor that a load or a write is given."""
-    callee = callees.callee_of(rw, call)
+    callee = callees.callee_of(facts, call)
     if callee.owner is not None:
         return callee.owner
-    given = callees.bind(rw, call, callee)
+    given = callees.bind(facts, call, callee)
     return given.get("pointer") or given.get("desc") or next(iter(given.values()))
 
 
-def _roots(rw: "FunctionRewriter", node: ast.expr | None, seen: set[int]) -> set[str]:
+def _roots(rw: Emission, node: ast.expr | None, seen: set[int]) -> set[str]:
     """The kernel arguments that an address may come from."""
     if node is None:
         return {_ANY}
     if isinstance(node, ast.BinOp):
-        return _roots(rw, node.left if is_pointer(rw, node.left) else node.right, seen)
+        return _roots(rw, node.left if is_pointer(rw.facts, node.left) else node.right, seen)
     if isinstance(node, ast.IfExp):
         return _roots(rw, node.body, seen) | _roots(rw, node.orelse, seen)
     if isinstance(node, ast.Subscript):
         return _roots(rw, node.value, seen)
     if isinstance(node, ast.Call):
         owner = [node.func.value] if isinstance(node.func, ast.Attribute) else []
-        inputs = [n for n in [*owner, *node.args, *(k.value for k in node.keywords)] if _points(rw, n)]
+        inputs = [n for n in [*owner, *node.args, *(k.value for k in node.keywords)] if _points(rw.facts, n)]
         return set().union(*(_roots(rw, n, seen) for n in inputs)) if inputs else {_ANY}
-    if not isinstance(node, ast.Name) or (web := rw.webs.of_use.get(node)) is None:
+    if not isinstance(node, ast.Name) or (web := rw.facts.webs.of_use.get(node)) is None:
         return {_ANY}
     if web.index in seen:
         return set()
@@ -86,7 +84,7 @@ def _roots(rw: "FunctionRewriter", node: ast.expr | None, seen: set[int]) -> set
     found: set[str] = set()
     for d in web.definitions:
         if isinstance(d.node, ast.arg):
-            found.add((rw.pointer_roots.get(d.name) or _ANY) if rw.path else d.name)
+            found.add((rw.pointer_roots.get(d.name) or _ANY) if rw.facts.path else d.name)
         elif not d.augmented:
             found |= _roots(rw, d.value, seen)
     return found
@@ -102,10 +100,10 @@ class _Tile:
     extents: tuple[int, ...]
 
 
-def _tile(rw, loop: ast.For, low: ast.expr | None, step: ast.expr | None, pointer: ast.expr) -> _Tile:
+def _tile(facts: FunctionFacts, loop: ast.For, low: ast.expr | None, step: ast.expr | None, pointer: ast.expr) -> _Tile:
     """Raises: NotATile for an address that is not a sum of strides."""
-    fact = rw.fact(pointer)
-    reader = AddressReader(rw, loop, low, step, fact.shape)
+    fact = facts.fact(pointer)
+    reader = AddressReader(facts, loop, low, step, fact.shape)
     base, address = reader.pointer(pointer, tuple(range(len(fact.shape))))
     strides: list[Polynomial] = [{} for _ in fact.shape]
     start: Polynomial = {}
@@ -118,19 +116,19 @@ def _tile(rw, loop: ast.For, low: ast.expr | None, step: ast.expr | None, pointe
             strides[axes[0]] = add(strides[axes[0]], {left: coefficient}, 1)
         else:
             start = add(start, {monomial: coefficient}, 1)
-    web = rw.webs.of_use.get(base)
+    web = facts.webs.of_use.get(base)
     return _Tile(f"{ast.dump(base)}#{web.index if web else ''}", start, tuple(strides), tuple(fact.shape))
 
 
-def _apart(rw, loop: ast.For, bounds: tuple, load: ast.Call, write: ast.Call, ahead: int) -> bool:
+def _apart(facts: FunctionFacts, loop: ast.For, bounds: tuple, load: ast.Call, write: ast.Call, ahead: int) -> bool:
     """Whether no element that `write` writes is one that `load` reads 1 to `ahead` iterations later."""
     low, _, step = bounds
-    by = 1 if step is None else int_of(rw, step)
-    pointers = _address(rw, load), _address(rw, write)
-    if any(not isinstance(rw.fact(p), TensorFact) for p in pointers):
+    by = 1 if step is None else int_of(facts, step)
+    pointers = _address(facts, load), _address(facts, write)
+    if any(not isinstance(facts.fact(p), TensorFact) for p in pointers):
         return False
     try:
-        read, written = (_tile(rw, loop, low, step, p) for p in pointers)
+        read, written = (_tile(facts, loop, low, step, p) for p in pointers)
     except NotATile:
         return False
     if read.base != written.base or moving(read.start) != moving(written.start):

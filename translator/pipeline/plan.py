@@ -12,7 +12,7 @@ from translator.pipeline.schedule import Schedule
 from translator.pipeline.span import Span
 from translator.pipeline.strided_tiles import StridedTile
 from translator.pipeline.tensor_tiles import DescriptorTile
-from translator.rewrite.webs import Web
+from translator.facts.webs import Web
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from translator.rewrite.emission import Emission
+from translator.facts.function import FunctionFacts
 from translator.memory.staging import Staged
 from translator.numbered import numbered
 from translator.pipeline import lds_room
@@ -25,22 +26,20 @@ from translator.pipeline.strided_tiles import StridedTile
 from translator.pipeline.tail import TailProof
 from translator.pipeline.tensor_tiles import DescriptorTile
 from translator.pipeline.ways import fetched_as, is_held, loads_in, one_way, staged_of, strided_tiles
-from translator.rewrite import callees, descriptors, tdm
-from translator.rewrite.webs import Definition
-
-if TYPE_CHECKING:
-    from translator.rewrite.function import FunctionRewriter
+from translator.facts import callees
+from translator.rewrite import descriptors, tdm
+from translator.facts.webs import Definition
 
 
-def plan_loop(rw: "FunctionRewriter", loop: ast.For, hold: bool = True) -> PipelinePlan | NotPipelined:
+def plan_loop(rw: Emission, loop: ast.For, hold: bool = True) -> PipelinePlan | NotPipelined:
     """The pipeline of `loop`, or why there is none.
 
     hold: loads that Triton keeps in registers may run ahead. Those that cannot stay where they are.
     """
-    if rw.unrolled(loop):
+    if rw.facts.unrolled(loop):
         return NotPipelined(loop.lineno, "it is unrolled at compile time")
-    found = [c for s in loop.body if rw.taken(s) for c in loads_in(rw, s)]
-    held = [c for c in found if is_held(rw, c)]
+    found = [c for s in loop.body if rw.facts.taken(s) for c in loads_in(rw.facts, s)]
+    held = [c for c in found if is_held(rw.facts, c)]
     staged = [c for c in found if c not in held]
     if not found:
         return NotPipelined(loop.lineno, "Triton fetches no load of its body ahead")
@@ -59,7 +58,7 @@ def plan_loop(rw: "FunctionRewriter", loop: ast.For, hold: bool = True) -> Pipel
 
 
 def _plan(
-    rw: "FunctionRewriter", loop: ast.For, found: list[ast.Call], in_registers: frozenset[ast.Call] = frozenset()
+    rw: Emission, loop: ast.For, found: list[ast.Call], in_registers: frozenset[ast.Call] = frozenset()
 ) -> PipelinePlan | NotPipelined:
     """The pipeline of `loop` in which the loads in `found` run ahead, those `in_registers` not through LDS."""
 
@@ -68,45 +67,45 @@ def _plan(
 
     if not found:
         return no("its loads stay in registers")
-    bounds = loop_bounds(rw, loop, either_way=True)
+    bounds = loop_bounds(rw.facts, loop, either_way=True)
     if bounds is None or not isinstance(loop.target, ast.Name) or loop.orelse:
         return no("it is not a loop over a range")
     low, high, step = bounds
-    atoms = every_iteration(rw, loop.body)
+    atoms = every_iteration(rw.facts, loop.body)
     for call in found:
-        if len(rw.visits(call)) != 1:
+        if len(rw.facts.visits(call)) != 1:
             return no(f"the load in line {call.lineno} is unrolled")
-        holders = [a for a in atoms if call in loads_in(rw, a)]
+        holders = [a for a in atoms if call in loads_in(rw.facts, a)]
         if not holders or isinstance(holders[0], (ast.If, ast.With)):
             return no(f"the load in line {call.lineno} is conditional")
     index = loop.target.id
-    assigned = [d for w in rw.webs.all for d in w.definitions if d.name == index and loop in d.in_loop]
-    if any(d.node is not loop and not is_hinted_index(rw, loop, d) for d in assigned):
+    assigned = [d for w in rw.facts.webs.all for d in w.definitions if d.name == index and loop in d.in_loop]
+    if any(d.node is not loop and not is_hinted_index(rw.facts, loop, d) for d in assigned):
         return no("its index is assigned in the body too")
 
-    deepest = max(rw.unit.choices.number("depth"), *(staged_of(rw, c).buffers for c in found)) + 1
+    deepest = max(rw.unit.choices.number("depth"), *(staged_of(rw.facts, c).buffers for c in found)) + 1
     for call in found:
         if reason := overwritten(rw, loop, bounds, call, deepest):
             return no(reason)
 
-    tail = TailProof(rw, loop, low, high, step)
+    tail = TailProof(rw.facts, loop, low, high, step)
     tiles, not_tiles = strided_tiles(rw, loop, bounds, found, in_registers)
     addressed = [c for c in found if c not in tiles]
-    held = [c for c in addressed if is_held(rw, c)]
+    held = [c for c in addressed if is_held(rw.facts, c)]
     staged = [c for c in found if c not in held]
     try:
-        runs = what_runs_ahead(rw, loop, tail, atoms, found, addressed)
+        runs = what_runs_ahead(rw.facts, loop, tail, atoms, found, addressed)
     except NotAhead as reason:
         return no(str(reason))
 
-    ways, copies, buffers, asked = {c: staged_of(rw, c) for c in held}, False, 1, 0
+    ways, copies, buffers, asked = {c: staged_of(rw.facts, c) for c in held}, False, 1, 0
     if staged:
         theirs, by_tile = [fetched_as(rw, c) for c in staged], [c in tiles for c in staged]
         if any(s.copy == "registers" for s in theirs) and (moved := [c for c in staged if _by_data_mover(rw, c)]):
-            origin = descriptors.origin_of(rw, callees.callee_of(rw, moved[0]).owner)
-            raise tdm.keep_plain(rw, origin, "another load of its loop goes through registers")
+            origin = descriptors.origin_of(rw.facts, callees.callee_of(rw.facts, moved[0]).owner)
+            raise tdm.keep_plain(rw.facts, origin, "another load of its loop goes through registers")
         fetched, copies, buffers = one_way(theirs, by_tile, _mixes(rw, loop))
-        if fitting(rw, zip(staged, fetched), buffers) < min(2, buffers):
+        if fitting(rw.facts, zip(staged, fetched), buffers) < min(2, buffers):
             fetched, copies, buffers = one_way(theirs, by_tile, False)
         ways |= dict(zip(staged, fetched))
         if copies and buffers < 2:
@@ -114,32 +113,36 @@ def _plan(
         if rw.unit.choices.asks("warp-groups", "alternating") and not copies:
             buffers = max(buffers, FEWEST_STORED)
         asked = buffers
-        buffers = rw.unit.choices.number("depth") or fitting(rw, zip(staged, fetched), buffers)
+        buffers = rw.unit.choices.number("depth") or fitting(rw.facts, zip(staged, fetched), buffers)
         if buffers < (2 if copies else 1):
             return no("LDS has no room for its tiles")
-        ways |= padded(rw, {c: ways[c] for c in staged}, buffers)
+        ways |= padded(rw.facts, {c: ways[c] for c in staged}, buffers)
     refills = reads_early = False
     if copies and _plain(rw, loop):
-        can_refill = (rw.path, loop.lineno) not in rw.unit.ringed and not runs.carried and not runs.rolled_back
-        refills = can_refill and all(call in tiles and is_held(rw, call) for call in staged)
+        can_refill = (rw.facts.path, loop.lineno) not in rw.unit.ringed and not runs.carried and not runs.rolled_back
+        refills = can_refill and all(call in tiles and is_held(rw.facts, call) for call in staged)
         through_lds = {call: ways[call] for call in staged}
-        room = lds_room.fitted(rw, loop, through_lds, tiles, 1 if refills else buffers)
-        if can_refill and room.crowded and not (one_slot := lds_room.fitted(rw, loop, through_lds, tiles, 1)).left:
+        room = lds_room.fitted(rw.facts, loop, through_lds, tiles, 1 if refills else buffers)
+        if (
+            can_refill
+            and room.crowded
+            and not (one_slot := lds_room.fitted(rw.facts, loop, through_lds, tiles, 1)).left
+        ):
             room, refills, reads_early = one_slot, True, True
         if room.left:
             return _plan(rw, loop, found, in_registers | {*room.left})
         tiles = room.tiles
-    span = constant_span(rw, low, high)
-    trips = trips_of(rw, low, high, step, span and span.value)
+    span = constant_span(rw.facts, low, high)
+    trips = trips_of(rw.facts, low, high, step, span and span.value)
     # Triton's pipeliner peels such a loop until nothing is left of it.
-    descending = step is not None and int_of(rw, step) < 0
+    descending = step is not None and int_of(rw.facts, step) < 0
     few = trips is not None and not descending and 0 < trips <= buffers + (not copies) and bool(staged)
-    written_out = trips if few and rw.unit.choices.keeps_loops and not _leaks(rw, loop) else None
+    written_out = trips if few and rw.unit.choices.keeps_loops and not _leaks(rw.facts, loop) else None
     if written_out is not None and held:
         return _plan(rw, loop, staged)  # written out, the loads stand one after the other
     loads, assumed = [], set(tail.assumed)
     for call in found:
-        (statement,) = [a for a in atoms if call in loads_in(rw, a)]
+        (statement,) = [a for a in atoms if call in loads_in(rw.facts, a)]
         try:
             load = _load(rw, tail, statement, call, ways[call], tiles.get(call))
         except NotAhead as reason:
@@ -161,7 +164,7 @@ def _plan(
     return PipelinePlan(
         loop,
         loop.target.id,
-        index_dtype(rw, loop),
+        index_dtype(rw.facts, loop),
         low,
         high,
         step,
@@ -184,31 +187,36 @@ def _plan(
     )
 
 
-def _by_data_mover(rw: "FunctionRewriter", call: ast.Call) -> bool:
+def _by_data_mover(rw: Emission, call: ast.Call) -> bool:
     """Whether a load is one of a descriptor of the tensor data mover."""
-    owner = callees.callee_of(rw, call).owner
-    described = owner is not None and descriptors.is_descriptor(rw.fact(owner))
-    return described and tdm.uses_data_mover(rw, descriptors.origin_of(rw, owner))
+    owner = callees.callee_of(rw.facts, call).owner
+    described = owner is not None and callees.is_descriptor(rw.facts.fact(owner))
+    return described and tdm.uses_data_mover(rw, descriptors.origin_of(rw.facts, owner))
 
 
-def _plain(rw: "FunctionRewriter", loop: ast.For) -> bool:
+def _plain(rw: Emission, loop: ast.For) -> bool:
     """Whether nothing but parity is asked for: no depth, no other arrangement of the loop."""
     return rw.unit.choices.keeps_depth and not asked_for(rw, loop)
 
 
-def as_triton(rw: "FunctionRewriter", loop: ast.For) -> bool:
+def as_triton(rw: Emission, loop: ast.For) -> bool:
     """Whether the loop is written as Triton's compiler would write it, whatever its depth."""
     return rw.unit.choices.keeps_loops and not asked_for(rw, loop)
 
 
-def _mixes(rw: "FunctionRewriter", loop: ast.For) -> bool:
+def _mixes(rw: Emission, loop: ast.For) -> bool:
     """Whether some tiles of a loop may be copied while others go through registers: LDS is then filled as by Triton."""
-    room = rw.unit.lds_bytes <= rw.unit.target.lds_bytes
-    return rw.unit.target.has_async_copies and not rw.unit.target.supports_tdm and room and as_triton(rw, loop)
+    room = rw.facts.kernel.lds_bytes <= rw.facts.kernel.target.lds_bytes
+    return (
+        rw.facts.kernel.target.has_async_copies
+        and not rw.facts.kernel.target.supports_tdm
+        and room
+        and as_triton(rw, loop)
+    )
 
 
 def _load(
-    rw: "FunctionRewriter",
+    rw: Emission,
     tail: TailProof,
     statement: ast.stmt,
     call: ast.Call,
@@ -219,13 +227,13 @@ def _load(
 
     Raises: NotAhead for a load that cannot be fetched like that.
     """
-    given = callees.bind(rw, call, callees.callee_of(rw, call))
-    owner = callees.callee_of(rw, call).owner
-    if owner is not None and descriptors.is_descriptor(rw.fact(owner)):
+    given = callees.bind(rw.facts, call, callees.callee_of(rw.facts, call))
+    owner = callees.callee_of(rw.facts, call).owner
+    if owner is not None and callees.is_descriptor(rw.facts.fact(owner)):
         return _descriptor_load(rw, tail, statement, call, way, owner, given.get("offsets"))
     name = _name(statement, call, given)
     mask = given.get("mask")
-    masked = mask is not None and not callees.is_absent(rw, mask)
+    masked = mask is not None and not callees.is_absent(rw.facts, mask)
     covered = masked and tail.implied(mask)
     if tile is not None:
         return PipelinedLoad(name, call.lineno, call, statement, way, covered, False, tile)
@@ -236,7 +244,7 @@ def _load(
 
 
 def _descriptor_load(
-    rw: "FunctionRewriter",
+    rw: Emission,
     tail: TailProof,
     statement: ast.stmt,
     call: ast.Call,
@@ -245,30 +253,30 @@ def _descriptor_load(
     offsets: ast.expr | None,
 ) -> PipelinedLoad:
     """The load of a descriptor's tile. Raises: NotAhead for one that is not a plain tile."""
-    bounds = descriptors.bounds_of(rw, owner)
+    bounds = descriptors.bounds_of(rw.facts, owner)
     name = _name(statement, call, {"pointer": owner})
     plain = isinstance(offsets, (ast.List, ast.Tuple))
-    if tdm.uses_data_mover(rw, descriptors.origin_of(rw, owner)):
+    if tdm.uses_data_mover(rw, descriptors.origin_of(rw.facts, owner)):
         if not plain or not isinstance(owner, ast.Name) or tail.varies(owner):
             raise NotAhead(f"the descriptor load in line {call.lineno} is not a plain tile")
         covered = len(bounds) == len(offsets.elts) and any(map(tail.ends, offsets.elts, bounds))
         tile = DescriptorTile(owner, tuple(offsets.elts), tuple(not tail.varies(o) for o in offsets.elts))
         return PipelinedLoad(name, call.lineno, call, statement, way, covered, False, tile)
-    if not plain or not descriptors.fetchable(rw, owner):
+    if not plain or not descriptors.fetchable(rw.facts, owner):
         raise NotAhead(f"the descriptor load in line {call.lineno} is not a plain tile")
     return PipelinedLoad(name, call.lineno, call, statement, way, any(map(tail.ends, offsets.elts, bounds)), False)
 
 
-def _leaks(rw: "FunctionRewriter", loop: ast.For) -> bool:
+def _leaks(facts: FunctionFacts, loop: ast.For) -> bool:
     """Whether a later loop assigns a name of this one: written out, this one would hand it on as a carried variable.
 
     Earlier loops come later too where a loop around both is written out. What a branch assigns, its other one may have to.
     """
     inside = set(ast.walk(loop))
-    every = [d for web in rw.webs.all for d in web.definitions]
+    every = [d for web in facts.webs.all for d in web.definitions]
     own = {d.name for d in every if d.node in inside}
-    around = [n for n in ast.walk(rw.tree) if n is not loop and loop in ast.walk(n)]
-    again = any(isinstance(n, ast.For) and (rw.unrolled(n) or known_trips(rw, n) is not None) for n in around)
+    around = [n for n in ast.walk(facts.tree) if n is not loop and loop in ast.walk(n)]
+    again = any(isinstance(n, ast.For) and (facts.unrolled(n) or known_trips(facts, n) is not None) for n in around)
     branches = [n for n in around if isinstance(n, ast.If)]
     first = min((n.lineno for n in branches), default=0)
     before = {d.name for d in every if d.node.lineno < first}

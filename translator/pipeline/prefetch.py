@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 from translator.pipeline.body import LDS_READ
 from translator.pipeline.dot_parts import dot_parts
-from translator.rewrite.syntax import loads
+from translator.facts.syntax import loads
 
 FEWEST_BUFFERS = 3
 

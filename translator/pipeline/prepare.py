@@ -9,8 +9,10 @@ import ast
 import copy
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from translator.facts import products
+from translator.rewrite.emission import Emission
+from translator.facts.function import FunctionFacts
 from translator.facts.signs import Signs, obligation_at
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.numbered import numbered
@@ -31,26 +33,24 @@ from translator.pipeline.specialize import asked_for, specialized
 from translator.pipeline.tail import TailProof
 from translator.pipeline.unneeded import unneeded
 from translator.pipeline.unroll import can_unroll
-from translator.rewrite import callees, dots, uniform_parts
+from translator.facts import callees
+from translator.rewrite import uniform_parts
 from translator.rewrite.statements import holds
-from translator.rewrite.webs import Definition, Web
+from translator.facts.webs import Definition, Web
 from translator.ttgir.elements import bits_of
-
-if TYPE_CHECKING:
-    from translator.rewrite.function import FunctionRewriter
 
 # A base that moves costs about five scalar instructions per tile (a 64-bit addition and a new buffer descriptor), offsets
 # that move cost two vector instructions per load.
 FEWEST_LOADS = 2
 
 
-def prepare(rw: "FunctionRewriter") -> None:
+def prepare(rw: Emission) -> None:
     """Plan every loop of the function, before any layout is demanded."""
-    for loop in [n for n in ast.walk(rw.tree) if isinstance(n, ast.For)]:
-        if not rw.taken(loop):
+    for loop in [n for n in ast.walk(rw.facts.tree) if isinstance(n, ast.For)]:
+        if not rw.facts.taken(loop):
             continue
         plan = plan_loop(rw, loop, holds_tiles(rw, loop))
-        if isinstance(plan, PipelinePlan) and (reason := _unsupported(rw, plan)):
+        if isinstance(plan, PipelinePlan) and (reason := _unsupported(rw.facts, plan)):
             plan = NotPipelined(loop.lineno, reason, True)
         if asked_for(rw, loop):
             split = specialized(rw, loop, plan)
@@ -67,21 +67,21 @@ def prepare(rw: "FunctionRewriter") -> None:
     rw.dropped = unneeded(rw)
 
 
-def holds_tiles(rw: "FunctionRewriter", loop: ast.For) -> bool:
+def holds_tiles(rw: Emission, loop: ast.For) -> bool:
     """Whether loads may wait in registers: other strategies arrange the loop in another way, and 256 registers are too few."""
-    if rw.unit.target.has_few_registers:
+    if rw.facts.kernel.target.has_few_registers:
         return False
     return as_triton(rw, loop)
 
 
-def _unsupported(rw: "FunctionRewriter", plan: PipelinePlan) -> str | None:
+def _unsupported(facts: FunctionFacts, plan: PipelinePlan) -> str | None:
     """Why a planned loop cannot be written for this target; None when it can."""
-    if plan.schedule.mechanism == "copies" and not rw.unit.target.has_async_copies:
+    if plan.schedule.mechanism == "copies" and not facts.kernel.target.has_async_copies:
         return "the target has no asynchronous copies"
     return None
 
 
-def _set_up(rw: "FunctionRewriter", plan: PipelinePlan) -> None:
+def _set_up(rw: Emission, plan: PipelinePlan) -> None:
     only_holds = plan.schedule.mechanism == "held"
     ascending = plan.low is None and plan.index_dtype == "int32" and not plan.descending
     counted = plan.once or plan.written_out is not None or ascending or only_holds or plan.refills
@@ -106,11 +106,11 @@ def _set_up(rw: "FunctionRewriter", plan: PipelinePlan) -> None:
     twins: dict[ast.AST, ast.AST] = {}
     for web in plan.on_both_sides:
         name = f"{web.name}_copied" if loop.specialized else name_ahead(web.name)
-        twin = Web(len(rw.webs.all), fresh(rw, name, plan.loop))
+        twin = Web(len(rw.facts.webs.all), fresh(rw, name, plan.loop))
         if web in plan.doubled:
-            twin.definitions.append(start_of(rw, plan.loop, web, twin))
+            twin.definitions.append(start_of(rw.facts, plan.loop, web, twin))
             loop.doubled.append((web, twin))
-        rw.webs.all.append(twin)
+        rw.facts.webs.all.append(twin)
         renamed[web.index] = twin
 
     def twin_of(node: ast.AST) -> ast.AST:
@@ -118,23 +118,23 @@ def _set_up(rw: "FunctionRewriter", plan: PipelinePlan) -> None:
         made = copy.deepcopy(node)
         for old, new in zip(ast.walk(node), ast.walk(made)):
             twins[old] = new
-            if old in rw.looped:
-                rw.looped.add(new)
-            if isinstance(old, ast.Name) and (web := rw.webs.of_use.get(old)) is not None:
-                rw.webs.reaching[new] = rw.webs.reaching[old]
-                if is_index(rw, plan.loop, old):
+            if old in rw.facts.looped:
+                rw.facts.looped.add(new)
+            if isinstance(old, ast.Name) and (web := rw.facts.webs.of_use.get(old)) is not None:
+                rw.facts.webs.reaching[new] = rw.facts.webs.reaching[old]
+                if is_index(rw.facts, plan.loop, old):
                     loop.index_names.append(new)
-                    rw.webs.of_use[new] = web
+                    rw.facts.webs.of_use[new] = web
                 else:
                     web = renamed.get(web.index, web)
                     new.id = web.name
-                    rw.webs.of_use[new] = web
+                    rw.facts.webs.of_use[new] = web
         return made
 
     for s in plan.producer:
         made = twin_of(s)
         target = made.targets[0] if isinstance(made, ast.Assign) else made.target
-        original = rw.webs.of_definition[(s, target.id)]
+        original = rw.facts.webs.of_definition[(s, target.id)]
         web = renamed.get(original.index, original)
         if web is not original:
             target.id = web.name
@@ -143,7 +143,7 @@ def _set_up(rw: "FunctionRewriter", plan: PipelinePlan) -> None:
             )
         if not isinstance(s, ast.AugAssign) and original not in plan.carried:
             loop.own_names.append((target, web))
-        rw.webs.of_definition[(made, web.name)] = web
+        rw.facts.webs.of_definition[(made, web.name)] = web
         loop.ahead_of[s] = made
         rw.pipelined_statements[s] = loop
     rw.guards |= {twins[call]: Guard(loop) for call in plan.guarded}
@@ -162,68 +162,71 @@ def _set_up(rw: "FunctionRewriter", plan: PipelinePlan) -> None:
     # Addresses and masks are computed in the layout of the copy: what they depend on is converted once, before the loop.
     for s, made in loop.ahead_of.items():
         target = made.targets[0] if isinstance(made, ast.Assign) else made.target
-        web = rw.webs.of_definition[(made, target.id)]
+        web = rw.facts.webs.of_definition[(made, target.id)]
         # A helper is given its argument in one layout: what is made of it is converted where it is used.
-        rw._cheap[web.index] = not web.is_parameter
+        rw.make_cheap(web, not web.is_parameter)
         for d in web.definitions:
             _push(rw, d.value)
         _push(rw, made.value)
     for ring in loop.rings:
         for argument in [*ring.fetch.args, *(k.value for k in ring.fetch.keywords)]:
             _push(rw, argument)
-            if isinstance(argument, ast.Name) and (web := rw.webs.of_use.get(argument)) is not None:
-                if not web.is_parameter and all(_light(rw, d.value) for d in web.definitions):
-                    rw._cheap[web.index] = True
+            if isinstance(argument, ast.Name) and (web := rw.facts.webs.of_use.get(argument)) is not None:
+                if not web.is_parameter and all(_light(rw.facts, d.value) for d in web.definitions):
+                    rw.make_cheap(web)
                     for d in web.definitions:
                         _push(rw, d.value)
     own = {web.index for _, web in loop.own_names}
     for made in [*loop.ahead_of.values(), *(ring.fetch for ring in loop.rings)]:
         for name in ast.walk(made):
-            if isinstance(name, ast.Name) and (web := rw.webs.of_use.get(name)) is not None and web.index in own:
+            if isinstance(name, ast.Name) and (web := rw.facts.webs.of_use.get(name)) is not None and web.index in own:
                 loop.own_names.append((name, web))
     for made in loop.ahead_of.values():  # the target of `x += c` reads it, too
-        if isinstance(made, ast.AugAssign) and (web := rw.webs.of_definition[(made, made.target.id)]).index in own:
+        if (
+            isinstance(made, ast.AugAssign)
+            and (web := rw.facts.webs.of_definition[(made, made.target.id)]).index in own
+        ):
             loop.own_names.append((made.target, web))
     rw.pipelined_loops[plan.loop] = loop
     if not loop.specialized and not plan.once:
         _apply_choices(rw, loop)
     _move_bases(rw, loop)
-    clip_masks(rw, loop, TailProof(rw, plan.loop, plan.low, plan.high, plan.step), twins)
+    clip_masks(rw, loop, TailProof(rw.facts, plan.loop, plan.low, plan.high, plan.step), twins)
 
 
-def _ring_stem(rw: "FunctionRewriter", stem: str, loop: ast.For, others: set[str]) -> str:
+def _ring_stem(rw: Emission, stem: str, loop: ast.For, others: set[str]) -> str:
     """A stem for the names of a ring that no other ring of the loop has. Loops share it only where they follow one
     another in the same block: what a branch or a loop assigns keeps the type that it has before or on the other branch.
     """
-    block = _run_time_block(rw, loop)
+    block = _run_time_block(rw.facts, loop)
     return numbered(stem, lambda name: name in others or rw.ring_blocks.setdefault(name, block) != block)
 
 
-def _run_time_block(rw: "FunctionRewriter", node: ast.AST) -> tuple:
+def _run_time_block(facts: FunctionFacts, node: ast.AST) -> tuple:
     """The branches and loops around a node, those decided while compiling left out."""
 
     def around(body: list[ast.stmt], block: tuple) -> tuple | None:
         for s in body:
             if s is node:
                 return block
-            decided = isinstance(s, ast.With) or isinstance(s, ast.If) and isinstance(rw.fact(s.test), ConstFact)
+            decided = isinstance(s, ast.With) or isinstance(s, ast.If) and isinstance(facts.fact(s.test), ConstFact)
             for side in ("body", "orelse"):
                 inner = block if decided else (*block, (id(s), side))
                 if (found := around(getattr(s, side, []), inner)) is not None:
                     return found
         return None
 
-    return around(rw.tree.body, ()) or ()
+    return around(facts.tree.body, ()) or ()
 
 
-def _apply_choices(rw: "FunctionRewriter", loop: PipelinedLoop) -> None:
+def _apply_choices(rw: Emission, loop: PipelinedLoop) -> None:
     """What the choices change about a loop, where that is possible."""
     plan, choices = loop.plan, rw.unit.choices
-    if choices.asks("slot-indices", "literal") and can_unroll(rw, plan):
+    if choices.asks("slot-indices", "literal") and can_unroll(rw.facts, plan):
         loop.first, loop.counter = fresh(rw, f"{plan.index.strip('_') or 'tile'}_first", plan.loop), ""
-    if (slices := choices.value("accumulator-slices", rw.unit.target)) != "1x1":
+    if (slices := choices.value("accumulator-slices", rw.facts.kernel.target)) != "1x1":
         parts = int(slices[0]), int(slices[2])
-        loop.sliced = plan_slices(rw, plan, parts, lambda name: fresh(rw, name, plan.loop))
+        loop.sliced = plan_slices(rw.facts, plan, parts, lambda name: fresh(rw, name, plan.loop))
         if loop.sliced is not None:
             rw.pipelined_statements[loop.sliced.statement] = loop
     copies_ahead = plan.schedule.mechanism == "copies" and plan.schedule.buffers >= FEWEST_BUFFERS
@@ -239,11 +242,11 @@ def _apply_choices(rw: "FunctionRewriter", loop: PipelinedLoop) -> None:
         loop.l2_ahead = further
     if choices.asks("warp-groups", "alternating"):
         body = plan.loop.body
-        multiplies = [rw.taken(s) and dots.multiplies(rw, s) for s in body]
+        multiplies = [rw.facts.taken(s) and products.multiplies(rw.facts, s) for s in body]
         loop.stages = plan_stages([reads_tiles(loop, s) for s in body], multiplies, plan.schedule)
 
 
-def _light(rw: "FunctionRewriter", value: ast.expr | None) -> bool:
+def _light(facts: FunctionFacts, value: ast.expr | None) -> bool:
     """Whether a value is arithmetic on names, with nothing loaded, reduced or called on the way."""
     if value is None:
         return False
@@ -253,14 +256,14 @@ def _light(rw: "FunctionRewriter", value: ast.expr | None) -> bool:
     )
 
 
-def _push(rw: "FunctionRewriter", value: ast.expr | None) -> None:
+def _push(rw: Emission, value: ast.expr | None) -> None:
     if isinstance(value, (ast.BinOp, ast.UnaryOp, ast.Compare, ast.Subscript)):
         rw.pushed.add(value)
         for child in ast.iter_child_nodes(value):
             _push(rw, child)
 
 
-def _move_bases(rw: "FunctionRewriter", loop: PipelinedLoop) -> None:
+def _move_bases(rw: Emission, loop: PipelinedLoop) -> None:
     """Choose what moves from tile to tile, the scalar base or the tensor of offsets, where only staged loads follow it.
 
     A base may move without knowing signs: every lane that is ever read is read in the first iteration too (its mask
@@ -269,11 +272,11 @@ def _move_bases(rw: "FunctionRewriter", loop: PipelinedLoop) -> None:
     that is not the tensor's start may move when neither they nor the step can be negative.
     """
     plan = loop.plan
-    read = set(names_read(rw, plan.loop))
+    read = set(names_read(rw.facts, plan.loop))
     for s in plan.producer:
         if not isinstance(s, ast.AugAssign) or not isinstance(s.op, ast.Add):
             continue
-        fact, web = rw.fact(s.value), rw.webs.of_definition[(s, s.target.id)]
+        fact, web = rw.facts.fact(s.value), rw.facts.webs.of_definition[(s, s.target.id)]
         state = rw.state(web)
         if state.split is None or state.split.wide or (isinstance(fact, TensorFact) and fact.shape):
             continue
@@ -283,47 +286,51 @@ def _move_bases(rw: "FunctionRewriter", loop: PipelinedLoop) -> None:
         direct = {load.call.args[0] for load in followers if load.call.args}
         if len(inside) != 1 or not followers or not all(n in direct for n in uses):
             continue
-        key = (rw.frame.fn.__name__, web.name)
-        many = key in rw.unit.moved or all(_instructions(rw, load) >= FEWEST_LOADS for load in followers)
+        key = (rw.facts.frame.fn.__name__, web.name)
+        many = key in rw.unit.moved or all(_instructions(rw.facts, load) >= FEWEST_LOADS for load in followers)
         rw.unit.moving[key] = many
         if not state.split.moves:
             if any(d.augmented and d.node is not s for d in web.definitions):
                 continue
             fits = all(load.shrinking and load.staged.copy != "global" for load in followers)
-            if many and fits and (not rw.webs.goes_on(plan.loop, web) or not any(_masked(rw, f) for f in followers)):
+            if (
+                many
+                and fits
+                and (not rw.facts.webs.goes_on(plan.loop, web) or not any(_masked(rw.facts, f) for f in followers))
+            ):
                 state.split = replace(state.split, base="", moves=True)
                 pointers_of = [load.call.args[0] for load in followers]
                 loop.assumed |= {
-                    obligation_at(rw, p, "shrinks", "a base that moves from tile to tile", "proven")
+                    obligation_at(rw.facts, p, "shrinks", "a base that moves from tile to tile", "proven")
                     for p in pointers_of
                 }
         elif not state.split.fold and not many and len([d for d in web.definitions if d.augmented]) == 1:
-            proof = Signs(rw, "offsets that move from tile to tile")
+            proof = Signs(rw.facts, "offsets that move from tile to tile")
             if proof.holds(s.value) and not _is_wide(fact):
                 loop.assumed |= proof.assumed
                 state.split = replace(state.split, moves=False)
 
 
-def _masked(rw: "FunctionRewriter", load: PipelinedLoad) -> bool:
-    mask = callees.bind(rw, load.call, callees.callee_of(rw, load.call)).get("mask")
-    return mask is not None and not callees.is_absent(rw, mask)
+def _masked(facts: FunctionFacts, load: PipelinedLoad) -> bool:
+    mask = callees.bind(facts, load.call, callees.callee_of(facts, load.call)).get("mask")
+    return mask is not None and not callees.is_absent(facts, mask)
 
 
 def _is_wide(fact: object) -> bool:
     return isinstance(fact, TensorFact) and fact.dtype in ("int64", "uint64")
 
 
-def _instructions(rw: "FunctionRewriter", load: PipelinedLoad) -> int:
+def _instructions(facts: FunctionFacts, load: PipelinedLoad) -> int:
     """Memory instructions per wave and tile, at 16 bytes per lane."""
-    lanes = rw.unit.num_warps * rw.unit.target.warp_size
-    return math.prod(load.staged.shape) * bits_of(rw.tensor(load.call).dtype) // 8 // (16 * lanes)
+    lanes = facts.kernel.num_warps * facts.kernel.target.warp_size
+    return math.prod(load.staged.shape) * bits_of(facts.tensor(load.call).dtype) // 8 // (16 * lanes)
 
 
 def _pointer_name(call: ast.Call) -> str | None:
     return call.args[0].id if call.args and isinstance(call.args[0], ast.Name) else None
 
 
-def _buffers_parameter(rw: "FunctionRewriter", plan: PipelinePlan) -> str:
+def _buffers_parameter(rw: Emission, plan: PipelinePlan) -> str:
     """The constexpr parameter that holds the number of buffers; loops of one depth share it."""
     depth = plan.schedule.buffers
     for name, value in rw.added_parameters.items():
@@ -336,11 +343,11 @@ def _buffers_parameter(rw: "FunctionRewriter", plan: PipelinePlan) -> str:
     return name
 
 
-def fresh(rw: "FunctionRewriter", name: str, loop: ast.For | None = None) -> str:
+def fresh(rw: Emission, name: str, loop: ast.For | None = None) -> str:
     """A name that the source does not use. Pipelined loops may share it unless one is in the other: the inner `loop` would
     change what the outer one goes on with."""
     nested = (n for n in rw.loop_names if n is not loop and loop is not None and (holds(n, loop) or holds(loop, n)))
-    taken = rw.source_names.union(*(rw.loop_names[n] for n in nested))
+    taken = rw.facts.source_names.union(*(rw.loop_names[n] for n in nested))
     found = numbered(name, taken.__contains__)
     rw.locals.add(found)
     if loop is not None:

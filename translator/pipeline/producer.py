@@ -3,38 +3,43 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
+from translator.facts import products
+from translator.rewrite.emission import Emission
 from translator.pipeline import counts
+from translator.pipeline import mover_copies
 from translator.pipeline.loop import PipelinedLoop, Ring, async_module, tile_copies
-from translator.rewrite import callees, descriptors, dots, pointers, shapes
+from translator.facts import callees
+from translator.rewrite import descriptors, pointers, shapes
 from translator.rewrite.accesses import both_masks
-from translator.rewrite.splice import operand, replace_spans
-
-if TYPE_CHECKING:
-    from translator.rewrite.function import FunctionRewriter
+from translator.facts.source_text import replace_spans
+from translator.rewrite.splice import operand
 
 
-def allocate(rw: "FunctionRewriter", loop: PipelinedLoop, ring: Ring) -> str:
+def allocate(rw: Emission, loop: PipelinedLoop, ring: Ring) -> str:
     staged = ring.load.staged
     rw.names.suggest(staged.shared, f"{ring.load.name}_shared", 1, ring.load.line)
     shape = ", ".join([loop.buffers, *shapes.texts(rw, ring.load.call, staged.shape)])
-    dtype = f"gl.{dots.DTYPE.get(rw.tensor(ring.load.call).dtype, rw.tensor(ring.load.call).dtype)}"
-    pointer = callees.bind(rw, ring.fetch, callees.callee_of(rw, ring.fetch)).get("pointer")
-    if pointer is not None and not rw.path and (access := pointers.access_of(rw, pointer, staged.source)) is not None:
+    dtype = f"gl.{products.DTYPE.get(rw.facts.tensor(ring.load.call).dtype, rw.facts.tensor(ring.load.call).dtype)}"
+    pointer = callees.bind(rw.facts, ring.fetch, callees.callee_of(rw.facts, ring.fetch)).get("pointer")
+    if (
+        pointer is not None
+        and not rw.facts.path
+        and (access := pointers.access_of(rw, pointer, staged.source)) is not None
+    ):
         # Element types that differ between launches then make no difference to the text.
         dtype = f"{access.root}.dtype.element_ty"
     return f"{ring.smem} = gl.allocate_shared_memory({dtype}, [{shape}], {rw.names.spell(staged.shared)})"
 
 
-def fetch(rw: "FunctionRewriter", loop: PipelinedLoop, ring: Ring, slot: str, condition: str) -> str:
+def fetch(rw: Emission, loop: PipelinedLoop, ring: Ring, slot: str, condition: str) -> str:
     """The statement that fetches one tile: to LDS slot `slot`, or to registers; `condition`: it is not past the end."""
-    node, staged, fact = ring.fetch, ring.load.staged, rw.tensor(ring.load.call)
+    node, staged, fact = ring.fetch, ring.load.staged, rw.facts.tensor(ring.load.call)
     if ring.load.tile is not None:
-        return ring.load.tile.copy(rw, loop, ring, slot, "" if ring.load.covered else condition)
-    given = callees.bind(rw, node, callees.callee_of(rw, node))
+        return mover_copies.copy(rw, loop, ring, slot, "" if ring.load.covered else condition)
+    given = callees.bind(rw.facts, node, callees.callee_of(rw.facts, node))
     rw.names.suggest(staged.source, f"{ring.load.name}_load", 1, ring.load.line)
-    owner = callees.callee_of(rw, node).owner
+    owner = callees.callee_of(rw.facts, node).owner
     if owner is not None:  # a tensor descriptor
         exists = "" if ring.load.covered else condition
         if ring.load.stored:
@@ -42,7 +47,7 @@ def fetch(rw: "FunctionRewriter", loop: PipelinedLoop, ring: Ring, slot: str, co
         target = f"{ring.smem}.index({slot})"
         return descriptors.tile_fetch(rw, owner, given["offsets"], staged.source, exists, target, tile_copies(rw))
     pointer = given["pointer"]
-    access = pointers.access_of(rw, pointer, staged.source) if callees.is_plain_access(rw, node, given) else None
+    access = pointers.access_of(rw, pointer, staged.source) if callees.is_plain_access(rw.facts, node, given) else None
     arguments: list[str] = []
     use_buffer = access is not None and staged.copy != "global"
     if use_buffer:
@@ -53,33 +58,33 @@ def fetch(rw: "FunctionRewriter", loop: PipelinedLoop, ring: Ring, slot: str, co
     else:
         arguments.append(rw.emit(pointer, staged.source))
     mask, other = given.get("mask"), given.get("other")
-    masked = mask is not None and not callees.is_none(rw, mask)
+    masked = mask is not None and not callees.is_none(rw.facts, mask)
     mask_text = rw.operand_in(mask, fact, staged.source) if masked else ""
     ends = not ring.load.covered and not ring.clipped and condition
     if masked:
         mask_text = both_masks(mask_text, condition if ends else "")
-        mask_text = mask_text if rw.tensor(mask) is not None else counts.as_value(rw, loop, mask_text, mask)
+        mask_text = mask_text if rw.facts.tensor(mask) is not None else counts.as_value(rw.facts, loop, mask_text, mask)
     elif ends:
-        mask_text = counts.as_value(rw, loop, condition)
+        mask_text = counts.as_value(rw.facts, loop, condition)
     if mask_text:
         arguments.append(f"mask={mask_text}")
-    if masked and other is not None and not callees.is_none(rw, other):
+    if masked and other is not None and not callees.is_none(rw.facts, other):
         # Lanes that a buffer access masks off read as zero; other accesses leave what was there.
-        if not callees.is_zero(rw, other):
+        if not callees.is_zero(rw.facts, other):
             arguments.append(f"other={rw.operand_in(other, fact, staged.source)}")
         elif not use_buffer:
             arguments.append(f"other={rw.emit(other)}")
     modifier = given.get("cache_modifier")
-    if modifier is not None and not callees.is_empty(rw, modifier):
+    if modifier is not None and not callees.is_empty(rw.facts, modifier):
         arguments.append(
             f"{'cache' if use_buffer and (ring.held or ring.load.stored) else 'cache_modifier'}={rw.emit(modifier)}"
         )
     if ring.load.copied:
         name = "global_to_shared"
-        if rw.unit.target.copies_take_buffers:
+        if rw.facts.kernel.target.copies_take_buffers:
             name = "buffer_load_to_shared" if use_buffer else "global_load_to_shared"
         return f"{async_module(rw)}.{name}({ring.smem}.index({slot}), {', '.join(arguments)})"
-    function = f"{rw.record.amd(rw.unit.buffer_module)}.buffer_load" if use_buffer else "gl.load"
+    function = f"{rw.record.amd(rw.facts.kernel.buffer_module)}.buffer_load" if use_buffer else "gl.load"
     text = f"{function}({', '.join(arguments)})"
     if ring.held and not loop.only_holds:
         waiting = f"{ring.next}[1:]" if slot == loop.free else ring.next
@@ -87,7 +92,7 @@ def fetch(rw: "FunctionRewriter", loop: PipelinedLoop, ring: Ring, slot: str, co
     return f"{ring.next} = {text}"
 
 
-def store(rw: "FunctionRewriter", ring: Ring, slot: str) -> str:
+def store(rw: Emission, ring: Ring, slot: str) -> str:
     staged, value = ring.load.staged, ring.next
     if staged.stored != staged.source:
         rw.names.suggest(staged.stored, f"{ring.load.name}_transposed", 1, ring.load.line)
@@ -101,14 +106,14 @@ def closes_group(loop: PipelinedLoop, fetched: list[Ring]) -> bool:
     return loop.copies and bool(grouped) and grouped[-1] in fetched
 
 
-def render(rw: "FunctionRewriter", s: ast.stmt) -> str:
+def render(rw: Emission, s: ast.stmt) -> str:
     """The text of a statement of the producer."""
     saved, rw.edits = rw.edits, []
     rw.plain_statement(s)
-    start, end = rw.source.span(s)
+    start, end = rw.facts.source.span(s)
     target = s.targets[0] if isinstance(s, ast.Assign) else s.target
     if not any(a <= start for a, _, _ in rw.edits):
         rw.replace(target, target.id)
-    text = replace_spans(rw.source.text, start, end, rw.edits)
+    text = replace_spans(rw.facts.source.text, start, end, rw.edits)
     rw.edits = saved
     return text

@@ -5,27 +5,24 @@ from __future__ import annotations
 import ast
 import contextlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from translator.rewrite.emission import Emission
+from translator.facts.function import FunctionFacts
 from translator.frontend.trace import TensorFact
 from translator.pipeline import counts, producer, slices
+from translator.pipeline import mover_copies
 from translator.pipeline.loop import PipelinedLoop, Ring, async_module, barrier_module
 from translator.pipeline.moved_twice import start_lines
 from translator.pipeline.prepare import fresh
 from translator.pipeline.waits import wait_lines
 
-if TYPE_CHECKING:
-    from translator.rewrite.function import FunctionRewriter
 
-
-def shared_state(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
+def shared_state(rw: Emission, loop: PipelinedLoop) -> list[str]:
     """What the partitions of a loop share: rings, and two barriers for each slot."""
     schedule, module = loop.plan.schedule, barrier_module(rw)
     lines: list[str] = []
     for ring in loop.rings:
-        lines += (
-            [producer.allocate(rw, loop, ring)] if ring.load.tile is None else ring.load.tile.before(rw, loop, ring)
-        )
+        lines += [producer.allocate(rw, loop, ring)] if ring.load.tile is None else mover_copies.before(rw, loop, ring)
     lines += ["", "# A slot is ready when all copies into it have landed, and empty when every lane has read it."]
     for pair in loop.barriers:
         lines += [
@@ -39,7 +36,7 @@ def shared_state(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
     return [*lines, "gl.barrier()"]
 
 
-def prologue(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
+def prologue(rw: Emission, loop: PipelinedLoop) -> list[str]:
     plan = loop.plan
     lines = []
     for ring in loop.rings:
@@ -47,7 +44,7 @@ def prologue(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
         if ring.held:
             lines += [] if loop.only_holds else [f"{ring.next} = ()"]
         else:
-            lines += tile.before(rw, loop, ring) if tile is not None else [producer.allocate(rw, loop, ring)]
+            lines += mover_copies.before(rw, loop, ring) if tile is not None else [producer.allocate(rw, loop, ring)]
     lines += [line for _, ahead in loop.doubled for line in start_lines(rw, ahead)]
     tiles = counts.fetched_before(rw, loop)
     what = "fetched" if loop.mixed else "copied" if loop.copies else "loaded"
@@ -61,8 +58,8 @@ def prologue(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
     index = counts.prologue_index(rw, loop)
     loop.fetch_at(index)
     body: list[str] = []
-    if loop.index_names and not _plain_index(rw, loop):
-        text = counts.index_value(rw, loop, index)
+    if loop.index_names and not _plain_index(rw.facts, loop):
+        text = counts.index_value(rw.facts, loop, index)
         index = fresh(rw, f"{plan.index}_{loop.tile}", plan.loop)
         body.append(f"{index} = {text}")
         loop.fetch_at(index)
@@ -71,7 +68,7 @@ def prologue(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
     with _names_of_prologue(rw, loop):
         for atom in plan.atoms:
             if atom in loop.ahead_of:
-                body.append(producer.render(rw, loop.ahead_of[atom]).replace("\n" + rw.source.indent(atom), "\n"))
+                body.append(producer.render(rw, loop.ahead_of[atom]).replace("\n" + rw.facts.source.indent(atom), "\n"))
             for ring in loop.rings:
                 if ring.load.statement is atom:
                     body.append(producer.fetch(rw, loop, ring, loop.tile, condition))
@@ -91,7 +88,7 @@ def prologue(rw: "FunctionRewriter", loop: PipelinedLoop) -> list[str]:
 
 
 @contextlib.contextmanager
-def _names_of_prologue(rw: "FunctionRewriter", loop: PipelinedLoop) -> Iterator[None]:
+def _names_of_prologue(rw: Emission, loop: PipelinedLoop) -> Iterator[None]:
     """Names of their own for what each tile computes anew: a name that the loop assigns too would be carried by it."""
     webs = {web.index: web for _, web in loop.own_names}
     names = {i: web.name for i, web in webs.items()}
@@ -102,20 +99,20 @@ def _names_of_prologue(rw: "FunctionRewriter", loop: PipelinedLoop) -> Iterator[
         web.name = fresh(rw, f"{stem}_{loop.tile}", loop.plan.loop)
     for name, web in loop.own_names:
         name.id = web.name
-    for key, web in list(rw.webs.of_definition.items()):
-        if web.index in webs and (key[0], web.name) not in rw.webs.of_definition:
+    for key, web in list(rw.facts.webs.of_definition.items()):
+        if web.index in webs and (key[0], web.name) not in rw.facts.webs.of_definition:
             added[key[0], web.name] = web
-    rw.webs.of_definition.update(added)
+    rw.facts.webs.of_definition.update(added)
     yield
     for key in added:
-        del rw.webs.of_definition[key]
+        del rw.facts.webs.of_definition[key]
     for i, web in webs.items():
         web.name = names[i]
     for name, web in loop.own_names:
         name.id = web.name
 
 
-def _plain_index(rw: "FunctionRewriter", loop: PipelinedLoop) -> bool:
+def _plain_index(facts: FunctionFacts, loop: PipelinedLoop) -> bool:
     """Whether the producer's copies take a compile-time number for the loop index."""
     if loop.plan.index_dtype != "int32":
         return False
@@ -127,7 +124,7 @@ def _plain_index(rw: "FunctionRewriter", loop: PipelinedLoop) -> bool:
             return meets
         if isinstance(node, (ast.BinOp, ast.Compare)):
             sides = [node.left, node.right] if isinstance(node, ast.BinOp) else [node.left, *node.comparators]
-            run_time = [_has_run_time(rw, side, names) for side in sides]
+            run_time = [_has_run_time(facts, side, names) for side in sides]
             return all(plain(x, meets or any(run_time[:i] + run_time[i + 1 :])) for i, x in enumerate(sides))
         return all(plain(child, False) for child in ast.iter_child_nodes(node))
 
@@ -139,8 +136,8 @@ def _plain_index(rw: "FunctionRewriter", loop: PipelinedLoop) -> bool:
     return all(plain(s.value if isinstance(s, ast.stmt) else s, False) for s in made)
 
 
-def _has_run_time(rw: "FunctionRewriter", node: ast.AST, index_names: set[ast.Name]) -> bool:
+def _has_run_time(facts: FunctionFacts, node: ast.AST, index_names: set[ast.Name]) -> bool:
     """Whether part of `node` is a run-time value whatever the loop index is."""
-    if isinstance(node, (ast.Name, ast.Call)) and isinstance(rw.fact(node), TensorFact):
+    if isinstance(node, (ast.Name, ast.Call)) and isinstance(facts.fact(node), TensorFact):
         return node not in index_names and not any(n in index_names for n in ast.walk(node))
-    return any(_has_run_time(rw, child, index_names) for child in ast.iter_child_nodes(node))
+    return any(_has_run_time(facts, child, index_names) for child in ast.iter_child_nodes(node))

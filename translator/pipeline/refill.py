@@ -12,16 +12,14 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import TYPE_CHECKING
 
+from translator.facts import products
+from translator.rewrite.emission import Emission
+from translator.facts.function import FunctionFacts
 from translator.numbered import numbered
 from translator.pipeline import counts, producer
 from translator.pipeline.loop import PipelinedLoop, async_module
-from translator.rewrite import dots
-from translator.rewrite.splice import replace_spans
-
-if TYPE_CHECKING:
-    from translator.rewrite.function import FunctionRewriter
+from translator.facts.source_text import replace_spans
 
 
 class TooLate(Exception):
@@ -32,15 +30,15 @@ class TooLate(Exception):
         self.key = key
 
 
-def check_refills(every: list["FunctionRewriter"]) -> None:
+def check_refills(every: list[Emission]) -> None:
     """Asked when the text is final. Raises: TooLate for a loop whose one slot is read until its end."""
     for rw in every:
         for loop in rw.pipelined_loops.values():
             if loop.refills and not loop.hidden:
-                raise TooLate((rw.path, loop.plan.loop.lineno))
+                raise TooLate((rw.facts.path, loop.plan.loop.lineno))
 
 
-def place_copies(rw: "FunctionRewriter", loop: PipelinedLoop, s: ast.For) -> None:
+def place_copies(rw: Emission, loop: PipelinedLoop, s: ast.For) -> None:
     """Copy the next tiles after the statement of the body that reads the slots last; the body has been emitted."""
     copied = [ring for ring in loop.rings if not ring.held]
     texts = [_emitted(rw, statement) for statement in s.body]
@@ -48,12 +46,14 @@ def place_copies(rw: "FunctionRewriter", loop: PipelinedLoop, s: ast.For) -> Non
     early: dict[str, str] = {}
     last = _last_reader(texts, rings)
     while (
-        loop.plan.reads_early and not _multiplies(rw, s.body[last + 1 :]) and _read_early(rw, texts, last, rings, early)
+        loop.plan.reads_early
+        and not _multiplies(rw.facts, s.body[last + 1 :])
+        and _read_early(rw, texts, last, rings, early)
     ):
-        start, end = _span(rw, s.body[last])
+        start, end = _span(rw.facts, s.body[last])
         rw.edits = [e for e in rw.edits if not (start <= e[0] and e[1] <= end)] + [(start, end, texts[last])]
         last = _last_reader(texts, rings)
-    loop.hidden = _multiplies(rw, s.body[last + 1 :])
+    loop.hidden = _multiplies(rw.facts, s.body[last + 1 :])
     loop.fetch_at(loop.ahead)
     condition = counts.condition(rw, loop, loop.ahead)
     lines = ["gl.barrier()", *(producer.fetch(rw, loop, ring, loop.free, condition) for ring in copied)]
@@ -61,11 +61,11 @@ def place_copies(rw: "FunctionRewriter", loop: PipelinedLoop, s: ast.For) -> Non
         lines.append(f"{async_module(rw)}.commit_group()")
     reads = [f"{name} = {read}" for read, name in early.items()]
     lines = ["# Every warp has read this tile: the next one takes its place.", *counts.where_fetched(rw, loop, lines)]
-    indent, end = rw.source.indent(s.body[0]), rw.source.line_end(s.body[last])
+    indent, end = rw.facts.source.indent(s.body[0]), rw.facts.source.line_end(s.body[last])
     rw.edits.append((end, end, "".join(f"\n{indent}{line}" for line in [*reads, *lines])))
 
 
-def _read_early(rw: "FunctionRewriter", texts: list[str], last: int, rings: list[str], early: dict[str, str]) -> bool:
+def _read_early(rw: Emission, texts: list[str], last: int, rings: list[str], early: dict[str, str]) -> bool:
     """Take operands from variables, where the text `last` reads them from LDS; False where it does more than that.
 
     early: the variable of each read.
@@ -76,7 +76,7 @@ def _read_early(rw: "FunctionRewriter", texts: list[str], last: int, rings: list
     for found in reads.finditer(texts[last]):
         stem = found.group(1).partition("_smem")[0]
         if found.group(0) not in names:
-            names[found.group(0)] = numbered(f"{stem}_early", {*rw.source_names, *names.values()}.__contains__)
+            names[found.group(0)] = numbered(f"{stem}_early", {*rw.facts.source_names, *names.values()}.__contains__)
         text = text.replace(found.group(0), names[found.group(0)])
     if _last_reader([*texts[:last], text], rings) == last:
         return False
@@ -86,18 +86,18 @@ def _read_early(rw: "FunctionRewriter", texts: list[str], last: int, rings: list
     return True
 
 
-def _multiplies(rw: "FunctionRewriter", statements: list[ast.stmt]) -> bool:
-    return any(dots.multiplies(rw, statement) for statement in statements)
+def _multiplies(facts: FunctionFacts, statements: list[ast.stmt]) -> bool:
+    return any(products.multiplies(facts, statement) for statement in statements)
 
 
-def _span(rw: "FunctionRewriter", statement: ast.stmt) -> tuple[int, int]:
-    return rw.source.starts[statement.lineno - 1], rw.source.line_end(statement)
+def _span(facts: FunctionFacts, statement: ast.stmt) -> tuple[int, int]:
+    return facts.source.starts[statement.lineno - 1], facts.source.line_end(statement)
 
 
-def _emitted(rw: "FunctionRewriter", statement: ast.stmt) -> str:
+def _emitted(rw: Emission, statement: ast.stmt) -> str:
     """The text that a statement has become, with what was inserted before it."""
-    start, end = _span(rw, statement)
-    return replace_spans(rw.source.text, start, end, [e for e in rw.edits if start <= e[0] and e[1] <= end])
+    start, end = _span(rw.facts, statement)
+    return replace_spans(rw.facts.source.text, start, end, [e for e in rw.edits if start <= e[0] and e[1] <= end])
 
 
 def _slot_names(texts: list[str], rings: list[str]) -> list[str]:

@@ -16,17 +16,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from translator.facts import products
+from translator.rewrite.emission import Emission
+from translator.facts.function import FunctionFacts
+from translator.facts.definitions import assigned_fact
 from translator.pipeline.loop import PipelinedLoop
 from translator.pipeline.plan import PipelinePlan
-from translator.rewrite import callees, dots
-from translator.rewrite.webs import Web
+from translator.facts import callees
+from translator.rewrite import dots
+from translator.facts.webs import Web
 from translator.ttgir.layouts import Layout, Mfma, Wmma
 from translator.ttgir.shared_layouts import Padded, Swizzled
-
-if TYPE_CHECKING:
-    from translator.rewrite.function import FunctionRewriter
 
 
 @dataclass(frozen=True)
@@ -46,33 +47,33 @@ class SlicedDot:
 
 
 def plan_slices(
-    rw: "FunctionRewriter", plan: PipelinePlan, parts: tuple[int, int], fresh: Callable[[str], str]
+    facts: FunctionFacts, plan: PipelinePlan, parts: tuple[int, int], fresh: Callable[[str], str]
 ) -> SlicedDot | None:
     """The loop's one dot in `parts`; None where it does more than accumulate, or has no such slices.
 
     fresh: gives a name that the function does not use.
     """
-    found = [(a, n) for a in plan.atoms for n in ast.walk(a) if dots.is_dot(rw, n)]
+    found = [(a, n) for a in plan.atoms for n in ast.walk(a) if callees.is_dot(facts, n)]
     if len(found) != 1:
         return None
     statement, dot = found[0]
-    web = accumulator_of(rw, plan, statement, dot)
-    if web is None or rw.tensor(dot).rank != 2:
+    web = accumulator_of(facts, plan, statement, dot)
+    if web is None or facts.tensor(dot).rank != 2:
         return None
-    made = dots.DotPlan(rw, dot)
+    made = products.DotPlan(facts, dot)
     if made.scaled or not isinstance(made.result, (Mfma, Wmma)):
         return None
     for node, element, own, count in zip((made.a, made.b), (made.a_element, made.b_element), range(2), parts):
-        fact = rw.tensor(node)
+        fact = facts.tensor(node)
         if (
-            dots.DTYPE.get(fact.dtype) != dots.ELEMENT[element]
+            products.DTYPE.get(fact.dtype) != products.ELEMENT[element]
             or count > 1
-            and not _cuttable(rw, plan, node, own, count)
+            and not _cuttable(facts, plan, node, own, count)
         ):
             return None
-    if dots.DTYPE[rw.tensor(dot).dtype] != dots.ELEMENT[made.acc_element]:
+    if products.DTYPE[facts.tensor(dot).dtype] != products.ELEMENT[made.acc_element]:
         return None
-    sizes = rw.tensor(dot).shape
+    sizes = facts.tensor(dot).shape
     shape = (sizes[0] // parts[0], sizes[1] // parts[1])
     tile = layout_tile(made.result)
     if any(size % extent for size, extent in zip(shape, tile)) or 0 in shape:
@@ -101,36 +102,36 @@ def layout_tile(layout: Layout) -> tuple[int, int]:
     return extents[0] * layout.instr_shape[0], extents[1] * layout.instr_shape[1]
 
 
-def accumulator_of(rw, plan: PipelinePlan, s: ast.stmt, dot: ast.Call) -> Web | None:
+def accumulator_of(facts: FunctionFacts, plan: PipelinePlan, s: ast.stmt, dot: ast.Call) -> Web | None:
     """The variable of `acc = tl.dot(a, b, acc)` or `acc += tl.dot(a, b)` that nothing else in the loop uses."""
     if isinstance(s, ast.AugAssign):
         if s.value is not dot or not isinstance(s.op, ast.Add) or not isinstance(s.target, ast.Name):
             return None
-        if not dots.can_accumulate(rw, dot, s.target, rw.assigned_fact(s)):
+        if not products.can_accumulate(facts, dot, s.target, assigned_fact(facts, s)):
             return None
         name = s.target.id
     else:
-        given = callees.bind(rw, dot, callees.callee_of(rw, dot)).get("acc")
+        given = callees.bind(facts, dot, callees.callee_of(facts, dot)).get("acc")
         if not isinstance(s, ast.Assign) or s.value is not dot or not isinstance(s.targets[0], ast.Name):
             return None
         if not isinstance(given, ast.Name) or given.id != s.targets[0].id:
             return None
         name = given.id
-    web = rw.webs.of_definition[(s, name)]
+    web = facts.webs.of_definition[(s, name)]
     inside = set(ast.walk(s))
     others = [n for n, loops in web.uses if plan.loop in loops and n not in inside]
     defined = [d for d in web.definitions if plan.loop in d.in_loop and d.node is not s]
     return None if others or defined or web.is_parameter else web
 
 
-def _cuttable(rw, plan: PipelinePlan, node: ast.expr, dimension: int, count: int) -> bool:
+def _cuttable(facts: FunctionFacts, plan: PipelinePlan, node: ast.expr, dimension: int, count: int) -> bool:
     """Whether an operand is a name of a staged tile, used for nothing else, whose LDS layout can be cut there.
 
     Gluon cuts a swizzled tile between rows only, and where the pattern begins anew.
     """
-    if not isinstance(node, ast.Name) or len(rw.webs.of_use[node].uses) != 1:
+    if not isinstance(node, ast.Name) or len(facts.webs.of_use[node].uses) != 1:
         return False
-    made, staged = rw.webs.definition_of(node), {load.call: load.staged for load in plan.loads}
+    made, staged = facts.webs.definition_of(node), {load.call: load.staged for load in plan.loads}
     if made is None or made.value not in staged or not isinstance(made.node, ast.Assign):
         return False
     found = staged[made.value]
@@ -140,10 +141,10 @@ def _cuttable(rw, plan: PipelinePlan, node: ast.expr, dimension: int, count: int
     return isinstance(found.shared, Padded)
 
 
-def take_apart(rw: "FunctionRewriter", sliced: SlicedDot) -> list[str]:
+def take_apart(rw: Emission, sliced: SlicedDot) -> list[str]:
     """Before the loop: the slices of what the accumulator starts with."""
     state = rw.state(sliced.web)
-    state.home = state.home or dots.DotPlan(rw, sliced.dot).result
+    state.home = state.home or products.DotPlan(rw.facts, sliced.dot).result
     m, n = sliced.shape
     return [
         f"{name} = gl.amd.slice({sliced.web.name}, [{m}, {n}], [{i * m}, {j * n}])"
@@ -152,9 +153,9 @@ def take_apart(rw: "FunctionRewriter", sliced: SlicedDot) -> list[str]:
     ]
 
 
-def accumulate(rw: "FunctionRewriter", loop: PipelinedLoop, sliced: SlicedDot) -> list[str]:
+def accumulate(rw: Emission, loop: PipelinedLoop, sliced: SlicedDot) -> list[str]:
     """In the loop, for the dot's statement: each slice, with the parts of the operands read when they are first needed."""
-    made = dots.DotPlan(rw, sliced.dot)
+    made = products.DotPlan(rw.facts, sliced.dot)
     dots._suggest_names(rw, made)
     lines: list[str] = []
     known: dict[tuple[int, int], str] = {}
@@ -163,16 +164,16 @@ def accumulate(rw: "FunctionRewriter", loop: PipelinedLoop, sliced: SlicedDot) -
     def part(which: int, i: int) -> str:
         node = (made.a, made.b)[which]
         if sliced.parts[which] == 1:
-            return dots._operand(rw, node, rw.tensor(node), elements[which], layouts[which], sliced.dot)
+            return dots._operand(rw, node, rw.facts.tensor(node), elements[which], layouts[which], sliced.dot)
         if (which, i) not in known:
             size = sliced.shape[which]
             tile = f"{node.id}.slice({i * size}, {size}, {which})"
-            read = rw.staged[rw.webs.reaching[node][0].value]
+            read = rw.staged[rw.facts.webs.reaching[node][0].value]
             known[which, i] = sliced.operands[which][i]
             lines.append(f"{known[which, i]} = {read.text(rw, layouts[which], tile)}")
         return known[which, i]
 
-    fa, fb = rw.tensor(made.a), rw.tensor(made.b)
+    fa, fb = rw.facts.tensor(made.a), rw.facts.tensor(made.b)
     for i, row in enumerate(sliced.names):
         for j, name in enumerate(row):
             a, b = part(0, i), part(1, j)
@@ -180,7 +181,7 @@ def accumulate(rw: "FunctionRewriter", loop: PipelinedLoop, sliced: SlicedDot) -
     return lines
 
 
-def join(rw: "FunctionRewriter", sliced: SlicedDot) -> list[str]:
+def join(rw: Emission, sliced: SlicedDot) -> list[str]:
     """After the loop: one accumulator again."""
     m, n = sliced.shape
     rows = [
@@ -189,7 +190,7 @@ def join(rw: "FunctionRewriter", sliced: SlicedDot) -> list[str]:
     ]
     width = n * sliced.parts[1]
     whole = _joined(rows, m, lambda x, y, size: f"gl.join({x}, {y}).permute(2, 0, 1).reshape({size}, {width})")
-    layout = rw.names.spell(dots.DotPlan(rw, sliced.dot).result)
+    layout = rw.names.spell(products.DotPlan(rw.facts, sliced.dot).result)
     name = sliced.web.name
     lines = [
         "# The slices are registers of one accumulator: nothing moves.",

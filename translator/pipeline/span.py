@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING
 
+from translator.facts.function import FunctionFacts
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.pipeline.loop_range import int_of, loop_bounds, trips_of
 from translator.pipeline.polynomials import Monomial, Polynomial, add, product
 
 if TYPE_CHECKING:
-    from translator.rewrite.function import FunctionRewriter
+    pass
 
 
 _RUN_TIME = "#"
@@ -34,14 +35,14 @@ class Span:
     given: ast.expr | None = None
 
 
-def constant_span(rw: "FunctionRewriter", low: ast.expr | None, high: ast.expr) -> Span | None:
+def constant_span(facts: FunctionFacts, low: ast.expr | None, high: ast.expr) -> Span | None:
     """`high - low` where it is known at compile time and at least one of the two is not."""
     if low is None:
-        return _given(rw, high)
-    if int_of(rw, low) is not None and int_of(rw, high) is not None:
+        return _given(facts, high)
+    if int_of(facts, low) is not None and int_of(facts, high) is not None:
         return None
     values: dict[str, int] = {}
-    first, last = _polynomial(rw, low, values), _polynomial(rw, high, values)
+    first, last = _polynomial(facts, low, values), _polynomial(facts, high, values)
     if first is None or last is None:
         return None
     span = add(last, first, -1)
@@ -50,41 +51,41 @@ def constant_span(rw: "FunctionRewriter", low: ast.expr | None, high: ast.expr) 
     return Span(_spelled(span), sum(c * prod(values[name] for name in m) for m, c in span.items()))
 
 
-def _given(rw: "FunctionRewriter", high: ast.expr) -> Span | None:
+def _given(facts: FunctionFacts, high: ast.expr) -> Span | None:
     """The constant expression that a variable, the bound of a loop from 0, was given."""
-    if not isinstance(high, ast.Name) or int_of(rw, high) is not None:
+    if not isinstance(high, ast.Name) or int_of(facts, high) is not None:
         return None
-    expression = rw.webs.value_of(high)
-    if expression is None or (value := int_of(rw, expression)) is None or isinstance(value, bool):
+    expression = facts.webs.value_of(high)
+    if expression is None or (value := int_of(facts, expression)) is None or isinstance(value, bool):
         return None
-    constant = all(isinstance(rw.fact(n), ConstFact) for n in ast.walk(expression) if isinstance(n, ast.Name))
+    constant = all(isinstance(facts.fact(n), ConstFact) for n in ast.walk(expression) if isinstance(n, ast.Name))
     return Span(ast.unparse(expression), value, expression) if constant else None
 
 
-def known_trips(rw: "FunctionRewriter", loop: ast.AST) -> int | None:
+def known_trips(facts: FunctionFacts, loop: ast.AST) -> int | None:
     """How many iterations a loop has, where that is known at compile time."""
-    bounds = loop_bounds(rw, loop, either_way=True) if isinstance(loop, ast.For) else None
+    bounds = loop_bounds(facts, loop, either_way=True) if isinstance(loop, ast.For) else None
     if bounds is None:
         return None
-    span = constant_span(rw, *bounds[:2])
-    return trips_of(rw, *bounds, span and span.value)
+    span = constant_span(facts, *bounds[:2])
+    return trips_of(facts, *bounds, span and span.value)
 
 
-def runs_once(rw: "FunctionRewriter", loop: ast.AST) -> bool:
+def runs_once(facts: FunctionFacts, loop: ast.AST) -> bool:
     """Whether a loop is known to have one iteration at most: it is a block as any other then."""
-    trips = known_trips(rw, loop)
+    trips = known_trips(facts, loop)
     return trips is not None and trips <= 1
 
 
 def _polynomial(
-    rw: "FunctionRewriter", node: ast.expr, values: dict[str, int], at_loop: bool = True
+    facts: FunctionFacts, node: ast.expr, values: dict[str, int], at_loop: bool = True
 ) -> Polynomial | None:
     """`node` over names; values: gets those of the compile-time ones; at_loop: it is evaluated where the loop starts, so
     that its names have the same values."""
     if isinstance(node, ast.Constant) and isinstance(node.value, int):
         return {(): node.value} if node.value else {}
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub, ast.Mult)):
-        a, b = _polynomial(rw, node.left, values, at_loop), _polynomial(rw, node.right, values, at_loop)
+        a, b = _polynomial(facts, node.left, values, at_loop), _polynomial(facts, node.right, values, at_loop)
         if a is None or b is None:
             return None
         if isinstance(node.op, ast.Mult):
@@ -92,12 +93,14 @@ def _polynomial(
         return add(a, b, -1 if isinstance(node.op, ast.Sub) else 1)
     if not isinstance(node, ast.Name):
         return None
-    if (known := int_of(rw, node)) is not None:
+    if (known := int_of(facts, node)) is not None:
         values[node.id] = known
         return {(node.id,): 1}
-    if (value := rw.webs.value_of(node)) is not None and (found := _polynomial(rw, value, values, False)) is not None:
+    if (value := facts.webs.value_of(node)) is not None and (
+        found := _polynomial(facts, value, values, False)
+    ) is not None:
         return found
-    web, fact = rw.webs.of_use.get(node), rw.fact(node)
+    web, fact = facts.webs.of_use.get(node), facts.fact(node)
     same = web is not None and (at_loop or len(web.definitions) == 1)
     return {(f"{_RUN_TIME}{web.index}",): 1} if same and isinstance(fact, TensorFact) and not fact.shape else None
 

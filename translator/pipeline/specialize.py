@@ -9,16 +9,13 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from translator.rewrite.emission import Emission
 from translator.frontend.trace import ConstFact
 from translator.pipeline.partitions import Partitions
 from translator.pipeline.ahead import is_pure
 from translator.pipeline.plan import NotPipelined, PipelinedLoad, PipelinePlan, run_of_loads
 from translator.pipeline.strategies import WARP_SPECIALIZED
-
-if TYPE_CHECKING:
-    from translator.rewrite.function import FunctionRewriter
 
 # "warp-specialized kernels requires num_warps to be a multiple of 4" (Triton 3.9.0, ttgir of gfx1250).
 WARPS_TOGETHER = 4
@@ -26,36 +23,36 @@ WARPS_TOGETHER = 4
 MOST_THREADS = 1024
 
 
-def asked_for(rw: "FunctionRewriter", loop: ast.For) -> bool:
+def asked_for(rw: Emission, loop: ast.For) -> bool:
     """Whether the command, or else the source, asks for the partitions of this loop."""
     if rw.unit.strategy is not None:
         return rw.unit.strategy == WARP_SPECIALIZED.name
     options = loop.iter.keywords if isinstance(loop.iter, ast.Call) else []
-    facts = [rw.fact(k.value) for k in options if k.arg == "warp_specialize"]
+    facts = [rw.facts.fact(k.value) for k in options if k.arg == "warp_specialize"]
     return any(isinstance(fact, ConstFact) and bool(fact.value) for fact in facts)
 
 
-def specialized(rw: "FunctionRewriter", loop: ast.For, plan: PipelinePlan | NotPipelined) -> PipelinePlan | str:
+def specialized(rw: Emission, loop: ast.For, plan: PipelinePlan | NotPipelined) -> PipelinePlan | str:
     """`plan` with partitions, or why this loop keeps its copies and its arithmetic in the same warps."""
-    unit = rw.unit
-    if not WARP_SPECIALIZED.serves(unit.target):
-        return f"{unit.target.name} has no {WARP_SPECIALIZED.needs}"
+    unit, kernel = rw.unit, rw.facts.kernel
+    if not WARP_SPECIALIZED.serves(kernel.target):
+        return f"{kernel.target.name} has no {WARP_SPECIALIZED.needs}"
     if isinstance(plan, NotPipelined):
         return plan.reason
     if plan.descending:
         return "its index goes down"
     if plan.doubled:
         return f"`{plan.doubled[0].name}` moves for both sides"
-    if not all(is_pure(rw, s.value) for s in plan.producer):
+    if not all(is_pure(rw.facts, s.value) for s in plan.producer):
         return "an address in it comes from memory"
-    if (reason := unit.kept_whole.get((rw.path, loop.lineno))) is not None:
+    if (reason := unit.kept_whole.get((rw.facts.path, loop.lineno))) is not None:
         return reason
     if plan.schedule.mechanism != "copies":
         return "its tiles travel through registers"
-    if unit.num_warps % WARPS_TOGETHER:
-        return f"its {unit.num_warps} warps are no multiple of {WARPS_TOGETHER}, as the compiler wants them"
-    if 2 * unit.num_warps * unit.target.warp_size > MOST_THREADS:
-        return f"{2 * unit.num_warps} warps are more than a workgroup has"
+    if kernel.num_warps % WARPS_TOGETHER:
+        return f"its {kernel.num_warps} warps are no multiple of {WARPS_TOGETHER}, as the compiler wants them"
+    if 2 * kernel.num_warps * kernel.target.warp_size > MOST_THREADS:
+        return f"{2 * kernel.num_warps} warps are more than a workgroup has"
     if any(n is not loop and isinstance(n, (ast.For, ast.While)) for n in ast.walk(loop)):
         return "it has a loop inside"
     groups: dict[int, list[PipelinedLoad]] = {}
@@ -63,7 +60,7 @@ def specialized(rw: "FunctionRewriter", loop: ast.For, plan: PipelinePlan | NotP
         groups.setdefault(run_of_loads(plan, load.statement)[0], []).append(load)
     tensor = tuple(sum(load.tile is not None for load in group) for group in groups.values())
     # One warp starts all copies of the tensor data mover; other copies are made by as many warps as their layouts have.
-    warps = 1 if sum(tensor) == len(plan.loads) else unit.num_warps
+    warps = 1 if sum(tensor) == len(plan.loads) else kernel.num_warps
     names = tuple(tuple(load.name for load in group) for group in groups.values())
-    schedule = Partitions(plan.schedule.buffers, names, warps, unit.num_warps, unit.target.warp_size, tensor)
+    schedule = Partitions(plan.schedule.buffers, names, warps, kernel.num_warps, kernel.target.warp_size, tensor)
     return replace(plan, schedule=schedule, written_out=None)

@@ -12,26 +12,24 @@ import ast
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from translator.rewrite.emission import Emission
+from translator.facts.function import FunctionFacts
 from translator.facts.obligations import Obligation
-from translator.frontend.trace import ConstFact, TensorFact
+from translator.frontend.trace import TensorFact
 from translator.memory.staging import Staged
 from translator.pipeline.address_reader import AddressReader, NotATile, axis_of, times
 from translator.pipeline.loop_range import int_of
 from translator.pipeline.polynomials import INDEX, Polynomial, add, fixed, moving, quotient
 from translator.pipeline.wrapped_rows import reaches_only_masked
-from translator.rewrite import callees, dots, tdm
+from translator.facts import callees
 from translator.rewrite.addresses import root_parameter
-from translator.rewrite.splice import operand
 from translator.ttgir.elements import bits_of
 from translator.ttgir.shared_layouts import Padded, Swizzled, partitioned
 
 if TYPE_CHECKING:
     from translator.ttgir.layouts import SharedLayout
-    from translator.pipeline.loop import PipelinedLoop, Ring
-    from translator.rewrite.function import FunctionRewriter
 
 ONE: Polynomial = {(): 1}
-NEVER = "2**31 - 1"  # a size at which no tile is clipped
 ELEMENTS = ("fp16", "bf16", "fp32", "fp64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 
 
@@ -87,50 +85,6 @@ class StridedTile:
         used = {atom for p in texts for m in p for atom in m if atom != INDEX}
         return [self.base, *(self.names[atom] for atom in sorted(used)), *(a.extent for a in self.axes)]
 
-    def before(self, rw: "FunctionRewriter", loop: "PipelinedLoop", ring: "Ring") -> list[str]:
-        """The descriptor for this load, at what stays the same of the coordinates, and the ring of its tiles."""
-        rw.record.obligations |= self.assumed
-        if self.small:
-            rw.record.reaches(self.small)
-        rw.names.suggest(self.shared, f"{ring.load.name}_shared", 1, ring.load.line)
-        base = rw.emit(self.base)
-        if self.rest:
-            rest = self._text(rw, self.rest, "", self.wide)
-            base += f" - ({rest[1:]})" if rest.startswith("-") else f" + {rest}"
-        shape = ", ".join(self._size(rw, a) for a in self.axes)
-        strides = ", ".join(self._text(rw, a.stride, "") for a in self.axes)
-        block = ", ".join(rw.emit(a.extent) for a in self.axes)
-        lines = [
-            f"{ring.desc} = {tdm.module(rw)}.make_tensor_descriptor({base}, shape=[{shape}], strides=[{strides}], "
-            f"block_shape=[{block}], layout={rw.names.spell(self.shared)})"
-        ]
-        if self.positioned:
-            fixed = [self._text(rw, a.fixed, "") for a in self.axes]
-            lines.append(f"{ring.tiles} = {tdm.position_text(rw, ring.desc, fixed)}")
-        shape = f"[{loop.buffers}] + {ring.desc}.block_shape"
-        lines.append(f"{ring.smem} = gl.allocate_shared_memory({ring.desc}.dtype, {shape}, {ring.desc}.layout)")
-        return lines
-
-    def copy(self, rw: "FunctionRewriter", loop: "PipelinedLoop", ring: "Ring", slot: str, condition: str) -> str:
-        """Issue the copy of the tile at `loop.at` into `slot`."""
-        name = ring.tiles if self.positioned else ring.desc
-        index = loop.at
-        variable = index.isidentifier() and index != loop.tile  # else it is the number of a tile times step, plus start
-        ends = [end for end in (loop.plan.low, loop.plan.step) if end is not None]
-        if loop.plan.index_dtype != "int32" and (variable or any(isinstance(rw.fact(e), TensorFact) for e in ends)):
-            index = f"{operand(index)}.to(gl.int32)"
-        offsets = [self._text(rw, a.moving, index) for a in self.axes]
-        if self.unclipped:
-            name = tdm.moved_text(rw, name, offsets, condition)
-            offsets, condition = ["0"], ""
-        barrier = loop.ready_of(ring, slot)
-        return tdm.copy_text(rw, name, offsets, f"{ring.smem}.index({slot})", condition, barrier)
-
-    def prefetch(self, rw: "FunctionRewriter", loop: "PipelinedLoop", ring: "Ring", condition: str) -> str:
-        """Ask for the tile at `loop.at` in the L2 cache."""
-        offsets = [self._text(rw, a.moving, loop.at) for a in self.axes]
-        return tdm.prefetch_text(rw, ring.tiles if self.positioned else ring.desc, offsets, condition)
-
     @property
     def positioned(self) -> bool:
         """Whether coordinates that stay the same are worked into the descriptor before the loop."""
@@ -141,61 +95,24 @@ class StridedTile:
         """Whether tiles move where nothing is clipped, so that copies need no bounds worked out."""
         return any(a.moving and a.limit is None for a in self.axes)
 
-    def _size(self, rw: "FunctionRewriter", axis: Axis) -> str:
-        """The size of the tensor along `axis`, not negative."""
-        if axis.limit is None:
-            return NEVER
-        text = self._text(rw, axis.limit, "")
-        if axis.wide:
-            return f"gl.minimum(gl.maximum({text}, 0), {NEVER}).to(gl.int32)"
-        clamped = self.positioned or (self.counts_tiles and not self.unclipped)
-        clamped |= all(isinstance(rw.fact(self.names[a]), ConstFact) for m in axis.limit for a in m)
-        return text if clamped else f"gl.maximum({text}, 0)"
-
-    def _text(self, rw: "FunctionRewriter", polynomial: Polynomial, index: str, wide: bool = False) -> str:
-        """`polynomial` at the loop index `index`; wide: its products take 64 bits."""
-        out = ""
-        for monomial, coefficient in sorted(polynomial.items(), key=lambda item: item[1] < 0):
-            atoms = sorted(monomial, key=lambda atom: _rank(rw, self.names.get(atom)))
-            factors = [index if atom == INDEX else rw.emit(self.names[atom]) for atom in atoms]
-            if len(polynomial) > 1 or len(factors) > 1 or wide or abs(coefficient) != 1:
-                factors = [operand(text) for text in factors]
-            if wide and _rank(rw, self.names.get(atoms[0]) if atoms else None) == _TENSOR:
-                factors[0] = f"{factors[0]}.to(gl.int64)"
-            if abs(coefficient) != 1 or not factors:
-                factors.append(str(abs(coefficient)))
-            out += (" - " if coefficient < 0 else " + ") + " * ".join(factors)
-        return "-" + out[3:] if out.startswith(" - ") else out.removeprefix(" + ") or "0"
-
-
-_TENSOR = 2
-
-
-def _rank(rw: "FunctionRewriter", node: ast.expr | None) -> int:
-    """The place of a factor in a product: the loop index, 64-bit values, other values, constants."""
-    fact = rw.fact(node) if node is not None else None
-    if isinstance(fact, TensorFact):
-        return 1 if fact.dtype in ("int64", "uint64") else _TENSOR
-    return 0 if node is None else 3
-
 
 def strided_tile(
-    rw: "FunctionRewriter", loop: ast.For, low: ast.expr | None, step: ast.expr | None, call: ast.Call, staged: Staged
+    rw: Emission, loop: ast.For, low: ast.expr | None, step: ast.expr | None, call: ast.Call, staged: Staged
 ) -> StridedTile:
     """The tile that the load `call` takes. Raises: NotATile."""
-    given = callees.bind(rw, call, callees.callee_of(rw, call))
+    given = callees.bind(rw.facts, call, callees.callee_of(rw.facts, call))
     extra = set(given) - {"pointer", "mask", "other", "cache_modifier", "eviction_policy", "volatile"}
-    if extra or any(k in given and not callees.is_empty(rw, given[k]) for k in ("cache_modifier", "volatile")):
+    if extra or any(k in given and not callees.is_empty(rw.facts, given[k]) for k in ("cache_modifier", "volatile")):
         raise NotATile("it has a modifier")
-    fact = rw.tensor(call)
+    fact = rw.facts.tensor(call)
     if fact.dtype not in ELEMENTS and not fact.dtype.startswith("fp8"):
         raise NotATile(f"elements of type {fact.dtype}")
     if not 1 <= fact.rank <= 5:
         raise NotATile(f"{fact.rank} dimensions")
     other = given.get("other")
-    if other is not None and not callees.is_none(rw, other) and not callees.is_zero(rw, other):
+    if other is not None and not callees.is_none(rw.facts, other) and not callees.is_zero(rw.facts, other):
         raise NotATile("masked elements are something other than 0")
-    reader = AddressReader(rw, loop, low, step, fact.shape)
+    reader = AddressReader(rw.facts, loop, low, step, fact.shape)
     base, address = reader.pointer(given["pointer"], tuple(range(fact.rank)))
     wide = reader.wide
     strides: list[Polynomial] = [{} for _ in fact.shape]
@@ -217,18 +134,18 @@ def strided_tile(
     starts: list[Polynomial] = [{} for _ in fact.shape]
     limits: list[Polynomial | None] = [None] * fact.rank
     mask = given.get("mask")
-    for conjunct in reader.conjuncts(mask) if mask is not None and not callees.is_absent(rw, mask) else ():
+    for conjunct in reader.conjuncts(mask) if mask is not None and not callees.is_absent(rw.facts, mask) else ():
         d, start, limit = reader.bound(conjunct)
         if limits[d] is not None:
             raise NotATile(f"dimension {d} has two bounds")
         starts[d], limits[d] = start, limit
         rest = add(rest, times(start, strides[d]), -1)
-    if reader.wrapped and step is not None and int_of(rw, step) < 0:
+    if reader.wrapped and step is not None and int_of(rw.facts, step) < 0:
         raise NotATile("its rows wrap and the loop's index goes down")
     for d, (start, limit) in reader.wrapped.items():
         if limits[d] is not None:
             raise NotATile(f"dimension {d} has two bounds")
-        reaches_only_masked(rw, reader, call, d, start, limit)
+        reaches_only_masked(rw.facts, reader, call, d, start, limit)
         starts[d], limits[d] = start, limit
         rest = add(rest, times(start, strides[d]), -1)
     walk = moving(rest)
@@ -244,20 +161,20 @@ def strided_tile(
         starts[d] = start
         if any(limit is not None and moving(begin) for begin, limit in zip(starts, limits)):
             raise NotATile("it moves within its bounds and beyond them")
-    if any(_is_wide(rw, reader.names[a]) for p in starts for m in moving(p) for a in m if a != INDEX):
+    if any(_is_wide(rw.facts, reader.names[a]) for p in starts for m in moving(p) for a in m if a != INDEX):
         raise NotATile("it moves by a 64-bit number")
     wide_axes, small = set(), ""
     for d, limit in enumerate(limits):
         if limit is None or not any(
-            _is_wide(rw, reader.names[a]) for p in (starts[d], limit) for m in p for a in m if a != INDEX
+            _is_wide(rw.facts, reader.names[a]) for p in (starts[d], limit) for m in p for a in m if a != INDEX
         ):
             continue
         # 64-bit coordinates go into the base, and what is left to the limit is cut to 32 bits.
         still = fixed(starts[d])
-        if moving(starts[d]) and any(_is_wide(rw, reader.names[a]) for m in limit for a in m):
+        if moving(starts[d]) and any(_is_wide(rw.facts, reader.names[a]) for m in limit for a in m):
             # Within 2 GiB no element lies past the limit that 32 bits have room for.
             small = root_parameter(rw, base) or ""
-            if small not in rw.unit.small_pointers:
+            if small not in rw.facts.kernel.small_pointers:
                 raise NotATile("it moves along a dimension of 64-bit size, and its tensor may exceed 2 GiB")
         rest = add(rest, times(still, strides[d]), 1)
         starts[d], limits[d] = moving(starts[d]), add(limit, still, -1)
@@ -268,7 +185,7 @@ def strided_tile(
         Axis(reader.extents[d], fact.shape[d], strides[d], starts[d], limits[d], d in wide_axes) for d in order
     )
     shared = tile_layout(staged, order, fact)
-    if rw.unit.choices.asks("lds-partitions", "two") and (free := free_dimension(rw, loop, call)) is not None:
+    if rw.unit.choices.asks("lds-partitions", "two") and (free := free_dimension(rw.facts, loop, call)) is not None:
         shared = partitioned(shared, order.index(free)) or shared
     tile = StridedTile(base, rest, wide, axes, order, shared, reader.names, frozenset(reader.assumed), small)
     for node in tile.nodes:
@@ -276,18 +193,19 @@ def strided_tile(
     return tile
 
 
-def _is_wide(rw: "FunctionRewriter", node: ast.expr) -> bool:
-    return _rank(rw, node) == 1
+def _is_wide(facts: FunctionFacts, node: ast.expr) -> bool:
+    fact = facts.fact(node)
+    return isinstance(fact, TensorFact) and fact.dtype in ("int64", "uint64")
 
 
-def free_dimension(rw: "FunctionRewriter", loop: ast.For, call: ast.Call) -> int | None:
+def free_dimension(facts: FunctionFacts, loop: ast.For, call: ast.Call) -> int | None:
     """The dimension of the load `call` that is M or N of a product of the loop, which takes it as it is."""
     for dot in ast.walk(loop):
-        if not dots.is_dot(rw, dot):
+        if not callees.is_dot(facts, dot):
             continue
-        given = callees.bind(rw, dot, callees.callee_of(rw, dot))
+        given = callees.bind(facts, dot, callees.callee_of(facts, dot))
         for index, name in enumerate(("input", "other")):
-            definition = rw.webs.definition_of(given.get(name))
+            definition = facts.webs.definition_of(given.get(name))
             if given.get(name) is call or definition is not None and definition.value is call:
                 return index
     return None

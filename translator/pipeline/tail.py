@@ -10,15 +10,16 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from translator.facts.function import FunctionFacts
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.pipeline.loop_range import every_iteration, int_of, is_index, varies
 from translator.pipeline.polynomials import INDEX, Polynomial, add, product
 from translator.facts.obligations import Obligation
 from translator.facts.signs import Signs, obligation_at
-from translator.rewrite.syntax import less_than
+from translator.facts.syntax import less_than
 
 if TYPE_CHECKING:
-    from translator.rewrite.function import FunctionRewriter
+    pass
 
 
 class TailProof:
@@ -28,10 +29,10 @@ class TailProof:
     """
 
     def __init__(
-        self, rw: "FunctionRewriter", loop: ast.For, low: ast.expr | None, high: ast.expr, step: ast.expr | None
+        self, facts: FunctionFacts, loop: ast.For, low: ast.expr | None, high: ast.expr, step: ast.expr | None
     ):
-        self.rw, self.loop, self.low, self.high, self.step = rw, loop, low, high, step
-        self.descending = step is not None and int_of(rw, step) < 0
+        self.facts, self.loop, self.low, self.high, self.step = facts, loop, low, high, step
+        self.descending = step is not None and int_of(facts, step) < 0
         self.tensors: dict[str, ast.expr] = {}
         self.assumed: set[Obligation] = set()
 
@@ -39,7 +40,7 @@ class TailProof:
         """Whether `mask` is false on every lane when the loop index is at or past the end."""
         found = next((c for c in self.conjuncts(mask) if self._conjunct(c)), None)
         if found is not None:
-            self.assumed.add(obligation_at(self.rw, found, "ends", "tiles ahead that their own mask ends", "source"))
+            self.assumed.add(obligation_at(self.facts, found, "ends", "tiles ahead that their own mask ends", "source"))
         return found is not None
 
     def shrinks(self, mask: ast.expr) -> bool:
@@ -55,7 +56,7 @@ class TailProof:
             return [*self.conjuncts(node.left), *self.conjuncts(node.right)]
         if isinstance(node, ast.Subscript) and self._is_expansion(node):
             return self.conjuncts(node.value)
-        if isinstance(node, ast.Name) and (value := self.rw.webs.value_of(node)) is not None:
+        if isinstance(node, ast.Name) and (value := self.facts.webs.value_of(node)) is not None:
             return self.conjuncts(value)
         return [node]
 
@@ -74,7 +75,7 @@ class TailProof:
         step = -margin.pop((INDEX,), 0)
         if step <= 0 or any(INDEX in m for m in margin):
             return False
-        proof = Signs(self.rw, "a mask that ends with its loop")
+        proof = Signs(self.facts, "a mask that ends with its loop")
         for monomial in [m for m in margin if any(x in self.tensors for x in m)]:
             coefficient = margin.pop(monomial)
             if coefficient > 0 or len(monomial) != 1 or not proof.holds(self.tensors[monomial[0]]):
@@ -106,30 +107,30 @@ class TailProof:
 
     def varies(self, node: ast.expr) -> bool:
         """Whether the value may differ between iterations."""
-        return varies(self.rw, self.loop, node)
+        return varies(self.facts, self.loop, node)
 
     def _ceiling(self, node: ast.expr) -> tuple[Polynomial, int] | None:
         """(E, S) where `node` is `cdiv(E, S)` or `(E + S - 1) // S`."""
-        if isinstance(node, ast.Name) and (value := self.rw.webs.value_of(node)) is not None:
+        if isinstance(node, ast.Name) and (value := self.facts.webs.value_of(node)) is not None:
             return self._ceiling(value)
         if isinstance(node, ast.Call) and len(node.args) == 2:
-            fact = self.rw.fact(node.func)
+            fact = self.facts.fact(node.func)
             name = getattr(fact.value, "__name__", "") if isinstance(fact, ConstFact) else ""
-            divisor = int_of(self.rw, node.args[1])
+            divisor = int_of(self.facts, node.args[1])
             top = self.polynomial(node.args[0])
             return (top, divisor) if name == "cdiv" and divisor and top is not None else None
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv):
-            divisor, top = int_of(self.rw, node.right), self.polynomial(node.left)
+            divisor, top = int_of(self.facts, node.right), self.polynomial(node.left)
             if divisor and top is not None:
                 return add(top, {(): divisor - 1}, -1), divisor
         return None
 
     def polynomial(self, node: ast.expr) -> Polynomial | None:
         """`node` over atoms: names of kernel values, and tensors taken as a whole; None when it grows too large."""
-        constant = int_of(self.rw, node)
+        constant = int_of(self.facts, node)
         if constant is not None:
             return {(): int(constant)} if constant else {}
-        fact = self.rw.fact(node)
+        fact = self.facts.fact(node)
         if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub, ast.Mult)):
             a, b = self.polynomial(node.left), self.polynomial(node.right)
             if a is None or b is None or not isinstance(fact, TensorFact):
@@ -142,13 +143,13 @@ class TailProof:
         if (inner := self._widened(node)) is not None:
             return self.polynomial(inner)
         if isinstance(node, ast.Name):
-            web = self.rw.webs.of_use.get(node)
-            if is_index(self.rw, self.loop, node):
+            web = self.facts.webs.of_use.get(node)
+            if is_index(self.facts, self.loop, node):
                 return {(INDEX,): 1}
             moved = self._moved(node)
             if moved is not None:
                 return moved
-            value = self.rw.webs.value_of(node)
+            value = self.facts.webs.value_of(node)
             if value is not None and (self.varies(node) or not (isinstance(fact, TensorFact) and fact.shape)):
                 return self.polynomial(value)
             if web is None or self.varies(node):
@@ -165,7 +166,7 @@ class TailProof:
 
     def _moved(self, node: ast.Name) -> Polynomial | None:
         """`x` where `x += c` once per iteration, after this use: its first value plus `c` per iteration."""
-        web = self.rw.webs.of_use.get(node)
+        web = self.facts.webs.of_use.get(node)
         if web is None or len(web.definitions) != 2 or self.low is not None:
             return None
         if not any(use is node and self.loop in loops for use, loops in web.uses):
@@ -175,18 +176,18 @@ class TailProof:
         if (
             not isinstance(move, ast.AugAssign)
             or not isinstance(move.op, ast.Add)
-            or move not in every_iteration(self.rw, self.loop.body)
+            or move not in every_iteration(self.facts, self.loop.body)
         ):
             return None
         if first.augmented or first.value is None or self.loop in first.in_loop or node.lineno >= move.lineno:
             return None
         if first.in_loop != tuple(x for x in moved.in_loop if x is not self.loop):
             return None  # it goes on from one run of the loop to the next
-        by = int_of(self.rw, move.value)
-        step = 1 if self.step is None else int_of(self.rw, self.step)
+        by = int_of(self.facts, move.value)
+        step = 1 if self.step is None else int_of(self.facts, self.step)
         if not by or not step or by % step:
             return None
-        fact = self.rw.fact(node)
+        fact = self.facts.fact(node)
         start = (
             self._atom(f"start of {web.name}#{web.index}", first.value, fact)
             if isinstance(fact, TensorFact) and fact.shape
@@ -198,10 +199,10 @@ class TailProof:
         """`x` of `x.to(tl.int64)`, for a signed integer `x`."""
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "to":
             return None
-        before, after = self.rw.fact(node.func.value), self.rw.fact(node)
+        before, after = self.facts.fact(node.func.value), self.facts.fact(node)
         kinds = [f.dtype if isinstance(f, TensorFact) else "" for f in (before, after)]
         return node.func.value if kinds in (["int32", "int64"], ["int32", "int32"], ["int64", "int64"]) else None
 
     def _is_expansion(self, node: ast.Subscript) -> bool:
-        fact = self.rw.fact(node.value)
+        fact = self.facts.fact(node.value)
         return isinstance(fact, TensorFact) and bool(fact.shape)

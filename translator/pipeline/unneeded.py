@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
+from translator.rewrite.emission import Emission
+from translator.facts.function import FunctionFacts
 from translator.pipeline.ahead import is_pure
 from translator.pipeline.strided_tiles import StridedTile
-from translator.rewrite.webs import UnrolledLoop, Web
-
-if TYPE_CHECKING:
-    from translator.rewrite.function import FunctionRewriter
+from translator.facts.webs import UnrolledLoop, Web
 
 
-def unneeded(rw: "FunctionRewriter") -> frozenset[ast.stmt]:
+def unneeded(rw: Emission) -> frozenset[ast.stmt]:
     """Assignments whose values were only used for addresses and masks that are not computed any more."""
     gone: set[ast.Name] = set()
     kept: set[int] = set()
@@ -22,17 +20,21 @@ def unneeded(rw: "FunctionRewriter") -> frozenset[ast.stmt]:
             if isinstance(load.tile, StridedTile):
                 gone |= {n for a in _arguments(load.call) for n in ast.walk(a) if isinstance(n, ast.Name)}
                 names = [n for node in load.tile.nodes for n in ast.walk(node) if isinstance(n, ast.Name)]
-                kept |= {web.index for n in names if (web := rw.webs.of_use.get(n)) is not None}
+                kept |= {web.index for n in names if (web := rw.facts.webs.of_use.get(n)) is not None}
     if not gone:
         return frozenset()
-    blocks = _blocks(rw.tree)
+    blocks = _blocks(rw.facts.tree)
     # A web may go when its definitions do nothing else; it goes when no use is left.
-    candidates = {w.index: w for w in rw.webs.all if w.index not in kept and _plain(rw, w, blocks)}
-    touched = {web.index for n in gone if (web := rw.webs.of_use.get(n)) is not None}
+    candidates = {w.index: w for w in rw.facts.webs.all if w.index not in kept and _plain(rw, w, blocks)}
+    touched = {web.index for n in gone if (web := rw.facts.webs.of_use.get(n)) is not None}
     grew = True
     while grew:
         inner = {
-            i for w in candidates.values() if w.index in touched for d in w.definitions for i in _uses(rw, d.value)
+            i
+            for w in candidates.values()
+            if w.index in touched
+            for d in w.definitions
+            for i in _uses(rw.facts, d.value)
         }
         grew = not inner <= touched
         touched |= inner
@@ -56,22 +58,26 @@ def _arguments(call: ast.Call) -> list[ast.expr]:
     return [*call.args, *(k.value for k in call.keywords)]
 
 
-def _uses(rw: "FunctionRewriter", value: ast.expr | None) -> set[int]:
+def _uses(facts: FunctionFacts, value: ast.expr | None) -> set[int]:
     names = [n for n in ast.walk(value) if isinstance(n, ast.Name)] if value is not None else []
-    return {web.index for n in names if (web := rw.webs.of_use.get(n)) is not None}
+    return {web.index for n in names if (web := facts.webs.of_use.get(n)) is not None}
 
 
-def _plain(rw: "FunctionRewriter", web: Web, blocks: dict[ast.stmt, list[ast.stmt]]) -> bool:
+def _plain(rw: Emission, web: Web, blocks: dict[ast.stmt, list[ast.stmt]]) -> bool:
     """Whether all definitions are assignments to this name alone, on lines of their own, without effects."""
     for d in web.definitions:
         s = d.node
         if not isinstance(s, (ast.Assign, ast.AugAssign)) or s not in blocks or s in rw.pipelined_statements:
             return False
         target = s.targets[0] if isinstance(s, ast.Assign) else s.target
-        if not isinstance(target, ast.Name) or not is_pure(rw, s.value) or getattr(s, "iteration", None) is not None:
+        if (
+            not isinstance(target, ast.Name)
+            or not is_pure(rw.facts, s.value)
+            or getattr(s, "iteration", None) is not None
+        ):
             return False
-        before = rw.source.lines[s.lineno - 1][: s.col_offset].strip()
-        after = rw.source.lines[s.end_lineno - 1].encode()[s.end_col_offset :].decode().strip()
+        before = rw.facts.source.lines[s.lineno - 1][: s.col_offset].strip()
+        after = rw.facts.source.lines[s.end_lineno - 1].encode()[s.end_col_offset :].decode().strip()
         if before or (after and not after.startswith("#")):
             return False
     return bool(web.uses)

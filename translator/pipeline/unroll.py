@@ -14,71 +14,76 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from translator.rewrite.emission import Emission
+from translator.facts.function import FunctionFacts
 from translator.pipeline.plan import PipelinePlan
 from translator.pipeline.slices import accumulator_of
-from translator.rewrite import callees, dots
+from translator.facts import callees
 from translator.rewrite.splice import operand
 
 if TYPE_CHECKING:
     from translator.pipeline.loop import PipelinedLoop
-    from translator.rewrite.function import FunctionRewriter
 
 
-def can_unroll(rw: "FunctionRewriter", plan: PipelinePlan) -> bool:
+def can_unroll(facts: FunctionFacts, plan: PipelinePlan) -> bool:
     """Whether rounds past the end change nothing: zero tiles, in loops that only accumulate."""
     if plan.schedule.mechanism != "copies" or plan.schedule.stored or plan.rolled_back or plan.schedule.buffers < 2:
         return False
     loads = {load.statement: load for load in plan.loads}
-    if not all(_zero_past_the_end(rw, load) for load in plan.loads):
+    if not all(_zero_past_the_end(facts, load) for load in plan.loads):
         return False
     for atom in plan.atoms:
-        if atom in plan.producer or _only_addresses(rw, plan, atom):
+        if atom in plan.producer or _only_addresses(facts, plan, atom):
             continue
         if atom in loads:
             if not isinstance(atom, ast.Assign) or atom.value is not loads[atom].call:
                 return False
             continue
-        found = [n for n in ast.walk(atom) if dots.is_dot(rw, n)]
-        if len(found) != 1 or accumulator_of(rw, plan, atom, found[0]) is None or not _of_tiles(rw, plan, found[0]):
+        found = [n for n in ast.walk(atom) if callees.is_dot(facts, n)]
+        if (
+            len(found) != 1
+            or accumulator_of(facts, plan, atom, found[0]) is None
+            or not _of_tiles(facts, plan, found[0])
+        ):
             return False
     return not plan.on_both_sides
 
 
-def _only_addresses(rw, plan: PipelinePlan, atom: ast.stmt) -> bool:
+def _only_addresses(facts: FunctionFacts, plan: PipelinePlan, atom: ast.stmt) -> bool:
     """Whether a statement moves a pointer that nothing but the loads of tiles uses."""
     if not isinstance(atom, ast.AugAssign) or not isinstance(atom.target, ast.Name):
         return False
     inside = {n for load in plan.loads for n in ast.walk(load.call)}
-    web = rw.webs.of_definition[(atom, atom.target.id)]
+    web = facts.webs.of_definition[(atom, atom.target.id)]
     return all(n in inside for n, _ in web.uses) and all(plan.loop in loops for _, loops in web.moves)
 
 
-def _zero_past_the_end(rw, load) -> bool:
+def _zero_past_the_end(facts: FunctionFacts, load) -> bool:
     if not load.covered:
         return False
     if load.tile is not None:
         return True
-    given = callees.bind(rw, load.call, callees.callee_of(rw, load.call))
+    given = callees.bind(facts, load.call, callees.callee_of(facts, load.call))
     other = given.get("other")
-    if other is not None and callees.is_zero(rw, other):
+    if other is not None and callees.is_zero(facts, other):
         return True
-    return rw.unit.target.copies_take_buffers and load.staged.copy == "buffer"
+    return facts.kernel.target.copies_take_buffers and load.staged.copy == "buffer"
 
 
-def _of_tiles(rw, plan: PipelinePlan, dot: ast.Call) -> bool:
+def _of_tiles(facts: FunctionFacts, plan: PipelinePlan, dot: ast.Call) -> bool:
     """Whether both operands are staged tiles: zero times what was never loaded could be anything."""
     staged = {load.call for load in plan.loads}
-    given = callees.bind(rw, dot, callees.callee_of(rw, dot))
+    given = callees.bind(facts, dot, callees.callee_of(facts, dot))
     for name in (given["input"], given["other"]):
         while isinstance(name, ast.Attribute) and name.attr == "T":
             name = name.value
-        made = rw.webs.definition_of(name)
+        made = facts.webs.definition_of(name)
         if made is None or made.value not in staged:
             return False
     return True
 
 
-def header(rw: "FunctionRewriter", loop: "PipelinedLoop") -> str:
+def header(rw: Emission, loop: "PipelinedLoop") -> str:
     """`k_first in range(0, gl.cdiv(K, BLOCK_K), NUM_BUFFERS)`."""
     plan = loop.plan
     low = "0" if plan.low is None else rw.emit(plan.low)
@@ -86,7 +91,7 @@ def header(rw: "FunctionRewriter", loop: "PipelinedLoop") -> str:
     return f"{loop.first} in range({low}, {rw.emit(plan.high)}, {step})"
 
 
-def top_lines(rw: "FunctionRewriter", loop: "PipelinedLoop") -> list[str]:
+def top_lines(rw: Emission, loop: "PipelinedLoop") -> list[str]:
     """The loop index and the slots of one copy of the body."""
     plan = loop.plan
     index = loop.slot if plan.step is None else f"{loop.slot} * {operand(rw.emit(plan.step))}"

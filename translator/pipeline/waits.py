@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 
+from translator.rewrite.emission import Emission
 from translator.pipeline import counts
 from translator.pipeline.loop import PipelinedLoop, async_module
 from translator.rewrite import tdm
 
-if TYPE_CHECKING:
-    from translator.rewrite.function import FunctionRewriter
 
-
-def wait_lines(rw: "FunctionRewriter", loop: PipelinedLoop, under_way: int = 2) -> list[str]:
+def wait_lines(rw: Emission, loop: PipelinedLoop, under_way: int = 2) -> list[str]:
     """A comment and the waits for one tile; nothing where the compiler waits.
 
     under_way: how many tiles less than buffers may still be under way.

@@ -4,29 +4,28 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from translator.rewrite.emission import Emission
+from translator.facts.function import FunctionFacts
 from translator.memory.staging import Staged
 from translator.pipeline import lds_room
 from translator.pipeline.copy_width import source_layout, wide_enough
 from translator.pipeline.strided_tiles import NotATile, StridedTile, strided_tile
-from translator.rewrite import callees, descriptors, tdm
+from translator.facts import callees
+from translator.rewrite import descriptors, tdm
 from translator.ttgir.shared_layouts import Padded, Swizzled
-
-if TYPE_CHECKING:
-    from translator.rewrite.function import FunctionRewriter
 
 _THROUGH_REGISTERS = "another load of its loop goes through registers"
 
 
-def loads_in(rw: "FunctionRewriter", statement: ast.AST) -> list[ast.Call]:
+def loads_in(facts: FunctionFacts, statement: ast.AST) -> list[ast.Call]:
     """Staged loads in `statement`, outside of loops nested in it, in source order."""
     found: list[ast.Call] = []
 
     def visit(node: ast.AST) -> None:
         if isinstance(node, (ast.For, ast.While, ast.Lambda)):
             return
-        if isinstance(node, ast.Call) and staged_of(rw, node) is not None:
+        if isinstance(node, ast.Call) and staged_of(facts, node) is not None:
             found.append(node)
         for child in ast.iter_child_nodes(node):
             visit(child)
@@ -35,16 +34,16 @@ def loads_in(rw: "FunctionRewriter", statement: ast.AST) -> list[ast.Call]:
     return found
 
 
-def staged_of(rw: "FunctionRewriter", node: ast.Call) -> Staged | None:
-    visits = rw.visits(node)
-    found = [rw.unit.staging.get((*rw.path, v)) for v in visits]
+def staged_of(facts: FunctionFacts, node: ast.Call) -> Staged | None:
+    visits = facts.visits(node)
+    found = [facts.kernel.staging.get((*facts.path, v)) for v in visits]
     if not found or found[0] is None:
         return None
-    callee = callees.callee_of(rw, node)
+    callee = callees.callee_of(facts, node)
     is_load = callee is not None and callee.row is not None and callee.row.kind == "load"
-    if not is_load or rw.tensor(node) is None or (found[0].copy == "held" and callee.owner is not None):
+    if not is_load or facts.tensor(node) is None or (found[0].copy == "held" and callee.owner is not None):
         return None
-    return _of_shape(found[0], rw.tensor(node).shape)
+    return _of_shape(found[0], facts.tensor(node).shape)
 
 
 def _of_shape(staged: Staged, shape: tuple[int, ...]) -> Staged | None:
@@ -67,22 +66,22 @@ def _of_shape(staged: Staged, shape: tuple[int, ...]) -> Staged | None:
     return replace(staged, shape=shape, shared=shared, exchanged=None)
 
 
-def fetched_as(rw: "FunctionRewriter", call: ast.Call) -> Staged:
+def fetched_as(rw: Emission, call: ast.Call) -> Staged:
     """How Triton stages a load, but for tiles of descriptors that are bounds-masked accesses here and of the tensor data
     mover there: they are copied, or go through registers where a row may start between two of the narrowest copies."""
-    staged, callee = staged_of(rw, call), callees.callee_of(rw, call)
-    if staged.copy != "tensor" or tdm.uses_data_mover(rw, descriptors.origin_of(rw, callee.owner)):
+    staged, callee = staged_of(rw.facts, call), callees.callee_of(rw.facts, call)
+    if staged.copy != "tensor" or tdm.uses_data_mover(rw, descriptors.origin_of(rw.facts, callee.owner)):
         return staged
-    offsets = callees.bind(rw, call, callee).get("offsets")
+    offsets = callees.bind(rw.facts, call, callee).get("offsets")
     if isinstance(offsets, (ast.List, ast.Tuple)) and wide_enough(rw, callee.owner, offsets.elts):
         return replace(staged, copy="global", source=source_layout(rw, call, callee.owner))
     source = descriptors.fetch_layout(rw, call, callee.owner)
     return replace(staged, copy="registers", source=source, stored=source, buffers=max(1, staged.buffers - 1))
 
 
-def is_held(rw: "FunctionRewriter", call: ast.Call) -> bool:
+def is_held(facts: FunctionFacts, call: ast.Call) -> bool:
     """Whether Triton keeps a load that runs ahead in registers."""
-    return staged_of(rw, call).copy == "held"
+    return staged_of(facts, call).copy == "held"
 
 
 def strided_tiles(
@@ -95,11 +94,11 @@ def strided_tiles(
     """
     tiles: dict[ast.Call, StridedTile] = {}
     not_tiles: dict[ast.Call, str] = {}
-    if not rw.unit.target.supports_tdm:
+    if not rw.facts.kernel.target.supports_tdm:
         return tiles, not_tiles
     low, _, step = bounds
     for call in found:
-        callee, staged = callees.callee_of(rw, call), staged_of(rw, call)
+        callee, staged = callees.callee_of(rw.facts, call), staged_of(rw.facts, call)
         if staged.copy == "tensor" and fetched_as(rw, call).copy == "registers":
             return {}, {c: _THROUGH_REGISTERS for c in found if c is not call}
         if callee.owner is not None or callee.row.kind != "load" or staged.copy == "tensor":
@@ -107,7 +106,7 @@ def strided_tiles(
         if call in in_registers:
             not_tiles[call] = lds_room.REASON
             continue
-        if is_held(rw, call) and _shares_its_variable(rw, call):
+        if is_held(rw.facts, call) and _shares_its_variable(rw.facts, call):
             not_tiles[call] = "its variable is assigned elsewhere too, and it waits in registers"
             continue
         try:
@@ -120,9 +119,9 @@ def strided_tiles(
     return tiles, not_tiles
 
 
-def _shares_its_variable(rw: "FunctionRewriter", call: ast.Call) -> bool:
+def _shares_its_variable(facts: FunctionFacts, call: ast.Call) -> bool:
     """Whether the variable that a load is assigned to has other values too: what is used then is in registers."""
-    return any(d.value is call and len(web.definitions) > 1 for web in rw.webs.all for d in web.definitions)
+    return any(d.value is call and len(web.definitions) > 1 for web in facts.webs.all for d in web.definitions)
 
 
 def one_way(staged: list[Staged], tiles: list[bool], mixes: bool) -> tuple[list[Staged], bool, int]:

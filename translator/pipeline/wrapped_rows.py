@@ -13,26 +13,26 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from translator.facts.function import FunctionFacts
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.pipeline.address_reader import AddressReader, NotATile, times
 from translator.pipeline.polynomials import INDEX, Polynomial, add
-from translator.rewrite import callees
+from translator.facts import callees
 
 if TYPE_CHECKING:
-    from translator.rewrite.function import FunctionRewriter
-    from translator.rewrite.webs import Definition, Web
+    from translator.facts.webs import Definition, Web
 
 # Of `elementwise` rows, those whose result at one place depends on other places, or is seen by somebody.
 _NOT_ELEMENTWISE = ("swizzle2d", "device_print", "inline_asm_elementwise", "map_elementwise", "ravel_index")
 
 
 def reaches_only_masked(
-    rw: "FunctionRewriter", reader: AddressReader, call: ast.Call, dimension: int, start: Polynomial, limit: Polynomial
+    facts: FunctionFacts, reader: AddressReader, call: ast.Call, dimension: int, start: Polynomial, limit: Polynomial
 ) -> None:
     """Raises: NotATile unless rows of `call` at `start + row >= limit` along `dimension` reach only masked stores."""
     found = plain(reader, start), plain(reader, limit)
-    definitions = _definitions(rw, reader, [*found])
-    flow = _Flow(rw, reader.loop, found, definitions)
+    definitions = _definitions(facts, reader, [*found])
+    flow = _Flow(facts, reader.loop, found, definitions)
     flow.follow(call, dimension)
 
 
@@ -43,8 +43,8 @@ def plain(reader: AddressReader, polynomial: Polynomial) -> Polynomial:
         term: Polynomial = {(): coefficient}
         for atom in monomial:
             node = reader.names.get(atom)
-            value = reader.rw.webs.value_of(node) if isinstance(node, ast.Name) else None
-            fact = reader.rw.fact(value) if value is not None else None
+            value = reader.facts.webs.value_of(node) if isinstance(node, ast.Name) else None
+            fact = reader.facts.fact(value) if value is not None else None
             factor: Polynomial = {(atom,): 1}
             if isinstance(value, (ast.BinOp, ast.Name)) and isinstance(fact, TensorFact) and not fact.shape:
                 inner = reader.affine(value, ())
@@ -55,18 +55,18 @@ def plain(reader: AddressReader, polynomial: Polynomial) -> Polynomial:
     return out
 
 
-def _definitions(rw: "FunctionRewriter", reader: AddressReader, of: list[Polynomial]) -> dict[str, "Definition"]:
+def _definitions(facts: FunctionFacts, reader: AddressReader, of: list[Polynomial]) -> dict[str, "Definition"]:
     """The one definition of each name in the polynomials, by name. Raises: NotATile where there are several."""
     out = {}
     for atom in sorted({a for p in of for m in p for a in m}):
         if atom == INDEX:
             raise NotATile("its wrapped rows change from tile to tile")
         for name in ast.walk(reader.names[atom]):
-            if not isinstance(name, ast.Name) or isinstance(rw.fact(name), ConstFact):
+            if not isinstance(name, ast.Name) or isinstance(facts.fact(name), ConstFact):
                 continue
-            if rw.webs.of_use.get(name) is None:
+            if facts.webs.of_use.get(name) is None:
                 continue
-            definition = rw.webs.definition_of(name)
+            definition = facts.webs.definition_of(name)
             if definition is None or out.setdefault(name.id, definition) is not definition:
                 raise NotATile(f"`{name.id}`, which its rows are wrapped with, is assigned more than once")
     return out
@@ -76,10 +76,10 @@ class _Flow:
     """Where the rows of one load go. bound: (start, limit) that stores must be masked with; the values in it are those of
     `definitions`."""
 
-    def __init__(self, rw: "FunctionRewriter", loop: ast.For, bound, definitions, result=None):
-        self.rw, self.loop, self.bound, self.definitions = rw, loop, bound, definitions
+    def __init__(self, facts: FunctionFacts, loop: ast.For, bound, definitions, result=None):
+        self.facts, self.loop, self.bound, self.definitions = facts, loop, bound, definitions
         self.result = result  # of a helper: called with the dimension in which it returns the rows
-        self.parents = {child: node for node in ast.walk(rw.tree) for child in ast.iter_child_nodes(node)}
+        self.parents = {child: node for node in ast.walk(facts.tree) for child in ast.iter_child_nodes(node)}
         self.seen: set[tuple[int, int]] = set()
         around = [d.in_loop[-1] for d in definitions.values() if d.in_loop]
         # Values of the bound are the same throughout one iteration of the innermost loop that defines one.
@@ -114,10 +114,10 @@ class _Flow:
         target = s.targets[0] if isinstance(s, ast.Assign) else s.target
         if not isinstance(target, ast.Name) or isinstance(s, ast.Assign) and len(s.targets) > 1:
             raise self.leaves(value)
-        web = self.rw.webs.of_definition[(s, target.id)]
+        web = self.facts.webs.of_definition[(s, target.id)]
         if isinstance(s, ast.AugAssign):
-            whole = next((self.rw.tensor(use) for use, _ in web.uses if self.rw.tensor(use) is not None), None)
-            if whole is None or whole.rank != self.rw.tensor(value).rank:
+            whole = next((self.facts.tensor(use) for use, _ in web.uses if self.facts.tensor(use) is not None), None)
+            if whole is None or whole.rank != self.facts.tensor(value).rank:
                 raise self.leaves(value)
         self.variable(web, d)
 
@@ -128,7 +128,7 @@ class _Flow:
         if self.renewed is not None and not self.fresh(web):
             raise NotATile(f"`{web.name}` keeps wrapped rows while their bound changes")
         for use, _ in web.uses:
-            if self.rw.fact(use) is not None:
+            if self.facts.fact(use) is not None:
                 self.follow(use, d)
 
     def fresh(self, web: "Web") -> bool:
@@ -147,7 +147,7 @@ class _Flow:
 
     def broadcast(self, node: ast.expr, into: ast.expr, d: int) -> int:
         """The dimension of an elementwise result behind dimension `d` of its operand."""
-        inner, outer = self.rw.tensor(node), self.rw.tensor(into)
+        inner, outer = self.facts.tensor(node), self.facts.tensor(into)
         if inner is None or outer is None:
             raise self.leaves(into)
         d += outer.rank - inner.rank
@@ -172,29 +172,29 @@ class _Flow:
         if isinstance(above, ast.Call) and above.func is node:
             self.argument(above, node.value, d)
         elif node.attr == "T":
-            self.follow(node, self.rw.tensor(node).rank - 1 - d)
+            self.follow(node, self.facts.tensor(node).rank - 1 - d)
         elif node.attr not in ("dtype", "shape", "type"):
             raise self.leaves(node)
 
     def argument(self, call: ast.Call, node: ast.expr, d: int) -> None:
-        rw = self.rw
-        callee = callees.callee_of(rw, call)
+        facts = self.facts
+        callee = callees.callee_of(facts, call)
         if callee is None:
             raise self.leaves(call)
-        if callees.is_helper(rw, call):
+        if callees.is_helper(facts, call):
             return self.helper(call, node, d)
-        given = callees.bind(rw, call, callee)
+        given = callees.bind(facts, call, callee)
         names = [name for name, value in given.items() if value is node]
         kind, name = (callee.row.kind if callee.row is not None else ""), callee.name
         if kind == "elementwise" and name not in _NOT_ELEMENTWISE:
             self.follow(call, self.broadcast(node, call, d))
         elif kind == "dot":
-            rank = rw.tensor(call).rank
+            rank = facts.tensor(call).rank
             free = {"input": rank - 2, "other": rank - 1}
             if not names or (names[0] != "acc" and free.get(names[0]) != d and d >= rank - 2):
                 raise self.leaves(call)
             self.follow(call, d)
-        elif name == "trans" and len(given) == 1 and rw.tensor(call).rank == 2:
+        elif name == "trans" and len(given) == 1 and facts.tensor(call).rank == 2:
             self.follow(call, 1 - d)
         elif kind in ("store", "atomic") and names in (["value"], ["val"]):
             self.stored(call, given, d)
@@ -202,13 +202,13 @@ class _Flow:
             raise self.leaves(call)
 
     def helper(self, call: ast.Call, node: ast.expr, d: int) -> None:
-        inner, arguments = self.rw.callee(call)
+        inner, arguments = self.facts.callee(call)
         names = [name for name, value in arguments.items() if value is node]
         if inner is None or len(names) != 1:
             raise self.leaves(call)
 
         def returned(dimension: int) -> None:
-            result = self.rw.tensor(call)
+            result = self.facts.tensor(call)
             if result is None or result.rank <= dimension:
                 raise self.leaves(call)
             self.follow(call, dimension)
@@ -220,16 +220,16 @@ class _Flow:
 
     def stored(self, call: ast.Call, given: dict[str, ast.expr], d: int) -> None:
         """A store is no use of the rows where its mask excludes them."""
-        mask, value = given.get("mask"), self.rw.tensor(given.get("value", given.get("val")))
-        if self.bound is None or mask is None or self.rw.tensor(mask) is None or value is None:
+        mask, value = given.get("mask"), self.facts.tensor(given.get("value", given.get("val")))
+        if self.bound is None or mask is None or self.facts.tensor(mask) is None or value is None:
             raise self.leaves(call)
-        reader = AddressReader(self.rw, self.loop, None, None, value.shape)
+        reader = AddressReader(self.facts, self.loop, None, None, value.shape)
         for conjunct in reader.conjuncts(mask):
             try:
                 at, start, limit = reader.bound(conjunct)
                 found = plain(reader, start), plain(reader, limit)
                 same = at == d and not reader.wrapped and found == self.bound
-                if same and _definitions(self.rw, reader, [*found]) == self.definitions:
+                if same and _definitions(self.facts, reader, [*found]) == self.definitions:
                     return
             except NotATile:
                 continue

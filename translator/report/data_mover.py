@@ -8,12 +8,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from translator.rewrite import callees, descriptors, tdm
-
-if TYPE_CHECKING:
-    from translator.rewrite.function import FunctionRewriter
+from translator.rewrite.emission import Emission
+from translator.facts.function import FunctionFacts
+from translator.facts import callees
+from translator.rewrite import descriptors, tdm
 
 MASKED = "tensor descriptors as bounds-masked accesses: "
 
@@ -31,34 +30,34 @@ class TileLoad:
         return not self.reason
 
 
-def tile_loads(rw: "FunctionRewriter") -> Iterator[TileLoad]:
+def tile_loads(rw: Emission) -> Iterator[TileLoad]:
     """The loads of tensors in a finished function, in source order."""
-    for node in ast.walk(rw.tree):
-        if isinstance(node, ast.Call) and rw.visits(node) and is_load(rw, node):
+    for node in ast.walk(rw.facts.tree):
+        if isinstance(node, ast.Call) and rw.facts.visits(node) and is_load(rw.facts, node):
             yield TileLoad(node.lineno, ast.unparse(node), reason_against(rw, node))
 
 
-def is_load(rw: "FunctionRewriter", node: ast.Call) -> bool:
+def is_load(facts: FunctionFacts, node: ast.Call) -> bool:
     """Whether `node` reads a tensor from memory, gathers of descriptors included."""
-    callee, fact = callees.callee_of(rw, node), rw.tensor(node)
+    callee, fact = callees.callee_of(facts, node), facts.tensor(node)
     if callee is None or callee.row is None or fact is None or not fact.shape:
         return False
     return callee.row.kind == "load" and callee.name in ("load", "gather") or callee.name == "load_tensor_descriptor"
 
 
-def reason_against(rw: "FunctionRewriter", node: ast.Call) -> str:
+def reason_against(rw: Emission, node: ast.Call) -> str:
     """Why the load `node` is not one of the data mover; empty where it is."""
-    callee = callees.callee_of(rw, node)
+    callee = callees.callee_of(rw.facts, node)
     assert callee is not None
     owner = callee.owner
     if owner is None and callee.name == "load_tensor_descriptor":
-        owner = callees.bind(rw, node, callee).get("desc")
-    if owner is not None and descriptors.is_descriptor(rw.fact(owner)):
-        if tdm.uses_data_mover(rw, descriptors.origin_of(rw, owner)):
+        owner = callees.bind(rw.facts, node, callee).get("desc")
+    if owner is not None and callees.is_descriptor(rw.facts.fact(owner)):
+        if tdm.uses_data_mover(rw, descriptors.origin_of(rw.facts, owner)):
             return ""
         reasons = [c.removeprefix(MASKED) for c in rw.record.choices if c.startswith(MASKED)]
         return "; ".join(reasons) or "its descriptor is not one of the data mover"
-    loop = _innermost_loop(rw, node)
+    loop = _innermost_loop(rw.facts, node)
     if loop is None:
         return "it is outside of loops: read once, into registers"
     if isinstance(loop, ast.While):
@@ -73,8 +72,8 @@ def reason_against(rw: "FunctionRewriter", node: ast.Call) -> str:
     return "Triton does not stage it through LDS: it goes to registers"
 
 
-def _innermost_loop(rw: "FunctionRewriter", node: ast.Call) -> ast.For | ast.While | None:
+def _innermost_loop(facts: FunctionFacts, node: ast.Call) -> ast.For | ast.While | None:
     around = [
-        n for n in ast.walk(rw.tree) if isinstance(n, (ast.For, ast.While)) and any(x is node for x in ast.walk(n))
+        n for n in ast.walk(facts.tree) if isinstance(n, (ast.For, ast.While)) and any(x is node for x in ast.walk(n))
     ]
     return max(around, key=lambda n: n.lineno) if around else None

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from translator.report import data_mover
 from translator.report.explanation import Choice
 from translator.report.function_view import FunctionView
-from translator.rewrite import addresses, callees, pointers
+from translator.rewrite import addresses, pointers
+from translator.facts import callees
 from translator.rewrite.accesses import access_layout
 from translator.ttgir.elements import bits_of
 from translator.ttgir.layouts import Layout
@@ -17,22 +18,22 @@ from translator.ttgir.layouts import Layout
 def accesses(view: FunctionView) -> Iterator[Choice]:
     """Loads, stores and atomics, matrix operations, and the rule row of every other builtin on tensors."""
     rw = view.rw
-    for node in ast.walk(rw.tree):
-        if not isinstance(node, ast.Call) or not rw.visits(node):
+    for node in ast.walk(rw.facts.tree):
+        if not isinstance(node, ast.Call) or not rw.facts.visits(node):
             continue
-        callee = callees.callee_of(rw, node)
+        callee = callees.callee_of(rw.facts, node)
         if callee is None or callee.row is None:
             continue
-        given = callees.bind(rw, node, callee)
+        given = callees.bind(rw.facts, node, callee)
         if callee.row.kind in ("load", "store", "atomic"):
             pointer = given.get("pointer")
-            if pointer is not None and rw.tensor(pointer) is not None:
+            if pointer is not None and rw.facts.tensor(pointer) is not None:
                 yield _access(view, node, callee.name, pointer)
-            elif pointer is None and rw.unit.target.supports_tdm and data_mover.is_load(rw, node):
+            elif pointer is None and rw.facts.kernel.target.supports_tdm and data_mover.is_load(rw.facts, node):
                 yield _tile(view, node)
         elif callee.row.kind in ("dot", "dot_scaled"):
             yield from _matrix(view, node)
-        elif rw.tensor(node) is not None:
+        elif rw.facts.tensor(node) is not None:
             row = callee.row
             said = row.becomes or f"gl.{callee.name}"
             cost = (
@@ -46,11 +47,11 @@ def accesses(view: FunctionView) -> Iterator[Choice]:
 
 def _access(view: FunctionView, node: ast.Call, name: str, pointer: ast.expr) -> Choice:
     rw = view.rw
-    fact = rw.tensor(pointer)
+    fact = rw.facts.tensor(pointer)
     assert fact is not None
     layout = access_layout(rw, node, pointer, ("tt.load", "tt.store", "tt.atomic_rmw", "tt.atomic_cas"))
     how, why = _form(view, node, pointer)
-    if rw.unit.target.supports_tdm and data_mover.is_load(rw, node):
+    if rw.facts.kernel.target.supports_tdm and data_mover.is_load(rw.facts, node):
         reason = data_mover.reason_against(rw, node)
         how, why = (how, f"{why}; not by the tensor data mover: {reason}") if reason else (_BY_DATA_MOVER, why)
     width = _width(view, layout, fact.shape, fact.pointee or "")
@@ -77,7 +78,7 @@ _BY_DATA_MOVER = "copy to LDS by the tensor data mover"
 
 def _tile(view: FunctionView, node: ast.Call) -> Choice:
     """A load of a descriptor's tile, or of its rows."""
-    fact = view.rw.tensor(node)
+    fact = view.rw.facts.tensor(node)
     reason = data_mover.reason_against(view.rw, node)
     return view.choice(
         node,
@@ -116,16 +117,16 @@ def _form(view: FunctionView, node: ast.Call, pointer: ast.expr) -> tuple[str, s
     root = split.root if split else addresses.root_parameter(rw, address.base)
     if root is None:
         return "tensor of pointers", "its base is not one kernel parameter"
-    if root not in rw.unit.small_pointers:
+    if root not in rw.facts.kernel.small_pointers:
         return "tensor of pointers", f"nothing says that the storage of {root} is within 2 GiB (no `S` in the launch)"
     return "tensor of pointers", "its offsets may be negative from a base that moves"
 
 
 def _matrix(view: FunctionView, node: ast.Call) -> Iterator[Choice]:
     rw = view.rw
-    fact = rw.tensor(node)
+    fact = rw.facts.tensor(node)
     for name in ("tt.dot", "tt.dot_scaled", "amdg.dot_scaled"):
-        for op in rw.placed(node, name)[:1]:
+        for op in rw.facts.placed(node, name)[:1]:
             result = op.results[0]
             operands = " and ".join(view.name(t.layout) for t in op.operands[:2])
             yield view.choice(
@@ -136,7 +137,7 @@ def _matrix(view: FunctionView, node: ast.Call) -> Iterator[Choice]:
                 shape=fact.shape if fact else result.shape,
                 dtype=fact.dtype if fact else result.element,
                 origin="anchor",
-                why=f"Triton's choice for these operands on {rw.unit.target.name}; operands in {operands}",
+                why=f"Triton's choice for these operands on {rw.facts.kernel.target.name}; operands in {operands}",
                 cost=_registers(view, result.layout, result.shape, fact.dtype if fact else "fp32"),
             )
             return

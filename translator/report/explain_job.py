@@ -7,8 +7,6 @@ when it is done. Runs Triton's passes: call it in a child process.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from translator.layout.constructors import constructor
@@ -20,7 +18,6 @@ from translator.report.explain_values import values
 from translator.report.explanation import Choice, Explanation
 from translator.report.function_view import FunctionView, named_layouts
 from translator.request import TranslateRequest
-from translator.rewrite import function as rewriter_module, kernel as kernel_module
 from translator.rewrite.function import FunctionRewriter
 from translator.source.launch_spec import LaunchSpec
 from translator.ttgir.layouts import Layout
@@ -57,9 +54,11 @@ def views_of_launch(request: TranslateRequest, spec: LaunchSpec) -> list[Functio
     """The finished rewriting of the kernel of one launch, and of its helpers."""
     from translator.translation import translate_launch
 
-    with _observed() as seen:
-        _, launch, _ = translate_launch(request, spec)
-    kernel = [rw for rw in seen if not rw.path][-1]  # what could not be written as first tried is written again
+    watching = _watching()
+    _, launch, _ = translate_launch(request, spec, watching)
+    kernel = [rw for rw in watching.seen if not rw.facts.path][
+        -1
+    ]  # what could not be written as first tried is written again
     costs = Costs(launch.target.name, launch.num_warps)
     return [FunctionView(rw, launch, costs) for rw in (kernel, *_helpers(kernel))]
 
@@ -68,9 +67,9 @@ def loads_of_launch(request: TranslateRequest, spec: LaunchSpec) -> tuple[TileLo
     """The loads of one launch on a target with a tensor data mover, those of helpers included."""
     from translator.translation import translate_launch
 
-    with _observed() as seen:
-        translate_launch(request, spec)
-    kernel = [rw for rw in seen if not rw.path][-1]
+    watching = _watching()
+    translate_launch(request, spec, watching)
+    kernel = [rw for rw in watching.seen if not rw.facts.path][-1]
     return tuple(load for rw in [kernel, *_helpers(kernel)] for load in tile_loads(rw))
 
 
@@ -117,17 +116,9 @@ class _Watching(FunctionRewriter):
         return self.raw
 
 
-@contextmanager
-def _observed() -> Iterator[list[_Watching]]:
-    """While active, the rewriters of the kernel and of its helpers are watched; the kernel's is the first."""
-    seen: list[_Watching] = []
-    watching = type("Watching", (_Watching,), {"seen": seen})
-    saved = rewriter_module.FunctionRewriter, kernel_module.FunctionRewriter
-    rewriter_module.FunctionRewriter = kernel_module.FunctionRewriter = watching  # type: ignore[misc]
-    try:
-        yield seen
-    finally:
-        rewriter_module.FunctionRewriter, kernel_module.FunctionRewriter = saved  # type: ignore[misc]
+def _watching() -> type[_Watching]:
+    """A rewriter that keeps those of the kernel and of its helpers in `seen`, in the order in which they were made."""
+    return type("Watching", (_Watching,), {"seen": []})
 
 
 def _helpers(rw: FunctionRewriter) -> list[FunctionRewriter]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from translator.facts.definitions import assigned_fact
+from translator.facts.definitions import definition_node
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.report.explanation import Choice
 from translator.report.function_view import FunctionView
@@ -13,13 +15,13 @@ from translator.ttgir.layouts import Layout
 
 def traced(view: FunctionView) -> Iterator[Choice]:
     """What every assigned value is: shape and type, or the value where it is known at compile time."""
-    for web in view.rw.webs.all:
+    for web in view.rw.facts.webs.all:
         for d in web.definitions:
             if isinstance(d.node, ast.arg):
-                fact = view.rw.frame.args.get(d.name)
+                fact = view.rw.facts.frame.args.get(d.name)
             else:
-                node = view.rw.definition_node(d)
-                fact = view.rw.fact(node) if node is not None else None
+                node = definition_node(d)
+                fact = view.rw.facts.fact(node) if node is not None else None
             if isinstance(fact, TensorFact):
                 kind = f"pointer to {fact.pointee}" if fact.is_pointer else fact.dtype
                 what = "scalar" if not fact.shape else "tensor"
@@ -31,11 +33,11 @@ def traced(view: FunctionView) -> Iterator[Choice]:
 def placed(view: FunctionView) -> Iterator[Choice]:
     """The operations that survived Triton's passes, with the layouts of their results."""
     done = set()
-    for node in ast.walk(view.rw.tree):
+    for node in ast.walk(view.rw.facts.tree):
         if not hasattr(node, "lineno"):
             continue
-        for visit in view.rw.visits(node):
-            for op in view.launch.anchors.at((*view.rw.path, visit), inner=False):
+        for visit in view.rw.facts.visits(node):
+            for op in view.launch.anchors.at((*view.rw.facts.path, visit), inner=False):
                 types = op.results or op.operands
                 if types and (key := (node.lineno, op.name, types[0])) not in done:
                     done.add(key)
@@ -53,9 +55,9 @@ def placed(view: FunctionView) -> Iterator[Choice]:
 
 def staged(view: FunctionView) -> Iterator[Choice]:
     """Loads that go through LDS, as Triton's pipeliner does it for the target."""
-    for node in ast.walk(view.rw.tree):
-        for visit in view.rw.visits(node) if isinstance(node, ast.Call) else ():
-            staged = view.launch.staging.get((*view.rw.path, visit))
+    for node in ast.walk(view.rw.facts.tree):
+        for visit in view.rw.facts.visits(node) if isinstance(node, ast.Call) else ():
+            staged = view.launch.staging.get((*view.rw.facts.path, visit))
             if staged is None or staged.shared is None:
                 continue
             how = {
@@ -80,7 +82,7 @@ def staged(view: FunctionView) -> Iterator[Choice]:
 
 
 def _element(view: FunctionView, node: ast.AST) -> str:
-    fact = view.rw.fact(node)
+    fact = view.rw.facts.fact(node)
     return fact.dtype if isinstance(fact, TensorFact) else "int8"
 
 
@@ -124,9 +126,9 @@ def conversions(view: FunctionView) -> Iterator[Choice]:
         where = statement or node
         if written not in view.rw.raw or where is None:  # type: ignore[attr-defined]
             continue
-        fact = view.rw.fact(node) if node is not None and hasattr(node, "lineno") else None
+        fact = view.rw.facts.fact(node) if node is not None and hasattr(node, "lineno") else None
         if not isinstance(fact, TensorFact) and statement is not None and hasattr(statement, "value"):
-            fact = view.rw.assigned_fact(statement)
+            fact = assigned_fact(view.rw.facts, statement)
         if not isinstance(fact, TensorFact) or not fact.shape:
             continue
         before = _layout_before(view, node, fact)
@@ -152,9 +154,11 @@ def _layout_before(view: FunctionView, node: ast.AST | None, fact: TensorFact) -
     if node is None:
         return None
     if isinstance(node, ast.Name):
-        web = view.rw.webs.of_use.get(node) or next((w for w in view.rw.webs.all if w.name == node.id), None)
+        web = view.rw.facts.webs.of_use.get(node) or next(
+            (w for w in view.rw.facts.webs.all if w.name == node.id), None
+        )
         home = view.rw.state(web).home if web is not None else None
         return home if isinstance(home, Layout) else None
-    placed = view.rw.placed_layouts(node) if hasattr(node, "lineno") else []
+    placed = view.rw.facts.placed_layouts(node) if hasattr(node, "lineno") else []
     home = placed[0] if placed else view.rw.home(node)
     return home if isinstance(home, Layout) else None

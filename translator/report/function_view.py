@@ -21,7 +21,7 @@ from translator.ttgir.layouts import Layout, Opaque
 
 def named_layouts(rw: FunctionRewriter) -> dict[str, Layout]:
     """The layouts that the translation gives a name."""
-    taken = rw.locals | {n.id for n in ast.walk(rw.tree) if isinstance(n, ast.Name)}
+    taken = rw.locals | {n.id for n in ast.walk(rw.facts.tree) if isinstance(n, ast.Name)}
     _, constants = rw.names.resolve(rw.raw, taken)  # type: ignore[attr-defined]
     return dict(constants)
 
@@ -51,9 +51,9 @@ class FunctionView:
     def __init__(self, rw: FunctionRewriter, traced: TracedLaunch, costs: Costs):
         self.rw, self.launch, self.costs = rw, traced, costs
         self.spelled = {layout: name for name, layout in named_layouts(rw).items()}
-        self.function = rw.frame.fn.__name__
-        self.file = rw.frame.fn.file_name or ""
-        self.moved = _moved_lines(self.file, rw.frame.fn)
+        self.function = rw.facts.frame.fn.__name__
+        self.file = rw.facts.frame.fn.file_name or ""
+        self.moved = _moved_lines(self.file, rw.facts.frame.fn)
 
     def line(self, node: ast.AST) -> int:
         """The line of the source file."""
@@ -61,7 +61,7 @@ class FunctionView:
 
     def file_line(self, line: int) -> int:
         """The line of the file for one of the traced function, into which helpers may have been put."""
-        return self.moved.get(line, self.rw.frame.fn.def_file_line_number + line - 1)
+        return self.moved.get(line, self.rw.facts.frame.fn.def_file_line_number + line - 1)
 
     def name(self, layout: Layout) -> str:
         """The layout as the translation spells it."""
@@ -70,7 +70,7 @@ class FunctionView:
     def variant(self, name: str, layout: Layout) -> str:
         """What the translation calls the version of a variable in one of its layouts."""
         rw = self.rw
-        taken = rw.locals | {n.id for n in ast.walk(rw.tree) if isinstance(n, ast.Name)}
+        taken = rw.locals | {n.id for n in ast.walk(rw.facts.tree) if isinstance(n, ast.Name)}
         text, _ = rw.names.resolve(f"{rw.raw}\n{rw.names.variant(name, layout)}", taken)  # type: ignore[attr-defined]
         return text.rpartition("\n")[2]
 
@@ -78,12 +78,12 @@ class FunctionView:
         return Choice(self.line(node), kind, what, function=self.function, file=self.file, **fields)
 
     def traced_fact(self, node: ast.AST) -> TensorFact | ConstFact | None:
-        fact = self.rw.fact(node)
+        fact = self.rw.facts.fact(node)
         return fact if isinstance(fact, (TensorFact, ConstFact)) else None
 
     def planned(self) -> Iterator[tuple[PipelinePlan | NotPipelined, ast.For | ast.While]]:
         """Every loop that was considered for pipelining, with what became of it."""
-        by_line = {n.lineno: n for n in ast.walk(self.rw.tree) if isinstance(n, (ast.For, ast.While))}
+        by_line = {n.lineno: n for n in ast.walk(self.rw.facts.tree) if isinstance(n, (ast.For, ast.While))}
         for plan in self.rw.plans:
             node = getattr(plan, "loop", None) or by_line.get(getattr(plan, "line", 0))
             if node is not None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
+from translator.rewrite.emission import Emission
+from translator.facts.function import FunctionFacts
 from translator.frontend.trace import TensorFact
 from translator.rewrite import copied_stores, fp8, pointers
 from translator.rewrite.addresses import is_pointer
 from translator.rewrite.call_text import append_argument, with_function
-from translator.rewrite.callees import Callee, is_absent, is_empty, is_none, is_plain_access, is_zero
+from translator.facts.callees import Callee, is_absent, is_empty, is_none, is_plain_access, is_zero
 from translator.rewrite.costs import loaded_again, small_load
 from translator.rewrite.run_time import as_tensor, may_be_fixed
 from translator.rewrite.splice import operand
@@ -17,20 +18,17 @@ from translator.rewrite.statements import statement_of
 from translator.ttgir.elements import bits_of
 from translator.ttgir.layouts import Layout
 
-if TYPE_CHECKING:
-    from translator.rewrite.function import FunctionRewriter
-
 # Integers of one sign that Gluon's buffer atomics take as those of the other, where the bits are the same.
 _OTHER_SIGN = {("atomic_add", f"int{bits}"): f"uint{bits}" for bits in (32, 64)} | {
     (f"atomic_{name}", f"uint{bits}"): f"int{bits}" for name in ("and", "or", "xor", "xchg") for bits in (32, 64)
 }
 
 
-def access_layout(rw: "FunctionRewriter", node: ast.Call, pointer: ast.expr, op_names: tuple[str, ...]) -> Layout:
+def access_layout(rw: Emission, node: ast.Call, pointer: ast.expr, op_names: tuple[str, ...]) -> Layout:
     """The layout of a memory access: Triton's for this access, else the pointer's own."""
-    fact = rw.tensor(pointer)
+    fact = rw.facts.tensor(pointer)
     for name in op_names:
-        for op in rw.placed(node, name):
+        for op in rw.facts.placed(node, name):
             for ty in op.types:
                 if ty.shape == fact.shape:
                     return ty.layout
@@ -40,37 +38,37 @@ def access_layout(rw: "FunctionRewriter", node: ast.Call, pointer: ast.expr, op_
 def emit_load(rw, node: ast.Call, callee: Callee, given, want):
     pointer = given["pointer"]
     exists = rw.guards[node].text(rw) if node in rw.guards else ""
-    if rw.tensor(pointer) is None:
+    if rw.facts.tensor(pointer) is None:
         return _with_mask(rw, node, callee, given, {}, exists)
     want = want or rw.home(node)
-    if small_load(rw, node) and want != rw.home(node) and not loaded_again(rw, node, want):
+    if small_load(rw, node) and want != rw.home(node) and not loaded_again(rw.facts, node, want):
         return rw.convert(emit_load(rw, node, callee, given, rw.home(node)), want)
     access = None
-    if is_plain_access(rw, node, given):
+    if is_plain_access(rw.facts, node, given):
         access = pointers.access_of(rw, pointer, want)
-    fact = rw.tensor(node)
+    fact = rw.facts.tensor(node)
     rest = {k: v for k, v in given.items() if k in ("mask", "other")}
     if access is None:
         children = {pointer: rw.emit(pointer, want)}
         children.update({a: rw.operand_in(a, fact, want) for a in rest.values()})
         return _with_mask(rw, node, callee, given, children, exists)
     rw.record.reaches(access.root)
-    module = rw.record.amd(rw.unit.buffer_module)
+    module = rw.record.amd(rw.facts.kernel.buffer_module)
     arguments = [access.base, access.offsets]
     mask = rest.get("mask")
-    if mask is None or is_absent(rw, mask):
+    if mask is None or is_absent(rw.facts, mask):
         arguments += [f"mask={exists}"] if exists else []
     else:
-        text = as_tensor(rw, mask, rw.operand_in(mask, fact, want))
+        text = as_tensor(rw.facts, mask, rw.operand_in(mask, fact, want))
         arguments.append(f"mask={both_masks(text, exists)}")
         other = rest.get("other")
         # Masked-off lanes of a buffer load read as zero, so `other=0` needs no argument.
-        if other is not None and not is_none(rw, other):
-            if is_zero(rw, other):
+        if other is not None and not is_none(rw.facts, other):
+            if is_zero(rw.facts, other):
                 rw.record.explain("buffer loads need no other=0: what their mask excludes reads as zero")
             else:
                 arguments.append(f"other={rw.operand_in(other, fact, want)}")
-    if "cache_modifier" in given and not is_empty(rw, given["cache_modifier"]):
+    if "cache_modifier" in given and not is_empty(rw.facts, given["cache_modifier"]):
         arguments.append(f"cache={rw.emit(given['cache_modifier'])}")
     return f"{module}.buffer_load({', '.join(arguments)})"
 
@@ -82,8 +80,8 @@ def _with_mask(rw, node: ast.Call, callee: Callee, given, children: dict[ast.AST
         return with_function(rw, node, callee, children)
     if mask is None:
         return append_argument(with_function(rw, node, callee, children), f"mask={exists}, other=0")
-    if is_absent(rw, mask):
-        none = {given["other"]: "0"} if "other" in given and is_none(rw, given["other"]) else {}
+    if is_absent(rw.facts, mask):
+        none = {given["other"]: "0"} if "other" in given and is_none(rw.facts, given["other"]) else {}
         return with_function(rw, node, callee, children | {mask: exists} | none)
     text = children.get(mask) or rw.emit(mask)
     return with_function(rw, node, callee, children | {mask: both_masks(text, exists)})
@@ -102,37 +100,37 @@ def both_masks(mask: str, condition: str) -> str:
 
 def emit_store(rw, node: ast.Call, callee: Callee, given, want):
     pointer, value = given["pointer"], given["value"]
-    fact = rw.tensor(pointer)
+    fact = rw.facts.tensor(pointer)
     if fact is None:
         return with_function(rw, node, callee, {})
-    as_buffer = is_plain_access(rw, node, given)
+    as_buffer = is_plain_access(rw.facts, node, given)
     rows = copied_stores.rows_of(rw, value, fact) if as_buffer else None
     layout = rows or access_layout(rw, node, pointer, ("tt.store",))
-    rw.names.suggest(layout, _store_role(rw, pointer), 2, node.lineno)
+    rw.names.suggest(layout, _store_role(rw.facts, pointer), 2, node.lineno)
     access = pointers.access_of(rw, pointer, layout) if as_buffer else None
     if access is None:
         children = {a: rw.operand_in(a, fact, layout) for k, a in given.items() if k in ("pointer", "value", "mask")}
         return with_function(rw, node, callee, children)
     rw.record.reaches(access.root)
-    module = rw.record.amd(rw.unit.buffer_module)
+    module = rw.record.amd(rw.facts.kernel.buffer_module)
     text = rw.operand_in(value, fact, layout) if rows is None else rw.emit(value)
-    own = rw.fact(value)
-    plain = not rw.path and not rw.rebound(access.root)
+    own = rw.facts.fact(value)
+    plain = not rw.facts.path and not rw.rebound(access.root)
     pointee = f"{access.root if plain else operand(access.base)}.dtype.element_ty"
-    if may_be_fixed(rw, value):
+    if may_be_fixed(rw.facts, value):
         text = f"gl.to_tensor({text}).to({pointee})"
     elif own.dtype != fact.pointee:
         text = _cast(rw, text, own, fact, pointee)
     mask = given.get("mask")
     mask_text = ""
-    if mask is not None and not is_absent(rw, mask):
-        mask_text = as_tensor(rw, mask, rw.operand_in(mask, fact, layout))
+    if mask is not None and not is_absent(rw.facts, mask):
+        mask_text = as_tensor(rw.facts, mask, rw.operand_in(mask, fact, layout))
     if rows is not None:
         return copied_stores.store_text(rw, text, access, mask_text, fact)
     arguments = [text, access.base, access.offsets]
     if mask_text:
         arguments.append(f"mask={mask_text}")
-    if "cache_modifier" in given and not is_empty(rw, given["cache_modifier"]):
+    if "cache_modifier" in given and not is_empty(rw.facts, given["cache_modifier"]):
         arguments.append(f"cache={rw.emit(given['cache_modifier'])}")
     return f"{module}.buffer_store({', '.join(arguments)})"
 
@@ -148,8 +146,8 @@ def _cast(rw, text: str, own: object, fact: TensorFact, pointee: str) -> str:
     return fp8.cast(rw, text, getattr(own, "dtype", ""), fact.pointee, pointee)
 
 
-def _store_role(rw, pointer: ast.expr) -> str:
-    names = [n.id for n in ast.walk(pointer) if isinstance(n, ast.Name) and is_pointer(rw, n)]
+def _store_role(facts: FunctionFacts, pointer: ast.expr) -> str:
+    names = [n.id for n in ast.walk(pointer) if isinstance(n, ast.Name) and is_pointer(facts, n)]
     stem = names[0].lower() if names else "out"
     for suffix in ("_ptrs", "_ptr", "_pointers", "_pointer"):
         stem = stem.removesuffix(suffix)
@@ -158,12 +156,12 @@ def _store_role(rw, pointer: ast.expr) -> str:
 
 def emit_atomic(rw, node: ast.Call, callee: Callee, given, want):
     pointer = given["pointer"]
-    fact = rw.tensor(pointer)
+    fact = rw.facts.tensor(pointer)
     if fact is None:
         return with_function(rw, node, callee, {})
     names = ("tt.atomic_rmw", "tt.atomic_cas", "tt.atomic_load", "tt.atomic_store", "amdg.buffer_atomic_rmw")
     layout = access_layout(rw, node, pointer, names)
-    rw.names.suggest(layout, _store_role(rw, pointer).replace("_store", "_atomic"), 3, node.lineno)
+    rw.names.suggest(layout, _store_role(rw.facts, pointer).replace("_store", "_atomic"), 3, node.lineno)
     children = {
         a: rw.operand_in(a, fact, layout) for k, a in given.items() if k in ("pointer", "val", "value", "cmp", "mask")
     }
@@ -174,7 +172,7 @@ def emit_atomic(rw, node: ast.Call, callee: Callee, given, want):
 def _buffer_atomic(rw, node: ast.Call, callee: Callee, given, fact: TensorFact, layout: Layout) -> str | None:
     """The atomic as a buffer operation, where Triton's own passes make it one; they leave out signed extremes."""
     extreme = callee.name in ("atomic_max", "atomic_min") and fact.pointee in ("int32", "int64")
-    if not extreme and not any((*rw.path, v) in rw.unit.buffer_atomics for v in rw.visits(node)):
+    if not extreme and not any((*rw.facts.path, v) in rw.facts.kernel.buffer_atomics for v in rw.facts.visits(node)):
         return None
     types = callee.row.buffer_types
     bf16 = callee.name == "atomic_add" and fact.pointee == "bf16"  # cdna4's function alone takes it, on any target
@@ -186,8 +184,8 @@ def _buffer_atomic(rw, node: ast.Call, callee: Callee, given, fact: TensorFact, 
     rw.record.reaches(access.root)
     module = rw.record.amd("cdna4" if bf16 else "cdna3")
     base, value = access.base, rw.operand_in(given["val"], fact, layout)
-    own = rw.fact(given["val"])
-    fixed = may_be_fixed(rw, given["val"])
+    own = rw.facts.fact(given["val"])
+    fixed = may_be_fixed(rw.facts, given["val"])
     if fixed:
         value = f"gl.to_tensor({value})"
     if fixed or own.dtype != fact.pointee:
@@ -197,11 +195,13 @@ def _buffer_atomic(rw, node: ast.Call, callee: Callee, given, fact: TensorFact, 
         base = f"{operand(base)}.to(gl.pointer_type(gl.{other_sign}), bitcast=True)"
         value = f"{operand(value)}.to(gl.{other_sign}, bitcast=True)"
     arguments = [base, access.offsets, value]
-    if "mask" in given and not is_absent(rw, given["mask"]):
+    if "mask" in given and not is_absent(rw.facts, given["mask"]):
         mask = given["mask"]
-        arguments.append(f"mask={as_tensor(rw, mask, rw.operand_in(mask, fact, layout))}")
-    arguments += [f"{k}={rw.emit(given[k])}" for k in ("sem", "scope") if k in given and not is_none(rw, given[k])]
+        arguments.append(f"mask={as_tensor(rw.facts, mask, rw.operand_in(mask, fact, layout))}")
+    arguments += [
+        f"{k}={rw.emit(given[k])}" for k in ("sem", "scope") if k in given and not is_none(rw.facts, given[k])
+    ]
     text = f"{module}.buffer_{callee.name}({', '.join(arguments)})"
-    statement = statement_of(rw.tree, node)
+    statement = statement_of(rw.facts.tree, node)
     unused = isinstance(statement, ast.Expr) and statement.value is node
     return f"{text}.to(gl.{fact.pointee}, bitcast=True)" if other_sign and not unused else text

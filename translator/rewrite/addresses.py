@@ -5,16 +5,14 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from translator.rewrite.emission import Emission
+from translator.facts.function import FunctionFacts
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.numbered import numbered
 from translator.rewrite.variables import WebState
-from translator.rewrite.webs import Web
+from translator.facts.webs import Web
 from translator.ttgir.layouts import Layout
-
-if TYPE_CHECKING:
-    from translator.rewrite.function import FunctionRewriter
 
 
 @dataclass
@@ -39,37 +37,37 @@ class Address:
     tensors: list[Term] = field(default_factory=list)
 
 
-def address_of(rw: "FunctionRewriter", node: ast.expr) -> Address | None:
+def address_of(rw: Emission, node: ast.expr) -> Address | None:
     """Decompose a pointer expression; None if it is not base plus integers."""
-    fact = rw.fact(node)
+    fact = rw.facts.fact(node)
     if not isinstance(fact, TensorFact) or not fact.is_pointer:
         return None
     if not fact.shape:
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and is_pointer(rw, node.left):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and is_pointer(rw.facts, node.left):
             inner = address_of(rw, node.left)
-            if inner is not None and rw.fact(node.right) is not None:
+            if inner is not None and rw.facts.fact(node.right) is not None:
                 inner.scalars.append(Term(node.right, "+"))
             return inner
-        if isinstance(node, ast.Name) and (web := rw.webs.of_use.get(node)) is not None:
+        if isinstance(node, ast.Name) and (web := rw.facts.webs.of_use.get(node)) is not None:
             if (split := rw.state(web).split) is not None:
                 return Address(
                     ast.copy_location(split.node, node), None, (), [Term(node, "+", (), scalar_name(rw, web))]
                 )
         return Address(node)
     if isinstance(node, ast.Name):
-        web = rw.webs.of_use.get(node)
+        web = rw.facts.webs.of_use.get(node)
         if web is None or rw.state(web).split is None:
             return None
         return Address(node, web)
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
-        pointer, integer = (node.left, node.right) if is_pointer(rw, node.left) else (node.right, node.left)
-        if not is_pointer(rw, pointer) or (isinstance(node.op, ast.Sub) and pointer is not node.left):
+        pointer, integer = (node.left, node.right) if is_pointer(rw.facts, node.left) else (node.right, node.left)
+        if not is_pointer(rw.facts, pointer) or (isinstance(node.op, ast.Sub) and pointer is not node.left):
             return None
         address = address_of(rw, pointer)
         if address is None:
             return None
         sign = "-" if isinstance(node.op, ast.Sub) else "+"
-        own = rw.fact(integer)
+        own = rw.facts.fact(integer)
         if isinstance(own, TensorFact) and own.shape:
             if own.rank != fact.rank:
                 return None
@@ -78,11 +76,11 @@ def address_of(rw: "FunctionRewriter", node: ast.expr) -> Address | None:
             address.scalars.append(Term(integer, sign))
         else:
             return None
-        inner = rw.fact(pointer)
+        inner = rw.facts.fact(pointer)
         if inner.shape and inner.rank != fact.rank:
             return None
         return address
-    if isinstance(node, ast.Subscript) and rw.tensor(node.value) is not None:
+    if isinstance(node, ast.Subscript) and rw.facts.tensor(node.value) is not None:
         address = address_of(rw, node.value)
         if address is None:
             return None
@@ -96,28 +94,28 @@ def address_of(rw: "FunctionRewriter", node: ast.expr) -> Address | None:
     return None
 
 
-def is_pointer(rw: "FunctionRewriter", node: ast.AST) -> bool:
+def is_pointer(facts: FunctionFacts, node: ast.AST) -> bool:
     """Whether the value is a pointer, or a tensor of pointers."""
-    fact = rw.fact(node)
+    fact = facts.fact(node)
     return isinstance(fact, TensorFact) and fact.is_pointer
 
 
-def root_parameter(rw: "FunctionRewriter", node: ast.AST, seen: frozenset = frozenset()) -> str | None:
+def root_parameter(rw: Emission, node: ast.AST, seen: frozenset = frozenset()) -> str | None:
     """The kernel parameter that a scalar pointer expression is derived from by adding integers."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
-        pointer = node.left if is_pointer(rw, node.left) else node.right
+        pointer = node.left if is_pointer(rw.facts, node.left) else node.right
         return root_parameter(rw, pointer, seen)
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and is_pointer(rw, node.func.value):
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and is_pointer(rw.facts, node.func.value):
         return None
     if not isinstance(node, ast.Name):
         return None
-    web = rw.webs.of_use.get(node)
+    web = rw.facts.webs.of_use.get(node)
     if web is None or web.index in seen:
         return None
     roots = set()
     for d in web.definitions:
         if isinstance(d.node, ast.arg):
-            roots.add(rw.pointer_roots.get(d.name) if rw.path else d.name)
+            roots.add(rw.pointer_roots.get(d.name) if rw.facts.path else d.name)
         elif not d.augmented:
             if d.value is None:
                 return None
@@ -125,38 +123,38 @@ def root_parameter(rw: "FunctionRewriter", node: ast.AST, seen: frozenset = froz
     return roots.pop() if len(roots) == 1 else None
 
 
-def is_bare_parameter(rw: "FunctionRewriter", node: ast.AST) -> bool:
+def is_bare_parameter(rw: Emission, node: ast.AST) -> bool:
     """Whether `node` names a kernel parameter that is never reassigned, so that it still points at its tensor's start."""
     if not isinstance(node, ast.Name):
         return False
-    web = rw.webs.of_use.get(node)
+    web = rw.facts.webs.of_use.get(node)
     return (
         web is not None
         and len(web.definitions) == 1
         and isinstance(web.definitions[0].node, ast.arg)
-        and (not rw.path or node.id in rw.bare_pointers)
+        and (not rw.facts.path or node.id in rw.bare_pointers)
     )
 
 
-def wide_scalar(rw, node) -> bool:
-    fact = rw.fact(node)
+def wide_scalar(facts: FunctionFacts, node) -> bool:
+    fact = facts.fact(node)
     return isinstance(fact, TensorFact) and fact.dtype in ("int64", "uint64")
 
 
 def wide_term(rw, term: Term) -> bool:
     """Whether an addend has 64 bits, be it an expression or the variable of a split scalar pointer."""
     if term.variable:
-        return rw.state(rw.webs.of_use[term.node]).split.wide
-    return any(wide_scalar(rw, node) for node in (term.node, *term.factors))
+        return rw.state(rw.facts.webs.of_use[term.node]).split.wide
+    return any(wide_scalar(rw.facts, node) for node in (term.node, *term.factors))
 
 
-def scalar_name(rw: "FunctionRewriter", web: Web) -> str:
+def scalar_name(rw: Emission, web: Web) -> str:
     """The integer variable that stands for the split scalar pointer."""
     stem = re.sub(r"_?(ptrs?|pointers?)$", "", web.name) or web.name
     return fresh_name(rw, f"{stem}_offs", rw.state(web))
 
 
-def names_of(rw: "FunctionRewriter", state: WebState, layout: Layout) -> tuple[str, str]:
+def names_of(rw: Emission, state: WebState, layout: Layout) -> tuple[str, str]:
     """(base expression, offsets variable) of a split pointer variable."""
     name = state.web.name
     stem = re.sub(r"_?(ptrs?|pointers?)$", "", name) or name
@@ -167,7 +165,7 @@ def names_of(rw: "FunctionRewriter", state: WebState, layout: Layout) -> tuple[s
     return base, rw.names.variant(offsets, layout)
 
 
-def base_variable(rw: "FunctionRewriter", state: WebState) -> str:
+def base_variable(rw: Emission, state: WebState) -> str:
     """The variable that holds the base of a split pointer variable, where it needs one."""
     name = state.web.name
     stem = re.sub(r"_?(ptrs?|pointers?)$", "", name) or name

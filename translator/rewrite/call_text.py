@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Container
-from typing import TYPE_CHECKING
 
 from rules.rows import Row
 from rules.template import template as parsed
-from translator.rewrite.callees import Callee, bind
+from translator.rewrite.emission import Emission
+from translator.facts.callees import Callee, bind
 from translator.rewrite.splice import operand
 from translator.rewrite.unit import Record
 
-if TYPE_CHECKING:
-    from translator.rewrite.function import FunctionRewriter
 
-
-def function_text(rw: "FunctionRewriter", node: ast.Call, callee: Callee) -> str:
+def function_text(rw: Emission, node: ast.Call, callee: Callee) -> str:
     """The Gluon spelling of the called function: that of its row, or the author's where that is a name of the same function."""
     template = callee.row.template if callee.row is not None else None
     if template is None or not template.takes_arguments:
@@ -39,7 +36,7 @@ def by_template(record: Record, row: Row, values: dict[str, str | None], templat
     return imported(record, parsed(template or row.becomes).filled(values, operand))
 
 
-def generic(rw: "FunctionRewriter", node: ast.Call, children: dict[ast.AST, str]) -> str:
+def generic(rw: Emission, node: ast.Call, children: dict[ast.AST, str]) -> str:
     """The call with its function and arguments translated in place; `children` overrides arguments."""
     edits = {node.func: rw.emit(node.func)}
     for argument in [*node.args, *(k.value for k in node.keywords)]:
@@ -52,16 +49,16 @@ def with_function(rw, node: ast.Call, callee: Callee, children: dict[ast.AST, st
     """The call as its row has it, with the author's arguments; `children` overrides arguments."""
     template = callee.row.template if callee.row is not None else None
     if template is not None and callee.row.kind == "elementwise" and not template.takes_arguments:
-        values = {name: children.get(a) or rw.emit(a) for name, a in bind(rw, node, callee).items()}
+        values = {name: children.get(a) or rw.emit(a) for name, a in bind(rw.facts, node, callee).items()}
         return by_template(rw.record, callee.row, dict.fromkeys(template.holes) | values)
     if callee.owner is not None:
         owner = operand(children.get(callee.owner) or rw.emit(callee.owner))
         name = node.func.attr
-        if owner == rw.source.of(callee.owner):
+        if owner == rw.facts.source.of(callee.owner):
             edits: dict[ast.AST, str] = {}
         else:
-            start = rw.source.span(callee.owner)
-            between = rw.source.text[start[1] : rw.source.span(node.func)[1]]
+            start = rw.facts.source.span(callee.owner)
+            between = rw.facts.source.text[start[1] : rw.facts.source.span(node.func)[1]]
             edits = {node.func: f"{owner}.{name}" if "#" not in between else f"{owner}{between}"}
         for argument in [*node.args, *(k.value for k in node.keywords)]:
             edits[argument] = children.get(argument) or rw.emit(argument)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import triton.language as tl
 from triton.runtime.jit import JITFunction
 
 from rules.builtins import BUILTINS
+from translator.facts.callees import is_descriptor
+from translator.facts import products
+from translator.rewrite.emission import Emission
+from translator.facts.definitions import assigned_fact
 from translator.frontend.trace import ConstFact, TensorFact, TupleFact
 from translator.rewrite import (
     accesses,
@@ -24,22 +28,19 @@ from translator.rewrite import (
     tuples,
 )
 from translator.rewrite.call_text import by_template, generic, with_function, with_layout
-from translator.rewrite.callees import Callee, bind, callee_of, cast_of, first_tensor, is_helper, is_none
+from translator.facts.callees import Callee, bind, callee_of, cast_of, first_tensor, is_helper, is_none
 from translator.rewrite.run_time import as_tensor
 from translator.rewrite.splice import operand
-from translator.rewrite.unit import refuse
+from translator.facts.refusals import refuse
 from translator.ttgir.layouts import Layout, Slice
-
-if TYPE_CHECKING:
-    from translator.rewrite.function import FunctionRewriter
 
 # Cost and homes -----------------------------------------------------------------------------------------------------
 
 
-def cheap(rw: "FunctionRewriter", node: ast.Call) -> bool:
+def cheap(rw: Emission, node: ast.Call) -> bool:
     if node in rw.staged:  # reading LDS again in another layout is what LDS is for
         return True
-    callee = callee_of(rw, node)
+    callee = callee_of(rw.facts, node)
     if callee is None or callee.row is None:
         return False
     if callee.row.cost != "cheap":
@@ -52,66 +53,66 @@ def cheap(rw: "FunctionRewriter", node: ast.Call) -> bool:
     return all(rw.cheap(a) for a in arguments)
 
 
-def _made_anew(rw: "FunctionRewriter", node: ast.Call, callee: Callee) -> bool:
+def _made_anew(rw: Emission, node: ast.Call, callee: Callee) -> bool:
     """Whether Triton makes a reshaped value once for each layout that it is wanted in, as an outer product of tiles."""
-    data = first_tensor(rw, bind(rw, node, callee)) if callee.name in ("reshape", "view") else None
-    if data is None or len(rw.visits(node)) != 1 or rw.tensor(data).rank <= rw.tensor(node).rank:
+    data = first_tensor(rw.facts, bind(rw.facts, node, callee)) if callee.name in ("reshape", "view") else None
+    if data is None or len(rw.facts.visits(node)) != 1 or rw.facts.tensor(data).rank <= rw.facts.tensor(node).rank:
         return False
-    return len(rw.placed_layouts(node)) > 1 and rw.cheap(data)
+    return len(rw.facts.placed_layouts(node)) > 1 and rw.cheap(data)
 
 
-def home(rw: "FunctionRewriter", node: ast.Call) -> Layout | None:
-    callee = callee_of(rw, node)
-    fact = rw.tensor(node)
+def home(rw: Emission, node: ast.Call) -> Layout | None:
+    callee = callee_of(rw.facts, node)
+    fact = rw.facts.tensor(node)
     if callee is None or fact is None:
         return None
     if node in rw.held:
         return rw.held[node].layout
     kind = callee.row.kind if callee.row else "helper"
-    given = bind(rw, node, callee)
-    tensors = [a for a in given.values() if rw.tensor(a) is not None]
+    given = bind(rw.facts, node, callee)
+    tensors = [a for a in given.values() if rw.facts.tensor(a) is not None]
     if kind in ("elementwise", "scan", "load", "atomic"):
         for argument in tensors:
-            if rw.tensor(argument).rank == fact.rank:
+            if rw.facts.tensor(argument).rank == fact.rank:
                 return rw.home(argument)
     if kind == "creator" and callee.name == "zeros_like" and tensors:
         return rw.home(tensors[0])
     if kind == "reduce" and tensors:
-        axis = reductions.axis_of(rw, given, rw.tensor(tensors[0]).rank)
+        axis = reductions.axis_of(rw.facts, given, rw.facts.tensor(tensors[0]).rank)
         parent = reductions.reduce_operand_layout(rw, node, tensors[0], axis)
         return parent if fact.rank == parent.rank else Slice(axis, parent)
     if kind == "shape":
         return shape_calls.home(rw, node, callee, given)
     if kind == "gather" and "index" in given:
         return rw.home(given["index"])
-    if is_helper(rw, node):
+    if is_helper(rw.facts, node):
         return helpers.return_home(rw, node, callee)
     return None
 
 
-def tuple_home(rw: "FunctionRewriter", node: ast.Call, fact: TupleFact) -> tuple:
-    callee = callee_of(rw, node)
+def tuple_home(rw: Emission, node: ast.Call, fact: TupleFact) -> tuple:
+    callee = callee_of(rw.facts, node)
     if callee is not None and callee.row is not None:
         kind = callee.row.kind
-        given = bind(rw, node, callee)
-        tensors = [a for a in given.values() if rw.tensor(a) is not None]
+        given = bind(rw.facts, node, callee)
+        tensors = [a for a in given.values() if rw.facts.tensor(a) is not None]
         if kind == "shape" and callee.name == "split" and tensors:
             got = shape_calls.split_home(rw, node, tensors[0])
             return (got, got)
         if kind == "reduce":
             return reductions.multi_reduce_home(rw, node, callee, given, fact)
-        if kind == "scan" and reductions.operand_fact(rw, reductions.operands_of(given)[0]) is not None:
+        if kind == "scan" and reductions.operand_fact(rw.facts, reductions.operands_of(given)[0]) is not None:
             got = reductions.scan_layout(rw, node, reductions.operands_of(given)[0])
             return _for_tensors(fact, lambda f: got)
         if kind == "elementwise" and tensors:
             return _for_tensors(fact, lambda f: rw.home(tensors[0]))
         if kind == "shape":
-            first = first_tensor(rw, given)
+            first = first_tensor(rw.facts, given)
             got = rw.home(first) if first is not None else None
             return _for_tensors(fact, lambda f: got)
-    if is_helper(rw, node):
+    if is_helper(rw.facts, node):
         return helpers.return_homes(rw, node, callee, fact)
-    return _for_tensors(fact, lambda f: rw.default_layout(f.shape))
+    return _for_tensors(fact, lambda f: rw.facts.default_layout(f.shape))
 
 
 def _for_tensors(fact: TupleFact, layout: Callable[[TensorFact], Layout | None]) -> tuple:
@@ -119,12 +120,12 @@ def _for_tensors(fact: TupleFact, layout: Callable[[TensorFact], Layout | None])
     return tuple(layout(f) if isinstance(f, TensorFact) and f.shape else None for f in fact.items)
 
 
-def role_of(rw: "FunctionRewriter", value: ast.expr, name: str) -> tuple[str, int] | None:
+def role_of(rw: Emission, value: ast.expr, name: str) -> tuple[str, int] | None:
     """A role for the layout of `name = value`: `a = tl.load(...)` gives `a_load`."""
     if isinstance(value, ast.Call):
         if value in rw.staged:
             return f"{name}_operand", 1
-        callee = callee_of(rw, value)
+        callee = callee_of(rw.facts, value)
         if callee is not None and callee.row is not None:
             if callee.row.kind == "load":
                 return f"{name}_load", 1
@@ -138,17 +139,17 @@ def role_of(rw: "FunctionRewriter", value: ast.expr, name: str) -> tuple[str, in
 # Emission -----------------------------------------------------------------------------------------------------------
 
 
-def emit_statement_call(rw: "FunctionRewriter", node: ast.expr) -> str:
+def emit_statement_call(rw: Emission, node: ast.expr) -> str:
     if isinstance(node, ast.Call):
-        return inline_asm.statement(rw, node) or emit_call(rw, node, None)
+        return inline_asm.statement(rw.facts, node) or emit_call(rw, node, None)
     return rw.emit(node)
 
 
-def emit_iterator(rw: "FunctionRewriter", node: ast.expr) -> str:
+def emit_iterator(rw: Emission, node: ast.expr) -> str:
     """`tl.range(a, b, num_stages=3)` -> `range(a, b)`: Gluon's loops take no schedule, it is written out instead."""
     if not isinstance(node, ast.Call):
         return rw.emit(node)
-    fact = rw.fact(node.func)
+    fact = rw.facts.fact(node.func)
     if isinstance(fact, ConstFact) and fact.value is tl.range:
         unroll = [k for k in node.keywords if k.arg == "loop_unroll_factor"]
         start = [k for k in node.keywords if k.arg in ("arg1", "arg2", "step")]
@@ -160,12 +161,12 @@ def emit_iterator(rw: "FunctionRewriter", node: ast.expr) -> str:
     return emit_call(rw, node, None)
 
 
-def emit_call(rw: "FunctionRewriter", node: ast.Call, want: Any) -> str:
+def emit_call(rw: Emission, node: ast.Call, want: Any) -> str:
     if node in rw.staged:
         return rw.staged[node].text(rw, want or rw.home(node))
     if node in rw.held:
         return rw.held[node].text(rw, want or rw.home(node))
-    callee = callee_of(rw, node)
+    callee = callee_of(rw.facts, node)
     if callee is None:
         return generic(rw, node, {})
     if callee.row is None or callee.row.kind == "helper":
@@ -174,34 +175,34 @@ def emit_call(rw: "FunctionRewriter", node: ast.Call, want: Any) -> str:
         return generic(rw, node, {})
     kind = callee.row.kind
     if kind == "refuse":
-        raise refuse(rw.frame, node, "builtin-refused", f"`{callee.name}` cannot be translated", callee.row.note)
-    given = bind(rw, node, callee)
-    if callee.owner is not None and descriptors.is_descriptor(rw.fact(callee.owner)):
+        raise refuse(rw.facts.frame, node, "builtin-refused", f"`{callee.name}` cannot be translated", callee.row.note)
+    given = bind(rw.facts, node, callee)
+    if callee.owner is not None and is_descriptor(rw.facts.fact(callee.owner)):
         return descriptors.emit_method(rw, node, callee, given, want)
     emitter = _EMITTERS.get(kind, _elementwise)
     return emitter(rw, node, callee, given, want)
 
 
 def _elementwise(rw, node: ast.Call, callee: Callee, given, want):
-    fact = rw.tensor(node)
+    fact = rw.facts.tensor(node)
     if callee.name == "inline_asm_elementwise":
         return inline_asm.inline_asm(rw, node, callee, given, want)
     shared, wants = fact, want
     if fact is None:
-        shapes = [rw.tensor(a) for a in given.values() if rw.tensor(a) is not None]
-        tuple_fact = rw.fact(node)
+        shapes = [rw.facts.tensor(a) for a in given.values() if rw.facts.tensor(a) is not None]
+        tuple_fact = rw.facts.fact(node)
         if isinstance(tuple_fact, TupleFact) and shapes:
             shared = max(shapes, key=lambda f: f.rank)
             want = want[0] if isinstance(want, tuple) and want[0] is not None else None
-            want = want or rw.home(next(a for a in given.values() if rw.tensor(a) is shared))
+            want = want or rw.home(next(a for a in given.values() if rw.facts.tensor(a) is shared))
         elif shapes:  # device_print and the like: any layout will do
             return generic(rw, node, {})
     elif want is None:
         want = rw.home(node)
     children = {a: rw.operand_in(a, shared, want) for a in given.values()}
-    value = cast_of(rw, node)
-    before = rw.tensor(value) if value is not None else None
-    if before is not None and fp8.is_cast(rw, given, before.dtype, fact.dtype):
+    value = cast_of(rw.facts, node)
+    before = rw.facts.tensor(value) if value is not None else None
+    if before is not None and fp8.is_cast(rw.facts, given, before.dtype, fact.dtype):
         text = children.get(value) or rw.operand_in(value, shared, want)
         return fp8.cast(rw, text, before.dtype, fact.dtype, rw.emit(given["dtype"]))
     text = with_function(rw, node, callee, children)
@@ -215,12 +216,12 @@ def _same(rw, node, callee, given, want):
 
 
 def _creator(rw, node: ast.Call, callee: Callee, given, want):
-    fact = rw.tensor(node)
+    fact = rw.facts.tensor(node)
     if fact is None:
         if callee.name == "zeros_like":  # of a scalar, which has no layout
-            dtype = rw.fact(node).dtype
+            dtype = rw.facts.fact(node).dtype
             zero = "0.0" if dtype.startswith(("fp", "bf")) else "0"
-            values = {"zero": zero, "dtype": f"gl.{dots.DTYPE.get(dtype, dtype)}"}
+            values = {"zero": zero, "dtype": f"gl.{products.DTYPE.get(dtype, dtype)}"}
             return by_template(rw.record, callee.row, values, callee.row.of_scalar)
         return with_function(rw, node, callee, {})
     want = want or rw.home(node)
@@ -233,7 +234,7 @@ def _creator(rw, node: ast.Call, callee: Callee, given, want):
 def _gather(rw, node, callee, given, want):
     source, index = given["src"], given["index"]
     want = want or rw.home(node)
-    placed = rw.placed(node, "tt.gather")
+    placed = rw.facts.placed(node, "tt.gather")
     from_layout = placed[0].operands[0].layout if placed and placed[0].operands else rw.home(source)
     return with_function(rw, node, callee, {source: rw.emit(source, from_layout), index: rw.emit(index, want)})
 
@@ -243,20 +244,20 @@ def _histogram(rw, node, callee, given, want):
     data = given["input"]
     layout = rw.home(data)
     values: dict[str, str | None] = {"input": rw.emit(data, layout), "mask": None}
-    if "mask" in given and not is_none(rw, given["mask"]):
-        values["mask"] = as_tensor(rw, given["mask"], rw.operand_in(given["mask"], rw.tensor(data), layout))
+    if "mask" in given and not is_none(rw.facts, given["mask"]):
+        values["mask"] = as_tensor(rw.facts, given["mask"], rw.operand_in(given["mask"], rw.facts.tensor(data), layout))
     values |= {"num_bins": rw.emit(given["num_bins"]), "layout": rw.names.spell(want)}
     return by_template(rw.record, callee.row, values)
 
 
-def emit_attribute(rw: "FunctionRewriter", node: ast.Attribute, want: Any) -> str:
+def emit_attribute(rw: Emission, node: ast.Attribute, want: Any) -> str:
     """`x.T`, and fields of namedtuples and aggregates that hold tensors."""
-    base = rw.tensor(node.value)
+    base = rw.facts.tensor(node.value)
     if node.attr == "T" and base is not None:
         return shape_calls.permuted(rw, node, node.value, (1, 0), want, lambda text: f"{operand(text)}.T")
     text = rw.splice(node, {node.value: rw.emit(node.value)})
     homes = rw.home(node.value)
-    fact = rw.fact(node.value)
+    fact = rw.facts.fact(node.value)
     if isinstance(fact, TupleFact) and fact.fields and isinstance(homes, tuple) and node.attr in fact.fields:
         own = homes[fact.fields.index(node.attr)]
         if want is not None and own != want:
@@ -264,19 +265,19 @@ def emit_attribute(rw: "FunctionRewriter", node: ast.Attribute, want: Any) -> st
     return text
 
 
-def fused_dot(rw: "FunctionRewriter", node: ast.AST, want: Layout | None) -> str | None:
+def fused_dot(rw: Emission, node: ast.AST, want: Layout | None) -> str | None:
     """`acc + tl.dot(a, b)` as one matrix operation with `acc` as accumulator."""
     if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add)):
         return None
     for dot, other in ((node.right, node.left), (node.left, node.right)):
-        if dots.can_accumulate(rw, dot, other, rw.tensor(node), widen=True):
+        if products.can_accumulate(rw.facts, dot, other, rw.facts.tensor(node), widen=True):
             return dots.emit_dot(rw, dot, want, accumulator=other)
     return None
 
 
-def accumulated_dot(rw: "FunctionRewriter", s: ast.AugAssign, variant: str, layout: Layout) -> str | None:
+def accumulated_dot(rw: Emission, s: ast.AugAssign, variant: str, layout: Layout) -> str | None:
     """`acc += tl.dot(a, b)` as one matrix operation."""
-    if isinstance(s.op, ast.Add) and dots.can_accumulate(rw, s.value, s.target, rw.assigned_fact(s)):
+    if isinstance(s.op, ast.Add) and products.can_accumulate(rw.facts, s.value, s.target, assigned_fact(rw.facts, s)):
         return dots.emit_dot(rw, s.value, layout, accumulator_text=variant)
     return None
 

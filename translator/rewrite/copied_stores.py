@@ -8,19 +8,17 @@ The rows need no registers. Only after the loops: a copy more would change what 
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
+from translator.rewrite.emission import Emission
 from translator.frontend.trace import TensorFact
 from translator.pipeline.loop import async_module
 from translator.rewrite.pointers import Access
 from translator.rewrite.splice import operand
-from translator.rewrite.unit import Synthesized, added
+from translator.rewrite.emission import added
+from translator.rewrite.unit import Synthesized
 from translator.ttgir.elements import bits_of
 from translator.ttgir.layouts import Blocked, Wmma
 from translator.ttgir.shared_layouts import Padded
-
-if TYPE_CHECKING:
-    from translator.rewrite.function import FunctionRewriter
 
 WIDEST = 128  # bits that a lane copies at once
 _STORE = '''@gluon.jit
@@ -33,24 +31,31 @@ def store_by_copy(pointers, value, mask, shared: gl.constexpr):
 '''
 
 
-def rows_of(rw: "FunctionRewriter", value: ast.expr, fact: TensorFact) -> Blocked | None:
+def rows_of(rw: Emission, value: ast.expr, fact: TensorFact) -> Blocked | None:
     """The layout in which copies store `value` through the tensor of pointers `fact`; None where lanes store it."""
-    if not rw.unit.choices.asks("stores", "copied") or not rw.unit.target.copies_to_global or rw.path or rw.loops:
+    if (
+        not rw.unit.choices.asks("stores", "copied")
+        or not rw.facts.kernel.target.copies_to_global
+        or rw.facts.path
+        or rw.loops
+    ):
         return None
     if any(loop.specialized for loop in rw.pipelined_loops.values()):
         return None
-    own = rw.tensor(value)
+    own = rw.facts.tensor(value)
     if own is None or own.shape != fact.shape or fact.rank != 2 or not isinstance(rw.home(value), Wmma):
         return None
     columns = fact.shape[1]
     vector = WIDEST // bits_of(fact.pointee)
     if columns < vector:
         return None
-    lanes = min(rw.unit.target.warp_size, columns // vector)
-    return Blocked((1, vector), (rw.unit.target.warp_size // lanes, lanes), (rw.unit.num_warps, 1), (1, 0))
+    lanes = min(rw.facts.kernel.target.warp_size, columns // vector)
+    return Blocked(
+        (1, vector), (rw.facts.kernel.target.warp_size // lanes, lanes), (rw.facts.kernel.num_warps, 1), (1, 0)
+    )
 
 
-def store_text(rw: "FunctionRewriter", text: str, access: Access, mask: str, fact: TensorFact) -> str:
+def store_text(rw: Emission, text: str, access: Access, mask: str, fact: TensorFact) -> str:
     """The store of `text`, a value in the type that the pointers point to; mask: "" for none."""
     async_module(rw)
     name = added(rw, Synthesized("store_by_copy", _STORE))

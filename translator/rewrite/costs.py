@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import ast
 import math
-from typing import TYPE_CHECKING
 
+from translator.rewrite.emission import Emission
+from translator.facts.function import FunctionFacts
 from translator.frontend.trace import ConstFact, TensorFact
-from translator.rewrite.callees import bind, callee_of, cast_of, kind_of
+from translator.facts.callees import bind, callee_of, cast_of, kind_of
 from translator.rewrite.invariant import row_at_hand
 from translator.rewrite.statements import holds
-from translator.rewrite.syntax import ELEMENTWISE_NODES
+from translator.facts.syntax import ELEMENTWISE_NODES
 from translator.ttgir.elements import bits_of
 from translator.ttgir.layouts import DotOperand, Layout, Mfma, Slice, Wmma
-
-if TYPE_CHECKING:
-    from translator.rewrite.homes import Homes
 
 WIDEST_LOAD = 128  # bits per lane of one global load
 # Loads of one element by a lane that cost less than moving it: a move is a store, a barrier and a read of LDS, each for all.
@@ -23,34 +21,34 @@ FEW_LOADS = 8
 LEAST_GROWTH = 8  # of an outer product over its factors, for making it anew
 
 
-def small_load(rw: "Homes", node: ast.Call) -> bool:
+def small_load(rw: Emission, node: ast.Call) -> bool:
     """Whether a loop, or a kernel of matrix products without one, loads so little that loading again costs less than moving:
     less than an element per thread.
 
     The measure is Triton's own. Elsewhere a conversion is cheap, and reads better.
     """
-    callee, fact = callee_of(rw, node), rw.tensor(node)
+    callee, fact = callee_of(rw.facts, node), rw.facts.tensor(node)
     if callee is None or callee.row is None or callee.row.kind != "load" or fact is None or callee.owner is not None:
         return False
-    given = bind(rw, node, callee)
-    counts = node in rw.looped or rw.unit.only_multiplies
+    given = bind(rw.facts, node, callee)
+    counts = node in rw.facts.looped or rw.facts.kernel.only_multiplies
     if not counts or set(given) - {"pointer", "mask", "other", "eviction_policy"}:
         return False
-    return is_small(rw, fact) and all(rw.cheap(argument) for argument in given.values())
+    return is_small(rw.facts, fact) and all(rw.cheap(argument) for argument in given.values())
 
 
-def is_small(rw: "Homes", fact: TensorFact) -> bool:
+def is_small(facts: FunctionFacts, fact: TensorFact) -> bool:
     """Whether a tensor has less than an element per thread."""
-    return math.prod(fact.shape) < rw.unit.num_warps * rw.unit.target.warp_size
+    return math.prod(fact.shape) < facts.kernel.num_warps * facts.kernel.target.warp_size
 
 
-def loaded_again(rw: "Homes", node: ast.Call, layout: Layout) -> bool:
+def loaded_again(facts: FunctionFacts, node: ast.Call, layout: Layout) -> bool:
     """Whether a small load is made in `layout` too: where Triton makes it there, and in loops unless lanes load element by
     element (`FEW_LOADS`)."""
-    fact = rw.tensor(node)
+    fact = facts.tensor(node)
     if many_loads(layout, fact):
         return False
-    return layout in rw.placed_layouts(node) or node in rw.looped and _single_elements(layout, fact) <= FEW_LOADS
+    return layout in facts.placed_layouts(node) or node in facts.looped and _single_elements(layout, fact) <= FEW_LOADS
 
 
 def _single_elements(layout: Layout, fact: TensorFact) -> int:
@@ -63,39 +61,41 @@ def _single_elements(layout: Layout, fact: TensorFact) -> int:
     return fact.shape[0] // 2 // warps
 
 
-def outer_product(rw: "Homes", node: ast.AST) -> bool:
+def outer_product(rw: Emission, node: ast.AST) -> bool:
     """Whether `node` is `x[:, None] * y[None, :]` of tiles that wait in registers, and Triton makes it in several layouts.
 
     Less is moved of the factors; what is in LDS is read anew in each layout in any case. With few registers, what a branch
     reads is moved: factors would be held up to it.
     """
-    if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) and len(rw.visits(node)) == 1):
+    if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) and len(rw.facts.visits(node)) == 1):
         return False
     factors = [side.value for side in (node.left, node.right) if isinstance(side, ast.Subscript)]
-    facts = [fact for value in factors if (fact := rw.tensor(value)) is not None and not fact.is_pointer]
-    size = math.prod(rw.tensor(node).shape)
+    facts = [fact for value in factors if (fact := rw.facts.tensor(value)) is not None and not fact.is_pointer]
+    size = math.prod(rw.facts.tensor(node).shape)
     if len(facts) < 2 or any(math.prod(fact.shape) * LEAST_GROWTH > size for fact in facts):
         return False
-    made = [rw.webs.definition_of(value) for value in factors]
+    made = [rw.facts.webs.definition_of(value) for value in factors]
     waits = all(d is not None and d.value is not None and _in_registers(rw, d.value) for d in made)
-    if not waits or len(rw.placed_layouts(node)) < 2:
+    if not waits or len(rw.facts.placed_layouts(node)) < 2:
         return False
-    return not (rw.unit.target.has_few_registers and _read_in_branch(rw, node))
+    return not (rw.facts.kernel.target.has_few_registers and _read_in_branch(rw.facts, node))
 
 
-def _in_registers(rw: "Homes", value: ast.expr) -> bool:
+def _in_registers(rw: Emission, value: ast.expr) -> bool:
     """Whether `value` is made of a tile that waits in registers; with few registers none does, and tiles are loaded where they are used."""
     if any(n in rw.held for n in ast.walk(value)):
         return True
-    loads = [n for n in ast.walk(value) if isinstance(n, ast.Call) and kind_of(rw, n) == "load"]
-    return rw.unit.target.has_few_registers and bool(loads) and not any(n in rw.staged for n in loads)
+    loads = [n for n in ast.walk(value) if isinstance(n, ast.Call) and kind_of(rw.facts, n) == "load"]
+    return rw.facts.kernel.target.has_few_registers and bool(loads) and not any(n in rw.staged for n in loads)
 
 
-def _read_in_branch(rw: "Homes", node: ast.AST) -> bool:
+def _read_in_branch(facts: FunctionFacts, node: ast.AST) -> bool:
     """Whether a run-time branch that `node` does not stand in reads what it is assigned to, also under the same name again."""
-    names = {w.name for w in rw.webs.all for d in w.definitions if d.value is not None and holds(d.value, node)}
-    uses = {use for w in rw.webs.all if w.name in names for use, _ in w.uses}
-    branches = [n for n in ast.walk(rw.tree) if isinstance(n, ast.If) and not isinstance(rw.fact(n.test), ConstFact)]
+    names = {w.name for w in facts.webs.all for d in w.definitions if d.value is not None and holds(d.value, node)}
+    uses = {use for w in facts.webs.all if w.name in names for use, _ in w.uses}
+    branches = [
+        n for n in ast.walk(facts.tree) if isinstance(n, ast.If) and not isinstance(facts.fact(n.test), ConstFact)
+    ]
     inside = [{*ast.walk(branch)} for branch in branches]
     return any(node not in nodes and not uses.isdisjoint(nodes) for nodes in inside)
 
@@ -116,26 +116,26 @@ def many_loads(layout: Layout, fact: TensorFact) -> bool:
     return instructions * operand.k_width * bits_of(fact.dtype) > WIDEST_LOAD
 
 
-def common_home(rw: "Homes", node: ast.AST, want: Layout) -> Layout | None:
+def common_home(rw: Emission, node: ast.AST, want: Layout) -> Layout | None:
     """The layout in which all tensors of an elementwise expression lie, where moving its result to `want` is one move
     instead of several: it is then computed there.
 
     before: gl.convert_layout(x, mma) * gl.convert_layout(y, mma)    after: gl.convert_layout(x * y, mma)
     """
-    result = rw.tensor(node)
+    result = rw.facts.tensor(node)
     moved: dict[str, int] = {}  # variable -> bits of its elements
     homes: set[Layout] = set()
 
     def lies(node: ast.expr) -> bool:
         """Whether the tensors in `node` have a layout of the whole shape."""
-        fact = rw.tensor(node)
+        fact = rw.facts.tensor(node)
         if fact is None or rw.cheap(node):
             return True
         if isinstance(node, ELEMENTWISE_NODES):
             return all(lies(child) for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr))
-        if (inner := cast_of(rw, node)) is not None:
+        if (inner := cast_of(rw.facts, node)) is not None:
             return lies(inner)
-        row, axis = _row(rw, node, result.rank)
+        row, axis = _row(rw.facts, node, result.rank)
         if row is not None:
             home = rw.home(row)
             if row_at_hand(rw, row):
@@ -144,7 +144,7 @@ def common_home(rw: "Homes", node: ast.AST, want: Layout) -> Layout | None:
                 homes.add(home.parent)
                 return True
             return False
-        web = rw.webs.of_use.get(node) if isinstance(node, ast.Name) else None
+        web = rw.facts.webs.of_use.get(node) if isinstance(node, ast.Name) else None
         if web is None or web.is_parameter or fact.shape != result.shape or fact.is_pointer:
             return False
         homes.add(rw.home(node))
@@ -159,25 +159,25 @@ def common_home(rw: "Homes", node: ast.AST, want: Layout) -> Layout | None:
     return next(iter(homes)) if len(moved) > 1 and bits_of(result.dtype) <= max(moved.values()) else None
 
 
-def _row(rw: "Homes", node: ast.expr, rank: int) -> tuple[ast.expr | None, int]:
+def _row(facts: FunctionFacts, node: ast.expr, rank: int) -> tuple[ast.expr | None, int]:
     """The variable of one dimension that an operand of two is made of, and the dimension that it has not; None for others."""
     axis = 0
     if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple):
         axis = next((i for i, part in enumerate(node.slice.elts) if isinstance(part, ast.Constant)), 0)
         node = node.value
-    fact = rw.tensor(node)
+    fact = facts.tensor(node)
     is_row = isinstance(node, ast.Name) and fact is not None and fact.rank == 1 and rank == 2 and not fact.is_pointer
     return (node, axis) if is_row else (None, 0)
 
 
-def narrowed_home(rw: "Homes", node: ast.AST, want: Layout) -> Layout | None:
+def narrowed_home(rw: Emission, node: ast.AST, want: Layout) -> Layout | None:
     """The layout of what the cast `node` makes narrower, where less is moved to `want` after the cast than before it.
 
     What a reduction left in a slice is held by many lanes, each of which would cast its copies.
     """
-    value = cast_of(rw, node)
-    before = rw.tensor(value) if value is not None and not rw.cheap(node) else None
-    if before is None or before.is_pointer or bits_of(before.dtype) <= bits_of(rw.tensor(node).dtype):
+    value = cast_of(rw.facts, node)
+    before = rw.facts.tensor(value) if value is not None and not rw.cheap(node) else None
+    if before is None or before.is_pointer or bits_of(before.dtype) <= bits_of(rw.facts.tensor(node).dtype):
         return None
     home = rw.home(value)
     return None if isinstance(home, Slice) and not isinstance(want, Slice) else home

@@ -13,7 +13,7 @@ from __future__ import annotations
 import ast
 import re
 
-from translator.rewrite.splice import SourceText, replace_spans
+from translator.facts.source_text import SourceText, replace_spans
 
 _VARIANT = re.compile(r"__variant_\d+_\w+?_of_(\w+?)__end__")
 # What may go: it computes, and does nothing else.

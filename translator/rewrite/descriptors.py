@@ -10,23 +10,20 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from translator.rewrite.emission import Emission
+from translator.facts.function import FunctionFacts
 from translator.frontend.trace import ConstFact, OpaqueFact, TensorFact
 from translator.rewrite import tdm, tdm_rows
+from translator.facts.callees import is_descriptor
 from translator.rewrite.splice import operand
-from translator.rewrite.unit import Synthesized, added
+from translator.rewrite.emission import added
+from translator.rewrite.unit import Synthesized
 from translator.ttgir.layouts import Layout, Slice
-
-if TYPE_CHECKING:
-    from translator.rewrite.function import FunctionRewriter
 
 ATOMICS = ("atomic_add", "atomic_min", "atomic_max", "atomic_and", "atomic_or", "atomic_xor")
 METHODS = ("load", "store", "gather", "scatter", *ATOMICS)
-
-
-def is_descriptor(fact: Any) -> bool:
-    return isinstance(fact, OpaqueFact) and fact.type_name.startswith("tensor_descriptor")
 
 
 def block_of(fact: OpaqueFact) -> TensorFact:
@@ -34,20 +31,20 @@ def block_of(fact: OpaqueFact) -> TensorFact:
     return TensorFact(tuple(int(s) for s in block.shape), str(block.element_ty))
 
 
-def emit_make(rw: "FunctionRewriter", node: ast.Call, callee, given: dict[str, ast.expr], want: Any) -> str:
+def emit_make(rw: Emission, node: ast.Call, callee, given: dict[str, ast.expr], want: Any) -> str:
     if callee.name != "make_tensor_descriptor":
         return _function_form(rw, node, callee, given, want)
     if tdm.uses_data_mover(rw, node):
-        if (pad := _padding(rw, node)) != "zero":
-            raise tdm.keep_plain(rw, node, f"the data mover does not fill with {pad}")
-        return tdm.make_text(rw, node, given, block_of(rw.fact(node)).shape, _name_of(rw, node))
+        if (pad := _padding(rw.facts, node)) != "zero":
+            raise tdm.keep_plain(rw.facts, node, f"the data mover does not fill with {pad}")
+        return tdm.make_text(rw, node, given, block_of(rw.facts.fact(node)).shape, _name_of(rw.facts, node))
     shape, strides = (_tuple_text(rw, given[k]) for k in ("shape", "strides"))
     return f"({rw.emit(given['base'])}, {shape}, {strides})"
 
 
-def _name_of(rw, made: ast.Call) -> str:
+def _name_of(facts: FunctionFacts, made: ast.Call) -> str:
     """What the variable that holds the descriptor is called."""
-    names = [d.name for w in rw.webs.all for d in w.definitions if d.value is made]
+    names = [d.name for w in facts.webs.all for d in w.definitions if d.value is made]
     return stem(names[0]) if names else "tile"
 
 
@@ -72,7 +69,7 @@ def _tuple_text(rw, node: ast.expr) -> str:
     return "(" + ", ".join(texts) + ("," if len(texts) == 1 else "") + ")"
 
 
-def emit_method(rw: "FunctionRewriter", node: ast.Call, callee, given: dict[str, ast.expr], want: Any) -> str:
+def emit_method(rw: Emission, node: ast.Call, callee, given: dict[str, ast.expr], want: Any) -> str:
     name = callee.name
     if name in ("gather", "scatter"):
         arguments = list(node.args)
@@ -83,34 +80,34 @@ def emit_method(rw: "FunctionRewriter", node: ast.Call, callee, given: dict[str,
 
 
 def _access(rw, node: ast.Call, owner: ast.expr, kind: str, indices: list[ast.expr], value, want) -> str:
-    fact = rw.fact(owner)
+    fact = rw.facts.fact(owner)
     block = block_of(fact)
-    origin = origin_of(rw, owner)
+    origin = origin_of(rw.facts, owner)
     if tdm.uses_data_mover(rw, origin):
         if kind in ("gather", "scatter"):
-            layout = None if value is not None else _layout(rw, node, None, rw.tensor(node).shape, want)
+            layout = None if value is not None else _layout(rw, node, None, rw.facts.tensor(node).shape, want)
             return tdm_rows.access(rw, node, owner, origin, indices, value, layout)
         if kind not in ("load", "store"):
-            raise tdm.keep_plain(rw, origin, f"the data mover has no `{kind}`")
+            raise tdm.keep_plain(rw.facts, origin, f"the data mover has no `{kind}`")
         if not isinstance(indices[0], (ast.List, ast.Tuple)):
-            raise tdm.keep_plain(rw, origin, "offsets are not written as a list")
+            raise tdm.keep_plain(rw.facts, origin, "offsets are not written as a list")
         tdm.check_offsets(rw, origin, indices[0].elts)
         offsets = tdm.bounds_text(rw, indices[0])
         if value is not None:
             text = rw.emit(value, rw.home(value))
-            if rw.fact(value).dtype != block.dtype:
+            if rw.facts.fact(value).dtype != block.dtype:
                 text = f"{operand(text)}.to({operand(rw.emit(owner))}.dtype)"
             return tdm.store_text(rw, rw.emit(owner), offsets, text)
         layout = want if isinstance(want, Layout) else _layout(rw, node, None, block.shape, want)
         return tdm.load_text(rw, rw.emit(owner), offsets, layout)
-    shape = _accessed_shape(rw, node, kind, indices, value, block)
+    shape = _accessed_shape(rw.facts, node, kind, indices, value, block)
     layout = _layout(rw, node, value, shape, want)
     rank = len(shape)
     root = descriptor_root(rw, owner)
-    buffer = root is not None and root in rw.unit.small_pointers and kind in ("load", "store")
+    buffer = root is not None and root in rw.facts.kernel.small_pointers and kind in ("load", "store")
     if buffer:
         rw.record.reaches(root)
-    pad = _padding(rw, owner)
+    pad = _padding(rw.facts, owner)
     name = added(rw, _function(rw, kind, rank, buffer, pad))
     arguments = [rw.emit(owner)]
     if kind in ("gather", "scatter"):
@@ -120,7 +117,7 @@ def _access(rw, node: ast.Call, owner: ast.expr, kind: str, indices: list[ast.ex
         arguments += _offset_texts(rw, indices[0], rank)
     if value is not None:
         text = rw.emit(value, layout)
-        if kind != "gather" and rw.fact(value).dtype != block.dtype:
+        if kind != "gather" and rw.facts.fact(value).dtype != block.dtype:
             text = f"{operand(text)}.to({operand(rw.emit(owner))}[0].dtype.element_ty)"
         arguments.append(text)
     arguments += _block_texts(rw, owner, shape, kind)
@@ -132,7 +129,7 @@ def _access(rw, node: ast.Call, owner: ast.expr, kind: str, indices: list[ast.ex
 
 
 def tile_fetch(
-    rw: "FunctionRewriter",
+    rw: Emission,
     owner: ast.expr,
     offsets: ast.expr,
     layout: Layout,
@@ -141,9 +138,9 @@ def tile_fetch(
     copies: Copies | None = None,
 ) -> str:
     """A call that loads a tile in `layout`, or copies it to LDS `slot`; nothing but zeros unless `condition`."""
-    shape = block_of(rw.fact(owner)).shape
+    shape = block_of(rw.facts.fact(owner)).shape
     root = descriptor_root(rw, owner)
-    buffer = root is not None and root in rw.unit.small_pointers
+    buffer = root is not None and root in rw.facts.kernel.small_pointers
     if buffer:
         rw.record.reaches(root)
     name = added(rw, _function(rw, "copy" if slot else "load", len(shape), buffer, "zero", copies, bool(condition)))
@@ -154,28 +151,28 @@ def tile_fetch(
     return f"{name}({', '.join([*arguments, rw.names.spell(layout)])})"
 
 
-def bounds_of(rw: "FunctionRewriter", owner: ast.expr) -> list[ast.expr]:
+def bounds_of(facts: FunctionFacts, owner: ast.expr) -> list[ast.expr]:
     """The shape that the descriptor was made with, where it is in reach; else nothing."""
-    made = made_by(rw, owner)
+    made = made_by(facts, owner)
     if made is None:
         return []
     shape = made.args[1] if len(made.args) > 1 else next((k.value for k in made.keywords if k.arg == "shape"), None)
     return list(shape.elts) if isinstance(shape, (ast.List, ast.Tuple)) else []
 
 
-def fetchable(rw: "FunctionRewriter", owner: ast.expr) -> bool:
+def fetchable(facts: FunctionFacts, owner: ast.expr) -> bool:
     """Whether tiles can be fetched by accesses that read zeros outside of the tensor."""
-    return origin_of(rw, owner) is not None and _padding(rw, owner) == "zero"
+    return origin_of(facts, owner) is not None and _padding(facts, owner) == "zero"
 
 
-def fetch_layout(rw: "FunctionRewriter", node: ast.Call, owner: ast.expr) -> Layout:
+def fetch_layout(rw: Emission, node: ast.Call, owner: ast.expr) -> Layout:
     """The layout in which the load `node` of a tile is fetched without the data mover."""
-    return _layout(rw, node, None, block_of(rw.fact(owner)).shape, None)
+    return _layout(rw, node, None, block_of(rw.facts.fact(owner)).shape, None)
 
 
-def _accessed_shape(rw, node, kind, indices, value, block: TensorFact) -> tuple[int, ...]:
+def _accessed_shape(facts: FunctionFacts, node, kind, indices, value, block: TensorFact) -> tuple[int, ...]:
     if kind in ("gather", "scatter"):
-        rows = rw.tensor(indices[0])
+        rows = facts.tensor(indices[0])
         return (rows.shape[0], block.shape[-1])
     return block.shape
 
@@ -190,13 +187,13 @@ def _layout(rw, node, value, shape, want) -> Layout:
         "tt.descriptor_gather",
     )
     for name in names:
-        for op in rw.placed(node, name):
+        for op in rw.facts.placed(node, name):
             for ty in op.types:
                 if ty.shape == shape:
                     return ty.layout
     if value is not None:
         return rw.home(value)
-    return want if isinstance(want, Layout) else rw.default_layout(shape)
+    return want if isinstance(want, Layout) else rw.facts.default_layout(shape)
 
 
 def _offset_texts(rw, node: ast.expr, rank: int) -> list[str]:
@@ -208,7 +205,7 @@ def _offset_texts(rw, node: ast.expr, rank: int) -> list[str]:
 
 def _block_texts(rw, owner: ast.expr, shape: tuple[int, ...], kind: str) -> list[str]:
     """Block sizes, by the names that the descriptor was made with where those are in reach."""
-    made = made_by(rw, owner)
+    made = made_by(rw.facts, owner)
     if made is not None and kind not in ("gather", "scatter"):
         block = next((k.value for k in made.keywords if k.arg == "block_shape"), None)
         if block is None and len(made.args) > 3:
@@ -218,36 +215,36 @@ def _block_texts(rw, owner: ast.expr, shape: tuple[int, ...], kind: str) -> list
     return [str(s) for s in shape]
 
 
-def made_by(rw, owner: ast.expr) -> ast.Call | None:
+def made_by(facts: FunctionFacts, owner: ast.expr) -> ast.Call | None:
     """The call that made the descriptor, where it is the one definition of a variable of this function."""
     if isinstance(owner, ast.Call):
         return owner
-    web = rw.webs.of_use.get(owner) if isinstance(owner, ast.Name) else None
+    web = facts.webs.of_use.get(owner) if isinstance(owner, ast.Name) else None
     if web is None or len(web.definitions) != 1:
         return None
     value = web.definitions[0].value
-    if isinstance(value, ast.Call) and is_descriptor(rw.fact(value)):
+    if isinstance(value, ast.Call) and is_descriptor(facts.fact(value)):
         return value
-    return made_by(rw, value) if isinstance(value, ast.Name) else None
+    return made_by(facts, value) if isinstance(value, ast.Name) else None
 
 
-def origin_of(rw, owner: ast.expr) -> ast.Call | ast.arg | None:
+def origin_of(facts: FunctionFacts, owner: ast.expr) -> ast.Call | ast.arg | None:
     """What a descriptor comes from, where that is known: the call that makes it, or an argument of the kernel."""
-    if (made := made_by(rw, owner)) is not None:
+    if (made := made_by(facts, owner)) is not None:
         return made
-    web = rw.webs.of_use.get(owner) if isinstance(owner, ast.Name) else None
+    web = facts.webs.of_use.get(owner) if isinstance(owner, ast.Name) else None
     if web is None or len(web.definitions) != 1:
         return None
     node, value = web.definitions[0].node, web.definitions[0].value
     if isinstance(node, ast.arg):
-        return None if rw.path else node
-    return origin_of(rw, value) if isinstance(value, ast.Name) else None
+        return None if facts.path else node
+    return origin_of(facts, value) if isinstance(value, ast.Name) else None
 
 
 def descriptor_root(rw, owner: ast.expr) -> str | None:
     from translator.rewrite.addresses import root_parameter
 
-    made = origin_of(rw, owner)
+    made = origin_of(rw.facts, owner)
     if isinstance(made, ast.arg):
         return made.arg
     if made is None or not made.args and not made.keywords:
@@ -256,10 +253,10 @@ def descriptor_root(rw, owner: ast.expr) -> str | None:
     return root_parameter(rw, base) if base is not None else None
 
 
-def _padding(rw, owner: ast.expr) -> str:
-    made = made_by(rw, owner)
+def _padding(facts: FunctionFacts, owner: ast.expr) -> str:
+    made = made_by(facts, owner)
     option = next((k.value for k in made.keywords if k.arg == "padding_option"), None) if made is not None else None
-    fact = rw.fact(option) if option is not None else None
+    fact = facts.fact(option) if option is not None else None
     return fact.value if isinstance(fact, ConstFact) else "zero"
 
 
@@ -278,7 +275,7 @@ class Copies:
 def _function(
     rw, kind: str, rank: int, buffer: bool, pad: str, copies: Copies | None = None, conditional: bool = False
 ) -> Synthesized:
-    module = rw.unit.buffer_module if buffer else ""
+    module = rw.facts.kernel.buffer_module if buffer else ""
     if module and kind != "copy":
         rw.record.amd(module)
     name = f"{kind}_tile_{rank}d"
@@ -355,10 +352,10 @@ def _text(
     return "@gluon.jit\n" + "\n".join(lines) + "\n"
 
 
-def attribute(rw: "FunctionRewriter", node: ast.Attribute) -> str | None:
+def attribute(rw: Emission, node: ast.Attribute) -> str | None:
     """`desc.shape`, `desc.strides`, `desc.dtype`, `desc.block_shape` of a descriptor tuple."""
-    fact = rw.fact(node.value)
-    if not is_descriptor(fact) or tdm.uses_data_mover(rw, origin_of(rw, node.value)):
+    fact = rw.facts.fact(node.value)
+    if not is_descriptor(fact) or tdm.uses_data_mover(rw, origin_of(rw.facts, node.value)):
         return None
     base = operand(rw.emit(node.value))
     if node.attr == "shape":

@@ -10,6 +10,7 @@ from typing import Any
 
 import black
 
+from translator.facts.definitions import definition_node
 from translator.layout.names import definition
 from translator.pipeline.loop import PipelinedLoop
 from translator.pipeline.prefetch import FEWEST_BUFFERS
@@ -57,7 +58,7 @@ def assemble(unit: Unit, rewriter: FunctionRewriter, text: str) -> EmittedKernel
                 reached.append(index)
 
     reach(text)
-    taken = {rewriter.frame.fn.__name__, *record.globals_needed}
+    taken = {rewriter.facts.frame.fn.__name__, *record.globals_needed}
     names: dict[int, str] = {}
     helpers: list[EmittedFunction] = []
     by_text: dict[tuple[Any, str], str] = {}
@@ -68,7 +69,7 @@ def assemble(unit: Unit, rewriter: FunctionRewriter, text: str) -> EmittedKernel
     for index in reached:  # callees before callers
         inner, inner_text = unit.helper_versions[index]
         final = function_with_layouts(inner, named(inner_text))
-        fn = inner.frame.fn
+        fn = inner.facts.frame.fn
         final, partitions = split_loops(inner, final)
         if (fn, final) not in by_text:
             base = fn.__name__
@@ -84,7 +85,7 @@ def assemble(unit: Unit, rewriter: FunctionRewriter, text: str) -> EmittedKernel
         names[index] = by_text[fn, final]
     kernel_text, partitions = split_loops(rewriter, function_with_layouts(rewriter, named(text)))
     helpers += partitions
-    fn = rewriter.frame.fn
+    fn = rewriter.facts.frame.fn
     for used in record.globals_needed:
         if used in {h.name for h in helpers}:
             record.globals_needed = {k: v for k, v in record.globals_needed.items() if k != used}
@@ -94,19 +95,21 @@ def assemble(unit: Unit, rewriter: FunctionRewriter, text: str) -> EmittedKernel
 
 def split_loops(rw: FunctionRewriter, text: str) -> tuple[str, list[EmittedFunction]]:
     """`text` without its warp-specialized loops, and the functions of their partitions. Raises: CannotSplit."""
-    loops = [rw.pipelined_loops[n] for n in ast.walk(rw.tree) if isinstance(n, ast.For) and n in rw.pipelined_loops]
+    loops = [
+        rw.pipelined_loops[n] for n in ast.walk(rw.facts.tree) if isinstance(n, ast.For) and n in rw.pipelined_loops
+    ]
     loops = sorted((loop for loop in loops if loop.specialized), key=lambda loop: loop.plan.loop.lineno)
     made: list[EmittedFunction] = []
     for number, loop in enumerate(loops, 1):
         suffix = "" if number == 1 else f"_{number}"
         try:
-            text, functions = take_apart(text, split_of(rw, loop), rw.frame.fn.__name__, suffix)
+            text, functions = take_apart(text, split_of(rw, loop), rw.facts.frame.fn.__name__, suffix)
         except CannotSplit as found:
-            found.key = (rw.path, loop.plan.loop.lineno)
+            found.key = (rw.facts.path, loop.plan.loop.lineno)
             raise
         for name, function in functions:
             wrapped = _wrap_long_statements(function, "")
-            made.append(EmittedFunction(name, wrapped, PartitionFunction(name, rw.frame.fn.file_name or "")))
+            made.append(EmittedFunction(name, wrapped, PartitionFunction(name, rw.facts.frame.fn.file_name or "")))
     return text, made
 
 
@@ -120,11 +123,11 @@ def split_of(rw: FunctionRewriter, loop: PipelinedLoop) -> Split:
         twins += [(twin, own)] if twin != own else []
     tensors = {
         d.name
-        for web in rw.webs.all
+        for web in rw.facts.webs.all
         for d in web.definitions
-        if (node := rw.definition_node(d)) is not None and rw.tensor(node) is not None
+        if (node := definition_node(d)) is not None and rw.facts.tensor(node) is not None
     }
-    tensors -= {d.name for web in rw.webs.all if rw.state(web).split is not None for d in web.definitions}
+    tensors -= {d.name for web in rw.facts.webs.all if rw.state(web).split is not None for d in web.definitions}
     warps = loop.plan.schedule.producer_warps
     return Split(
         loop.plan.index,
@@ -153,9 +156,9 @@ def _merge(into: Record, other: Record) -> None:
 
 def function_with_layouts(rw: FunctionRewriter, text: str) -> str:
     """`text` with placeholders resolved and the layout constants at the top of the body."""
-    taken = rw.locals | {n.id for n in ast.walk(rw.tree) if isinstance(n, ast.Name)}
+    taken = rw.locals | {n.id for n in ast.walk(rw.facts.tree) if isinstance(n, ast.Name)}
     text, constants = rw.names.resolve(text, taken)
-    text = _wrap_long_statements(text, rw.source.text)
+    text = _wrap_long_statements(text, rw.facts.source.text)
     if not constants:
         return text
     names = {layout: name for name, layout in constants}

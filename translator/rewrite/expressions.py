@@ -13,11 +13,11 @@ from triton.runtime.jit import JITCallable
 
 from translator.frontend.trace import ConstFact, TensorFact, TupleFact
 from translator.rewrite import addresses, calls, contracts, costs, descriptors, invariant, lds_operands
-from translator.rewrite.expand import Promotion
+from translator.facts.desugar import Promotion
 from translator.rewrite.homes import Homes
 from translator.rewrite.splice import operand
-from translator.rewrite.syntax import ELEMENTWISE_NODES
-from translator.rewrite.unit import refuse
+from translator.facts.syntax import ELEMENTWISE_NODES
+from translator.facts.refusals import refuse
 from translator.rewrite.variables import WebState
 from translator.ttgir.layouts import Layout, Slice
 
@@ -42,7 +42,7 @@ class Expressions(Homes):
 
     def emit(self, node: ast.AST, want: Any = None) -> str:
         """The Gluon text for `node`; a tensor comes in layout `want` (None: in whatever layout is at hand)."""
-        fact = self.fact(node)
+        fact = self.facts.fact(node)
         if not (isinstance(fact, TensorFact) and fact.shape):
             return self.construct(node, want)
         if isinstance(node, ast.Name):
@@ -52,7 +52,7 @@ class Expressions(Homes):
         if node not in self.pushed and (home := costs.common_home(self, node, want)) is not None:
             self.pushed |= {n for n in ast.walk(node) if n is not node and isinstance(n, ast.expr)}
             return self.convert(self.construct(node, home), want)
-        placed = self.placed_layouts(node)
+        placed = self.facts.placed_layouts(node)
         if (
             placed
             and want not in placed
@@ -72,13 +72,13 @@ class Expressions(Homes):
     def splice(self, node: ast.AST, children: dict[ast.AST, str]) -> str:
         edits = []
         for child, text in children.items():
-            if text == self.source.of(child):
+            if text == self.facts.source.of(child):
                 continue
             needs_parens = isinstance(node, (ast.BinOp, ast.Compare, ast.UnaryOp, ast.BoolOp, ast.Attribute))
             needs_parens = needs_parens or (isinstance(node, ast.Subscript) and child is node.value)
             changed_kind = type(child) is not type(_parse(text))
             edits.append((child, operand(text) if needs_parens and changed_kind else text))
-        return self.source.splice(node, edits)
+        return self.facts.source.splice(node, edits)
 
     def construct(self, node: ast.AST, want: Any) -> str:
         """Like `emit`, with no conversion around the whole node unless its kind demands one."""
@@ -101,11 +101,11 @@ class Expressions(Homes):
             return self.splice(node, {e: self.emit(e, w) for e, w in zip(node.elts, wants)})
         children = {c: self.emit(c) for c in ast.iter_child_nodes(node) if isinstance(c, ast.expr) and _spanned(c)}
         if isinstance(node, (ast.JoinedStr, ast.Lambda, ast.Constant)):
-            return self.source.of(node)
+            return self.facts.source.of(node)
         return self.splice(node, children)
 
     def elementwise(self, node: ast.AST, want: Layout | None) -> str:
-        fact = self.tensor(node)
+        fact = self.facts.tensor(node)
         if fact is not None and (fused := calls.fused_dot(self, node, want)) is not None:
             return fused
         children = {}
@@ -114,9 +114,9 @@ class Expressions(Homes):
                 continue
             untaken = self.untaken_arm(node, child)
             children[child] = untaken or self.operand_in(child, fact, want)
-        if isinstance(node, ast.IfExp) and self.fact(node.test) is not None:
-            taken = [c for c in (node.body, node.orelse) if self.fact(c) is not None]
-            children = {c: t for c, t in children.items() if c is node.test or c in taken or self.fact(c) is None}
+        if isinstance(node, ast.IfExp) and self.facts.fact(node.test) is not None:
+            taken = [c for c in (node.body, node.orelse) if self.facts.fact(c) is not None]
+            children = {c: t for c, t in children.items() if c is node.test or c in taken or self.facts.fact(c) is None}
         if isinstance(node, Promotion):
             left, right = (operand(children[c]) for c in (node.left, node.right))
             return f"{left} {_OPERATORS[type(node.op)]} {right}"
@@ -124,16 +124,22 @@ class Expressions(Homes):
 
     def untaken_arm(self, node: ast.AST, child: ast.expr) -> str:
         """The refusal that stands for a call in the arm of a conditional expression which this specialization leaves out."""
-        if not isinstance(node, ast.IfExp) or child is node.test or not isinstance(self.fact(node.test), ConstFact):
+        if (
+            not isinstance(node, ast.IfExp)
+            or child is node.test
+            or not isinstance(self.facts.fact(node.test), ConstFact)
+        ):
             return ""
-        if self.taken(child) or not any(isinstance(n, ast.Call) for n in ast.walk(child)):
+        if self.facts.taken(child) or not any(isinstance(n, ast.Call) for n in ast.walk(child)):
             return ""
-        test = self.source.of(node.test)
-        return contracts.untranslated(self.frame.fn, child, test if child is node.body else contracts.negated(test))
+        test = self.facts.source.of(node.test)
+        return contracts.untranslated(
+            self.facts.frame.fn, child, test if child is node.body else contracts.negated(test)
+        )
 
     def operand_in(self, child: ast.expr, fact: TensorFact | None, want: Layout | None) -> str:
         """An operand of an elementwise operation: in the result's layout, with leading dimensions added if it lacks some."""
-        mine = self.tensor(child)
+        mine = self.facts.tensor(child)
         if mine is None or fact is None or want is None:
             return self.emit(child)
         missing = fact.rank - mine.rank
@@ -148,12 +154,12 @@ class Expressions(Homes):
     def use(self, node: ast.Name, want: Any) -> str:
         if (literal := getattr(node, "literal", None)) is not None:
             return literal
-        web = self.webs.of_use.get(node)
+        web = self.facts.webs.of_use.get(node)
         if web is None:
             if isinstance(node.ctx, ast.Load) and node.id not in self.locals:
                 return self.global_name(node)
             return node.id
-        fact = self.fact(node)
+        fact = self.facts.fact(node)
         if isinstance(fact, TupleFact):
             return node.id
         if not (isinstance(fact, TensorFact) and fact.shape):
@@ -165,7 +171,7 @@ class Expressions(Homes):
             if state.variants:
                 want = state.variants[0]
             else:
-                want = self.web_home(web) or self.default_layout(fact.shape)
+                want = self.web_home(web) or self.facts.default_layout(fact.shape)
         if state.split:
             self.changed |= state.demand(want, (node.lineno, node.col_offset))
             base, offsets = addresses.names_of(self, state, want)
@@ -213,11 +219,11 @@ class Expressions(Homes):
 
     def global_name(self, node: ast.Name) -> str:
         name = node.id
-        env = self.frame.fn.__globals__
+        env = self.facts.frame.fn.__globals__
         if name in env:
             value = env[name]
         else:
-            fact = self.fact(node)
+            fact = self.facts.fact(node)
             value = fact.value if isinstance(fact, ConstFact) else None
             if value is None or name in (
                 "min",
@@ -234,7 +240,7 @@ class Expressions(Homes):
             if name in vars(__builtins__) if isinstance(__builtins__, types.ModuleType) else name in __builtins__:
                 return name
         self.refuse_nvidia(node, value)
-        self.record.globals_needed[name] = (value, self.frame.fn)
+        self.record.globals_needed[name] = (value, self.facts.frame.fn)
         return name
 
     def refuse_nvidia(self, node: ast.AST, value: Any) -> None:
@@ -247,7 +253,7 @@ class Expressions(Homes):
             if module.endswith("libdevice"):
                 why = "it is a function of NVIDIA's device library, which is not linked for AMD"
                 help = "import libdevice from triton.language.extra: it is the target's own, with most of the same functions"
-            raise refuse(self.frame, node, "nvidia-only", what, why, help)
+            raise refuse(self.facts.frame, node, "nvidia-only", what, why, help)
 
     def attribute(self, node: ast.Attribute, want: Any) -> str:
         if (spelled := self.static_attribute(node)) is not None:
@@ -255,13 +261,13 @@ class Expressions(Homes):
         base = node.value
         if (spelled := descriptors.attribute(self, node)) is not None:
             return spelled
-        if node.attr in ("dtype", "shape") and isinstance(base, ast.Name) and base in self.webs.of_use:
-            if self.tensor(base) is not None and self.state(self.webs.of_use[base]).split is None:
+        if node.attr in ("dtype", "shape") and isinstance(base, ast.Name) and base in self.facts.webs.of_use:
+            if self.facts.tensor(base) is not None and self.state(self.facts.webs.of_use[base]).split is None:
                 return f"{base.id}.{node.attr}"  # the same in all its layouts: none is asked for
-        if self.tensor(node) is not None:  # x.T and namedtuple or aggregate fields
+        if self.facts.tensor(node) is not None:  # x.T and namedtuple or aggregate fields
             return calls.emit_attribute(self, node, want)
-        if self.tensor(base) is not None and isinstance(base, ast.Name) and base in self.webs.of_use:
-            state = self.state(self.webs.of_use[base])
+        if self.facts.tensor(base) is not None and isinstance(base, ast.Name) and base in self.facts.webs.of_use:
+            state = self.state(self.facts.webs.of_use[base])
             if state.split and not self.rebound(state.split.root):
                 return f"{state.split.root}.{node.attr}"
         return self.splice(node, {base: self.emit(base)})
@@ -269,7 +275,7 @@ class Expressions(Homes):
     def static_value(self, node: ast.AST) -> Any:
         """The object that a dotted global name denotes, or None."""
         if isinstance(node, ast.Name):
-            return self.frame.fn.__globals__.get(node.id) if node.id not in self.locals else None
+            return self.facts.frame.fn.__globals__.get(node.id) if node.id not in self.locals else None
         if isinstance(node, ast.Attribute):
             base = self.static_value(node.value)
             return getattr(base, node.attr, None) if isinstance(base, (types.ModuleType, type)) else None
@@ -296,23 +302,23 @@ class Expressions(Homes):
         value = getattr(base, node.attr, None)
         if top != "triton" and top not in sys.stdlib_module_names and isinstance(value, (JITCallable, tl.constexpr)):
             if node.attr not in self.locals:  # a function or constant of the user's own package comes along
-                self.record.globals_needed[node.attr] = (value, self.frame.fn)
+                self.record.globals_needed[node.attr] = (value, self.facts.frame.fn)
                 return node.attr
         return None
 
     def subscript(self, node: ast.Subscript, want: Any) -> str:
-        base = self.tensor(node.value)
+        base = self.facts.tensor(node.value)
         if base is None:
-            fact = self.fact(node.value)
+            fact = self.facts.fact(node.value)
             if isinstance(fact, TensorFact):  # scalar[None]: a tensor of one element
-                result = self.tensor(node)
+                result = self.facts.tensor(node)
                 shape = ", ".join("1" for _ in result.shape)
                 scalar = self.emit(node.value)
                 return f"gl.full([{shape}], {scalar}, {operand(scalar)}.dtype, layout={self.names.spell(want)})"
             text = self.splice(node, {node.value: self.emit(node.value), node.slice: self.emit(node.slice)})
             if isinstance(fact, TupleFact) and isinstance(want, Layout):
                 homes = self.home(node.value)
-                index = self.fact(node.slice)
+                index = self.facts.fact(node.slice)
                 home = homes[index.value] if homes and isinstance(index, ConstFact) else None
                 if home != want:
                     return self.convert(text, want)

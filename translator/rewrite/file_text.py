@@ -7,7 +7,7 @@ import re
 import textwrap
 from collections.abc import Sequence
 
-from translator.rewrite.splice import SourceText, replace_spans
+from translator.facts.source_text import SourceText, replace_spans
 
 _FIRST_LINES = re.compile(r"(?:#!.*\n)?(?:#.*coding[:=].*\n)?")
 

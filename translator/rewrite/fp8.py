@@ -18,13 +18,12 @@ From fp8e4nv to bf16 Triton's has 109, 113 and 116.
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
+from translator.rewrite.emission import Emission
+from translator.facts.function import FunctionFacts
 from translator.rewrite.splice import operand
-from translator.rewrite.unit import Synthesized, added
-
-if TYPE_CHECKING:
-    from translator.rewrite.function import FunctionRewriter
+from translator.rewrite.emission import added
+from translator.rewrite.unit import Synthesized
 
 _WIDEN = Synthesized(
     "fp8e4nv_to_fp16",
@@ -60,18 +59,18 @@ def to_fp8e4nv(x, dtype: gl.constexpr = gl.float8e4nv):
 )
 
 
-def _function(rw: "FunctionRewriter", dtype: str, to: str) -> Synthesized | None:
+def _function(facts: FunctionFacts, dtype: str, to: str) -> Synthesized | None:
     """What casts values of Triton's `dtype` to `to`, or to fp16 on the way there; None where Triton's own cast stays."""
-    if rw.unit.target.casts_fp8:
+    if facts.kernel.target.casts_fp8:
         return None
     if dtype == "fp8e4nv" and to in ("fp16", "fp32"):
         return _WIDEN
     return _NARROW if to == "fp8e4nv" and dtype in ("fp16", "bf16", "fp32") else None
 
 
-def cast(rw: "FunctionRewriter", text: str, dtype: str, to: str, spelled: str) -> str:
+def cast(rw: Emission, text: str, dtype: str, to: str, spelled: str) -> str:
     """`text`, which is of Triton's `dtype`, as `to`, which is spelled so."""
-    function = _function(rw, dtype, to)
+    function = _function(rw.facts, dtype, to)
     if function is None:
         return f"{operand(text)}.to({spelled})"
     literal = spelled in ("gl.float16", "gl.float8e4nv")
@@ -80,6 +79,6 @@ def cast(rw: "FunctionRewriter", text: str, dtype: str, to: str, spelled: str) -
     return value if literal or function is _NARROW else f"{value}.to({spelled})"
 
 
-def is_cast(rw: "FunctionRewriter", given: dict[str, ast.expr], dtype: str, to: str) -> bool:
+def is_cast(facts: FunctionFacts, given: dict[str, ast.expr], dtype: str, to: str) -> bool:
     """Whether a cast in the source, with these arguments, is made by arithmetic."""
-    return not {"fp_downcast_rounding", "bitcast"} & given.keys() and _function(rw, dtype, to) is not None
+    return not {"fp_downcast_rounding", "bitcast"} & given.keys() and _function(facts, dtype, to) is not None

@@ -13,6 +13,9 @@ import re
 import textwrap
 from typing import Any
 
+from translator.facts.function import FunctionFacts
+from translator.facts.definitions import assigned_fact, keeps
+from translator.facts.reading import read_function
 from translator.frontend.trace import ConstFact, Frame, TensorFact, TupleFact
 from translator.layout.names import LayoutNames
 from translator.pipeline import emit as pipeline
@@ -28,33 +31,35 @@ from translator.rewrite import (
     pointer_variables,
 )
 from translator.rewrite.dead_variants import without_dead_variants
-from translator.rewrite.expand import Promotion, augmented_binop, promoted
+from translator.facts.desugar import Promotion
+from translator.rewrite.splice import promoted
 from translator.rewrite.expressions import Expressions
-from translator.rewrite.homes import flat_targets, flatten_like
+from translator.rewrite.tuples import flat_targets, flatten_like
 from translator.rewrite.parameters_read import parameters_read
-from translator.rewrite.splice import indented, replace_spans
-from translator.rewrite.unit import Record, Unit, refuse
-from translator.rewrite.webs import Definition, UnrolledLoop, Web
+from translator.rewrite.splice import indented
+from translator.facts.source_text import replace_spans
+from translator.rewrite.unit import Record, Unit
+from translator.facts.refusals import refuse
+from translator.facts.webs import Definition, UnrolledLoop, Web
 from translator.ttgir.layouts import Layout
 
 MAX_ROUNDS = 40
 
 
 class FunctionRewriter(Expressions):
-    """Rewrites the function of `frame`, reached by the chain of call visits `path`."""
+    """Rewrites one function of a kernel, whose `facts` these are."""
 
-    def __init__(self, unit: Unit, frame: Frame, path: tuple[int, ...], wants: Any = None, argument_homes=None):
-        super().__init__(unit, frame, path, argument_homes)
+    def __init__(self, unit: Unit, facts: FunctionFacts, wants: Any = None, argument_homes=None):
+        super().__init__(unit, facts, argument_homes)
         self.wants = wants
         self.names = LayoutNames()
         self.record = Record()
         self.pointer_roots: dict[str, str] = {}  # helper's pointer parameter -> the kernel parameter it comes from
-        self.called: tuple[FunctionRewriter, dict[str, ast.expr]] | None = None  # a helper: by whom, and with what
         self.bare_pointers: set[str] = set()  # helper's pointer parameters that are kernel arguments as they came
         self.fresh_names: dict[tuple[int, str], str] = {}
         self.changed = False
         self.loops: tuple[ast.AST, ...] = ()
-        self.locals = {d.name for w in self.webs.all for d in w.definitions}
+        self.locals = {d.name for w in self.facts.webs.all for d in w.definitions}
         # Pipelined loops (translator.pipeline.emit): what stands for their loads, statements and iterators.
         self.plans: list[Any] = []
         self.staged: dict[ast.Call, Any] = {}
@@ -79,11 +84,23 @@ class FunctionRewriter(Expressions):
         self.added_parameters: dict[str, str] = {}  # constexpr parameters that the source did not have -> default
         self.redefined: frozenset[str] = frozenset()  # names with a `x = f(x)`
 
+    def reader(self, frame: Frame, path: tuple[int, ...], argument_homes: dict[str, Any]) -> FunctionRewriter:
+        """Another function of the kernel, to be read where its arguments lie so."""
+        inner = type(self)(self.unit, read_function(self.facts.kernel, frame, path))
+        inner.argument_homes = argument_homes
+        return inner
+
+    def writer(
+        self, frame: Frame, path: tuple[int, ...], wants: Any, argument_homes: dict[str, Any]
+    ) -> FunctionRewriter:
+        """Another function of the kernel, to be written for arguments that lie so."""
+        return type(self)(self.unit, read_function(self.facts.kernel, frame, path), wants, argument_homes)
+
     def rewrite(self) -> str:
         """The function's text with placeholders for layouts; rounds until no demand is new."""
         pipeline.prepare(self)
         # Names that prepare() made, of tiles ahead, are among them.
-        self.redefined = frozenset(d.name for w in self.webs.all for d in w.definitions if _reads_itself(d))
+        self.redefined = frozenset(d.name for w in self.facts.webs.all for d in w.definitions if _reads_itself(d))
         for _ in range(MAX_ROUNDS):
             self.changed = False
             self.record = Record()
@@ -98,45 +115,48 @@ class FunctionRewriter(Expressions):
             host_descriptors.take_tuples(self)
             moving_parameters.begin(self)
             self.signature()
-            self.block(self.tree.body)
+            self.block(self.facts.tree.body)
             instance_layouts.insert(self)
             if not self.changed:
                 break
         else:
             raise refuse(
-                self.frame, self.tree, "layout-fixpoint", f"layouts of `{self.frame.fn.__name__}` do not settle"
+                self.facts.frame,
+                self.facts.tree,
+                "layout-fixpoint",
+                f"layouts of `{self.facts.frame.fn.__name__}` do not settle",
             )
-        self.record.reads = parameters_read(self, self.tree.body)
-        text = replace_spans(self.source.text, 0, len(self.source.text), self.edits)
+        self.record.reads = parameters_read(self.facts, self.facts.tree.body)
+        text = replace_spans(self.facts.source.text, 0, len(self.facts.source.text), self.edits)
         return instance_layouts.chosen(self, without_dead_variants(text))
 
     def replace(self, node: ast.AST, text: str) -> None:
-        if text != self.source.of(node):
-            self.edits.append((*self.source.span(node), text))
+        if text != self.facts.source.of(node):
+            self.edits.append((*self.facts.source.span(node), text))
 
     def signature(self) -> None:
-        args = self.tree.args
+        args = self.facts.tree.args
         for arg in [*args.args, *args.kwonlyargs]:
             if arg.annotation is not None:
                 self.replace(arg.annotation, self.emit(arg.annotation))
         for default in [*args.defaults, *(d for d in args.kw_defaults if d is not None)]:
             self.replace(default, self.emit(default))
-        if self.tree.returns is not None:
-            self.replace(self.tree.returns, self.emit(self.tree.returns))
+        if self.facts.tree.returns is not None:
+            self.replace(self.facts.tree.returns, self.emit(self.facts.tree.returns))
         if self.added_parameters:
             self.add_parameters()
 
     def add_parameters(self) -> None:
         """Constexpr parameters with defaults after the author's own, so that launches keep working."""
-        args = self.tree.args
+        args = self.facts.tree.args
         parameters = [*args.posonlyargs, *args.args, *args.kwonlyargs]
-        ends = [self.source.span(n)[1] for n in [*parameters, *args.defaults, *args.kw_defaults] if n is not None]
-        end = max(ends, default=self.source.text.index("(") + 1)
+        ends = [self.facts.source.span(n)[1] for n in [*parameters, *args.defaults, *args.kw_defaults] if n is not None]
+        end = max(ends, default=self.facts.source.text.index("(") + 1)
         texts = [f"{name}: gl.constexpr = {default}" for name, default in self.added_parameters.items()]
-        following = re.match(r",[ \t]*(#[^\n]*)?(?=\n)", self.source.text[end:])
+        following = re.match(r",[ \t]*(#[^\n]*)?(?=\n)", self.facts.source.text[end:])
         if following:  # one parameter or more per line, with a trailing comma
             at = end + following.end()
-            line = self.source.text[self.source.text.rfind("\n", 0, end) + 1 : end]
+            line = self.facts.source.text[self.facts.source.text.rfind("\n", 0, end) + 1 : end]
             indent = line[: len(line) - len(line.lstrip())]
             self.edits.append((at, at, "".join(f"\n{indent}{text}," for text in texts)))
             return
@@ -144,7 +164,7 @@ class FunctionRewriter(Expressions):
 
     def block(self, statements: list[ast.stmt], condition: str = "") -> None:
         """The statements of one block, which runs under the compile-time `condition` if there is one."""
-        reached = max((i + 1 for i, s in enumerate(statements) if self.taken(s)), default=0)
+        reached = max((i + 1 for i, s in enumerate(statements) if self.facts.taken(s)), default=0)
         if reached < len(statements):
             self.unreached(statements[reached:], condition if not reached else self.left(statements[reached - 1]))
         for i, statement in reversed(list(enumerate(statements[:reached]))):
@@ -155,29 +175,29 @@ class FunctionRewriter(Expressions):
 
     def drop(self, s: ast.stmt, leads: bool) -> None:
         """Leave out the lines of `s`; leads: nothing before it in its block is left."""
-        start, end = self.source.starts[s.lineno - 1], self.source.line_end(s)
+        start, end = self.facts.source.starts[s.lineno - 1], self.facts.source.line_end(s)
         self.edits.append((start, end + 1, "") if leads else (start - 1, end, ""))
 
     def unreached(self, statements: list[ast.stmt], condition: str) -> None:
         """The rest of a block that this specialization does not run: compiling it is an error that says so."""
-        start, end = self.source.span(statements[0])[0], self.source.span(statements[-1])[1]
-        text = contracts.untranslated(self.frame.fn, statements[0], condition)
-        if self.source.text.startswith("elif", start):
-            text = f"else:\n{self.source.indent(statements[0])}    {text}"
+        start, end = self.facts.source.span(statements[0])[0], self.facts.source.span(statements[-1])[1]
+        text = contracts.untranslated(self.facts.frame.fn, statements[0], condition)
+        if self.facts.source.text.startswith("elif", start):
+            text = f"else:\n{self.facts.source.indent(statements[0])}    {text}"
         self.edits.append((start, end, text))
 
     def left(self, s: ast.stmt) -> str:
         """The condition for not having left the block in the compile-time conditional `s`."""
-        if not (isinstance(s, ast.If) and isinstance(fact := self.fact(s.test), ConstFact)):
+        if not (isinstance(s, ast.If) and isinstance(fact := self.facts.fact(s.test), ConstFact)):
             return ""
-        return contracts.negated(self.source.of(s.test)) if fact.value else self.source.of(s.test)
+        return contracts.negated(self.facts.source.of(s.test)) if fact.value else self.facts.source.of(s.test)
 
     def statement(self, s: ast.stmt) -> None:
         if not pipeline.emit_statement(self, s):
             self.plain_statement(s)
 
     def plain_statement(self, s: ast.stmt) -> None:
-        if not self.taken(s):
+        if not self.facts.taken(s):
             self.untaken(s)
         elif isinstance(s, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
             self.assignment(s)
@@ -201,7 +221,7 @@ class FunctionRewriter(Expressions):
         elif isinstance(s, ast.With):
             self.block(s.body)
         elif not isinstance(s, (ast.Pass, ast.Import, ast.ImportFrom, ast.Global)):
-            raise refuse(self.frame, s, "statement", f"statement `{type(s).__name__}` is not translated")
+            raise refuse(self.facts.frame, s, "statement", f"statement `{type(s).__name__}` is not translated")
 
     def untaken(self, s: ast.stmt) -> None:
         """Code that this specialization does not reach: names are translated, layouts are unknown."""
@@ -210,28 +230,32 @@ class FunctionRewriter(Expressions):
                 self.replace(node, text)
 
     def conditional(self, s: ast.If) -> None:
-        test = self.source.of(s.test)
+        test = self.facts.source.of(s.test)
         self.block(s.orelse, contracts.negated(test))
         self.block(s.body, test)
-        if self.fact(s.test) is not None:
+        if self.facts.fact(s.test) is not None:
             self.replace(s.test, self.emit(s.test))
 
     def unrolled_loop(self, s: UnrolledLoop) -> None:
         """One body after the other; a loop again where its shapes change and its text does not."""
         bodies = self.unrolled_bodies(s, s.target.id)
         if len(set(bodies)) == 1:
-            indent = self.source.indent(s)
+            indent = self.facts.source.indent(s)
             self.replace(
                 s,
                 f"for {s.target.id} in {calls.emit_iterator(self, s.iter)}:\n{indented(bodies[:1], indent + '    ')}",
             )
             return
-        note = f"# {self.source.text[self.source.span(s)[0]:self.source.span(s.iter)[1]]}, written out: shapes change"
-        self.replace(s, note + "\n" + indented(self.unrolled_bodies(s), self.source.indent(s)))
+        note = f"# {self.facts.source.text[self.facts.source.span(s)[0]:self.facts.source.span(s.iter)[1]]}, written out: shapes change"
+        self.replace(s, note + "\n" + indented(self.unrolled_bodies(s), self.facts.source.indent(s)))
 
     def unrolled_bodies(self, s: UnrolledLoop, index: str | None = None) -> list[str]:
         """The text of each iteration's body, in which the loop's variable stands as `index`, or as its value."""
-        outer, start, end = self.edits, self.source.starts[s.body[0].lineno - 1], self.source.span(s.body[-1])[1]
+        outer, start, end = (
+            self.edits,
+            self.facts.source.starts[s.body[0].lineno - 1],
+            self.facts.source.span(s.body[-1])[1],
+        )
         texts = []
         for body, value in reversed(list(zip(s.bodies, s.values))):
             for node in (n for statement in body for n in ast.walk(statement) if isinstance(n, ast.Name)):
@@ -239,7 +263,7 @@ class FunctionRewriter(Expressions):
                     node.literal = index or str(value)
             self.edits = []
             self.block(body)
-            texts.append(textwrap.dedent(replace_spans(self.source.text, start, end, self.edits)))
+            texts.append(textwrap.dedent(replace_spans(self.facts.source.text, start, end, self.edits)))
         self.edits = outer
         return texts[::-1]
 
@@ -253,7 +277,7 @@ class FunctionRewriter(Expressions):
         self.loops = self.loops[:-1]
         self.replace(s.iter, calls.emit_iterator(self, s.iter))
         if lines := invariant.lines_before(self, s):
-            at, indent = self.source.offset(self.source.first_line(s), 0), self.source.indent(s)
+            at, indent = self.facts.source.offset(self.facts.source.first_line(s), 0), self.facts.source.indent(s)
             self.edits.append((at, at, "".join(f"{indent}{line}\n" for line in lines)))
 
     def return_statement(self, s: ast.Return) -> None:
@@ -272,8 +296,8 @@ class FunctionRewriter(Expressions):
             self.replace(s.annotation, self.emit(s.annotation))
             return
         if isinstance(target, ast.Name):
-            web = self.webs.of_definition[(s, target.id)]
-            fact = self.assigned_fact(s)
+            web = self.facts.webs.of_definition[(s, target.id)]
+            fact = assigned_fact(self.facts, s)
             if isinstance(fact, TensorFact) and fact.shape:
                 self.tensor_assignment(s, target.id, web)
                 return
@@ -291,11 +315,11 @@ class FunctionRewriter(Expressions):
         self.append_lines(s, [line for name in flat_targets(target) for line in self.conversions_after(s, name)])
 
     def insert_before(self, s: ast.stmt, *lines: str) -> None:
-        start, indent = self.source.starts[s.lineno - 1], self.source.indent(s)
+        start, indent = self.facts.source.starts[s.lineno - 1], self.facts.source.indent(s)
         self.edits.append((start, start, "".join(f"{indent}{line}\n" for line in lines)))
 
     def append_lines(self, s: ast.stmt, lines: list[str]) -> None:
-        indent, end = self.source.indent(s), self.source.span(s)[1]
+        indent, end = self.facts.source.indent(s), self.facts.source.span(s)[1]
         if lines:
             self.edits.append((end, end, "".join(f"\n{indent}{line}" for line in lines)))
 
@@ -309,16 +333,11 @@ class FunctionRewriter(Expressions):
             names += [self.variant_name(state, layout) for layout in state.variants]
         return [f"{other} = {name}" for other in names if other != name]
 
-    def assigned_fact(self, s: ast.stmt) -> Any:
-        if isinstance(s, ast.AugAssign):
-            return self.fact(augmented_binop(s))
-        return self.fact(s.value)
-
     def target_wants(self, s: ast.stmt, target: ast.AST) -> Any:
         if isinstance(target, (ast.Tuple, ast.List)):
             return tuple(self.target_wants(s, e) for e in target.elts)
         if isinstance(target, ast.Name):
-            web = self.webs.of_definition.get((s, target.id))
+            web = self.facts.webs.of_definition.get((s, target.id))
             if web is None:
                 return None
             state = self.state(web)
@@ -331,11 +350,11 @@ class FunctionRewriter(Expressions):
     def conversions_after(self, s: ast.stmt, target: ast.AST) -> list[str]:
         if not isinstance(target, ast.Name):
             return []
-        web = self.webs.of_definition.get((s, target.id))
+        web = self.facts.webs.of_definition.get((s, target.id))
         state = self.states.get(web.index) if web else None
         if state is None:
             return []
-        kept = any(d.node is s and self.keeps(d) for d in web.definitions)
+        kept = any(d.node is s and keeps(self.facts, d) for d in web.definitions)
         lines = [
             f"{self.names.variant(target.id, layout)} = "
             + (lds_operands.moved_through_lds(self, web, layout) or self.convert(target.id, layout))
@@ -372,7 +391,7 @@ class FunctionRewriter(Expressions):
     def assign_text(self, s: ast.stmt, name: str, variant: str, layout: Layout) -> str:
         target = s.targets[0] if isinstance(s, ast.Assign) else s.target
         if isinstance(s, ast.AugAssign):
-            fact = self.assigned_fact(s)
+            fact = assigned_fact(self.facts, s)
             dot = calls.accumulated_dot(self, s, variant, layout)
             if dot is not None:
                 return f"{variant} = {dot}"
@@ -382,14 +401,14 @@ class FunctionRewriter(Expressions):
         if isinstance(s.value, Promotion) and not isinstance(s, ast.AugAssign):
             return promoted(variant, s.value, value)
         children = {s.value: value}
-        if variant != self.source.of(target):
+        if variant != self.facts.source.of(target):
             children[target] = variant
         if isinstance(s, ast.AnnAssign):
             children[s.annotation] = self.emit(s.annotation)
         return self.splice(s, children)
 
     def joined(self, s: ast.stmt, lines: list[str]) -> str:
-        return ("\n" + self.source.indent(s)).join(lines)
+        return ("\n" + self.facts.source.indent(s)).join(lines)
 
 
 def _reads_itself(d: Definition) -> bool:

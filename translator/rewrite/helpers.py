@@ -7,100 +7,70 @@ distinct text, the first under the author's name.
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from translator.frontend.trace import ConstFact, Frame, TensorFact, TupleFact
-from translator.rewrite import call_text, callees
+from translator.rewrite.emission import Emission
+from translator.facts.function import FunctionFacts
+from translator.frontend.trace import ConstFact, TensorFact, TupleFact
+from translator.facts import callees
+from translator.facts.reading import MAX_CALL_DEPTH
+from translator.rewrite import call_text
 from translator.rewrite.splice import operand
-from translator.rewrite.unit import refuse
+from translator.facts.refusals import refuse
 from translator.ttgir.layouts import Layout
 
-if TYPE_CHECKING:
-    from translator.rewrite.function import FunctionRewriter
-    from translator.rewrite.homes import Homes
 
-MAX_CALL_DEPTH = 8
-
-
-def callee_frame(rw: "FunctionRewriter", node: ast.Call) -> tuple[Frame | None, int | None]:
-    """(frame, call visit) of the helper specialization that this call reached.
-
-    A call in an unrolled loop may reach several specializations, by different compile-time arguments; one text has to
-    serve them all, so their frames are joined: facts of the first one, reachability of all.
-    """
-    frames: list[Frame] = []
-    first = None
-    for ident in rw.visits(node):
-        frame = rw.unit.trace.by_name.get(rw.frame.calls.get(ident, ""))
-        if frame is not None and frame not in frames:
-            frames.append(frame)
-            first = ident if first is None else first
-    if len(frames) < 2:
-        return (frames[0], first) if frames else (None, None)
-    key = ("joined", *(f.index for f in frames))
-    if key not in rw.unit.versions:
-        joined = Frame(frames[0].index, frames[0].name, frames[0].fn, frames[0].args, joined=True)
-        for frame in frames:
-            for node_key, visits in frame.visits.items():
-                joined.visits.setdefault(node_key, []).extend(visits)
-            joined.calls.update(frame.calls)
-        rw.unit.versions[key] = joined
-    return rw.unit.versions[key], first
-
-
-def _bound(rw, node: ast.Call, callee) -> dict[str, ast.expr]:
-    given = callees.bind(rw, node, callee)
+def _bound(facts: FunctionFacts, node: ast.Call, callee) -> dict[str, ast.expr]:
+    given = callees.bind(facts, node, callee)
     return {k: v for k, v in given.items() if not k.startswith("*")}
 
 
-def _version(rw: "FunctionRewriter", node: ast.Call, callee, want: Any):
+def _version(rw: Emission, node: ast.Call, callee, want: Any):
     """The rewritten helper for this call and demand; -> (name, argument wants, return wants)."""
-    from translator.rewrite.function import FunctionRewriter
-
-    frame, ident = callee_frame(rw, node)
+    frame, ident = callees.callee_frame(rw.facts, node)
     if frame is None:
-        raise refuse(rw.frame, node, "helper", f"helper `{callee.name}` was not traced", "bug in gluonize")
-    path = (*rw.path, ident)
+        raise refuse(rw.facts.frame, node, "helper", f"helper `{callee.name}` was not traced", "bug in gluonize")
+    path = (*rw.facts.path, ident)
     homes, filled = {}, {}
-    for name, argument in _bound(rw, node, callee).items():
+    for name, argument in _bound(rw.facts, node, callee).items():
         if rw.lies_anywhere(argument):
             filled[name] = rw.home(argument)
-        elif rw.tensor(argument) is not None or isinstance(rw.fact(argument), TupleFact):
+        elif rw.facts.tensor(argument) is not None or isinstance(rw.facts.fact(argument), TupleFact):
             homes[name] = rw.home(argument)
     key = (frame.index, frame.joined, path, want, tuple(sorted(homes.items(), key=lambda kv: kv[0])))
     if key in rw.unit.versions:
         return rw.unit.versions[key]
     if (frame.index, path) in rw.unit.in_progress:
-        raise refuse(rw.frame, node, "recursion", f"helper `{callee.name}` calls itself")
+        raise refuse(rw.facts.frame, node, "recursion", f"helper `{callee.name}` calls itself")
     rw.unit.in_progress.append((frame.index, path))
     try:
-        inner = FunctionRewriter(rw.unit, frame, path, want, homes)
+        inner = rw.writer(frame, path, want, homes)
         _inherit_pointers(rw, node, callee, inner)
-        if len(rw.visits(node)) == 1:  # in an unrolled loop, arguments differ from call to call
-            inner.called = rw, _bound(rw, node, callee)
+        if len(rw.facts.visits(node)) == 1:  # in an unrolled loop, arguments differ from call to call
+            inner.facts.called = rw.facts, _bound(rw.facts, node, callee)
         text = inner.rewrite()
     finally:
         rw.unit.in_progress.pop()
     wants = {}
-    for web in inner.webs.all:
+    for web in inner.facts.webs.all:
         if web.is_parameter:
             state = inner.states.get(web.index)
             if state is not None and state.variants:
                 wants[web.name] = state.home if state.home in state.variants else state.variants[0]
             elif web.name in homes or web.name in filled:
-                wants[web.name] = inner._homes.get(web.index, homes.get(web.name) or filled.get(web.name))
+                wants[web.name] = inner.found_home(web) or homes.get(web.name) or filled.get(web.name)
     index = len(rw.unit.helper_versions)
     rw.unit.helper_versions.append((inner, text))
     rw.unit.versions[key] = (index, text, wants, inner.wants)
     return rw.unit.versions[key]
 
 
-def _inherit_pointers(rw, node, callee, inner: "FunctionRewriter") -> None:
+def _inherit_pointers(rw, node, callee, inner: Emission) -> None:
     """Which of the helper's scalar pointer parameters are kernel arguments."""
     from translator.rewrite.addresses import is_bare_parameter, root_parameter
 
-    for name, argument in _bound(rw, node, callee).items():
-        fact = rw.fact(argument)
+    for name, argument in _bound(rw.facts, node, callee).items():
+        fact = rw.facts.fact(argument)
         if isinstance(fact, TensorFact) and fact.is_pointer and not fact.shape:
             root = root_parameter(rw, argument)
             if root is not None:
@@ -109,39 +79,39 @@ def _inherit_pointers(rw, node, callee, inner: "FunctionRewriter") -> None:
                     inner.bare_pointers.add(name)
 
 
-def return_home(rw: "Homes", node: ast.Call, callee) -> Layout | None:
+def return_home(rw: Emission, node: ast.Call, callee) -> Layout | None:
     """The layout of the tensor that a helper returns as its live code makes it: an argument's where it returns the argument.
 
     s = soft_cap(gl.convert_layout(s, l), c, False)      ->      s = soft_cap(s, c, False)
     """
-    frame, ident = callee_frame(rw, node)
-    if frame is None or frame.joined or len(rw.path) >= MAX_CALL_DEPTH:
+    frame, ident = callees.callee_frame(rw.facts, node)
+    if frame is None or frame.joined or len(rw.facts.path) >= MAX_CALL_DEPTH:
         return None
-    path = (*rw.path, ident)
+    path = (*rw.facts.path, ident)
     given = {
         name: rw.home(argument)
-        for name, argument in _bound(rw, node, callee).items()
-        if rw.tensor(argument) is not None or isinstance(rw.fact(argument), TupleFact)
+        for name, argument in _bound(rw.facts, node, callee).items()
+        if rw.facts.tensor(argument) is not None or isinstance(rw.facts.fact(argument), TupleFact)
     }
     key = ("home", frame.index, path, tuple(sorted(given.items(), key=lambda kv: kv[0])))
     if key not in rw.unit.versions:
         rw.unit.versions[key] = None  # while it is read: a helper that calls itself has none
         inner = rw.reader(frame, path, given)
-        returned = [s.value for s in ast.walk(inner.tree) if isinstance(s, ast.Return) and inner.taken(s)]
-        tensors = [value for value in returned if value is not None and inner.tensor(value) is not None]
+        returned = [s.value for s in ast.walk(inner.facts.tree) if isinstance(s, ast.Return) and inner.facts.taken(s)]
+        tensors = [value for value in returned if value is not None and inner.facts.tensor(value) is not None]
         rw.unit.versions[key] = inner.home(tensors[0]) if tensors else None
     return rw.unit.versions[key]
 
 
-def return_homes(rw: "FunctionRewriter", node: ast.Call, callee, fact: TupleFact) -> tuple:
+def return_homes(rw: Emission, node: ast.Call, callee, fact: TupleFact) -> tuple:
     _, _, _, wants = _version(rw, node, callee, None)
     if isinstance(wants, tuple) and len(wants) == len(fact.items):
         return wants
     return tuple(wants if isinstance(f, TensorFact) and f.shape else None for f in fact.items)
 
 
-def emit_helper_call(rw: "FunctionRewriter", node: ast.Call, callee, want: Any) -> str:
-    fact = rw.fact(node)
+def emit_helper_call(rw: Emission, node: ast.Call, callee, want: Any) -> str:
+    fact = rw.facts.fact(node)
     if fact is None:
         return call_text.generic(rw, node, {})
     demanded = want
@@ -151,10 +121,10 @@ def emit_helper_call(rw: "FunctionRewriter", node: ast.Call, callee, want: Any) 
     rw.record.helpers.append(index)
     name = f"__helper_{index}__"
     children: dict[ast.AST, str] = {}
-    for parameter, argument in _bound(rw, node, callee).items():
-        if rw.tensor(argument) is not None:
+    for parameter, argument in _bound(rw.facts, node, callee).items():
+        if rw.facts.tensor(argument) is not None:
             children[argument] = rw.emit(argument, wants.get(parameter))
-        elif isinstance(rw.fact(argument), TupleFact):
+        elif isinstance(rw.facts.fact(argument), TupleFact):
             children[argument] = rw.emit(argument, wants.get(parameter))
     if callee.owner is not None:
         owner = children.get(callee.owner) or rw.emit(callee.owner)
@@ -172,4 +142,4 @@ def emit_helper_call(rw: "FunctionRewriter", node: ast.Call, callee, want: Any) 
     return result
 
 
-__all__ = ["ConstFact", "MAX_CALL_DEPTH", "emit_helper_call", "return_home", "return_homes"]
+__all__ = ["ConstFact", "emit_helper_call", "return_home", "return_homes"]

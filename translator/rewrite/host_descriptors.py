@@ -9,42 +9,41 @@ know no LDS layout.
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
+from translator.rewrite.emission import Emission
+from translator.facts.function import FunctionFacts
 from translator.rewrite import descriptors, tdm
+from translator.facts.callees import is_descriptor
 from translator.source.compile_arguments import descriptor_tuple
 from translator.source.launch_spec import LaunchSpec
 
-if TYPE_CHECKING:
-    from translator.rewrite.function import FunctionRewriter
 
-
-def take_tuples(rw: "FunctionRewriter") -> None:
+def take_tuples(rw: Emission) -> None:
     """Note which arguments of the kernel take a tuple, and make descriptors of them for the tensor data mover."""
-    if rw.path:
+    if rw.facts.path:
         return
     lines = []
-    for argument in [*rw.tree.args.posonlyargs, *rw.tree.args.args, *rw.tree.args.kwonlyargs]:
-        fact = rw.frame.args.get(argument.arg)
-        if not descriptors.is_descriptor(fact):
+    for argument in [*rw.facts.tree.args.posonlyargs, *rw.facts.tree.args.args, *rw.facts.tree.args.kwonlyargs]:
+        fact = rw.facts.frame.args.get(argument.arg)
+        if not is_descriptor(fact):
             continue
         rw.record.descriptor_tuples.add(argument.arg)
         if tdm.uses_data_mover(rw, argument):
             name = descriptors.stem(argument.arg)
             lines.append(tdm.argument_text(rw, argument, descriptors.block_of(fact).shape, name))
     if lines:
-        at = rw.source.offset(first_line(rw), 0)
-        indent = rw.source.indent(rw.tree.body[-1])
+        at = rw.facts.source.offset(first_line(rw.facts), 0)
+        indent = rw.facts.source.indent(rw.facts.tree.body[-1])
         rw.edits.append((at, at, "".join(f"{indent}{line}\n" for line in lines) + "\n"))
 
 
-def first_line(rw: "FunctionRewriter") -> int:
+def first_line(facts: FunctionFacts) -> int:
     """The line of the first statement after the docstring, or of the comments above it."""
-    body = rw.tree.body
+    body = facts.tree.body
     first = body[1] if len(body) > 1 and isinstance(getattr(body[0], "value", None), ast.Constant) else body[0]
     line = first.lineno
-    above = body[0].end_lineno if first is not body[0] else rw.tree.lineno
-    while line - 1 > above and rw.source.lines[line - 2].lstrip().startswith("#"):
+    above = body[0].end_lineno if first is not body[0] else facts.tree.lineno
+    while line - 1 > above and facts.source.lines[line - 2].lstrip().startswith("#"):
         line -= 1
     return line
 

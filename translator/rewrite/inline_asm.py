@@ -6,37 +6,38 @@ import ast
 import re
 import zlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from rules import ptx
+from translator.rewrite.emission import Emission
+from translator.facts.function import FunctionFacts
 from translator.frontend.trace import ConstFact, TupleFact
-from translator.rewrite import call_text, callees
+from translator.facts import callees
+from translator.rewrite import call_text
 from translator.rewrite.splice import operand
-from translator.rewrite.unit import Synthesized, added, refuse
+from translator.rewrite.emission import added
+from translator.facts.refusals import refuse
+from translator.rewrite.unit import Synthesized
 from translator.ttgir.layouts import Layout
-
-if TYPE_CHECKING:
-    from translator.rewrite.function import FunctionRewriter
 
 _DUMMY = "pass  # AMD has no dependent launches to order: a stream does"
 
 
-def inline_asm(rw: "FunctionRewriter", node: ast.Call, callee, given, want) -> str:
+def inline_asm(rw: Emission, node: ast.Call, callee, given, want) -> str:
     """The Gluon text for a call of `inline_asm_elementwise`."""
-    text = assembly(rw, given)
+    text = assembly(rw.facts, given)
     arguments = given.get("args")
     items = list(arguments.elts) if isinstance(arguments, (ast.List, ast.Tuple)) else []
-    tensors = [a for a in items if rw.tensor(a) is not None]
-    shared = max((rw.tensor(a) for a in tensors), key=lambda f: f.rank, default=None)
+    tensors = [a for a in items if rw.facts.tensor(a) is not None]
+    shared = max((rw.facts.tensor(a) for a in tensors), key=lambda f: f.rank, default=None)
     layout = want if isinstance(want, Layout) else None
     if shared is not None and layout is None:
-        layout = rw.home(next(a for a in tensors if rw.tensor(a) is shared))
+        layout = rw.home(next(a for a in tensors if rw.facts.tensor(a) is shared))
     operands = {a: rw.operand_in(a, shared, layout) for a in items}
     if text is None or is_ptx(text):
         rewritten = _rewritten(rw, node, text, given, items, operands) if text is not None else None
         if rewritten is None:
             raise refuse(
-                rw.frame,
+                rw.facts.frame,
                 node,
                 "ptx-asm",
                 "inline assembly is not AMDGCN",
@@ -49,21 +50,21 @@ def inline_asm(rw: "FunctionRewriter", node: ast.Call, callee, given, want) -> s
     return call_text.generic(rw, node, {arguments: rw.splice(arguments, operands)})
 
 
-def assembly(rw: "FunctionRewriter", given: dict[str, ast.expr]) -> str | None:
+def assembly(facts: FunctionFacts, given: dict[str, ast.expr]) -> str | None:
     """The assembly text, where it is a constant."""
-    fact = rw.fact(given["asm"]) if given.get("asm") is not None else None
+    fact = facts.fact(given["asm"]) if given.get("asm") is not None else None
     return fact.value if isinstance(fact, ConstFact) and isinstance(fact.value, str) else None
 
 
-def statement(rw: "FunctionRewriter", node: ast.expr) -> str:
+def statement(facts: FunctionFacts, node: ast.expr) -> str:
     """What replaces a statement without a result: a barrier, or PTX that orders dependent launches; else ""."""
     if not isinstance(node, ast.Call):
         return ""
-    callee = callees.callee_of(rw, node)
+    callee = callees.callee_of(facts, node)
     if callee is None:
         return ""
     if callee.name == "inline_asm_elementwise":
-        text = assembly(rw, callees.bind(rw, node, callee))
+        text = assembly(facts, callees.bind(facts, node, callee))
         found = ptx.instructions(text) if text is not None else []
         if found and all(x in ptx.BARRIERS for x in found):
             return "gl.barrier()"
@@ -75,10 +76,10 @@ def statement(rw: "FunctionRewriter", node: ast.expr) -> str:
 
 def _rewritten(rw, node: ast.Call, text: str, given, items, operands) -> str | None:
     """PTX in Gluon, or None when it has no row."""
-    facts = [rw.fact(a) for a in items]
+    facts = [rw.facts.fact(a) for a in items]
     kinds = ["f" if _is_number(f) else _KINDS.get(getattr(f, "dtype", ""), "") for f in facts]
-    pack = rw.fact(given.get("pack")) if given.get("pack") is not None else None
-    fact = rw.fact(node)
+    pack = rw.facts.fact(given.get("pack")) if given.get("pack") is not None else None
+    fact = rw.facts.fact(node)
     results = [getattr(f, "dtype", "") for f in (fact.items if isinstance(fact, TupleFact) else [fact])]
     if not all(kinds) or not (isinstance(pack, ConstFact) and pack.value == 1):
         return None
@@ -103,7 +104,7 @@ def _rewritten(rw, node: ast.Call, text: str, given, items, operands) -> str | N
     if any(step.row.libdevice for step in steps):
         rw.record.imports.add("from triton.language.extra import libdevice")
     for name in sorted({step.row.needs for step in steps} - {""}):
-        rw.record.need(Synthesized(name, ptx.FUNCTIONS[name]), rw.frame.fn)
+        rw.record.need(Synthesized(name, ptx.FUNCTIONS[name]), rw.facts.frame.fn)
     if len(steps) == 1 and _used_once(steps[0]):
         value = _spelled(steps[0], values)
         return _as_kind(value, _KINDS[results[0]])

@@ -11,34 +11,33 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from translator.rewrite.emission import Emission
+from translator.facts.function import FunctionFacts
 from translator.frontend.trace import TensorFact, node_key
-from translator.rewrite.homes import flatten
-from translator.rewrite.splice import SourceText, replace_spans
+from translator.rewrite.tuples import flatten
+from translator.facts.source_text import SourceText, replace_spans
 from translator.rewrite.statements import statement_of
 from translator.ttgir.layouts import Layout
-
-if TYPE_CHECKING:
-    from translator.rewrite.function import FunctionRewriter
 
 _DEFINITION = re.compile(r"__layout_\d+__")
 
 
-def varies(rw: "FunctionRewriter", node: ast.expr) -> bool:
+def varies(facts: FunctionFacts, node: ast.expr) -> bool:
     """Whether the specializations that share this text give `node` different shapes."""
-    facts = [v.fact for v in rw.frame.visits.get(node_key(node), [])]
-    return rw.frame.joined and len({f.shape for f in facts if isinstance(f, TensorFact)}) > 1
+    seen = [v.fact for v in facts.frame.visits.get(node_key(node), [])]
+    return facts.frame.joined and len({f.shape for f in seen if isinstance(f, TensorFact)}) > 1
 
 
-def offer(rw: "FunctionRewriter", node: ast.expr, layout: Layout, tensor: str, shape: str) -> None:
+def offer(rw: Emission, node: ast.expr, layout: Layout, tensor: str, shape: str) -> None:
     """`gl.reshape(tensor, shape)`, which the statement of `node` can make, has `layout`."""
-    s = statement_of(rw.tree, node)
+    s = statement_of(rw.facts.tree, node)
     if isinstance(s, ast.stmt) and tensor.isidentifier() and layout.root == layout:
         rw.instance_layouts.setdefault((layout, s), f"gl.reshape({tensor}, {shape}).type.layout")
 
 
-def insert(rw: "FunctionRewriter") -> None:
+def insert(rw: Emission) -> None:
     """Define the layouts where they are offered; `chosen` keeps the definitions that serve."""
     if not rw.instance_layouts:
         return
@@ -48,7 +47,7 @@ def insert(rw: "FunctionRewriter") -> None:
             rw.insert_before(statement, f"{rw.names.spell(layout)}: gl.constexpr = {text}")
 
 
-def _agreed(rw: "FunctionRewriter") -> set[Layout]:
+def _agreed(rw: Emission) -> set[Layout]:
     """The layouts in which a helper takes tensors and gives them back: its callers know these."""
     own = [*rw.argument_homes.values(), rw.wants]
     own += [s.home for s in rw.states.values() if s.web.is_parameter]
@@ -56,7 +55,7 @@ def _agreed(rw: "FunctionRewriter") -> set[Layout]:
     return {layout.root for layout in flatten(tuple(own)) if layout is not None}
 
 
-def chosen(rw: "FunctionRewriter", text: str) -> str:
+def chosen(rw: Emission, text: str) -> str:
     """A function's text, with placeholders for layouts, with one definition for each layout, if that is before all its uses."""
     while rw.instance_layouts:
         source = SourceText(text)

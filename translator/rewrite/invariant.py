@@ -10,21 +10,23 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from translator.rewrite.emission import Emission
+from translator.facts.function import FunctionFacts
+from translator.facts.definitions import changing
 from translator.pipeline.span import runs_once
-from translator.rewrite import callees
+from translator.facts import callees
 from translator.rewrite.addresses import free_name
 from translator.rewrite.splice import operand
-from translator.rewrite.syntax import ELEMENTWISE_NODES
+from translator.facts.syntax import ELEMENTWISE_NODES
 from translator.ttgir.layouts import Layout, Mfma, Wmma
 
 if TYPE_CHECKING:
-    from translator.rewrite.function import FunctionRewriter
-    from translator.rewrite.webs import Web
+    from translator.facts.webs import Web
 
 _TRANSPOSED = "transposed"
 
 
-def operand_before_loop(rw: "FunctionRewriter", node: ast.expr, layout: Layout, dtypes: dict[str, str]) -> str | None:
+def operand_before_loop(rw: Emission, node: ast.expr, layout: Layout, dtypes: dict[str, str]) -> str | None:
     """The variable that holds `node` in the operand layout; None where the loop changes it, or nothing has to move.
 
     `node` is a variable, or a chain of casts and transposes of one; casts to the type that it has are no work. dtypes:
@@ -32,14 +34,14 @@ def operand_before_loop(rw: "FunctionRewriter", node: ast.expr, layout: Layout, 
     """
     steps, inner = [], node
     while True:
-        if (value := callees.cast_of(rw, inner)) is not None:
-            steps += [rw.tensor(inner).dtype] if rw.tensor(value) != rw.tensor(inner) else []
-        elif (value := callees.transposed_by(rw, inner)) is not None and _transposes(rw, inner, layout):
+        if (value := callees.cast_of(rw.facts, inner)) is not None:
+            steps += [rw.facts.tensor(inner).dtype] if rw.facts.tensor(value) != rw.facts.tensor(inner) else []
+        elif (value := callees.transposed_by(rw.facts, inner)) is not None and _transposes(rw.facts, inner, layout):
             steps.append(_TRANSPOSED)
         else:
             break
         inner = value
-    web = rw.webs.of_use.get(inner) if isinstance(inner, ast.Name) else None
+    web = rw.facts.webs.of_use.get(inner) if isinstance(inner, ast.Name) else None
     if not rw.loops or web is None or web.is_parameter or rw.cheap(inner) or rw.state(web).split:
         return None
     loop = rw.loops[-1]
@@ -47,7 +49,7 @@ def operand_before_loop(rw: "FunctionRewriter", node: ast.expr, layout: Layout, 
         not isinstance(loop, ast.For)
         or any(loop in d.in_loop for d in web.definitions)
         or not set(steps) <= {*dtypes, _TRANSPOSED}
-        or runs_once(rw, loop)
+        or runs_once(rw.facts, loop)
     ):
         return None
     if not steps and not any(d.loop_depth for d in web.definitions):
@@ -63,31 +65,31 @@ def operand_before_loop(rw: "FunctionRewriter", node: ast.expr, layout: Layout, 
     return name
 
 
-def _transposes(rw: "FunctionRewriter", node: ast.expr, layout: Layout) -> bool:
+def _transposes(facts: FunctionFacts, node: ast.expr, layout: Layout) -> bool:
     """Whether a transposed operand is worth holding: not where Triton has moved what it is made of, not where registers are
     few, and not for multiply-adds, whose lanes hold whole rows of it."""
-    few = isinstance(layout.root, (Mfma, Wmma)) and not rw.unit.target.has_few_registers
-    return few and layout not in rw.placed_layouts(node)
+    few = isinstance(layout.root, (Mfma, Wmma)) and not facts.kernel.target.has_few_registers
+    return few and layout not in facts.placed_layouts(node)
 
 
-def repeats(rw: "FunctionRewriter", web: Web) -> bool:
+def repeats(rw: Emission, web: Web) -> bool:
     """Whether what is done here to a variable from before is done more than once.
 
     Where it is not, an operand moved before a loop of one iteration would only be held longer.
     """
-    around = [loop for loop in rw.loops if not any(loop in d.in_loop for d in rw.changing(web))]
-    return any(not runs_once(rw, loop) for loop in around)
+    around = [loop for loop in rw.loops if not any(loop in d.in_loop for d in changing(rw.facts, web))]
+    return any(not runs_once(rw.facts, loop) for loop in around)
 
 
-def moved_before(rw: "FunctionRewriter", web: Web) -> bool:
+def moved_before(rw: Emission, web: Web) -> bool:
     """Whether a variable is moved to other layouts where it gets its value, before the loop that reads it here."""
-    made = rw.changing(web)
+    made = changing(rw.facts, web)
     depth = min((d.loop_depth for d in made), default=0)
     outside = len(rw.loops) > depth and not web.is_parameter and all(d.loop_depth <= depth for d in made)
     return outside and repeats(rw, web)
 
 
-def carried_row(rw: "FunctionRewriter", web: Web, layout: Layout) -> bool:
+def carried_row(rw: Emission, web: Web, layout: Layout) -> bool:
     """Whether a variable of one dimension, which a loop changes by scalars only, had better live in `layout`, that of the matrix
     instruction's result: it is then moved before the loop, not in each iteration.
 
@@ -105,45 +107,45 @@ def carried_row(rw: "FunctionRewriter", web: Web, layout: Layout) -> bool:
         and not isinstance(home.root, (Mfma, Wmma))
         and bool(changes)
         and any(loop in d.in_loop for d in changes for loop in rw.loops)
-        and all(d.augmented and rw.tensor(d.value) is None for d in changes)
+        and all(d.augmented and rw.facts.tensor(d.value) is None for d in changes)
     )
 
 
-def row_before_loop(rw: "FunctionRewriter", node: ast.Name, web: Web, layout: Layout) -> str | None:
+def row_before_loop(rw: Emission, node: ast.Name, web: Web, layout: Layout) -> str | None:
     """The variable that holds a helper's argument of one dimension in `layout`, moved before all loops that read it here."""
     loop = rw.loops[0] if rw.loops else None
     given = all(isinstance(d.node, ast.arg) for d in web.definitions)
-    if not isinstance(loop, ast.For) or not given or rw.tensor(node).rank != 1 or runs_once(rw, loop):
+    if not isinstance(loop, ast.For) or not given or rw.facts.tensor(node).rank != 1 or runs_once(rw.facts, loop):
         return None
     name = rw.names.variant(node.id, layout)
     rw.hoisted.setdefault(loop, {})[name] = f"{name} = {rw.convert(node.id, layout)}"
     return name
 
 
-def row_at_hand(rw: "FunctionRewriter", node: ast.AST) -> bool:
+def row_at_hand(rw: Emission, node: ast.AST) -> bool:
     """Whether a tensor of one dimension, or such a one given another (`x[:, None]`), is made in any layout with nothing moved
     here: its variables are from before the loop."""
-    fact = rw.tensor(node)
+    fact = rw.facts.tensor(node)
     if fact is None or rw.cheap(node):
         return True
     if (
         isinstance(node, ast.Subscript)
         and fact.rank == 2
-        and (row := rw.tensor(node.value)) is not None
+        and (row := rw.facts.tensor(node.value)) is not None
         and row.rank == 1
     ):
         return row_at_hand(rw, node.value)
     if fact.rank != 1:
         return False
     if isinstance(node, ast.Name):
-        web = rw.webs.of_use.get(node)
+        web = rw.facts.webs.of_use.get(node)
         return web is not None and rw.state(web).split is None and moved_before(rw, web)
     if isinstance(node, ELEMENTWISE_NODES):
         return all(row_at_hand(rw, child) for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr))
-    value = callees.cast_of(rw, node)
+    value = callees.cast_of(rw.facts, node)
     return value is not None and row_at_hand(rw, value)
 
 
-def lines_before(rw: "FunctionRewriter", loop: ast.AST) -> list[str]:
+def lines_before(rw: Emission, loop: ast.AST) -> list[str]:
     """What stands before the loop because its body needs it."""
     return list(rw.hoisted.pop(loop, {}).values())

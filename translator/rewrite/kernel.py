@@ -8,6 +8,8 @@ from rules.builtins import BUILTINS
 from rules.rows import RuleSet
 from translator.choices.chosen import Choices
 from translator.memory.traced_launch import TracedLaunch
+from translator.facts.kernel import KernelFacts
+from translator.facts.reading import read_function
 from translator.pipeline.body import why_not_alternating
 from translator.pipeline.emit import check_stages
 from translator.pipeline.plan import NotPipelined
@@ -18,7 +20,32 @@ from translator.rewrite.function import FunctionRewriter
 from translator.rewrite.host_descriptors import small_descriptors
 from translator.rewrite.partitions import CannotSplit
 from translator.rewrite.tdm import NotForTheDataMover
-from translator.rewrite.unit import Unit, refuse
+from translator.facts.refusals import refuse
+from translator.rewrite.unit import Unit
+
+
+def kernel_facts(launch: TracedLaunch, rules: RuleSet = BUILTINS) -> KernelFacts:
+    """What is known of the kernel before anything is decided."""
+    small = frozenset(name for name, flags in launch.spec.attrs.items() if isinstance(flags, str) and "S" in flags)
+    small |= small_descriptors(launch.spec)
+    divisible = frozenset(name for name, flags in launch.spec.attrs.items() if isinstance(flags, str) and "D" in flags)
+    return KernelFacts(
+        launch.trace,
+        launch.anchors,
+        launch.target,
+        launch.num_warps,
+        small,
+        rules,
+        divisible,
+        launch.staging,
+        launch.buffer_atomics,
+        launch.operands_in_lds,
+        launch.descriptor_layouts,
+        launch.rows,
+        launch.loops,
+        launch.lds_bytes,
+        launch.loop_lds,
+    )
 
 
 def rewrite_kernel(
@@ -27,40 +54,24 @@ def rewrite_kernel(
     strategy: str | None = None,
     moved: frozenset[tuple[str, str]] = frozenset(),
     rules: RuleSet = BUILTINS,
+    rewriter_type: type[FunctionRewriter] = FunctionRewriter,
 ) -> EmittedKernel:
     """The kernel in Gluon, written as `choices` say.
 
     strategy: how its loops are written, None for what the source asks for.
     moved: the pointer variables whose base moves from tile to tile in any case, as (function, variable).
     rules: what becomes of calls.
+    rewriter_type: what writes each function.
 
     Raises TranslationError for what has no correct translation.
     """
-    small = frozenset(name for name, flags in launch.spec.attrs.items() if isinstance(flags, str) and "S" in flags)
-    small |= small_descriptors(launch.spec)
-    divisible = frozenset(name for name, flags in launch.spec.attrs.items() if isinstance(flags, str) and "D" in flags)
+    kernel = kernel_facts(launch, rules)
     plain: dict[tuple[int | str, ...], str] = {}
     whole: dict[tuple[tuple[int, ...], int], str] = {}
     ringed: frozenset[tuple[tuple[int, ...], int]] = frozenset()
     while True:
-        unit = Unit(
-            launch.trace, launch.anchors, launch.target, launch.num_warps, small, buffer_atomics=launch.buffer_atomics
-        )
-        unit.choices = choices
-        unit.strategy = strategy
-        unit.divisible = divisible
-        unit.moved = moved
-        unit.rules = rules
-        unit.kept_whole = whole
-        unit.ringed = ringed
-        unit.staging = launch.staging
-        unit.operands_in_lds = launch.operands_in_lds
-        unit.descriptor_layouts = launch.descriptor_layouts
-        unit.rows = launch.rows
-        unit.loops = launch.loops
-        unit.lds_bytes, unit.loop_lds = launch.lds_bytes, launch.loop_lds
-        unit.plain_descriptors = frozenset(plain)
-        rewriter = FunctionRewriter(unit, launch.trace.frames[0], ())
+        unit = Unit(kernel, choices, strategy, frozenset(plain), whole, ringed, moved)
+        rewriter = rewriter_type(unit, read_function(kernel, launch.trace.frames[0]))
         # These are known only once the text is there; it is then written again without what cannot be.
         try:
             text = rewriter.rewrite()
@@ -93,14 +104,16 @@ def _check_alternating(unit: Unit, rewriter: FunctionRewriter) -> None:
     for rw in every:
         for loop in rw.pipelined_loops.values():
             message = f"warps of `for {loop.plan.index}` cannot alternate between memory and compute"
-            raise refuse(rw.frame, loop.plan.loop, "strategy", message, why_not_alternating(loop.plan.schedule), help)
+            raise refuse(
+                rw.facts.frame, loop.plan.loop, "strategy", message, why_not_alternating(loop.plan.schedule), help
+            )
         for plan in rw.plans:
             if isinstance(plan, NotPipelined):
-                loop = next(n for n in ast.walk(rw.tree) if isinstance(n, ast.For) and n.lineno == plan.line)
+                loop = next(n for n in ast.walk(rw.facts.tree) if isinstance(n, ast.For) and n.lineno == plan.line)
                 message = f"warps of `for {ast.unparse(loop.target)}` cannot alternate between memory and compute"
-                raise refuse(rw.frame, loop, "strategy", message, plan.reason, help)
-    message = f"`{rewriter.frame.fn.__name__}` has no loop whose warps could alternate"
-    raise refuse(rewriter.frame, rewriter.tree, "strategy", message, help="leave --strategy out")
+                raise refuse(rw.facts.frame, loop, "strategy", message, plan.reason, help)
+    message = f"`{rewriter.facts.frame.fn.__name__}` has no loop whose warps could alternate"
+    raise refuse(rewriter.facts.frame, rewriter.facts.tree, "strategy", message, help="leave --strategy out")
 
 
 def _check_split(unit: Unit, rewriter: FunctionRewriter) -> None:
@@ -112,11 +125,11 @@ def _check_split(unit: Unit, rewriter: FunctionRewriter) -> None:
         for loop, reason in rw.whole.items():
             message = f"`for {ast.unparse(loop.target)}` cannot be warp-specialized"
             help = "leave --strategy out: the loop is then pipelined if it can be"
-            raise refuse(rw.frame, loop, "strategy", message, reason, help)
-    name = rewriter.frame.fn.__name__
+            raise refuse(rw.facts.frame, loop, "strategy", message, reason, help)
+    name = rewriter.facts.frame.fn.__name__
     raise refuse(
-        rewriter.frame,
-        rewriter.tree,
+        rewriter.facts.frame,
+        rewriter.facts.tree,
         "strategy",
         f"`{name}` has no loop to warp-specialize",
         help="leave --strategy out",

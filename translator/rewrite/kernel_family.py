@@ -20,7 +20,7 @@ import black
 from translator.rewrite import contracts, merge
 from translator.rewrite.configuration import Configuration, Key, any_of, common_keys, configuration, distinguishing_keys
 from translator.rewrite.emit import LINE_LENGTH, EmittedFunction, EmittedKernel
-from translator.rewrite.splice import SourceText, replace_spans
+from translator.facts.source_text import SourceText, replace_spans
 from translator.source.launch_spec import LaunchSpec
 from translator.source.load import LoadedKernel
 

@@ -6,26 +6,27 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
+from translator.facts import products
+from translator.rewrite.emission import Emission
+from translator.facts.function import FunctionFacts
+from translator.facts.definitions import definition_node
 from translator.frontend.trace import ConstFact
 from translator.memory.operands import OperandInLds
-from translator.rewrite import addresses, callees, dots, invariant, shapes
+from translator.facts import callees
+from translator.rewrite import addresses, invariant, shapes
 from translator.rewrite.call_text import with_function
 from translator.rewrite.statements import statement_of, statements_after
 from translator.rewrite.variables import OperandBuffer, OperandRead, WebState
-from translator.rewrite.webs import Web
+from translator.facts.webs import Web
 from translator.ttgir.layouts import DotOperand, Layout
 
-if TYPE_CHECKING:
-    from translator.rewrite.function import FunctionRewriter
 
-
-def operand_through_lds(rw: "FunctionRewriter", node: ast.expr, layout: Layout, dot: ast.Call) -> str | None:
+def operand_through_lds(rw: Emission, node: ast.expr, layout: Layout, dot: ast.Call) -> str | None:
     """`node`, an operand of `dot`, in operand layout, read from LDS; None where Triton converts it in registers."""
     if not isinstance(layout, DotOperand):
         return None
-    value, transposed = untransposed(rw, node)
+    value, transposed = untransposed(rw.facts, node)
     read = layout, transposed
     if _invariant(rw, value):
         return None
@@ -38,7 +39,7 @@ def operand_through_lds(rw: "FunctionRewriter", node: ast.expr, layout: Layout, 
         return _cast_from_lds(rw, value, read)
     if not transposed and found.read and read not in found.read and rw.home(value) == layout.parent:
         return None  # Triton has a product become an operand of the same instruction without LDS
-    web = rw.webs.of_use.get(value) if isinstance(value, ast.Name) else None
+    web = rw.facts.webs.of_use.get(value) if isinstance(value, ast.Name) else None
     if web is not None and len(web.definitions) == 1 and _assigned(web.definitions[0]):
         stored = _stored(rw, value, found)
         unlike = bool(found.read) and read not in found.read  # Triton stores the value once more for this read
@@ -48,7 +49,7 @@ def operand_through_lds(rw: "FunctionRewriter", node: ast.expr, layout: Layout, 
             rw.state(web).at_once.add(buffer)
             # A round that had not seen the other read made it one of its own.
             rw.state(web).operands.pop((found.shared, read, stored), None)
-        if found.at_once and not rw.unit.loops:
+        if found.at_once and not rw.facts.kernel.loops:
             rw.state(web).at_once.add(buffer)
         return _variable(rw, value, web, buffer, read)
     rw.names.suggest(found.shared, f"{_stem(value, read)}_shared", 2, value.lineno)
@@ -65,47 +66,47 @@ def _read_nearby(rw, value: ast.expr, web: Web, buffer: OperandBuffer) -> bool:
     uses = set().union(*rw.state(web).operands.get(buffer, {}).values()) - {value}
     definition = web.definitions[0].node
     touched = [
-        (any(n is value for n in inside), any(n in uses for n in inside), any(_takes_lds(rw, n) for n in inside))
-        for inside in (list(ast.walk(s)) for s in statements_after(rw.tree, definition))
+        (any(n is value for n in inside), any(n in uses for n in inside), any(_takes_lds(rw.facts, n) for n in inside))
+        for inside in (list(ast.walk(s)) for s in statements_after(rw.facts.tree, definition))
     ]
     here = next((i for i, (own, _, _) in enumerate(touched) if own), None)
     if here is None:
         return False
     between = [touched[min(here, i) + 1 : max(here, i)] for i, (_, other, _) in enumerate(touched) if other]
-    if not rw.unit.loops and not rw.unit.target.has_few_registers:
+    if not rw.facts.kernel.loops and not rw.facts.kernel.target.has_few_registers:
         return bool(between)
     return any(not any(takes for _, _, takes in rows) for rows in between)
 
 
-def _takes_lds(rw, node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and (dots.is_dot(rw, node) or callees.is_helper(rw, node))
+def _takes_lds(facts: FunctionFacts, node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and (callees.is_dot(facts, node) or callees.is_helper(facts, node))
 
 
 def _cast_from_lds(rw, value: ast.expr, read: OperandRead) -> str | None:
     """The operand as a cast of what Triton takes through LDS: half of the LDS and of the reads where the cast widens."""
-    inner = callees.cast_of(rw, value)
-    fact = rw.tensor(inner) if inner is not None and not rw.cheap(inner) and not _is_staged(rw, inner) else None
+    inner = callees.cast_of(rw.facts, value)
+    fact = rw.facts.tensor(inner) if inner is not None and not rw.cheap(inner) and not _is_staged(rw, inner) else None
     if fact is None:
         return None
-    found = next((x for x in _allocations(rw, [value], fact.shape, fact.dtype) if read in x.read), None)
+    found = next((x for x in _allocations(rw.facts, [value], fact.shape, fact.dtype) if read in x.read), None)
     if found is None:
         return None
     buffer = allocation(rw, rw.emit(inner, rw.home(inner)), found.shared, inner)
-    return with_function(rw, value, callees.callee_of(rw, value), {inner: _read(rw, buffer, read)})
+    return with_function(rw, value, callees.callee_of(rw.facts, value), {inner: _read(rw, buffer, read)})
 
 
-def moved_through_lds(rw: "FunctionRewriter", web: Web, layout: Layout, use: ast.Name | None = None) -> str | None:
+def moved_through_lds(rw: Emission, web: Web, layout: Layout, use: ast.Name | None = None) -> str | None:
     """A variable in operand layout, where Triton moves it or, at `use`, what is made of it through LDS.
 
     A value that is scaled or cast on its way to a dot moves before that, with fewer bits.
     """
     if not isinstance(layout, DotOperand):
         return None
-    origins = _made_by(rw, web)
-    shapes_of_it = {fact.shape for origin in origins if (fact := rw.tensor(origin)) is not None}
+    origins = _made_by(rw.facts, web)
+    shapes_of_it = {fact.shape for origin in origins if (fact := rw.facts.tensor(origin)) is not None}
     if use is not None:
-        origins += [n for n in ast.walk(statement_of(rw.tree, use)) if isinstance(n, ast.expr)]
-    for found in _allocations_at(rw, origins):
+        origins += [n for n in ast.walk(statement_of(rw.facts.tree, use)) if isinstance(n, ast.expr)]
+    for found in _allocations_at(rw.facts, origins):
         if shapes_of_it == {found.shape} and (layout, False) in found.read:
             return _read(rw, allocation(rw, web.name, found.shared), (layout, False))
     return None
@@ -120,9 +121,9 @@ def _stored(rw, value: ast.expr, found: OperandInLds) -> Layout | None:
 
 def _loaded_as(rw, value: ast.expr, layout: Layout) -> bool:
     """Have the variable that a load defines loaded in `layout`; False where `value` is no such variable."""
-    web = rw.webs.of_use.get(value) if isinstance(value, ast.Name) else None
-    load = rw.webs.value_of(value) if web is not None and len(web.definitions) == 1 else None
-    callee = callees.callee_of(rw, load) if isinstance(load, ast.Call) else None
+    web = rw.facts.webs.of_use.get(value) if isinstance(value, ast.Name) else None
+    load = rw.facts.webs.value_of(value) if web is not None and len(web.definitions) == 1 else None
+    callee = callees.callee_of(rw.facts, load) if isinstance(load, ast.Call) else None
     if callee is None or callee.row is None or callee.row.kind != "load" or callee.owner is not None:
         return False
     rw.pushed.add(load)
@@ -140,18 +141,18 @@ def _stem(value: ast.expr, read: OperandRead) -> str:
 
 def _invariant(rw, value: ast.expr) -> bool:
     """Whether a loop reads a value from before it: then one conversion before the loop serves every iteration."""
-    web = rw.webs.of_use.get(value) if isinstance(value, ast.Name) else None
+    web = rw.facts.webs.of_use.get(value) if isinstance(value, ast.Name) else None
     return (
         web is not None and all(len(d.in_loop) < len(rw.loops) for d in web.definitions) and invariant.repeats(rw, web)
     )
 
 
-def untransposed(rw, node: ast.expr) -> tuple[ast.expr, bool]:
+def untransposed(facts: FunctionFacts, node: ast.expr) -> tuple[ast.expr, bool]:
     """The matrix under `.T`, `tl.trans(x)` and `tl.permute(x, (1, 0))`, and whether an odd number of them was there."""
     transposed = False
     while True:
-        node = _uncast(rw, node)
-        if (inner := callees.transposed_by(rw, node)) is None:
+        node = _uncast(facts, node)
+        if (inner := callees.transposed_by(facts, node)) is None:
             return node, transposed
         node, transposed = inner, not transposed
 
@@ -161,49 +162,51 @@ def _transposed_in_registers(rw, node: ast.expr, value: ast.expr, layout: Layout
 
     What is moved for the instruction's sake alone has the place of the instruction.
     """
-    read, fact = (layout, False), rw.tensor(node)
+    read, fact = (layout, False), rw.facts.tensor(node)
     if isinstance(node, ast.Name) or _is_staged(rw, value):
         return None
     found = _in_lds(rw, node, read)
     if found is None:
-        found = next((x for x in _allocations(rw, [dot], fact.shape, fact.dtype) if read in x.read), None)
+        found = next((x for x in _allocations(rw.facts, [dot], fact.shape, fact.dtype) if read in x.read), None)
     if found is None:
         return None
     text = f"gl.permute({rw.emit(value, rw.home(value))}, [1, 0])"
     return _read(rw, allocation(rw, text, found.shared, node), read)
 
 
-def _origins(rw, value: ast.expr) -> list[ast.expr]:
+def _origins(facts: FunctionFacts, value: ast.expr) -> list[ast.expr]:
     """The expressions that a value may come from."""
-    web = rw.webs.of_use.get(value) if isinstance(value, ast.Name) else None
-    found = [value, _same_value(rw, value)] if web is None else _made_by(rw, web)
-    return [*found, *(cast for origin in found for cast in _same_casts(rw, origin))]
+    web = facts.webs.of_use.get(value) if isinstance(value, ast.Name) else None
+    found = [value, _same_value(facts, value)] if web is None else _made_by(facts, web)
+    return [*found, *(cast for origin in found for cast in _same_casts(facts, origin))]
 
 
-def _same_casts(rw, value: ast.expr) -> list[ast.expr]:
+def _same_casts(facts: FunctionFacts, value: ast.expr) -> list[ast.expr]:
     """The other casts of the same value to the same type: Triton makes them one, where the first of them is."""
-    name = callees.cast_of(rw, value)
-    if not isinstance(name, ast.Name) or (seen := rw.webs.reaching.get(name)) is None:
+    name = callees.cast_of(facts, value)
+    if not isinstance(name, ast.Name) or (seen := facts.webs.reaching.get(name)) is None:
         return []
-    names = {use for use, found in rw.webs.reaching.items() if use.id == name.id and found == seen and use is not name}
+    names = {
+        use for use, found in facts.webs.reaching.items() if use.id == name.id and found == seen and use is not name
+    }
     return [
         n
-        for n in ast.walk(rw.tree)
+        for n in ast.walk(facts.tree)
         if isinstance(n, ast.Call)
         and not names.isdisjoint(ast.iter_child_nodes(n.func) if isinstance(n.func, ast.Attribute) else n.args)
-        and callees.cast_of(rw, n) in names
-        and rw.tensor(n) == rw.tensor(value)
+        and callees.cast_of(facts, n) in names
+        and facts.tensor(n) == facts.tensor(value)
     ]
 
 
-def _made_by(rw, web: Web) -> list[ast.expr]:
+def _made_by(facts: FunctionFacts, web: Web) -> list[ast.expr]:
     """The expressions that define a variable; of what is another variable's value, those of that one."""
     out: list[ast.expr] = []
     webs = [web]
     for w in webs:
-        for node in (rw.definition_node(d) for d in w.definitions):
-            node = node and _same_value(rw, node)
-            other = rw.webs.of_use.get(node) if isinstance(node, ast.Name) else None
+        for node in (definition_node(d) for d in w.definitions):
+            node = node and _same_value(facts, node)
+            other = facts.webs.of_use.get(node) if isinstance(node, ast.Name) else None
             if other is None:
                 out += [node] if node is not None else []
             elif other not in webs:
@@ -213,45 +216,45 @@ def _made_by(rw, web: Web) -> list[ast.expr]:
 
 def _is_staged(rw, value: ast.expr) -> bool:
     """Whether a value is a pipelined load, which has buffers of its own."""
-    return any(origin in rw.staged for origin in _origins(rw, value))
+    return any(origin in rw.staged for origin in _origins(rw.facts, value))
 
 
-def _same_value(rw, node: ast.expr) -> ast.expr:
+def _same_value(facts: FunctionFacts, node: ast.expr) -> ast.expr:
     """Where Triton makes a value: under casts to the type that it has, and under factors that are 1 in this launch."""
     while True:
-        node, inner = _uncast(rw, node), None
+        node, inner = _uncast(facts, node), None
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-            inner = next((a for a, b in ((node.left, node.right), (node.right, node.left)) if _is_one(rw, b)), None)
-        if inner is None or rw.tensor(inner) != rw.tensor(node):
+            inner = next((a for a, b in ((node.left, node.right), (node.right, node.left)) if _is_one(facts, b)), None)
+        if inner is None or facts.tensor(inner) != facts.tensor(node):
             return node
         node = inner
 
 
-def _uncast(rw, node: ast.expr) -> ast.expr:
+def _uncast(facts: FunctionFacts, node: ast.expr) -> ast.expr:
     """The value under casts to the type that it has; Triton makes no operation of them."""
     while isinstance(node, ast.Call):
-        callee = callees.callee_of(rw, node)
+        callee = callees.callee_of(facts, node)
         if callee is None or callee.row is None or callee.name not in ("to", "cast") or callee.owner is None:
             break
-        fact = rw.tensor(callee.owner)
-        if fact is None or fact != rw.tensor(node):
+        fact = facts.tensor(callee.owner)
+        if fact is None or fact != facts.tensor(node):
             break
         node = callee.owner
     return node
 
 
-def _is_one(rw, node: ast.expr) -> bool:
-    fact = rw.fact(node)
+def _is_one(facts: FunctionFacts, node: ast.expr) -> bool:
+    fact = facts.fact(node)
     return isinstance(fact, ConstFact) and isinstance(fact.value, (int, float)) and fact.value == 1
 
 
 def _in_lds(rw, value: ast.expr, read: OperandRead) -> OperandInLds | None:
     """Triton's allocation for `value`, the one that has this `read` if there are several."""
-    fact = rw.tensor(value)
+    fact = rw.facts.tensor(value)
     if fact is None:
         return None
     if isinstance(value, ast.Name):
-        web = rw.webs.of_use.get(value)
+        web = rw.facts.webs.of_use.get(value)
         if web is None or web.is_parameter:
             return None
         state = rw.state(web)
@@ -259,27 +262,29 @@ def _in_lds(rw, value: ast.expr, read: OperandRead) -> OperandInLds | None:
             return None
     if _is_staged(rw, value):
         return None
-    found = _allocations(rw, _origins(rw, value), fact.shape, fact.dtype)
+    found = _allocations(rw.facts, _origins(rw.facts, value), fact.shape, fact.dtype)
     return next((x for x in found if read in x.read), found[0] if found else None)
 
 
-def _allocations_at(rw, origins: list[ast.AST]) -> list[OperandInLds]:
+def _allocations_at(facts: FunctionFacts, origins: list[ast.AST]) -> list[OperandInLds]:
     """Triton's allocations at the places that `origins` have."""
-    paths = [(*rw.path, visit) for origin in origins for visit in rw.visits(origin)]
-    return [x for path in paths for x in rw.unit.operands_in_lds.get(path, ())]
+    paths = [(*facts.path, visit) for origin in origins for visit in facts.visits(origin)]
+    return [x for path in paths for x in facts.kernel.operands_in_lds.get(path, ())]
 
 
-def _allocations(rw, origins: list[ast.AST], shape: tuple[int, ...], dtype: str) -> list[OperandInLds]:
+def _allocations(
+    facts: FunctionFacts, origins: list[ast.AST], shape: tuple[int, ...], dtype: str
+) -> list[OperandInLds]:
     """Triton's allocations of this shape and type at the places that `origins` have."""
-    found = [x for x in _allocations_at(rw, origins) if x.shape == shape]
-    return [x for x in found if dots.ELEMENT.get(x.element) == dots.DTYPE.get(dtype, dtype).removeprefix("u")]
+    found = [x for x in _allocations_at(facts, origins) if x.shape == shape]
+    return [x for x in found if products.ELEMENT.get(x.element) == products.DTYPE.get(dtype, dtype).removeprefix("u")]
 
 
 def _variable(rw, value: ast.Name, web: Web, buffer: OperandBuffer, read: OperandRead) -> str:
     """The operand that a variable is; one allocation serves several layouts, one read several dots."""
     state = rw.state(web)
     if state.home is None:
-        state.home = rw.web_home(web) or rw.default_layout(rw.tensor(value).shape)
+        state.home = rw.web_home(web) or rw.facts.default_layout(rw.facts.tensor(value).shape)
     uses = state.operands.setdefault(buffer, {}).setdefault(read, set())
     if value not in uses:
         uses.add(value)
@@ -290,7 +295,7 @@ def _variable(rw, value: ast.Name, web: Web, buffer: OperandBuffer, read: Operan
     return _read(rw, _buffer(rw, value.id, web, buffer), read)
 
 
-def definitions(rw: "FunctionRewriter", s: ast.stmt, web: Web) -> list[str]:
+def definitions(rw: Emission, s: ast.stmt, web: Web) -> list[str]:
     """Define the buffers and operands of `web` that are used more than once, each before the first statement that needs it.
 
     Buffers that are never live together share LDS, so they are filled as late as can be, and before one that is held on
@@ -309,7 +314,7 @@ def definitions(rw: "FunctionRewriter", s: ast.stmt, web: Web) -> list[str]:
             if len(uses) > 1 or at_once:
                 text = _read(rw, _buffer(rw, web.name, web, buffer), read)
                 lines.append((every if at_once else uses, f"{_operand_name(rw, web, read)} = {text}"))
-        after = statements_after(rw.tree, s)
+        after = statements_after(rw.facts.tree, s)
         places = [_first_of(after, uses) for uses, _ in lines]
         if None in places:  # what is read right behind the definition is filled there
             places[0] = None
@@ -375,7 +380,7 @@ def allocation(rw, text: str, shared, value: ast.expr | None = None, stored: Lay
     if text.isidentifier():
         return f"gl.allocate_shared_memory({text}.dtype, {text}.shape, {rw.names.spell(shared)}, {filled})"
     assert value is not None, f"bug in gluonize: no type for {text}"
-    dtype, shape = dots.DTYPE[rw.tensor(value).dtype], shapes.shape_text(rw, value)
+    dtype, shape = products.DTYPE[rw.facts.tensor(value).dtype], shapes.shape_text(rw, value)
     return f"gl.allocate_shared_memory(gl.{dtype}, {shape}, {rw.names.spell(shared)}, {filled})"
 
 

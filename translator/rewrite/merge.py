@@ -8,7 +8,7 @@ import textwrap
 from dataclasses import dataclass
 
 from translator.rewrite.contracts import is_untranslated
-from translator.rewrite.splice import SourceText, replace_spans
+from translator.facts.source_text import SourceText, replace_spans
 
 _LAYOUT = re.compile(r"gl\.(?:amd\.)?\w*Layout(?:\.\w+)?")
 

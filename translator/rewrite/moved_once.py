@@ -11,19 +11,18 @@ Variables that go through LDS as they are share their buffers in `lds_operands`,
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
-from translator.rewrite import callees, lds_operands
+from translator.rewrite.emission import Emission
+from translator.facts.function import FunctionFacts
+from translator.facts import callees
+from translator.rewrite import lds_operands
 from translator.rewrite.statements import PLAIN, holds, statements_after
 from translator.rewrite.variables import MovedOperand
-from translator.rewrite.webs import Web
+from translator.facts.webs import Web
 from translator.ttgir.layouts import Blocked, DotOperand, Layout
 
-if TYPE_CHECKING:
-    from translator.rewrite.function import FunctionRewriter
 
-
-def moved_operand(rw: "FunctionRewriter", node: ast.expr, layout: Layout, dot: ast.Call) -> str:
+def moved_operand(rw: Emission, node: ast.expr, layout: Layout, dot: ast.Call) -> str:
     """`node`, an operand of `dot`, in operand layout."""
     text, found = _text(rw, node, layout, dot), _movable(rw, node, layout)
     if found is None or "gl.convert_layout(" not in text and "gl.allocate_shared_memory(" not in text:
@@ -33,13 +32,13 @@ def moved_operand(rw: "FunctionRewriter", node: ast.expr, layout: Layout, dot: a
     if value not in uses:
         uses[value] = node, dot
         rw.changed = True
-    return _name(rw, web, moved) if _place(rw, moved, uses) is not None else text
+    return _name(rw, web, moved) if _place(rw.facts, moved, uses) is not None else text
 
 
-def definitions(rw: "FunctionRewriter", s: ast.stmt, web: Web) -> None:
+def definitions(rw: Emission, s: ast.stmt, web: Web) -> None:
     """Define the operands that are made of the value which `s` gives `web` and used more than once, before the first use."""
     for moved, uses in rw.states[web.index].moved.items():
-        place = _place(rw, moved, uses) if moved.definition is s else None
+        place = _place(rw.facts, moved, uses) if moved.definition is s else None
         if place is not None:
             node, dot = next(operand for value, operand in uses.items() if holds(place, value))
             rw.insert_before(place, f"{_name(rw, web, moved)} = {_text(rw, node, moved.layout, dot)}")
@@ -51,31 +50,31 @@ def _text(rw, node: ast.expr, layout: Layout, dot: ast.Call) -> str:
 
 def _movable(rw, node: ast.expr, layout: Layout) -> tuple[ast.Name, Web, MovedOperand] | None:
     """The variable that `node` is made of by casts and transposes, and how; None for another expression."""
-    value, transposed = lds_operands.untransposed(rw, node)
-    while (inner := callees.cast_of(rw, value)) is not None:
-        value, again = lds_operands.untransposed(rw, inner)
+    value, transposed = lds_operands.untransposed(rw.facts, node)
+    while (inner := callees.cast_of(rw.facts, value)) is not None:
+        value, again = lds_operands.untransposed(rw.facts, inner)
         transposed ^= again
-    seen = rw.webs.reaching.get(value, []) if isinstance(value, ast.Name) else []
+    seen = rw.facts.webs.reaching.get(value, []) if isinstance(value, ast.Name) else []
     if len(seen) != 1 or not isinstance(seen[0].node, PLAIN):
         return None
     if not isinstance(layout, DotOperand) or isinstance(layout.parent, Blocked):
         return None
-    web = rw.webs.of_use[value]
+    web = rw.facts.webs.of_use[value]
     state = rw.state(web)
     if any(value in uses for reads in state.operands.values() for uses in reads.values()):
         return None  # its buffer is shared
-    if state.cheap or state.split or rw.tensor(node).rank != rw.tensor(value).rank:
+    if state.cheap or state.split or rw.facts.tensor(node).rank != rw.facts.tensor(value).rank:
         return None
-    dtype = rw.tensor(node).dtype
-    cast = dtype if dtype != rw.tensor(value).dtype else ""
+    dtype = rw.facts.tensor(node).dtype
+    cast = dtype if dtype != rw.facts.tensor(value).dtype else ""
     return value, web, MovedOperand(seen[0].node, layout, transposed, cast)
 
 
-def _place(rw, moved: MovedOperand, uses: dict) -> ast.stmt | None:
+def _place(facts: FunctionFacts, moved: MovedOperand, uses: dict) -> ast.stmt | None:
     """The statement before which an operand is made for all its `uses`: the first of them, in the block of the definition."""
     if len(uses) < 2:
         return None
-    after = statements_after(rw.tree, moved.definition)
+    after = statements_after(facts.tree, moved.definition)
     first = next((s for s in after if any(holds(s, use) for use in uses)), None)
     return first if isinstance(first, PLAIN) and all(any(holds(s, use) for s in after) for use in uses) else None
 

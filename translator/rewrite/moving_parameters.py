@@ -14,63 +14,61 @@ such a one: two in one way take fewer instructions than each in its own (upsampl
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
+from translator.rewrite.emission import Emission
+from translator.facts.function import FunctionFacts
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.rewrite.addresses import address_of, is_pointer, scalar_name
 from translator.rewrite.host_descriptors import first_line
 from translator.rewrite.pointers import not_negative
 from translator.facts.signs import Signs
 from translator.rewrite.variables import SplitPointer
-from translator.rewrite.webs import Web
-
-if TYPE_CHECKING:
-    from translator.rewrite.function import FunctionRewriter
+from translator.facts.webs import Web
 
 
-def split_parameter(rw: "FunctionRewriter", web: Web) -> SplitPointer | None:
+def split_parameter(rw: Emission, web: Web) -> SplitPointer | None:
     """The split of a parameter that is moved by integers, if offsets from it, or from another one that a loop moves with
     it, may be negative.
 
     Outside of loops only where warps have 64 lanes. No reason in the hardware is known: fewer registers were spilled where it
     was measured.
     """
-    if rw.path or not _moves_by_integers(rw, web):
+    if rw.facts.path or not _moves_by_integers(rw.facts, web):
         return None
-    if not any(d.loop_depth for d in web.definitions) and rw.unit.target.warp_size == 32:
+    if not any(d.loop_depth for d in web.definitions) and rw.facts.kernel.target.warp_size == 32:
         return None
-    if not may_be_negative(rw, web) and not any(_is_split(rw, other) for other in _moved_beside(rw, web)):
+    if not may_be_negative(rw, web) and not any(_is_split(rw, other) for other in _moved_beside(rw.facts, web)):
         return None
     return SplitPointer(web.name, web.name, False, True, True, ast.Name(web.name, ast.Load()))
 
 
-def _moves_by_integers(rw: "FunctionRewriter", web: Web) -> bool:
+def _moves_by_integers(facts: FunctionFacts, web: Web) -> bool:
     """Whether a parameter within 2 GiB only grows by integers, and is used in tensors of pointers only."""
-    if not web.is_parameter or web.name not in rw.unit.small_pointers:
+    if not web.is_parameter or web.name not in facts.kernel.small_pointers:
         return False
     moves = [d for d in web.definitions if not isinstance(d.node, ast.arg)]
     if not moves or len(moves) != len(web.definitions) - 1:
         return False
-    if not all(d.augmented and isinstance(d.node.op, ast.Add) and _is_integer(rw, d.value) for d in moves):
+    if not all(d.augmented and isinstance(d.node.op, ast.Add) and _is_integer(facts, d.value) for d in moves):
         return False
-    parents = {child: node for node in ast.walk(rw.tree) for child in ast.iter_child_nodes(node)}
-    return all(_in_tensor(rw, use, parents) for use, _ in web.uses)
+    parents = {child: node for node in ast.walk(facts.tree) for child in ast.iter_child_nodes(node)}
+    return all(_in_tensor(facts, use, parents) for use, _ in web.uses)
 
 
-def _moved_beside(rw: "FunctionRewriter", web: Web) -> list[Web]:
+def _moved_beside(facts: FunctionFacts, web: Web) -> list[Web]:
     """The other parameters that the loops which move `web` move too."""
     loops = {loop for d in web.definitions for loop in d.in_loop}
-    moved = [w for w in rw.webs.all if any(loops & set(d.in_loop) for d in w.definitions)]
-    return [w for w in moved if w is not web and _moves_by_integers(rw, w)]
+    moved = [w for w in facts.webs.all if any(loops & set(d.in_loop) for d in w.definitions)]
+    return [w for w in moved if w is not web and _moves_by_integers(facts, w)]
 
 
-def _is_split(rw: "FunctionRewriter", web: Web) -> bool:
+def _is_split(rw: Emission, web: Web) -> bool:
     return rw.state(web).split is not None or may_be_negative(rw, web)
 
 
-def starts(rw: "FunctionRewriter") -> list[str]:
+def starts(rw: Emission) -> list[str]:
     """What the integers that stand for moved parameters start with, one line each."""
-    found = [rw.state(web) for web in rw.webs.all if web.is_parameter and not rw.path]
+    found = [rw.state(web) for web in rw.facts.webs.all if web.is_parameter and not rw.facts.path]
     return [
         f"{scalar_name(rw, state.web)} = gl.to_tensor(0).to(gl.int64)"
         for state in found
@@ -78,42 +76,42 @@ def starts(rw: "FunctionRewriter") -> list[str]:
     ]
 
 
-def begin(rw: "FunctionRewriter") -> None:
+def begin(rw: Emission) -> None:
     """Write those lines at the top of the function."""
     if lines := starts(rw):
-        at, indent = rw.source.offset(first_line(rw), 0), rw.source.indent(rw.tree.body[-1])
+        at, indent = rw.facts.source.offset(first_line(rw.facts), 0), rw.facts.source.indent(rw.facts.tree.body[-1])
         rw.edits.append((at, at, "".join(f"{indent}{line}\n" for line in lines) + "\n"))
 
 
-def _is_integer(rw: "FunctionRewriter", node: ast.expr) -> bool:
-    fact = rw.fact(node)
+def _is_integer(facts: FunctionFacts, node: ast.expr) -> bool:
+    fact = facts.fact(node)
     if isinstance(fact, ConstFact):
         return type(fact.value) is int
     return isinstance(fact, TensorFact) and not fact.shape and fact.dtype in ("int32", "int64")
 
 
-def _in_tensor(rw: "FunctionRewriter", use: ast.Name, parents: dict[ast.AST, ast.AST]) -> bool:
+def _in_tensor(facts: FunctionFacts, use: ast.Name, parents: dict[ast.AST, ast.AST]) -> bool:
     """Whether `use` is an addend of a tensor of pointers, or asked for its type."""
     node: ast.AST = use
     while (parent := parents.get(node)) is not None:
         if isinstance(parent, ast.Attribute):
             return node is use and parent.attr == "dtype"
-        if not isinstance(parent, ast.BinOp) or not is_pointer(rw, parent):
+        if not isinstance(parent, ast.BinOp) or not is_pointer(facts, parent):
             return False
-        if rw.tensor(parent) is not None:
+        if facts.tensor(parent) is not None:
             return True
         node = parent
     return False
 
 
-def may_be_negative(rw: "FunctionRewriter", web: Web) -> bool:
+def may_be_negative(rw: Emission, web: Web) -> bool:
     """Whether offsets from the scalar pointer variable are not known to have a sign."""
-    proof = Signs(rw, "offsets from a parameter that moves")
-    for node in ast.walk(rw.tree):
-        if not isinstance(node, ast.BinOp) or rw.tensor(node) is None or not is_pointer(rw, node):
+    proof = Signs(rw.facts, "offsets from a parameter that moves")
+    for node in ast.walk(rw.facts.tree):
+        if not isinstance(node, ast.BinOp) or rw.facts.tensor(node) is None or not is_pointer(rw.facts, node):
             continue
         address = address_of(rw, node)
-        if address is None or address.web is not None or rw.webs.of_use.get(address.base) is not web:
+        if address is None or address.web is not None or rw.facts.webs.of_use.get(address.base) is not web:
             continue
         if not all(not_negative(proof, t) for t in address.tensors):
             return True

@@ -4,12 +4,13 @@
 """
 
 from __future__ import annotations
+from translator.facts.function import FunctionFacts
 
 import ast
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from translator.rewrite.function import FunctionRewriter
+    pass
 
 # Arguments that say how to get a result, not which.
 _HINTS = frozenset(
@@ -18,14 +19,14 @@ _HINTS = frozenset(
 _HINTS |= frozenset(("disallow_acc_multi_buffer", "disable_licm", "max_num_imprecise_acc"))
 
 
-def parameters_read(rw: "FunctionRewriter", body: list[ast.stmt]) -> set[str]:
+def parameters_read(facts: FunctionFacts, body: list[ast.stmt]) -> set[str]:
     """Names of parameters in the statements of `body` that ran; hints to the compiler are left out."""
-    arguments = rw.tree.args
+    arguments = facts.tree.args
     parameters = {a.arg for a in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]}
     found: set[str] = set()
 
     def visit(node: ast.AST) -> None:
-        if isinstance(node, ast.stmt) and not rw.taken(node):
+        if isinstance(node, ast.stmt) and not facts.taken(node):
             return
         if isinstance(node, ast.keyword) and node.arg in _HINTS:
             return

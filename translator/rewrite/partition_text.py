@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import textwrap
 
-from translator.rewrite.splice import first_line
-from translator.rewrite.syntax import blocks_of, called, inside, loads
+from translator.facts.source_text import first_line
+from translator.facts.syntax import blocks_of, called, inside, loads
 
 LINE_LENGTH = 120
 _COPIES = ("global_to_shared", "mbarrier_arrive", "async_load")

@@ -37,7 +37,7 @@ from translator.rewrite.partition_text import (
     is_hint,
     renamed_lines,
 )
-from translator.rewrite.syntax import (
+from translator.facts.syntax import (
     blocks_of,
     called,
     free_names,

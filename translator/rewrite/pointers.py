@@ -14,8 +14,9 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING
 
+from translator.rewrite.emission import Emission
+from translator.facts.function import FunctionFacts
 from translator.rewrite.addresses import (
     Address,
     Term,
@@ -31,9 +32,6 @@ from translator.rewrite.uniform_parts import address_of, found_with
 from translator.ttgir.elements import bits_of
 from translator.ttgir.layouts import Layout, Slice
 
-if TYPE_CHECKING:
-    from translator.rewrite.function import FunctionRewriter
-
 NARROW = ("int1", "int8", "uint8", "int16", "uint16")
 
 
@@ -46,7 +44,7 @@ class Access:
     root: str
 
 
-def access_of(rw: "FunctionRewriter", node: ast.expr, layout: Layout) -> Access | None:
+def access_of(rw: Emission, node: ast.expr, layout: Layout) -> Access | None:
     """The buffer form of the pointer tensor `node` in `layout`; None where pointers must stay pointers."""
     plan = plan_access(rw, node)
     if plan is None:
@@ -92,12 +90,12 @@ def _is_loose(text: str) -> bool:
     )
 
 
-def plan_access(rw: "FunctionRewriter", node: ast.expr):
+def plan_access(rw: Emission, node: ast.expr):
     """(address, split web's pointer or None, root parameter, fold scalars into the offsets) or None."""
     return found_with(rw, node, lambda: _plan(rw, node))
 
 
-def _plan(rw: "FunctionRewriter", node: ast.expr):
+def _plan(rw: Emission, node: ast.expr):
     address = address_of(rw, node)
     if address is None:
         return None
@@ -110,9 +108,9 @@ def _plan(rw: "FunctionRewriter", node: ast.expr):
         root = address.base.id
     else:
         root = root_parameter(rw, address.base)
-    if root is None or root not in rw.unit.small_pointers:
+    if root is None or root not in rw.facts.kernel.small_pointers:
         return None
-    proof = Signs(rw, "offsets from a base that moved")
+    proof = Signs(rw.facts, "offsets from a base that moved")
     fits = all(not_negative(proof, t) for t in address.tensors)
     if split is not None:
         bare = split.fold and not split.moves
@@ -124,7 +122,7 @@ def _plan(rw: "FunctionRewriter", node: ast.expr):
             return None
     elif split is None and bare:
         fold = True  # one vector addition instead of a 64-bit base and its buffer descriptor
-    elif not fits or split is None and _may_miss(rw, address):
+    elif not fits or split is None and _may_miss(rw.facts, address):
         return None
     elif split is not None:
         fold = not split.moves and proof.by_caller and all(not_negative(proof, t) for t in address.scalars)
@@ -136,28 +134,30 @@ def _plan(rw: "FunctionRewriter", node: ast.expr):
     return address, split, root, fold
 
 
-def _may_miss(rw: "FunctionRewriter", address: Address) -> bool:
+def _may_miss(facts: FunctionFacts, address: Address) -> bool:
     """Whether offsets from a base before the tensor's start may be so large that 32 bits do not reach the tensor."""
-    if not may_start_before(rw, address.base) and all(sign_of(rw, t.node, indices=True).holds for t in address.scalars):
+    if not may_start_before(facts, address.base) and all(
+        sign_of(facts, t.node, indices=True).holds for t in address.scalars
+    ):
         return False
-    size = bits_of(rw.fact(address.base).pointee) // 8
-    most = sum(prod(most_of(rw, node) for node in (t.node, *t.factors)) for t in address.tensors)
+    size = bits_of(facts.fact(address.base).pointee) // 8
+    most = sum(prod(most_of(facts, node) for node in (t.node, *t.factors)) for t in address.tensors)
     return most * size >= 2**31
 
 
-def may_start_before(rw: "FunctionRewriter", base: ast.AST, seen: frozenset[int] = frozenset()) -> bool:
+def may_start_before(facts: FunctionFacts, base: ast.AST, seen: frozenset[int] = frozenset()) -> bool:
     """Whether a scalar pointer may lie before the argument that it is made of: where something is taken off it."""
     if isinstance(base, ast.BinOp):
-        pointer, integer = (base.left, base.right) if is_pointer(rw, base.left) else (base.right, base.left)
-        down = isinstance(base.op, ast.Sub) or not sign_of(rw, integer, indices=True).holds
-        return down or may_start_before(rw, pointer, seen)
-    web = rw.webs.of_use.get(base) if isinstance(base, ast.Name) else None
+        pointer, integer = (base.left, base.right) if is_pointer(facts, base.left) else (base.right, base.left)
+        down = isinstance(base.op, ast.Sub) or not sign_of(facts, integer, indices=True).holds
+        return down or may_start_before(facts, pointer, seen)
+    web = facts.webs.of_use.get(base) if isinstance(base, ast.Name) else None
     if web is None or web.index in seen:
         return False
     for d in web.definitions:
-        if d.augmented and (isinstance(d.node.op, ast.Sub) or not sign_of(rw, d.value, indices=True).holds):
+        if d.augmented and (isinstance(d.node.op, ast.Sub) or not sign_of(facts, d.value, indices=True).holds):
             return True
-        if not d.augmented and d.value is not None and may_start_before(rw, d.value, seen | {web.index}):
+        if not d.augmented and d.value is not None and may_start_before(facts, d.value, seen | {web.index}):
             return True
     return False
 
@@ -183,9 +183,9 @@ def term_text(rw, t: Term, layout: Layout, first: bool) -> str:
         layout = Slice(axis, layout)
     text = rw.emit(t.node, layout)
     if t.axes:
-        rank = rw.fact(t.node).rank + len(t.axes)
+        rank = rw.facts.fact(t.node).rank + len(t.axes)
         text = operand(text) + "[" + ", ".join("None" if i in t.axes else ":" for i in range(rank)) + "]"
-    if rw.fact(t.node).dtype in NARROW:  # offsets have 32 bits
+    if rw.facts.fact(t.node).dtype in NARROW:  # offsets have 32 bits
         text = f"{operand(text)}.to(gl.int32)"
     text = factor(_times(rw, text, t), t.sign)
     return text if first and t.sign == "+" else f"{t.sign} {text}"
@@ -198,6 +198,6 @@ def split_texts(rw, address: Address, layout: Layout) -> tuple[str, str]:
     rw.changed |= state.demand(layout, (address.base.lineno, address.base.col_offset))
     base, offsets = names_of(rw, state, layout)
     if address.web_axes:
-        rank = rw.fact(address.base).rank + len(address.web_axes)
+        rank = rw.facts.fact(address.base).rank + len(address.web_axes)
         offsets += "[" + ", ".join("None" if i in address.web_axes else ":" for i in range(rank)) + "]"
     return base, offsets

@@ -202,7 +202,7 @@ def literal(value: Any, user: Any = None, name: str = "") -> str:
 
 def plain_translation(fn: JITFunction, prelude: Prelude) -> tuple[str, dict[str, Any]]:
     """A function without layouts of its own: `tl.` names become `gl.` names; -> text and the globals it uses."""
-    from translator.rewrite.splice import SourceText, replace_spans
+    from translator.facts.source_text import SourceText, replace_spans
 
     source = SourceText(fn.src)
     tree = ast.parse(fn.src).body[0]

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from translator.facts import products
+from translator.rewrite.emission import Emission
+from translator.facts.function import FunctionFacts
 from translator.frontend.trace import ConstFact, TensorFact, TupleFact
-from translator.rewrite import call_text, dots, tuples
-from translator.rewrite.callees import is_true
-from translator.rewrite.unit import refuse
+from translator.rewrite import call_text, tuples
+from translator.facts.callees import is_true
+from translator.facts.refusals import refuse
 from translator.ttgir.layouts import Layout, Slice
 
-if TYPE_CHECKING:
-    from translator.rewrite.function import FunctionRewriter
 
-
-def axis_of(rw, given, rank: int) -> int | None:
+def axis_of(facts: FunctionFacts, given, rank: int) -> int | None:
     node = given.get("axis")
-    fact = rw.fact(node) if node is not None else None
+    fact = facts.fact(node) if node is not None else None
     if isinstance(fact, ConstFact) and isinstance(fact.value, int):
         return fact.value % rank
     return None
@@ -31,23 +31,23 @@ def operands_of(given: dict[str, ast.expr]) -> list[ast.expr]:
     return list(node.elts) if isinstance(node, (ast.Tuple, ast.List)) else [node]
 
 
-def operand_fact(rw: "FunctionRewriter", item: ast.expr) -> TensorFact | None:
+def operand_fact(facts: FunctionFacts, item: ast.expr) -> TensorFact | None:
     """The tensor that is reduced or scanned; the first of those in a tuple that a variable or call holds."""
-    fact = rw.fact(item)
+    fact = facts.fact(item)
     if isinstance(fact, TupleFact) and fact.items:
         fact = fact.items[0]
     return fact if isinstance(fact, TensorFact) and fact.shape else None
 
 
-def _operand_home(rw: "FunctionRewriter", item: ast.expr, fact: TensorFact) -> Layout:
+def _operand_home(rw: Emission, item: ast.expr, fact: TensorFact) -> Layout:
     own = rw.home(item)
     own = own[0] if isinstance(own, tuple) and own else own
-    return own or rw.default_layout(fact.shape)
+    return own or rw.facts.default_layout(fact.shape)
 
 
-def _in_layout(rw: "FunctionRewriter", item: ast.expr, fact: TensorFact, layout: Layout) -> str:
+def _in_layout(rw: Emission, item: ast.expr, fact: TensorFact, layout: Layout) -> str:
     """A tensor, or each tensor of a tuple that a variable or call holds, in `layout`."""
-    held = rw.fact(item)
+    held = rw.facts.fact(item)
     if not isinstance(held, TupleFact):
         return rw.operand_in(item, fact, layout)
     homes = rw.home(item)
@@ -56,7 +56,7 @@ def _in_layout(rw: "FunctionRewriter", item: ast.expr, fact: TensorFact, layout:
         return text
     if not isinstance(item, ast.Name):
         raise refuse(
-            rw.frame, item, "tuple-layout", "the tensors of a tuple are needed in another layout",
+            rw.facts.frame, item, "tuple-layout", "the tensors of a tuple are needed in another layout",
             "a reduction or scan of several tensors takes them in one layout",
             "assign the tuple to a variable first",
         )  # fmt: skip
@@ -66,29 +66,29 @@ def _in_layout(rw: "FunctionRewriter", item: ast.expr, fact: TensorFact, layout:
 
 def reduce_operand_layout(rw, node: ast.Call, data: ast.expr, axis: int | None = 0) -> Layout:
     """Triton's layout of what this call reduces, else the operand's own; a reduction over everything takes any."""
-    fact = operand_fact(rw, data)
+    fact = operand_fact(rw.facts, data)
     if axis is None:
         return _operand_home(rw, data, fact)
-    for op in rw.placed(node, "tt.reduce"):
+    for op in rw.facts.placed(node, "tt.reduce"):
         for ty in op.operands:
             if ty.shape == fact.shape:
                 return ty.layout
     return _operand_home(rw, data, fact)
 
 
-def emit_reduce(rw: "FunctionRewriter", node: ast.Call, callee, given, want: Any) -> str:
+def emit_reduce(rw: Emission, node: ast.Call, callee, given, want: Any) -> str:
     items = operands_of(given)
-    fact = operand_fact(rw, items[0])
+    fact = operand_fact(rw.facts, items[0])
     if fact is None:
         return call_text.generic(rw, node, {})
-    axis = axis_of(rw, given, fact.rank)
+    axis = axis_of(rw.facts, given, fact.rank)
     parent = reduce_operand_layout(rw, node, items[0], axis)
     children = {item: _in_layout(rw, item, fact, parent) for item in items}
-    result = rw.fact(node)
+    result = rw.facts.fact(node)
     facts = result.items if isinstance(result, TupleFact) else (result,)
     keeps = any(isinstance(f, TensorFact) and f.rank == fact.rank for f in facts)
     only_places = callee.row.combine and not callee.row.with_index
-    indices = only_places or callee.row.with_index and is_true(rw, given.get("return_indices"))
+    indices = only_places or callee.row.with_index and is_true(rw.facts, given.get("return_indices"))
     if indices and axis is None and fact.rank == 1:
         axis = 0
     if indices:
@@ -102,9 +102,9 @@ def emit_reduce(rw: "FunctionRewriter", node: ast.Call, callee, given, want: Any
     if not isinstance(result, TupleFact):
         if not (isinstance(result, TensorFact) and result.shape):
             return text
-        own = _reduced(rw, parent, axis, keeps, fact.shape)
+        own = _reduced(rw.facts, parent, axis, keeps, fact.shape)
         return text if want is None or want == own else rw.convert(text, want)
-    own = _reduced(rw, parent, axis, keeps, fact.shape) if axis is not None else None
+    own = _reduced(rw.facts, parent, axis, keeps, fact.shape) if axis is not None else None
     return tuples.in_layouts(rw, text, own, want)
 
 
@@ -118,11 +118,11 @@ def _kept_scalar(rw, text: str, after: int, result: TensorFact, layout: Layout) 
     call.keywords = [k for k in call.keywords if k.arg != "keep_dims"]
     if after:
         call.args[-after] = ast.Constant(False)
-    dtype = dots.DTYPE.get(result.dtype, result.dtype)
+    dtype = products.DTYPE.get(result.dtype, result.dtype)
     return f"gl.full([1], {ast.unparse(call)}, gl.{dtype}, layout={rw.names.spell(layout)})"
 
 
-def _reduced(rw, parent: Layout, axis: int | None, keeps: bool, shape) -> Layout | None:
+def _reduced(facts: FunctionFacts, parent: Layout, axis: int | None, keeps: bool, shape) -> Layout | None:
     if axis is None:
         return parent if keeps else None
     return parent if keeps else Slice(axis, parent)
@@ -130,10 +130,12 @@ def _reduced(rw, parent: Layout, axis: int | None, keeps: bool, shape) -> Layout
 
 def multi_reduce_home(rw, node, callee, given, fact: TupleFact) -> tuple:
     items = operands_of(given)
-    data = operand_fact(rw, items[0])
+    data = operand_fact(rw.facts, items[0])
     if data is None:
-        return tuple(rw.default_layout(f.shape) if isinstance(f, TensorFact) and f.shape else None for f in fact.items)
-    axis = axis_of(rw, given, data.rank)
+        return tuple(
+            rw.facts.default_layout(f.shape) if isinstance(f, TensorFact) and f.shape else None for f in fact.items
+        )
+    axis = axis_of(rw.facts, given, data.rank)
     parent = reduce_operand_layout(rw, node, items[0], axis)
     out = []
     for f in fact.items:
@@ -148,10 +150,10 @@ def _reduce_with_indices(rw, node, callee, given, text, fact, axis, parent, keep
     """`tl.argmax` and friends build their index with a layout-less arange; here it gets the operand's layout."""
     flat = axis is None
     tie = given.get("tie_break_left") or given.get("return_indices_tie_break_left")
-    fast = tie is not None and not is_true(rw, tie)
+    fast = tie is not None and not is_true(rw.facts, tie)
     combine = call_text.imported(rw.record, f"{callee.row.combine}_{'fast' if fast else 'left'}")
     if flat:
-        raise refuse(rw.frame, node, "axis", f"`{callee.name}` needs a constant axis")
+        raise refuse(rw.facts.frame, node, "axis", f"`{callee.name}` needs a constant axis")
     layout = parent
     for d in reversed(range(fact.rank)):
         if d != axis:
@@ -165,19 +167,19 @@ def _reduce_with_indices(rw, node, callee, given, text, fact, axis, parent, keep
     return call_text.by_template(rw.record, callee.row, values, callee.row.with_index or callee.row.becomes)
 
 
-def scan_layout(rw: "FunctionRewriter", node: ast.Call, item: ast.expr) -> Layout:
+def scan_layout(rw: Emission, node: ast.Call, item: ast.expr) -> Layout:
     """Triton's layout of what this call scans, else the operand's own."""
-    fact = operand_fact(rw, item)
-    for op in rw.placed(node, "tt.scan"):
+    fact = operand_fact(rw.facts, item)
+    for op in rw.facts.placed(node, "tt.scan"):
         for ty in op.operands:
             if ty.shape == fact.shape:
                 return ty.layout
     return _operand_home(rw, item, fact)
 
 
-def emit_scan(rw: "FunctionRewriter", node: ast.Call, callee, given, want: Any) -> str:
+def emit_scan(rw: Emission, node: ast.Call, callee, given, want: Any) -> str:
     items = operands_of(given)
-    fact = operand_fact(rw, items[0])
+    fact = operand_fact(rw.facts, items[0])
     if fact is None:
         return call_text.generic(rw, node, {})
     own = scan_layout(rw, node, items[0])

@@ -12,7 +12,7 @@ from triton.runtime.jit import JITFunction
 
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.numbered import numbered
-from translator.rewrite.splice import SourceText, replace_spans
+from translator.facts.source_text import SourceText, replace_spans
 from translator.source.moved_lines import file_line
 
 if TYPE_CHECKING:

@@ -8,36 +8,39 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from translator.facts import products
+from translator.rewrite.emission import Emission
+from translator.facts.function import FunctionFacts
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.layout.shapes import infer
 from translator.pipeline.loop import Read, read_where_used
-from translator.rewrite import callees, dots, shapes
+from translator.facts import callees
+from translator.rewrite import shapes
 from translator.rewrite.splice import operand
-from translator.rewrite.unit import Synthesized, added, refuse
+from translator.rewrite.emission import added
+from translator.facts.refusals import refuse
+from translator.rewrite.unit import Synthesized
 from translator.ttgir.layouts import DotOperand, Layout, Mfma, Wmma
-
-if TYPE_CHECKING:
-    from translator.rewrite.function import FunctionRewriter
 
 BYTES = ("uint8", "int8")
 
 
-def emit_dot_scaled(rw: "FunctionRewriter", node: ast.Call, callee, given: dict[str, ast.expr], want: Any) -> str:
+def emit_dot_scaled(rw: Emission, node: ast.Call, callee, given: dict[str, ast.expr], want: Any) -> str:
     for side in ("lhs_k_pack", "rhs_k_pack"):
-        fact = rw.fact(given[side]) if side in given else None
+        fact = rw.facts.fact(given[side]) if side in given else None
         if isinstance(fact, ConstFact) and not fact.value:
             raise refuse(
-                rw.frame,
+                rw.facts.frame,
                 node,
                 "fp4-packing",
                 f"`tl.dot_scaled` with {side}=False",
                 "fp4 packed along M or N",
                 "pack along K",
             )
-    native = rw.placed(node, "tt.dot_scaled")
-    formats = [_constant(rw, given[k]) for k in ("lhs_format", "rhs_format")]
+    native = rw.facts.placed(node, "tt.dot_scaled")
+    formats = [_constant(rw.facts, given[k]) for k in ("lhs_format", "rhs_format")]
     if native:
         text, result = _native(rw, node, given, native[0], formats)
     else:
@@ -45,17 +48,17 @@ def emit_dot_scaled(rw: "FunctionRewriter", node: ast.Call, callee, given: dict[
     return text if want is None or want == result else rw.convert(text, want)
 
 
-def _constant(rw, node: ast.expr) -> str:
-    fact = rw.fact(node)
+def _constant(facts: FunctionFacts, node: ast.expr) -> str:
+    fact = facts.fact(node)
     assert isinstance(fact, ConstFact), f"bug in gluonize: format of tl.dot_scaled is not a constant: {fact}"
     return fact.value
 
 
 def _accumulator(rw, node, given, result: Layout) -> str:
     acc = given.get("acc")
-    if acc is not None and not callees.is_none(rw, acc):
+    if acc is not None and not callees.is_none(rw.facts, acc):
         text = rw.emit(acc, result)
-        return text if rw.fact(acc).dtype == "fp32" else f"{operand(text)}.to(gl.float32)"
+        return text if rw.facts.fact(acc).dtype == "fp32" else f"{operand(text)}.to(gl.float32)"
     return f"gl.zeros({shapes.shape_text(rw, node)}, gl.float32, layout={rw.names.spell(result)})"
 
 
@@ -74,7 +77,7 @@ def _native(rw, node, given, op, formats) -> tuple[str, Layout]:
     for side, fmt in zip(("lhs", "rhs"), formats):
         arguments.append(rw.emit(given[side], layouts[side]))
         scale = given.get(f"{side}_scale")
-        if scale is None or callees.is_none(rw, scale):
+        if scale is None or callees.is_none(rw.facts, scale):
             arguments.append("None")
         else:
             arguments.append(rw.emit(scale, layouts.get(f"{side}_scale")))
@@ -82,15 +85,15 @@ def _native(rw, node, given, op, formats) -> tuple[str, Layout]:
     arguments.append(_accumulator(rw, node, given, result))
     kind, name = ("mma", "mfma_scaled") if isinstance(result, Mfma) else ("wmma", "wmma_scaled")
     rw.names.suggest(result, kind, 1, node.lineno)
-    module = rw.record.amd(rw.unit.dot_module)
+    module = rw.record.amd(rw.facts.kernel.dot_module)
     return f"{module}.{name}({', '.join(arguments)})", result
 
 
 def _upcast(rw, node, given, formats) -> tuple[str, Layout]:
     """Both operands brought to the 16-bit type of Triton's dot, scaled, then an ordinary matrix instruction."""
-    placed = rw.placed(node, "tt.dot")
+    placed = rw.facts.placed(node, "tt.dot")
     if not placed:
-        raise refuse(rw.frame, node, "dot-eliminated", "Triton removes this `tl.dot_scaled`")
+        raise refuse(rw.facts.frame, node, "dot-eliminated", "Triton removes this `tl.dot_scaled`")
     op = placed[0]
     result = op.results[0].layout
     types = [t for t in op.operands if isinstance(t.layout, DotOperand)]
@@ -104,7 +107,7 @@ def _upcast(rw, node, given, formats) -> tuple[str, Layout]:
     if first == "rhs":  # keywords are evaluated first
         texts[1], acc = f"b={texts[1]}", f"acc={acc}"
     rw.names.suggest(result, "mma" if isinstance(result, Mfma) else "wmma", 1, node.lineno)
-    module = rw.record.amd(rw.unit.dot_module)
+    module = rw.record.amd(rw.facts.kernel.dot_module)
     name = "mfma" if isinstance(result, Mfma) else "wmma"
     return f"{module}.{name}({texts[0]}, {texts[1]}, {acc})", result
 
@@ -118,13 +121,13 @@ def _read_late(rw, given, formats) -> tuple[str, dict[str, Read]]:
     reads: dict[str, Read] = {}
     moved = []
     for side, fmt in zip(("lhs", "rhs"), formats):
-        scale, fact = given.get(f"{side}_scale"), rw.tensor(given[side])
+        scale, fact = given.get(f"{side}_scale"), rw.facts.tensor(given[side])
         read = read_where_used(rw, given[side])
         if read is None or (fmt != "e2m1" and fact.dtype in BYTES):
             return "", {}
         reads[side] = read
-        if scale is not None and not callees.is_none(rw, scale) and _moves(rw, scale):
-            if rw.tensor(scale).dtype not in BYTES:
+        if scale is not None and not callees.is_none(rw.facts, scale) and _moves(rw, scale):
+            if rw.facts.tensor(scale).dtype not in BYTES:
                 return "", {}
             moved.append(side)
     return (moved[0], reads) if len(moved) == 1 else ("", {})
@@ -132,7 +135,7 @@ def _read_late(rw, given, formats) -> tuple[str, dict[str, Read]]:
 
 def _moves(rw, scale: ast.expr) -> bool:
     """Whether scales have to be brought to the lanes that multiply by them: they are loaded, not made there."""
-    made = rw.webs.definition_of(scale) if isinstance(scale, ast.Name) else None
+    made = rw.facts.webs.definition_of(scale) if isinstance(scale, ast.Name) else None
     return scale in rw.staged or (made is not None and made.value in rw.staged) or not rw.cheap(scale)
 
 
@@ -142,8 +145,8 @@ def _operand(rw, given, side: str, fmt: str, ty, axis: int, read: Read | None, b
     read: how its tile is read from LDS here; behind_move: after its scales have been moved.
     """
     node, scale = given[side], given.get(f"{side}_scale")
-    fact = rw.tensor(node)
-    dtype = f"gl.{dots.ELEMENT[ty.element]}"
+    fact = rw.facts.tensor(node)
+    dtype = f"gl.{products.ELEMENT[ty.element]}"
     packed = fmt == "e2m1"
     matrix = isinstance(ty.layout.root, (Mfma, Wmma))
     source = replace(ty.layout, k_width=ty.layout.k_width // 2) if packed else ty.layout
@@ -155,21 +158,21 @@ def _operand(rw, given, side: str, fmt: str, ty, axis: int, read: Read | None, b
     if not packed and fact.dtype in BYTES:  # 8-bit floats carried as bytes
         float8 = {"e4m3": "float8e4nv", "e5m2": "float8e5"}[fmt]
         value = f"{value}.to(gl.{float8}, bitcast=True)"
-    if scale is None or callees.is_none(rw, scale):
+    if scale is None or callees.is_none(rw.facts, scale):
         if packed:
             return rw.convert(f"gl.fp4_to_fp({value}, {dtype}, {axis})", ty.layout)
-        text = value if dots.ELEMENT[ty.element] == dots.DTYPE.get(fact.dtype) else f"{value}.to({dtype})"
+        text = value if products.ELEMENT[ty.element] == products.DTYPE.get(fact.dtype) else f"{value}.to({dtype})"
         return text if matrix else rw.convert(text, ty.layout)
-    scales = rw.tensor(scale)
+    scales = rw.facts.tensor(scale)
     size = ty.shape[axis] // scales.shape[1]
-    groups = _groups(rw, ty, axis, size) if matrix else rw.default_layout(_grouped(ty.shape, axis, size))
+    groups = _groups(rw.facts, ty, axis, size) if matrix else rw.facts.default_layout(_grouped(ty.shape, axis, size))
     scale_text = rw.emit(scale, rw.home(scale))
     arguments = [value, scale_text, dtype, str(size), rw.names.spell(ty.layout), rw.names.spell(groups)]
     name, text = f"scale_{side}", _SCALE
     if matrix and scales.dtype in BYTES:
         name, text = f"upcast_{side}", _UPCAST
         arguments.append(str(axis) if packed else "None")
-        module = rw.record.amd(rw.unit.buffer_module)
+        module = rw.record.amd(rw.facts.kernel.buffer_module)
         if behind_move:
             name, text = f"{name}_from_lds", _UPCAST_FROM_LDS
             arguments.append(rw.names.spell(source))
@@ -185,9 +188,11 @@ def _grouped(shape: tuple[int, ...], axis: int, size: int) -> tuple[int, ...]:
     return (*shape[:axis], shape[axis] // size, size, *shape[axis + 1 :])
 
 
-def _groups(rw, ty, axis: int, size: int) -> Layout:
+def _groups(facts: FunctionFacts, ty, axis: int, size: int) -> Layout:
     """The layout of the operand with K split into groups: scales spread in it are where they are multiplied."""
-    return infer(rw.unit.target, rw.unit.num_warps, "reshape", ty.shape, ty.layout, _grouped(ty.shape, axis, size))
+    return infer(
+        facts.kernel.target, facts.kernel.num_warps, "reshape", ty.shape, ty.layout, _grouped(ty.shape, axis, size)
+    )
 
 
 _SPREAD = {

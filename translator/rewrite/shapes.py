@@ -8,14 +8,12 @@ constants of the function, is a number.
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
+from translator.rewrite.emission import Emission
+from translator.facts.function import FunctionFacts
 from translator.frontend.trace import ConstFact, TensorFact
-from translator.rewrite.callees import bind, callee_of
-from translator.rewrite.syntax import is_constexpr
-
-if TYPE_CHECKING:
-    from translator.rewrite.function import FunctionRewriter
+from translator.facts.callees import bind, callee_of
+from translator.facts.syntax import is_constexpr
 
 Names = tuple[ast.expr | None, ...]  # the origin of each dimension
 _OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv)
@@ -23,59 +21,59 @@ _SHAPE_ARGUMENTS = {"zeros": "shape", "full": "shape", "broadcast_to": "shape", 
 _POINTWISE = ("elementwise", "scan", "load", "atomic")
 
 
-def dimensions(rw: "FunctionRewriter", node: ast.expr) -> tuple[str, ...]:
+def dimensions(rw: Emission, node: ast.expr) -> tuple[str, ...]:
     """The dimensions of the tensor that `node` is, as text."""
-    return texts(rw, node, rw.tensor(node).shape)
+    return texts(rw, node, rw.facts.tensor(node).shape)
 
 
-def shape_text(rw: "FunctionRewriter", node: ast.expr) -> str:
+def shape_text(rw: Emission, node: ast.expr) -> str:
     """`[BLOCK_M, 64]`."""
     return f"[{', '.join(dimensions(rw, node))}]"
 
 
-def texts(rw: "FunctionRewriter", node: ast.expr, shape: tuple[int, ...]) -> tuple[str, ...]:
+def texts(rw: Emission, node: ast.expr, shape: tuple[int, ...]) -> tuple[str, ...]:
     """The dimensions of `node` as text; shape: as numbers."""
-    names = _names(rw, node, frozenset())
+    names = _names(rw.facts, node, frozenset())
     if names is None or len(names) != len(shape):
         return tuple(map(str, shape))
     return tuple(_text(rw, name, size) for name, size in zip(names, shape))
 
 
-def _text(rw: "FunctionRewriter", name: ast.expr | None, size: int) -> str:
-    fact = rw.fact(name) if name is not None else None
+def _text(rw: Emission, name: ast.expr | None, size: int) -> str:
+    fact = rw.facts.fact(name) if name is not None else None
     if not isinstance(fact, ConstFact) or fact.value != size or not _is_settled(rw, name):
         return str(size)
     return rw.emit(name)
 
 
-def _is_settled(rw: "FunctionRewriter", node: ast.expr) -> bool:
+def _is_settled(rw: Emission, node: ast.expr) -> bool:
     """Whether the expression has one compile-time value everywhere in the function."""
     if isinstance(node, ast.Constant):
         return isinstance(node.value, int)
     if isinstance(node, ast.BinOp) and isinstance(node.op, _OPERATORS):
         return _is_settled(rw, node.left) and _is_settled(rw, node.right)
-    web = rw.webs.of_use.get(node) if isinstance(node, ast.Name) else None
+    web = rw.facts.webs.of_use.get(node) if isinstance(node, ast.Name) else None
     if web is None or len(web.definitions) != 1 or rw.rebound(web.name):
         return False
     (made,) = web.definitions
     if isinstance(made.node, ast.arg):
-        return any(p.name == web.name and p.is_constexpr for p in rw.frame.fn.params)
+        return any(p.name == web.name and p.is_constexpr for p in rw.facts.frame.fn.params)
     return isinstance(made.node, ast.AnnAssign) and is_constexpr(made.node.annotation) and not made.in_loop
 
 
-def _names(rw: "FunctionRewriter", node: ast.AST, seen: frozenset[int]) -> Names | None:
-    fact = rw.fact(node)
+def _names(facts: FunctionFacts, node: ast.AST, seen: frozenset[int]) -> Names | None:
+    fact = facts.fact(node)
     if not isinstance(fact, TensorFact) or not fact.shape:
         return None
     if isinstance(node, ast.Name):
-        return _of_variable(rw, node, seen)
+        return _of_variable(facts, node, seen)
     if isinstance(node, ast.Subscript):
-        return _of_subscript(rw, node, seen)
+        return _of_subscript(facts, node, seen)
     if isinstance(node, ast.Attribute) and node.attr == "T":
-        names = _names(rw, node.value, seen)
+        names = _names(facts, node.value, seen)
         return names[::-1] if names is not None else None
     if isinstance(node, ast.Call):
-        return _of_call(rw, node, fact, seen)
+        return _of_call(facts, node, fact, seen)
     operands: list[ast.AST] = []
     if isinstance(node, ast.BinOp):
         operands = [node.left, node.right]
@@ -87,37 +85,37 @@ def _names(rw: "FunctionRewriter", node: ast.AST, seen: frozenset[int]) -> Names
         operands = [node.operand]
     elif isinstance(node, ast.IfExp):
         operands = [node.body, node.orelse]
-    return _broadcast(rw, operands, fact, seen)
+    return _broadcast(facts, operands, fact, seen)
 
 
-def _broadcast(rw: "FunctionRewriter", operands: list, fact: TensorFact, seen: frozenset[int]) -> Names:
+def _broadcast(facts: FunctionFacts, operands: list, fact: TensorFact, seen: frozenset[int]) -> Names:
     """Each dimension from the first operand that has all of it and says where it comes from."""
     found: list[ast.expr | None] = [None] * fact.rank
     for operand in operands:
-        own = rw.tensor(operand)
+        own = facts.tensor(operand)
         if own is None or own.rank != fact.rank:
             continue
-        names = _names(rw, operand, seen)
+        names = _names(facts, operand, seen)
         for d, size in enumerate(own.shape):
             if names is not None and found[d] is None and size == fact.shape[d]:
                 found[d] = names[d]
     return tuple(found)
 
 
-def _of_variable(rw: "FunctionRewriter", node: ast.Name, seen: frozenset[int]) -> Names | None:
-    web = rw.webs.of_use.get(node)
+def _of_variable(facts: FunctionFacts, node: ast.Name, seen: frozenset[int]) -> Names | None:
+    web = facts.webs.of_use.get(node)
     if web is None or web.index in seen:
         return None
     for made in web.definitions:
         plain = isinstance(made.node, (ast.Assign, ast.AnnAssign)) and made.value is not None and not made.augmented
-        names = _names(rw, made.value, seen | {web.index}) if plain else None
+        names = _names(facts, made.value, seen | {web.index}) if plain else None
         if names is not None and any(name is not None for name in names):
             return names
     return None
 
 
-def _of_subscript(rw: "FunctionRewriter", node: ast.Subscript, seen: frozenset[int]) -> Names | None:
-    names = _names(rw, node.value, seen)
+def _of_subscript(facts: FunctionFacts, node: ast.Subscript, seen: frozenset[int]) -> Names | None:
+    names = _names(facts, node.value, seen)
     if names is None:
         return None
     left, out = list(names), []
@@ -126,23 +124,23 @@ def _of_subscript(rw: "FunctionRewriter", node: ast.Subscript, seen: frozenset[i
     return (*out, *left)
 
 
-def _of_call(rw: "FunctionRewriter", node: ast.Call, fact: TensorFact, seen: frozenset[int]) -> Names | None:
-    callee = callee_of(rw, node)
+def _of_call(facts: FunctionFacts, node: ast.Call, fact: TensorFact, seen: frozenset[int]) -> Names | None:
+    callee = callee_of(facts, node)
     if callee is None or callee.row is None:
         return None
-    given = bind(rw, node, callee)
+    given = bind(facts, node, callee)
     if callee.name == "arange":
-        start = rw.fact(given["start"])
+        start = facts.fact(given["start"])
         return (given["end"],) if isinstance(start, ConstFact) and start.value == 0 else None
     if callee.name in _SHAPE_ARGUMENTS:
         shape = given.get(_SHAPE_ARGUMENTS[callee.name])
         return tuple(shape.elts) if isinstance(shape, (ast.Tuple, ast.List)) else None
     if callee.name == "dot":
-        a, b = (_names(rw, given[k], seen) or (None,) * fact.rank for k in ("input", "other"))
+        a, b = (_names(facts, given[k], seen) or (None,) * fact.rank for k in ("input", "other"))
         return (*a[:-1], b[-1])
     if callee.name == "trans" and len(given) == 1:
-        names = _names(rw, next(iter(given.values())), seen)
+        names = _names(facts, next(iter(given.values())), seen)
         return names[::-1] if names is not None and len(names) == 2 else None
     if callee.row.kind in _POINTWISE:
-        return _broadcast(rw, list(given.values()), fact, seen)
+        return _broadcast(facts, list(given.values()), fact, seen)
     return None

@@ -9,17 +9,16 @@ bounds-masked accesses (`NotForTheDataMover`, caught in `kernel.py`).
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
+from translator.rewrite.emission import Emission
+from translator.facts.function import FunctionFacts
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.rewrite.splice import operand
 from translator.rewrite.tile_offsets import offset_not_negative
-from translator.rewrite.unit import Synthesized, added
+from translator.rewrite.emission import added
+from translator.rewrite.unit import Synthesized
 from translator.ttgir.layouts import Layout, SharedLayout
 from translator.ttgir.shared_layouts import Padded, Swizzled
-
-if TYPE_CHECKING:
-    from translator.rewrite.function import FunctionRewriter
 
 # The path of the visit that makes a descriptor, the name of the kernel's argument that holds one, () where that is not known.
 Site = tuple[int | str, ...]
@@ -34,8 +33,10 @@ class NotForTheDataMover(Exception):
         self.site, self.reason = site, reason
 
 
-def module(rw: "FunctionRewriter") -> str:
-    rw.record.imports.add(f"from triton.experimental.gluon.language.amd.{rw.unit.target.gluon_module} import tdm")
+def module(rw: Emission) -> str:
+    rw.record.imports.add(
+        f"from triton.experimental.gluon.language.amd.{rw.facts.kernel.target.gluon_module} import tdm"
+    )
     return "tdm"
 
 
@@ -53,52 +54,50 @@ def _descending(order: tuple[int, ...]) -> bool:
 # Which descriptors ---------------------------------------------------------------------------------------------------
 
 
-def site_of(rw: "FunctionRewriter", origin: Origin) -> Site:
+def site_of(facts: FunctionFacts, origin: Origin) -> Site:
     if isinstance(origin, ast.arg):
         return (origin.arg,)
-    visits = rw.visits(origin) if origin is not None else []
-    return (*rw.path, visits[0]) if visits else ()
+    visits = facts.visits(origin) if origin is not None else []
+    return (*facts.path, visits[0]) if visits else ()
 
 
-def uses_data_mover(rw: "FunctionRewriter", origin: Origin) -> bool:
+def uses_data_mover(rw: Emission, origin: Origin) -> bool:
     """Whether the descriptor that comes from `origin` (None: from somewhere) is one of the data mover."""
     plain = rw.unit.plain_descriptors
-    if not rw.unit.target.supports_tdm or () in plain:
+    if not rw.facts.kernel.target.supports_tdm or () in plain:
         return False
     if origin is None and plain:
         raise NotForTheDataMover((), "descriptors of different kinds reach one access")
-    return site_of(rw, origin) not in plain
+    return site_of(rw.facts, origin) not in plain
 
 
-def keep_plain(rw: "FunctionRewriter", origin: Origin, reason: str) -> NotForTheDataMover:
-    return NotForTheDataMover(site_of(rw, origin), reason)
+def keep_plain(facts: FunctionFacts, origin: Origin, reason: str) -> NotForTheDataMover:
+    return NotForTheDataMover(site_of(facts, origin), reason)
 
 
-def layout_of(rw: "FunctionRewriter", origin: ast.Call | ast.arg, shape: tuple[int, ...]) -> SharedLayout:
+def layout_of(facts: FunctionFacts, origin: ast.Call | ast.arg, shape: tuple[int, ...]) -> SharedLayout:
     """The LDS layout of a descriptor's tiles: Triton's, where the data mover takes it."""
-    sites = [(origin.arg,)] if isinstance(origin, ast.arg) else [(*rw.path, visit) for visit in rw.visits(origin)]
+    sites = [(origin.arg,)] if isinstance(origin, ast.arg) else [(*facts.path, visit) for visit in facts.visits(origin)]
     for site in sites:
-        found = rw.unit.descriptor_layouts.get(site)
+        found = facts.kernel.descriptor_layouts.get(site)
         if fits(found) and found is not None:
             return found
     return Swizzled(1, 1, 1, tuple(reversed(range(len(shape)))))
 
 
-def check_offsets(rw: "FunctionRewriter", origin: Origin, offsets: list[ast.expr]) -> None:
+def check_offsets(rw: Emission, origin: Origin, offsets: list[ast.expr]) -> None:
     """Raises: NotForTheDataMover when an offset may be negative."""
     for offset in offsets:
         if not offset_not_negative(rw, offset):
-            raise keep_plain(rw, origin, f"offset `{ast.unparse(offset)}` may be negative")
+            raise keep_plain(rw.facts, origin, f"offset `{ast.unparse(offset)}` may be negative")
 
 
 # Text ----------------------------------------------------------------------------------------------------------------
 
 
-def make_text(
-    rw: "FunctionRewriter", made: ast.Call, given: dict[str, ast.expr], shape: tuple[int, ...], name: str
-) -> str:
+def make_text(rw: Emission, made: ast.Call, given: dict[str, ast.expr], shape: tuple[int, ...], name: str) -> str:
     """`tdm.make_tensor_descriptor(base, shape, strides, block_shape, layout=...)`."""
-    layout = layout_of(rw, made, shape)
+    layout = layout_of(rw.facts, made, shape)
     rw.names.suggest(layout, f"{name}_shared", 1, made.lineno)
     arguments = [rw.emit(a) for a in made.args[:4]]
     for keyword in made.keywords:
@@ -112,9 +111,9 @@ def make_text(
     return f"{module(rw)}.make_tensor_descriptor({', '.join(arguments)})"
 
 
-def argument_text(rw: "FunctionRewriter", argument: ast.arg, shape: tuple[int, ...], name: str) -> str:
+def argument_text(rw: Emission, argument: ast.arg, shape: tuple[int, ...], name: str) -> str:
     """The descriptor for the tuple (base, shape, strides) that an argument of the kernel holds."""
-    layout = layout_of(rw, argument, shape)
+    layout = layout_of(rw.facts, argument, shape)
     rw.names.suggest(layout, f"{name}_shared", 1, argument.lineno)
     base, sizes, strides = (f"{argument.arg}[{i}]" for i in range(3))
     return (
@@ -123,21 +122,21 @@ def argument_text(rw: "FunctionRewriter", argument: ast.arg, shape: tuple[int, .
     )
 
 
-def bounds_text(rw: "FunctionRewriter", node: ast.expr) -> str:
+def bounds_text(rw: Emission, node: ast.expr) -> str:
     """Sizes or offsets as the data mover takes them: 32-bit integers."""
     if not isinstance(node, (ast.List, ast.Tuple)):
         return rw.emit(node)
     return "[" + ", ".join(index_text(rw, e) for e in node.elts) + "]"
 
 
-def index_text(rw: "FunctionRewriter", node: ast.expr) -> str:
-    fact = rw.fact(node)
+def index_text(rw: Emission, node: ast.expr) -> str:
+    fact = rw.facts.fact(node)
     text = rw.emit(node)
     wide = isinstance(fact, TensorFact) and fact.dtype in ("int64", "uint64")
     return f"{operand(text)}.to(gl.int32)" if wide else text
 
 
-def load_text(rw: "FunctionRewriter", desc: str, offsets: str, layout: Layout) -> str:
+def load_text(rw: Emission, desc: str, offsets: str, layout: Layout) -> str:
     tdm = module(rw)
     text = f'''@gluon.jit
 def load_tile(desc, offsets, layout: gl.constexpr):
@@ -150,7 +149,7 @@ def load_tile(desc, offsets, layout: gl.constexpr):
     return f"{added(rw, Synthesized('load_tile', text))}({desc}, {offsets}, {rw.names.spell(layout)})"
 
 
-def store_text(rw: "FunctionRewriter", desc: str, offsets: str, value: str) -> str:
+def store_text(rw: Emission, desc: str, offsets: str, value: str) -> str:
     tdm = module(rw)
     text = f'''@gluon.jit
 def store_tile(desc, offsets, value):
@@ -165,20 +164,18 @@ def store_tile(desc, offsets, value):
 # Copies of a pipelined loop ------------------------------------------------------------------------------------------
 
 
-def position_text(rw: "FunctionRewriter", desc: str, offsets: list[str]) -> str:
+def position_text(rw: Emission, desc: str, offsets: list[str]) -> str:
     """The descriptor with its tile moved by `offsets` and its bounds shrunk by them."""
     return f"{module(rw)}.update_tensor_descriptor({desc}, add_offsets=[{', '.join(offsets)}], clamp_bounds=True)"
 
 
-def moved_text(rw: "FunctionRewriter", desc: str, offsets: list[str], condition: str = "") -> str:
+def moved_text(rw: Emission, desc: str, offsets: list[str], condition: str = "") -> str:
     """The descriptor with its tile moved by `offsets` and its bounds as they are, copying nothing unless `condition`."""
     predicate = f", pred={condition}" if condition else ""
     return f"{module(rw)}.update_tensor_descriptor({desc}, add_offsets=[{', '.join(offsets)}]{predicate})"
 
 
-def copy_text(
-    rw: "FunctionRewriter", desc: str, offsets: list[str], slot: str, condition: str = "", barrier: str = ""
-) -> str:
+def copy_text(rw: Emission, desc: str, offsets: list[str], slot: str, condition: str = "", barrier: str = "") -> str:
     """Issue the copy of the tile at `offsets` into LDS `slot`; under a false `condition` it copies nothing but counts.
 
     barrier: where each warp arrives once its part has landed.
@@ -190,11 +187,11 @@ def copy_text(
     return f"{module(rw)}.async_load({desc}, [{', '.join(offsets)}], {slot}{predicate})"
 
 
-def prefetch_text(rw: "FunctionRewriter", desc: str, offsets: list[str], condition: str) -> str:
+def prefetch_text(rw: Emission, desc: str, offsets: list[str], condition: str) -> str:
     """Ask for the tile at `offsets` in the L2 cache, under `condition`."""
     return f"{module(rw)}.prefetch({desc}, [{', '.join(offsets)}], pred={condition})"
 
 
-def constant_zero(rw: "FunctionRewriter", node: ast.expr) -> bool:
-    fact = rw.fact(node)
+def constant_zero(facts: FunctionFacts, node: ast.expr) -> bool:
+    fact = facts.fact(node)
     return isinstance(fact, ConstFact) and fact.value == 0

@@ -7,20 +7,19 @@ numbers, Triton's, gives each warp as many. The column is the descriptor's posit
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
+from translator.rewrite.emission import Emission
+from translator.facts.function import FunctionFacts
 from translator.memory.staging import Rows
 from translator.rewrite import tdm
 from translator.rewrite.splice import operand
-from translator.rewrite.unit import Synthesized, added
+from translator.rewrite.emission import added
+from translator.rewrite.unit import Synthesized
 from translator.ttgir.layouts import Layout
-
-if TYPE_CHECKING:
-    from translator.rewrite.function import FunctionRewriter
 
 
 def access(
-    rw: "FunctionRewriter",
+    rw: Emission,
     node: ast.Call,
     owner: ast.expr,
     origin: tdm.Origin,
@@ -30,11 +29,11 @@ def access(
 ) -> str:
     """A gather into `layout`, or a scatter of `value`. Raises: NotForTheDataMover."""
     rows, column = indices
-    found = _rows_of(rw, node)
+    found = _rows_of(rw.facts, node)
     if found is None:
-        raise tdm.keep_plain(rw, origin, "Triton gathers or scatters these rows in another way")
+        raise tdm.keep_plain(rw.facts, origin, "Triton gathers or scatters these rows in another way")
     if not tdm.fits(found.shared):
-        raise tdm.keep_plain(rw, origin, "the data mover does not write the LDS layout of these rows")
+        raise tdm.keep_plain(rw.facts, origin, "the data mover does not write the LDS layout of these rows")
     tdm.check_offsets(rw, origin, [column])
     rw.names.suggest(found.indices, "rows_per_warp", 1, node.lineno)
     rw.names.suggest(found.shared, "rows_shared", 1, node.lineno)
@@ -43,24 +42,24 @@ def access(
     if value is None:
         return _gather(rw, [*arguments, shared, rw.names.spell(layout)])
     text = rw.emit(value, rw.home(value))
-    element = owner_element(rw, owner)
-    if rw.fact(value).dtype != element:
+    element = owner_element(rw.facts, owner)
+    if rw.facts.fact(value).dtype != element:
         text = f"{operand(text)}.to({operand(rw.emit(owner))}.dtype)"
     return _scatter(rw, [*arguments, text, shared])
 
 
-def owner_element(rw: "FunctionRewriter", owner: ast.expr) -> str:
-    return str(rw.fact(owner).detail.block_type.element_ty)
+def owner_element(facts: FunctionFacts, owner: ast.expr) -> str:
+    return str(facts.fact(owner).detail.block_type.element_ty)
 
 
-def _rows_of(rw: "FunctionRewriter", node: ast.Call) -> Rows | None:
-    for visit in rw.visits(node):
-        if (found := rw.unit.rows.get((*rw.path, visit))) is not None:
+def _rows_of(facts: FunctionFacts, node: ast.Call) -> Rows | None:
+    for visit in facts.visits(node):
+        if (found := facts.kernel.rows.get((*facts.path, visit))) is not None:
             return found
     return None
 
 
-def _gather(rw: "FunctionRewriter", arguments: list[str]) -> str:
+def _gather(rw: Emission, arguments: list[str]) -> str:
     module = tdm.module(rw)
     text = f'''@gluon.jit
 def gather_rows(desc, rows, column, shared: gl.constexpr, layout: gl.constexpr):
@@ -73,7 +72,7 @@ def gather_rows(desc, rows, column, shared: gl.constexpr, layout: gl.constexpr):
     return f"{added(rw, Synthesized('gather_rows', text))}({', '.join(arguments)})"
 
 
-def _scatter(rw: "FunctionRewriter", arguments: list[str]) -> str:
+def _scatter(rw: Emission, arguments: list[str]) -> str:
     module = tdm.module(rw)
     text = f'''@gluon.jit
 def scatter_rows(desc, rows, column, value, shared: gl.constexpr):

@@ -9,18 +9,15 @@ is only taken where it is proved.
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
+from translator.rewrite.emission import Emission
 from translator.facts.signs import obligations_of, sign_of
 
-if TYPE_CHECKING:
-    from translator.rewrite.function import FunctionRewriter
 
-
-def offset_not_negative(rw: "FunctionRewriter", offset: ast.expr) -> bool:
+def offset_not_negative(rw: Emission, offset: ast.expr) -> bool:
     """Whether the data mover may take `offset`; what that assumes is recorded."""
-    sign = sign_of(rw, offset, indices=True)
+    sign = sign_of(rw.facts, offset, indices=True)
     if not sign.holds:
         return False
-    rw.record.obligations |= obligations_of(rw, offset, sign, "a tile of the data mover")
+    rw.record.obligations |= obligations_of(rw.facts, offset, sign, "a tile of the data mover")
     return True

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import ast
+from typing import Any
 
-from translator.rewrite.unit import Synthesized, added
+
+from translator.rewrite.emission import Emission
+from translator.rewrite.emission import added
+from translator.rewrite.unit import Synthesized
 from translator.ttgir.layouts import Layout
 
-if TYPE_CHECKING:
-    from translator.rewrite.function import FunctionRewriter
 
-
-def in_layouts(rw: "FunctionRewriter", text: str, own: Layout | None, wants: object) -> str:
+def in_layouts(rw: Emission, text: str, own: Layout | None, wants: object) -> str:
     """The tuple `text`, whose tensors are all in layout `own`, with each in the one of `wants`; None takes any.
 
     `f(x)` becomes `convert_2(f(x), layout_a, layout_b)`, a function of the output, because the tuple has no name.
@@ -32,3 +33,19 @@ def _function(n: int) -> Synthesized:
         f"    return {results}",
     )
     return Synthesized(name, "@gluon.jit\n" + "\n".join(lines) + "\n")
+
+
+def flat_targets(target: ast.AST) -> list[ast.AST]:
+    if isinstance(target, (ast.Tuple, ast.List)):
+        return [t for e in target.elts for t in flat_targets(e)]
+    return [target]
+
+
+def flatten(value: Any) -> list:
+    if isinstance(value, tuple):
+        return [v for item in value for v in flatten(item)]
+    return [value]
+
+
+def flatten_like(value: Any, n: int) -> tuple:
+    return value if isinstance(value, tuple) and len(value) == n else (None,) * n

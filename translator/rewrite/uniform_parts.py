@@ -11,50 +11,49 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
+from translator.rewrite.emission import Emission
+from translator.facts.function import FunctionFacts
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.pipeline.loop_range import varies
 from translator.rewrite import addresses
 from translator.rewrite.addresses import Address, Term, is_bare_parameter, is_pointer
-from translator.rewrite.callees import bind, callee_of
-
-if TYPE_CHECKING:
-    from translator.rewrite.function import FunctionRewriter
+from translator.facts.callees import bind, callee_of
 
 T = TypeVar("T")
 _ACCESSES = ("load", "store", "atomic")
 
 
-def mark(rw: "FunctionRewriter") -> None:
+def mark(rw: Emission) -> None:
     """Note the pointer expressions of loops that are not pipelined in `rw.recomputed`, once all loops are planned.
 
     With few registers only those that are no base and offsets otherwise: what stays the same is held in vector registers.
     `rw.uniform` has the candidates.
     """
-    marked = rw.uniform if rw.unit.target.has_few_registers else rw.recomputed
-    loops = [n for n in ast.walk(rw.tree) if isinstance(n, (ast.For, ast.While))]
+    marked = rw.uniform if rw.facts.kernel.target.has_few_registers else rw.recomputed
+    loops = [n for n in ast.walk(rw.facts.tree) if isinstance(n, (ast.For, ast.While))]
     touched = {n for p in rw.pipelined_loops for n in ast.walk(p) if n in loops}  # their statements run ahead, renamed
     touched |= {loop for loop in loops if any(n in touched for n in ast.walk(loop))}
-    for web in rw.webs.all:
+    for web in rw.facts.webs.all:
         around = {loop for d in web.definitions for loop in d.in_loop} | {loop for _, used in web.uses for loop in used}
         if around & touched:
             continue
         if len(web.definitions) == 1 and (d := web.definitions[0]).in_loop and not d.augmented and d.value is not None:
-            if rw.tensor(d.value) is not None and is_pointer(rw, d.value):
+            if rw.facts.tensor(d.value) is not None and is_pointer(rw.facts, d.value):
                 marked[d.value] = d.in_loop[-1], False
         if web.index in rw.states and (rw.states[web.index].split is not None or marked is rw.uniform):
             del rw.states[web.index]  # planning looked at it as it was
     for loop in [loop for loop in loops if loop not in touched]:
         for call in [n for n in ast.walk(loop) if isinstance(n, ast.Call)]:
-            callee = callee_of(rw, call)
+            callee = callee_of(rw.facts, call)
             if callee is not None and callee.row is not None and callee.row.kind in _ACCESSES:
-                pointer = bind(rw, call, callee).get("pointer")
-                if isinstance(pointer, ast.BinOp) and rw.tensor(pointer) is not None:
+                pointer = bind(rw.facts, call, callee).get("pointer")
+                if isinstance(pointer, ast.BinOp) and rw.facts.tensor(pointer) is not None:
                     marked[pointer] = loop, True  # the innermost loop comes last
 
 
-def found_with(rw: "FunctionRewriter", node: ast.expr | None, plan: Callable[[], T | None]) -> T | None:
+def found_with(rw: Emission, node: ast.expr | None, plan: Callable[[], T | None]) -> T | None:
     """What `plan` makes of the pointers `node`, with what all lanes share in the base where there is nothing otherwise."""
     found = plan()
     if found is None and node in rw.uniform:
@@ -65,7 +64,7 @@ def found_with(rw: "FunctionRewriter", node: ast.expr | None, plan: Callable[[],
     return found
 
 
-def address_of(rw: "FunctionRewriter", node: ast.expr) -> Address | None:
+def address_of(rw: Emission, node: ast.expr) -> Address | None:
     """The address `node`; what changes in its loop in its tensors, and is the same in all lanes, is a scalar addend.
 
     Tensors of 32 bits only where an access adds the scalars to its offsets (these wrap as the tensors do, a base does not),
@@ -78,9 +77,11 @@ def address_of(rw: "FunctionRewriter", node: ast.expr) -> Address | None:
     folded = access and (any(t.variable for t in scalars) or is_bare_parameter(rw, address.base))
     kinds = ("int64", "int32") if folded else ("int64",)
     for term in address.tensors:
-        parts = taken_apart(rw, term, loop) if rw.fact(term.node).dtype in kinds and term.sign == "+" else None
-        wide = rw.fact(term.node).dtype == "int64"
-        if parts is None or not wide and not any(isinstance(rw.fact(f), TensorFact) for f in parts[1].factors):
+        parts = (
+            taken_apart(rw.facts, term, loop) if rw.facts.fact(term.node).dtype in kinds and term.sign == "+" else None
+        )
+        wide = rw.facts.fact(term.node).dtype == "int64"
+        if parts is None or not wide and not any(isinstance(rw.facts.fact(f), TensorFact) for f in parts[1].factors):
             tensors.append(term)
             continue
         scalars += parts[0]
@@ -88,15 +89,19 @@ def address_of(rw: "FunctionRewriter", node: ast.expr) -> Address | None:
     return replace(address, scalars=scalars, tensors=tensors)
 
 
-def taken_apart(rw: "FunctionRewriter", term: Term, loop: ast.AST) -> tuple[list[Term], Term] | None:
+def taken_apart(facts: FunctionFacts, term: Term, loop: ast.AST) -> tuple[list[Term], Term] | None:
     """(scalar addends, the tensor that is left and does not change in `loop`); None where there is no such form."""
     node, axes, factors, scalars = term.node, term.axes, (), []
     while True:
-        if isinstance(node, ast.Name) and not varies(rw, loop, node):
+        if isinstance(node, ast.Name) and not varies(facts, loop, node):
             break
-        if isinstance(node, ast.Name) and (value := rw.webs.value_of(node)) is not None and _steady(rw, loop, value):
+        if (
+            isinstance(node, ast.Name)
+            and (value := facts.webs.value_of(node)) is not None
+            and _steady(facts, loop, value)
+        ):
             node = value
-        elif isinstance(node, ast.Subscript) and not axes and rw.tensor(node.value) is not None:
+        elif isinstance(node, ast.Subscript) and not axes and facts.tensor(node.value) is not None:
             parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
             new = [isinstance(p, ast.Constant) and p.value is None for p in parts]
             if not any(new) or not all(
@@ -105,8 +110,8 @@ def taken_apart(rw: "FunctionRewriter", term: Term, loop: ast.AST) -> tuple[list
                 return None
             node, axes = node.value, tuple(i for i, n in enumerate(new) if n)
         elif isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Mult)):
-            tensor, scalar = (node.left, node.right) if rw.tensor(node.left) is not None else (node.right, node.left)
-            if rw.tensor(tensor) is None or rw.tensor(scalar) is not None or not is_integer(rw, scalar):
+            tensor, scalar = (node.left, node.right) if facts.tensor(node.left) is not None else (node.right, node.left)
+            if facts.tensor(tensor) is None or facts.tensor(scalar) is not None or not is_integer(facts, scalar):
                 return None
             if isinstance(node.op, ast.Mult):
                 factors = (*factors, scalar)
@@ -115,22 +120,22 @@ def taken_apart(rw: "FunctionRewriter", term: Term, loop: ast.AST) -> tuple[list
             node = tensor
         else:
             break
-    if varies(rw, loop, node) or any(varies(rw, loop, f) for f in factors):
+    if varies(facts, loop, node) or any(varies(facts, loop, f) for f in factors):
         return None
-    if not any(varies(rw, loop, s.node) for s in scalars):
+    if not any(varies(facts, loop, s.node) for s in scalars):
         return None
     return scalars, Term(node, "+", axes, factors=factors)
 
 
-def is_integer(rw: "FunctionRewriter", node: ast.expr) -> bool:
+def is_integer(facts: FunctionFacts, node: ast.expr) -> bool:
     """Whether `node` is one integer, known at compile time or not."""
-    fact = rw.fact(node)
+    fact = facts.fact(node)
     return isinstance(fact, ConstFact) and type(fact.value) is int or isinstance(fact, TensorFact) and not fact.shape
 
 
-def _steady(rw: "FunctionRewriter", loop: ast.AST, value: ast.expr) -> bool:
+def _steady(facts: FunctionFacts, loop: ast.AST, value: ast.expr) -> bool:
     """Whether the names in the value of a variable still mean the same where the variable is used in `loop`."""
-    webs = [web for n in ast.walk(value) if isinstance(n, ast.Name) and (web := rw.webs.of_use.get(n)) is not None]
+    webs = [web for n in ast.walk(value) if isinstance(n, ast.Name) and (web := facts.webs.of_use.get(n)) is not None]
     return all(len(web.definitions) == 1 or not any(loop in d.in_loop for d in web.definitions) for web in webs)
 
 

@@ -11,7 +11,7 @@ import ast
 from dataclasses import dataclass, field
 
 from translator.facts.obligations import Obligation
-from translator.rewrite.webs import Web
+from translator.facts.webs import Web
 from translator.ttgir.layouts import Layout
 
 OperandRead = tuple[Layout, bool]  # the layout of a matrix operand, and whether it is the transposed value

@@ -8,6 +8,12 @@ from collections.abc import Iterator
 ELEMENTWISE_NODES = (ast.BinOp, ast.Compare, ast.BoolOp, ast.UnaryOp, ast.IfExp)
 
 
+def augmented_binop(s: ast.AugAssign) -> ast.BinOp:
+    """The binary operation that Triton's front end visits for `x += y` (same span as the statement)."""
+    node = ast.BinOp(s.target, s.op, s.value)
+    return ast.copy_location(node, s)
+
+
 def called(node: ast.AST) -> str:
     """The last part of the name of what is called; empty where nothing is."""
     if not isinstance(node, ast.Call):

@@ -12,33 +12,34 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from translator.rewrite import callees
-from translator.rewrite.syntax import ELEMENTWISE_NODES
+from translator.facts.function import FunctionFacts
+from translator.facts import callees
+from translator.facts.syntax import ELEMENTWISE_NODES
 
 if TYPE_CHECKING:
-    from translator.rewrite.homes import Homes
+    pass
 
 _EXPENSIVE = frozenset({"reduce", "scan", "dot", "dot_scaled", "gather", "histogram"})
 
 
-def equal_expressions(rw: "Homes") -> dict[ast.expr, list[ast.expr]]:
+def equal_expressions(facts: FunctionFacts) -> dict[ast.expr, list[ast.expr]]:
     """The others that give the value of an expression, for those with a reduction, scan or product in them."""
     groups: dict[tuple, list[ast.expr]] = {}
-    for node in ast.walk(rw.tree):
-        if isinstance(node, (ast.Call, ast.Subscript, *ELEMENTWISE_NODES)) and _is_expensive(rw, node):
-            groups.setdefault(_key(rw, node), []).append(node)
+    for node in ast.walk(facts.tree):
+        if isinstance(node, (ast.Call, ast.Subscript, *ELEMENTWISE_NODES)) and _is_expensive(facts, node):
+            groups.setdefault(_key(facts, node), []).append(node)
     return {node: [n for n in group if n is not node] for group in groups.values() if len(group) > 1 for node in group}
 
 
-def _is_expensive(rw: "Homes", node: ast.expr) -> bool:
-    if rw.tensor(node) is None:
+def _is_expensive(facts: FunctionFacts, node: ast.expr) -> bool:
+    if facts.tensor(node) is None:
         return False
-    called = [callees.callee_of(rw, n) for n in ast.walk(node) if isinstance(n, ast.Call)]
+    called = [callees.callee_of(facts, n) for n in ast.walk(node) if isinstance(n, ast.Call)]
     kinds = {c.row.kind if c is not None and c.row is not None else "" for c in called}
     return not kinds.isdisjoint(_EXPENSIVE) and kinds <= {*_EXPENSIVE, *callees.PURE_KINDS}
 
 
-def _key(rw: "Homes", node: ast.expr) -> tuple:
+def _key(facts: FunctionFacts, node: ast.expr) -> tuple:
     """What equal expressions have in common: the text, and which definitions each name in it may see."""
     names = [n for n in ast.walk(node) if isinstance(n, ast.Name)]
-    return ast.dump(node), *((*map(id, rw.webs.reaching.get(n, ())), getattr(n, "literal", None)) for n in names)
+    return ast.dump(node), *((*map(id, facts.webs.reaching.get(n, ())), getattr(n, "literal", None)) for n in names)

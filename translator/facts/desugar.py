@@ -4,25 +4,16 @@ from __future__ import annotations
 
 import ast
 import copy
-from typing import TYPE_CHECKING
 
+from translator.facts.callees import is_dot
+from translator.facts.function import FunctionFacts
+from translator.facts.syntax import augmented_binop
+from translator.facts.webs import UnrolledLoop
 from translator.frontend.trace import TensorFact, node_key
-from translator.rewrite.dots import is_dot
-from translator.rewrite.splice import closed
-from translator.rewrite.webs import UnrolledLoop
-
-if TYPE_CHECKING:
-    from translator.rewrite.facts import FunctionFacts
 
 
 class Promotion(ast.BinOp):
     """The sum of `x += t` as a variable of its own; it has the statement's span and no text of its own."""
-
-
-def augmented_binop(s: ast.AugAssign) -> ast.BinOp:
-    """The binary operation that Triton's front end visits for `x += y` (same span as the statement)."""
-    node = ast.BinOp(s.target, s.op, s.value)
-    return ast.copy_location(node, s)
 
 
 def expand_promotions(facts: FunctionFacts) -> None:
@@ -46,14 +37,6 @@ def expand_promotions(facts: FunctionFacts) -> None:
                     body[i] = ast.copy_location(ast.Assign([s.target], ast.copy_location(value, s)), s)
 
     expand(facts.tree.body, False)
-
-
-def promoted(variable: str, node: Promotion, value: str) -> str:
-    """`x += t` for `x = x + t`, whose right side is the text `value`, where both are the same variable."""
-    sign = "-" if isinstance(node.op, ast.Sub) else "+"
-    if isinstance(node.op, (ast.Add, ast.Sub)) and value.startswith(f"{variable} {sign} "):
-        return f"{variable} {sign}= {closed(value.removeprefix(f'{variable} {sign} '))}"
-    return f"{variable} = {closed(value)}"
 
 
 def _carried_by(loop: ast.For) -> dict[str, list[ast.expr]]:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from triton.runtime.jit import JITFunction
 
 from rules.rows import LANGUAGE, Row
-from translator.frontend.trace import ConstFact, MethodFact, TensorFact
-from translator.rewrite import descriptors
+from translator.facts.function import FunctionFacts
+from translator.frontend.trace import ConstFact, Frame, MethodFact, OpaqueFact, TensorFact
 
 if TYPE_CHECKING:
-    from translator.rewrite.function import FunctionRewriter
+    pass
 
 # Kinds of calls that may be made again, or not at all: nothing with effects and no memory.
 PURE_KINDS = ("elementwise", "creator", "same", "shape")
@@ -31,10 +31,14 @@ class Callee:
     owner: ast.expr | None
 
 
-def callee_of(rw: "FunctionRewriter", node: ast.Call) -> Callee | None:
-    fact = rw.fact(node.func)
+def is_descriptor(fact: Any) -> bool:
+    return isinstance(fact, OpaqueFact) and fact.type_name.startswith("tensor_descriptor")
+
+
+def callee_of(facts: FunctionFacts, node: ast.Call) -> Callee | None:
+    fact = facts.fact(node.func)
     owner = None
-    if isinstance(fact, MethodFact) and descriptors.is_descriptor(fact.owner):
+    if isinstance(fact, MethodFact) and is_descriptor(fact.owner):
         return Callee(fact.function, node.func.attr, Row(node.func.attr, "load", cost="heavy"), node.func.value)
     if isinstance(fact, MethodFact):
         function, name = fact.function, fact.name
@@ -50,17 +54,17 @@ def callee_of(rw: "FunctionRewriter", node: ast.Call) -> Callee | None:
     if ".extra." in module and not module.endswith("extra.hip.utils"):
         return Callee(function, name, Row(name, "elementwise", cost="heavy"), owner)
     known = f"{LANGUAGE}.{name}" if is_triton or isinstance(fact, MethodFact) else f"{module}.{name}"
-    row = rw.unit.rules.row(known, rw.unit.target)
+    row = facts.kernel.rules.row(known, facts.kernel.target)
     if row is None and name in ("min", "max", "builtin_min", "builtin_max") and not isinstance(function, JITFunction):
         row = Row(name, "elementwise")
     callee = Callee(function, name, row, owner)
-    if row is not None and row.takes and not bind(rw, node, callee).keys() <= {*row.takes}:
+    if row is not None and row.takes and not bind(facts, node, callee).keys() <= {*row.takes}:
         return replace(callee, row=None)
     return callee
 
 
-def is_helper(rw: "FunctionRewriter", node: ast.Call) -> bool:
-    callee = callee_of(rw, node)
+def is_helper(facts: FunctionFacts, node: ast.Call) -> bool:
+    callee = callee_of(facts, node)
     return (
         callee is not None
         and isinstance(callee.function, JITFunction)
@@ -68,7 +72,25 @@ def is_helper(rw: "FunctionRewriter", node: ast.Call) -> bool:
     )
 
 
-def bind(rw: "FunctionRewriter", node: ast.Call, callee: Callee) -> dict[str, ast.expr]:
+def callee_frame(facts: FunctionFacts, node: ast.Call) -> tuple[Frame | None, int | None]:
+    """(frame, call visit) of the helper specialization that this call reached.
+
+    A call in an unrolled loop may reach several specializations, by different compile-time arguments; one text has to
+    serve them all, so their frames are joined: facts of the first one, reachability of all.
+    """
+    frames: list[Frame] = []
+    first = None
+    for ident in facts.visits(node):
+        frame = facts.kernel.trace.by_name.get(facts.frame.calls.get(ident, ""))
+        if frame is not None and frame not in frames:
+            frames.append(frame)
+            first = ident if first is None else first
+    if len(frames) < 2:
+        return (frames[0], first) if frames else (None, None)
+    return facts.kernel.trace.joined(frames), first
+
+
+def bind(facts: FunctionFacts, node: ast.Call, callee: Callee) -> dict[str, ast.expr]:
     """Parameter name -> argument node, for the arguments that the call gives."""
     function = callee.function
     if isinstance(function, JITFunction):
@@ -97,86 +119,93 @@ def bind(rw: "FunctionRewriter", node: ast.Call, callee: Callee) -> dict[str, as
     return given
 
 
-def cast_of(rw: "FunctionRewriter", node: ast.AST) -> ast.expr | None:
+def cast_of(facts: FunctionFacts, node: ast.AST) -> ast.expr | None:
     """What `x.to(dtype)` or `tl.cast(x, dtype)` casts; None for anything else."""
-    callee = callee_of(rw, node) if isinstance(node, ast.Call) else None
+    callee = callee_of(facts, node) if isinstance(node, ast.Call) else None
     if callee is None or callee.name not in ("to", "cast"):
         return None
-    return bind(rw, node, callee).get("input") or callee.owner
+    return bind(facts, node, callee).get("input") or callee.owner
 
 
-def kind_of(rw: "FunctionRewriter", node: ast.Call) -> str:
+def is_dot(facts: FunctionFacts, node: ast.AST) -> bool:
+    if not isinstance(node, ast.Call):
+        return False
+    callee = callee_of(facts, node)
+    return callee is not None and callee.row is not None and callee.row.kind == "dot"
+
+
+def kind_of(facts: FunctionFacts, node: ast.Call) -> str:
     """The kind of the row of what is called; empty where it has none."""
-    callee = callee_of(rw, node)
+    callee = callee_of(facts, node)
     return callee.row.kind if callee is not None and callee.row is not None else ""
 
 
-def transposed_by(rw: "FunctionRewriter", node: ast.expr) -> ast.expr | None:
+def transposed_by(facts: FunctionFacts, node: ast.expr) -> ast.expr | None:
     """The matrix under `x.T`, `tl.trans(x)` or `tl.permute(x, (1, 0))`; None for anything else."""
     inner = None
     if isinstance(node, ast.Attribute) and node.attr == "T":
         inner = node.value
     elif isinstance(node, ast.Call):
-        callee = callee_of(rw, node)
-        given = bind(rw, node, callee) if callee is not None and callee.row is not None else {}
+        callee = callee_of(facts, node)
+        given = bind(facts, node, callee) if callee is not None and callee.row is not None else {}
         if given and callee.name in ("trans", "permute"):
             inner = next(iter(given.values()))
-    fact = rw.tensor(inner) if inner is not None else None
-    if fact is None or fact.rank != 2 or (isinstance(node, ast.Call) and rw.tensor(node).shape != fact.shape[::-1]):
+    fact = facts.tensor(inner) if inner is not None else None
+    if fact is None or fact.rank != 2 or (isinstance(node, ast.Call) and facts.tensor(node).shape != fact.shape[::-1]):
         return None
     return inner
 
 
-def is_none(rw, node) -> bool:
-    fact = rw.fact(node)
+def is_none(facts: FunctionFacts, node) -> bool:
+    fact = facts.fact(node)
     return isinstance(fact, ConstFact) and fact.value is None
 
 
-def is_absent(rw, node) -> bool:
+def is_absent(facts: FunctionFacts, node) -> bool:
     """A mask that masks nothing: None, or a compile-time truth."""
-    fact = rw.fact(node)
+    fact = facts.fact(node)
     return isinstance(fact, ConstFact) and (fact.value is None or bool(fact.value))
 
 
-def is_zero(rw, node) -> bool:
+def is_zero(facts: FunctionFacts, node) -> bool:
     """Whether `node` is 0, and in a helper also for other callers: what the kernel is given is asserted there."""
-    fact = rw.fact(node)
-    if rw.path and isinstance(node, ast.Name) and node.id in {a.arg for a in rw.tree.args.args}:
+    fact = facts.fact(node)
+    if facts.path and isinstance(node, ast.Name) and node.id in {a.arg for a in facts.tree.args.args}:
         return False
     value = fact.value if isinstance(fact, ConstFact) else None
     return isinstance(value, (int, float, bool)) and value == 0 and str(value)[0] != "-"
 
 
-def is_empty(rw, node) -> bool:
-    fact = rw.fact(node)
+def is_empty(facts: FunctionFacts, node) -> bool:
+    fact = facts.fact(node)
     return isinstance(fact, ConstFact) and not fact.value
 
 
-def is_plain_access(rw, node: ast.Call, given) -> bool:
+def is_plain_access(facts: FunctionFacts, node: ast.Call, given) -> bool:
     """Whether nothing about the access needs a pointer operation."""
-    fact = rw.fact(given["pointer"])
+    fact = facts.fact(given["pointer"])
     if not isinstance(fact, TensorFact) or fact.pointee in ("int1",) or fact.pointee.startswith("pointer"):
         return False
-    mask = rw.fact(given["mask"]) if "mask" in given else None
+    mask = facts.fact(given["mask"]) if "mask" in given else None
     if isinstance(mask, ConstFact) and mask.value is not None and not mask.value:
         return False
     volatile = given.get("volatile")
-    if volatile is not None and not is_empty(rw, volatile):
+    if volatile is not None and not is_empty(facts, volatile):
         return False
     return True
 
 
-def first_tensor(rw: "FunctionRewriter", given: dict[str, ast.expr]) -> ast.expr | None:
+def first_tensor(facts: FunctionFacts, given: dict[str, ast.expr]) -> ast.expr | None:
     for argument in given.values():
-        if rw.tensor(argument) is not None:
+        if facts.tensor(argument) is not None:
             return argument
         if isinstance(argument, (ast.Tuple, ast.List)):
             for e in argument.elts:
-                if rw.tensor(e) is not None:
+                if facts.tensor(e) is not None:
                     return e
     return None
 
 
-def is_true(rw, node) -> bool:
-    fact = rw.fact(node) if node is not None else None
+def is_true(facts: FunctionFacts, node) -> bool:
+    fact = facts.fact(node) if node is not None else None
     return isinstance(fact, ConstFact) and bool(fact.value)

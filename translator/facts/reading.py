@@ -1,0 +1,37 @@
+"""The facts of one function of a kernel: its tree written out where that must be, its variables, its equal expressions."""
+
+from __future__ import annotations
+
+import ast
+
+from translator.facts import callees
+from translator.facts.desugar import expand_promotions, unroll_loops
+from translator.facts.equal import equal_expressions
+from translator.facts.function import FunctionFacts
+from translator.facts.kernel import KernelFacts
+from translator.facts.webs import build_webs
+from translator.frontend.trace import Frame
+
+MAX_CALL_DEPTH = 8
+
+
+def read_function(kernel: KernelFacts, frame: Frame, path: tuple[int, ...] = ()) -> FunctionFacts:
+    """The facts of the function of `frame`, reached by the chain of call visits `path`."""
+    facts = FunctionFacts(kernel, frame, path, _called)
+    expand_promotions(facts)
+    unroll_loops(facts)
+    facts.webs = build_webs(facts.tree, facts.taken, facts.unrolled, facts.dynamic)
+    loops = [n for n in ast.walk(facts.tree) if isinstance(n, (ast.For, ast.While))]
+    facts.looped |= {n for loop in loops for n in ast.walk(loop) if isinstance(n, ast.Call)}
+    facts.equals |= equal_expressions(facts)
+    return facts
+
+
+def _called(facts: FunctionFacts, node: ast.Call) -> tuple[FunctionFacts | None, dict[str, ast.expr]]:
+    if not callees.is_helper(facts, node):
+        return None, {}
+    frame, ident = callees.callee_frame(facts, node)
+    if frame is None or frame.joined or len(facts.path) >= MAX_CALL_DEPTH:
+        return None, {}
+    inner = read_function(facts.kernel, frame, (*facts.path, ident))
+    return inner, callees.bind(facts, node, callees.callee_of(facts, node))

@@ -1,0 +1,157 @@
+"""What the tensor data mover needs for a load of a pipelined loop: a descriptor before it, one copy per tile.
+
+Each function takes the tile of the load, a `StridedTile` or a `DescriptorTile`.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from translator.facts import callees
+from translator.facts.function import FunctionFacts
+from translator.frontend.trace import ConstFact, TensorFact
+from translator.pipeline.loop import PipelinedLoop, Ring
+from translator.pipeline.polynomials import INDEX, Polynomial
+from translator.pipeline.strided_tiles import Axis, StridedTile
+from translator.pipeline.tensor_tiles import DescriptorTile
+from translator.rewrite import descriptors, tdm
+from translator.rewrite.emission import Emission
+from translator.rewrite.splice import operand
+
+NEVER = "2**31 - 1"  # a size at which no tile is clipped
+
+
+def before(rw: Emission, loop: PipelinedLoop, ring: Ring) -> list[str]:
+    """The descriptor for a load, at what stays the same of its coordinates, and the ring of its tiles."""
+    tile = ring.load.tile
+    return _make(rw, loop, ring, tile) if isinstance(tile, StridedTile) else _take(rw, loop, ring, tile)
+
+
+def copy(rw: Emission, loop: PipelinedLoop, ring: Ring, slot: str, condition: str) -> str:
+    """Issue the copy of the tile at `loop.at` into `slot`."""
+    tile = ring.load.tile
+    barrier = loop.ready_of(ring, slot)
+    if isinstance(tile, DescriptorTile):
+        tdm.check_offsets(rw, descriptors.origin_of(rw.facts, tile.owner), list(tile.offsets))
+        name, offsets = _place(rw, ring, tile)
+    else:
+        name, offsets = _position(ring, tile), [_text(rw, tile, a.moving, _index(rw.facts, loop)) for a in tile.axes]
+        if tile.unclipped:
+            name = tdm.moved_text(rw, name, offsets, condition)
+            offsets, condition = ["0"], ""
+    return tdm.copy_text(rw, name, offsets, f"{ring.smem}.index({slot})", condition, barrier)
+
+
+def prefetch(rw: Emission, loop: PipelinedLoop, ring: Ring, condition: str) -> str:
+    """Ask for the tile at `loop.at` in the L2 cache."""
+    tile = ring.load.tile
+    if isinstance(tile, DescriptorTile):
+        name, offsets = _place(rw, ring, tile)
+    else:
+        name, offsets = _position(ring, tile), [_text(rw, tile, a.moving, loop.at) for a in tile.axes]
+    return tdm.prefetch_text(rw, name, offsets, condition)
+
+
+# Descriptors of the source ---------------------------------------------------------------------------------------------
+
+
+def _positioned(facts: FunctionFacts, tile: DescriptorTile) -> bool:
+    """Whether offsets that stay the same are worked into the descriptor before the loop."""
+    return any(f and not tdm.constant_zero(facts, o) for f, o in zip(tile.fixed, tile.offsets))
+
+
+def _take(rw: Emission, loop: PipelinedLoop, ring: Ring, tile: DescriptorTile) -> list[str]:
+    owner = rw.emit(tile.owner)
+    shape = f"[{loop.buffers}] + {owner}.block_shape"
+    lines = [f"{ring.smem} = gl.allocate_shared_memory({owner}.dtype, {shape}, {owner}.layout)"]
+    if not _positioned(rw.facts, tile):
+        return lines
+    offsets = [tdm.index_text(rw, o) if f else "0" for f, o in zip(tile.fixed, tile.offsets)]
+    return [*lines, f"{ring.tiles} = {tdm.position_text(rw, rw.emit(tile.owner), offsets)}"]
+
+
+def _place(rw: Emission, ring: Ring, tile: DescriptorTile) -> tuple[str, list[str]]:
+    """The descriptor that a copy of the tile takes, and the offsets in it."""
+    given = callees.bind(rw.facts, ring.fetch, callees.callee_of(rw.facts, ring.fetch))
+    moved = _positioned(rw.facts, tile)
+    offsets = ["0" if f and moved else tdm.index_text(rw, o) for f, o in zip(tile.fixed, given["offsets"].elts)]
+    return (ring.tiles if moved else rw.emit(tile.owner)), offsets
+
+
+# Strided tiles ---------------------------------------------------------------------------------------------------------
+
+
+def _make(rw: Emission, loop: PipelinedLoop, ring: Ring, tile: StridedTile) -> list[str]:
+    rw.record.obligations |= tile.assumed
+    if tile.small:
+        rw.record.reaches(tile.small)
+    rw.names.suggest(tile.shared, f"{ring.load.name}_shared", 1, ring.load.line)
+    base = rw.emit(tile.base)
+    if tile.rest:
+        rest = _text(rw, tile, tile.rest, "", tile.wide)
+        base += f" - ({rest[1:]})" if rest.startswith("-") else f" + {rest}"
+    shape = ", ".join(_size(rw, tile, a) for a in tile.axes)
+    strides = ", ".join(_text(rw, tile, a.stride, "") for a in tile.axes)
+    block = ", ".join(rw.emit(a.extent) for a in tile.axes)
+    lines = [
+        f"{ring.desc} = {tdm.module(rw)}.make_tensor_descriptor({base}, shape=[{shape}], strides=[{strides}], "
+        f"block_shape=[{block}], layout={rw.names.spell(tile.shared)})"
+    ]
+    if tile.positioned:
+        fixed = [_text(rw, tile, a.fixed, "") for a in tile.axes]
+        lines.append(f"{ring.tiles} = {tdm.position_text(rw, ring.desc, fixed)}")
+    shape = f"[{loop.buffers}] + {ring.desc}.block_shape"
+    lines.append(f"{ring.smem} = gl.allocate_shared_memory({ring.desc}.dtype, {shape}, {ring.desc}.layout)")
+    return lines
+
+
+def _position(ring: Ring, tile: StridedTile) -> str:
+    return ring.tiles if tile.positioned else ring.desc
+
+
+def _index(facts: FunctionFacts, loop: PipelinedLoop) -> str:
+    """The index of the tile that is copied, as the 32-bit number that coordinates are."""
+    index = loop.at
+    variable = index.isidentifier() and index != loop.tile  # else it is the number of a tile times step, plus start
+    ends = [end for end in (loop.plan.low, loop.plan.step) if end is not None]
+    wide = variable or any(isinstance(facts.fact(e), TensorFact) for e in ends)
+    return f"{operand(index)}.to(gl.int32)" if loop.plan.index_dtype != "int32" and wide else index
+
+
+def _size(rw: Emission, tile: StridedTile, axis: Axis) -> str:
+    """The size of the tensor along `axis`, not negative."""
+    if axis.limit is None:
+        return NEVER
+    text = _text(rw, tile, axis.limit, "")
+    if axis.wide:
+        return f"gl.minimum(gl.maximum({text}, 0), {NEVER}).to(gl.int32)"
+    clamped = tile.positioned or (tile.counts_tiles and not tile.unclipped)
+    clamped |= all(isinstance(rw.facts.fact(tile.names[a]), ConstFact) for m in axis.limit for a in m)
+    return text if clamped else f"gl.maximum({text}, 0)"
+
+
+def _text(rw: Emission, tile: StridedTile, polynomial: Polynomial, index: str, wide: bool = False) -> str:
+    """`polynomial` at the loop index `index`; wide: its products take 64 bits."""
+    out = ""
+    for monomial, coefficient in sorted(polynomial.items(), key=lambda item: item[1] < 0):
+        atoms = sorted(monomial, key=lambda atom: _rank(rw.facts, tile.names.get(atom)))
+        factors = [index if atom == INDEX else rw.emit(tile.names[atom]) for atom in atoms]
+        if len(polynomial) > 1 or len(factors) > 1 or wide or abs(coefficient) != 1:
+            factors = [operand(text) for text in factors]
+        if wide and _rank(rw.facts, tile.names.get(atoms[0]) if atoms else None) == _TENSOR:
+            factors[0] = f"{factors[0]}.to(gl.int64)"
+        if abs(coefficient) != 1 or not factors:
+            factors.append(str(abs(coefficient)))
+        out += (" - " if coefficient < 0 else " + ") + " * ".join(factors)
+    return "-" + out[3:] if out.startswith(" - ") else out.removeprefix(" + ") or "0"
+
+
+_TENSOR = 2
+
+
+def _rank(facts: FunctionFacts, node: ast.expr | None) -> int:
+    """The place of a factor in a product: the loop index, 64-bit values, other values, constants."""
+    fact = facts.fact(node) if node is not None else None
+    if isinstance(fact, TensorFact):
+        return 1 if fact.dtype in ("int64", "uint64") else _TENSOR
+    return 0 if node is None else 3

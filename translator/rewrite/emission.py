@@ -1,0 +1,98 @@
+"""What the parts that write a function's Gluon text ask of the whole, and tell it.
+
+Handlers of calls, of pointers and of pipelined loops know each other only through this interface: the rewriter that has it
+(`translator.rewrite.function`) is put together from them.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any, Protocol
+
+from translator.facts.function import FunctionFacts
+from translator.facts.webs import Web
+from translator.frontend.trace import Frame, TensorFact
+from translator.layout.names import LayoutNames
+from translator.numbered import numbered
+from translator.rewrite.unit import Record, Synthesized, Unit
+from translator.rewrite.variables import WebState
+from translator.ttgir.layouts import Layout
+
+
+class Emission(Protocol):
+    """One function while it is written. Layouts are demanded by uses: what adds a demand sets `changed`, and all is written once
+    more.
+
+    pointer_roots: a helper's pointer parameter -> the kernel parameter it comes from. bare_pointers: those that are kernel
+    arguments as they came. staged, held, pipelined_statements, pipelined_loops, plans: what stands for the loads, statements and
+    iterators of pipelined loops. pushed: computed in the wanted layout even where a conversion looks cheaper. loops: those
+    around what is written. edits: (start, end, text) in the source.
+    """
+
+    unit: Unit
+    facts: FunctionFacts
+    record: Record
+    names: LayoutNames
+    states: dict[int, WebState]
+    wants: Any
+    argument_homes: dict[str, Any]
+    changed: bool
+    edits: list[tuple[int, int, str]]
+    held_fills: list[tuple[int, int, str]]
+    loops: tuple[ast.AST, ...]
+    locals: set[str]
+    pointer_roots: dict[str, str]
+    bare_pointers: set[str]
+    fresh_names: dict[tuple[int, str], str]
+    plans: list[Any]
+    staged: dict[ast.Call, Any]
+    held: dict[ast.Call, Any]
+    pipelined_statements: dict[ast.stmt, Any]
+    pipelined_loops: dict[ast.For, Any]
+    ring_blocks: dict[str, tuple]
+    whole: dict[ast.For, str]
+    pushed: set[ast.AST]
+    recomputed: dict[ast.expr, tuple[ast.AST, bool]]
+    uniform: dict[ast.expr, tuple[ast.AST, bool]]
+    guards: dict[ast.Call, Any]
+    clips: dict[ast.AST, Any]
+    dropped: frozenset[ast.stmt]
+    hoisted: dict[ast.AST, dict[str, str]]
+    hoisted_names: dict[tuple[ast.AST, str], str]
+    instance_layouts: dict[tuple[Layout, ast.stmt], str]
+    loop_names: dict[ast.For, set[str]]
+    added_parameters: dict[str, str]
+
+    # Where values lie, and what it costs to have them elsewhere.
+    def home(self, node: ast.AST) -> Any: ...
+    def web_home(self, web: Web) -> Any: ...
+    def found_home(self, web: Web) -> Any: ...
+    def settle_home(self, web: Web, layout: Layout) -> None: ...
+    def state(self, web: Web) -> WebState: ...
+    def cheap(self, node: ast.AST) -> bool: ...
+    def make_cheap(self, web: Web, cheap: bool = True) -> None: ...
+    def lies_anywhere(self, node: ast.expr) -> bool: ...
+    def rebound(self, name: str) -> bool: ...
+    def reader(self, frame: Frame, path: tuple[int, ...], argument_homes: dict[str, Any]) -> Emission: ...
+    def writer(self, frame: Frame, path: tuple[int, ...], wants: Any, argument_homes: dict[str, Any]) -> Emission: ...
+
+    # Text.
+    def emit(self, node: ast.AST, want: Any = None) -> str: ...
+    def operand_in(self, child: ast.expr, fact: TensorFact | None, want: Layout | None) -> str: ...
+    def convert(self, text: str, layout: Layout) -> str: ...
+    def splice(self, node: ast.AST, children: dict[ast.AST, str]) -> str: ...
+    def variant_name(self, state: WebState, layout: Layout) -> str: ...
+    def block(self, statements: list[ast.stmt], condition: str = "") -> None: ...
+    def plain_statement(self, s: ast.stmt) -> None: ...
+    def conversions_after(self, s: ast.stmt, target: ast.AST) -> list[str]: ...
+    def replace(self, node: ast.AST, text: str) -> None: ...
+    def insert_before(self, s: ast.stmt, *lines: str) -> None: ...
+    def append_lines(self, s: ast.stmt, lines: list[str]) -> None: ...
+    def rewrite(self) -> str: ...
+
+
+def added(rw: Emission, function: Synthesized) -> str:
+    """Put a function into the output, for calls of `rw`; -> its name, which is none of the source's."""
+    own = function.called(numbered(function.name, rw.facts.kernel.words.__contains__))
+    rw.record.need(own, rw.facts.frame.fn)
+    return own.name
