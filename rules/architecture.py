@@ -70,7 +70,8 @@ class Target:
     relaxed_lds_reads: Gluon has reads of copied tiles for it that no wait of the compiler's own stands before.
     copies_to_global: its copies go from LDS to global memory too. separate_matrix_pipe: matrix instructions run beside
     vector instructions of other waves on the same SIMD. lds_partitions: parts of LDS that are read at the same time.
-    casts_fp8: Triton has instructions for casts of OCP's fp8 formats on it.
+    casts_fp8: Triton has instructions for casts of OCP's fp8 formats on it. buffer_fp64_extremes: buffer atomics of fp64 `min` and
+    `max` compile for it.
     """
 
     name: str
@@ -97,6 +98,7 @@ class Target:
     separate_matrix_pipe: bool
     lds_partitions: int
     casts_fp8: bool
+    buffer_fp64_extremes: bool
     native_fp8: tuple[str, ...]
     compute_units: int | None
     clock_ghz: float | None
@@ -128,7 +130,7 @@ class Target:
         check(self.has_async_copies or not self.copies_take_buffers, "buffer copies without copies")
         check(self.has_async_copies or not self.copies_to_global, "copies from LDS without copies to it")
         check(self.relaxed_lds_reads <= self.has_async_copies, "relaxed reads of what no copy has written")
-        for fact in ("lds", "registers", "async", "copies", "matrix pipe", "casts", "clock"):
+        for fact in ("lds", "registers", "async", "copies", "matrix pipe", "casts", "atomics", "clock"):
             check(fact in self.sources, f"no source for {fact}")
 
     def _check_row(self, row: MatrixRow, check) -> None:

@@ -49,3 +49,18 @@ def test_what_is_written_compiles(target: str, tmp_path: Path):
     text = validated(tmp_path, SOURCE.replace("OLD", "\n    ".join(calls)), spec, target)
     assert text.count(".buffer_atomic_") == 14 and "gl.atomic" not in text, text
     compiled(tmp_path, text, spec, target)
+
+
+@pytest.mark.parametrize("target", ["gfx950", "gfx942", "gfx1100", "gfx1200", "gfx1201", "gfx1250"])
+@pytest.mark.parametrize("operation", ["max", "min"])
+def test_extremes_of_doubles_where_they_compile(operation: str, target: str, tmp_path: Path):
+    old = f"old = tl.atomic_{operation}(x_ptr + o, x.to(tl.float64) / 2, mask=o < B - 3)"
+    spec = launch(
+        "atomics",
+        {"x_ptr": "*fp64", "y_ptr": "*i64"},
+        {"B": 256},
+        values={"x_ptr": tensor(256), "y_ptr": tensor(256)},
+    )
+    text = validated(tmp_path, SOURCE.replace("OLD", old), spec, target)
+    assert (f".buffer_atomic_{operation}(" in text) == (target not in ("gfx1100", "gfx1200", "gfx1201")), text
+    compiled(tmp_path, text, spec, target)
