@@ -1,0 +1,66 @@
+"""Every code that a message of gluonize has is in the reference, and the reference has no other."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+REPO = Path(__file__).resolve().parents[2]
+PAGE = REPO / "docs/reference/errors.md"
+NOT_MESSAGES = ("_instruction", "_rule")  # other codes: of instructions, of rules that are printed
+
+
+def trees() -> Iterator[ast.Module]:
+    for folder in ("translator", "rules"):
+        for path in sorted((REPO / folder).rglob("*.py")):
+            yield ast.parse(path.read_text())
+
+
+def places_of_codes() -> dict[str, int]:
+    """Functions and classes that take the code of a message -> which argument it is."""
+    found = {"Diagnostic": 0}
+    for tree in trees():
+        owners = {f: c.name for c in ast.walk(tree) if isinstance(c, ast.ClassDef) for f in c.body}
+        for function in (n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)):
+            arguments = [a for a in function.args.args if a.arg != "self"]
+            for i, argument in enumerate(arguments):
+                if argument.arg == "code" and argument.annotation and ast.unparse(argument.annotation) == "str":
+                    found[owners[function] if function.name == "__init__" else function.name] = i
+    return {name: place for name, place in found.items() if name not in NOT_MESSAGES}
+
+
+def texts(node: ast.expr, variables: dict[str, list[ast.expr]]) -> Iterator[str]:
+    """What an argument may be: a text, either arm of a condition, or what its variable is given."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.value
+    elif isinstance(node, ast.IfExp):
+        yield from (*texts(node.body, variables), *texts(node.orelse, variables))
+    elif isinstance(node, ast.Name):
+        for value in variables.get(node.id, []):
+            yield from texts(value, {})
+
+
+def codes_in_code() -> set[str]:
+    places, codes = places_of_codes(), {"not-retargetable"}  # a default
+    for function in (n for tree in trees() for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.Module))):
+        variables: dict[str, list[ast.expr]] = {}
+        for s in (n for n in ast.walk(function) if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Name)):
+            variables.setdefault(s.targets[0].id, []).append(s.value)
+        for call in (n for n in ast.walk(function) if isinstance(n, ast.Call)):
+            name = getattr(call.func, "id", getattr(call.func, "attr", ""))
+            if name in places:
+                given = [k.value for k in call.keywords if k.arg == "code"]
+                for argument in given or call.args[places[name] : places[name] + 1]:
+                    codes |= set(texts(argument, variables if isinstance(function, ast.FunctionDef) else {}))
+    return {code for code in codes if re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", code)}
+
+
+def test_the_table_has_every_code():
+    listed = re.findall(r"^\| `([a-z0-9-]+)` \|", PAGE.read_text(), re.M)
+    assert len(listed) == len(set(listed)), "twice in the table"
+    assert listed == sorted(listed)
+    missing, unknown = codes_in_code() - set(listed), set(listed) - codes_in_code()
+    assert not missing, f"not in docs/reference/errors.md: {sorted(missing)}"
+    assert not unknown, f"no message has the code: {sorted(unknown)}"
