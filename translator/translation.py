@@ -22,7 +22,7 @@ from translator.planned_launches import planned_launches
 from translator.request import LaunchOutcome, TranslateRequest, TranslateResult
 from translator.rewrite.concrete import check_concrete
 from translator.rewrite.contracts import RunTimeContract
-from translator.rewrite.emit import EmittedKernel
+from translator.rewrite.emitted import EmittedKernel
 from translator.rewrite.host_file import whole_file
 from translator.rewrite.function import FunctionRewriter
 from translator.rewrite.kernel import rewrite_kernel

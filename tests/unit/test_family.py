@@ -8,7 +8,7 @@ import pytest
 
 from translation_of import compiled, dedent, launch, translate
 from translator.diagnostics import TranslationError
-from translator.rewrite import kernel_family, merge
+from translator.rewrite import global_names, merge
 
 HEAD = "import triton\nimport triton.language as tl\n\n\n"
 COPY = HEAD + dedent("""
@@ -250,7 +250,7 @@ def test_merge_takes_the_cast_to_the_pointers_type():
 
 def test_a_renamed_helper_leaves_a_parameter_or_variable_of_its_name_alone():
     text = "def f(flip, x):\n    sort = flip + x\n    return order(sort, flip)\n"
-    assert kernel_family.rename(text, {"flip": "flip_2", "sort": "sort_2", "order": "order_2"}) == text.replace(
+    assert global_names.rename(text, {"flip": "flip_2", "sort": "sort_2", "order": "order_2"}) == text.replace(
         "order", "order_2"
     )
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import functools
 import re
-from dataclasses import dataclass, field
 from typing import Any
 
 import black
@@ -14,31 +13,13 @@ from translator.facts.definitions import definition_node
 from translator.layout.names import definition
 from translator.pipeline.loop import PipelinedLoop
 from translator.pipeline.prefetch import FEWEST_BUFFERS
+from translator.rewrite.emitted import LINE_LENGTH, EmittedFunction, EmittedKernel
 from translator.rewrite.function import FunctionRewriter
 from translator.rewrite.partitions import CannotSplit, PartitionFunction, Split, take_apart
 from translator.rewrite.unit import Record, Unit
 from translator.ttgir.layouts import Blocked, DotOperand, Layout, Linear, Mfma, SharedLayout, Wmma
 
-LINE_LENGTH = 120
 _HELPER = re.compile(r"__helper_(\d+)__")
-
-
-@dataclass
-class EmittedFunction:
-    name: str
-    text: str
-    fn: Any
-    noinline: bool = False
-
-
-@dataclass
-class EmittedKernel:
-    """A translated kernel: its function, the helpers it needs (callees first), and what they rely on."""
-
-    kernel: EmittedFunction
-    helpers: list[EmittedFunction]
-    record: Record = field(default_factory=Record)
-    moving: dict[tuple[str, str], bool] = field(default_factory=dict)  # as in Unit
 
 
 def assemble(unit: Unit, rewriter: FunctionRewriter, text: str) -> EmittedKernel:

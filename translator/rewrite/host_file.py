@@ -19,7 +19,8 @@ from translator.diagnostics import Diagnostic, TranslationError
 from translator.rewrite import fallback
 from translator.rewrite.contracts import check_name, checked_name, checks_a_default, guard, installer
 from translator.rewrite.descriptor_hooks import hook_edits
-from translator.rewrite.kernel_family import Family, Helper, HelperPool, KernelVersion, place_of
+from translator.rewrite.helper_pool import Helper, HelperPool, place_of
+from translator.rewrite.kernel_family import Family, KernelVersion
 from translator.rewrite.file_text import FileText, binds, unused_imports
 from translator.rewrite.import_aliases import with_aliases
 from translator.rewrite.module import SourceFacts, families_of, header, jit_text, names_in

@@ -14,7 +14,8 @@ from translator.pipeline.body import why_not_alternating
 from translator.pipeline.emit import check_stages
 from translator.pipeline.plan import NotPipelined
 from translator.pipeline.refill import TooLate, check_refills
-from translator.rewrite.emit import EmittedKernel, assemble
+from translator.rewrite.emit import assemble
+from translator.rewrite.emitted import EmittedKernel
 from translator.pipeline.strategies import PING_PONG, WARP_SPECIALIZED
 from translator.rewrite.function import FunctionRewriter
 from translator.rewrite.host_descriptors import small_descriptors

@@ -11,16 +11,16 @@ import ast
 import functools
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import black
 
 from translator.rewrite import contracts, merge
 from translator.rewrite.configuration import Configuration, Key, any_of, common_keys, configuration, distinguishing_keys
-from translator.rewrite.emit import LINE_LENGTH, EmittedFunction, EmittedKernel
-from translator.facts.source_text import SourceText, replace_spans
+from translator.rewrite.emitted import LINE_LENGTH, EmittedKernel
+from translator.rewrite.global_names import renamed_def
+from translator.rewrite.helper_pool import Helper, HelperPool
 from translator.source.launch_spec import LaunchSpec
 from translator.source.load import LoadedKernel
 
@@ -55,76 +55,6 @@ class Family:
     @property
     def loaded(self) -> LoadedKernel:
         return self.versions[0].loaded
-
-
-@dataclass
-class Helper:
-    """A translated helper of the file; `fn` is its source function."""
-
-    name: str
-    text: str
-    fn: Any
-    noinline: bool
-
-
-@dataclass
-class HelperPool:
-    """The helpers of a file, once each: those of all kernels and launches, joined where they agree.
-
-    base_name: what the first version of a source function is called. taken: names that no helper may get.
-    """
-
-    base_name: Callable[[Any], str]
-    taken: set[str]
-    helpers: list[Helper] = field(default_factory=list)
-
-    def place(self, emitted: EmittedKernel) -> tuple[str, dict[str, Helper]]:
-        """Take in the helpers of a kernel; -> the kernel's text that calls them, and the helpers by their old names."""
-        placed: dict[str, Helper] = {}
-        for helper in emitted.helpers:
-            placed[helper.name] = self._place(helper, {old: h.name for old, h in placed.items()})
-        return rename(emitted.kernel.text, {old: h.name for old, h in placed.items()}), placed
-
-    def _place(self, helper: EmittedFunction, names: dict[str, str]) -> Helper:
-        text = rename(helper.text, names)
-        for known in self.helpers:
-            if place_of(known.fn) == place_of(helper.fn):
-                joined = merge.merge(known.text, renamed_def(text, known.name))
-                if joined is not None:
-                    known.text = joined
-                    return known
-        base = self.base_name(helper.fn)
-        name, n = base, 2
-        while name in self.taken:
-            name, n = f"{base}_{n}", n + 1
-        self.taken.add(name)
-        self.helpers.append(Helper(name, renamed_def(text, name), helper.fn, helper.noinline))
-        return self.helpers[-1]
-
-
-def place_of(fn: Any) -> tuple:
-    """Where a source function is: two loads of a file make two objects of it."""
-    return fn.file_name, fn.def_file_line_number, fn.__name__
-
-
-def rename(text: str, names: dict[str, str]) -> str:
-    """The function with the given global names exchanged; a parameter or variable of the same name stays."""
-    if all(old == new for old, new in names.items()):
-        return text
-    source = SourceText(text)
-    nodes = list(ast.walk(ast.parse(text)))
-    own = {node.arg for node in nodes if isinstance(node, ast.arg)}
-    own |= {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    edits = [
-        (*source.span(node), names[node.id])
-        for node in nodes
-        if isinstance(node, ast.Name) and node.id not in own and names.get(node.id, node.id) != node.id
-    ]
-    return replace_spans(text, 0, len(text), edits)
-
-
-def renamed_def(text: str, name: str) -> str:
-    return re.sub(r"^def\s+\w+", f"def {name}", text, count=1)
 
 
 def build_family(versions: Sequence[KernelVersion], pool: HelperPool) -> Family:

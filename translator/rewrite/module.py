@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from rules.targets import target as target_row
 from translator.rewrite.contracts import check_name, checks_a_default, guard
 from translator.rewrite.import_aliases import with_aliases
-from translator.rewrite.kernel_family import Family, Helper, HelperPool, KernelVersion, build_family
+from translator.rewrite.helper_pool import Helper, HelperPool
+from translator.rewrite.kernel_family import Family, KernelVersion, build_family
 from translator.rewrite.prelude import BASE_IMPORTS, Prelude
 from translator.source.code_style import DEFAULT_LINE_LENGTH
 

@@ -7,8 +7,9 @@ import textwrap
 
 from translator.facts.source_text import first_line
 from translator.facts.syntax import blocks_of, called, inside, loads
+from translator.rewrite.emitted import LINE_LENGTH
+from translator.rewrite.global_names import rename
 
-LINE_LENGTH = 120
 _COPIES = ("global_to_shared", "mbarrier_arrive", "async_load")
 
 
@@ -142,8 +143,6 @@ def _collapsed(lines: list[str]) -> str:
 
 def renamed_lines(lines: list[str], names: dict[str, str]) -> list[str]:
     """The lines of a body with names replaced."""
-    from translator.rewrite.kernel_family import rename  # which needs this module, by way of emit
-
     if not names:
         return lines
     text = rename("def f():\n" + "\n".join(lines), names)

@@ -1,0 +1,61 @@
+"""The helpers of an output file: one for all kernels and launches whose translations of it agree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from translator.rewrite import merge
+from translator.rewrite.emitted import EmittedFunction, EmittedKernel
+from translator.rewrite.global_names import rename, renamed_def
+
+
+@dataclass
+class Helper:
+    """A translated helper of the file; `fn` is its source function."""
+
+    name: str
+    text: str
+    fn: Any
+    noinline: bool
+
+
+@dataclass
+class HelperPool:
+    """The helpers of a file, once each: those of all kernels and launches, joined where they agree.
+
+    base_name: what the first version of a source function is called. taken: names that no helper may get.
+    """
+
+    base_name: Callable[[Any], str]
+    taken: set[str]
+    helpers: list[Helper] = field(default_factory=list)
+
+    def place(self, emitted: EmittedKernel) -> tuple[str, dict[str, Helper]]:
+        """Take in the helpers of a kernel; -> the kernel's text that calls them, and the helpers by their old names."""
+        placed: dict[str, Helper] = {}
+        for helper in emitted.helpers:
+            placed[helper.name] = self._place(helper, {old: h.name for old, h in placed.items()})
+        return rename(emitted.kernel.text, {old: h.name for old, h in placed.items()}), placed
+
+    def _place(self, helper: EmittedFunction, names: dict[str, str]) -> Helper:
+        text = rename(helper.text, names)
+        for known in self.helpers:
+            if place_of(known.fn) == place_of(helper.fn):
+                joined = merge.merge(known.text, renamed_def(text, known.name))
+                if joined is not None:
+                    known.text = joined
+                    return known
+        base = self.base_name(helper.fn)
+        name, n = base, 2
+        while name in self.taken:
+            name, n = f"{base}_{n}", n + 1
+        self.taken.add(name)
+        self.helpers.append(Helper(name, renamed_def(text, name), helper.fn, helper.noinline))
+        return self.helpers[-1]
+
+
+def place_of(fn: Any) -> tuple:
+    """Where a source function is: two loads of a file make two objects of it."""
+    return fn.file_name, fn.def_file_line_number, fn.__name__
