@@ -15,17 +15,18 @@ from translator import __version__
 from translator.choices.chosen import Choices
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.frontend.launch_options import check_options
+from translator.kernel import rewrite_kernel
 from translator.layout.partitions import with_spread_products
 from translator.memory.traced_launch import TracedLaunch, trace_launch
 from translator.pipeline.inline import inline_tile_loads
+from translator.pipeline.pipelined import PipelinedFunction
 from translator.planned_launches import planned_launches
 from translator.request import LaunchOutcome, TranslateRequest, TranslateResult
 from translator.rewrite.concrete import check_concrete
 from translator.rewrite.contracts import RunTimeContract
 from translator.rewrite.emitted import EmittedKernel
-from translator.rewrite.host_file import whole_file
 from translator.rewrite.function import FunctionRewriter
-from translator.rewrite.kernel import rewrite_kernel
+from translator.rewrite.host_file import whole_file
 from translator.rewrite.kernel_family import KernelVersion, texts_of
 from translator.rewrite.module import SourceFacts, standalone_module
 from translator.rewrite.reserved_names import free_module_names
@@ -140,7 +141,7 @@ def output_text(
 
 
 def translate_launch(
-    request: TranslateRequest, spec: LaunchSpec, rewriter_type: type[FunctionRewriter] = FunctionRewriter
+    request: TranslateRequest, spec: LaunchSpec, rewriter_type: type[FunctionRewriter] = PipelinedFunction
 ) -> tuple[LoadedKernel, TracedLaunch, EmittedKernel]:
     """Read, trace, lay out and rewrite one kernel for one launch; rewriter_type: what writes each function."""
     # A launch names its source for batch mode; here it is the request's.

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from translator.facts.reading import read_function
+from translator.kernel import kernel_facts
 from translator.memory.traced_launch import trace_launch
 from translator.pipeline.inline import inline_tile_loads
+from translator.pipeline.pipelined import PipelinedFunction
 from translator.pipeline.plan import NotPipelined, PipelinePlan
-from translator.facts.reading import read_function
-from translator.rewrite.function import FunctionRewriter
-from translator.rewrite.kernel import kernel_facts
 from translator.rewrite.unit import Unit
 from translator.source.launch_spec import LaunchSpec
 from translator.source.load import load_for_launch
@@ -56,7 +56,7 @@ def plans(body: str, folder: Path, target: str = "gfx950", stages: int = 2):
     traced = trace_launch(load_for_launch(spec).fn, spec, target)
     launch = inline_tile_loads(traced, lambda fn: trace_launch(fn, spec, target))
     kernel = kernel_facts(launch)
-    rewriter = FunctionRewriter(Unit(kernel), read_function(kernel, launch.trace.frames[0]))
+    rewriter = PipelinedFunction(Unit(kernel), read_function(kernel, launch.trace.frames[0]))
     rewriter.rewrite()
     return rewriter.plans
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from test_plan import HEAD
 
+from translator.facts.reading import read_function
+from translator.kernel import kernel_facts
 from translator.memory.traced_launch import trace_launch
 from translator.pipeline.inline import inline_tile_loads
+from translator.pipeline.pipelined import PipelinedFunction
 from translator.pipeline.plan import PipelinePlan
-from translator.facts.reading import read_function
-from translator.rewrite.function import FunctionRewriter
-from translator.rewrite.kernel import kernel_facts
 from translator.rewrite.unit import Unit
 from translator.source.launch_spec import LaunchSpec
 from translator.source.load import load_for_launch
@@ -104,7 +104,7 @@ def loads(body: str, folder: Path):
     traced = trace_launch(load_for_launch(spec).fn, spec, "gfx1250")
     launch = inline_tile_loads(traced, lambda fn: trace_launch(fn, spec, "gfx1250"))
     kernel = kernel_facts(launch)
-    rewriter = FunctionRewriter(Unit(kernel), read_function(kernel, launch.trace.frames[0]))
+    rewriter = PipelinedFunction(Unit(kernel), read_function(kernel, launch.trace.frames[0]))
     rewriter.rewrite()
     (plan,) = [p for p in rewriter.plans if isinstance(p, PipelinePlan)]
     return {load.name: load for load in plan.loads}, [why for _, why in plan.not_tiles]

@@ -6,14 +6,14 @@ import ast
 from typing import TYPE_CHECKING
 
 from translator.facts.function import FunctionFacts
+from translator.facts.loop_range import every_iteration, is_index, loop_bounds, varies
 from translator.facts.obligations import Obligation
+from translator.facts.polynomials import INDEX, Polynomial, add, fixed, moving, product, quotient
 from translator.facts.signs import Signs
-from translator.frontend.trace import ConstFact, TensorFact
-from translator.pipeline.loop_range import every_iteration, is_index, loop_bounds, varies
-from translator.pipeline.polynomials import INDEX, Polynomial, add, fixed, moving, product, quotient
-from translator.rewrite.statements import holds, statements_after
 from translator.facts.syntax import less_than
 from translator.facts.webs import Web
+from translator.frontend.trace import ConstFact, TensorFact
+from translator.rewrite.statements import holds, statements_after
 
 if TYPE_CHECKING:
     pass

@@ -6,14 +6,14 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from translator.facts import callees
 from translator.facts.function import FunctionFacts
+from translator.facts.loop_range import is_index, varies
+from translator.facts.webs import Web
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.pipeline.index_loads import unguarded, why_not_ahead
-from translator.pipeline.loop_range import is_index, varies
 from translator.pipeline.moved_twice import can_start
 from translator.pipeline.tail import TailProof
-from translator.facts import callees
-from translator.facts.webs import Web
 
 if TYPE_CHECKING:
     pass

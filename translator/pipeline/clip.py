@@ -16,17 +16,17 @@ import ast
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from translator.rewrite.emission import Emission
+from translator.facts import callees
 from translator.facts.function import FunctionFacts
+from translator.facts.loop_range import varies
+from translator.facts.signs import Signs
+from translator.facts.syntax import less_than
 from translator.pipeline import counts
 from translator.pipeline.loop import PipelinedLoop
-from translator.pipeline.loop_range import varies
-from translator.facts import callees
 from translator.rewrite.addresses import Term
+from translator.rewrite.emission import Emission
 from translator.rewrite.pointers import factor, scalar_text, term_text
-from translator.facts.signs import Signs
 from translator.rewrite.splice import operand
-from translator.facts.syntax import less_than
 from translator.rewrite.uniform_parts import is_integer, taken_apart
 from translator.ttgir.layouts import Layout
 

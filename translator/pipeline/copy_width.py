@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import ast
 
-from translator.rewrite.emission import Emission
-from translator.frontend.trace import ConstFact
-from translator.pipeline.loop_range import HINTS, is_index, loop_bounds
 from translator.facts import callees
+from translator.facts.loop_range import HINTS, is_index, loop_bounds
+from translator.frontend.trace import ConstFact
 from translator.rewrite import descriptors
 from translator.rewrite.addresses import is_bare_parameter
+from translator.rewrite.emission import Emission
 from translator.ttgir.elements import bits_of
 from translator.ttgir.layouts import Blocked, Layout
 

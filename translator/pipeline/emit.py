@@ -11,21 +11,21 @@ import ast
 import textwrap
 
 from translator.facts import products
-from translator.rewrite.emission import Emission
 from translator.facts.function import FunctionFacts
-from translator.pipeline.body import alternating, late_read, stage_contents, statement_texts
-from translator.pipeline.loop import PipelinedLoop, Ring, async_module, permuted_read
+from translator.facts.loop_range import is_index
+from translator.facts.refusals import refuse
 from translator.pipeline import counts, l2, once, producer, refill, slices, unroll
+from translator.pipeline.body import alternating, late_read, stage_contents, statement_texts
+from translator.pipeline.loop import PipelinedLoop, Ring
 from translator.pipeline.plan import NotPipelined, PipelinePlan, run_of_loads
-from translator.pipeline.loop_range import is_index
 from translator.pipeline.prefetch import FEWEST_BUFFERS, prefetched
-from translator.pipeline.prepare import fresh, prepare
+from translator.pipeline.prepare import fresh
 from translator.pipeline.prologue import prologue, shared_state
 from translator.pipeline.waits import wait_lines
 from translator.rewrite import calls, invariant, tdm
+from translator.rewrite.emission import Emission, added
+from translator.rewrite.gluon_modules import async_module
 from translator.rewrite.splice import operand
-from translator.rewrite.emission import added
-from translator.facts.refusals import refuse
 from translator.rewrite.unit import Synthesized
 
 # Of `gl.where(slot == 0, count - 1, slot - 1)` LLVM makes a subtraction with overflow, in vector registers, where there are three
@@ -393,4 +393,4 @@ def _block(lines: list[str], indent: str) -> str:
     return "".join((indent + line.replace("\n", "\n" + indent) if line else "") + "\n" for line in lines)
 
 
-__all__ = ["emit_loop", "emit_statement", "permuted_read", "prepare"]
+__all__ = ["emit_loop", "emit_statement"]

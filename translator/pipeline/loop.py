@@ -6,12 +6,13 @@ import ast
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from translator.rewrite.emission import Emission
 from translator.facts.obligations import Obligation
-from translator.pipeline.plan import PipelinedLoad, PipelinePlan
+from translator.facts.webs import Web
+from translator.pipeline.plan import PipelinePlan, PipelinedLoad
 from translator.rewrite import costs
 from translator.rewrite.descriptors import Copies
-from translator.facts.webs import Web
+from translator.rewrite.emission import Emission
+from translator.rewrite.gluon_modules import async_module
 from translator.ttgir.layouts import Layout
 
 
@@ -251,22 +252,8 @@ def _assigned(rw: Emission, name: ast.Name) -> Read | None:
     return read if read.loop.plan.loop in rw.loops else None
 
 
-def async_module(rw: Emission) -> str:
-    rw.record.imports.add(
-        f"from triton.experimental.gluon.language.amd.{rw.facts.kernel.target.gluon_module} import async_copy"
-    )
-    return "async_copy"
-
-
 def tile_copies(rw: Emission) -> Copies:
     """The copies of the target that fetch a descriptor's tiles."""
     if rw.facts.kernel.target.copies_take_buffers:
         return Copies(async_module(rw), "global_load_to_shared", "buffer_load_to_shared")
     return Copies(async_module(rw), "global_to_shared")
-
-
-def barrier_module(rw: Emission) -> str:
-    rw.record.imports.add(
-        f"from triton.experimental.gluon.language.amd.{rw.facts.kernel.target.gluon_module} import mbarrier"
-    )
-    return "mbarrier"

@@ -9,9 +9,9 @@ import ast
 
 from translator.facts import callees
 from translator.facts.function import FunctionFacts
+from translator.facts.polynomials import INDEX, Polynomial
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.pipeline.loop import PipelinedLoop, Ring
-from translator.pipeline.polynomials import INDEX, Polynomial
 from translator.pipeline.strided_tiles import Axis, StridedTile
 from translator.pipeline.tensor_tiles import DescriptorTile
 from translator.rewrite import descriptors, tdm

@@ -17,15 +17,15 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from translator.rewrite.emission import Emission
 from translator.facts.function import FunctionFacts
-from translator.pipeline import producer
-from translator.pipeline import mover_copies
-from translator.pipeline.loop import PipelinedLoop, async_module
-from translator.pipeline.loop_range import int_of
+from translator.facts.loop_range import int_of
+from translator.pipeline import mover_copies, producer
+from translator.pipeline.loop import PipelinedLoop
 from translator.pipeline.plan import PipelinePlan
 from translator.pipeline.tail import TailProof
 from translator.rewrite import tdm
+from translator.rewrite.emission import Emission
+from translator.rewrite.gluon_modules import async_module
 from translator.rewrite.splice import operand
 
 

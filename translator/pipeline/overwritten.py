@@ -13,15 +13,15 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from translator.rewrite.emission import Emission
+from translator.facts import callees
 from translator.facts.function import FunctionFacts
+from translator.facts.loop_range import int_of
+from translator.facts.polynomials import INDEX, Polynomial, add, fixed, moving
 from translator.frontend.trace import TensorFact, TupleFact
 from translator.pipeline.address_reader import AddressReader, NotATile, axis_of
 from translator.pipeline.index_loads import reads_only, writes
-from translator.pipeline.loop_range import int_of
-from translator.pipeline.polynomials import INDEX, Polynomial, add, fixed, moving
-from translator.facts import callees
 from translator.rewrite.addresses import is_pointer
+from translator.rewrite.emission import Emission
 
 _ANY = "*"  # a pointer from anywhere
 

@@ -8,27 +8,27 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from translator.rewrite.emission import Emission
+from translator.facts import callees
 from translator.facts.function import FunctionFacts
+from translator.facts.loop_range import every_iteration, index_dtype, int_of, is_hinted_index, loop_bounds, trips_of
+from translator.facts.span import constant_span, known_trips
+from translator.facts.webs import Definition
 from translator.memory.staging import Staged
 from translator.numbered import numbered
 from translator.pipeline import lds_room
-from translator.pipeline.body import FEWEST_STORED
 from translator.pipeline.ahead import NotAhead, what_runs_ahead
+from translator.pipeline.body import FEWEST_STORED
 from translator.pipeline.depth import fitting, padded
-from translator.pipeline.loop_range import every_iteration, index_dtype, int_of, is_hinted_index, loop_bounds, trips_of
 from translator.pipeline.overwritten import overwritten
-from translator.pipeline.plan import NotPipelined, PipelinedLoad, PipelinePlan
+from translator.pipeline.plan import NotPipelined, PipelinePlan, PipelinedLoad
 from translator.pipeline.schedule import copy_schedule, held_schedule, refill_schedule, register_schedule
-from translator.pipeline.span import constant_span, known_trips
 from translator.pipeline.specialize import asked_for
 from translator.pipeline.strided_tiles import StridedTile
 from translator.pipeline.tail import TailProof
 from translator.pipeline.tensor_tiles import DescriptorTile
 from translator.pipeline.ways import fetched_as, is_held, loads_in, one_way, staged_of, strided_tiles
-from translator.facts import callees
 from translator.rewrite import descriptors, tdm
-from translator.facts.webs import Definition
+from translator.rewrite.emission import Emission
 
 
 def plan_loop(rw: Emission, loop: ast.For, hold: bool = True) -> PipelinePlan | NotPipelined:

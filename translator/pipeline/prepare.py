@@ -10,10 +10,11 @@ import copy
 import math
 from dataclasses import replace
 
-from translator.facts import products
-from translator.rewrite.emission import Emission
+from translator.facts import callees, products
 from translator.facts.function import FunctionFacts
+from translator.facts.loop_range import is_index
 from translator.facts.signs import Signs, obligation_at
+from translator.facts.webs import Definition, Web
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.numbered import numbered
 from translator.pipeline.ahead import names_read
@@ -22,10 +23,9 @@ from translator.pipeline.clip import clip_masks
 from translator.pipeline.index_loads import Guard
 from translator.pipeline.l2 import can_prefetch
 from translator.pipeline.loop import Held, PipelinedLoop, Read, Ring
-from translator.pipeline.loop_range import is_index
 from translator.pipeline.moved_twice import name_ahead, start_of
 from translator.pipeline.once import as_branch
-from translator.pipeline.plan import NotPipelined, PipelinedLoad, PipelinePlan
+from translator.pipeline.plan import NotPipelined, PipelinePlan, PipelinedLoad
 from translator.pipeline.planner import as_triton, plan_loop
 from translator.pipeline.prefetch import FEWEST_BUFFERS
 from translator.pipeline.slices import plan_slices
@@ -33,10 +33,9 @@ from translator.pipeline.specialize import asked_for, specialized
 from translator.pipeline.tail import TailProof
 from translator.pipeline.unneeded import unneeded
 from translator.pipeline.unroll import can_unroll
-from translator.facts import callees
 from translator.rewrite import uniform_parts
+from translator.rewrite.emission import Emission
 from translator.rewrite.statements import holds
-from translator.facts.webs import Definition, Web
 from translator.ttgir.elements import bits_of
 
 # A base that moves costs about five scalar instructions per tile (a 64-bit addition and a new buffer descriptor), offsets

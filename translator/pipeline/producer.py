@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import ast
 
-from translator.facts import products
-from translator.rewrite.emission import Emission
-from translator.pipeline import counts
-from translator.pipeline import mover_copies
-from translator.pipeline.loop import PipelinedLoop, Ring, async_module, tile_copies
-from translator.facts import callees
+from translator.facts import callees, products
+from translator.facts.source_text import replace_spans
+from translator.pipeline import counts, mover_copies
+from translator.pipeline.loop import PipelinedLoop, Ring, tile_copies
 from translator.rewrite import descriptors, pointers, shapes
 from translator.rewrite.accesses import both_masks
-from translator.facts.source_text import replace_spans
+from translator.rewrite.emission import Emission
+from translator.rewrite.gluon_modules import async_module
 from translator.rewrite.splice import operand
 
 

@@ -6,15 +6,15 @@ import ast
 import contextlib
 from collections.abc import Iterator
 
-from translator.rewrite.emission import Emission
 from translator.facts.function import FunctionFacts
 from translator.frontend.trace import TensorFact
-from translator.pipeline import counts, producer, slices
-from translator.pipeline import mover_copies
-from translator.pipeline.loop import PipelinedLoop, Ring, async_module, barrier_module
+from translator.pipeline import counts, mover_copies, producer, slices
+from translator.pipeline.loop import PipelinedLoop, Ring
 from translator.pipeline.moved_twice import start_lines
 from translator.pipeline.prepare import fresh
 from translator.pipeline.waits import wait_lines
+from translator.rewrite.emission import Emission
+from translator.rewrite.gluon_modules import async_module, barrier_module
 
 
 def shared_state(rw: Emission, loop: PipelinedLoop) -> list[str]:

@@ -14,12 +14,13 @@ import ast
 import re
 
 from translator.facts import products
-from translator.rewrite.emission import Emission
 from translator.facts.function import FunctionFacts
+from translator.facts.source_text import replace_spans
 from translator.numbered import numbered
 from translator.pipeline import counts, producer
-from translator.pipeline.loop import PipelinedLoop, async_module
-from translator.facts.source_text import replace_spans
+from translator.pipeline.loop import PipelinedLoop
+from translator.rewrite.emission import Emission
+from translator.rewrite.gluon_modules import async_module
 
 
 class TooLate(Exception):

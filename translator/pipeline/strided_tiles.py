@@ -12,17 +12,17 @@ import ast
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from translator.rewrite.emission import Emission
+from translator.facts import callees
 from translator.facts.function import FunctionFacts
+from translator.facts.loop_range import int_of
 from translator.facts.obligations import Obligation
+from translator.facts.polynomials import INDEX, Polynomial, add, fixed, moving, quotient
 from translator.frontend.trace import TensorFact
 from translator.memory.staging import Staged
 from translator.pipeline.address_reader import AddressReader, NotATile, axis_of, times
-from translator.pipeline.loop_range import int_of
-from translator.pipeline.polynomials import INDEX, Polynomial, add, fixed, moving, quotient
 from translator.pipeline.wrapped_rows import reaches_only_masked
-from translator.facts import callees
 from translator.rewrite.addresses import root_parameter
+from translator.rewrite.emission import Emission
 from translator.ttgir.elements import bits_of
 from translator.ttgir.shared_layouts import Padded, Swizzled, partitioned
 

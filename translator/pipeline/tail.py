@@ -11,12 +11,12 @@ import ast
 from typing import TYPE_CHECKING
 
 from translator.facts.function import FunctionFacts
-from translator.frontend.trace import ConstFact, TensorFact
-from translator.pipeline.loop_range import every_iteration, int_of, is_index, varies
-from translator.pipeline.polynomials import INDEX, Polynomial, add, product
+from translator.facts.loop_range import every_iteration, int_of, is_index, varies
 from translator.facts.obligations import Obligation
+from translator.facts.polynomials import INDEX, Polynomial, add, product
 from translator.facts.signs import Signs, obligation_at
 from translator.facts.syntax import less_than
+from translator.frontend.trace import ConstFact, TensorFact
 
 if TYPE_CHECKING:
     pass

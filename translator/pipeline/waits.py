@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 
-from translator.rewrite.emission import Emission
 from translator.pipeline import counts
-from translator.pipeline.loop import PipelinedLoop, async_module
+from translator.pipeline.loop import PipelinedLoop
 from translator.rewrite import tdm
+from translator.rewrite.emission import Emission
+from translator.rewrite.gluon_modules import async_module
 
 
 def wait_lines(rw: Emission, loop: PipelinedLoop, under_way: int = 2) -> list[str]:

@@ -13,11 +13,11 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from translator.facts import callees
 from translator.facts.function import FunctionFacts
+from translator.facts.polynomials import INDEX, Polynomial, add
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.pipeline.address_reader import AddressReader, NotATile, times
-from translator.pipeline.polynomials import INDEX, Polynomial, add
-from translator.facts import callees
 
 if TYPE_CHECKING:
     from translator.facts.webs import Definition, Web

@@ -10,6 +10,7 @@ import ast
 from typing import Any
 
 from translator.layout.constructors import constructor
+from translator.pipeline.pipelined import PipelinedFunction
 from translator.report.data_mover import TileLoad, tile_loads
 from translator.report.explain_accesses import accesses
 from translator.report.explain_costs import Costs
@@ -78,7 +79,7 @@ def _ordered(choices: list[Choice]) -> list[Choice]:
     return sorted(dict.fromkeys(choices), key=lambda c: (c.file, c.function, c.line, rank.index(c.kind)))
 
 
-class _Watching(FunctionRewriter):
+class _Watching(PipelinedFunction):
     """Notes each conversion with the statement and expression it is written for."""
 
     seen: list["_Watching"]

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import ast
 
-from translator.rewrite.emission import Emission
 from translator.frontend.trace import TensorFact
-from translator.pipeline.loop import async_module
+from translator.rewrite.emission import Emission, added
+from translator.rewrite.gluon_modules import async_module
 from translator.rewrite.pointers import Access
 from translator.rewrite.splice import operand
-from translator.rewrite.emission import added
 from translator.rewrite.unit import Synthesized
 from translator.ttgir.elements import bits_of
 from translator.ttgir.layouts import Blocked, Wmma

@@ -19,6 +19,12 @@ from translator.rewrite.variables import WebState
 from translator.ttgir.layouts import Layout
 
 
+class TileRead(Protocol):
+    """How a tile in LDS is read; tile: an expression for it, by default its slot."""
+
+    def text(self, rw: Emission, layout: Layout, tile: str = "") -> str: ...
+
+
 class Emission(Protocol):
     """One function while it is written. Layouts are demanded by uses: what adds a demand sets `changed`, and all is written once
     more.
@@ -75,6 +81,10 @@ class Emission(Protocol):
     def rebound(self, name: str) -> bool: ...
     def reader(self, frame: Frame, path: tuple[int, ...], argument_homes: dict[str, Any]) -> Emission: ...
     def writer(self, frame: Frame, path: tuple[int, ...], wants: Any, argument_homes: dict[str, Any]) -> Emission: ...
+
+    # Tiles of pipelined loops: read with their dimensions permuted, and at their one use. None for other values.
+    def permuted_tile(self, data: ast.expr, order: tuple[int, ...], layout: Layout) -> str | None: ...
+    def tile_read_at_use(self, data: ast.expr) -> TileRead | None: ...
 
     # Text.
     def emit(self, node: ast.AST, want: Any = None) -> str: ...

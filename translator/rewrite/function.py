@@ -14,39 +14,26 @@ import textwrap
 from typing import Any
 
 from translator.facts.function import FunctionFacts
-from translator.facts.definitions import assigned_fact, keeps
 from translator.facts.reading import read_function
-from translator.frontend.trace import ConstFact, Frame, TensorFact, TupleFact
+from translator.facts.refusals import refuse
+from translator.facts.source_text import replace_spans
+from translator.facts.webs import Definition, UnrolledLoop
+from translator.frontend.trace import ConstFact, Frame
 from translator.layout.names import LayoutNames
-from translator.pipeline import emit as pipeline
-from translator.rewrite import (
-    calls,
-    contracts,
-    host_descriptors,
-    instance_layouts,
-    invariant,
-    lds_operands,
-    moved_once,
-    moving_parameters,
-    pointer_variables,
-)
+from translator.rewrite import calls, contracts, host_descriptors, instance_layouts, invariant, moving_parameters
+from translator.rewrite.assignments import Assignments
 from translator.rewrite.dead_variants import without_dead_variants
-from translator.facts.desugar import Promotion
-from translator.rewrite.splice import promoted
-from translator.rewrite.expressions import Expressions
-from translator.rewrite.tuples import flat_targets, flatten_like
+from translator.rewrite.emission import TileRead
 from translator.rewrite.parameters_read import parameters_read
 from translator.rewrite.splice import indented
-from translator.facts.source_text import replace_spans
+from translator.rewrite.tuples import flatten_like
 from translator.rewrite.unit import Record, Unit
-from translator.facts.refusals import refuse
-from translator.facts.webs import Definition, UnrolledLoop, Web
 from translator.ttgir.layouts import Layout
 
 MAX_ROUNDS = 40
 
 
-class FunctionRewriter(Expressions):
+class FunctionRewriter(Assignments):
     """Rewrites one function of a kernel, whose `facts` these are."""
 
     def __init__(self, unit: Unit, facts: FunctionFacts, wants: Any = None, argument_homes=None):
@@ -96,9 +83,18 @@ class FunctionRewriter(Expressions):
         """Another function of the kernel, to be written for arguments that lie so."""
         return type(self)(self.unit, read_function(self.facts.kernel, frame, path), wants, argument_homes)
 
+    def prepare_loops(self) -> None:
+        """Before anything is written: loops that are to be pipelined."""
+
+    def permuted_tile(self, data: ast.expr, order: tuple[int, ...], layout: Layout) -> str | None:
+        return None
+
+    def tile_read_at_use(self, data: ast.expr) -> TileRead | None:
+        return None
+
     def rewrite(self) -> str:
         """The function's text with placeholders for layouts; rounds until no demand is new."""
-        pipeline.prepare(self)
+        self.prepare_loops()
         # Names that prepare() made, of tiles ahead, are among them.
         self.redefined = frozenset(d.name for w in self.facts.webs.all for d in w.definitions if _reads_itself(d))
         for _ in range(MAX_ROUNDS):
@@ -193,8 +189,7 @@ class FunctionRewriter(Expressions):
         return contracts.negated(self.facts.source.of(s.test)) if fact.value else self.facts.source.of(s.test)
 
     def statement(self, s: ast.stmt) -> None:
-        if not pipeline.emit_statement(self, s):
-            self.plain_statement(s)
+        self.plain_statement(s)
 
     def plain_statement(self, s: ast.stmt) -> None:
         if not self.facts.taken(s):
@@ -270,8 +265,6 @@ class FunctionRewriter(Expressions):
     def for_loop(self, s: ast.For) -> None:
         if isinstance(s, UnrolledLoop):
             return self.unrolled_loop(s)
-        if pipeline.emit_loop(self, s):
-            return
         self.loops = (*self.loops, s)
         self.block(s.body)
         self.loops = self.loops[:-1]
@@ -290,125 +283,9 @@ class FunctionRewriter(Expressions):
         self.wants = want
         self.replace(s.value, self.emit(s.value, want))
 
-    def assignment(self, s: ast.stmt) -> None:
-        target = s.targets[0] if isinstance(s, ast.Assign) else s.target
-        if isinstance(s, ast.AnnAssign) and s.value is None:
-            self.replace(s.annotation, self.emit(s.annotation))
-            return
-        if isinstance(target, ast.Name):
-            web = self.facts.webs.of_definition[(s, target.id)]
-            fact = assigned_fact(self.facts, s)
-            if isinstance(fact, TensorFact) and fact.shape:
-                self.tensor_assignment(s, target.id, web)
-                return
-            if isinstance(fact, TensorFact) and fact.is_pointer and self.state(web).split is not None:
-                self.replace(s, pointer_variables.assign_scalar(self, s, self.state(web)))
-                return
-            if isinstance(s, ast.AnnAssign):
-                self.replace(s.annotation, self.emit(s.annotation))
-            want = self.web_home(web) if isinstance(fact, TupleFact) else None
-            self.replace(s.value, self.emit(s.value, want))
-            self.append_lines(s, self.scalar_variants(target.id, web))
-            return
-        wants = self.target_wants(s, target)
-        self.replace(s.value, self.emit(s.value, wants))
-        self.append_lines(s, [line for name in flat_targets(target) for line in self.conversions_after(s, name)])
-
     def insert_before(self, s: ast.stmt, *lines: str) -> None:
         start, indent = self.facts.source.starts[s.lineno - 1], self.facts.source.indent(s)
         self.edits.append((start, start, "".join(f"{indent}{line}\n" for line in lines)))
-
-    def append_lines(self, s: ast.stmt, lines: list[str]) -> None:
-        indent, end = self.facts.source.indent(s), self.facts.source.span(s)[1]
-        if lines:
-            self.edits.append((end, end, "".join(f"\n{indent}{line}" for line in lines)))
-
-    def scalar_variants(self, name: str, web: Web) -> list[str]:
-        """A scalar given to a variable that is a tensor on another branch: it stands for each of the tensor's layouts."""
-        state = self.states.get(web.index)
-        if state is None or state.split is not None:
-            return []
-        names = [self.names.variant(name, layout) for layout in state.converted]
-        if state.cheap:
-            names += [self.variant_name(state, layout) for layout in state.variants]
-        return [f"{other} = {name}" for other in names if other != name]
-
-    def target_wants(self, s: ast.stmt, target: ast.AST) -> Any:
-        if isinstance(target, (ast.Tuple, ast.List)):
-            return tuple(self.target_wants(s, e) for e in target.elts)
-        if isinstance(target, ast.Name):
-            web = self.facts.webs.of_definition.get((s, target.id))
-            if web is None:
-                return None
-            state = self.state(web)
-            state.cheap = False
-            if state.home is None:
-                state.home = self.web_home(web)
-            return state.home
-        return None
-
-    def conversions_after(self, s: ast.stmt, target: ast.AST) -> list[str]:
-        if not isinstance(target, ast.Name):
-            return []
-        web = self.facts.webs.of_definition.get((s, target.id))
-        state = self.states.get(web.index) if web else None
-        if state is None:
-            return []
-        kept = any(d.node is s and keeps(self.facts, d) for d in web.definitions)
-        lines = [
-            f"{self.names.variant(target.id, layout)} = "
-            + (lds_operands.moved_through_lds(self, web, layout) or self.convert(target.id, layout))
-            for layout in ([] if kept else state.converted)
-        ]
-        lines += lds_operands.definitions(self, s, web)
-        moved_once.definitions(self, s, web)
-        return lines
-
-    def tensor_assignment(self, s: ast.stmt, name: str, web: Web) -> None:
-        state = self.state(web)
-        if state.split:
-            self.replace(s, self.joined(s, pointer_variables.assign(self, s, state)))
-            return
-        if state.cheap:
-            layouts = state.variants or [self.web_home(web) or self.home(s.value)]
-        else:
-            if state.home is None:
-                state.home = self.web_home(web) or (self.home(s.value) if not isinstance(s, ast.AugAssign) else None)
-            layouts = [state.home]
-        role = calls.role_of(self, s.value, name)
-        lines = []
-        for layout in layouts:
-            if role:
-                self.names.suggest(layout, *role, s.lineno)
-            if state.cheap and state.variants:
-                variant = self.variant_name(state, layout)
-            else:
-                variant = name if layout == layouts[0] else self.names.variant(name, layout)
-            lines.append(self.assign_text(s, name, variant, layout))
-        lines += self.conversions_after(s, ast.Name(id=name))
-        self.replace(s, self.joined(s, lines))
-
-    def assign_text(self, s: ast.stmt, name: str, variant: str, layout: Layout) -> str:
-        target = s.targets[0] if isinstance(s, ast.Assign) else s.target
-        if isinstance(s, ast.AugAssign):
-            fact = assigned_fact(self.facts, s)
-            dot = calls.accumulated_dot(self, s, variant, layout)
-            if dot is not None:
-                return f"{variant} = {dot}"
-            value = self.operand_in(s.value, fact, layout)
-        else:
-            value = self.emit(s.value, layout)
-        if isinstance(s.value, Promotion) and not isinstance(s, ast.AugAssign):
-            return promoted(variant, s.value, value)
-        children = {s.value: value}
-        if variant != self.facts.source.of(target):
-            children[target] = variant
-        if isinstance(s, ast.AnnAssign):
-            children[s.annotation] = self.emit(s.annotation)
-        return self.splice(s, children)
-
-    def joined(self, s: ast.stmt, lines: list[str]) -> str:
-        return ("\n" + self.facts.source.indent(s)).join(lines)
 
 
 def _reads_itself(d: Definition) -> bool:

@@ -10,14 +10,14 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from translator.rewrite.emission import Emission
-from translator.facts.function import FunctionFacts
-from translator.facts.definitions import changing
-from translator.pipeline.span import runs_once
 from translator.facts import callees
-from translator.rewrite.addresses import free_name
-from translator.rewrite.splice import operand
+from translator.facts.definitions import changing
+from translator.facts.function import FunctionFacts
+from translator.facts.span import runs_once
 from translator.facts.syntax import ELEMENTWISE_NODES
+from translator.rewrite.addresses import free_name
+from translator.rewrite.emission import Emission
+from translator.rewrite.splice import operand
 from translator.ttgir.layouts import Layout, Mfma, Wmma
 
 if TYPE_CHECKING:

@@ -10,17 +10,14 @@ import ast
 from dataclasses import replace
 from typing import Any
 
-from translator.facts import products
-from translator.rewrite.emission import Emission
+from translator.facts import callees, products
 from translator.facts.function import FunctionFacts
+from translator.facts.refusals import refuse
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.layout.shapes import infer
-from translator.pipeline.loop import Read, read_where_used
-from translator.facts import callees
 from translator.rewrite import shapes
+from translator.rewrite.emission import Emission, TileRead, added
 from translator.rewrite.splice import operand
-from translator.rewrite.emission import added
-from translator.facts.refusals import refuse
 from translator.rewrite.unit import Synthesized
 from translator.ttgir.layouts import DotOperand, Layout, Mfma, Wmma
 
@@ -112,17 +109,17 @@ def _upcast(rw, node, given, formats) -> tuple[str, Layout]:
     return f"{module}.{name}({texts[0]}, {texts[1]}, {acc})", result
 
 
-def _read_late(rw, given, formats) -> tuple[str, dict[str, Read]]:
+def _read_late(rw, given, formats) -> tuple[str, dict[str, TileRead]]:
     """(the side whose scales move between lanes, how each side's tile is read from LDS) where only one side's do.
 
     Before the barriers of that move nothing is read then, and the other side's tile not before this one is upcast: neither is
     held in registers across them. Where both move, there would be one more barrier.
     """
-    reads: dict[str, Read] = {}
+    reads: dict[str, TileRead] = {}
     moved = []
     for side, fmt in zip(("lhs", "rhs"), formats):
         scale, fact = given.get(f"{side}_scale"), rw.facts.tensor(given[side])
-        read = read_where_used(rw, given[side])
+        read = rw.tile_read_at_use(given[side])
         if read is None or (fmt != "e2m1" and fact.dtype in BYTES):
             return "", {}
         reads[side] = read
@@ -139,7 +136,7 @@ def _moves(rw, scale: ast.expr) -> bool:
     return scale in rw.staged or (made is not None and made.value in rw.staged) or not rw.cheap(scale)
 
 
-def _operand(rw, given, side: str, fmt: str, ty, axis: int, read: Read | None, behind_move: bool) -> str:
+def _operand(rw, given, side: str, fmt: str, ty, axis: int, read: TileRead | None, behind_move: bool) -> str:
     """One operand in the element type and layout of the dot, upcast in the lanes that multiply it.
 
     read: how its tile is read from LDS here; behind_move: after its scales have been moved.

@@ -6,15 +6,14 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from translator.pipeline.loop import permuted_read
-from translator.rewrite.emission import Emission
+from translator.facts.callees import bind, callee_of, first_tensor, is_true
 from translator.facts.function import FunctionFacts
+from translator.facts.refusals import refuse
 from translator.frontend.trace import ConstFact, TensorFact, TupleFact
 from translator.layout.shapes import NoLayout, infer
 from translator.rewrite import call_text, instance_layouts, tuples
-from translator.facts.callees import bind, callee_of, first_tensor, is_true
+from translator.rewrite.emission import Emission
 from translator.rewrite.splice import operand
-from translator.facts.refusals import refuse
 from translator.ttgir.layouts import Blocked, Layout, Linear, Slice
 
 
@@ -134,7 +133,7 @@ def _fit(rw, text: str, own: Layout, want: Layout | None) -> str:
 
 
 def permuted(rw, node, data: ast.expr, order, want: Layout | None, spell: Callable[[str], str]) -> str:
-    if isinstance(want, Layout) and (text := permuted_read(rw, data, tuple(order), want)) is not None:
+    if isinstance(want, Layout) and (text := rw.permuted_tile(data, tuple(order), want)) is not None:
         return text
     source = rw.facts.tensor(data)
     parent = _operand_layout(rw, node, data, ("tt.trans",))

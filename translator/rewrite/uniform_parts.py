@@ -13,13 +13,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
-from translator.rewrite.emission import Emission
+from translator.facts.callees import bind, callee_of
 from translator.facts.function import FunctionFacts
+from translator.facts.loop_range import varies
 from translator.frontend.trace import ConstFact, TensorFact
-from translator.pipeline.loop_range import varies
 from translator.rewrite import addresses
 from translator.rewrite.addresses import Address, Term, is_bare_parameter, is_pointer
-from translator.facts.callees import bind, callee_of
+from translator.rewrite.emission import Emission
 
 T = TypeVar("T")
 _ACCESSES = ("load", "store", "atomic")

@@ -9,16 +9,11 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING
 
 from translator.facts.function import FunctionFacts
+from translator.facts.loop_range import int_of, loop_bounds, trips_of
+from translator.facts.polynomials import Monomial, Polynomial, add, product
 from translator.frontend.trace import ConstFact, TensorFact
-from translator.pipeline.loop_range import int_of, loop_bounds, trips_of
-from translator.pipeline.polynomials import Monomial, Polynomial, add, product
-
-if TYPE_CHECKING:
-    pass
-
 
 _RUN_TIME = "#"
 

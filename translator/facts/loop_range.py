@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from translator.facts import callees
 from translator.facts.function import FunctionFacts
 from translator.frontend.trace import ConstFact, TensorFact
-from translator.facts import callees
 
 if TYPE_CHECKING:
     from translator.facts.webs import Definition

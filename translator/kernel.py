@@ -7,21 +7,22 @@ import ast
 from rules.builtins import BUILTINS
 from rules.rows import RuleSet
 from translator.choices.chosen import Choices
-from translator.memory.traced_launch import TracedLaunch
 from translator.facts.kernel import KernelFacts
 from translator.facts.reading import read_function
+from translator.facts.refusals import refuse
+from translator.memory.traced_launch import TracedLaunch
+from translator.pipeline.assemble import assemble
 from translator.pipeline.body import why_not_alternating
 from translator.pipeline.emit import check_stages
+from translator.pipeline.pipelined import PipelinedFunction
 from translator.pipeline.plan import NotPipelined
 from translator.pipeline.refill import TooLate, check_refills
-from translator.rewrite.emit import assemble
-from translator.rewrite.emitted import EmittedKernel
 from translator.pipeline.strategies import PING_PONG, WARP_SPECIALIZED
+from translator.rewrite.emitted import EmittedKernel
 from translator.rewrite.function import FunctionRewriter
 from translator.rewrite.host_descriptors import small_descriptors
 from translator.rewrite.partitions import CannotSplit
 from translator.rewrite.tdm import NotForTheDataMover
-from translator.facts.refusals import refuse
 from translator.rewrite.unit import Unit
 
 
@@ -55,7 +56,7 @@ def rewrite_kernel(
     strategy: str | None = None,
     moved: frozenset[tuple[str, str]] = frozenset(),
     rules: RuleSet = BUILTINS,
-    rewriter_type: type[FunctionRewriter] = FunctionRewriter,
+    rewriter_type: type[FunctionRewriter] = PipelinedFunction,
 ) -> EmittedKernel:
     """The kernel in Gluon, written as `choices` say.
 

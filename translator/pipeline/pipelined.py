@@ -1,0 +1,34 @@
+"""A function whose loops are pipelined where they can be; the other statements are written as ever."""
+
+from __future__ import annotations
+
+import ast
+
+from translator.facts.webs import UnrolledLoop
+from translator.pipeline.emit import emit_loop, emit_statement
+from translator.pipeline.loop import permuted_read, read_where_used
+from translator.pipeline.prepare import prepare
+from translator.rewrite.emission import TileRead
+from translator.rewrite.function import FunctionRewriter
+from translator.ttgir.layouts import Layout
+
+
+class PipelinedFunction(FunctionRewriter):
+    """Rewrites one function of a kernel, pipelined loops included."""
+
+    def prepare_loops(self) -> None:
+        prepare(self)
+
+    def statement(self, s: ast.stmt) -> None:
+        if not emit_statement(self, s):
+            super().statement(s)
+
+    def for_loop(self, s: ast.For) -> None:
+        if isinstance(s, UnrolledLoop) or not emit_loop(self, s):
+            super().for_loop(s)
+
+    def permuted_tile(self, data: ast.expr, order: tuple[int, ...], layout: Layout) -> str | None:
+        return permuted_read(self, data, order, layout)
+
+    def tile_read_at_use(self, data: ast.expr) -> TileRead | None:
+        return read_where_used(self, data)

@@ -1,0 +1,136 @@
+"""Assignments of a function: a tensor once per layout that its uses demand, tuples with their elements' layouts."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from translator.facts.definitions import assigned_fact, keeps
+from translator.facts.desugar import Promotion
+from translator.facts.webs import Web
+from translator.frontend.trace import TensorFact, TupleFact
+from translator.rewrite import calls, lds_operands, moved_once, pointer_variables
+from translator.rewrite.expressions import Expressions
+from translator.rewrite.splice import promoted
+from translator.rewrite.tuples import flat_targets
+from translator.ttgir.layouts import Layout
+
+
+class Assignments(Expressions):
+    """What writes assignments; the function that they are in adds statements and blocks."""
+
+    def assignment(self, s: ast.stmt) -> None:
+        target = s.targets[0] if isinstance(s, ast.Assign) else s.target
+        if isinstance(s, ast.AnnAssign) and s.value is None:
+            self.replace(s.annotation, self.emit(s.annotation))
+            return
+        if isinstance(target, ast.Name):
+            web = self.facts.webs.of_definition[(s, target.id)]
+            fact = assigned_fact(self.facts, s)
+            if isinstance(fact, TensorFact) and fact.shape:
+                self.tensor_assignment(s, target.id, web)
+                return
+            if isinstance(fact, TensorFact) and fact.is_pointer and self.state(web).split is not None:
+                self.replace(s, pointer_variables.assign_scalar(self, s, self.state(web)))
+                return
+            if isinstance(s, ast.AnnAssign):
+                self.replace(s.annotation, self.emit(s.annotation))
+            want = self.web_home(web) if isinstance(fact, TupleFact) else None
+            self.replace(s.value, self.emit(s.value, want))
+            self.append_lines(s, self.scalar_variants(target.id, web))
+            return
+        wants = self.target_wants(s, target)
+        self.replace(s.value, self.emit(s.value, wants))
+        self.append_lines(s, [line for name in flat_targets(target) for line in self.conversions_after(s, name)])
+
+    def append_lines(self, s: ast.stmt, lines: list[str]) -> None:
+        indent, end = self.facts.source.indent(s), self.facts.source.span(s)[1]
+        if lines:
+            self.edits.append((end, end, "".join(f"\n{indent}{line}" for line in lines)))
+
+    def scalar_variants(self, name: str, web: Web) -> list[str]:
+        """A scalar given to a variable that is a tensor on another branch: it stands for each of the tensor's layouts."""
+        state = self.states.get(web.index)
+        if state is None or state.split is not None:
+            return []
+        names = [self.names.variant(name, layout) for layout in state.converted]
+        if state.cheap:
+            names += [self.variant_name(state, layout) for layout in state.variants]
+        return [f"{other} = {name}" for other in names if other != name]
+
+    def target_wants(self, s: ast.stmt, target: ast.AST) -> Any:
+        if isinstance(target, (ast.Tuple, ast.List)):
+            return tuple(self.target_wants(s, e) for e in target.elts)
+        if isinstance(target, ast.Name):
+            web = self.facts.webs.of_definition.get((s, target.id))
+            if web is None:
+                return None
+            state = self.state(web)
+            state.cheap = False
+            if state.home is None:
+                state.home = self.web_home(web)
+            return state.home
+        return None
+
+    def conversions_after(self, s: ast.stmt, target: ast.AST) -> list[str]:
+        if not isinstance(target, ast.Name):
+            return []
+        web = self.facts.webs.of_definition.get((s, target.id))
+        state = self.states.get(web.index) if web else None
+        if state is None:
+            return []
+        kept = any(d.node is s and keeps(self.facts, d) for d in web.definitions)
+        lines = [
+            f"{self.names.variant(target.id, layout)} = "
+            + (lds_operands.moved_through_lds(self, web, layout) or self.convert(target.id, layout))
+            for layout in ([] if kept else state.converted)
+        ]
+        lines += lds_operands.definitions(self, s, web)
+        moved_once.definitions(self, s, web)
+        return lines
+
+    def tensor_assignment(self, s: ast.stmt, name: str, web: Web) -> None:
+        state = self.state(web)
+        if state.split:
+            self.replace(s, self.joined(s, pointer_variables.assign(self, s, state)))
+            return
+        if state.cheap:
+            layouts = state.variants or [self.web_home(web) or self.home(s.value)]
+        else:
+            if state.home is None:
+                state.home = self.web_home(web) or (self.home(s.value) if not isinstance(s, ast.AugAssign) else None)
+            layouts = [state.home]
+        role = calls.role_of(self, s.value, name)
+        lines = []
+        for layout in layouts:
+            if role:
+                self.names.suggest(layout, *role, s.lineno)
+            if state.cheap and state.variants:
+                variant = self.variant_name(state, layout)
+            else:
+                variant = name if layout == layouts[0] else self.names.variant(name, layout)
+            lines.append(self.assign_text(s, name, variant, layout))
+        lines += self.conversions_after(s, ast.Name(id=name))
+        self.replace(s, self.joined(s, lines))
+
+    def assign_text(self, s: ast.stmt, name: str, variant: str, layout: Layout) -> str:
+        target = s.targets[0] if isinstance(s, ast.Assign) else s.target
+        if isinstance(s, ast.AugAssign):
+            fact = assigned_fact(self.facts, s)
+            dot = calls.accumulated_dot(self, s, variant, layout)
+            if dot is not None:
+                return f"{variant} = {dot}"
+            value = self.operand_in(s.value, fact, layout)
+        else:
+            value = self.emit(s.value, layout)
+        if isinstance(s.value, Promotion) and not isinstance(s, ast.AugAssign):
+            return promoted(variant, s.value, value)
+        children = {s.value: value}
+        if variant != self.facts.source.of(target):
+            children[target] = variant
+        if isinstance(s, ast.AnnAssign):
+            children[s.annotation] = self.emit(s.annotation)
+        return self.splice(s, children)
+
+    def joined(self, s: ast.stmt, lines: list[str]) -> str:
+        return ("\n" + self.facts.source.indent(s)).join(lines)
