@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 
 import pytest
 from triton.compiler.errors import CompilationError
@@ -11,6 +13,7 @@ from test_family import COPY, copy
 from translation_of import dedent, launch, translate
 from translator.rewrite.contracts import RunTimeContract, guard
 from translator.rewrite.fallback import LAUNCHER, LAUNCHER_IMPORTS, torch_name
+from translator.validate.launch_check import launch_check
 
 
 @dataclass
@@ -84,6 +87,52 @@ def test_the_hook_is_on_the_jit_function_under_autotune(tmp_path):
     (hook,) = module.k.fn.pre_run_hooks
     with pytest.raises(ValueError, match="storage of y_ptr"):
         hook(Tensor(), y_ptr=Tensor(2**32), n=1)
+
+
+TWO = dedent("""
+    import triton
+    import triton.language as tl
+
+
+    @triton.jit
+    def part(x_ptr, start, B: tl.constexpr):
+        return tl.load(x_ptr + start + tl.arange(0, B))
+
+
+    @triton.jit
+    def k(x_ptr, y_ptr, start, B: tl.constexpr):
+        x_ptr += B
+        tl.store(y_ptr + tl.arange(0, B), part(x_ptr, start, B))
+
+
+    @triton.jit
+    def _fill(z_ptr, B: tl.constexpr):
+        tl.store(z_ptr + tl.arange(0, B), 1.0)
+""")
+
+
+@pytest.mark.parametrize("standalone", [False, True])
+def test_hooks_of_several_kernels_share_one_function(standalone, tmp_path):
+    kinds = {"x_ptr": "*fp32", "y_ptr": "*fp32", "start": "i32"}
+    specs = [launch("k", kinds, {"B": 64}), launch("_fill", {"z_ptr": "*fp32"}, {"B": 64})]
+    text = translate(tmp_path, TWO, *specs, standalone=standalone).text
+    assert text.count("untyped_storage") == 1 and text.count("_refuse_outside(") == 3, text
+    path = tmp_path / "shared.py"
+    path.write_text(text)
+    module = _imported(path)
+    (first,), (second,) = module.k.pre_run_hooks, module._fill.pre_run_hooks
+    first(Tensor(), Tensor(), 0)
+    second(Tensor())
+    with pytest.raises(ValueError, match="^_fill: storage of z_ptr exceeds 2 GiB"):
+        second(Tensor(2**31))
+    with pytest.raises(ValueError, match="^k: storage of y_ptr exceeds"):
+        first(Tensor(), y_ptr=Tensor(2**31), start=0)
+    with pytest.raises(ValueError, match="^k: start is negative"):
+        first(Tensor(), Tensor(), -1)
+    # Whoever asks the file without launching gets the same answer.
+    asked = launch_check(ast.parse(text), "k", {"B": 64}, {})
+    refused = asked(SimpleNamespace(arguments={"x_ptr": None, "y_ptr": None, "start": -1}, left_out=()))
+    assert refused == "k: start is negative"
 
 
 def _imported(path):

@@ -288,17 +288,14 @@ _BASE_OF_TUPLE = (
 )
 
 
-def _given(contract: RunTimeContract) -> str:
-    """The tensor of an argument, which may be the base of a descriptor's tuple."""
-    return "tensor" if set(contract.descriptors) & set(contract.within_2gib) else "given.get(name)"
-
-
 def checks_a_default(fn: JITFunction, contract: RunTimeContract) -> bool:
     """Whether the contract is about a number that a launch may leave to its default in the kernel's definition."""
     return any(p.has_default and p.name in contract.non_negative for p in fn.params)
 
 
-def guard(kernel: str, contract: RunTimeContract, arguments: Sequence[str] = (), defaults_of: str = "") -> str:
+def guard(
+    kernel: str, contract: RunTimeContract, arguments: Sequence[str] = (), defaults_of: str = "", shared: bool = False
+) -> str:
     """A hook that refuses, before a launch, arguments outside the contract.
 
     Triton calls it with the arguments of the launch, positional ones as given (`JITFunction.run`), and without those that
@@ -306,6 +303,7 @@ def guard(kernel: str, contract: RunTimeContract, arguments: Sequence[str] = (),
     anything else has none to check.
     arguments: the names of the kernel's arguments, for a kernel that is no global of the file.
     defaults_of: the jit function that has the defaults of the arguments that a launch leaves out.
+    shared: the file has `SHARED_CHECK`, which does the work.
     """
     names = names_tuple(arguments) if arguments else f"{kernel}.arg_names"
     defaults = f"{{p.name: p.default for p in {defaults_of}.params}} | " if defaults_of else ""
@@ -314,27 +312,54 @@ def guard(kernel: str, contract: RunTimeContract, arguments: Sequence[str] = (),
         f'    """Refuse a launch of {kernel} outside what its translation assumes."""',
         f"    given = {defaults}dict(zip({names}, args)) | kwargs",
     ]
-    if contract.within_2gib:
+    if shared:
+        terms = {field: getattr(contract, field) for field in ("within_2gib", "non_negative", "descriptors")}
+        given = [f"{field}={names_tuple(names)}" for field, names in terms.items() if names]
+        return "\n".join([*lines, f"    {SHARED_CHECK_NAME}({', '.join([quoted(kernel), 'given', *given])})"])
+    listed = [names_tuple(n) if n else "" for n in (contract.within_2gib, contract.non_negative, contract.descriptors)]
+    both = bool(set(contract.descriptors) & set(contract.within_2gib))
+    return "\n".join([*lines, *_refusals(kernel, *listed, both)])
+
+
+def _refusals(kernel: str, within_2gib: str, non_negative: str, descriptors: str, both: bool) -> list[str]:
+    """The statements of a hook; kernel: its name, or a variable in braces; both: a descriptor's base is checked too."""
+    lines: list[str] = []
+    if within_2gib:
         lines += [
-            f"    for name in {names_tuple(contract.within_2gib)}:",
-            *(_BASE_OF_TUPLE if set(contract.descriptors) & set(contract.within_2gib) else ()),
-            f'        storage = getattr({_given(contract)}, "untyped_storage", None)',
+            f"    for name in {within_2gib}:",
+            *(_BASE_OF_TUPLE if both else ()),
+            f'        storage = getattr({"tensor" if both else "given.get(name)"}, "untyped_storage", None)',
             "        if storage is not None and storage().size() > 2**31 - 1:",
             f'            raise ValueError(f"{kernel}: storage of {{name}} exceeds 2 GiB")',
         ]
-    if contract.non_negative:
+    if non_negative:
         lines += [
-            f"    for name in {names_tuple(contract.non_negative)}:",
+            f"    for name in {non_negative}:",
             "        if isinstance(given.get(name), int) and given[name] < 0:",
             f'            raise ValueError(f"{kernel}: {{name}} is negative")',
         ]
-    if contract.descriptors:
+    if descriptors:
         lines += [
-            f"    for name in {names_tuple(contract.descriptors)}:",
+            f"    for name in {descriptors}:",
             "        if not isinstance(given.get(name), tuple):",
             f'            raise TypeError(f"{kernel}: {{name}} takes (base, tuple(shape), tuple(strides)) of the descriptor")',
         ]
-    return "\n".join(lines)
+    return lines
+
+
+SHARED_CHECK_NAME = "_refuse_outside"
+
+
+def shared_check(contracts: Sequence[RunTimeContract]) -> str:
+    """The function that the hooks of several kernels of a file call with the arguments of a launch."""
+    fields = ("within_2gib", "non_negative", "descriptors")
+    used = [field for field in fields if any(getattr(c, field) for c in contracts)]
+    lines = [
+        f"def {SHARED_CHECK_NAME}(kernel, given, {', '.join(f'{field}=()' for field in used)}):",
+        '    """Refuse a launch outside what the translation of its kernel assumes."""',
+    ]
+    listed = [field if field in used else "" for field in fields]
+    return "\n".join([*lines, *_refusals("{kernel}", *listed, both="descriptors" in used)])
 
 
 def installer(kernel: str, contract: RunTimeContract, fn: JITFunction) -> str:

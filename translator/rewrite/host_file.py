@@ -17,7 +17,15 @@ from triton.runtime.jit import JITFunction
 
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.rewrite import fallback
-from translator.rewrite.contracts import check_name, checked_name, checks_a_default, guard, installer
+from translator.rewrite.contracts import (
+    SHARED_CHECK_NAME,
+    check_name,
+    checked_name,
+    checks_a_default,
+    guard,
+    installer,
+    shared_check,
+)
 from translator.rewrite.descriptor_hooks import hook_edits
 from translator.rewrite.helper_pool import Helper, HelperPool, place_of
 from translator.rewrite.kernel_family import Family, KernelVersion
@@ -80,6 +88,8 @@ class _Rewriting:
         taken = names_in(versions) | {name for name in file.bound if name not in self.own_names()}
         self.pool = HelperPool(self.base_name, taken)
         self.families = families_of(versions, self.pool)
+        self.contracts = [family.contract for family in self.families if family.contract]
+        self.shared = len(self.contracts) > 1 and not general and SHARED_CHECK_NAME not in taken
         self.plain = [fn for key, fn in plain.items() if key not in self.kept]
 
     def here(self, fn: Any) -> bool:
@@ -127,7 +137,8 @@ class _Rewriting:
         copies = [h for h in self.pool.helpers if not self.here(h.fn)]
         self.needs()
         added = [d.strip() for d in self.prelude.definitions if "\n" in d]
-        blocks = [jit_text(h).strip() for h in copies] + ([fallback.LAUNCHER] if self.general else [])
+        blocks = [shared_check(self.contracts)] if self.shared else []
+        blocks += [jit_text(h).strip() for h in copies] + ([fallback.LAUNCHER] if self.general else [])
         if added or blocks:
             first = min((self.file.top_statement(r.node) for r in replacements), key=lambda s: s.lineno)
             at = self.file.start_with_comments(first)
@@ -177,11 +188,11 @@ class _Rewriting:
             jit = f"{family.name}{'.fn' * len(above)}"
             hook = f"{jit}.add_pre_run_hook({check_name(family.name)})"
             defaults_of = jit if checks_a_default(loaded.fn, family.contract) else ""
-            check = guard(family.name, family.contract, defaults_of=defaults_of)
+            check = guard(family.name, family.contract, defaults_of=defaults_of, shared=self.shared)
             return Replacement(node, family.text, family.before, (f"{check}\n\n\n{hook}",))
         # A kernel that host code may wrap or make again: the hook goes in where the jit function is made.
         names = tuple(p.name for p in loaded.fn.params)
-        check = guard(family.name, family.contract, names)
+        check = guard(family.name, family.contract, names, shared=self.shared)
         install = installer(family.name, family.contract, loaded.fn)
         return Replacement(node, family.text, (*family.before, check, install), hook=f"@{checked_name(family.name)}")
 

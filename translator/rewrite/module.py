@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rules.targets import target as target_row
-from translator.rewrite.contracts import check_name, checks_a_default, guard
+from translator.rewrite.contracts import check_name, checks_a_default, guard, shared_check
 from translator.rewrite.import_aliases import with_aliases
 from translator.rewrite.helper_pool import Helper, HelperPool
 from translator.rewrite.kernel_family import Family, KernelVersion, build_family
@@ -68,12 +68,15 @@ def standalone_module(versions: Sequence[KernelVersion], facts: SourceFacts) -> 
     simple = [d for d in prelude.definitions if "\n" not in d]
     parts += ["\n".join(simple)] if simple else []
     blocks = [d for d in prelude.definitions if "\n" in d] + [jit_text(h) for h in pool.helpers]
+    contracts = [family.contract for family in families if family.contract]
+    shared = len(contracts) > 1
+    blocks += [shared_check(contracts)] if shared else []
     for family in families:
         blocks += [*family.before, f"@gluon.jit\n{family.text.strip()}"]
         if family.contract:
             defaults_of = family.name if checks_a_default(family.loaded.fn, family.contract) else ""
             blocks += [
-                guard(family.name, family.contract, defaults_of=defaults_of),
+                guard(family.name, family.contract, defaults_of=defaults_of, shared=shared),
                 f"{family.name}.add_pre_run_hook({check_name(family.name)})",
             ]
     notes = tuple(note for family in families for note in family.notes)
