@@ -13,7 +13,6 @@ from translator.facts.refusals import refuse
 from translator.memory.traced_launch import TracedLaunch
 from translator.pipeline.assemble import assemble
 from translator.pipeline.body import why_not_alternating
-from translator.pipeline.emit import check_stages
 from translator.pipeline.pipelined import PipelinedFunction
 from translator.pipeline.plan import NotPipelined
 from translator.pipeline.refill import TooLate, check_refills
@@ -83,7 +82,7 @@ def rewrite_kernel(
                 _check_alternating(unit, rewriter)
             for reason in plain.values():
                 rewriter.record.choose(f"tensor descriptors as bounds-masked accesses: {reason}")
-            check_stages(rewriter)
+            _check_stages(rewriter)
             check_refills([rewriter, *(inner for inner, _ in unit.helper_versions)])
             return assemble(unit, rewriter, text)
         except NotForTheDataMover as kept:
@@ -136,3 +135,12 @@ def _check_split(unit: Unit, rewriter: FunctionRewriter) -> None:
         f"`{name}` has no loop to warp-specialize",
         help="leave --strategy out",
     )
+
+
+def _check_stages(rw: FunctionRewriter) -> None:
+    """Raises: TranslationError for a loop whose compute stages read LDS; asked when the text is final."""
+    for loop in rw.pipelined_loops.values():
+        if loop.late_read:
+            what = "this loop cannot alternate warps between memory and compute"
+            why = f"`{loop.late_read}` is read from LDS where it is used, not where it is loaded"
+            raise refuse(rw.facts.frame, loop.plan.loop, "ping-pong", what, why, "leave --strategy out")

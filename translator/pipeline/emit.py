@@ -13,7 +13,6 @@ import textwrap
 from translator.facts import products
 from translator.facts.function import FunctionFacts
 from translator.facts.loop_range import is_index
-from translator.facts.refusals import refuse
 from translator.pipeline import counts, l2, once, producer, refill, slices, unroll
 from translator.pipeline.body import alternating, late_read, stage_contents, statement_texts
 from translator.pipeline.loop import PipelinedLoop, Ring
@@ -113,6 +112,28 @@ def _group(facts: FunctionFacts, loop: PipelinedLoop, s: ast.stmt) -> tuple[list
     return before if s is run[0] else [], after if s is run[-1] else []
 
 
+def _body(rw: Emission, loop: PipelinedLoop, s: ast.For, top: int, inner: str) -> None:
+    """The statements of the body, with what stands at its top (offset `top`, indentation `inner`)."""
+    index = loop.plan.index
+    if loop.stages:
+        rounds = ", written once per buffer: slots are literals" if loop.first else ""
+        rw.record.choose(
+            f"warps of `for {index}` alternate between memory and compute in {len(loop.stages)} stages{rounds}"
+        )
+        _alternate(rw, loop, s, top, inner)
+    elif loop.first:
+        rw.record.choose(f"`for {index}` is written once per buffer: slots are literals")
+        _unrolled(rw, loop, s, top, inner)
+    elif loop.prefetch:
+        _prefetch(rw, loop, s, top, inner)
+    else:
+        rw.block(s.body)
+        if loop.refills:
+            refill.place_copies(rw, loop, s)
+        lines = once.first_lines(rw, loop) if loop.plan.once else _top_lines(rw, loop)
+        rw.edits.append((top, top, _block(lines, inner)))
+
+
 def emit_loop(rw: Emission, s: ast.For) -> bool:
     """Emit a pipelined loop; False when the loop is an ordinary one."""
     loop = rw.pipelined_loops.get(s)
@@ -134,23 +155,7 @@ def emit_loop(rw: Emission, s: ast.For) -> bool:
     rw.loops = (*rw.loops, s)
     inner, outer = rw.facts.source.indent(s.body[0]), rw.facts.source.indent(s)
     top = rw.facts.source.offset(rw.facts.source.first_line(s.body[0], s.iter.end_lineno), 0)
-    if loop.stages:
-        rounds = ", written once per buffer: slots are literals" if loop.first else ""
-        rw.record.choose(
-            f"warps of `for {plan.index}` alternate between memory and compute in {len(loop.stages)} stages{rounds}"
-        )
-        _alternate(rw, loop, s, top, inner)
-    elif loop.first:
-        rw.record.choose(f"`for {plan.index}` is written once per buffer: slots are literals")
-        _unrolled(rw, loop, s, top, inner)
-    elif loop.prefetch:
-        _prefetch(rw, loop, s, top, inner)
-    else:
-        rw.block(s.body)
-        if loop.refills:
-            refill.place_copies(rw, loop, s)
-        lines = once.first_lines(rw, loop) if plan.once else _top_lines(rw, loop)
-        rw.edits.append((top, top, _block(lines, inner)))
+    _body(rw, loop, s, top, inner)
     rw.loops = rw.loops[:-1]
     loop.end_round(rw)
     first = rw.facts.source.first_line(s)
@@ -219,15 +224,6 @@ def _prefetch(rw: Emission, loop: PipelinedLoop, s: ast.For, top: int, indent: s
     body = loop.prefetched.body if loop.prefetched is not None else [textwrap.dedent(text) for text in texts]
     lines = _block(_top_lines(rw, loop), indent) + _block([text for text in body if text], indent)
     rw.edits.append((top, rw.facts.source.line_end(s), lines.rstrip("\n")))
-
-
-def check_stages(rw: Emission) -> None:
-    """Raises: TranslationError for a loop whose compute stages read LDS; asked when the text is final."""
-    for loop in rw.pipelined_loops.values():
-        if loop.late_read:
-            what = "this loop cannot alternate warps between memory and compute"
-            why = f"`{loop.late_read}` is read from LDS where it is used, not where it is loaded"
-            raise refuse(rw.facts.frame, loop.plan.loop, "ping-pong", what, why, "leave --strategy out")
 
 
 def _chosen(plan: PipelinePlan, loop: PipelinedLoop) -> str:

@@ -80,7 +80,8 @@ def _unsupported(facts: FunctionFacts, plan: PipelinePlan) -> str | None:
     return None
 
 
-def _set_up(rw: Emission, plan: PipelinePlan) -> None:
+def _named(rw: Emission, plan: PipelinePlan) -> PipelinedLoop:
+    """The loop of a plan with names that nothing else has."""
     only_holds = plan.schedule.mechanism == "held"
     ascending = plan.low is None and plan.index_dtype == "int32" and not plan.descending
     counted = plan.once or plan.written_out is not None or ascending or only_holds or plan.refills
@@ -101,64 +102,100 @@ def _set_up(rw: Emission, plan: PipelinePlan) -> None:
         groups = plan.schedule.groups
         stems = [f"{'_'.join(group)}_" if len(groups) > 1 else "" for group in groups]
         loop.barriers = [tuple(fresh(rw, stem + end, plan.loop) for end in ("ready", "empty")) for stem in stems]
-    renamed: dict[int, Web] = {}
-    twins: dict[ast.AST, ast.AST] = {}
-    for web in plan.on_both_sides:
-        name = f"{web.name}_copied" if loop.specialized else name_ahead(web.name)
-        twin = Web(len(rw.facts.webs.all), fresh(rw, name, plan.loop))
-        if web in plan.doubled:
-            twin.definitions.append(start_of(rw.facts, plan.loop, web, twin))
-            loop.doubled.append((web, twin))
-        rw.facts.webs.all.append(twin)
-        renamed[web.index] = twin
+    return loop
 
-    def twin_of(node: ast.AST) -> ast.AST:
+
+class _Twins:
+    """Copies of the producer's syntax for the tiles ahead, in which what moves has names of its own.
+
+    renamed: index of a variable on both sides -> its twin. made: node -> its copy.
+    """
+
+    def __init__(self, rw: Emission, loop: PipelinedLoop):
+        self.rw, self.loop = rw, loop
+        self.renamed: dict[int, Web] = {}
+        self.made: dict[ast.AST, ast.AST] = {}
+        plan, webs = loop.plan, rw.facts.webs
+        for web in plan.on_both_sides:
+            name = f"{web.name}_copied" if loop.specialized else name_ahead(web.name)
+            twin = Web(len(webs.all), fresh(rw, name, plan.loop))
+            if web in plan.doubled:
+                twin.definitions.append(start_of(rw.facts, plan.loop, web, twin))
+                loop.doubled.append((web, twin))
+            webs.all.append(twin)
+            self.renamed[web.index] = twin
+
+    def of(self, node: ast.AST) -> ast.AST:
         """A copy of `node` at the same place in the source, in which moving names are those of the tile ahead."""
-        made = copy.deepcopy(node)
+        facts, made = self.rw.facts, copy.deepcopy(node)
         for old, new in zip(ast.walk(node), ast.walk(made)):
-            twins[old] = new
-            if old in rw.facts.looped:
-                rw.facts.looped.add(new)
-            if isinstance(old, ast.Name) and (web := rw.facts.webs.of_use.get(old)) is not None:
-                rw.facts.webs.reaching[new] = rw.facts.webs.reaching[old]
-                if is_index(rw.facts, plan.loop, old):
-                    loop.index_names.append(new)
-                    rw.facts.webs.of_use[new] = web
+            self.made[old] = new
+            if old in facts.looped:
+                facts.looped.add(new)
+            if isinstance(old, ast.Name) and (web := facts.webs.of_use.get(old)) is not None:
+                facts.webs.reaching[new] = facts.webs.reaching[old]
+                if is_index(facts, self.loop.plan.loop, old):
+                    self.loop.index_names.append(new)
+                    facts.webs.of_use[new] = web
                 else:
-                    web = renamed.get(web.index, web)
+                    web = self.renamed.get(web.index, web)
                     new.id = web.name
-                    rw.facts.webs.of_use[new] = web
+                    facts.webs.of_use[new] = web
         return made
 
-    for s in plan.producer:
-        made = twin_of(s)
-        target = made.targets[0] if isinstance(made, ast.Assign) else made.target
-        original = rw.facts.webs.of_definition[(s, target.id)]
-        web = renamed.get(original.index, original)
-        if web is not original:
-            target.id = web.name
-            web.definitions.append(
-                Definition(web.name, made, made.value, 1, (plan.loop,), isinstance(s, ast.AugAssign))
-            )
-        if not isinstance(s, ast.AugAssign) and original not in plan.carried:
-            loop.own_names.append((target, web))
-        rw.facts.webs.of_definition[(made, web.name)] = web
-        loop.ahead_of[s] = made
-        rw.pipelined_statements[s] = loop
-    rw.guards |= {twins[call]: Guard(loop) for call in plan.guarded}
-    stems: set[str] = set()
-    for load in plan.loads:
-        stem = _ring_stem(rw, f"{load.name}_last" if plan.once else load.name, plan.loop, stems)
-        stems.add(stem)
-        names = [fresh(rw, f"{stem}_{part}", plan.loop) for part in ("smem", "next", "tiles", "desc")]
-        ring = Ring(load, names[0], twin_of(load.call), *names[1:])
-        loop.rings.append(ring)
-        if load.held:
-            rw.held[load.call] = Held(loop, ring)
-        else:
-            rw.staged[load.call] = Read(loop, ring)
-        rw.pipelined_statements[load.statement] = loop
-    # Addresses and masks are computed in the layout of the copy: what they depend on is converted once, before the loop.
+    def add_statements(self) -> None:
+        """The producer's statements for the tile ahead."""
+        plan, webs = self.loop.plan, self.rw.facts.webs
+        for s in plan.producer:
+            made = self.of(s)
+            target = made.targets[0] if isinstance(made, ast.Assign) else made.target
+            original = webs.of_definition[(s, target.id)]
+            web = self.renamed.get(original.index, original)
+            if web is not original:
+                target.id = web.name
+                web.definitions.append(
+                    Definition(web.name, made, made.value, 1, (plan.loop,), isinstance(s, ast.AugAssign))
+                )
+            if not isinstance(s, ast.AugAssign) and original not in plan.carried:
+                self.loop.own_names.append((target, web))
+            webs.of_definition[(made, web.name)] = web
+            self.loop.ahead_of[s] = made
+            self.rw.pipelined_statements[s] = self.loop
+
+    def add_rings(self) -> None:
+        """What stands for each load: a ring of LDS buffers, or tiles that wait in registers."""
+        rw, loop, plan = self.rw, self.loop, self.loop.plan
+        stems: set[str] = set()
+        for load in plan.loads:
+            stem = _ring_stem(rw, f"{load.name}_last" if plan.once else load.name, plan.loop, stems)
+            stems.add(stem)
+            names = [fresh(rw, f"{stem}_{part}", plan.loop) for part in ("smem", "next", "tiles", "desc")]
+            ring = Ring(load, names[0], self.of(load.call), *names[1:])
+            loop.rings.append(ring)
+            if load.held:
+                rw.held[load.call] = Held(loop, ring)
+            else:
+                rw.staged[load.call] = Read(loop, ring)
+            rw.pipelined_statements[load.statement] = loop
+
+
+def _set_up(rw: Emission, plan: PipelinePlan) -> None:
+    loop = _named(rw, plan)
+    twins = _Twins(rw, loop)
+    twins.add_statements()
+    rw.guards |= {twins.made[call]: Guard(loop) for call in plan.guarded}
+    twins.add_rings()
+    _push_addresses(rw, loop)
+    _find_own_names(rw.facts, loop)
+    rw.pipelined_loops[plan.loop] = loop
+    if not loop.specialized and not plan.once:
+        _apply_choices(rw, loop)
+    _move_bases(rw, loop)
+    clip_masks(rw, loop, TailProof(rw.facts, plan.loop, plan.low, plan.high, plan.step), twins.made)
+
+
+def _push_addresses(rw: Emission, loop: PipelinedLoop) -> None:
+    """Addresses and masks are computed in the layout of the copy: what they depend on is converted once, before the loop."""
     for s, made in loop.ahead_of.items():
         target = made.targets[0] if isinstance(made, ast.Assign) else made.target
         web = rw.facts.webs.of_definition[(made, target.id)]
@@ -175,22 +212,18 @@ def _set_up(rw: Emission, plan: PipelinePlan) -> None:
                     rw.make_cheap(web)
                     for d in web.definitions:
                         _push(rw, d.value)
+
+
+def _find_own_names(facts: FunctionFacts, loop: PipelinedLoop) -> None:
+    """Add the uses of values that each tile computes anew to the names of those."""
     own = {web.index for _, web in loop.own_names}
     for made in [*loop.ahead_of.values(), *(ring.fetch for ring in loop.rings)]:
         for name in ast.walk(made):
-            if isinstance(name, ast.Name) and (web := rw.facts.webs.of_use.get(name)) is not None and web.index in own:
+            if isinstance(name, ast.Name) and (web := facts.webs.of_use.get(name)) is not None and web.index in own:
                 loop.own_names.append((name, web))
     for made in loop.ahead_of.values():  # the target of `x += c` reads it, too
-        if (
-            isinstance(made, ast.AugAssign)
-            and (web := rw.facts.webs.of_definition[(made, made.target.id)]).index in own
-        ):
+        if isinstance(made, ast.AugAssign) and (web := facts.webs.of_definition[(made, made.target.id)]).index in own:
             loop.own_names.append((made.target, web))
-    rw.pipelined_loops[plan.loop] = loop
-    if not loop.specialized and not plan.once:
-        _apply_choices(rw, loop)
-    _move_bases(rw, loop)
-    clip_masks(rw, loop, TailProof(rw.facts, plan.loop, plan.low, plan.high, plan.step), twins)
 
 
 def _ring_stem(rw: Emission, stem: str, loop: ast.For, others: set[str]) -> str:

@@ -117,6 +117,63 @@ def register_schedule(buffers: int) -> Schedule:
     return Schedule("registers", buffers, buffers, buffers)
 
 
+class _Run:
+    """What is in slots and registers, and what is under way, while a schedule runs; found: what is wrong with it."""
+
+    def __init__(self, trips: int):
+        self.trips = trips
+        self.found: list[str] = []
+        self.slots: dict[tuple[int, int], int] = {}  # (ring, slot) -> tile whose data it holds or is about to
+        self.groups: list[set[tuple[int, int]]] = []  # committed groups of (ring, tile) still outstanding, oldest first
+        self.tensor: list[set[tuple[int, int]]] = []  # the same for copies of the tensor data mover, one each
+        self.open_group: set[tuple[int, int]] = set()
+        self.registers: dict[int, bool] = {}
+        self.unread = dict.fromkeys(range(trips))
+        self.read_since_barrier: set[int] = set()
+
+    def fill(self, kind: str, tile: int, slot: int, ring: int = GROUPED) -> None:
+        if self.slots.get((ring, slot)) in self.unread:
+            self.found.append(f"tile {tile} overwrites slot {slot} before tile {self.slots[ring, slot]} is read")
+        if kind != "store":
+            if slot in self.read_since_barrier:
+                self.found.append(f"tile {tile} refills slot {slot} with no barrier since it was read")
+            if kind == "tensor":
+                self.tensor.append({(ring, tile)})
+            else:
+                self.open_group.add((ring, tile))
+        elif not self.registers.pop(tile, False):
+            self.found.append(f"tile {tile} is stored before it is loaded")
+        self.slots[ring, slot] = tile
+
+    def commit(self) -> None:
+        self.groups.append(self.open_group)
+        self.open_group = set()
+
+    def wait(self, kind: str, left: int) -> None:
+        if left < 0:
+            self.found.append(f"wait for {left} groups")
+        under_way = self.tensor if kind == "tensor_wait" else self.groups
+        waited = under_way[: max(0, len(under_way) - left)]
+        if kind != "drain" and any(min(t for _, t in g) > self.trips - len(self.unread) for g in waited if g):
+            self.found.append("a wait covers a tile that is read later only")
+        del under_way[: len(waited)]
+        if kind == "drain":
+            self.tensor = []
+        if kind != "tensor_wait":
+            self.open_group = set()
+        self.read_since_barrier = set()
+
+    def read(self, tile: int, slot: int) -> None:
+        slots = self.slots
+        for ring in sorted({r for r, _ in slots}) or [GROUPED]:
+            if slots.get((ring, slot)) != tile:
+                self.found.append(f"iteration {tile} reads slot {slot}, which holds tile {slots.get((ring, slot))}")
+            elif any((ring, tile) in g for g in [*self.groups, *self.tensor, self.open_group]):
+                self.found.append(f"iteration {tile} reads slot {slot} before its copy is waited for")
+        self.unread.pop(tile, None)
+        self.read_since_barrier.add(slot)
+
+
 def hazards(schedule: Schedule, trips: int) -> list[str]:
     """What is wrong with `schedule` for a loop of `trips` iterations; empty when every read gets its tile.
 
@@ -124,59 +181,20 @@ def hazards(schedule: Schedule, trips: int) -> list[str]:
     of a tile that is still to be read, a slot refilled with no barrier since its last read, a wait for more than the
     tile to be read, copies left in flight.
     """
-    found: list[str] = []
-    slots: dict[tuple[int, int], int] = {}  # (ring, slot) -> tile whose data it holds or is about to
-    groups: list[set[tuple[int, int]]] = []  # committed groups of (ring, tile) still outstanding, oldest first
-    tensor: list[set[tuple[int, int]]] = []  # the same for copies of the tensor data mover, one each
-    open_group: set[tuple[int, int]] = set()
-    registers: dict[int, bool] = {}
-    unread = dict.fromkeys(range(trips))
-    read_since_barrier: set[int] = set()
-    for event in schedule.events(trips):
-        kind = event[0]
+    run = _Run(trips)
+    for kind, *rest in schedule.events(trips):
         if kind in ("copy", "store", "tensor"):
-            tile, slot, ring = event[1:] if len(event) > 3 else (*event[1:], GROUPED)
-            if slots.get((ring, slot)) in unread:
-                found.append(f"tile {tile} overwrites slot {slot} before tile {slots[ring, slot]} is read")
-            if kind != "store":
-                if slot in read_since_barrier:
-                    found.append(f"tile {tile} refills slot {slot} with no barrier since it was read")
-                if kind == "tensor":
-                    tensor.append({(ring, tile)})
-                else:
-                    open_group.add((ring, tile))
-            elif not registers.pop(tile, False):
-                found.append(f"tile {tile} is stored before it is loaded")
-            slots[ring, slot] = tile
+            run.fill(kind, *rest)
         elif kind == "load":
-            registers[event[1]] = True
+            run.registers[rest[0]] = True
         elif kind == "commit":
-            groups.append(open_group)
-            open_group = set()
+            run.commit()
         elif kind in ("wait", "tensor_wait", "drain"):
-            if event[1] < 0:
-                found.append(f"wait for {event[1]} groups")
-            under_way = tensor if kind == "tensor_wait" else groups
-            waited = under_way[: max(0, len(under_way) - event[1])]
-            if kind != "drain" and any(min(t for _, t in g) > trips - len(unread) for g in waited if g):
-                found.append("a wait covers a tile that is read later only")
-            del under_way[: len(waited)]
-            if kind == "drain":
-                tensor = []
-            if kind != "tensor_wait":
-                open_group = set()
-            read_since_barrier = set()
+            run.wait(kind, rest[0])
         elif kind == "barrier":
-            read_since_barrier = set()
+            run.read_since_barrier = set()
         elif kind == "read":
-            _, tile, slot = event
-            for ring in sorted({r for r, _ in slots}) or [GROUPED]:
-                if slots.get((ring, slot)) != tile:
-                    found.append(f"iteration {tile} reads slot {slot}, which holds tile {slots.get((ring, slot))}")
-                elif any((ring, tile) in g for g in [*groups, *tensor, open_group]):
-                    found.append(f"iteration {tile} reads slot {slot} before its copy is waited for")
-            unread.pop(tile, None)
-            read_since_barrier.add(slot)
-    if groups or tensor or open_group:
-        found.append("copies are in flight after the loop")
-    return found
+            run.read(*rest)
+    if run.groups or run.tensor or run.open_group:
+        run.found.append("copies are in flight after the loop")
+    return run.found

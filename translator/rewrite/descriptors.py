@@ -330,26 +330,28 @@ def _text(
     terms = " + ".join(f"(index{d}{index_type} * strides[{d}]){expand[d]}" for d in dims)
     lines.append(f"    mask = {mask}")
     lines.append(f"    offsets = {terms}")
+    lines.append("    " + _memory_statement(kind, module, pad, copies))
+    return "@gluon.jit\n" + "\n".join(lines) + "\n"
+
+
+def _memory_statement(kind: str, module: str, pad: str, copies: Copies | None) -> str:
+    """The statement of such a function that reads or writes memory."""
     # The integer 0 cannot be cast to every type.
     other = 'float("nan")' if pad == "nan" else "gl.zeros(offsets.shape, base.dtype.element_ty, layout)"
     if copies is not None and module and copies.by_offset:
-        lines.append(f"    {copies.module}.{copies.by_offset}(slot, base, offsets.to(gl.int32), mask=mask)")
-    elif copies is not None:
-        lines.append(f"    {copies.module}.{copies.by_pointer}(slot, base + offsets, mask=mask, other={other})")
-    elif kind in ("load", "gather"):
+        return f"{copies.module}.{copies.by_offset}(slot, base, offsets.to(gl.int32), mask=mask)"
+    if copies is not None:
+        return f"{copies.module}.{copies.by_pointer}(slot, base + offsets, mask=mask, other={other})"
+    if kind in ("load", "gather"):
+        fill = f", other={other}" if pad == "nan" else ""
         if module:
-            fill = f", other={other}" if pad == "nan" else ""
-            lines.append(f"    return {module}.buffer_load(base, offsets.to(gl.int32), mask=mask{fill})")
-        else:
-            lines.append(f"    return gl.load(base + offsets, mask=mask, other={other})")
-    elif kind in ("store", "scatter"):
+            return f"return {module}.buffer_load(base, offsets.to(gl.int32), mask=mask{fill})"
+        return f"return gl.load(base + offsets, mask=mask, other={other})"
+    if kind in ("store", "scatter"):
         if module:
-            lines.append(f"    {module}.buffer_store(value, base, offsets.to(gl.int32), mask=mask)")
-        else:
-            lines.append("    gl.store(base + offsets, value, mask=mask)")
-    else:
-        lines.append(f"    gl.{kind}(base + offsets, value, mask=mask)")
-    return "@gluon.jit\n" + "\n".join(lines) + "\n"
+            return f"{module}.buffer_store(value, base, offsets.to(gl.int32), mask=mask)"
+        return "gl.store(base + offsets, value, mask=mask)"
+    return f"gl.{kind}(base + offsets, value, mask=mask)"
 
 
 def attribute(rw: Emission, node: ast.Attribute) -> str | None:
