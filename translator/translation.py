@@ -23,7 +23,7 @@ from translator.pipeline.pipelined import PipelinedFunction
 from translator.planned_launches import planned_launches
 from translator.request import LaunchOutcome, TranslateRequest, TranslateResult
 from translator.rewrite.concrete import check_concrete
-from translator.rewrite.contracts import RunTimeContract
+from translator.rewrite.launch_checks import RunTimeContract
 from translator.rewrite.emitted import EmittedKernel
 from translator.rewrite.function import FunctionRewriter
 from translator.rewrite.host_file import whole_file

@@ -114,7 +114,7 @@ def test_a_loop_of_few_tiles_is_written_out(tiles: int, target: str, written_out
     ("start + M, M + start + 128, BLOCK", "128", 2),
     ("M * BLOCK, (M + 3) * BLOCK, BLOCK", "3 * BLOCK", None),  # more tiles than buffers
     ("M * BLOCK, (N + 1) * BLOCK, BLOCK", None, None),
-    ("moved, late, BLOCK", None, None),  # `late` was computed from another value of `moved`
+    ("moved, tl.minimum(late, 4096), BLOCK", None, None),  # `late` was computed from another value of `moved`
     ("0, BLOCK * 2, BLOCK", None, 2),  # nothing is a run-time value
 ])  # fmt: skip
 def test_bounds_that_are_compile_time_values_apart(bounds: str, span: str | None, trips: int | None, tmp_path: Path):
@@ -128,6 +128,16 @@ def test_bounds_that_are_compile_time_values_apart(bounds: str, span: str | None
 """
     (plan,) = plans(before + WRITTEN_OUT.replace("range(TILES)", f"range({bounds})"), tmp_path)[1:]
     assert (plan.span and plan.span.text, plan.written_out) == (span, trips)
+
+
+def test_a_loop_whose_end_nothing_bounds_before_the_launch_is_not_pipelined(tmp_path: Path):
+    before = "\n    late = N\n    for i in range(M):\n        late += BLOCK\n"
+    (plan,) = plans(before + WRITTEN_OUT.replace("range(TILES)", "range(0, late, BLOCK)"), tmp_path)[1:]
+    assert isinstance(plan, NotPipelined) and "may overflow" in plan.reason
+    before = before.replace("late += BLOCK", "late = N + BLOCK")
+    (plan,) = plans(before + WRITTEN_OUT.replace("range(TILES)", "range(0, late, BLOCK)"), tmp_path)[1:]
+    bounds = {str(o.condition) for o in plan.assumed if o.kind == "ends"}
+    assert any(bound.startswith("max(N, N + BLOCK) + ") and bound.endswith(" <= 2**31 - 1") for bound in bounds), bounds
 
 
 @pytest.mark.parametrize("before, bound, trips", [

@@ -80,6 +80,7 @@ MAYBE_NEGATIVE = {
     "an index of an unrolled loop": ("j = offs\nfor i in tl.static_range(2, -5, -1):\n    j = offs + i", "j"),
     "a divided index": ("j = 0\nfor i in range(-5, n):\n    j = i // 2", "offs + j"),
     "cdiv that overflows": ("", "offs + tl.cdiv(n, 64)"),
+    "a number that a loop raises, who knows how far": ("j = 0\nfor i in range(n):\n    j += 2", "offs + j"),
 }
 NOT_NEGATIVE = {
     "a sum": ("", "offs + n"),
@@ -98,7 +99,6 @@ NOT_NEGATIVE = {
     "an index": ("j = 0\nfor i in range(n):\n    j = i", "offs + j"),
     "an index that goes down": ("j = 0\nfor i in range(n, -1, -1):\n    j = i", "offs + j"),
     "an index by a named step": ("j = 0\nfor i in tl.range(0, n, step=2):\n    j = i", "offs + j"),
-    "a number that a loop raises": ("j = 0\nfor i in range(n):\n    j += 2", "offs + j"),
     "a guarded argument": ("j = offs\nif n >= 5:\n    j = offs + (n - 5) * 0 + n", "j"),
     "a guarded difference": ("m = n % 9\nj = 0\nif n >= m:\n    j = n - m", "offs + j"),
     "part of a tuple": ("right, _ = behind(offs, n)", "right"),
@@ -171,16 +171,18 @@ BEFORE = dedent("""
 
 
 @pytest.mark.parametrize(
-    "moved, added, kept",
+    "moved, added, kept, checked",
     [
-        ("- n", "offs + n", False),  # the offsets may be larger than the tensor
-        ("- n", "offs + 64", True),
-        ("+ (n - 5)", "offs * n", False),
-        ("+ n", "offs * n", True),
-        ("- 64", "offs + 64", True),
+        ("- n", "offs + n", True, "B + n - 1 <= 2**29 - 1"),  # the offsets may be larger than the tensor
+        ("- n", "offs + tl.load(y_ptr).to(tl.int32, bitcast=True) % 64", False, ""),
+        ("- n", "offs + 64", True, ""),
+        ("+ (n - 5)", "offs * n", True, "(B - 1) * n <= 2**29 - 1"),
+        ("+ n", "offs * n", True, "(B - 1) * n <= 2**31 - 1"),
+        ("- 64", "offs + 64", True, ""),
     ],
 )
-def test_offsets_from_a_base_before_the_tensor_reach_it(moved, added, kept, tmp_path):
+def test_offsets_from_a_base_before_the_tensor_reach_it(moved, added, kept, checked, tmp_path):
     spec = launch("kernel", {"x_ptr": "*fp32", "y_ptr": "*fp32", "n": "i32"}, {"B": 64})
     text = translate(tmp_path, BEFORE.format(moved=moved, added=added), spec, target="gfx950").text
     assert moves_the_base(text) == kept, text
+    assert f"#   assumes {checked}\n" in text if checked else " <= 2**" not in text, text

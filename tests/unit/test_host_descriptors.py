@@ -8,7 +8,7 @@ from translation_of import compiled, dedent, tensor, validated
 
 from translator.lowering.worker import WorkerPool
 from translator.request import TranslateRequest
-from translator.rewrite.contracts import RunTimeContract, guard
+from translator.rewrite.launch_checks import RunTimeContract, guard
 from translator.source.compile_arguments import descriptor_tuple
 from translator.source.launch_spec import LaunchSpec
 

@@ -11,7 +11,7 @@ from triton.compiler.errors import CompilationError
 
 from test_family import COPY, copy
 from translation_of import dedent, launch, translate
-from translator.rewrite.contracts import RunTimeContract, guard
+from translator.rewrite.launch_checks import RunTimeContract, guard
 from translator.rewrite.fallback import LAUNCHER, LAUNCHER_IMPORTS, torch_name
 from translator.validate.launch_check import launch_check
 
@@ -131,7 +131,7 @@ def test_hooks_of_several_kernels_share_one_function(standalone, tmp_path):
         first(Tensor(), Tensor(), -1)
     # Whoever asks the file without launching gets the same answer.
     asked = launch_check(ast.parse(text), "k", {"B": 64}, {})
-    refused = asked(SimpleNamespace(arguments={"x_ptr": None, "y_ptr": None, "start": -1}, left_out=()))
+    refused = asked(SimpleNamespace(arguments={"x_ptr": None, "y_ptr": None, "start": -1}, left_out=(), grid=()))
     assert refused == "k: start is negative"
 
 

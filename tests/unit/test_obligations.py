@@ -10,10 +10,11 @@ import pytest
 
 import translator
 from translation_of import dedent, launch
-from translator.facts.obligations import Obligation, checked
+from translator.facts.host_bounds import Condition, argument, number, times
+from translator.facts.obligations import DISCHARGES, KINDS, Obligation, checked
 from translator.report.explain_job import explain_launch
 from translator.request import TranslateRequest
-from translator.rewrite.contracts import RunTimeContract
+from translator.rewrite.launch_checks import RunTimeContract
 from translator.rewrite.unit import Record
 from translator.source.launch_spec import read_launches
 
@@ -43,18 +44,26 @@ SIGNATURE = {"x_ptr": "*fp32", "y_ptr": "*fp32", "S": "i32", "n": "i32"}
 
 
 def about_offsets(found) -> set[tuple]:
-    return {(o.kind, o.expression, o.discharge, o.arguments, o.line) for o in found if o.kind != "storage"}
+    return {
+        (o.kind, o.expression, o.discharge, str(o.condition or o.arguments), o.line)
+        for o in found
+        if o.kind not in ("storage", "start")
+    }
 
 
 @pytest.mark.parametrize(
     "added, said",
     [
-        ("offs", {("not-negative", "offs", "proven", (), 9)}),
+        ("offs", {("not-negative", "offs", "proven", "()", 9)}),
         (
             "offs * n",
-            {("not-negative", "offs * n", "launch", ("n",), 9), ("no-overflow", "offs * n", "source", (), 9)},
+            {
+                ("not-negative", "offs * n", "launch", "('n',)", 9),
+                ("no-overflow", "offs * n", "launch", "(B - 1) * n <= 2**31 - 1", 9),
+                ("reach", "offs * n", "launch", "(B - 1) * n <= 2**29 - 1", 9),
+            },
         ),
-        ("(offs & 15)", {("not-negative", "offs & 15", "proven", (), 9)}),
+        ("(offs & 15)", {("not-negative", "offs & 15", "proven", "()", 9)}),
         ("(offs - n)", set()),  # everything is an offset from the tensor
     ],
 )
@@ -87,8 +96,9 @@ def test_what_is_checked_is_what_obligations_say():
     record.reaches("x_ptr")
     record.obligations.add(Obligation(3, "o * n", "not-negative", "a test", "launch", ("n",)))
     record.obligations.add(Obligation(3, "o", "not-negative", "a test", "proven"))
-    record.obligations.add(Obligation(4, "row", "index", "a test", "source"))
-    assert RunTimeContract.of([record]) == RunTimeContract(("x_ptr",), ("n",), (), ("row",))
+    condition = Condition(times(number(63), argument("n")), 2**31 - 1)
+    record.obligations.add(Obligation(4, "o * n", "no-overflow", "a test", "launch", ("n",), "", condition))
+    assert RunTimeContract.of([record]) == RunTimeContract(("x_ptr",), ("n",), (), ((condition, "o * n"),))
 
 
 def test_an_obligation_that_is_checked_names_what():

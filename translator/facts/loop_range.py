@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from translator.facts import callees
 from translator.facts.function import FunctionFacts
+from translator.facts.operations import range_of_loop
 from translator.frontend.trace import ConstFact, TensorFact
 
 if TYPE_CHECKING:
@@ -22,9 +23,9 @@ def loop_bounds(
     """(low or None for 0, high, step or None for 1); either_way: the step may be negative."""
     if not isinstance(loop.iter, ast.Call) or any(isinstance(a, ast.Starred) for a in loop.iter.args):
         return None
-    fact = facts.fact(loop.iter.func)
-    name = getattr(fact.value, "__name__", "") if isinstance(fact, ConstFact) else ""
-    if name != "range" or not 1 <= len(loop.iter.args) <= 3:
+    if range_of_loop(loop.iter, facts.fact(loop.iter.func)) is None or not 1 <= len(loop.iter.args) <= 3:
+        return None
+    if facts.unrolled(loop):
         return None
     if any(k.arg in ("arg1", "arg2", "step") for k in loop.iter.keywords):
         return None

@@ -8,11 +8,14 @@ divided, compared, narrowed or reinterpreted on its way may not.
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from translator.facts.function import Function
+from translator.facts.host_bounds import Condition, needed, number, times
 from translator.facts.known import Known
 from translator.facts.obligations import Obligation
+from translator.facts.overflow import conditions_for, upper_bound
 from translator.facts.ranges import Range, int_type
 from translator.facts.values import Question
 from translator.frontend.trace import TensorFact
@@ -22,14 +25,13 @@ from translator.source.moved_lines import file_line
 @dataclass(frozen=True)
 class Sign:
     """holds: `node` is not negative. assumed: the kernel's arguments that must not be for that; by_caller: so must be what the
-    helper is called with; exact: no sum or product in it may overflow; taken: values read from memory count as indices.
+    helper is called with; conditions: what has to hold so that nothing in it overflows.
     """
 
     holds: bool
     assumed: frozenset[str] = frozenset()
     by_caller: bool = False
-    exact: bool = False
-    taken: bool = False
+    conditions: frozenset[Condition] = frozenset()
 
 
 NO = Sign(False)
@@ -45,35 +47,73 @@ class _Arguments(dict):
         return default if name in self.without or default is None else Range(0, default.hi)
 
 
-def sign_of(function: Function, node: ast.AST, indices: bool = False, bounds: bool = False) -> Sign:
-    """Whether `node` cannot be negative; indices: whether what is read from memory counts as an index, which is not; bounds:
-    whether it is the bound of a loop.
+Conditions = frozenset[Condition]
+Ask = Callable[[Function], Question]
 
-    Of the arguments no more are taken to be not negative than it needs.
+
+def least_for(function: Function, find: Callable[[Ask], Conditions | None]) -> tuple[Conditions, frozenset[str]] | None:
+    """(what `find` has checked, the fewest arguments that must not be negative for that); None where it finds nothing.
+
+    find: is given how to ask about a function, in whose expressions nothing overflows.
     """
-    for taking in (False, True)[: 1 + indices]:
-        plain = Question(function, None, taking, bounds)
-        if _holds(found := plain.value(node)):
-            return _sign(found, plain, frozenset())
-        full = Question(function, _Arguments(function), taking, bounds)
-        if not _holds(full.value(node)):
-            continue
-        without: frozenset[str] = frozenset()
-        for name in sorted(full.used):
-            fewer = Question(function, _Arguments(function, without | {name}), taking, bounds)
-            if _holds(fewer.value(node)):
-                without |= {name}
-        least = Question(function, _Arguments(function, without), taking, bounds)
-        return _sign(least.value(node), least, frozenset(full.used) - without)
-    return NO
+
+    def tried(without: frozenset[str]) -> tuple[Conditions | None, set[str]]:
+        used: set[str] = set()
+        ask = lambda asked: Question(asked, _Arguments(asked, without), True, used)  # noqa: E731
+        return find(ask), used
+
+    found, used = tried(frozenset())
+    if found is None:
+        return None
+    without: frozenset[str] = frozenset()
+    for name in sorted(used):
+        fewer, _ = tried(without | {name})
+        if fewer is not None:
+            found, without = fewer, without | {name}
+    return found, frozenset(used) - without
 
 
-def _holds(found: Known) -> bool:
-    return found.exact.lo >= 0 or found.range.lo >= 0
+def sign_of(function: Function, node: ast.AST, exactly: bool = False) -> Sign:
+    """Whether `node` cannot be negative: as it is; with arguments that are not; where nothing overflows, if the host can check that.
+
+    Of the arguments no more are taken to be not negative than it needs. exactly: quotients, remainders and comparisons
+    are checked not to be of numbers that overflowed, where there is no other way; a hash is one that may.
+    """
+    plain = Question(function)
+    if plain.value(node).range.lo >= 0:
+        return Sign(True, frozenset(), plain.by_caller)
+    least = _least(function, node, lambda known: known.range.lo >= 0, False)
+    if least is not None:
+        assumed, question = least
+        return Sign(True, assumed, question.by_caller)
+    least = _least(function, node, lambda known: known.exact.lo >= 0, exactly)
+    if least is None:
+        return NO
+    assumed, question = least
+    conditions = conditions_for(question.of, function, node)
+    if conditions is None:
+        question = Question(function, _Arguments(function), exactly)
+        question.value(node)
+        assumed = frozenset(question.used)
+        conditions = conditions_for(question.of, function, node)
+    return NO if conditions is None else Sign(True, assumed, question.by_caller, conditions)
 
 
-def _sign(found: Known, question: Question, assumed: frozenset[str]) -> Sign:
-    return Sign(True, assumed, question.by_caller, found.range.lo < 0, question.taken)
+def _least(
+    function: Function, node: ast.AST, holds: Callable[[Known], bool], exactly: bool
+) -> tuple[frozenset[str], Question] | None:
+    """(the fewest arguments that must not be negative, a question in which they are not), if `holds` then."""
+    full = Question(function, _Arguments(function), exactly)
+    if not holds(full.value(node)):
+        return None
+    without: frozenset[str] = frozenset()
+    for name in sorted(full.used):
+        fewer = Question(function, _Arguments(function, without | {name}), exactly)
+        if holds(fewer.value(node)):
+            without |= {name}
+    least = Question(function, _Arguments(function, without), exactly)
+    least.value(node)
+    return frozenset(full.used) - without, least
 
 
 def most_of(function: Function, node: ast.AST) -> int:
@@ -81,21 +121,39 @@ def most_of(function: Function, node: ast.AST) -> int:
     return Question(function).value(node).range.hi
 
 
-class Signs:
-    """The answers about one function that one rewrite rests on. assumed: what they are obliged to; by_caller: whether they
-    rest on what a helper is called with."""
+def most_checked(function: Function, nodes: Sequence[ast.AST], most: int) -> frozenset[Condition] | None:
+    """What has to be checked so that the product of `nodes`, none of which is negative, is at most `most`; None where the
+    host cannot."""
+    found: set[Condition] = set()
+    bound = number(1)
+    for node in nodes:
+        question = Question(function, _Arguments(function))
+        own = conditions_for(question.of, function, node)
+        upper = upper_bound(question.of, function, node)
+        if own is None or upper is None or question.value(node).exact.lo < 0:
+            return None  # the sign has been asked for: what that rests on is written down
+        found |= own
+        bound = times(bound, upper)
+    if bound.number is None:
+        found.add(Condition(bound, most))
+    return frozenset(needed(found)) if bound.number is None or bound.number <= most else None
 
-    def __init__(self, function: Function, rewrite: str):
-        self.function, self.rewrite = function, rewrite
+
+class Signs:
+    """The answers about one function that one rewrite rests on. exactly: as in `sign_of`. assumed: what they are obliged
+    to; by_caller: whether they rest on what a helper is called with."""
+
+    def __init__(self, function: Function, rewrite: str, exactly: bool = False):
+        self.function, self.rewrite, self.exactly = function, rewrite, exactly
         self.assumed: set[Obligation] = set()
         self.by_caller = False
 
-    def holds(self, node: ast.AST, bounds: bool = False) -> bool:
-        """Whether `node` cannot be negative; bounds: it is the bound of a loop."""
+    def holds(self, node: ast.AST) -> bool:
+        """Whether `node` cannot be negative."""
         fact = self.function.fact(node)
         if isinstance(fact, TensorFact) and (int_type(fact.dtype) is None or fact.dtype == "uint64"):
             return False
-        sign = sign_of(self.function, node, bounds=bounds)
+        sign = sign_of(self.function, node, self.exactly)
         if sign.holds:
             self.assumed |= obligations_of(self.function, node, sign, self.rewrite)
             self.by_caller |= sign.by_caller
@@ -104,27 +162,40 @@ class Signs:
 
 def obligations_of(function: Function, node: ast.AST, sign: Sign, rewrite: str) -> set[Obligation]:
     """What `rewrite` is obliged to by resting on the sign of `node`."""
+    names = tuple(sorted(sign.assumed))
+    found = {obligation_at(function, node, "not-negative", rewrite, "launch" if names else "proven", names)}
+    return found | {checked_at(function, node, "no-overflow", rewrite, c) for c in sign.conditions}
 
-    def obligation(kind: str, discharge: str, arguments: tuple[str, ...] = ()) -> Obligation:
-        return obligation_at(function, node, kind, rewrite, discharge, arguments)
 
-    found = set()
-    if sign.taken:
-        found.add(obligation("index", "source"))
-    if sign.assumed or not sign.taken:
-        found.add(obligation("not-negative", "launch" if sign.assumed else "proven", tuple(sorted(sign.assumed))))
-    if sign.exact:
-        found.add(obligation("no-overflow", "source"))
-    return found
+def checked_at(function: Function, node: ast.AST, kind: str, rewrite: str, condition: Condition) -> Obligation:
+    """An obligation about an expression of the source that is checked before each launch."""
+    names = tuple(sorted(condition.bound.arguments()))
+    return obligation_at(function, node, kind, rewrite, "launch", names, condition)
 
 
 def obligation_at(
-    function: Function, node: ast.AST, kind: str, rewrite: str, discharge: str, arguments: tuple[str, ...] = ()
+    function: Function,
+    node: ast.AST,
+    kind: str,
+    rewrite: str,
+    discharge: str,
+    arguments: tuple[str, ...] = (),
+    condition: Condition | None = None,
 ) -> Obligation:
     """An obligation about an expression of the source."""
     fn = function.frame.fn
     line = file_line(fn, node.lineno) if hasattr(node, "lineno") else 0
-    return Obligation(line, ast.unparse(node), kind, rewrite, discharge, arguments, fn.file_name or "")
+    return Obligation(line, ast.unparse(node), kind, rewrite, discharge, arguments, fn.file_name or "", condition)
 
 
-__all__ = ["Sign", "Signs", "obligation_at", "most_of", "obligations_of", "sign_of"]
+__all__ = [
+    "Sign",
+    "Signs",
+    "checked_at",
+    "least_for",
+    "most_checked",
+    "most_of",
+    "obligation_at",
+    "obligations_of",
+    "sign_of",
+]

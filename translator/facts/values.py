@@ -26,8 +26,8 @@ MOST_PROGRAMS = 2**31 - 1  # along one axis of a grid
 # and HIP refuses a launch of more.
 MOST_ITEMS = 2**32 - 1
 _ROUNDS = 3  # before what still grows is taken to the end of its type
-_OF_BOUNDS = ("floordiv", "mod", "minimum", "maximum", "cdiv")
-_BINARY: dict[type, str] = {
+_NOT_LINEAR = ("floordiv", "mod", "minimum", "maximum", "cdiv")
+BINARY: dict[type, str] = {
     ast.Add: "add",
     ast.Sub: "sub",
     ast.Mult: "mul",
@@ -52,21 +52,22 @@ class _Context:
 
 @dataclass
 class Question:
-    """One question about a function. given: ranges of the kernel's arguments; indices: what is read from memory and a helper's
-    own parameters are not negative, and divisors are not either. bounds: of a loop's bound, in which nothing overflows on its
-    way through quotients and the less of two either. used: the arguments that were met; by_caller: whether what the
-    rewritten helper is called with was; taken: whether `indices` was."""
+    """One question about a function. given: ranges of the kernel's arguments; exactly: `Known.exact` takes nothing to overflow on
+    its way through quotients and comparisons either (`facts/overflow.py` has that checked). used: the arguments that
+    were met; by_caller: whether what the rewritten helper is called with was."""
 
     function: Function
     given: Mapping[str, Range] | None = None
-    indices: bool = False
-    bounds: bool = False
+    exactly: bool = False
     used: set[str] = field(default_factory=set)
     by_caller: bool = False
-    taken: bool = False
     _variables: dict[tuple[int, int], Known | None] = field(default_factory=dict)
     _places: dict[tuple[int, int], tuple[_Context, Any]] = field(default_factory=dict)
     _contexts: dict[tuple[int, ast.AST | None], _Context] = field(default_factory=dict)
+
+    def of(self, function: Function) -> Question:
+        """The same question about another function: that which calls this one."""
+        return self if function is self.function else Question(function, self.given, self.exactly)
 
     def value(self, node: ast.AST) -> Known:
         """What `node` may be; `UNKNOWN` for what is no integer."""
@@ -141,17 +142,15 @@ class Question:
     def _operated(self, c: _Context, op: ast.operator, a: Known | None, b: Known | None, type: IntType) -> Known | None:
         if a is None or b is None:
             return None
-        name = _BINARY.get(op.__class__)
+        name = BINARY.get(op.__class__)
         if name is None:
             return Known.of(type.whole)
         a, b = cast(a, type), cast(b, type)
-        if self.indices and name == "floordiv" and a.exact.lo >= 0 and b.range.lo < 0:
-            self.taken, b = True, Known.of(Range(0, type.most))
         return self._made(name, type, a, b)
 
     def _made(self, name: str, type: IntType, a: Known, b: Known) -> Known:
         found = operated(name, type, a, b)
-        if self.bounds and is_linear(type) and name in _OF_BOUNDS:
+        if self.exactly and is_linear(type) and name in _NOT_LINEAR:
             return Known(found.range, near(TRANSFER[name](ENDLESS, a.exact, b.exact)))
         return found
 
@@ -191,8 +190,7 @@ class Question:
             most = _most_programs(c.function, operation)
             return Known.of(Range(0, most - 1) if name == "program_id" else Range(1, most))
         if name == "load":
-            self.taken |= self.indices
-            return Known.of(Range(0, type.most)) if self.indices else whole
+            return whole
         if name in ("zeros", "zeros_like"):
             return Known.of(Range(0, 0))
         if name in ("maximum", "minimum", "cdiv"):
@@ -297,8 +295,7 @@ class Question:
         """What a helper that is being rewritten is called with."""
         outer, arguments = c.function.called or (None, {})
         if outer is None or name not in arguments:
-            self.taken |= self.indices
-            return Known.of(Range(0, type.most) if self.indices else type.whole)
+            return Known.of(type.whole)
         self.by_caller = True
         found = self._value(self._context(outer, None, {}, None), arguments[name])
         return found if found is None else cast(found, type)
@@ -349,4 +346,4 @@ def _constants(facts: list[ConstFact]) -> Known:
     return Known.of(Range(int(min(values)), int(max(values))))
 
 
-__all__ = ["Function", "Question"]
+__all__ = ["BINARY", "MOST_PROGRAMS", "Question"]

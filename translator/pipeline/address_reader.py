@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from translator.facts.function import FunctionFacts
 from translator.facts.loop_range import every_iteration, is_index, loop_bounds, varies
 from translator.facts.obligations import Obligation
+from translator.facts.operations import operation_of
 from translator.facts.polynomials import INDEX, Polynomial, add, fixed, moving, product, quotient
 from translator.facts.signs import Signs
 from translator.facts.syntax import less_than
@@ -167,7 +168,7 @@ class AddressReader:
                 return add(self.affine(moved[0], axes), moved[1], 1)
             if (value := self.facts.webs.value_of(node)) is not None:
                 return self.affine(value, axes)
-        if isinstance(node, ast.Call) and len(node.args) == 2 and self._called(node) == "arange":
+        if isinstance(node, ast.Call) and len(node.args) == 2 and self._operation(node) == "arange":
             start, end = (facts.fact(a) for a in node.args)
             if (
                 isinstance(start, ConstFact)
@@ -239,13 +240,14 @@ class AddressReader:
 
     # What names stand for.
 
-    def _called(self, node: ast.Call) -> str:
-        fact = self.facts.fact(node.func)
-        return getattr(getattr(fact, "value", None), "__name__", "") or getattr(fact, "name", "")
+    def _operation(self, node: ast.Call) -> str:
+        """The operation that is called, by the object that is: a helper of the user's may have any name."""
+        called = operation_of(node, self.facts.fact(node.func))
+        return "" if called is None else called.name
 
     def _passed(self, node: ast.Call) -> ast.expr | None:
         """`x` of `tl.multiple_of(x, n)`, `x.to(tl.int64)` and the like, which is the same integer or pointer."""
-        name = self._called(node)
+        name = self._operation(node)
         method = isinstance(node.func, ast.Attribute) and hasattr(self.facts.fact(node.func), "owner")
         inner = node.func.value if method else node.args[0] if node.args else None
         if inner is None or not isinstance(before := self.facts.fact(inner), TensorFact):
@@ -324,8 +326,8 @@ class AddressReader:
         if bounds is None or bounds[0] is not None or not moves:
             return None
         _, high, step = bounds
-        proof = Signs(self.facts, "a tile of the data mover that goes on where another loop ended")
-        if not self._multiple(high, step) or not proof.holds(high, bounds=True):
+        proof = Signs(self.facts, "a tile of the data mover that goes on where another loop ended", exactly=True)
+        if not self._multiple(high, step) or not proof.holds(high):
             return None
         each = self._per_index(moves, step)
         if each is None:

@@ -74,8 +74,10 @@ def _first_term(text: str) -> str:
 
 
 def condition(rw: Emission, loop: PipelinedLoop, index: str) -> str:
-    """That the tile at `index` is not past the end."""
-    return f"{index} {'>' if loop.plan.descending else '<'} {operand(rw.emit(loop.plan.high))}"
+    """That the tile at `index` is not past the end, of a loop that runs."""
+    plan, high = loop.plan, operand(rw.emit(loop.plan.high))
+    there = f"{index} {'>' if plan.descending else '<'} {high}"
+    return f"({operand(rw.emit(plan.low))} < {high}) & ({there})" if plan.asks_start and plan.low is not None else there
 
 
 def as_value(facts: FunctionFacts, loop: PipelinedLoop, text: str, mask: ast.expr | None = None) -> str:

@@ -68,7 +68,8 @@ class PipelinePlan:
     so small that the loop is a prologue and an epilogue. once: the loop is a branch (`translator.pipeline.once`).
     descending: the step is negative. guarded: loads of the producer that get the loop's end as a mask. span: `high - low`
     where that is known at compile time and they are not. reads_early: no operand is read after the others, so that slots can
-    be filled again. asked: the buffers that num_stages asks for.
+    be filled again. asked: the buffers that num_stages asks for. asks_start: nothing bounds the start of the loop before the launch,
+    so that tiles of a loop that does not run are left out by comparing it with the end.
     """
 
     loop: ast.For
@@ -94,6 +95,7 @@ class PipelinePlan:
     doubled: tuple[Web, ...] = ()
     reads_early: bool = False
     asked: int = 0
+    asks_start: bool = False
 
     @property
     def shallower(self) -> str:

@@ -88,7 +88,7 @@ def _plan(
         if reason := overwritten(rw, loop, bounds, call, deepest):
             return no(reason)
 
-    tail = TailProof(rw.facts, loop, low, high, step)
+    tail = TailProof(rw.facts, loop, low, high, step, deepest + rw.unit.choices.number("l2-prefetch"))
     tiles, not_tiles = strided_tiles(rw, loop, bounds, found, in_registers)
     addressed = [c for c in found if c not in tiles]
     held = [c for c in addressed if is_held(rw.facts, c)]
@@ -149,6 +149,8 @@ def _plan(
             return no(str(reason))
         # What a variable is loaded with twice has a name, and a ring, for each load.
         loads.append(replace(load, name=numbered(load.name, {other.name for other in loads}.__contains__)))
+    if written_out is None and not tail.counts_on(index_dtype(rw.facts, loop)):
+        return no(f"nothing bounds `{ast.unparse(high)}` before the launch, so an index past it may overflow")
     if written_out is not None:  # only tiles that exist are fetched
         loads = [replace(load, covered=True) for load in loads]
     else:
@@ -184,6 +186,7 @@ def _plan(
         doubled=runs.doubled,
         reads_early=reads_early,
         asked=asked,
+        asks_start=tail.runs_asked,
     )
 
 

@@ -8,13 +8,20 @@ condition has to be added. The proof writes `right - left` of a comparison as a 
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from translator.facts.function import FunctionFacts
+from translator.frontend.trace import ConstFact, TensorFact
 from translator.facts.loop_range import every_iteration, int_of, is_index, varies
-from translator.facts.obligations import Obligation
 from translator.facts.polynomials import INDEX, Polynomial, add, product
-from translator.facts.signs import Signs, obligation_at
+from translator.facts.host_bounds import Condition, number
+from translator.facts.obligations import Obligation
+from translator.facts.operations import operation_of
+from translator.facts.overflow import Beyond, conditions_beyond, index_conditions
+from translator.facts.ranges import int_type
+from translator.facts.signs import Signs, checked_at, least_for, obligation_at
+from translator.facts.values import Question
 from translator.facts.syntax import less_than
 from translator.frontend.trace import ConstFact, TensorFact
 
@@ -25,23 +32,28 @@ if TYPE_CHECKING:
 class TailProof:
     """Proof attempts for one loop over `range(low or 0, high, step or 1)`.
 
-    assumed: what successful proofs rest on.
+    ahead: how many tiles past the end are asked about at most. assumed: what successful proofs rest on.
     """
 
     def __init__(
-        self, facts: FunctionFacts, loop: ast.For, low: ast.expr | None, high: ast.expr, step: ast.expr | None
+        self,
+        facts: FunctionFacts,
+        loop: ast.For,
+        low: ast.expr | None,
+        high: ast.expr,
+        step: ast.expr | None,
+        ahead: int = 0,
     ):
-        self.facts, self.loop, self.low, self.high, self.step = facts, loop, low, high, step
+        self.facts, self.loop, self.low, self.high, self.step, self.ahead = facts, loop, low, high, step, ahead
+        self.moves: dict[int, tuple[ast.AST, int]] = {}
+        self.runs_asked = False  # whether the first tiles have to be asked whether the loop runs
         self.descending = step is not None and int_of(facts, step) < 0
         self.tensors: dict[str, ast.expr] = {}
         self.assumed: set[Obligation] = set()
 
     def implied(self, mask: ast.expr) -> bool:
         """Whether `mask` is false on every lane when the loop index is at or past the end."""
-        found = next((c for c in self.conjuncts(mask) if self._conjunct(c)), None)
-        if found is not None:
-            self.assumed.add(obligation_at(self.facts, found, "ends", "tiles ahead that their own mask ends", "source"))
-        return found is not None
+        return any(self._ends(c) for c in self.conjuncts(mask))
 
     def shrinks(self, mask: ast.expr) -> bool:
         """Whether a lane that `mask` enables in some iteration is enabled in the first one too."""
@@ -49,7 +61,52 @@ class TailProof:
 
     def ends(self, start: ast.expr, bound: ast.expr) -> bool:
         """Whether `start` is at or past `bound` when the loop index is at or past the end."""
-        return self._conjunct(ast.Compare(start, [ast.Lt()], [bound]))
+        return self._ends(ast.Compare(start, [ast.Lt()], [bound]))
+
+    def _ends(self, conjunct: ast.expr) -> bool:
+        """Whether a comparison is false past the end, in full numbers and in those of its type."""
+        before = set(self.assumed)
+        if not self._conjunct(conjunct):
+            return False
+        sides = less_than(conjunct)
+        beyond = self.beyond()
+        found = least_for(self.facts, lambda ask: conditions_beyond(ask, self.facts, sides, beyond)) if sides else None
+        if found is None:
+            self.assumed = before
+            return False
+        self._rests(conjunct, "tiles ahead that their own mask ends", *found)
+        return True
+
+    def _rests(self, node: ast.expr, rewrite: str, conditions: frozenset[Condition], names: frozenset[str]) -> None:
+        """Write down what makes sure that nothing in `node` overflows."""
+        self.assumed |= {checked_at(self.facts, node, "ends", rewrite, c) for c in conditions}
+        if names:
+            self.assumed.add(obligation_at(self.facts, node, "not-negative", rewrite, "launch", tuple(sorted(names))))
+        if not conditions and not names:
+            self.assumed.add(obligation_at(self.facts, node, "ends", rewrite, "proven"))
+
+    def counts_on(self, dtype: str) -> bool:
+        """Whether the index fits its type in the tiles past the end too, so that it can be compared with the end there."""
+        type, rewrite = int_type(dtype), "tiles ahead that the end of their loop ends"
+        by = abs(int_of(self.facts, self.step) or 1) if self.step is not None else 1
+        if self.descending:
+            least = Question(self.facts).value(self.high).range.lo - self.ahead * by
+            found = (frozenset(), frozenset()) if least >= type.least else None
+        else:
+            beyond = self.beyond()
+            found = least_for(self.facts, lambda ask: index_conditions(ask, self.facts, beyond, type))
+            if found is None and self.low is not None:
+                beyond = replace(beyond, starts_anywhere=False)
+                found = least_for(self.facts, lambda ask: index_conditions(ask, self.facts, beyond, type))
+                self.runs_asked = True
+        if found is not None:
+            self._rests(self.high, rewrite, *found)
+        return found is not None
+
+    def beyond(self) -> Beyond:
+        """The tiles past the end."""
+        step = 1 if self.step is None else int_of(self.facts, self.step)
+        return Beyond(self.loop, number(self.ahead * abs(step or 1)), dict(self.moves))
 
     def conjuncts(self, node: ast.expr) -> list[ast.expr]:
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd):
@@ -113,12 +170,12 @@ class TailProof:
         """(E, S) where `node` is `cdiv(E, S)` or `(E + S - 1) // S`."""
         if isinstance(node, ast.Name) and (value := self.facts.webs.value_of(node)) is not None:
             return self._ceiling(value)
-        if isinstance(node, ast.Call) and len(node.args) == 2:
-            fact = self.facts.fact(node.func)
-            name = getattr(fact.value, "__name__", "") if isinstance(fact, ConstFact) else ""
-            divisor = int_of(self.facts, node.args[1])
-            top = self.polynomial(node.args[0])
-            return (top, divisor) if name == "cdiv" and divisor and top is not None else None
+        if isinstance(node, ast.Call):
+            called = operation_of(node, self.facts.fact(node.func))
+            if called is None or called.name != "cdiv" or set(called.operands) != {"x", "div"}:
+                return None
+            divisor, top = int_of(self.facts, called.operands["div"]), self.polynomial(called.operands["x"])
+            return (top, divisor) if divisor and top is not None else None
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv):
             divisor, top = int_of(self.facts, node.right), self.polynomial(node.left)
             if divisor and top is not None:
@@ -193,6 +250,7 @@ class TailProof:
             if isinstance(fact, TensorFact) and fact.shape
             else self.polynomial(first.value)
         )
+        self.moves[web.index] = first.value, by // step
         return None if start is None else add(start, {(INDEX,): by // step}, 1)
 
     def _widened(self, node: ast.expr) -> ast.expr | None:

@@ -10,8 +10,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from translator.rewrite.contracts import RunTimeContract, names_tuple
+from translator.rewrite.launch_checks import RunTimeContract, names_tuple
 from translator.rewrite.kernel_family import Family
+from translator.rewrite.launch_conditions import condition_tests
 
 LAUNCHER_IMPORTS = (
     "from triton.compiler.errors import CompilationError",
@@ -105,6 +106,7 @@ def fits_function(family: Family, picked_later: bool) -> str:
             f"    if any(isinstance(given.get(name), int) and given[name] < 0 for name in {names_tuple(contract.non_negative)}):",
             "        return False",
         ]
+    lines += condition_tests(contract.conditions)
     lines += [
         "    served = (",
         *(f"        {_dict(row)}," for row in rows),

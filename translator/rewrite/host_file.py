@@ -17,12 +17,12 @@ from triton.runtime.jit import JITFunction
 
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.rewrite import fallback
-from translator.rewrite.contracts import (
+from translator.rewrite.launch_checks import (
     SHARED_CHECK_NAME,
-    check_name,
     checked_name,
     checks_a_default,
     guard,
+    hook,
     installer,
     shared_check,
 )
@@ -186,10 +186,10 @@ class _Rewriting:
         above = [d.kind for d in loaded.decorators if d.kind != "jit"]
         if node in self.file.tree.body and set(above) <= {"autotune", "heuristics"} and loaded.node is not None:
             jit = f"{family.name}{'.fn' * len(above)}"
-            hook = f"{jit}.add_pre_run_hook({check_name(family.name)})"
+            install = hook(family.name, jit, family.contract)
             defaults_of = jit if checks_a_default(loaded.fn, family.contract) else ""
             check = guard(family.name, family.contract, defaults_of=defaults_of, shared=self.shared)
-            return Replacement(node, family.text, family.before, (f"{check}\n\n\n{hook}",))
+            return Replacement(node, family.text, family.before, (f"{check}\n\n\n{install}",))
         # A kernel that host code may wrap or make again: the hook goes in where the jit function is made.
         names = tuple(p.name for p in loaded.fn.params)
         check = guard(family.name, family.contract, names, shared=self.shared)

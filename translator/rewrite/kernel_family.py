@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 import black
 
 from translator.rewrite import contracts, merge
+from translator.rewrite.launch_checks import RunTimeContract
 from translator.rewrite.configuration import Configuration, Key, any_of, common_keys, configuration, distinguishing_keys
 from translator.rewrite.emitted import LINE_LENGTH, EmittedKernel
 from translator.rewrite.global_names import renamed_def
@@ -48,7 +49,7 @@ class Family:
     versions: tuple[KernelVersion, ...]
     before: tuple[str, ...]
     text: str
-    contract: contracts.RunTimeContract
+    contract: RunTimeContract
     served: tuple[Configuration, ...]
     notes: tuple[str, ...] = ()
 
@@ -76,7 +77,7 @@ def build_family(versions: Sequence[KernelVersion], pool: HelperPool) -> Family:
         notes.append(f"{name}: device code cannot tell {ids} from other launches; their translation serves it")
     keys = distinguishing_keys([[v.configuration for v in members] for _, members, _ in groups]) or ()
     members = [Member(text, tuple(v), tuple(helpers)) for text, v, helpers in groups]
-    contract = contracts.RunTimeContract.of([v.emitted.record for v in versions])
+    contract = RunTimeContract.of([v.emitted.record for v in versions])
     if len(members) == 1:
         before, text = (), members[0].checked(name)
     elif len(alike := _alike(members)) == 1:

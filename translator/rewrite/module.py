@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rules.targets import target as target_row
-from translator.rewrite.contracts import check_name, checks_a_default, guard, shared_check
+from translator.rewrite.launch_checks import checks_a_default, guard, hook, shared_check
 from translator.rewrite.import_aliases import with_aliases
 from translator.rewrite.helper_pool import Helper, HelperPool
 from translator.rewrite.kernel_family import Family, KernelVersion, build_family
@@ -77,7 +77,7 @@ def standalone_module(versions: Sequence[KernelVersion], facts: SourceFacts) -> 
             defaults_of = family.name if checks_a_default(family.loaded.fn, family.contract) else ""
             blocks += [
                 guard(family.name, family.contract, defaults_of=defaults_of, shared=shared),
-                f"{family.name}.add_pre_run_hook({check_name(family.name)})",
+                hook(family.name, family.name, family.contract),
             ]
     notes = tuple(note for family in families for note in family.notes)
     text = "\n\n".join(parts) + "\n" + "".join(f"\n\n{block.strip()}\n" for block in blocks)

@@ -89,7 +89,7 @@ def split_web(rw: Emission, web: Web) -> SplitPointer | None:
 
 
 def _split(rw, web: Web) -> SplitPointer | None:
-    roots, bases, aliases, wide, moving, fits = set(), set(), set(), False, False, True
+    roots, bases, aliases, wide, moving, fits, placed = set(), set(), set(), False, False, True, False
     proof = Signs(rw.facts, "a pointer variable as base and offsets")
     for d in web.definitions:
         if d.augmented:
@@ -130,6 +130,7 @@ def _split(rw, web: Web) -> SplitPointer | None:
         else:
             if not address.tensors:
                 return None
+            placed |= bool(address.scalars)
             roots.add(root_parameter(rw, address.base))
             bases.add(rw.facts.source.of(address.base) if is_bare_parameter(rw, address.base) else "")
             aliases.add(address.base.id if _settled(rw, address.base, d) else "")
@@ -156,8 +157,10 @@ def _split(rw, web: Web) -> SplitPointer | None:
             return SplitPointer(root, bases.pop(), False, True, False, narrow=True)
         assumed = frozenset(proof.assumed)
         return SplitPointer(root, "", True, False, False, narrow=True, assumed=assumed) if fits else None
-    # In a helper, a tensor's own start is there in any case; a base of its own would be one more buffer descriptor.
-    if bare and (not moving or _slim(rw.facts, web) or proof.by_caller):
+    checked = not placed and any(o.condition is not None for o in proof.assumed)
+    # In a helper, a tensor's own start is there in any case; a base of its own would be one more buffer descriptor. From
+    # a tensor's start nothing has to be checked.
+    if bare and (not moving or _slim(rw.facts, web) or proof.by_caller or checked):
         base = bases.pop()
         return SplitPointer(root, "" if rw.rebound(base) else base, False, True, wide)
     if fits:

@@ -26,7 +26,7 @@ from translator.rewrite.addresses import (
     root_parameter,
     wide_term,
 )
-from translator.facts.signs import Signs, most_of, sign_of
+from translator.facts.signs import Signs, checked_at, most_checked, most_of
 from translator.rewrite.splice import operand
 from translator.rewrite.uniform_parts import address_of, found_with
 from translator.ttgir.elements import bits_of
@@ -122,44 +122,81 @@ def _plan(rw: Emission, node: ast.expr):
             return None
     elif split is None and bare:
         fold = True  # one vector addition instead of a 64-bit base and its buffer descriptor
-    elif not fits or split is None and _may_miss(rw.facts, address):
+    elif not fits or split is None and not reaches(rw.facts, proof, [address.base], address.scalars, address.tensors):
         return None
     elif split is not None:
         fold = not split.moves and proof.by_caller and all(not_negative(proof, t) for t in address.scalars)
     else:
         # Relative to a base that other statements moved: what is added here must not be negative either way.
         fold = isinstance(address.base, ast.Name) and all(not_negative(proof, t) for t in address.scalars)
-    if not bare:
+    if bare:
+        sure = fits and all(not_negative(proof, t) for t in address.scalars)
+        rw.record.starts_at(root, split is None and sure and all(o.discharge == "proven" for o in proof.assumed))
+    else:
         rw.record.obligations |= proof.assumed
     return address, split, root, fold
 
 
-def _may_miss(facts: FunctionFacts, address: Address) -> bool:
-    """Whether offsets from a base before the tensor's start may be so large that 32 bits do not reach the tensor."""
-    if not may_start_before(facts, address.base) and all(
-        sign_of(facts, t.node, indices=True).holds for t in address.scalars
-    ):
-        return False
-    size = bits_of(facts.fact(address.base).pointee) // 8
-    most = sum(prod(most_of(facts, node) for node in (t.node, *t.factors)) for t in address.tensors)
-    return most * size >= 2**31
+def reaches(
+    facts: FunctionFacts, proof: Signs, bases: list[ast.expr], scalars: list[Term], tensors: list[Term]
+) -> bool:
+    """Whether offsets from a base reach all of the tensor; what that rests on goes to `proof`.
+
+    Offsets below 2 GiB do; others from a base that is not before the tensor's start, as then what lies further away is outside.
+    """
+    size = bits_of(facts.fact(bases[0]).pointee) // 8
+    if sum(prod(most_of(facts, node) for node in (t.node, *t.factors)) for t in tensors) * size < 2**31:
+        return True
+    start = Signs(facts, "a base that moved")
+    taken = (t.sign == "+" and all(start.holds(node) for node in (t.node, *t.factors)) for t in scalars)
+    inside = all(taken) and not any(may_start_before(facts, start, base) for base in bases)
+    counting = any(o.condition is not None and o.condition.bound.asks_grid() for o in start.assumed)
+    near = None
+    if (not inside or counting) and len(tensors) == 1 and tensors[0].sign == "+":
+        near = most_checked(facts, (tensors[0].node, *tensors[0].factors), (2**31 - 1) // size)
+    if near is not None and not (inside and any(c.bound.asks_grid() for c in near)):  # simpler to check
+        proof.assumed |= {checked_at(facts, tensors[0].node, "reach", "a base that moved", c) for c in near}
+        return True
+    if inside:
+        proof.assumed |= start.assumed
+        proof.by_caller |= start.by_caller
+    return inside
 
 
-def may_start_before(facts: FunctionFacts, base: ast.AST, seen: frozenset[int] = frozenset()) -> bool:
+def may_start_before(facts: FunctionFacts, proof: Signs, base: ast.AST, seen: frozenset[int] = frozenset()) -> bool:
     """Whether a scalar pointer may lie before the argument that it is made of: where something is taken off it."""
     if isinstance(base, ast.BinOp):
         pointer, integer = (base.left, base.right) if is_pointer(facts, base.left) else (base.right, base.left)
-        down = isinstance(base.op, ast.Sub) or not sign_of(facts, integer, indices=True).holds
-        return down or may_start_before(facts, pointer, seen)
+        down = isinstance(base.op, ast.Sub) or not proof.holds(integer)
+        return down or may_start_before(facts, proof, pointer, seen)
     web = facts.webs.of_use.get(base) if isinstance(base, ast.Name) else None
-    if web is None or web.index in seen:
+    if web is None:
+        return True
+    if web.index in seen:
         return False
     for d in web.definitions:
-        if d.augmented and (isinstance(d.node.op, ast.Sub) or not sign_of(facts, d.value, indices=True).holds):
+        if isinstance(d.node, ast.arg):
+            if facts.path and not _starts_inside(facts, proof, d.name):
+                return True
+        elif d.value is None:
             return True
-        if not d.augmented and d.value is not None and may_start_before(facts, d.value, seen | {web.index}):
+        elif d.augmented:
+            if isinstance(d.node.op, ast.Sub) or not proof.holds(d.value):
+                return True
+        elif may_start_before(facts, proof, d.value, seen | {web.index}):
             return True
     return False
+
+
+def _starts_inside(facts: FunctionFacts, proof: Signs, parameter: str) -> bool:
+    """Whether the pointer that a helper is called with is not before its tensor."""
+    outer, arguments = facts.called or (None, {})
+    if outer is None or parameter not in arguments:
+        return False
+    theirs = Signs(outer, proof.rewrite)
+    inside = not may_start_before(outer, theirs, arguments[parameter])
+    proof.assumed |= theirs.assumed
+    return inside
 
 
 def not_negative(proof: Signs, t: Term) -> bool:

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from translator.facts.kernel import KernelFacts
-from translator.facts.obligations import Obligation, checked
+from translator.facts.obligations import Obligation, checked, conditions
+from translator.facts.host_bounds import Condition
 from translator.choices.chosen import Choices
 
 
@@ -46,21 +47,32 @@ class Record:
         return checked(self.obligations, "not-negative")
 
     @property
-    def offsets(self) -> set[str]:
-        """Offsets of descriptors' tiles that are taken as not negative without a proof."""
-        return {o.expression for o in self.obligations if o.kind == "index"}
+    def conditions(self) -> dict[Condition, str]:
+        """What of arguments and programs is checked before a launch, each with an expression that it is for."""
+        return conditions(self.obligations)
 
     @property
     def rests_on(self) -> tuple[Obligation, ...]:
         """All that the code rests on, in the order of the source."""
         rewrite = "a descriptor that the kernel makes"
         made = {Obligation(0, name, "descriptor", rewrite, "launch", (name,)) for name in self.descriptor_tuples}
-        return tuple(sorted(self.obligations | made))
+        promised = {o.expression for o in self.obligations if o.kind == "start" and o.discharge == "contract"}
+        every = (
+            o
+            for o in self.obligations | made
+            if o.kind != "start" or o.discharge == "contract" or o.expression not in promised
+        )
+        return tuple(sorted(every))
 
     def reaches(self, pointer: str) -> None:
         """32-bit offsets from a kernel parameter, or from a base in its storage, reach what is read."""
         rewrite = "32-bit offsets from a scalar base"
         self.obligations.add(Obligation(0, pointer, "storage", rewrite, "launch", (pointer,)))
+
+    def starts_at(self, pointer: str, proven: bool) -> None:
+        """Nothing before a kernel parameter is accessed by offsets from it: proven, or as `tt.pointer_range = 32` has it."""
+        rewrite, discharge = "unsigned offsets from an argument", "proven" if proven else "contract"
+        self.obligations.add(Obligation(0, pointer, "start", rewrite, discharge))
 
     def amd(self, module: str) -> str:
         self.imports.add(f"from triton.experimental.gluon.language.amd import {module}")

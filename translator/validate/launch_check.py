@@ -18,7 +18,7 @@ from translator.validate.inputs import DescriptorArgument, Inputs, Tensor
 
 PREFIX = "_check_"
 _ALLOWED = (
-    "abs all any bool dict enumerate float getattr hasattr int isinstance len list max min range set sorted str sum tuple zip "
+    "abs all any bool callable dict enumerate float getattr hasattr int isinstance len list max min range set sorted str sum tuple zip "
     "ValueError TypeError"
 ).split()
 NO_ANSWER = "its launch check cannot be asked"
@@ -50,11 +50,11 @@ class StandIn:
 
 
 def launch_check(
-    tree: ast.Module, kernel: str, constants: dict[str, Any], defaults: dict[str, int]
+    tree: ast.Module, kernel: str, constants: dict[str, Any], defaults: dict[str, int], grid: tuple[int, ...] = ()
 ) -> Callable[[Inputs], str] | None:
     """refusal(inputs) -> why the translation refuses them, "" where it takes them; None for a file without a check.
 
-    constants: compile-time arguments. defaults: of the kernel's parameters.
+    constants: compile-time arguments. defaults: of the kernel's parameters. grid: of the launch, where inputs have no other.
     """
     name = PREFIX + kernel.rpartition(".")[2].lstrip("_")
     functions = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
@@ -75,7 +75,7 @@ def launch_check(
         scope: dict[str, Any] = {"__builtins__": allowed, kernel.rpartition(".")[2]: stand_in}
         exec(compile(ast.Module(plain, []), "<launch check>", "exec"), scope)
         try:
-            scope[name](**given)
+            scope[name](grid=inputs.grid or grid, **given)
         except (ValueError, TypeError) as refused:
             return str(refused)
         except (NameError, AttributeError, KeyError, IndexError) as error:

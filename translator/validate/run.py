@@ -249,7 +249,9 @@ def validate_job(job: dict) -> dict:
         translated_file=translated.file,
         with_variants=job.get("variants", True),
         inputs=inputs,
-        refusal=launch_check(parse_file(translated.file).tree, spec.kernel, spec.constexprs, translated.defaults),
+        refusal=launch_check(
+            parse_file(translated.file).tree, spec.kernel, spec.constexprs, translated.defaults, tuple(spec.grid)
+        ),
         defaults=source.defaults,
     )
     answer = result.as_json()

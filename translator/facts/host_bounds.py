@@ -1,0 +1,276 @@
+"""Upper bounds that the host works out before a launch: expressions of whole arguments, compile-time constants and counts of programs.
+
+A row of `UPPER` takes bounds of two numbers that are not negative, and the least that the second may be, and gives one of the
+result, where nothing wraps around; None where there is none. The tests compare the rows with real arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
+
+_LOOSE = {"+": 1, "-": 1, "*": 2, "//": 2}
+
+
+@dataclass(frozen=True)
+class Bound:
+    """op: `number`, `argument` (of the kernel), `programs` (along an axis of the grid), or what is done with the parts."""
+
+    op: str
+    parts: tuple
+
+    @property
+    def number(self) -> int | None:
+        return self.parts[0] if self.op == "number" else None
+
+    def value(self, arguments: Mapping[str, int], grid: Sequence[int] = ()) -> int:
+        """What it is in one launch. Python's integers: nothing wraps around."""
+        if self.op == "number":
+            return self.parts[0]
+        if self.op == "argument":
+            return arguments[self.parts[0]]
+        if self.op == "programs":
+            return (*grid, 1, 1, 1)[self.parts[0]]
+        a, b = (part.value(arguments, grid) for part in self.parts)
+        return _DONE[self.op](a, b)
+
+    def span(self, arguments: Mapping[str, tuple[int, int]], programs: int) -> tuple[int, int] | None:
+        """(least, most) that it may be, for arguments between those given and up to so many programs; None where one is not
+        given, or may be divided by."""
+        if self.op in ("number", "programs"):
+            return (self.parts[0], self.parts[0]) if self.op == "number" else (1, programs)
+        if self.op == "argument":
+            return arguments.get(self.parts[0])
+        a, b = (part.span(arguments, programs) for part in self.parts)
+        if a is None or b is None or self.op == "//" and b[0] < 1:
+            return None
+        corners = [_DONE[self.op](x, y) for x in a for y in b]
+        return min(corners), max(corners)
+
+    def knowing(self, positive: Set[str]) -> Bound:
+        """The same bound where those arguments are not negative: `max(K, 0) + 3` -> `K + 3`."""
+        if not any(isinstance(part, Bound) for part in self.parts):
+            return self
+        a, b = (part.knowing(positive) for part in self.parts)
+        plain = self.op == "max" and b.number == 0 and _is_positive(a, positive)
+        return a if plain else _of(self.op, a, b)
+
+    def arguments(self) -> frozenset[str]:
+        """The kernel's arguments that it is made of."""
+        if self.op == "argument":
+            return frozenset(self.parts)
+        return frozenset().union(*(part.arguments() for part in self.parts if isinstance(part, Bound)))
+
+    def asks_grid(self) -> bool:
+        return self.op == "programs" or any(part.asks_grid() for part in self.parts if isinstance(part, Bound))
+
+    def text(self, argument: Callable[[str], str] = str, programs: str = "grid") -> str:
+        """As Python. argument: how an argument is spelled; programs: a list with the counts along the axes."""
+        return self._text(argument, programs, 0)
+
+    def _text(self, argument: Callable[[str], str], programs: str, around: int) -> str:
+        if self.op == "number":
+            return str(self.parts[0])
+        if self.op == "argument":
+            return argument(self.parts[0])
+        if self.op == "programs":
+            return f"{programs}[{self.parts[0]}]"
+        if self.op in ("min", "max"):  # of two
+            return f"{self.op}({', '.join(part._text(argument, programs, 0) for part in self.parts)})"
+        own = _LOOSE[self.op]
+        left, right = self.parts
+        tight = own + (self.op != "+")
+        text = f"{left._text(argument, programs, own)} {self.op} {right._text(argument, programs, tight)}"
+        return f"({text})" if own < around else text
+
+
+_DONE: dict[str, Callable[[int, int], int]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "//": lambda a, b: a // b,
+    "min": min,
+    "max": max,
+}
+
+
+def number(value: int) -> Bound:
+    return Bound("number", (value,))
+
+
+def argument(name: str) -> Bound:
+    return Bound("argument", (name,))
+
+
+def programs(axis: int) -> Bound:
+    return Bound("programs", (axis,))
+
+
+def _of(op: str, a: Bound, b: Bound) -> Bound:
+    x, y = a.number, b.number
+    if x is not None and y is not None:
+        return number(_DONE[op](x, y))
+    if op == "max" and y == 0 and _is_positive(a):
+        return a
+    if op in ("min", "max") and a == b or op in ("+", "-") and y == 0 or op in ("*", "//") and y == 1:
+        return a
+    if op == "+" and x == 0 or op == "*" and x == 1:
+        return b
+    if op == "+" or op == "-" and y is not None:
+        (left, m), (right, n) = _constant_apart(a), _constant_apart(b)
+        n = n if op == "+" else -n
+        kept = [part for part in (left, right) if part is not None]
+        whole = Bound("+", tuple(kept)) if len(kept) == 2 else kept[0]
+        return whole if m + n == 0 else Bound("+" if m + n > 0 else "-", (whole, number(abs(m + n))))
+    return Bound(op, (a, b))
+
+
+def _is_positive(a: Bound, positive: Set[str] = frozenset()) -> bool:
+    """Whether a bound is known to be no less than 0, where the arguments `positive` are."""
+    if a.op == "argument":
+        return a.parts[0] in positive
+    if a.op in ("number", "programs"):
+        return a.op == "programs" or a.parts[0] >= 0
+    parts = [_is_positive(part, positive) for part in a.parts]
+    if a.op == "max":
+        return any(parts)
+    return parts[0] if a.op == "//" else a.op != "-" and all(parts)
+
+
+def _constant_apart(a: Bound) -> tuple[Bound | None, int]:
+    """A sum without the number at its end, and that number."""
+    if a.number is not None:
+        return None, a.number
+    last = a.parts[1].number if a.op in ("+", "-") else None
+    return (a, 0) if last is None else (a.parts[0], last if a.op == "+" else -last)
+
+
+def plus(a: Bound, b: Bound) -> Bound:
+    return _of("+", a, b)
+
+
+def less(a: Bound, by: int) -> Bound:
+    return _of("-", a, number(by)) if by >= 0 else _of("+", a, number(-by))
+
+
+def times(a: Bound, b: Bound) -> Bound:
+    return _of("*", a, b)
+
+
+def at_least_zero(a: Bound) -> Bound:
+    return _of("max", a, number(0))
+
+
+def positive(a: Bound) -> Bound:
+    """`a`, or 1 where there is nothing to divide by."""
+    return _of("max", a, number(1))
+
+
+def least_of(a: Bound | None, b: Bound | None) -> Bound | None:
+    """One of two bounds, each of which holds: a number, or else the less of the two."""
+    if a is None or b is None:
+        return b if a is None else a
+    numbers = [x for x in (a, b) if x.number is not None]
+    return numbers[0] if len(numbers) == 1 else _of("min", a, b)
+
+
+def most_of_two(a: Bound | None, b: Bound | None) -> Bound | None:
+    return None if a is None or b is None else _of("max", a, b)
+
+
+def _both(row: Callable[[Bound, Bound, int], Bound]) -> Callable[[Bound | None, Bound | None, int], Bound | None]:
+    return lambda a, b, least: None if a is None or b is None else row(a, b, least)
+
+
+def _quotient(a: Bound | None, b: Bound | None, least: int) -> Bound | None:
+    return None if a is None else quotient(a, number(max(least, 1)))
+
+
+def quotient(a: Bound, by: Bound) -> Bound:
+    """A bound of what is divided by a number that is known in a launch, and not less than 1."""
+    return _of("//", a, by)
+
+
+def _remainder(a: Bound | None, b: Bound | None, least: int) -> Bound | None:
+    return least_of(a, None if b is None else _of("max", less(b, 1), number(0)))  # by 0 there is no remainder
+
+
+def _ceiling(a: Bound | None, b: Bound | None, least: int) -> Bound | None:
+    return None if a is None else ceiling(a, number(max(least, 1)))
+
+
+def ceiling(a: Bound, by: Bound) -> Bound:
+    return _of("//", plus(a, less(by, 1)), by)
+
+
+def _shifted_left(a: Bound, b: Bound, least: int) -> Bound | None:
+    return None if b.number is None or b.number > 64 else times(a, number(1 << b.number))
+
+
+UPPER: dict[str, Callable[[Bound | None, Bound | None, int], Bound | None]] = {
+    "add": _both(lambda a, b, least: plus(a, b)),
+    "sub": lambda a, b, least: a,
+    "mul": _both(lambda a, b, least: times(a, b)),
+    "floordiv": _quotient,
+    "mod": _remainder,
+    "lshift": _both(_shifted_left),
+    "rshift": lambda a, b, least: None if a is None else _of("//", a, number(1 << min(max(least, 0), 64))),
+    "and": lambda a, b, least: least_of(a, b),
+    "or": _both(lambda a, b, least: plus(a, b)),
+    "xor": _both(lambda a, b, least: plus(a, b)),
+    "minimum": lambda a, b, least: least_of(a, b),
+    "maximum": lambda a, b, least: most_of_two(a, b),
+    "cdiv": _ceiling,
+}
+
+
+@dataclass(frozen=True)
+class Condition:
+    """That a bound is not above `most`, which is checked before each launch. Its arguments are whole numbers of the launch."""
+
+    bound: Bound
+    most: int
+
+    def holds(self, arguments: Mapping[str, int], grid: Sequence[int] = ()) -> bool:
+        return self.bound.value(arguments, grid) <= self.most
+
+    def __str__(self) -> str:
+        """`(BLOCK - 1) * stride <= 2**31 - 1`."""
+        return f"{self.bound.text()} <= {spelled(self.most)}"
+
+
+def needed(conditions: Iterable[Condition]) -> list[Condition]:
+    """The conditions without those that another one implies: `K <= 9` where there is `K + 3 <= 9`."""
+    found = sorted(set(conditions), key=str)
+    return [c for c in found if not any(_implies(other, c) for other in found if other != c)]
+
+
+def _implies(one: Condition, other: Condition) -> bool:
+    (a, m), (b, n) = _constant_apart(one.bound), _constant_apart(other.bound)
+    return a == b and one.most - m <= other.most - n and (one.most - m < other.most - n or str(one) < str(other))
+
+
+def spelled(most: int) -> str:
+    """`2**31 - 1`, of a number one below a power of two."""
+    return f"2**{(most + 1).bit_length() - 1} - 1" if most > 1 and not most & (most + 1) else str(most)
+
+
+__all__ = [
+    "UPPER",
+    "Bound",
+    "Condition",
+    "argument",
+    "at_least_zero",
+    "ceiling",
+    "least_of",
+    "less",
+    "most_of_two",
+    "needed",
+    "number",
+    "plus",
+    "positive",
+    "programs",
+    "quotient",
+    "spelled",
+    "times",
+]

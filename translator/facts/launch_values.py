@@ -1,0 +1,67 @@
+"""Numbers of a kernel that the host can work out before a launch: sums, products and quotients of arguments and constants."""
+
+from __future__ import annotations
+
+import ast
+
+from translator.facts.function import Function
+from translator.facts.host_bounds import Bound, argument, ceiling, number, plus, positive, programs, quotient, times
+from translator.facts.operations import operation_of
+from translator.facts.values import BINARY, Question
+from translator.frontend.trace import ConstFact
+
+
+def constant(function: Function, node: ast.AST, fact: ConstFact) -> Bound | None:
+    """A compile-time number, by the name of the kernel's parameter where it is one: another launch may have another value."""
+    if type(fact.value) is not int:
+        return None
+    if isinstance(node, ast.Name) and not function.path and _is_parameter(function, node):
+        return argument(node.id)
+    return number(fact.value)
+
+
+def _is_parameter(function: Function, node: ast.Name) -> bool:
+    definitions = [d for w in function.webs.all if w.name == node.id for d in w.definitions]
+    names = {a.arg for a in ast.walk(function.tree.args) if isinstance(a, ast.arg)}
+    return node.id in names and all(isinstance(d.node, ast.arg) for d in definitions)
+
+
+def value_in_launch(question: Question, node: ast.AST) -> Bound | None:
+    """What `node`, of which nothing overflows, is in a launch; None where the host cannot tell."""
+    function = question.function
+    fact = function.fact(node)
+    if isinstance(fact, ConstFact):
+        return constant(function, node, fact)
+    if isinstance(node, ast.Name):
+        web = function.webs.of_use.get(node)
+        if web is None or len(web.definitions) != 1 or function.path:
+            return None
+        (d,) = web.definitions
+        if isinstance(d.node, ast.arg):
+            return argument(d.name)
+        return value_in_launch(question, d.value) if d.value is not None and not d.augmented else None
+    if isinstance(node, ast.BinOp) and BINARY.get(node.op.__class__) in ("add", "mul", "floordiv"):
+        return _operated(question, BINARY[node.op.__class__], node.left, node.right)
+    operation = operation_of(node, function.fact(node.func)) if isinstance(node, ast.Call) else None
+    if operation is None:
+        return None
+    if operation.name == "cdiv":
+        x, by = operation.operands.get("x"), operation.operands.get("div")
+        return None if x is None or by is None else _operated(question, "cdiv", x, by)
+    axis = function.fact(operation.first) if operation.first is not None else None
+    counted = operation.name == "num_programs" and isinstance(axis, ConstFact) and axis.value in (0, 1, 2)
+    return programs(axis.value) if counted else None
+
+
+def _operated(question: Question, name: str, left: ast.AST, right: ast.AST) -> Bound | None:
+    a, b = value_in_launch(question, left), value_in_launch(question, right)
+    if a is None or b is None or name in ("add", "mul"):
+        return None if a is None or b is None else (plus if name == "add" else times)(a, b)
+    known = [question.value(n) for n in (left, right)]
+    if known[0].exact.lo < 0 or known[1].exact.lo < 0:  # Python rounds down, Triton toward zero
+        return None
+    b = b if known[1].exact.lo >= 1 else positive(b)
+    return ceiling(a, b) if name == "cdiv" else quotient(a, b)
+
+
+__all__ = ["constant", "value_in_launch"]

@@ -1,0 +1,181 @@
+"""What is checked before each launch of a translated kernel: storage, signs, descriptors, and bounds of what its offsets are.
+
+The check is a hook of the jit function; where it asks for the number of programs it stands around the function's `run`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from triton.runtime.jit import JITFunction
+
+from translator.facts.host_bounds import Condition, needed
+from translator.rewrite.contracts import quoted
+from translator.rewrite.launch_conditions import asks_grid, condition_lines, run_checked_name, run_wrapper
+from translator.rewrite.unit import Record
+
+
+@dataclass(frozen=True)
+class RunTimeContract:
+    """What only the arguments of a launch can show."""
+
+    within_2gib: tuple[str, ...]  # pointers whose storage 32-bit offsets must reach
+    non_negative: tuple[str, ...]
+    descriptors: tuple[str, ...] = ()  # arguments that take (base, shape, strides) for the descriptor of the source
+    conditions: tuple[tuple[Condition, str], ...] = ()  # each with an expression that it is for
+
+    @classmethod
+    def of(cls, records: Sequence[Record]) -> RunTimeContract:
+        pointers = {name for record in records for name in record.buffer_pointers}
+        numbers = {name for record in records for name in record.non_negative}
+        tuples = {name for record in records for name in record.descriptor_tuples}
+        asked = [(c, what) for record in reversed(records) for c, what in record.conditions.items()]
+        found = {Condition(c.bound.knowing(numbers), c.most): what for c, what in asked}
+        conditions = tuple((c, found[c]) for c in needed(found))
+        return cls(tuple(sorted(pointers)), tuple(sorted(numbers)), tuple(sorted(tuples)), conditions)
+
+    def __bool__(self) -> bool:
+        return bool(self.within_2gib or self.non_negative or self.descriptors or self.conditions)
+
+    @property
+    def asks_grid(self) -> bool:
+        return asks_grid(self.conditions)
+
+    def lines(self) -> list[str]:
+        """For people: one line per assumption."""
+        out = [f"storage of {', '.join(self.within_2gib)} within 2 GiB"] if self.within_2gib else []
+        out += [f"{', '.join(self.non_negative)} >= 0"] if self.non_negative else []
+        out += [str(condition) for condition, _ in self.conditions]
+        return out + [
+            f"{name} is (base, tuple(shape), tuple(strides)) of the tensor descriptor" for name in self.descriptors
+        ]
+
+
+def names_tuple(names: Sequence[str]) -> str:
+    quotes = ", ".join(f'"{name}"' for name in names)
+    return f"({quotes},)" if len(names) == 1 else f"({quotes})"
+
+
+def check_name(kernel: str) -> str:
+    return f"_check_{kernel.lstrip('_')}"
+
+
+def checked_name(kernel: str) -> str:
+    return f"_checked_{kernel.lstrip('_')}"
+
+
+_CHECKED_RUN = (
+    "    def checked(*args, **kwargs):",
+    "        check(*args, **kwargs)",
+    "        return run(*args, **kwargs)",
+)
+_BASE_OF_TUPLE = (
+    "        tensor = given.get(name)",
+    "        tensor = tensor[0] if isinstance(tensor, tuple) else tensor",
+)
+
+
+def checks_a_default(fn: JITFunction, contract: RunTimeContract) -> bool:
+    """Whether the contract is about a number that a launch may leave to its default in the kernel's definition."""
+    asked = frozenset(contract.non_negative).union(*(c.bound.arguments() for c, _ in contract.conditions))
+    return any(p.has_default and p.name in asked for p in fn.params)
+
+
+def guard(
+    kernel: str, contract: RunTimeContract, arguments: Sequence[str] = (), defaults_of: str = "", shared: bool = False
+) -> str:
+    """A hook that refuses, before a launch, arguments outside the contract.
+
+    Triton calls it with the arguments of the launch, positional ones as given (`JITFunction.run`), and without those that
+    are left to their defaults; autotune and heuristics pass theirs on by name. A tensor shows its storage as torch does;
+    anything else has none to check.
+    arguments: the names of the kernel's arguments, for a kernel that is no global of the file.
+    defaults_of: the jit function that has the defaults of the arguments that a launch leaves out.
+    shared: the file has `SHARED_CHECK`, which does the work.
+    """
+    names = names_tuple(arguments) if arguments else f"{kernel}.arg_names"
+    defaults = f"{{p.name: p.default for p in {defaults_of}.params}} | " if defaults_of else ""
+    lines = [
+        f"def {check_name(kernel)}(*args, **kwargs):",
+        f'    """Refuse a launch of {kernel} outside what its translation assumes."""',
+        f"    given = {defaults}dict(zip({names}, args)) | kwargs",
+    ]
+    if shared:
+        terms = {field: getattr(contract, field) for field in ("within_2gib", "non_negative", "descriptors")}
+        given = [f"{field}={names_tuple(names)}" for field, names in terms.items() if names]
+        lines += [f"    {SHARED_CHECK_NAME}({', '.join([quoted(kernel), 'given', *given])})"] if given else []
+        return "\n".join([*lines, *condition_lines(kernel, contract.conditions)])
+    listed = [names_tuple(n) if n else "" for n in (contract.within_2gib, contract.non_negative, contract.descriptors)]
+    both = bool(set(contract.descriptors) & set(contract.within_2gib))
+    return "\n".join([*lines, *_refusals(kernel, *listed, both), *condition_lines(kernel, contract.conditions)])
+
+
+def _refusals(kernel: str, within_2gib: str, non_negative: str, descriptors: str, both: bool) -> list[str]:
+    """The statements of a hook; kernel: its name, or a variable in braces; both: a descriptor's base is checked too."""
+    lines: list[str] = []
+    if within_2gib:
+        lines += [
+            f"    for name in {within_2gib}:",
+            *(_BASE_OF_TUPLE if both else ()),
+            f'        storage = getattr({"tensor" if both else "given.get(name)"}, "untyped_storage", None)',
+            "        if storage is not None and storage().size() > 2**31 - 1:",
+            f'            raise ValueError(f"{kernel}: storage of {{name}} exceeds 2 GiB")',
+        ]
+    if non_negative:
+        lines += [
+            f"    for name in {non_negative}:",
+            "        if isinstance(given.get(name), int) and given[name] < 0:",
+            f'            raise ValueError(f"{kernel}: {{name}} is negative")',
+        ]
+    if descriptors:
+        lines += [
+            f"    for name in {descriptors}:",
+            "        if not isinstance(given.get(name), tuple):",
+            f'            raise TypeError(f"{kernel}: {{name}} takes (base, tuple(shape), tuple(strides)) of the descriptor")',
+        ]
+    return lines
+
+
+SHARED_CHECK_NAME = "_refuse_outside"
+
+
+def shared_check(contracts: Sequence[RunTimeContract]) -> str:
+    """The function that the hooks of several kernels of a file call with the arguments of a launch."""
+    fields = ("within_2gib", "non_negative", "descriptors")
+    used = [field for field in fields if any(getattr(c, field) for c in contracts)]
+    lines = [
+        f"def {SHARED_CHECK_NAME}({', '.join(['kernel', 'given', *(f'{field}=()' for field in used)])}):",
+        '    """Refuse a launch outside what the translation of its kernel assumes."""',
+    ]
+    listed = [field if field in used else "" for field in fields]
+    return "\n".join([*lines, *_refusals("{kernel}", *listed, both="descriptors" in used)])
+
+
+def hook(kernel: str, jit: str, contract: RunTimeContract) -> str:
+    """The statement that has every launch of the jit function `jit` checked."""
+    if contract.asks_grid:  # a hook is not given it
+        wrapper = run_wrapper(kernel, check_name(kernel))
+        return f"{wrapper}\n\n\n{jit}.run = {run_checked_name(kernel)}({jit}.run)"
+    return f"{jit}.add_pre_run_hook({check_name(kernel)})"
+
+
+def installer(kernel: str, contract: RunTimeContract, fn: JITFunction) -> str:
+    """A decorator that puts the hook of `guard` on a jit function, for a kernel that is no global of the file."""
+    check = check_name(kernel)
+    lines = [f"def {checked_name(kernel)}(kernel):"]
+    if checks_a_default(fn, contract):
+        lines.append("    defaults = {p.name: p.default for p in kernel.params}")
+        given = "defaults | dict(zip(kernel.arg_names, args)) | kwargs"
+        check = f"lambda *args, **kwargs: {check}(**({given}))"
+    if not contract.asks_grid:
+        return "\n".join([*lines, f"    kernel.add_pre_run_hook({check})", "    return kernel"])
+    body = [
+        "    run, check = kernel.run, " + check,
+        "",
+        *_CHECKED_RUN,
+        "",
+        "    kernel.run = checked",
+        "    return kernel",
+    ]
+    return "\n".join([*lines, *body])
