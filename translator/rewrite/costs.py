@@ -18,7 +18,7 @@ from translator.ttgir.layouts import DotOperand, Layout, Mfma, Slice, Wmma
 WIDEST_LOAD = 128  # bits per lane of one global load
 # Loads of one element by a lane that cost less than moving it: a move is a store, a barrier and a read of LDS, each for all.
 FEW_LOADS = 8
-LEAST_GROWTH = 8  # of an outer product over its factors, for making it anew
+LEAST_GROWTH = 8  # of an outer product over its factors, or of a mask over its rows, for making it anew
 
 
 def small_load(rw: Emission, node: ast.Call) -> bool:
@@ -79,6 +79,29 @@ def outer_product(rw: Emission, node: ast.AST) -> bool:
     if not waits or len(rw.facts.placed_layouts(node)) < 2:
         return False
     return not (rw.facts.kernel.target.has_few_registers and _read_in_branch(rw.facts, node))
+
+
+def of_rows(rw: Emission, node: ast.AST) -> bool:
+    """Whether `node` is index or mask arithmetic on `x[:, None]` and what costs nothing: of the row `x` less is moved.
+
+    gl.convert_layout(valid[:, None] & (n[None, :] < N), l)     ->      gl.convert_layout(valid, rows)[:, None] & (n[None, :] < N)
+    """
+    fact = rw.facts.tensor(node)
+    if fact is None or fact.is_pointer or not fact.dtype.startswith(("int", "uint")):
+        return False
+    if not isinstance(node, ELEMENTWISE_NODES) or isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
+        return False
+    children = [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
+    return all(rw.cheap(child) or of_rows(rw, child) or _is_row(rw, child, fact) for child in children)
+
+
+def _is_row(rw: Emission, node: ast.expr, result: TensorFact) -> bool:
+    """Whether `node` is a variable of one dimension that was given others, of which `result` has many times the elements."""
+    row = node.value if isinstance(node, ast.Subscript) else None
+    fact = rw.facts.tensor(row) if isinstance(row, ast.Name) else None
+    if fact is None or fact.rank != 1 or fact.is_pointer:
+        return False
+    return math.prod(fact.shape) * LEAST_GROWTH <= math.prod(result.shape)
 
 
 def _in_registers(rw: Emission, value: ast.expr) -> bool:

@@ -177,7 +177,7 @@ class Homes:
             return False
         if isinstance(node, ast.Subscript):
             return self.cheap(node.value)
-        if costs.outer_product(self, node):
+        if costs.outer_product(self, node) or costs.of_rows(self, node):
             return True
         if isinstance(node, ELEMENTWISE_NODES):
             return all(self.cheap(c) for c in ast.iter_child_nodes(node) if isinstance(c, ast.expr))
