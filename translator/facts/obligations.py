@@ -16,6 +16,10 @@ KINDS = {
     "reach": "the expression is fewer than 2 GiB away from its base, which may lie before the tensor",
     "descriptor": "an argument is given as base, shape and strides",
     "ends": "the mask is false past the end of the loop",
+    "outside": "what is negative lies outside of the tensor as an unsigned number too",
+    "rows": "rows past the end reach masked stores only",
+    "once": "the loop starts less than a step before its end",
+    "apart": "what the loop writes is not what its tiles ahead read",
     "shrinks": "a lane that a tile reads was read in the first tile too",
 }
 # How it is made sure of.
@@ -74,6 +78,10 @@ class Obligation:
             "reach": f"{self.expression} within 2 GiB of its base",
             "descriptor": f"{self.expression} is (base, shape, strides)",
             "ends": f"{self.expression} is false past the loop's end",
+            "outside": "what is negative lies outside of the tensor as an unsigned number too",
+            "rows": "rows past the end reach masked stores only",
+            "once": "the loop starts less than a step before its end",
+            "apart": "what the loop writes is not what its tiles ahead read",
             "shrinks": f"lanes of {self.expression} only end",
         }[self.kind]
         how = {

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from translator.facts.function import Function
-from translator.facts.host_bounds import Condition, needed, number, times
+from translator.facts.host_bounds import Condition, needed, number, plus, times
 from translator.facts.known import Known
 from translator.facts.obligations import Obligation
 from translator.facts.overflow import conditions_for, upper_bound
@@ -121,22 +121,25 @@ def most_of(function: Function, node: ast.AST) -> int:
     return Question(function).value(node).range.hi
 
 
-def most_checked(function: Function, nodes: Sequence[ast.AST], most: int) -> frozenset[Condition] | None:
-    """What has to be checked so that the product of `nodes`, none of which is negative, is at most `most`; None where the
-    host cannot."""
+def most_checked(function: Function, products: Sequence[Sequence[ast.AST]], most: int) -> frozenset[Condition] | None:
+    """What has to be checked so that the sum of products of numbers that are not negative is at most `most`; None where the
+    host cannot. Their signs have been asked for: what those rest on is written down."""
     found: set[Condition] = set()
-    bound = number(1)
-    for node in nodes:
-        question = Question(function, _Arguments(function))
-        own = conditions_for(question.of, function, node)
-        upper = upper_bound(question.of, function, node)
-        if own is None or upper is None or question.value(node).exact.lo < 0:
-            return None  # the sign has been asked for: what that rests on is written down
-        found |= own
-        bound = times(bound, upper)
-    if bound.number is None:
-        found.add(Condition(bound, most))
-    return frozenset(needed(found)) if bound.number is None or bound.number <= most else None
+    total = number(0)
+    for nodes in products:
+        bound = number(1)
+        for node in nodes:
+            question = Question(function, _Arguments(function))
+            own = conditions_for(question.of, function, node)
+            upper = upper_bound(question.of, function, node)
+            if own is None or upper is None or question.value(node).exact.lo < 0:
+                return None
+            found |= own
+            bound = times(bound, upper)
+        total = plus(total, bound)
+    if total.number is None:
+        found.add(Condition(total, most))
+    return frozenset(needed(found)) if total.number is None or total.number <= most else None
 
 
 class Signs:

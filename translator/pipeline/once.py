@@ -19,6 +19,7 @@ from dataclasses import replace
 
 from translator.facts.function import FunctionFacts
 from translator.facts.loop_range import int_of
+from translator.facts.signs import obligation_at
 from translator.pipeline import mover_copies, producer
 from translator.pipeline.loop import PipelinedLoop
 from translator.pipeline.plan import PipelinePlan
@@ -39,7 +40,9 @@ def as_branch(rw: Emission, plan: PipelinePlan) -> PipelinePlan:
     )
     if not simple or any(load.held for load in plan.loads) or not runs_at_most_once(rw.facts, plan):
         return plan
-    return replace(plan, once=True, schedule=replace(plan.schedule, buffers=1, prologue=1, ahead=0))
+    rests = obligation_at(rw.facts, plan.loop.iter, "once", "a loop as a branch", "proven")
+    schedule = replace(plan.schedule, buffers=1, prologue=1, ahead=0)
+    return replace(plan, once=True, schedule=schedule, assumed=plan.assumed | {rests})
 
 
 def runs_at_most_once(facts: FunctionFacts, plan: PipelinePlan) -> bool:

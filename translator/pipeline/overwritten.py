@@ -11,12 +11,15 @@ apart where their numbers say so; strides that are known at run time only may be
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from translator.facts import callees
 from translator.facts.function import FunctionFacts
 from translator.facts.loop_range import int_of
+from translator.facts.obligations import Obligation
 from translator.facts.polynomials import INDEX, Polynomial, add, fixed, moving
+from translator.facts.signs import obligation_at
 from translator.frontend.trace import TensorFact, TupleFact
 from translator.pipeline.address_reader import AddressReader, NotATile, axis_of
 from translator.pipeline.index_loads import reads_only, writes
@@ -39,6 +42,14 @@ def overwritten(rw: Emission, loop: ast.For, bounds: tuple, call: ast.Call, ahea
             if helper or not _apart(rw.facts, loop, bounds, call, write, ahead):
                 return f"what the load in line {call.lineno} reads may be written in line {write.lineno}"
     return ""
+
+
+def elsewhere(facts: FunctionFacts, loop: ast.For, calls: Iterable[ast.Call]) -> set[Obligation]:
+    """What loads that run ahead of a loop's writes rest on: that these are of other memory, or were found apart."""
+    if not _writes(facts, loop):
+        return set()
+    rewrite = "tiles ahead of what their loop writes"
+    return {obligation_at(facts, call, "apart", rewrite, "contract") for call in calls}
 
 
 def _writes(facts: FunctionFacts, loop: ast.For) -> list[ast.Call]:

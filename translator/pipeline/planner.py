@@ -19,7 +19,7 @@ from translator.pipeline import lds_room
 from translator.pipeline.ahead import NotAhead, what_runs_ahead
 from translator.pipeline.body import FEWEST_STORED
 from translator.pipeline.depth import fitting, padded
-from translator.pipeline.overwritten import overwritten
+from translator.pipeline.overwritten import elsewhere, overwritten
 from translator.pipeline.plan import NotPipelined, PipelinePlan, PipelinedLoad
 from translator.pipeline.schedule import copy_schedule, held_schedule, refill_schedule, register_schedule
 from translator.pipeline.specialize import asked_for
@@ -89,6 +89,7 @@ def _plan(
             return no(reason)
 
     tail = TailProof(rw.facts, loop, low, high, step, deepest + rw.unit.choices.number("l2-prefetch"))
+    apart = elsewhere(rw.facts, loop, found)
     tiles, not_tiles = strided_tiles(rw, loop, bounds, found, in_registers)
     addressed = [c for c in found if c not in tiles]
     held = [c for c in addressed if is_held(rw.facts, c)]
@@ -177,7 +178,7 @@ def _plan(
         runs.shared,
         runs.carried,
         runs.rolled_back,
-        frozenset(assumed),
+        frozenset(assumed | apart),
         tuple((call.lineno, reason) for call, reason in not_tiles.items()),
         written_out,
         descending=descending,

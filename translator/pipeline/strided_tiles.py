@@ -16,6 +16,7 @@ from translator.facts import callees
 from translator.facts.function import FunctionFacts
 from translator.facts.loop_range import int_of
 from translator.facts.obligations import Obligation
+from translator.facts.signs import obligation_at
 from translator.facts.polynomials import INDEX, Polynomial, add, fixed, moving, quotient
 from translator.frontend.trace import TensorFact
 from translator.memory.staging import Staged
@@ -146,6 +147,7 @@ def strided_tile(
         if limits[d] is not None:
             raise NotATile(f"dimension {d} has two bounds")
         reaches_only_masked(rw.facts, reader, call, d, start, limit)
+        reader.assumed.add(obligation_at(rw.facts, call, "rows", "a tile of the data mover whose rows wrap", "proven"))
         starts[d], limits[d] = start, limit
         rest = add(rest, times(start, strides[d]), -1)
     walk = moving(rest)

@@ -152,8 +152,8 @@ def reaches(
     inside = all(taken) and not any(may_start_before(facts, start, base) for base in bases)
     counting = any(o.condition is not None and o.condition.bound.asks_grid() for o in start.assumed)
     near = None
-    if (not inside or counting) and len(tensors) == 1 and tensors[0].sign == "+":
-        near = most_checked(facts, (tensors[0].node, *tensors[0].factors), (2**31 - 1) // size)
+    if (not inside or counting) and all(t.sign == "+" for t in tensors):
+        near = most_checked(facts, [(t.node, *t.factors) for t in tensors], (2**31 - 1) // size)
     if near is not None and not (inside and any(c.bound.asks_grid() for c in near)):  # simpler to check
         proof.assumed |= {checked_at(facts, tensors[0].node, "reach", "a base that moved", c) for c in near}
         return True
