@@ -1,5 +1,7 @@
 """What the header of an output says that its code does not show, and which imports are left."""
 
+from pathlib import Path
+
 import pytest
 
 from translation_of import launch, translate
@@ -83,3 +85,13 @@ def test_what_only_replaced_code_used_is_not_imported(tmp_path, monkeypatch):
     for kept in ("import math", "import os", "import triton", "import neighbour as named"):
         assert kept in lines
     assert sum("buffer loads need no other=0" in line for line in header(text)) == 1 and "other=1.0" in text
+
+
+def test_values_of_masked_lanes_that_disappear_have_their_reason_in_the_header():
+    goldens = sorted((Path(__file__).resolve().parents[2] / "fixtures").glob("*/golden/*.py"))
+    assert goldens
+    for golden in goldens:
+        source, text = (golden.parents[1] / "kernel.py").read_text(), golden.read_text()
+        if "other=0" in source and "other=" not in text:
+            header = text[: text.index("\nfrom ")]
+            assert " needs no other=0: " in header or " need no other=0: " in header, golden

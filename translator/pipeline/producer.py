@@ -35,6 +35,9 @@ def fetch(rw: Emission, loop: PipelinedLoop, ring: Ring, slot: str, condition: s
     """The statement that fetches one tile: to LDS slot `slot`, or to registers; `condition`: it is not past the end."""
     node, staged, fact = ring.fetch, ring.load.staged, rw.facts.tensor(ring.load.call)
     if ring.load.tile is not None:
+        other = callees.bind(rw.facts, node, callees.callee_of(rw.facts, node)).get("other")
+        if other is not None and not callees.is_none(rw.facts, other):
+            rw.record.explain("the data mover needs no other=0: past the bounds of a tensor it reads zero")
         return mover_copies.copy(rw, loop, ring, slot, "" if ring.load.covered else condition)
     given = callees.bind(rw.facts, node, callees.callee_of(rw.facts, node))
     rw.names.suggest(staged.source, f"{ring.load.name}_load", 1, ring.load.line)
@@ -73,6 +76,8 @@ def fetch(rw: Emission, loop: PipelinedLoop, ring: Ring, slot: str, condition: s
             arguments.append(f"other={rw.operand_in(other, fact, staged.source)}")
         elif not use_buffer:
             arguments.append(f"other={rw.emit(other)}")
+        else:
+            rw.record.explain("buffer loads need no other=0: what their mask excludes reads as zero")
     modifier = given.get("cache_modifier")
     if modifier is not None and not callees.is_empty(rw.facts, modifier):
         arguments.append(
