@@ -265,3 +265,36 @@ def test_the_launcher_sees_defaults(tmp_path):
         public.fn.arg_names = public.general.arg_names = ("x_ptr", "y_ptr", "apart", "BLOCK", "shift")
         public[(1,)](Tensor(), Tensor(), 200, BLOCK=64)
         assert len(public.general.launches) == general and len(public.fn.launches) == 1 - general
+
+
+# Grids -------------------------------------------------------------------------------------------------------------------
+
+ROWS = dedent("""
+    import triton
+    import triton.language as tl
+
+
+    {decorators}@triton.jit
+    def k(x_ptr, y_ptr, apart, stride, BLOCK: tl.constexpr):
+        rows = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        base = x_ptr + tl.program_id(1) * apart
+        tl.store(y_ptr + rows, tl.load(base + rows * stride))
+""")
+
+
+@pytest.mark.parametrize("decorators", ["", HEURISTICS, MADE_ANEW], ids=["global", "heuristics", "wrapped"])
+def test_a_check_that_asks_for_the_grid_sees_it(tmp_path, decorators):
+    signature = {"x_ptr": "*fp32", "y_ptr": "*fp32", "apart": "i32", "stride": "i32"}
+    text = translate(tmp_path, ROWS.format(decorators=decorators), launch("k", signature, {"BLOCK": 64})).text
+    assert "#   assumes ((grid[0] - 1) * BLOCK + BLOCK - 1) * stride <= 2**" in text, text
+    path = tmp_path / "rows.py"
+    path.write_text(text)
+    module = _imported(path)
+    arguments = dict(x_ptr=Tensor(), y_ptr=Tensor(), apart=1, stride=2**15, BLOCK=64)
+    for grid in ((2**12,), lambda meta: (2**18 // meta["BLOCK"], 3)):
+        with pytest.raises(ValueError, match="k: `.*` may overflow"):
+            module.k[grid](**arguments)
+    module._check_k(grid=(4,), **arguments)  # what is launched otherwise
+    module._check_k(grid=(2**12,), warmup=True, **arguments)
+    with pytest.raises(ValueError, match="stride is negative"):
+        module._check_k(grid=(4,), **arguments | {"stride": -1})
