@@ -3,47 +3,21 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from translator.facts.function import FunctionFacts
 from translator.facts.loop_range import every_iteration, is_index, loop_bounds, varies
 from translator.facts.obligations import Obligation
 from translator.facts.operations import operation_of
-from translator.facts.polynomials import INDEX, Polynomial, add, fixed, moving, product, quotient
+from translator.facts.polynomials import INDEX, Polynomial, add, fixed, moving, quotient
 from translator.facts.signs import Signs
 from translator.facts.syntax import less_than
 from translator.facts.webs import Web
 from translator.frontend.trace import ConstFact, TensorFact
+from translator.pipeline.tile_terms import NotATile, axis_atom, axis_of, times
 from translator.rewrite.statements import holds, statements_after
 
-if TYPE_CHECKING:
-    pass
-
-_AXIS = "<axis "
 _SAME = ("multiple_of", "max_contiguous", "max_constancy")
 _INTEGERS = ("int32", "int64", "uint32")
-
-
-class NotATile(Exception):
-    """Why a load is not a strided tile with its bounds as mask."""
-
-
-def axis_atom(dimension: int) -> str:
-    """The atom for the position along a dimension of the tile."""
-    return f"{_AXIS}{dimension}>"
-
-
-def axis_of(atom: str) -> int | None:
-    """The dimension behind an atom that `axis_atom` made, None for another atom."""
-    return int(atom[len(_AXIS) : -1]) if atom.startswith(_AXIS) else None
-
-
-def times(a: Polynomial, b: Polynomial) -> Polynomial:
-    """Raises: NotATile for a product of too many terms."""
-    found = product(a, b)
-    if found is None:
-        raise NotATile("its address is too long a sum")
-    return found
 
 
 class AddressReader:

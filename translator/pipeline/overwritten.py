@@ -21,8 +21,9 @@ from translator.facts.obligations import Obligation
 from translator.facts.polynomials import INDEX, Polynomial, add, fixed, moving
 from translator.facts.signs import obligation_at
 from translator.frontend.trace import TensorFact, TupleFact
-from translator.pipeline.address_reader import AddressReader, NotATile, axis_of
+from translator.pipeline.address_reader import AddressReader
 from translator.pipeline.index_loads import reads_only, writes
+from translator.pipeline.tile_terms import NotATile, axis_of
 from translator.rewrite.addresses import is_pointer
 from translator.rewrite.emission import Emission
 

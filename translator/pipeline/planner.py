@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from translator.facts import callees
 from translator.facts.function import FunctionFacts
@@ -21,7 +22,7 @@ from translator.pipeline.body import FEWEST_STORED
 from translator.pipeline.depth import fitting, padded
 from translator.pipeline.overwritten import elsewhere, overwritten
 from translator.pipeline.plan import NotPipelined, PipelinePlan, PipelinedLoad
-from translator.pipeline.schedule import copy_schedule, held_schedule, refill_schedule, register_schedule
+from translator.pipeline.schedule import Schedule, copy_schedule, held_schedule, refill_schedule, register_schedule
 from translator.pipeline.specialize import asked_for
 from translator.pipeline.strided_tiles import StridedTile
 from translator.pipeline.tail import TailProof
@@ -61,32 +62,24 @@ def _plan(
     rw: Emission, loop: ast.For, found: list[ast.Call], in_registers: frozenset[ast.Call] = frozenset()
 ) -> PipelinePlan | NotPipelined:
     """The pipeline of `loop` in which the loads in `found` run ahead, those `in_registers` not through LDS."""
+    try:
+        return _planned(rw, loop, found, in_registers)
+    except NotAhead as reason:
+        return NotPipelined(loop.lineno, str(reason), True)
 
-    def no(reason: str) -> NotPipelined:
-        return NotPipelined(loop.lineno, reason, True)
 
-    if not found:
-        return no("its loads stay in registers")
-    bounds = loop_bounds(rw.facts, loop, either_way=True)
-    if bounds is None or not isinstance(loop.target, ast.Name) or loop.orelse:
-        return no("it is not a loop over a range")
+def _planned(
+    rw: Emission, loop: ast.For, found: list[ast.Call], in_registers: frozenset[ast.Call]
+) -> PipelinePlan | NotPipelined:
+    """`_plan`. Raises: NotAhead where there is none."""
+    bounds = _bounds(rw.facts, loop, found)
     low, high, step = bounds
     atoms = every_iteration(rw.facts, loop.body)
-    for call in found:
-        if len(rw.facts.visits(call)) != 1:
-            return no(f"the load in line {call.lineno} is unrolled")
-        holders = [a for a in atoms if call in loads_in(rw.facts, a)]
-        if not holders or isinstance(holders[0], (ast.If, ast.With)):
-            return no(f"the load in line {call.lineno} is conditional")
-    index = loop.target.id
-    assigned = [d for w in rw.facts.webs.all for d in w.definitions if d.name == index and loop in d.in_loop]
-    if any(d.node is not loop and not is_hinted_index(rw.facts, loop, d) for d in assigned):
-        return no("its index is assigned in the body too")
-
+    _check_body(rw.facts, loop, atoms, found)
     deepest = max(rw.unit.choices.number("depth"), *(staged_of(rw.facts, c).buffers for c in found)) + 1
     for call in found:
         if reason := overwritten(rw, loop, bounds, call, deepest):
-            return no(reason)
+            raise NotAhead(reason)
 
     tail = TailProof(rw.facts, loop, low, high, step, deepest + rw.unit.choices.number("l2-prefetch"))
     apart = elsewhere(rw.facts, loop, found)
@@ -94,42 +87,13 @@ def _plan(
     addressed = [c for c in found if c not in tiles]
     held = [c for c in addressed if is_held(rw.facts, c)]
     staged = [c for c in found if c not in held]
-    try:
-        runs = what_runs_ahead(rw.facts, loop, tail, atoms, found, addressed)
-    except NotAhead as reason:
-        return no(str(reason))
-
-    ways, copies, buffers, asked = {c: staged_of(rw.facts, c) for c in held}, False, 1, 0
-    if staged:
-        theirs, by_tile = [fetched_as(rw, c) for c in staged], [c in tiles for c in staged]
-        if any(s.copy == "registers" for s in theirs) and (moved := [c for c in staged if _by_data_mover(rw, c)]):
-            origin = descriptors.origin_of(rw.facts, callees.callee_of(rw.facts, moved[0]).owner)
-            raise tdm.keep_plain(rw.facts, origin, "another load of its loop goes through registers")
-        fetched, copies, buffers = one_way(theirs, by_tile, _mixes(rw, loop))
-        if fitting(rw.facts, zip(staged, fetched), buffers) < min(2, buffers):
-            fetched, copies, buffers = one_way(theirs, by_tile, False)
-        ways |= dict(zip(staged, fetched))
-        if copies and buffers < 2:
-            return no("a copy needs two buffers")
-        if rw.unit.choices.asks("warp-groups", "alternating") and not copies:
-            buffers = max(buffers, FEWEST_STORED)
-        asked = buffers
-        buffers = rw.unit.choices.number("depth") or fitting(rw.facts, zip(staged, fetched), buffers)
-        if buffers < (2 if copies else 1):
-            return no("LDS has no room for its tiles")
-        ways |= padded(rw.facts, {c: ways[c] for c in staged}, buffers)
+    runs = what_runs_ahead(rw.facts, loop, tail, atoms, found, addressed)
+    fetch = _fetch(rw, loop, staged, tiles)
+    ways = {c: staged_of(rw.facts, c) for c in held} | fetch.ways
     refills = reads_early = False
-    if copies and _plain(rw, loop):
-        can_refill = (rw.facts.path, loop.lineno) not in rw.unit.ringed and not runs.carried and not runs.rolled_back
-        refills = can_refill and all(call in tiles and is_held(rw.facts, call) for call in staged)
-        through_lds = {call: ways[call] for call in staged}
-        room = lds_room.fitted(rw.facts, loop, through_lds, tiles, 1 if refills else buffers)
-        if (
-            can_refill
-            and room.crowded
-            and not (one_slot := lds_room.fitted(rw.facts, loop, through_lds, tiles, 1)).left
-        ):
-            room, refills, reads_early = one_slot, True, True
+    if fetch.copies and _plain(rw, loop):
+        refillable = (rw.facts.path, loop.lineno) not in rw.unit.ringed and not runs.carried and not runs.rolled_back
+        room, refills, reads_early = _room(rw.facts, loop, fetch, tiles, refillable)
         if room.left:
             return _plan(rw, loop, found, in_registers | {*room.left})
         tiles = room.tiles
@@ -137,58 +101,122 @@ def _plan(
     trips = trips_of(rw.facts, low, high, step, span and span.value)
     # Triton's pipeliner peels such a loop until nothing is left of it.
     descending = step is not None and int_of(rw.facts, step) < 0
-    few = trips is not None and not descending and 0 < trips <= buffers + (not copies) and bool(staged)
+    few = trips is not None and not descending and 0 < trips <= fetch.buffers + (not fetch.copies) and bool(staged)
     written_out = trips if few and rw.unit.choices.keeps_loops and not _leaks(rw.facts, loop) else None
     if written_out is not None and held:
         return _plan(rw, loop, staged)  # written out, the loads stand one after the other
-    loads, assumed = [], set(tail.assumed)
-    for call in found:
-        (statement,) = [a for a in atoms if call in loads_in(rw.facts, a)]
-        try:
-            load = _load(rw, tail, statement, call, ways[call], tiles.get(call))
-        except NotAhead as reason:
-            return no(str(reason))
-        # What a variable is loaded with twice has a name, and a ring, for each load.
-        loads.append(replace(load, name=numbered(load.name, {other.name for other in loads}.__contains__)))
+    assumed = set(tail.assumed)
+    loads = _loads(rw, tail, atoms, found, ways, tiles)
     if written_out is None and not tail.counts_on(index_dtype(rw.facts, loop)):
-        return no(f"nothing bounds `{ast.unparse(high)}` before the launch, so an index past it may overflow")
+        raise NotAhead(f"nothing bounds `{ast.unparse(high)}` before the launch, so an index past it may overflow")
     if written_out is not None:  # only tiles that exist are fetched
         loads = [replace(load, covered=True) for load in loads]
     else:
         assumed = tail.assumed
+    return PipelinePlan(
+        loop, loop.target.id, index_dtype(rw.facts, loop), low, high, step, _schedule(fetch, loads, held, refills),
+        tuple(loads), tuple(atoms), runs.producer, runs.shared, runs.carried, runs.rolled_back, frozenset(assumed | apart),
+        tuple((call.lineno, reason) for call, reason in not_tiles.items()), written_out,
+        descending=descending, span=span, guarded=runs.guarded, doubled=runs.doubled, reads_early=reads_early,
+        asked=fetch.asked, asks_start=tail.runs_asked,
+    )  # fmt: skip
+
+
+def _bounds(
+    facts: FunctionFacts, loop: ast.For, found: list[ast.Call]
+) -> tuple[ast.expr | None, ast.expr, ast.expr | None]:
+    """(low, high, step) as `loop_bounds` gives them. Raises: NotAhead for no loop over a range, or no loads."""
+    if not found:
+        raise NotAhead("its loads stay in registers")
+    bounds = loop_bounds(facts, loop, either_way=True)
+    if bounds is None or not isinstance(loop.target, ast.Name) or loop.orelse:
+        raise NotAhead("it is not a loop over a range")
+    return bounds
+
+
+def _check_body(facts: FunctionFacts, loop: ast.For, atoms: list[ast.stmt], found: list[ast.Call]) -> None:
+    """Raises: NotAhead unless each load runs once in every iteration, whose number is the loop's index."""
+    for call in found:
+        if len(facts.visits(call)) != 1:
+            raise NotAhead(f"the load in line {call.lineno} is unrolled")
+        holders = [a for a in atoms if call in loads_in(facts, a)]
+        if not holders or isinstance(holders[0], (ast.If, ast.With)):
+            raise NotAhead(f"the load in line {call.lineno} is conditional")
+    index = loop.target.id
+    assigned = [d for w in facts.webs.all for d in w.definitions if d.name == index and loop in d.in_loop]
+    if any(d.node is not loop and not is_hinted_index(facts, loop, d) for d in assigned):
+        raise NotAhead("its index is assigned in the body too")
+
+
+@dataclass(frozen=True)
+class _Fetch:
+    """How tiles come into LDS. ways: of each load; copies: by asynchronous copies; buffers: of each tile, asked: before there
+    was to be room for them."""
+
+    ways: dict[ast.Call, Staged]
+    copies: bool
+    buffers: int
+    asked: int
+
+
+def _fetch(rw: Emission, loop: ast.For, staged: list[ast.Call], tiles: Mapping[ast.Call, StridedTile]) -> _Fetch:
+    """How the loads in `staged` are fetched. Raises: NotAhead where LDS has no room."""
+    if not staged:
+        return _Fetch({}, False, 1, 0)
+    theirs, by_tile = [fetched_as(rw, c) for c in staged], [c in tiles for c in staged]
+    if any(s.copy == "registers" for s in theirs) and (moved := [c for c in staged if _by_data_mover(rw, c)]):
+        origin = descriptors.origin_of(rw.facts, callees.callee_of(rw.facts, moved[0]).owner)
+        raise tdm.keep_plain(rw.facts, origin, "another load of its loop goes through registers")
+    fetched, copies, buffers = one_way(theirs, by_tile, _mixes(rw, loop))
+    if fitting(rw.facts, zip(staged, fetched), buffers) < min(2, buffers):
+        fetched, copies, buffers = one_way(theirs, by_tile, False)
+    if copies and buffers < 2:
+        raise NotAhead("a copy needs two buffers")
+    if rw.unit.choices.asks("warp-groups", "alternating") and not copies:
+        buffers = max(buffers, FEWEST_STORED)
+    asked = buffers
+    buffers = rw.unit.choices.number("depth") or fitting(rw.facts, zip(staged, fetched), buffers)
+    if buffers < (2 if copies else 1):
+        raise NotAhead("LDS has no room for its tiles")
+    ways = dict(zip(staged, fetched))
+    return _Fetch(ways | padded(rw.facts, ways, buffers), copies, buffers, asked)
+
+
+def _room(
+    facts: FunctionFacts, loop: ast.For, fetch: _Fetch, tiles: dict[ast.Call, StridedTile], refillable: bool
+) -> tuple[lds_room.Room, bool, bool]:
+    """What LDS has room for; whether its one slot is filled again after the last read, and whether tiles are read early for that.
+
+    refillable: whether nothing else speaks against filling a slot again.
+    """
+    refills = refillable and all(call in tiles and is_held(facts, call) for call in fetch.ways)
+    room = lds_room.fitted(facts, loop, fetch.ways, tiles, 1 if refills else fetch.buffers)
+    if refillable and room.crowded and not (one_slot := lds_room.fitted(facts, loop, fetch.ways, tiles, 1)).left:
+        return one_slot, True, True
+    return room, refills, False
+
+
+def _loads(
+    rw: Emission, tail: TailProof, atoms: list[ast.stmt], found: list[ast.Call], ways: dict[ast.Call, Staged],
+    tiles: Mapping[ast.Call, StridedTile],
+) -> list[PipelinedLoad]:  # fmt: skip
+    loads: list[PipelinedLoad] = []
+    for call in found:
+        (statement,) = [a for a in atoms if call in loads_in(rw.facts, a)]
+        load = _load(rw, tail, statement, call, ways[call], tiles.get(call))
+        # What a variable is loaded with twice has a name, and a ring, for each load.
+        loads.append(replace(load, name=numbered(load.name, {other.name for other in loads}.__contains__)))
+    return loads
+
+
+def _schedule(fetch: _Fetch, loads: list[PipelinedLoad], held: list[ast.Call], refills: bool) -> Schedule:
     tensor_loads = sum(load.tile is not None for load in loads)
     grouped = tensor_loads + len(held) < len(loads)
     if refills:
-        schedule = refill_schedule(tensor_loads, grouped)
-    elif copies:
-        schedule = copy_schedule(buffers, tensor_loads, grouped, any(load.stored for load in loads))
-    else:
-        schedule = register_schedule(buffers) if staged else held_schedule()
-    return PipelinePlan(
-        loop,
-        loop.target.id,
-        index_dtype(rw.facts, loop),
-        low,
-        high,
-        step,
-        schedule,
-        tuple(loads),
-        tuple(atoms),
-        runs.producer,
-        runs.shared,
-        runs.carried,
-        runs.rolled_back,
-        frozenset(assumed | apart),
-        tuple((call.lineno, reason) for call, reason in not_tiles.items()),
-        written_out,
-        descending=descending,
-        span=span,
-        guarded=runs.guarded,
-        doubled=runs.doubled,
-        reads_early=reads_early,
-        asked=asked,
-        asks_start=tail.runs_asked,
-    )
+        return refill_schedule(tensor_loads, grouped)
+    if fetch.copies:
+        return copy_schedule(fetch.buffers, tensor_loads, grouped, any(load.stored for load in loads))
+    return register_schedule(fetch.buffers) if fetch.ways else held_schedule()
 
 
 def _by_data_mover(rw: Emission, call: ast.Call) -> bool:

@@ -16,11 +16,12 @@ from translator.facts import callees
 from translator.facts.function import FunctionFacts
 from translator.facts.loop_range import int_of
 from translator.facts.obligations import Obligation
-from translator.facts.signs import obligation_at
 from translator.facts.polynomials import INDEX, Polynomial, add, fixed, moving, quotient
+from translator.facts.signs import obligation_at
 from translator.frontend.trace import TensorFact
 from translator.memory.staging import Staged
-from translator.pipeline.address_reader import AddressReader, NotATile, axis_of, times
+from translator.pipeline.address_reader import AddressReader
+from translator.pipeline.tile_terms import NotATile, axis_of, times
 from translator.pipeline.wrapped_rows import reaches_only_masked
 from translator.rewrite.addresses import root_parameter
 from translator.rewrite.emission import Emission
@@ -102,21 +103,61 @@ def strided_tile(
 ) -> StridedTile:
     """The tile that the load `call` takes. Raises: NotATile."""
     given = callees.bind(rw.facts, call, callees.callee_of(rw.facts, call))
+    fact = _plain_load(rw.facts, call, given)
+    reader = AddressReader(rw.facts, loop, low, step, fact.shape)
+    base, address = reader.pointer(given["pointer"], tuple(range(fact.rank)))
+    wide = reader.wide
+    strides, rest = _strides(address, fact.rank)
+    contiguous = [d for d, s in enumerate(strides) if reader.numeric(s) == ONE]
+    if not contiguous:
+        raise NotATile("no dimension is known to be contiguous")
+    if any(not reader.numeric(s) or d not in reader.extents for d, s in enumerate(strides)):
+        raise NotATile("a dimension repeats what it reads")
+    box = _Box(rw, reader, strides, rest)
+    box.read_mask(given.get("mask"))
+    if reader.wrapped and step is not None and int_of(rw.facts, step) < 0:
+        raise NotATile("its rows wrap and the loop's index goes down")
+    for d, (start, limit) in reader.wrapped.items():
+        box.check_unbounded(d)
+        reaches_only_masked(rw.facts, reader, call, d, start, limit)
+        reader.assumed.add(obligation_at(rw.facts, call, "rows", "a tile of the data mover whose rows wrap", "proven"))
+        box.bound(d, start, limit)
+    box.move(contiguous)
+    wide_axes = box.narrow(base)
+    order = (*(d for d in range(fact.rank) if d != contiguous[-1]), contiguous[-1])
+    axes = tuple(
+        Axis(reader.extents[d], fact.shape[d], strides[d], box.starts[d], box.limits[d], d in wide_axes) for d in order
+    )
+    shared = tile_layout(staged, order, fact)
+    if rw.unit.choices.asks("lds-partitions", "two") and (free := free_dimension(rw.facts, loop, call)) is not None:
+        shared = partitioned(shared, order.index(free)) or shared
+    tile = StridedTile(
+        base, box.rest, wide or bool(wide_axes), axes, order, shared, reader.names, frozenset(reader.assumed), box.small
+    )
+    for node in tile.nodes:
+        reader.settled(node)
+    return tile
+
+
+def _plain_load(facts: FunctionFacts, call: ast.Call, given: dict[str, ast.expr]) -> TensorFact:
+    """What a load gives. Raises: NotATile for one that the data mover cannot do, wherever it reads."""
     extra = set(given) - {"pointer", "mask", "other", "cache_modifier", "eviction_policy", "volatile"}
-    if extra or any(k in given and not callees.is_empty(rw.facts, given[k]) for k in ("cache_modifier", "volatile")):
+    if extra or any(k in given and not callees.is_empty(facts, given[k]) for k in ("cache_modifier", "volatile")):
         raise NotATile("it has a modifier")
-    fact = rw.facts.tensor(call)
+    fact = facts.tensor(call)
     if fact.dtype not in ELEMENTS and not fact.dtype.startswith("fp8"):
         raise NotATile(f"elements of type {fact.dtype}")
     if not 1 <= fact.rank <= 5:
         raise NotATile(f"{fact.rank} dimensions")
     other = given.get("other")
-    if other is not None and not callees.is_none(rw.facts, other) and not callees.is_zero(rw.facts, other):
+    if other is not None and not callees.is_none(facts, other) and not callees.is_zero(facts, other):
         raise NotATile("masked elements are something other than 0")
-    reader = AddressReader(rw.facts, loop, low, step, fact.shape)
-    base, address = reader.pointer(given["pointer"], tuple(range(fact.rank)))
-    wide = reader.wide
-    strides: list[Polynomial] = [{} for _ in fact.shape]
+    return fact
+
+
+def _strides(address: Polynomial, rank: int) -> tuple[list[Polynomial], Polynomial]:
+    """(stride of each dimension, what is left) of an address. Raises: NotATile."""
+    strides: list[Polynomial] = [{} for _ in range(rank)]
     rest: Polynomial = {}
     for monomial, coefficient in address.items():
         axes = [d for a in monomial if (d := axis_of(a)) is not None]
@@ -127,72 +168,77 @@ def strided_tile(
         else:
             left = tuple(a for a in monomial if axis_of(a) is None)
             strides[axes[0]] = add(strides[axes[0]], {left: coefficient}, 1)
-    contiguous = [d for d, s in enumerate(strides) if reader.numeric(s) == ONE]
-    if not contiguous:
-        raise NotATile("no dimension is known to be contiguous")
-    if any(not reader.numeric(s) or d not in reader.extents for d, s in enumerate(strides)):
-        raise NotATile("a dimension repeats what it reads")
-    starts: list[Polynomial] = [{} for _ in fact.shape]
-    limits: list[Polynomial | None] = [None] * fact.rank
-    mask = given.get("mask")
-    for conjunct in reader.conjuncts(mask) if mask is not None and not callees.is_absent(rw.facts, mask) else ():
-        d, start, limit = reader.bound(conjunct)
-        if limits[d] is not None:
+    return strides, rest
+
+
+class _Box:
+    """Where a tile lies in its tensor, while that is worked out: first coordinates, limits, and what is left of the address.
+
+    small: the pointer whose tensor must be within 2 GiB.
+    """
+
+    def __init__(self, rw: Emission, reader: AddressReader, strides: list[Polynomial], rest: Polynomial):
+        self.rw, self.reader, self.strides, self.rest = rw, reader, strides, rest
+        self.starts: list[Polynomial] = [{} for _ in strides]
+        self.limits: list[Polynomial | None] = [None] * len(strides)
+        self.small = ""
+
+    def read_mask(self, mask: ast.expr | None) -> None:
+        absent = mask is None or callees.is_absent(self.rw.facts, mask)
+        for conjunct in () if absent else self.reader.conjuncts(mask):
+            self.bound(*self.reader.bound(conjunct))
+
+    def check_unbounded(self, d: int) -> None:
+        if self.limits[d] is not None:
             raise NotATile(f"dimension {d} has two bounds")
-        starts[d], limits[d] = start, limit
-        rest = add(rest, times(start, strides[d]), -1)
-    if reader.wrapped and step is not None and int_of(rw.facts, step) < 0:
-        raise NotATile("its rows wrap and the loop's index goes down")
-    for d, (start, limit) in reader.wrapped.items():
-        if limits[d] is not None:
-            raise NotATile(f"dimension {d} has two bounds")
-        reaches_only_masked(rw.facts, reader, call, d, start, limit)
-        reader.assumed.add(obligation_at(rw.facts, call, "rows", "a tile of the data mover whose rows wrap", "proven"))
-        starts[d], limits[d] = start, limit
-        rest = add(rest, times(start, strides[d]), -1)
-    walk = moving(rest)
-    if walk and not reader.numeric(walk):
-        raise NotATile("its address and its mask are only the same for these constants")
-    if walk:
-        rest = fixed(rest)
-        free = [d for d in range(fact.rank) if limits[d] is None]
-        found = [(d, q) for d in free if (q := quotient(walk, strides[d])) is not None]
-        if not found:
-            raise NotATile("it moves in another way than its mask")
-        d, start = min(found, key=lambda item: item[0] in contiguous)
-        starts[d] = start
-        if any(limit is not None and moving(begin) for begin, limit in zip(starts, limits)):
-            raise NotATile("it moves within its bounds and beyond them")
-    if any(_is_wide(rw.facts, reader.names[a]) for p in starts for m in moving(p) for a in m if a != INDEX):
-        raise NotATile("it moves by a 64-bit number")
-    wide_axes, small = set(), ""
-    for d, limit in enumerate(limits):
-        if limit is None or not any(
-            _is_wide(rw.facts, reader.names[a]) for p in (starts[d], limit) for m in p for a in m if a != INDEX
-        ):
-            continue
-        # 64-bit coordinates go into the base, and what is left to the limit is cut to 32 bits.
-        still = fixed(starts[d])
-        if moving(starts[d]) and any(_is_wide(rw.facts, reader.names[a]) for m in limit for a in m):
-            # Within 2 GiB no element lies past the limit that 32 bits have room for.
-            small = root_parameter(rw, base) or ""
-            if small not in rw.facts.kernel.small_pointers:
-                raise NotATile("it moves along a dimension of 64-bit size, and its tensor may exceed 2 GiB")
-        rest = add(rest, times(still, strides[d]), 1)
-        starts[d], limits[d] = moving(starts[d]), add(limit, still, -1)
-        wide_axes.add(d)
-        wide = True
-    order = (*(d for d in range(fact.rank) if d != contiguous[-1]), contiguous[-1])
-    axes = tuple(
-        Axis(reader.extents[d], fact.shape[d], strides[d], starts[d], limits[d], d in wide_axes) for d in order
-    )
-    shared = tile_layout(staged, order, fact)
-    if rw.unit.choices.asks("lds-partitions", "two") and (free := free_dimension(rw.facts, loop, call)) is not None:
-        shared = partitioned(shared, order.index(free)) or shared
-    tile = StridedTile(base, rest, wide, axes, order, shared, reader.names, frozenset(reader.assumed), small)
-    for node in tile.nodes:
-        reader.settled(node)
-    return tile
+
+    def bound(self, d: int, start: Polynomial, limit: Polynomial) -> None:
+        """Dimension `d` begins at `start`, and `limit` is the first coordinate that is not there. Raises: NotATile."""
+        self.check_unbounded(d)
+        self.starts[d], self.limits[d] = start, limit
+        self.rest = add(self.rest, times(start, self.strides[d]), -1)
+
+    def move(self, contiguous: list[int]) -> None:
+        """What of the address changes from one iteration to the next becomes coordinates. Raises: NotATile."""
+        walk = moving(self.rest)
+        if walk and not self.reader.numeric(walk):
+            raise NotATile("its address and its mask are only the same for these constants")
+        if walk:
+            self.rest = fixed(self.rest)
+            free = [d for d, limit in enumerate(self.limits) if limit is None]
+            found = [(d, q) for d in free if (q := quotient(walk, self.strides[d])) is not None]
+            if not found:
+                raise NotATile("it moves in another way than its mask")
+            d, start = min(found, key=lambda item: item[0] in contiguous)
+            self.starts[d] = start
+            if any(limit is not None and moving(begin) for begin, limit in zip(self.starts, self.limits)):
+                raise NotATile("it moves within its bounds and beyond them")
+        if any(self._has_wide(moving(p)) for p in self.starts):
+            raise NotATile("it moves by a 64-bit number")
+
+    def _has_wide(self, p: Polynomial) -> bool:
+        """Whether one of its values has 64 bits."""
+        return any(_is_wide(self.rw.facts, self.reader.names[a]) for m in p for a in m if a != INDEX)
+
+    def narrow(self, base: ast.expr) -> set[int]:
+        """64-bit coordinates go into the base, and what is left to the limit is cut to 32 bits; -> the dimensions where.
+
+        Raises: NotATile.
+        """
+        wide_axes = set()
+        for d, limit in enumerate(self.limits):
+            if limit is None or not (self._has_wide(self.starts[d]) or self._has_wide(limit)):
+                continue
+            still = fixed(self.starts[d])
+            if moving(self.starts[d]) and any(_is_wide(self.rw.facts, self.reader.names[a]) for m in limit for a in m):
+                # Within 2 GiB no element lies past the limit that 32 bits have room for.
+                self.small = root_parameter(self.rw, base) or ""
+                if self.small not in self.rw.facts.kernel.small_pointers:
+                    raise NotATile("it moves along a dimension of 64-bit size, and its tensor may exceed 2 GiB")
+            self.rest = add(self.rest, times(still, self.strides[d]), 1)
+            self.starts[d], self.limits[d] = moving(self.starts[d]), add(limit, still, -1)
+            wide_axes.add(d)
+        return wide_axes
 
 
 def _is_wide(facts: FunctionFacts, node: ast.expr) -> bool:

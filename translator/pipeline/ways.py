@@ -5,14 +5,15 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from translator.rewrite.emission import Emission
+from translator.facts import callees
 from translator.facts.function import FunctionFacts
 from translator.memory.staging import Staged
 from translator.pipeline import lds_room
 from translator.pipeline.copy_width import source_layout, wide_enough
-from translator.pipeline.strided_tiles import NotATile, StridedTile, strided_tile
-from translator.facts import callees
+from translator.pipeline.strided_tiles import StridedTile, strided_tile
+from translator.pipeline.tile_terms import NotATile
 from translator.rewrite import descriptors, tdm
+from translator.rewrite.emission import Emission
 from translator.ttgir.shared_layouts import Padded, Swizzled
 
 _THROUGH_REGISTERS = "another load of its loop goes through registers"

@@ -17,7 +17,8 @@ from translator.facts import callees
 from translator.facts.function import FunctionFacts
 from translator.facts.polynomials import INDEX, Polynomial, add
 from translator.frontend.trace import ConstFact, TensorFact
-from translator.pipeline.address_reader import AddressReader, NotATile, times
+from translator.pipeline.address_reader import AddressReader
+from translator.pipeline.tile_terms import NotATile, times
 
 if TYPE_CHECKING:
     from translator.facts.webs import Definition, Web
