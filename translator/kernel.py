@@ -20,7 +20,7 @@ from translator.pipeline.strategies import PING_PONG, WARP_SPECIALIZED
 from translator.rewrite.emitted import EmittedKernel
 from translator.rewrite.function import FunctionRewriter
 from translator.rewrite.host_descriptors import small_descriptors
-from translator.rewrite.partitions import CannotSplit
+from translator.rewrite.loop_split import CannotSplit
 from translator.rewrite.tdm import NotForTheDataMover
 from translator.rewrite.unit import Unit
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import textwrap
 
-from translator.rewrite.partitions import Split, take_apart
+from translator.rewrite.loop_split import Split
+from translator.rewrite.partitions import take_apart
 from translator.facts.syntax import free_names
 
 TEXT = textwrap.dedent("""

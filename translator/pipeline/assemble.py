@@ -15,7 +15,8 @@ from translator.pipeline.loop import PipelinedLoop
 from translator.pipeline.prefetch import FEWEST_BUFFERS
 from translator.rewrite.emitted import LINE_LENGTH, EmittedFunction, EmittedKernel
 from translator.rewrite.function import FunctionRewriter
-from translator.rewrite.partitions import CannotSplit, PartitionFunction, Split, take_apart
+from translator.rewrite.loop_split import CannotSplit, PartitionFunction, Split
+from translator.rewrite.partitions import take_apart
 from translator.rewrite.unit import Record, Unit
 from translator.ttgir.layouts import Blocked, DotOperand, Layout, Linear, Mfma, SharedLayout, Wmma
 

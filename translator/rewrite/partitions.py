@@ -24,8 +24,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from translator.rewrite.loop_split import CannotSplit, Split
 from translator.rewrite.merge import is_layout
 from translator.rewrite.partition_text import (
     Lines,
@@ -54,47 +54,6 @@ _IMPURE = frozenset(
     "load store buffer_load buffer_store allocate_shared_memory gather histogram sum max_ reduce".split()
 )
 _BUILTINS = ("min", "max", "range", "len", "int", "float", "bool", "abs", "print")
-
-
-class CannotSplit(Exception):
-    """key: the loop, by path of call visits and line in its function."""
-
-    def __init__(self, reason: str):
-        super().__init__(reason)
-        self.reason = reason
-        self.key: tuple[tuple[int, ...], int] = ((), 0)
-
-
-@dataclass(frozen=True)
-class PartitionFunction:
-    """The source of a partition: it has none. Stands where a translated helper names its source function."""
-
-    __name__: str
-    src: str = ""
-    file_name: str = ""
-    def_file_line_number: int = 0
-    noinline: bool = False
-
-
-@dataclass(frozen=True)
-class Split:
-    """One loop to take apart. counter: of its iterations, where its index is no such; else empty.
-
-    rings: LDS buffers of each group; barriers: ready and empty of each group.
-    twins: what the producer's versions of shared variables are called, and the names they may have where they are alone.
-    tensors: names known to be tensors.
-    """
-
-    index: str
-    counter: str
-    rings: tuple[tuple[str, ...], ...]
-    barriers: tuple[tuple[str, str], ...]
-    slot: str
-    phase: str
-    barrier_module: str
-    producer_warps: int
-    twins: tuple[tuple[str, str], ...]
-    tensors: frozenset[str]
 
 
 def take_apart(text: str, split: Split, name: str, suffix: str = "") -> tuple[str, list[tuple[str, str]]]:
