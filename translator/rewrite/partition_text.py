@@ -10,6 +10,10 @@ from translator.facts.syntax import blocks_of, called, inside, loads
 from translator.rewrite.emitted import LINE_LENGTH
 from translator.rewrite.global_names import rename
 
+# Calls that would not give the same value, or have an effect, if other warps made them too.
+IMPURE = frozenset(
+    "load store buffer_load buffer_store allocate_shared_memory gather histogram sum max_ reduce".split()
+)
 _COPIES = ("global_to_shared", "mbarrier_arrive", "async_load")
 
 

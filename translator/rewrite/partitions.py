@@ -28,6 +28,7 @@ from collections.abc import Iterator
 from translator.rewrite.loop_split import CannotSplit, Split
 from translator.rewrite.merge import is_layout
 from translator.rewrite.partition_text import (
+    IMPURE,
     Lines,
     call_lines,
     copies_into,
@@ -49,10 +50,6 @@ from translator.facts.syntax import (
     stores,
 )
 
-# Calls that would not give the same value, or have an effect, if other warps made them too.
-_IMPURE = frozenset(
-    "load store buffer_load buffer_store allocate_shared_memory gather histogram sum max_ reduce".split()
-)
 _BUILTINS = ("min", "max", "range", "len", "int", "float", "bool", "abs", "print")
 
 
@@ -211,7 +208,7 @@ class _Splitter:
                 if holder is None or isinstance(holder, (ast.For, ast.While)):
                     raise CannotSplit(f"`{name}`, which an address needs, is made by another loop or branch")
                 for call in ast.walk(s):
-                    if called(call) in _IMPURE or (
+                    if called(call) in IMPURE or (
                         isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id not in _BUILTINS
                     ):
                         raise CannotSplit(f"`{name}`, which an address needs, comes from memory or a function")
