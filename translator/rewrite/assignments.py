@@ -7,6 +7,7 @@ from typing import Any
 
 from translator.facts.definitions import assigned_fact, keeps
 from translator.facts.desugar import Promotion
+from translator.facts.syntax import loads
 from translator.facts.webs import Web
 from translator.frontend.trace import TensorFact, TupleFact
 from translator.rewrite import calls, lds_operands, moved_once, pointer_variables
@@ -101,7 +102,7 @@ class Assignments(Expressions):
                 state.home = self.web_home(web) or (self.home(s.value) if not isinstance(s, ast.AugAssign) else None)
             layouts = [state.home]
         role = calls.role_of(self, s.value, name)
-        lines = []
+        lines, last = [], []
         for layout in layouts:
             if role:
                 self.names.suggest(layout, *role, s.lineno)
@@ -109,8 +110,10 @@ class Assignments(Expressions):
                 variant = self.variant_name(state, layout)
             else:
                 variant = name if layout == layouts[0] else self.names.variant(name, layout)
-            lines.append(self.assign_text(s, name, variant, layout))
-        lines += self.conversions_after(s, ast.Name(id=name))
+            # In `x = f(x)` a variant may be made of what the author's name still stands for: that name gets its value last.
+            of_itself = variant == name and not isinstance(s, ast.AugAssign) and name in loads(s.value)
+            (last if of_itself else lines).append(self.assign_text(s, name, variant, layout))
+        lines += [*last, *self.conversions_after(s, ast.Name(id=name))]
         self.replace(s, self.joined(s, lines))
 
     def assign_text(self, s: ast.stmt, name: str, variant: str, layout: Layout) -> str:
