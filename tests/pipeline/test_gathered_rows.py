@@ -48,9 +48,10 @@ def launch(source: str, rows: int, bits: int) -> LaunchSpec:
     return LaunchSpec("move", "move", source, signature, constexprs, {}, {"num_warps": 4}, (2,), values=values)
 
 
-def translated(folder: Path, rows: int, bits: int, shift: int = 0):
+def translated(folder: Path, rows: int, bits: int, shift: int = 0, positive: bool = False):
     source = folder / "source.py"
-    source.write_text(SOURCE.replace(" - SHIFT", f" - {shift}" if shift else ""))
+    text = SOURCE.replace(" - SHIFT", f" - {shift}" if shift else "")
+    source.write_text(text.replace("_ptr + i)", "_ptr + i) & 127") if positive else text)
     spec = launch(str(source), rows, bits)
     result = translate_kernel(TranslateRequest(str(source), "gfx1250", launches=(spec,)))
     assert result.text is not None, result
@@ -68,13 +69,20 @@ def status(source: Path, spec: LaunchSpec, text: str):
 @pytest.mark.parametrize("bits, capacity", [(32, 8), (16, 16)])
 @pytest.mark.parametrize("rows", [8, 32])
 def test_rows_go_through_the_data_mover(rows: int, bits: int, capacity: int, tmp_path: Path):
-    source, spec, result = translated(tmp_path, rows, bits)
+    source, spec, result = translated(tmp_path, rows, bits, positive=bits == 16)
     kernel = result.text[result.text.index("def move(") :]
     assert "gather_rows(" in kernel and "scatter_rows(" in kernel and "convert_layout" not in kernel
     if rows == 32:
         assert f"gl.BlockedLayout([1, {capacity}], [32, 1], [1, 4], [0, 1])" in result.text
     found, hazards, answer = status(source, spec, result.text)
     assert (found, hazards) == ("validated", set()), answer
+
+
+@pytest.mark.compile
+def test_row_numbers_that_the_data_mover_would_read_as_unsigned_keep_masks(tmp_path: Path):
+    source, spec, result = translated(tmp_path, 32, 16)
+    assert "gather_tile_2d" in result.text and "gather_rows" not in result.text
+    assert status(source, spec, result.text)[0] == "validated"
 
 
 def test_a_column_that_may_be_negative_keeps_masks(tmp_path: Path):

@@ -26,17 +26,15 @@ TAKEN = {
     "program": ("offset = pid * BLOCK", ""),
     "parameter": ("offset = start", "start >= 0"),
     "remainder": ("offset = pid % start", ""),
-    "sum-of-loaded": ("offset = tl.sum(tl.where(i < pid, sizes, 0), 0)", "the offsets offset of descriptors' tiles >= 0"),
-    "loaded": ("offset = tl.load(sizes_ptr + pid)", "the offsets offset of descriptors' tiles >= 0"),
-    "divided-by-a-count": ("offset = pid // min(4, N - pid)", "the offsets offset of descriptors' tiles >= 0"),
-    "guarded-difference": ("offset = 0\n    if pid >= start:\n        offset = pid - start", ""),
-    "grown-after-the-guard": (
-        "offset = 0\n    t = pid\n    if t >= start and t < N:\n        for _ in range(3):\n            offset = t - start\n            t += 1",
-        "",
-    ),
+    "guarded-difference": ("offset = 0\n    if pid >= start:\n        offset = pid - start", "start >= 0"),
     "maximum": ("offset = max(pid - start, 0)", ""),
 }  # fmt: skip
 REFUSED = {
+    "sum-of-loaded": "offset = tl.sum(tl.where(i < pid, sizes, 0), 0)",
+    "loaded": "offset = tl.load(sizes_ptr + pid)",
+    "divided-by-a-count": "offset = pid // min(4, N - pid)",
+    # Nothing bounds what `t` grows to, so it may overflow.
+    "grown-after-the-guard": "offset = 0\n    t = pid\n    if t >= start and t < N:\n        for _ in range(3):\n            offset = t - start\n            t += 1",
     "difference": "offset = pid - start",
     "negative-constant": "offset = pid * BLOCK - 1",
     "maximum-of-a-tensor": "offset = tl.max(sizes - 5, 0)",

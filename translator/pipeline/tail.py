@@ -23,7 +23,6 @@ from translator.facts.ranges import int_type
 from translator.facts.signs import Signs, checked_at, least_for, obligation_at
 from translator.facts.values import Question
 from translator.facts.syntax import less_than
-from translator.frontend.trace import ConstFact, TensorFact
 
 if TYPE_CHECKING:
     pass

@@ -10,7 +10,7 @@ import ast
 
 from translator.rewrite.emission import Emission
 from translator.facts.function import FunctionFacts
-from translator.facts.signs import obligation_at
+from translator.facts.signs import Signs, obligation_at
 from translator.memory.staging import Rows
 from translator.rewrite import tdm
 from translator.rewrite.splice import operand
@@ -35,10 +35,12 @@ def access(
         raise tdm.keep_plain(rw.facts, origin, "Triton gathers or scatters these rows in another way")
     if not tdm.fits(found.shared):
         raise tdm.keep_plain(rw.facts, origin, "the data mover does not write the LDS layout of these rows")
-    if rw.facts.tensor(rows).dtype == "int16":  # as an unsigned number, -1 is a row that may be there
-        raise tdm.keep_plain(rw.facts, origin, "its row numbers are signed 16-bit numbers")
-    tdm.check_offsets(rw, origin, [column])
     rewrite = "rows that the data mover takes as unsigned numbers"
+    proof = Signs(rw.facts, rewrite)
+    if rw.facts.tensor(rows).dtype == "int16" and not proof.holds(rows):  # -1 would be a row that may be there
+        raise tdm.keep_plain(rw.facts, origin, "its row numbers are signed 16-bit numbers")
+    rw.record.obligations |= proof.assumed
+    tdm.check_offsets(rw, origin, [column])
     rw.record.obligations.add(obligation_at(rw.facts, rows, "outside", rewrite, "proven"))
     rw.names.suggest(found.indices, "rows_per_warp", 1, node.lineno)
     rw.names.suggest(found.shared, "rows_shared", 1, node.lineno)
