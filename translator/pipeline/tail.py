@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from translator.facts.function import FunctionFacts
-from translator.frontend.trace import ConstFact, TensorFact
+from translator.frontend.trace import TensorFact
 from translator.facts.loop_range import every_iteration, int_of, is_index, varies
 from translator.facts.polynomials import INDEX, Polynomial, add, product
 from translator.facts.host_bounds import Condition, number
