@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from translator.diagnostics import TranslationError
-from translator.frontend.trace import ConstFact, TensorFact
 from translator.layout.constructors import constructor
 from translator.memory.traced_launch import TracedLaunch
 from translator.pipeline.plan import NotPipelined, PipelinePlan
@@ -76,10 +75,6 @@ class FunctionView:
 
     def choice(self, node: ast.AST, kind: str, what: str, **fields: Any) -> Choice:
         return Choice(self.line(node), kind, what, function=self.function, file=self.file, **fields)
-
-    def traced_fact(self, node: ast.AST) -> TensorFact | ConstFact | None:
-        fact = self.rw.facts.fact(node)
-        return fact if isinstance(fact, (TensorFact, ConstFact)) else None
 
     def planned(self) -> Iterator[tuple[PipelinePlan | NotPipelined, ast.For | ast.While]]:
         """Every loop that was considered for pipelining, with what became of it."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from translator.rewrite.emission import Emission
 from translator.facts.function import FunctionFacts
-from translator.frontend.trace import ConstFact, TensorFact, TupleFact
+from translator.frontend.trace import TensorFact, TupleFact
 from translator.facts import callees
 from translator.facts.reading import MAX_CALL_DEPTH
 from translator.rewrite import call_text
@@ -140,6 +140,3 @@ def emit_helper_call(rw: Emission, node: ast.Call, callee, want: Any) -> str:
     if isinstance(want, Layout) and isinstance(returns, Layout) and returns != want:
         return rw.convert(operand(result), want)
     return result
-
-
-__all__ = ["ConstFact", "emit_helper_call", "return_home", "return_homes"]

@@ -189,6 +189,8 @@ def _same_casts(facts: FunctionFacts, value: ast.expr) -> list[ast.expr]:
     names = {
         use for use, found in facts.webs.reaching.items() if use.id == name.id and found == seen and use is not name
     }
+    if not names:
+        return []
     return [
         n
         for n in ast.walk(facts.tree)
