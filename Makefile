@@ -1,4 +1,4 @@
-# The commands of the project. Needs Python 3.11 to 3.13 and PyPI; no GPU, no torch.
+# The commands of the project. Needs Python 3.11 to 3.14 and PyPI; no GPU, no torch.
 #
 #   make demo    set up, translate two kernels for gfx950, compile, compare with Triton, validate, show
 #   make test    set up, run the tests (one target per fixture)
@@ -34,8 +34,8 @@ help:
 setup: $(STAMP)
 
 $(STAMP): pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || \
-	  { echo '$(PYTHON) is not Python 3.11 to 3.13; choose one with: make PYTHON=python3.12 ...' >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))' || \
+	  { echo '$(PYTHON) is not Python 3.11 to 3.14; choose one with: make PYTHON=python3.12 ...' >&2; exit 1; }
 	@$(PYTHON) -c 'import venv, ensurepip' || \
 	  { echo '$(PYTHON) has no venv module; on Debian and Ubuntu: apt install python3-venv' >&2; exit 1; }
 	$(PYTHON) -m venv --clear $(VENV)

@@ -32,6 +32,8 @@ from translator.diagnostics import InternalError, TranslationError  # noqa: E402
 from translator.lowering.compile import Lowered  # noqa: E402
 from translator.lowering.metrics import KernelMetrics  # noqa: E402
 from translator.lowering.parity import Parity, accesses  # noqa: E402
+from translator.cluster.open_pool import open_pool  # noqa: E402
+from translator.project.kept_jobs import KeptJobs  # noqa: E402
 from translator.lowering.worker import WorkerPool  # noqa: E402
 from translator.request import TranslateRequest  # noqa: E402
 from translator.source.launch_spec import LaunchSpec  # noqa: E402
@@ -106,7 +108,7 @@ class Refused:
 class Compilers:
     """Child processes: `many` keep what they imported, `single` is renewed for every job, as upstream needs it."""
 
-    many: WorkerPool
+    many: KeptJobs
     single: WorkerPool
 
     def lower(self, path: str, spec: LaunchSpec, target: str, unit: Unit, import_hosts=False, stages=False):
@@ -147,7 +149,7 @@ def _progress(rows: list[dict]) -> list[dict]:
     return rows
 
 
-def _translated(pool: WorkerPool, unit: Unit, request: TranslateRequest, path: str) -> dict[str, Refused]:
+def _translated(pool: KeptJobs, unit: Unit, request: TranslateRequest, path: str) -> dict[str, Refused]:
     """Write the translation of a unit; returns the launches that it does not hold, by id."""
     result = _attempt(pool, TRANSLATE, request)
     if isinstance(result, Refused):
@@ -172,7 +174,7 @@ def _upstream(compilers: Compilers, unit: Unit, spec: LaunchSpec, target: str, f
     return compilers.lower(path, spec, target, unit, import_hosts=True)
 
 
-def _attempt(pool: WorkerPool, function: str, *arguments):
+def _attempt(pool: KeptJobs | WorkerPool, function: str, *arguments):
     """What the function returns in a child, or Refused."""
     try:
         return pool.call(function, *arguments)
@@ -325,14 +327,17 @@ def main() -> int:
     parser.add_argument("--timeout", type=float, default=120.0, help="seconds for one compile")
     parser.add_argument("--out", type=Path, default=ROOT / "bench" / "results" / "parity", metavar="STEM")
     parser.add_argument("--readme", action="store_true", help="put the summary into the README")
+    parser.add_argument(
+        "--cluster", metavar="ADDRESS", help="as of gluonize translate; upstream's translator runs here"
+    )
     a = parser.parse_args()
     targets = TARGETS if a.target == "all" else tuple(a.target.split(","))
     units, jobs = chosen_units(a.folder, a.launches, a.only), job_count(a.jobs)
     work = [(unit, target) for target in targets for unit in units]
     with (
-        WorkerPool(jobs, timeout=a.timeout) as many,
+        open_pool(a.jobs, a.timeout, cached=False, cluster=a.cluster) as many,
         WorkerPool(jobs, timeout=a.timeout, max_jobs=1) as single,
-        ThreadPoolExecutor(jobs) as threads,
+        ThreadPoolExecutor(many.jobs) as threads,
     ):
         compilers = Compilers(many, single)
         found = threads.map(lambda item: measure(*item, a.all, not a.no_upstream, compilers), work)

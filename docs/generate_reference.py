@@ -14,6 +14,7 @@ FOLDER = Path(__file__).resolve().parent / "reference"
 sys.path.insert(0, str(FOLDER.parents[1]))
 
 from rules.builtins import ROWS  # noqa: E402
+from rules.nvidia import NVIDIA  # noqa: E402
 from rules.rows import KINDS, LAYOUTS, Row  # noqa: E402
 from rules.choices import CHOICES, Choice  # noqa: E402
 from rules.targets import DEFAULT_TARGETS, TARGETS, Target  # noqa: E402
@@ -37,6 +38,17 @@ KIND_TEXTS = {
     "same": "Nothing in it depends on layouts.",
     "refuse": "Refused by name.",
 }
+
+NVIDIA_HEAD = """
+A kernel that is Gluon already, for an NVIDIA GPU or another AMD one, is lifted: what it computes is told as a Triton kernel, without
+layouts, buffers, barriers and partitions, and that is translated like any other source. `gluonize translate SOURCE -l LAUNCHES -t gfx950`
+does both; `--emit lifted` writes the Triton kernel. Its launches are given, with the GPU that it is written for (`target`, or `--from sm_90`).
+
+The lifter runs programs of the launch, and of other sizes, with tensors as expressions. Slots become the loads that filled them, told by
+the loops that read them; sums of products become loops; iterations that were peeled go back into them. What differs between sizes,
+programs or iterations, is never reached, or waits for ever is refused at its line. `gluonize validate` then runs source and translation
+against each other.
+""".strip().splitlines()
 
 GIVEN = """
 ## Functions of your own
@@ -169,7 +181,38 @@ def _values(choice: Choice) -> list[str]:
     return out + ([f"| `{numbers[0]}` to `{numbers[-1]}` | so many | |"] if numbers else [])
 
 
-PAGES = {"builtins.md": builtins_page, "choices.md": choices_page, "targets.md": targets_page}
+def nvidia_page() -> str:
+    """What becomes of NVIDIA's operations, a table and the details of each."""
+    lines = [
+        "# Kernels written for NVIDIA GPUs",
+        "",
+        *NVIDIA_HEAD,
+        "",
+        "| operation | Gluon | in the lifted kernel |",
+        "|---|---|---|",
+    ]
+    lines += [f"| `{r.op}` | {_code(r.gluon)} | {r.lifted or 'nothing: it says how or when'} |" for r in NVIDIA]
+    for row in NVIDIA:
+        lines += ["", f"## {row.op}", "", row.does]
+        lines += [row.conditions] if row.conditions else []
+        lines += [f"{row.why_none}."] if row.why_none else []
+        lines += [
+            "",
+            f"By hand, keeping the structure: with a tensor data mover (gfx1250) {row.data_mover}; elsewhere {row.other}.",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _code(name: str) -> str:
+    return f"`{name}`" if name else "-"
+
+
+PAGES = {
+    "builtins.md": builtins_page,
+    "choices.md": choices_page,
+    "nvidia.md": nvidia_page,
+    "targets.md": targets_page,
+}
 
 
 def main() -> None:

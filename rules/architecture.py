@@ -71,7 +71,7 @@ class Target:
     copies_to_global: its copies go from LDS to global memory too. separate_matrix_pipe: matrix instructions run beside
     vector instructions of other waves on the same SIMD. lds_partitions: parts of LDS that are read at the same time.
     casts_fp8: Triton has instructions for casts of OCP's fp8 formats on it. buffer_fp64_extremes: buffer atomics of fp64 `min` and
-    `max` compile for it.
+    `max` compile for it. cluster_ctas: the workgroups that may run together as one program (`num_ctas`) at most, 1 without clusters.
     """
 
     name: str
@@ -97,6 +97,7 @@ class Target:
     copies_to_global: bool
     separate_matrix_pipe: bool
     lds_partitions: int
+    cluster_ctas: int
     casts_fp8: bool
     buffer_fp64_extremes: bool
     native_fp8: tuple[str, ...]
@@ -129,6 +130,7 @@ class Target:
             self._check_row(row, check)
         check(self.has_async_copies or not self.copies_take_buffers, "buffer copies without copies")
         check(self.has_async_copies or not self.copies_to_global, "copies from LDS without copies to it")
+        check(self.cluster_ctas == 1 or "clusters" in self.sources, "no source for clusters")
         check(self.relaxed_lds_reads <= self.has_async_copies, "relaxed reads of what no copy has written")
         for fact in ("lds", "registers", "async", "copies", "matrix pipe", "casts", "atomics", "clock"):
             check(fact in self.sources, f"no source for {fact}")

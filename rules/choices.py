@@ -112,6 +112,13 @@ CHOICES = (
         word="partitioned",
     ),
     Choice(
+        "num-ctas",
+        "workgroups of a program, a cluster of which each has its part of a tile; of launches that say nothing of it",
+        {"launch": "one", "2": "two", "4": "four", "8": "eight", "16": "sixteen"},
+        (Default("launch", "the tile is the author's, and a part of it may be too small to be worth a workgroup"),),
+        word="{}-ctas",
+    ),
+    Choice(
         "l2-prefetch",
         "tiles beyond the ring that the data mover asks for in the L2 cache",
         {"0": "none", "2": "two"},
@@ -127,6 +134,18 @@ CHOICES = (
             " once becomes a branch",
         },
         (Default("as-triton", "a comparison is one scalar instruction, a remainder several"),),
+    ),
+    Choice(
+        "fp64-extremes",
+        "atomic minimum and maximum of fp64 in memory",
+        {
+            "exact": "as Triton has them: by the bits, so that a NaN counts as beyond all numbers and -0.0 as less than 0.0",
+            "instruction": "buffer operations, where the target has them: a NaN in memory gives way to a number, and zeros of both"
+            " signs are equal",
+        },
+        (Default("exact", "whether memory holds a NaN or zeros of both signs is not known"),),
+        word="fp64-extremes",
+        reshapes=False,
     ),
 )  # fmt: skip
 BY_NAME = {choice.name: choice for choice in CHOICES}

@@ -70,6 +70,7 @@ def interpret(folder: Path) -> dict[str, list[str]]:
     return run_child("interpreted_fixture.py", str(folder), TRITON_INTERPRET="1")
 
 
-def compile_folder(folder: Path, target: str, translation: Path | None = None) -> dict[str, dict]:
+def compile_folder(folder: Path, target: str, translation: Path | None = None, ctas: int = 0) -> dict[str, dict]:
     """Language and size of the code object, or the error, of each launch of a fixture; see compile_fixture.py."""
-    return run_child("compile_fixture.py", str(folder), target, *([str(translation)] if translation else []))
+    words = [str(translation)] if translation else []
+    return run_child("compile_fixture.py", str(folder), target, *words, *([str(ctas)] if ctas else []))

@@ -1,8 +1,9 @@
 """Compile the launches of one folder of fixtures for one target, with no GPU.
 
-    python compile_fixture.py FOLDER TARGET [FILE]
+    python compile_fixture.py FOLDER TARGET [FILE [WORKGROUPS]]
 
-Without FILE the source kernels are compiled by plain Triton; FILE is a translation that holds the same kernels in Gluon.
+Without FILE the source kernels are compiled by plain Triton; FILE is a translation that holds the same kernels in Gluon, for
+programs of so many workgroups.
 
 A process of its own, because some compiler faults abort the process. Prints one JSON line
 {launch id: {"language": "triton" or "gluon", "hsaco": bytes} or {"error": text}}.
@@ -61,12 +62,13 @@ def compile_launch(file: Path, launch: dict, target: GPUTarget) -> dict:
     return {"language": "gluon" if kernel.is_gluon() else "triton", "hsaco": len(compiled.asm["hsaco"])}
 
 
-def main(folder: str, target_name: str, translation: str = "") -> None:
+def main(folder: str, target_name: str, translation: str = "", ctas: str = "") -> None:
     target = GPUTarget("hip", target_name, WARP_SIZE[target_name])
     driver.set_active(OfflineDriver(target))
     fixture = fixture_set.Fixture(Path(folder).resolve())
     results = {}
     for launch in fixture.launches():
+        launch["options"] |= {"num_ctas": int(ctas)} if ctas else {}
         file = Path(translation) if translation else fixture.folder / launch["source"]
         try:
             results[launch["id"]] = compile_launch(file, launch, target)

@@ -13,11 +13,12 @@ from pathlib import Path
 
 import triton
 from triton._C import libtriton
-from triton._C.libtriton import amd, ir
+from triton._C.libtriton import amd, ir, nvidia
 
 from translator.lowering.stderr_log import captured_stderr
 
 DEFINITIONS = {"tt": "Triton/IR/TritonOps.td", "ttg": "TritonGPU/IR/TritonGPUOps.td", "gluon": "Gluon/IR/GluonOps.td"}
+DEFINITIONS |= {"ttng": "TritonNvidiaGPU/IR/TritonNvidiaGPUOps.td"}
 SEARCHED = ("amdg", "arith", "math", "scf", "cf")
 
 
@@ -27,7 +28,7 @@ def candidates() -> set[str]:
         names |= {name.decode() for name in re.findall(rb"%s\.[a-z][a-z_0-9.]*" % dialect.encode(), library)}
     for dialect, file in DEFINITIONS.items():
         text = (Path(triton.__file__).parent / "include/triton/Dialect" / file).read_text()
-        names |= {f"{dialect}.{name}" for name in re.findall(r':\s*\w+<"([a-z_0-9.]+)"', text)}
+        names |= {f"{dialect}.{name}" for name in re.findall(r':\s*\w+<\s*"([a-z_0-9.]+)"', text)}
     return names
 
 
@@ -45,6 +46,7 @@ def main() -> None:
     context = ir.context()
     ir.load_dialects(context)
     amd.load_dialects(context)
+    nvidia.load_dialects(context)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "op.mlir"
         print(json.dumps(sorted(name for name in candidates() if is_registered(name, context, file))))

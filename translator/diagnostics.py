@@ -55,5 +55,13 @@ class TranslationError(Exception):
         self.diagnostics = tuple(diagnostics)
 
 
+class ClusterLost(Exception):
+    """The machines that do the work are gone, or not fit for it: the run ends, and the same command goes on with it."""
+
+    def __init__(self, diagnostic: Diagnostic):
+        super().__init__(diagnostic.render())
+        self.diagnostic = diagnostic
+
+
 class InternalError(Exception):
     """A bug in gluonize itself; the CLI asks the user to report it (exit status 3)."""

@@ -38,6 +38,7 @@ def kernel_facts(launch: TracedLaunch, rules: RuleSet = BUILTINS) -> KernelFacts
         small,
         rules,
         divisible,
+        launch.num_ctas,
         launch.staging,
         launch.buffer_atomics,
         launch.operands_in_lds,
@@ -46,6 +47,7 @@ def kernel_facts(launch: TracedLaunch, rules: RuleSet = BUILTINS) -> KernelFacts
         launch.loops,
         launch.lds_bytes,
         launch.loop_lds,
+        launch.given,
     )
 
 
@@ -96,6 +98,9 @@ def rewrite_kernel(
             whole[kept.key] = kept.reason
 
 
+_IN_CLUSTERS = "its program is a cluster, whose workgroups wait for each other with all of their warps"
+
+
 def _check_alternating(unit: Unit, rewriter: FunctionRewriter) -> None:
     """Raises: TranslationError where ping-pong is asked for and no loop of the kernel has it."""
     every = [rewriter, *(inner for inner, _ in unit.helper_versions)]
@@ -105,9 +110,8 @@ def _check_alternating(unit: Unit, rewriter: FunctionRewriter) -> None:
     for rw in every:
         for loop in rw.pipelined_loops.values():
             message = f"warps of `for {loop.plan.index}` cannot alternate between memory and compute"
-            raise refuse(
-                rw.facts.frame, loop.plan.loop, "strategy", message, why_not_alternating(loop.plan.schedule), help
-            )
+            why = _IN_CLUSTERS if unit.kernel.num_ctas > 1 else why_not_alternating(loop.plan.schedule)
+            raise refuse(rw.facts.frame, loop.plan.loop, "strategy", message, why, help)
         for plan in rw.plans:
             if isinstance(plan, NotPipelined):
                 loop = next(n for n in ast.walk(rw.facts.tree) if isinstance(n, ast.For) and n.lineno == plan.line)

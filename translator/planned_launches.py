@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
 
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.frontend.judge import FrontEndJudge
-from translator.request import LaunchOutcome, TranslateRequest
+from translator.request import LaunchOutcome, TranslateRequest, with_clusters
 from translator.source.derive.derivation import derive_kernel, launchable_kernels
 from translator.source.derive.propose import OPTION_NAMES
 from translator.source.derive.settings import parse_settings, settings_for
@@ -30,6 +31,13 @@ class PlannedLaunches:
 
 
 def planned_launches(request: TranslateRequest) -> PlannedLaunches:
+    """The launches to translate, `_planned`, as clusters where a choice makes them one."""
+    planned = _planned(request)
+    launches = tuple(with_clusters(spec, request.choices_for(spec.kernel)) for spec in planned.launches)
+    return replace(planned, launches=launches)
+
+
+def _planned(request: TranslateRequest) -> PlannedLaunches:
     """The launches to translate.
 
     With `strict`, launches are derived only from what the source says for certain, and what is missing is asked for.
@@ -74,7 +82,8 @@ def _kept(outcome: LaunchOutcome) -> str:
 
 def _check_settings(request: TranslateRequest, names: list[str], settings: dict[str, Any]) -> None:
     """Refuse settings for arguments that no kernel has. Raises: TranslationError `spec-unknown-argument`."""
-    infos = {k.name: k.args for k in list_kernels(request.source, request.search_path)}
+    listed = list_kernels(request.source, request.search_path)
+    infos = {name: k.args for k in listed for name in (k.name, *k.aliases)}
     problems = []
     for name in settings:
         owner, _, argument = name.rpartition(".")

@@ -5,15 +5,17 @@ Both sides are plain frozen data, so that they travel to and from a child proces
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from translator.choices.chosen import Choices
 from translator.diagnostics import Diagnostic
 from translator.source.code_style import CodeStyle
 from translator.source.derive.table import Derivation
-from translator.source.launch_spec import LaunchSpec
+from translator.source.launch_spec import LaunchSpec, RefusedLaunch
 
+LIFTED = "lifted"
 BUDGET = 40  # trials of a search for one kernel
+CTAS = "num_ctas"  # the option of a launch
 STATUSES = ("translated", "refused", "failed", "passed-over")
 
 
@@ -32,7 +34,9 @@ class TranslateRequest:
     up the file. rules: files, or folders of them, with more rows. standalone: write the kernels and what they need, without
     the host code.
     strict: launches are derived only from what the source says for certain. all_configs: every config of a large autotune list.
-    style: how the text is laid out.
+    general: layouts as formulas of tile sizes and warps, where they follow from them.
+    style: how the text is laid out. written_for: what kernels that are Gluon already are written for, where their launches do not say.
+    emit: `lifted` for the Triton kernels that they compute, None for the translation.
     """
 
     source: str
@@ -52,9 +56,12 @@ class TranslateRequest:
     standalone: bool = False
     strict: bool = False
     all_configs: bool = False
+    general: bool = False
     choices: Choices = Choices()
     chosen: tuple[tuple[str, Choices], ...] = ()
     style: CodeStyle = CodeStyle()
+    written_for: str | None = None
+    emit: str | None = None
 
     @property
     def asked(self) -> Choices:
@@ -67,6 +74,21 @@ class TranslateRequest:
     def choices_for(self, kernel: str) -> Choices:
         """The choices for `kernel`: those made for it, else those asked for."""
         return dict(self.chosen).get(kernel, self.asked)
+
+
+def with_clusters(spec: LaunchSpec, chosen: Choices) -> LaunchSpec:
+    """`spec` with as many workgroups for each program as `chosen` asks for; a launch that says how many keeps them."""
+    count = chosen.number("num-ctas")
+    if not count or isinstance(spec, RefusedLaunch) or spec.options.get(CTAS, 1) != 1:
+        return spec
+    return replace(spec, options={**spec.options, CTAS: count})
+
+
+def as_launched(spec: LaunchSpec, chosen: Choices) -> LaunchSpec:
+    """The inverse of `with_clusters`: what the source is launched with."""
+    if spec.options.get(CTAS) != (chosen.number("num-ctas") or None):
+        return spec
+    return replace(spec, options={name: value for name, value in spec.options.items() if name != CTAS})
 
 
 @dataclass(frozen=True)

@@ -5,23 +5,27 @@ from __future__ import annotations
 import hashlib
 import os
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from triton.compiler.errors import CompilationError, CompileTimeAssertionFailure
 
 from rules.given import rules_with
+from rules.targets import target
 from translator import __version__
 from translator.choices.chosen import Choices
 from translator.diagnostics import Diagnostic, TranslationError
+from translator.facts.given import given_numbers
 from translator.frontend.launch_options import check_options
+from translator.general.versions import general_versions, tried_corners
 from translator.kernel import rewrite_kernel
 from translator.layout.partitions import with_spread_products
 from translator.memory.traced_launch import TracedLaunch, trace_launch
 from translator.pipeline.inline import inline_tile_loads
 from translator.pipeline.pipelined import PipelinedFunction
 from translator.planned_launches import planned_launches
-from translator.request import LaunchOutcome, TranslateRequest, TranslateResult
+from translator.request import CTAS, LIFTED, LaunchOutcome, TranslateRequest, TranslateResult, as_launched
 from translator.rewrite.concrete import check_concrete
 from translator.rewrite.launch_checks import RunTimeContract
 from translator.rewrite.emitted import EmittedKernel
@@ -30,7 +34,8 @@ from translator.rewrite.host_file import whole_file
 from translator.rewrite.kernel_family import KernelVersion, texts_of
 from translator.rewrite.module import SourceFacts, standalone_module
 from translator.rewrite.reserved_names import free_module_names
-from translator.source.gluon_kernels import refuse_gluon
+from translator.lift.kernel import lift_kernel, together
+from translator.source.gluon_kernels import source_target
 from translator.source.kernels import list_kernels
 from translator.source.launch_spec import LaunchSpec, RefusedLaunch
 from translator.source.load import LoadedKernel, explain_trace_error, load_for_launch, resolve_source
@@ -54,12 +59,13 @@ def translate_kernel(request: TranslateRequest) -> TranslateResult:
     outcomes += planned.unknown
     for spec in planned.launches:
         try:
-            loaded, traced, emitted = translate_launch(request, spec)
+            spec = _with_source_target(request, spec)
+            loaded, traced, emitted = translate_launch(request, spec, beside=planned.launches)
         except TranslationError as error:
             status = "passed-over" if spec.id in derived else "refused"
             outcomes.append(LaunchOutcome(spec, status, error.diagnostics))
             continue
-        versions.append(KernelVersion(spec, loaded, emitted, traced.num_warps))
+        versions.append(KernelVersion(traced.spec, loaded, emitted, traced.num_warps))
         traces.append(traced)
         notes += [n for n in loaded.notes if n not in notes]
         outcomes.append(LaunchOutcome(spec, "translated", (), tuple(emitted.record.choices), assumptions(emitted)))
@@ -68,7 +74,15 @@ def translate_kernel(request: TranslateRequest) -> TranslateResult:
         for o in outcomes
         if o.status == "passed-over" and o.spec.id in derived
     ]
+    if request.emit == LIFTED:
+        return _lifted_text(request, versions, outcomes, notes, started)
     versions = _alike(request, versions, traces)
+    if request.general:
+        versions, more = general_versions(
+            versions, target(request.target).warp_size, lambda spec: _tried(request, spec)
+        )
+        notes += more
+        outcomes += [LaunchOutcome(spec, "translated") for version in versions for spec in tried_corners(version)]
     text = None
     diagnostics: tuple[Diagnostic, ...] = ()
     if versions and (request.keep_going or not any(o.status == "refused" for o in outcomes)):
@@ -85,6 +99,14 @@ def translate_kernel(request: TranslateRequest) -> TranslateResult:
     return TranslateResult(
         status, text, tuple(outcomes), diagnostics, tuple(notes), seconds, derivations=planned.derivations
     )
+
+
+def _tried(request: TranslateRequest, spec: LaunchSpec) -> EmittedKernel | None:
+    """A launch that was not asked for, translated; None where it is refused."""
+    try:
+        return translate_launch(request, spec)[2]
+    except TranslationError:
+        return None
 
 
 def _alike(request: TranslateRequest, versions: list[KernelVersion], traces: list[TracedLaunch]) -> list[KernelVersion]:
@@ -118,9 +140,25 @@ def output_text(
     file, _ = resolve_source(request.source, full_search_path(tuple(request.search_path)))
     source = parse_file(versions[0].loaded.path if request.standalone else file.path)
     style = request.style.for_source(source.text)
-    facts = SourceFacts(source.path, _digest(source.text), request.target, __version__, assumed, style.line_length)
+    clusters = {
+        v.loaded.qualname.rpartition(".")[2]: v.spec.options[CTAS] for v in versions if _is_chosen(request, v.spec)
+    }
+    facts = SourceFacts(
+        source.path,
+        _digest(source.text),
+        request.target,
+        __version__,
+        assumed,
+        style.line_length,
+        tuple(clusters.items()),
+    )
     general = request.fallback == "general"
-    if request.standalone and not general:
+    lifted = any(v.loaded.lifted for v in versions)
+    if general and clusters:
+        message = f"{next(iter(clusters))} cannot be launched as a cluster here and as one workgroup there"
+        help = "leave --fallback or the choice of num-ctas out"
+        raise TranslationError(Diagnostic("fallback", message, source.path, help=help))
+    if (request.standalone or lifted) and not general:
         text, notes = standalone_module(versions, facts)
         return style.laid_out(text), notes
     # The general kernel is the author's, with all that it needs around it.
@@ -140,22 +178,35 @@ def output_text(
     return text, notes
 
 
+def _is_chosen(request: TranslateRequest, spec: LaunchSpec) -> bool:
+    """Whether a launch is one of a cluster by choice."""
+    return as_launched(spec, request.choices_for(spec.kernel)) != spec
+
+
 def translate_launch(
-    request: TranslateRequest, spec: LaunchSpec, rewriter_type: type[FunctionRewriter] = PipelinedFunction
+    request: TranslateRequest,
+    spec: LaunchSpec,
+    rewriter_type: type[FunctionRewriter] = PipelinedFunction,
+    beside: Sequence[LaunchSpec] = (),
 ) -> tuple[LoadedKernel, TracedLaunch, EmittedKernel]:
-    """Read, trace, lay out and rewrite one kernel for one launch; rewriter_type: what writes each function."""
+    """Read, trace, lay out and rewrite one kernel for one launch; rewriter_type: what writes each function; beside: other launches
+    that the file is written for."""
     # A launch names its source for batch mode; here it is the request's.
     if isinstance(spec, RefusedLaunch):
         raise TranslationError(*spec.problems)
     spec = replace(spec, source=request.source or spec.source)
     loaded = load_for_launch(spec, request.source, request.search_path, request.import_hosts)
-    refuse_gluon(loaded)
+    if loaded.fn.is_gluon():
+        loaded, spec = _lifted(loaded, spec, request.written_for)
     check_options(loaded, spec, request.target)
     free_module_names(loaded)
     chosen = request.choices_for(spec.kernel)
     try:
         traced = _traced(loaded, _with_matrix_size(spec, chosen), request.target)
         traced.spec = spec
+        alike = [other for other in (*request.launches, *beside) if other.kernel == spec.kernel]
+        defaults = {p.name: p.default for p in loaded.fn.params if p.has_default}
+        traced.given = given_numbers((spec, *alike), defaults)
         if (
             chosen.asks("lds-partitions", "two")
             and (anchors := with_spread_products(traced.anchors, traced.num_warps)) is not None
@@ -173,6 +224,36 @@ def translate_launch(
     rules = rules_with(request.rules)
     emitted = rewrite_kernel(traced, chosen, request.strategy, rules=rules, rewriter_type=rewriter_type)
     return loaded, traced, emitted
+
+
+def _with_source_target(request: TranslateRequest, spec: LaunchSpec) -> LaunchSpec:
+    """A launch of a kernel that is Gluon already says what that is written for. Raises: TranslationError."""
+    if isinstance(spec, RefusedLaunch):
+        return spec
+    own = replace(spec, source=request.source or spec.source)
+    loaded = load_for_launch(own, request.source, request.search_path, request.import_hosts)
+    return replace(spec, target=source_target(loaded, spec, request.written_for)) if loaded.fn.is_gluon() else spec
+
+
+def _lifted_text(request: TranslateRequest, versions, outcomes, notes, started: float) -> TranslateResult:
+    """The Triton kernels that the request's kernels compute, those of all launches in one file."""
+    texts = list(dict.fromkeys(v.loaded.lifted for v in versions if v.loaded.lifted))
+    diagnostics = [d for o in outcomes for d in o.diagnostics]
+    if not texts and not diagnostics:
+        message = "none of the kernels is Gluon already: there is nothing to lift"
+        diagnostics = [Diagnostic("source-gluon", message, request.source, help="leave --emit out")]
+    status = "translated" if texts and (request.keep_going or not diagnostics) else "refused"
+    text = together(texts) if status == "translated" else None
+    seconds = time.perf_counter() - started
+    return TranslateResult(
+        status, text, tuple(outcomes), tuple(diagnostics) if not texts else (), tuple(notes), seconds
+    )
+
+
+def _lifted(loaded: LoadedKernel, spec: LaunchSpec, written_for: str | None) -> tuple[LoadedKernel, LaunchSpec]:
+    """A kernel that is Gluon already as the Triton kernel that it computes, in the place of the author's."""
+    lifted = lift_kernel(loaded, spec, written_for)
+    return replace(lifted.loaded, path=loaded.path, line=loaded.line, lifted=lifted.text), lifted.spec
 
 
 def _traced(loaded: LoadedKernel, spec: LaunchSpec, target: str) -> TracedLaunch:

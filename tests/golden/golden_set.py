@@ -23,11 +23,19 @@ STRATEGIES = {
 }
 
 
+# Fixtures that have goldens for programs of several workgroups too: (target, workgroups).
+CLUSTERS = {
+    "matmul": (("gfx1250", 2), ("gfx1250", 4)),
+    "descriptor_matmul": (("gfx1250", 2),),
+    "flash_attention": (("gfx1250", 2), ("gfx1250", 4)),
+}
+
+
 @dataclass(frozen=True)
 class Golden:
     """A file with the expected translation of `source`, or, for a case that must be refused, the expected message.
 
-    strategy: what `--strategy` is given, if anything.
+    strategy: what `--strategy` is given, if anything; ctas: what `--num-ctas` is given, 0 for nothing.
     """
 
     path: Path
@@ -35,12 +43,14 @@ class Golden:
     target: str
     refused: bool = False
     strategy: str = ""
+    ctas: int = 0
 
     @property
     def id(self) -> str:
         if self.refused:
             return f"refused/{self.source.stem}"
-        return "-".join([self.source.parent.name, self.target, *([self.strategy] if self.strategy else [])])
+        words = [self.strategy] * bool(self.strategy) + [f"{self.ctas}-ctas"] * bool(self.ctas)
+        return "-".join([self.source.parent.name, self.target, *words])
 
     @property
     def refresh(self) -> str:
@@ -53,17 +63,24 @@ class Unexpected(Exception):
 
 
 def translations() -> list[Golden]:
-    """Every fixture for every target, and some with a strategy."""
+    """Every fixture for every target, and some with a strategy or as clusters."""
     plain = [Golden(f.golden_file(t), f.kernel_file, t) for f in fixture_set.fixtures() for t in fixture_set.TARGETS]
-    return [*plain, *with_strategy()]
+    return [*plain, *with_options()]
 
 
-def with_strategy() -> list[Golden]:
-    return [
+def with_options() -> list[Golden]:
+    """Those with a strategy, and those of several workgroups."""
+    strategies = [
         Golden(f.golden_file(f"{target}_{strategy.replace('-', '_')}"), f.kernel_file, target, strategy=strategy)
         for f in fixture_set.fixtures()
         for target, strategy in STRATEGIES.get(f.name, ())
     ]
+    clusters = [
+        Golden(f.golden_file(f"{target}_{ctas}_ctas"), f.kernel_file, target, ctas=ctas)
+        for f in fixture_set.fixtures()
+        for target, ctas in CLUSTERS.get(f.name, ())
+    ]
+    return strategies + clusters
 
 
 def refusals() -> list[Golden]:
@@ -83,6 +100,7 @@ def translate(golden: Golden, **environment: str) -> dict:
     source = golden.source.relative_to(REPOSITORY).as_posix()
     ids = [golden.id] if golden.refused else []
     options = [f"--strategy={golden.strategy}"] if golden.strategy else []
+    options += [f"--num-ctas={golden.ctas}"] if golden.ctas else []
     return run_child("golden/translate_fixture.py", source, golden.target, *ids, *options, **environment)
 
 

@@ -53,9 +53,9 @@ def test_output_does_not_depend_on_hash_order():
 
 
 @pytest.mark.compile
-@pytest.mark.parametrize("golden", golden_set.with_strategy(), ids=lambda golden: golden.id)
-def test_golden_with_a_strategy_compiles(golden: Golden):
-    results = compile_folder(golden.source.parent, golden.target, golden.path)
+@pytest.mark.parametrize("golden", golden_set.with_options(), ids=lambda golden: golden.id)
+def test_golden_with_options_compiles(golden: Golden):
+    results = compile_folder(golden.source.parent, golden.target, golden.path, golden.ctas)
     assert results and all(r.get("language") == "gluon" and r["hsaco"] for r in results.values())
 
 

@@ -1,6 +1,6 @@
 """Translate one file of fixtures/ for one target.
 
-    python translate_fixture.py SOURCE TARGET [LAUNCH_ID | --strategy=NAME]...
+    python translate_fixture.py SOURCE TARGET [LAUNCH_ID | --strategy=NAME | --num-ctas=N]...
 
 A process of its own, because a fault in the compiler's passes can abort it. Runs in the repository root with relative
 paths, so that what is printed does not depend on the machine. Prints one JSON line: status, text, diagnostics (rendered)
@@ -13,6 +13,7 @@ import json
 import sys
 from pathlib import Path
 
+from translator.choices.chosen import Choices, choices_of
 from translator.request import TranslateRequest
 from translator.source.launch_spec import read_launches
 from translator.translation import translate_kernel
@@ -21,9 +22,12 @@ from translator.translation import translate_kernel
 def main(source: str, target: str, *words: str) -> None:
     ids = [word for word in words if not word.startswith("--")]
     strategy = next((word.partition("=")[2] for word in words if word.startswith("--strategy=")), None)
+    ctas = next((word.partition("=")[2] for word in words if word.startswith("--num-ctas=")), "")
     launches = read_launches(str(Path(source).parent / "launches.json"))
     chosen = tuple(launch for launch in launches if not ids or launch.id in ids)
-    result = translate_kernel(TranslateRequest(source=source, target=target, launches=chosen, strategy=strategy))
+    choices = choices_of(num_ctas=ctas) if ctas else Choices()
+    request = TranslateRequest(source=source, target=target, launches=chosen, strategy=strategy, choices=choices)
+    result = translate_kernel(request)
     found = [*result.diagnostics, *(d for outcome in result.outcomes for d in outcome.diagnostics)]
     text = Path(source).read_text()
     answer = {

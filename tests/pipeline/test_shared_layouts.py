@@ -61,6 +61,4 @@ def test_read_and_spelled(text: str, layout, kind: str):
 
 def test_what_has_no_constructor_is_left_out():
     assert read_shared("#ttg.nvmma_shared<{swizzlingByteWidth = 128}>", (4, 8)) is None
-    multi = "#ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0], CGALayout = [[1, 0]]}>"
-    assert read_shared(multi, (4, 8)) is None
     assert "permuted" in READ[2][1].described() and "permuted" not in READ[1][1].described()

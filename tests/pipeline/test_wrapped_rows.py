@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from test_plan import HEAD
 
@@ -90,14 +91,14 @@ NOT_TILES = {
 }  # fmt: skip
 
 
-def loads(body: str, folder: Path):
-    """name -> load, and name -> why it is no tile, of the innermost loop."""
+def loads(body: str, folder: Path, promised: str = "DS"):
+    """name -> load, and name -> why it is no tile, of the innermost loop. promised: of each pointer."""
     path = folder / "kernel.py"
     head = HEAD.replace("@triton.jit\ndef kernel", HELPERS + "\n\n@triton.jit\ndef kernel")
     path.write_text(head + body)
     pointers = {"a_ptr": "*fp16", "b_ptr": "*fp16", "c_ptr": "*fp16", "i_ptr": "*i32"}
     sizes = dict.fromkeys(("M", "N", "K"), "i32")
-    attrs = dict.fromkeys(pointers, "DS") | dict.fromkeys(sizes, "D")
+    attrs = dict.fromkeys(pointers, promised) | dict.fromkeys(sizes, "D")
     signature = {**pointers, **sizes, "BLOCK": "constexpr"}
     options = {"num_warps": 4, "num_stages": 2}
     spec = LaunchSpec("t", "kernel", str(path), signature, {"BLOCK": 64}, attrs, options)
@@ -123,3 +124,60 @@ def test_rows_that_reach_something_else(name: str, tmp_path: Path):
     found, reasons = loads(body, tmp_path)
     assert found["a"].tile is None
     assert any(reason in why for why in reasons), reasons
+
+
+FROM_AN_ARGUMENT = BODY.replace("row0 = tl.program_id(0) * BLOCK", "row0 = N")
+FROM_MEMORY = BODY.replace("row0 = tl.program_id(0) * BLOCK", "row0 = tl.load(i_ptr)")
+
+
+@pytest.mark.parametrize(
+    "body, promised, rests",
+    [
+        (BODY, "D", []),
+        (FROM_AN_ARGUMENT, "DS", []),
+        (FROM_MEMORY, "DS", []),
+        (
+            FROM_AN_ARGUMENT,
+            "D",
+            [
+                "row0 + tl.arange(0, BLOCK) >= 0: checked at launch (N)",
+                "row0 + tl.arange(0, BLOCK) does not overflow: checked at launch (N + BLOCK - 1 <= 2**31 - 1)",
+            ],
+        ),
+    ],
+    ids=["programs", "an argument", "memory", "an argument, nothing promised"],
+)
+def test_rows_before_the_tensor_are_none(body: str, promised: str, rests: list[str], tmp_path: Path):
+    found, reasons = loads(body, tmp_path, promised)
+    assert found["a"].tile is not None, reasons
+    said = sorted(str(o).partition("; for")[0] for o in found["a"].tile.assumed if o.kind != "rows")
+    assert [one for one in said if not one.endswith("proven")] == sorted(rests), said
+
+
+def test_rows_that_may_lie_before_a_tensor_are_not_wrapped_by_its_end(tmp_path: Path):
+    found, reasons = loads(FROM_MEMORY, tmp_path, "D")
+    assert found["a"].tile is None and any("may begin before the tensor" in why for why in reasons), reasons
+
+
+def differing(bits: int, block: int, taken) -> int:
+    """How many rows that are stored the data mover would not fetch as the source reads them, for all starts and sizes of so many bits.
+
+    taken(rows of the source, positions of the tile): whether the launch is one that the translation is for.
+    """
+    numbers = np.arange(-(1 << (bits - 1)), 1 << (bits - 1))
+    start, size = (x.reshape(-1, 1) for x in np.meshgrid(numbers, numbers[numbers > 1]))
+    lanes = np.arange(block)
+    at = (start + lanes + (1 << (bits - 1))) % (1 << bits) - (1 << (bits - 1))
+    rows = np.fmod(at, size)
+    stored = (at < size) & taken(rows, at)
+    return int((stored & (rows != start + lanes)).sum())
+
+
+def test_stored_rows_are_those_of_the_tile():
+    """Either where no row is negative, as is proved or checked, or where none is that the source reads, as is promised; then the rows
+    of a tile have to be in order too.
+    """
+    ordered = lambda at: at[:, :1] <= at[:, -1:]  # noqa: E731
+    assert differing(8, 16, lambda rows, at: (at >= 0).all(axis=1, keepdims=True)) == 0
+    assert differing(8, 16, lambda rows, at: (rows >= 0).all(axis=1, keepdims=True) & ordered(at)) == 0
+    assert differing(8, 16, lambda rows, at: np.ones_like(at, bool)) > 0

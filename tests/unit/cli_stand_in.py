@@ -58,3 +58,11 @@ def validate_mismatch(source, output, spec, target, search_path, import_hosts):
         line = next(number for number, text in enumerate(file, 1) if "buffer_store" in text)
     reason = f"y_ptr: 3 of 8 elements differ, stored at {output}:{line}:5"
     return {"status": "mismatch", "reason": reason, "variant": "n = 5", "hazards": [], "file": output, "line": line}
+
+
+def validate_emulated(source, output, spec, target, search_path, import_hosts, checkout, seconds, **how):
+    """Finds what the environment says: `MACHINE EMULATOR`."""
+    machine, emulator = os.environ["STAND_IN_FINDINGS"].split()
+    found = {"status": emulator, "reason": "as told", "variant": "", "inputs": 3, "source": "", "translation": ""}
+    found |= {"instruction": "", "notes": [], "tensors": [], "cannot_show": []}
+    return {"status": machine, "reason": "as told", "hazards": [], "emulator": found}

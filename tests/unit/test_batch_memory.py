@@ -26,5 +26,5 @@ def test_a_module_for_questions_is_made_anew(monkeypatch):
     most, found = 0, []
     for rows in (4, 8, 16, 32, 64, 128, 256, 512):
         found.append(shapes.infer(target("gfx950"), 4, "permute", (rows, 64), layout, (1, 0)))
-        most = max(most, shapes._scratch("gfx950", 4, 64).questions)
+        most = max(most, shapes._scratch("gfx950", 4, 64, 1).questions)
     assert most == 4 and set(found) == {Blocked((1, 1), (64, 1), (1, 4), (0, 1))}

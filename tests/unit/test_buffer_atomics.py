@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from translation_of import compiled, dedent, launch, tensor, validated
+from translation_of import compiled, dedent, launch, tensor, translate, validated
+
+from translator.choices.chosen import choices_of
+from translator.source.launch_spec import LaunchSpec
 
 SOURCE = dedent("""
     import triton
@@ -51,16 +54,31 @@ def test_what_is_written_compiles(target: str, tmp_path: Path):
     compiled(tmp_path, text, spec, target)
 
 
+def extremes(operation: str, element: str) -> tuple[str, LaunchSpec]:
+    """A source with an atomic extreme of floating-point numbers, and its launch."""
+    old = f"old = tl.atomic_{operation}(x_ptr + o, x.to(tl.float{element[2:]}) / 2, mask=o < B - 3)"
+    signature = {"x_ptr": f"*{element}", "y_ptr": "*i64"}
+    values = {"x_ptr": tensor(256), "y_ptr": tensor(256)}
+    return SOURCE.replace("OLD", old), launch("atomics", signature, {"B": 256}, values=values)
+
+
+@pytest.mark.parametrize("target", ["gfx950", "gfx942", "gfx1201", "gfx1250"])
+@pytest.mark.parametrize("operation", ["max", "min"])
+@pytest.mark.parametrize("element", ["fp32", "fp64"])
+def test_extremes_of_floats_are_tritons(element: str, operation: str, target: str, tmp_path: Path):
+    """The instruction takes a number before a NaN, and has no order of zeros."""
+    text = validated(tmp_path, *extremes(operation, element), target)
+    assert f"gl.atomic_{operation}(" in text and "buffer_atomic" not in text, text
+
+
 @pytest.mark.parametrize("target", ["gfx950", "gfx942", "gfx1100", "gfx1200", "gfx1201", "gfx1250"])
 @pytest.mark.parametrize("operation", ["max", "min"])
-def test_extremes_of_doubles_where_they_compile(operation: str, target: str, tmp_path: Path):
-    old = f"old = tl.atomic_{operation}(x_ptr + o, x.to(tl.float64) / 2, mask=o < B - 3)"
-    spec = launch(
-        "atomics",
-        {"x_ptr": "*fp64", "y_ptr": "*i64"},
-        {"B": 256},
-        values={"x_ptr": tensor(256), "y_ptr": tensor(256)},
-    )
-    text = validated(tmp_path, SOURCE.replace("OLD", old), spec, target)
-    assert (f".buffer_atomic_{operation}(" in text) == (target not in ("gfx1100", "gfx1200", "gfx1201")), text
+def test_extremes_of_doubles_as_instructions_where_they_compile(operation: str, target: str, tmp_path: Path):
+    source, spec = extremes(operation, "fp64")
+    asked = choices_of(fp64_extremes="instruction")
+    text = translate(tmp_path, source, spec, target=target, choices=asked).text
+    has = target not in ("gfx1100", "gfx1200", "gfx1201")
+    assert (f".buffer_atomic_{operation}(" in text) == has, text
+    header = " ".join(text.partition("\nimport")[0].split())
+    assert ("a NaN in memory gives way" in header and "-0.0 and 0.0" in header) == has, text
     compiled(tmp_path, text, spec, target)

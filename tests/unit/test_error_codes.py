@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,10 +13,10 @@ PAGE = REPO / "docs/reference/errors.md"
 NOT_MESSAGES = ("_instruction", "_rule")  # other codes: of instructions, of rules that are printed
 
 
-def trees() -> Iterator[ast.Module]:
-    for folder in ("translator", "rules"):
-        for path in sorted((REPO / folder).rglob("*.py")):
-            yield ast.parse(path.read_text())
+@functools.cache
+def trees() -> list[ast.Module]:
+    paths = [path for folder in ("translator", "rules") for path in sorted((REPO / folder).rglob("*.py"))]
+    return [ast.parse(path.read_text()) for path in paths]
 
 
 def places_of_codes() -> dict[str, int]:
@@ -46,9 +47,10 @@ def codes_in_code() -> set[str]:
     places, codes = places_of_codes(), {"not-retargetable"}  # a default
     for function in (n for tree in trees() for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.Module))):
         variables: dict[str, list[ast.expr]] = {}
-        for s in (n for n in ast.walk(function) if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Name)):
+        nodes = list(ast.walk(function))
+        for s in (n for n in nodes if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Name)):
             variables.setdefault(s.targets[0].id, []).append(s.value)
-        for call in (n for n in ast.walk(function) if isinstance(n, ast.Call)):
+        for call in (n for n in nodes if isinstance(n, ast.Call)):
             name = getattr(call.func, "id", getattr(call.func, "attr", ""))
             if name in places:
                 given = [k.value for k in call.keywords if k.arg == "code"]
@@ -61,6 +63,7 @@ def test_the_table_has_every_code():
     listed = re.findall(r"^\| `([a-z0-9-]+)` \|", PAGE.read_text(), re.M)
     assert len(listed) == len(set(listed)), "twice in the table"
     assert listed == sorted(listed)
-    missing, unknown = codes_in_code() - set(listed), set(listed) - codes_in_code()
+    codes = codes_in_code()
+    missing, unknown = codes - set(listed), set(listed) - codes
     assert not missing, f"not in docs/reference/errors.md: {sorted(missing)}"
     assert not unknown, f"no message has the code: {sorted(unknown)}"

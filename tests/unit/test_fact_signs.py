@@ -186,3 +186,58 @@ def test_offsets_from_a_base_before_the_tensor_reach_it(moved, added, kept, chec
     text = translate(tmp_path, BEFORE.format(moved=moved, added=added), spec, target="gfx950").text
     assert moves_the_base(text) == kept, text
     assert f"#   assumes {checked}\n" in text if checked else " <= 2**" not in text, text
+
+
+# Pointers in a variable: of offsets so far from such a base some would not reach the tensor.
+FAR = "offs * 16777216"
+MOVED_VARIABLES = {
+    "moved back": (f"ptrs = x_ptr + {FAR}\nptrs -= 1073741824", "ptrs"),
+    "before the tensor": (f"ptrs = x_ptr - n + {FAR}", "ptrs"),
+    "before it at the use": (f"ptrs = x_ptr + m + {FAR}", "ptrs - n"),
+    "of a pointer that is": (f"row_ptr = x_ptr - n\nptrs = row_ptr + {FAR}", "ptrs"),
+    "far away at the use": ("ptrs = x_ptr - n + offs", f"ptrs + {FAR}"),
+    "of another variable": (f"row_ptrs = x_ptr - n + offs\nptrs = row_ptrs + {FAR}", "ptrs"),
+    "in a loop": ("ptrs = x_ptr - n + offs\nfor k in range(m):\n    ptrs += offs", "ptrs"),
+    "by a loop": (f"ptrs = x_ptr + n + {FAR}\nfor k in range(m):\n    ptrs -= B", "ptrs"),
+}
+REACHING_VARIABLES = {
+    "near": ("ptrs = x_ptr - n + offs", "ptrs", ""),
+    "behind the start": (f"ptrs = x_ptr + n + {FAR}", "ptrs", "n >= 0"),
+    "a product that is checked": ("ptrs = x_ptr - n + offs * m", "ptrs", "(B - 1) * m <= 2**29 - 1"),
+    "in a loop": ("ptrs = x_ptr + n + offs\nfor k in range(m):\n    ptrs += offs\n    ptrs += n", "ptrs", "n >= 0"),
+}
+
+
+def variables(lines: str, used: str) -> str:
+    body = "\n".join("    " + line for line in [*lines.splitlines(), f"x = tl.load({used}, mask=offs < m, other=0.0)"])
+    kernel = "@triton.jit\ndef kernel(x_ptr, y_ptr, n, m, B: tl.constexpr):\n    offs = tl.arange(0, B)\n"
+    return f"import triton\nimport triton.language as tl\n\n\n{kernel}{body}\n    tl.store(y_ptr + offs, x)\n"
+
+
+def buffer_bases(source: str, folder: Path) -> tuple[list[str], str]:
+    """(bases of the buffer loads, the output)"""
+    spec = launch("kernel", {"x_ptr": "*fp32", "y_ptr": "*fp32", "n": "i32", "m": "i32"}, {"B": 128})
+    text = translate(folder, source, spec, target="gfx950").text
+    return [part.split(",")[0].strip() for part in text.split("buffer_load(")[1:]], text
+
+
+@pytest.mark.parametrize("case", MOVED_VARIABLES)
+def test_pointers_of_which_some_may_not_be_reached_are_not_read_from_a_moved_base(case: str, tmp_path: Path):
+    bases, text = buffer_bases(variables(*MOVED_VARIABLES[case]), tmp_path)
+    assert bases in ([], ["x_ptr"]), text
+
+
+@pytest.mark.parametrize("case", REACHING_VARIABLES)
+def test_pointers_that_are_reached_are_read_from_a_moved_base(case: str, tmp_path: Path):
+    lines, used, assumed = REACHING_VARIABLES[case]
+    bases, text = buffer_bases(variables(lines, used), tmp_path)
+    assert bases == ["ptrs_base"], text
+    assert assumed in text and ("2**29 - 1" in assumed or "2**29 - 1" not in text), text
+
+
+def test_a_check_that_the_launch_itself_would_not_pass_is_no_way_out(tmp_path: Path):
+    """`(B - 1) * 16777216 <= 2**29 - 1` is false for the B that is translated for."""
+    source = BEFORE.format(moved="- n", added="offs * 16777216")
+    spec = launch("kernel", {"x_ptr": "*fp32", "y_ptr": "*fp32", "n": "i32"}, {"B": 64})
+    text = translate(tmp_path, source, spec, target="gfx950").text
+    assert not moves_the_base(text) and "16777216 <=" not in text, text

@@ -21,6 +21,10 @@ REGISTERS = {
     "BlockedLayout, column-major": ("BlockedLayout([8, 1], [8, 8], [1, 4], [0, 1])", (64, 64)),
     "BlockedLayout, of a vector": ("gl.BlockedLayout([4], [32], [4], [0])", (128,)),
     "SliceLayout": (f"gl.SliceLayout(1, {BLOCKED})", (64,)),
+    "SliceLayout, of a linear one": (
+        "gl.SliceLayout(1, gl.DistributedLinearLayout([[0, 1]], [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], [], [], [8, 8]))",
+        (8,),
+    ),
     "DistributedLinearLayout": (
         "gl.DistributedLinearLayout([[0, 1], [8, 0]], [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], [[0, 8]], [], [16, 16])",
         (16, 16),

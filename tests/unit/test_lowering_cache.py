@@ -1,8 +1,16 @@
 """The folder for compiled kernels."""
 
+import json
 import os
+import shutil
 
+import pytest
+
+from translator.cli.edge import run
+from translator.diagnostics import TranslationError
 from translator.lowering.cache_folder import prune_cache_folder, use_cache_folder
+from translator.lowering.jobs import lower_file
+from translator.source.launch_spec import parse_launches
 
 
 def test_the_users_folder_wins(monkeypatch, tmp_path):
@@ -40,3 +48,113 @@ def test_the_oldest_entries_go_first(tmp_path):
 def test_a_folder_of_the_user_is_never_pruned(tmp_path):
     (tmp_path / "kernel").mkdir()
     assert prune_cache_folder(tmp_path, keep=0) == 0 and os.listdir(tmp_path) == ["kernel"]
+
+
+SCALE = """
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def scale_kernel(x_ptr, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x_ptr + offsets, tl.load(x_ptr + offsets) * 3)
+"""
+SPEC = {
+    "kernel": "scale_kernel",
+    "signature": {"x_ptr": "*fp32", "BLOCK": "constexpr"},
+    "constexprs": {"BLOCK": 256},
+    "options": {"num_warps": 4},
+}
+DAMAGES = {
+    "__grp__scale_kernel.json": ('{"child_paths": [1]}', "[]", '{"child_paths": "x"}'),
+    "scale_kernel.json": ("", "[]", "{}", "not json"),
+    "scale_kernel.amdgcn": ("", "\t.text\n"),
+    "scale_kernel.hsaco": ("", "text"),
+    "scale_kernel.ttgir": ("",),
+}
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory):
+    """A folder with a source, its launches, and Triton's cache after it was compiled."""
+    folder = tmp_path_factory.mktemp("compiled")
+    (folder / "scale.py").write_text(SCALE)
+    (folder / "l.json").write_text(json.dumps(SPEC))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TRITON_CACHE_DIR", str(folder / "cache"))
+        lower_file(str(folder / "scale.py"), parse_launches(SPEC)[0], "gfx942")
+    return folder
+
+
+@pytest.fixture
+def entry(compiled, tmp_path, monkeypatch):
+    """A copy of the cache; -> the entry in it. Triton's entries name their files by whole paths."""
+    shutil.copytree(compiled, tmp_path, dirs_exist_ok=True)
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("GLUONIZE_CACHE_DIR", str(tmp_path / "results"))
+    monkeypatch.chdir(tmp_path)
+    (group,) = (tmp_path / "cache").glob("*/__grp__scale_kernel.json")
+    group.write_text(group.read_text().replace(str(compiled), str(tmp_path)))
+    return group.parent
+
+
+@pytest.fixture
+def plain_manager(monkeypatch):
+    """Triton's own manager, which looks into nothing that it reads."""
+    monkeypatch.setenv("TRITON_CACHE_MANAGER", "triton.runtime.cache:FileCacheManager")
+
+
+EVERY_DAMAGE = pytest.mark.parametrize(
+    "name, text", [(name, text) for name, texts in DAMAGES.items() for text in texts], ids=repr
+)
+
+
+@EVERY_DAMAGE
+def test_a_damaged_entry_is_made_anew(entry, name, text, caplog):
+    (entry / name).write_text(text)
+    assert lower_file("scale.py", parse_launches(SPEC)[0], "gfx942").metrics.vgpr > 0
+    assert f"{entry} is damaged: it is made anew" in caplog.text
+    assert len((entry / "scale_kernel.hsaco").read_bytes()) > 1000
+
+
+@EVERY_DAMAGE
+def test_a_damaged_entry_of_another_manager_is_named_with_what_to_do(entry, plain_manager, name, text):
+    source = "scale.py"
+    (entry / name).write_text(text)
+    with pytest.raises(TranslationError) as caught:
+        lower_file(source, parse_launches(SPEC)[0], "gfx942")
+    (found,) = caught.value.diagnostics
+    assert (found.code, found.file, found.help) == (
+        "compiler-cache",
+        str(entry),
+        "delete that folder; it is made again",
+    )
+    assert "damaged" in found.message and "scale_kernel (triton, gfx942)" in found.message and found.why
+    shutil.rmtree(entry)
+    assert lower_file(source, parse_launches(SPEC)[0], "gfx942").metrics.vgpr > 0
+
+
+def test_an_entry_that_triton_makes_again_is_no_error(entry):
+    (entry / "__grp__scale_kernel.json").write_text("not json")
+    (entry / "scale_kernel.llir").unlink()
+    assert lower_file("scale.py", parse_launches(SPEC)[0], "gfx942").metrics.vgpr > 0
+
+
+def test_a_folder_that_cannot_be_used_is_named(tmp_path, monkeypatch, capsys):
+    (tmp_path / "file").write_text("in the way")
+    (tmp_path / "scale.py").write_text(SCALE)
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "file" / "cache"))
+    with pytest.raises(TranslationError, match="Triton's cache cannot be used"):
+        lower_file(str(tmp_path / "scale.py"), parse_launches(SPEC)[0], "gfx942")
+
+
+def test_translate_says_so_and_writes_nothing(entry, plain_manager, capsys):
+    (entry / "__grp__scale_kernel.json").write_text('{"child_paths": [1]}')
+    words = ["translate", "scale.py", "-t", "gfx942", "-l", "l.json", "-o", "out.py", "-q"]
+    assert run(words) == 2
+    printed = capsys.readouterr().err
+    assert f"cache/{entry.name}: scale_kernel (triton, gfx942): this entry of Triton's own cache is damaged" in printed
+    assert not list(entry.parents[1].glob("out*.py"))
+    shutil.rmtree(entry)
+    assert run(words) == 0

@@ -9,8 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import test_machine_async
+import test_machine_clusters
 import test_machine_gluon_ops
 import test_machine_memory
+import test_machine_nvidia_hazards as nvidia
 import triton
 import triton.language as tl
 from machine_harness import run_kernel
@@ -42,7 +44,17 @@ ELSEWHERE = {
     "mbarrier-underflow": test_machine_async.test_partitions_hand_over_shared_memory,
     "mbarrier-phase": test_machine_async.test_copies_that_arrive_at_a_barrier_and_fused_copies,
     "mbarrier-reinitialised": test_machine_async.test_copies_that_arrive_at_a_barrier_and_fused_copies,
+    "cluster-start": test_machine_clusters.test_every_kind_is_planted,
+    "cluster-arrive": test_machine_clusters.test_every_kind_is_planted,
+    "cluster-wait": test_machine_clusters.test_every_kind_is_planted,
+    "cluster-overwrite": test_machine_clusters.test_every_kind_is_planted,
+    "cluster-reuse": test_machine_clusters.test_every_kind_is_planted,
+    "cluster-exit": test_machine_clusters.test_every_kind_is_planted,
     "deadlock": test_machine_async.test_partitions_hand_over_shared_memory,
+    "mbarrier-bytes": nvidia.test_a_copy_without_an_expectation,
+    "mbarrier-invalidated": nvidia.test_a_barrier_that_is_invalidated_in_use,
+    "wgmma-unwaited": nvidia.test_products_of_warp_groups,
+    "missing-fence": nvidia.test_stores_of_another_partition_are_fenced,
     "false-hint": test_machine_gluon_ops.test_false_hints_are_found,
 }
 

@@ -15,13 +15,13 @@ assert engine.Machine  # its modules fill the table
 WITHOUT = {
     "a container: the parser reads what is in it": "tt.func ttg.warp_specialize.partitions",
     "made behind the stage that is run": (
-        "amdg.masked_load amdg.masked_store ttg.global_scratch_alloc ttg.warp_id ttg.mask ttg.mask.return ttg.predicate_stage"
+        "amdg.masked_load amdg.masked_store ttg.warp_id ttg.mask ttg.mask.return ttg.predicate_stage ttng.tmem_wait"
     ),
     "of MLIR, but made by no builder and no pass of Triton's before that stage": (
         "arith.ceildivui arith.convertf arith.flush_denormals arith.scaling_extf arith.scaling_truncf arith.subui_extended cf.assert "
         "cf.switch math.clampf math.isnormal math.sincos scf.forall scf.forall.in_parallel scf.parallel scf.reduce scf.reduce.return"
     ),
-    "several programs in step: no translation makes clusters": "amdg.cluster_barrier_arrive amdg.cluster_barrier_wait",
+    "of no builder that Gluon has": "ttng.clc_try_cancel_sync",
     "how the hardware saturates is not documented, and no translation has it": "amdg.scaled_downcast_fp4 amdg.scaled_downcast_fp8",
     "instructions of one architecture": "ttg.inline_asm",
 }

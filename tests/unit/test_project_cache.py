@@ -18,7 +18,12 @@ from translator.source import module_file
 
 @pytest.fixture
 def cache(tmp_path):
-    return ContentCache(tmp_path / "cache")
+    return ContentCache.in_folder(tmp_path / "cache")
+
+
+def entry(cache, key="k") -> Path:
+    """The file of an entry."""
+    return cache.shelf.store.folder / key
 
 
 def test_values_come_back(cache):
@@ -37,7 +42,7 @@ def test_no_cache_keeps_nothing(tmp_path, monkeypatch):
 @pytest.mark.parametrize("damage", [b"", b"short", None])
 def test_a_damaged_entry_is_a_miss(cache, damage):
     cache.put("k", 1)
-    path = cache.folder / "k"
+    path = entry(cache)
     raw = path.read_bytes()
     path.write_bytes(raw[:-3] if damage is None else damage)
     assert cache.get("k") is None
@@ -45,7 +50,7 @@ def test_a_damaged_entry_is_a_miss(cache, damage):
 
 def test_a_changed_byte_that_still_loads_is_a_miss(cache):
     cache.put("k", "hello")
-    path = cache.folder / "k"
+    path = entry(cache)
     path.write_bytes(path.read_bytes().replace(b"hello", b"jello"))
     assert cache.get("k") is None
 
@@ -57,7 +62,7 @@ def test_an_entry_of_a_class_that_is_gone_is_a_miss(cache):
     with pytest.raises(AttributeError):
         pickle.loads(payload)
     cache.put("k", 1)
-    (cache.folder / "k").write_bytes(hashlib.sha256(payload).digest() + payload)
+    entry(cache).write_bytes(hashlib.sha256(payload).digest() + payload)
     assert cache.get("k") is None
 
 
@@ -79,11 +84,11 @@ def test_an_entry_holds_only_while_its_files_do(cache, tmp_path):
 
 
 def test_an_entry_of_a_source_that_asks_the_environment_holds_for_this_one(cache, monkeypatch):
-    cache.put("k", 1, Reads(environment=True))
+    cache.put("k", 1, Reads(environment=("*",)))
     assert cache.get("k") == 1
     monkeypatch.setenv("MY_SWITCH", "1")
     assert cache.get("k") is None
-    assert not still_holds(Reads(environment=True), "")
+    assert not still_holds(Reads(environment=("*",)), "")
 
 
 def test_keys_tell_parts_versions_and_switches_apart(monkeypatch):
@@ -106,22 +111,22 @@ def test_own_code_is_part_of_the_version():
 def test_pruning_keeps_what_was_used_last(cache):
     for index in range(6):
         cache.put(f"k{index}", index)
-        os.utime(cache.folder / f"k{index}", (index, index))
+        os.utime(entry(cache, f"k{index}"), (index, index))
     cache.get("k0")  # used now
-    assert cache.prune(keep=3) == 3
-    assert sorted(path.name for path in cache.folder.iterdir()) == ["k0", "k4", "k5"]
+    assert cache.prune(3 * entry(cache, "k0").stat().st_size) == 3
+    assert sorted(path.name for path in cache.shelf.store.folder.iterdir()) == ["k0", "k4", "k5"]
 
 
 def test_a_folder_that_cannot_be_written_is_no_error(tmp_path):
     (tmp_path / "file").write_text("")
-    cache = ContentCache(tmp_path / "file" / "cache")
+    cache = ContentCache.in_folder(tmp_path / "file" / "cache")
     cache.put("k", 1)
     assert cache.get("k") is None
 
 
 def test_parallel_writers_and_readers_see_whole_entries(cache):
     def work(number):
-        other = ContentCache(cache.folder)
+        other = ContentCache.in_folder(cache.shelf.store.folder)
         for step in range(50):
             other.put("k", [number] * 2000)
             found = other.get("k")
@@ -130,7 +135,7 @@ def test_parallel_writers_and_readers_see_whole_entries(cache):
 
     with ThreadPoolExecutor(8) as threads:
         assert all(threads.map(work, range(8)))
-    assert [path.name for path in cache.folder.iterdir()] == ["k"]
+    assert [path.name for path in cache.shelf.store.folder.iterdir()] == ["k"]
 
 
 def gluonize(folder, *arguments):

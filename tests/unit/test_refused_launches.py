@@ -1,4 +1,4 @@
-"""Launches with mistakes among others: they are refused, and with `keep_going` the others are not."""
+"""Launches with mistakes among others: they are refused, and the others of their file are not."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from translator.cli.edge import run
 from translator.diagnostics import TranslationError
 from translator.request import TranslateRequest
 from translator.source.launch_spec import RefusedLaunch, parse_launches
@@ -36,7 +37,7 @@ def test_all_are_refused_together():
 
 @pytest.mark.parametrize("bad", BAD, ids=[bad["id"] for bad in BAD])
 def test_each_is_refused_by_itself(bad: dict, tmp_path: Path):
-    refused, good = parse_launches(json.dumps([bad, GOOD]), keep_going=True)
+    refused, good = parse_launches(json.dumps([bad, GOOD]), each=True)
     assert isinstance(refused, RefusedLaunch) and not isinstance(good, RefusedLaunch) and refused.id == bad["id"]
     (tmp_path / "k.py").write_text(SOURCE)
     results = [
@@ -46,8 +47,107 @@ def test_each_is_refused_by_itself(bad: dict, tmp_path: Path):
     assert results[0].outcomes[0].diagnostics == refused.problems
 
 
-def test_what_names_no_kernel_stops_all():
+NAMELESS = [
+    {"id": "nameless", "source": "k.py"},
+    {"kernel": 5, "source": "k.py"},
+    {"id": 7, "kernel": "k", "source": "k.py", "signature": {}},
+    GOOD | {"id": "homeless", "source": 3},
+    "text",
+    None,
+]
+
+# What only the kernel itself tells.
+SEEN_LATER = [
+    GOOD | {"id": "argument", "signature": {"x_ptr": "*fp32", "y_ptr": "*fp32"}},
+    GOOD | {"id": "missing", "signature": {}},
+    GOOD | {"id": "kernel", "kernel": "no_such_kernel"},
+    GOOD | {"id": "file", "source": "no_such_file.py"},
+    GOOD | {"id": "module", "source": "no_such.module"},
+]
+
+
+@pytest.mark.parametrize("bad", NAMELESS, ids=repr)
+def test_what_names_no_kernel_is_refused_by_itself_too(bad):
+    refused, good = parse_launches(json.dumps([bad, GOOD]), each=True)
+    assert isinstance(refused, RefusedLaunch) and refused.id and refused.problems
+    assert good.id == "good" and not isinstance(good, RefusedLaunch)
     with pytest.raises(TranslationError):
-        parse_launches([{"id": "nameless", "source": "k.py"}, GOOD], keep_going=True)
-    with pytest.raises(TranslationError, match="used by several launches"):
-        parse_launches([BAD[0] | {"id": "good"}, GOOD], keep_going=True)
+        parse_launches(json.dumps([bad, GOOD]))
+
+
+def test_of_launches_with_one_id_the_first_has_it():
+    first, second, third = parse_launches([GOOD, GOOD, BAD[0] | {"id": "good"}], each=True)
+    assert [x.id for x in (first, second, third)] == ["good", "good#2", "good#3"]
+    assert not isinstance(first, RefusedLaunch) and isinstance(second, RefusedLaunch)
+    assert "used by several launches" in second.problems[0].message and len(third.problems) == 2
+
+
+def test_what_is_wrong_with_the_whole_is_raised():
+    for data in ("{", "[]", '{"version": 9, "launches": []}', '{"launches": 3}'):
+        with pytest.raises(TranslationError):
+            parse_launches(data, each=True)
+
+
+@pytest.mark.parametrize(
+    "bad", [*BAD, *NAMELESS, *SEEN_LATER, GOOD], ids=lambda x: str(x.get("id", x) if isinstance(x, dict) else x)
+)
+@pytest.mark.parametrize("more", [[], ["--keep-going"]], ids=str)
+def test_batch_mode_translates_the_others(tmp_path: Path, monkeypatch, capsys, bad, more):
+    """With `--keep-going` or without: every launch has its result, and those that are right their files."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GLUONIZE_CACHE_DIR", str(tmp_path / ".cache"))
+    (tmp_path / "k.py").write_text(SOURCE)
+    (tmp_path / "l.json").write_text(json.dumps([GOOD, bad, GOOD | {"id": "last"}]))
+    words = ["translate", "-l", "l.json", "-t", "gfx950,gfx942", "--out-dir", "out", "--no-compile", "--json", "r.json"]
+    assert run([*words, *more]) == 2
+    found = json.loads((tmp_path / "r.json").read_text())["results"]
+    assert [(x["status"], x["target"]) for x in found] == [
+        (status, target) for status in ("translated", "refused", "translated") for target in ("gfx950", "gfx942")
+    ]
+    assert found[2]["diagnostics"] and found[2]["id"]
+    names = sorted(path.name for path in (tmp_path / "out").iterdir())
+    assert names == [f"{name}_{target}.py" for name in ("good", "last") for target in ("gfx942", "gfx950")]
+    # What was written is checked without the one that is wrong.
+    capsys.readouterr()
+    assert run(["check"]) == 0 and "4 current" in capsys.readouterr().out
+
+
+def test_a_launch_without_a_source_is_refused_by_itself_in_batch_mode(tmp_path: Path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "k.py").write_text(SOURCE)
+    (tmp_path / "l.json").write_text(
+        json.dumps([{k: v for k, v in GOOD.items() if k != "source"}, GOOD | {"id": "last"}])
+    )
+    assert run(["translate", "-l", "l.json", "-t", "gfx950", "--out-dir", "out", "--no-compile"]) == 2
+    assert (tmp_path / "out" / "last_gfx950.py").exists()
+    assert "launch good: it names no source [spec-missing]" in capsys.readouterr().err
+
+
+def test_launches_of_other_sources_are_nobodys_concern(tmp_path: Path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "k.py").write_text(SOURCE)
+    words = ["translate", "k.py", "-l", "l.json", "-t", "gfx950", "--no-compile", "-o", "k_gfx950.py"]
+    (tmp_path / "l.json").write_text(json.dumps([BAD[0] | {"source": "other.py"}, GOOD]))
+    assert run(words) == 0
+    (tmp_path / "k_gfx950.py").unlink()
+    # One of its own: nothing is left out of a file in silence.
+    (tmp_path / "l.json").write_text(json.dumps([BAD[0], GOOD]))
+    assert run(words) == 2 and not (tmp_path / "k_gfx950.py").exists()
+    assert "expected a power of two" in capsys.readouterr().err
+    assert run([*words, "--keep-going"]) == 2 and (tmp_path / "k_gfx950.py").exists()
+    # Nobody knows whose it is.
+    (tmp_path / "l.json").write_text(json.dumps(["text", GOOD]))
+    assert run(words) == 2
+
+
+def test_a_folder_is_translated_but_for_what_is_wrong(tmp_path: Path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "src").mkdir()
+    for name in ("k.py", "other.py"):
+        (tmp_path / "src" / name).write_text(SOURCE)
+    launches = [GOOD | {"source": "src/k.py"}, BAD[0] | {"source": "src/other.py"}, "text"]
+    (tmp_path / "l.json").write_text(json.dumps(launches))
+    assert run(["translate", "src/", "-l", "l.json", "-t", "gfx950", "--out-dir", "out", "--no-compile"]) == 2
+    assert (tmp_path / "out" / "k_gfx950.py").exists() and not (tmp_path / "out" / "other_gfx950.py").exists()
+    printed = capsys.readouterr().err
+    assert "expected a power of two" in printed and "a launch is an object" in printed

@@ -1,17 +1,21 @@
 """The page shows the pipeline that the plan has, for every fixture and target."""
 
+import html
 import re
 
 import pytest
 
 import fixture_set
 from translator.lowering.worker import WorkerPool
+from translator.report.correspondence import correspond
+from translator.report.page import ReportData, report_page
 from translator.report.pipeline_section import pipeline_section
 from translator.report.planned_loops import replay_of_schedule
 from translator.pipeline.schedule import copy_schedule, hazards, held_schedule, refill_schedule, register_schedule
 from translator.request import TranslateRequest
 from translator.source.launch_spec import read_launches
 
+TRANSLATE = "translator.translation:translate_kernel"
 LOOPS = "translator.report.planned_loops:planned_loops"
 FIXTURES = fixture_set.fixtures()
 TEXT_ONLY = ("could not be followed", "is not drawn")
@@ -23,16 +27,23 @@ def pool():
         yield found
 
 
-@pytest.mark.parametrize("target", fixture_set.TARGETS)
+@pytest.mark.parametrize(
+    "target",
+    [pytest.param(t, marks=() if t in ("gfx950", "gfx1250") else pytest.mark.slow) for t in fixture_set.TARGETS],
+)
 def test_every_planned_pipeline_is_drawn(pool, target):
     pending = []
     for fixture in FIXTURES:
         launches = tuple(read_launches(str(fixture.kernel_file.parent / "launches.json")))
         request = TranslateRequest(str(fixture.kernel_file), target, launches=launches)
         text = fixture.golden_file(target).read_text() if fixture.golden_file(target).exists() else None
-        pending.append((fixture, pool.submit(LOOPS, request, text, what=fixture.name)))
+        jobs = [
+            pool.submit(LOOPS, request, text, what=fixture.name),
+            pool.submit(TRANSLATE, request, what=fixture.name),
+        ]
+        pending.append((fixture, *jobs))
     drawn = 0
-    for fixture, future in pending:
+    for fixture, future, translation in pending:
         loops = future.result()
         assert loops is not None, f"{fixture.name}: the golden is not what the translator makes"
         page = pipeline_section(loops)
@@ -45,7 +56,25 @@ def test_every_planned_pipeline_is_drawn(pool, target):
                 "pipelined " in card or "held in registers" in card or "warp-spec" in card
             )
         assert not any(loop.hazards for loop in loops), fixture.name
+        check_page(fixture, target, loops, translation.result())
     assert drawn > len(FIXTURES) // 3
+
+
+def check_page(fixture, target, loops, result):
+    """The whole page, with what the translation says of its choices in the notes, says one thing of each loop, and draws the pipelines."""
+    source = fixture.kernel_file.read_text()
+    remarks = tuple(dict.fromkeys([*(c for o in result.outcomes for c in o.choices), *result.notes]))
+    data = ReportData(
+        correspond(source, result.text or source), "kernel.py", f"{target}.py", target, loops=loops, remarks=remarks
+    )
+    page = report_page(data)
+    assert all(remark.split(": ")[0] in html.unescape(page) for remark in remarks)
+    text = " ".join(html.unescape(re.sub(r"<[^>]+>", " ", page)).split())
+    assert not any(words in text for words in TEXT_ONLY), fixture.name
+    for line in {loop.line for loop in loops}:
+        pipelined = {bool(loop.replay) for loop in loops if loop.line == line}
+        said = {not words for words in re.findall(rf"line {line}: (not )?pipelined", text)}
+        assert said <= pipelined, (fixture.name, line, said, pipelined)
 
 
 def test_a_tuned_text_is_read_itself(pool):

@@ -72,3 +72,11 @@ def test_settings_go_to_the_files_that_know_them(tree):
     assert [file.request.assignments for file in planned] == [(("k.WIDTH", "4"),), ()]
     with pytest.raises(TranslationError, match="named other"):
         plan_translation(TranslateOptions(None, "gfx950", sources=(".",), kernels=("other",)))
+
+
+def test_two_sources_are_never_written_to_one_file(tree):
+    (tree / "other").mkdir()
+    (tree / "other" / "a.py").write_text(KERNEL)
+    with pytest.raises(TranslationError, match="a.py and other/a.py would both be written to out/a_gfx950.py"):
+        plan_translation(TranslateOptions(None, "gfx950", sources=("a.py", "other/a.py"), out_dir="out"))
+    plan_translation(TranslateOptions(None, "gfx950", sources=("a.py", "other/a.py")))

@@ -42,10 +42,16 @@ def refused(folder: Path, text: str, target: str = "gfx950", **options):
     return found
 
 
-@pytest.mark.parametrize("target", ["gfx950", "gfx1201", "gfx1250"])
+@pytest.mark.parametrize("target", ["gfx950", "gfx1201"])
 def test_clusters(target: str, tmp_path: Path):
     found = refused(tmp_path, TRITON, target, num_ctas=2)
     assert (found.code, found.line) == ("clusters", 6) and "num_ctas=2" in found.message, found
+    assert "gfx1250 (at most 16)" in found.help, found
+
+
+def test_clusters_that_are_too_large(tmp_path: Path):
+    found = refused(tmp_path, TRITON, "gfx1250", num_ctas=32)
+    assert (found.code, found.line) == ("clusters", 6) and "at most 16" in found.why, found
 
 
 def test_options_that_triton_does_not_take(tmp_path: Path):

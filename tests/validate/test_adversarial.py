@@ -51,6 +51,18 @@ BYTES = """def kernel(x_ptr, out_ptr, B: tl.constexpr):
     i = tl.arange(0, B)
     tl.store(out_ptr + i, tl.load(x_ptr + i).to(tl.int32) >> 4)
 """
+# What a comparison chooses without a branch; the other value of the mode shows nothing.
+MODE = """def kernel(x_ptr, out_ptr, mode, B: tl.constexpr):
+    i = tl.arange(0, B)
+    x = tl.load(x_ptr + i)
+    x = tl.where(mode == 6, x * 2.0, x)
+    x = tl.where(mode != 9, x, x + 1.0)
+    tl.store(out_ptr + i, x)
+"""
+INDEX = """def kernel(x_ptr, index_ptr, out_ptr, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(out_ptr + i, tl.load(x_ptr + tl.load(index_ptr + i)))
+"""
 B = 16
 
 
@@ -92,6 +104,15 @@ CASES = {
         ">> 4 & 15",
         launch({"x_ptr": tensor(B, "int8", range=[0, 7]), "out_ptr": tensor(B, "int32")}, {}),
         "bytes over their full range",
+    ),
+    "a mode": (MODE, "mode == 6", "mode == 7", launch(PLAIN, {"mode": 0}), "mode = 6"),
+    "another mode": (MODE, "mode != 9", "mode != 8", launch(PLAIN, {"mode": 0}), "mode = 9"),
+    "indices": (
+        INDEX,
+        "tl.load(index_ptr + i)",
+        "(tl.load(index_ptr + i) & 127)",
+        launch({"x_ptr": tensor(512), "index_ptr": tensor(B, "int32", range=[0, 99]), "out_ptr": tensor(B)}, {}),
+        "index_ptr up to 511",
     ),
 }
 
@@ -187,4 +208,5 @@ def test_only_what_reads_arguments_is_run(statement: str):
 
 
 def test_a_file_without_a_check_takes_everything():
-    assert launch_check(ast.parse("x = 1"), "kernel", {}, {}) is None
+    inputs = make_inputs(launch({"x_ptr": tensor(64)}, {"lo": 0, "S": 1}))
+    assert launch_check(ast.parse("x = 1"), "kernel", {}, {})(inputs) == ""

@@ -66,6 +66,7 @@ def test_the_machine_runs_what_triton_makes_of_the_source(judges, seed: int):
     assert found["status"] not in FAILED, _shown(seed, found)
 
 
+@pytest.mark.slow
 def test_most_kernels_are_well_defined_and_have_a_second_opinion(judges):
     """A generator whose kernels are all left out would find nothing."""
     found = [judges.judge(kernel_of(seed), "gfx950") for seed in range(2000, 2030)]

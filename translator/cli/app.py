@@ -11,9 +11,11 @@ from typing import Annotated
 import typer
 
 from translator import __version__
+from translator.cli.cache_app import cache
 from translator.cli.compile_app import compile_, cycles, parity, tune
 from translator.cli.console import Verbosity
 from translator.cli.device_app import add_device_commands
+from translator.cli.editor_app import lsp
 from translator.cli.options import complete_word
 from translator.cli.project_app import check, update, watch
 from translator.cli.review_app import diff, explain, layout, report, targets
@@ -77,7 +79,9 @@ for command in (
     check,
     update,
     watch,
+    lsp,
     tune,
+    cache,
 ):
     app.command(command.__name__.rstrip("_"))(command)
 add_device_commands(app)

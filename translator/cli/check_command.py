@@ -8,20 +8,20 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from translator.cli import exit_status
-from translator.cli.check_findings import of_launches, of_state
 from translator.cli.check_text import CheckPrinter, state_entry, write_states
 from translator.cli.console import Verbosity, print_diagnostics
 from translator.cli.findings import reported
 from translator.diagnostics import Diagnostic, TranslationError
-from translator.lowering.worker import job_count
 from translator.project.cache import ContentCache
 from translator.project.changed import changed_since
 from translator.project.check import FileState, fails, file_state
+from translator.project.check_findings import of_launches, of_state
 from translator.project.checked_file import CheckedFile
 from translator.project.config import find_config, read_config
 from translator.project.output_file import STANDARD_OUTPUT, check_destination, write_whole
 from translator.project.overwrite import check_json
 from translator.project.planned import ProjectFile, concerned, discover, from_config
+from translator.cluster.open_pool import open_pool
 from translator.project.validation import validate_file
 from translator.project.verdict import LEVELS
 from translator.review.annotations import Annotation, errors
@@ -33,7 +33,8 @@ RUNNABLE = ("current", "edited", "outdated")
 @dataclass(frozen=True)
 class CheckOptions:
     """The options of `gluonize check`, as given. paths: none for all of the project. validated: one of LEVELS. validate: run the
-    files as they lie there. changed_since: a revision of git. comment: where the text for a pull request goes."""
+    files as they lie there. changed_since: a revision of git. comment: where the text for a pull request goes. search: see `ProjectFile`.
+    """
 
     paths: tuple[str, ...] = ()
     config: str | None = None
@@ -47,6 +48,8 @@ class CheckOptions:
     jobs: int = 0
     timeout: float = 60.0
     cache: bool = True
+    search: tuple[str, ...] = ()
+    cluster: str | None = None
 
 
 def run_check(options: CheckOptions, verbosity: Verbosity) -> int:
@@ -66,7 +69,7 @@ def _run_check(options: CheckOptions, verbosity: Verbosity, found: list[Annotati
     printer = CheckPrinter(verbosity, to_stderr=to_stderr, allow_edits=options.allow_edits)
     cache = ContentCache.of_user(options.cache)
     states = []
-    for state in states_of(files, options.jobs, options.timeout, cache):
+    for state in states_of(files, options.jobs, options.timeout, cache, options.cluster):
         states.append(state)
         printer.file(state)
         found += of_state(state, options.allow_edits)
@@ -84,13 +87,13 @@ def _run_check(options: CheckOptions, verbosity: Verbosity, found: list[Annotati
     if options.comment:
         from translator.cli.check_comment import comment_of
 
-        write_whole(options.comment, comment_of(checked, options.jobs, options.timeout, cache))
+        write_whole(options.comment, comment_of(checked, options.jobs, options.timeout, cache, options.cluster))
     return _status(checked, options)
 
 
 def _chosen_files(options: CheckOptions) -> tuple[ProjectFile, ...]:
     """The files of the project that the options are about; only with `--changed-since` there may be none."""
-    files = project_files(options.paths, options.config)
+    files = project_files(options.paths, options.config, options.search)
     if not files:
         raise nothing_found(options.paths)
     if options.changed_since is None:
@@ -115,11 +118,9 @@ def _validated(
     found: list[Annotation],
 ) -> list[CheckedFile]:  # fmt: skip
     """Run every file that can be run on its launches, print and collect what was found, in the order of the files."""
-    from translator.lowering.worker import WorkerPool
-
-    count = job_count(options.jobs)
     out = []
-    with WorkerPool(count, timeout=options.timeout) as pool, ThreadPoolExecutor(count) as threads:
+    pool = open_pool(options.jobs, options.timeout, options.cache, options.cluster)
+    with pool, ThreadPoolExecutor(pool.jobs) as threads:
         pending = [
             threads.submit(validate_file, state.file, pool, cache) if state.state in RUNNABLE else None
             for state in states
@@ -157,16 +158,19 @@ def nothing_found(paths: Sequence[str]) -> TranslationError:
     return TranslationError(*(Diagnostic("nothing-to-check", message, path, help=help) for path in paths or ("",)))
 
 
-def project_files(paths: Sequence[str], config: str | None = None) -> tuple[ProjectFile, ...]:
+def project_files(
+    paths: Sequence[str], config: str | None = None, search: tuple[str, ...] = ()
+) -> tuple[ProjectFile, ...]:
     """The generated files that a command is for: all of the project, or those that have to do with `paths`.
 
+    search: folders in which files that they name are looked for first.
     Raises: TranslationError for a path that does not exist, and for a bad configuration.
     """
     found = config or find_config()
     files = from_config(read_config(found)) if found else ()
     asked = {os.path.realpath(file.output) for file in files}
     if not found or paths:  # files that no configuration mentions say themselves how they were made
-        files += tuple(file for file in discover() if os.path.realpath(file.output) not in asked)
+        files += tuple(file for file in discover(search=search) if os.path.realpath(file.output) not in asked)
     if not paths:
         return files
     chosen = concerned(files, paths)
@@ -174,20 +178,22 @@ def project_files(paths: Sequence[str], config: str | None = None) -> tuple[Proj
     gone = [path for path in paths if not os.path.exists(path) and os.path.realpath(path) not in covered]
     if gone:
         raise TranslationError(*(Diagnostic("source-missing", "no such file", path) for path in gone))
-    return (*chosen, *_elsewhere(paths, covered))
+    return (*chosen, *_elsewhere(paths, covered, search))
 
 
-def _elsewhere(paths: Sequence[str], covered: set[str]) -> Iterator[ProjectFile]:
+def _elsewhere(paths: Sequence[str], covered: set[str], search: tuple[str, ...]) -> Iterator[ProjectFile]:
     """Generated files among `paths` that are outside the working folder."""
     from translator.project.planned import from_provenance
     from translator.project.provenance import read_generated
 
     for path in paths:
         if os.path.realpath(path) not in covered and path.endswith(".py") and (file := read_generated(path)):
-            yield from_provenance(file)
+            yield from_provenance(file, search)
 
 
-def states_of(files: Sequence[ProjectFile], jobs: int, timeout: float, cache: ContentCache) -> Iterator[FileState]:
+def states_of(
+    files: Sequence[ProjectFile], jobs: int, timeout: float, cache: ContentCache, cluster: str | None = None
+) -> Iterator[FileState]:
     """The state of every file, in order; child processes start only when digests leave something open."""
     settled: dict[int, FileState] = {}
     for index, file in enumerate(files):
@@ -199,12 +205,10 @@ def states_of(files: Sequence[ProjectFile], jobs: int, timeout: float, cache: Co
         yield from settled.values()
         return
     from translator.project.translate_run import TRANSLATE
-    from translator.lowering.worker import WorkerPool
     from translator.project.provenance import without_line
     from translator.project.translation import translate_cached
 
-    count = job_count(jobs)
-    with WorkerPool(count, timeout=timeout) as pool, ThreadPoolExecutor(count) as threads:
+    with open_pool(jobs, timeout, False, cluster) as pool, ThreadPoolExecutor(pool.jobs) as threads:
 
         def regenerate(file: ProjectFile) -> str:
             result, _ = translate_cached(file.request(), TRANSLATE, pool, cache)

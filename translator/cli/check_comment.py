@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from translator.diagnostics import TranslationError
-from translator.lowering.worker import WorkerPool, job_count
 from translator.project.cache import ContentCache
 from translator.project.checked_file import CheckedFile
+from translator.project.kept_jobs import Pool
+from translator.cluster.open_pool import open_pool
 from translator.project.translation import translate_cached
 from translator.project.validation import TRANSLATE
 from translator.report.checks import Sources, check, summary_rows
@@ -16,10 +17,12 @@ from translator.review.comment import Reviewed, comment_text
 from translator.source.source_names import source_folders
 
 
-def comment_of(checked: Sequence[CheckedFile], jobs: int, timeout: float, cache: ContentCache) -> str:
+def comment_of(
+    checked: Sequence[CheckedFile], jobs: int, timeout: float, cache: ContentCache, cluster: str | None = None
+) -> str:
     """The comment; both sides of every launch of the files that are there are compiled for it."""
-    count = job_count(jobs)
-    with WorkerPool(count, timeout=timeout) as pool, ThreadPoolExecutor(count) as threads:
+    pool = open_pool(jobs, timeout, cache.shelf is not None, cluster)
+    with pool, ThreadPoolExecutor(pool.jobs) as threads:
         rows = list(threads.map(lambda one: _parity_rows(one, pool, cache), checked))
     return comment_text([_reviewed(one, table) for one, table in zip(checked, rows)])
 
@@ -30,7 +33,7 @@ def _reviewed(one: CheckedFile, parity_rows: list[list[str]]) -> Reviewed:
     return Reviewed(file.output, file.source, file.target, one.state.state, one.level, launches, parity_rows)
 
 
-def _parity_rows(one: CheckedFile, pool: WorkerPool, cache: ContentCache) -> list[list[str]]:
+def _parity_rows(one: CheckedFile, pool: Pool, cache: ContentCache) -> list[list[str]]:
     """Figures of the launches of a file beside Triton's; none for a file that is missing or whose source is refused."""
     file = one.state.file
     if one.state.state in ("missing", "conflicts", "refused") or one.refused:

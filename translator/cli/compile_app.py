@@ -6,8 +6,10 @@ from typing import Annotated, Optional
 
 import typer
 
+from translator.cli.cache_app import CacheUrl, NoCache, use_cache
 from translator.cli.options import (
     Assignments,
+    Cluster,
     GivenLaunches,
     Import,
     Jobs,
@@ -34,11 +36,13 @@ def compile_(
     jobs: Jobs = 0,
     timeout: Timeout = 60.0,
     import_hosts: Import = False,
+    cache: CacheUrl = None,
 ) -> int:
     """Compile a kernel with no GPU and print what the machine code costs."""
     from translator.cli.compile_command import run_compile
     from translator.cli.compile_jobs import CompileOptions
 
+    use_cache(cache)
     options = CompileOptions(target, launches, tuple(kernel or ()), json, jobs, timeout, import_hosts)
     return run_compile(file, emit, options, context.obj)
 
@@ -57,12 +61,16 @@ def parity(
     jobs: Jobs = 0,
     timeout: Timeout = 60.0,
     import_hosts: Import = False,
+    cache: CacheUrl = None,
+    no_cache: NoCache = False,
+    cluster: Cluster = None,
 ) -> int:
     """Compare the machine code of a translation with Triton's own compile of its source."""
     from translator.cli.compile_jobs import CompileOptions
     from translator.cli.parity_command import run_parity
 
-    options = CompileOptions(target, launches, tuple(kernel or ()), json, jobs, timeout, import_hosts)
+    cached = use_cache(cache, no_cache)
+    options = CompileOptions(target, launches, tuple(kernel or ()), json, jobs, timeout, import_hosts, cached, cluster)
     return run_parity(source, out, check, options, context.obj)
 
 
@@ -88,11 +96,13 @@ def cycles(
     jobs: Jobs = 0,
     timeout: Timeout = 60.0,
     import_hosts: Import = False,
+    cache: CacheUrl = None,
 ) -> int:
     """Predict the cycles of a kernel's loops from its assembly, and what they are lost to."""
     from translator.cli.compile_jobs import CompileOptions
     from translator.cli.cycles_command import AssemblyOptions, run_cycles
 
+    use_cache(cache)
     options = CompileOptions(target, launches or "", tuple(kernel or ()), json, jobs, timeout, import_hosts)
     return run_cycles(file, source, AssemblyOptions(num_warps, lds), options, context.obj)
 
@@ -115,10 +125,14 @@ def tune(
     assignments: Assignments = None,
     jobs: Jobs = 0,
     timeout: Timeout = 120.0,
+    cache: CacheUrl = None,
+    no_cache: NoCache = False,
+    cluster: Cluster = None,
 ) -> int:
     """Try the ways to write a kernel's loops and print what each costs; -o writes them for a machine with the GPU."""
     from translator.cli.tune_command import TuneOptions, run_tune
 
+    cached = use_cache(cache, no_cache)
     return run_tune(
         TuneOptions(
             source,
@@ -133,6 +147,8 @@ def tune(
             tuple(assignments or ()),
             jobs,
             timeout,
+            cached,
+            cluster,
         ),
         context.obj,
     )

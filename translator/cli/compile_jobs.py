@@ -10,7 +10,7 @@ from translator.cli import exit_status
 from translator.cli.console import print_diagnostics
 from translator.cli.results import write_json
 from translator.diagnostics import Diagnostic
-from translator.lowering.worker import WorkerPool
+from translator.project.kept_jobs import Pool
 from translator.project.overwrite import check_json
 from translator.source.launch_spec import LaunchSpec
 from translator.source.selected_launches import select_launches
@@ -31,6 +31,8 @@ class CompileOptions:
     jobs: int = 0
     timeout: float = 60.0
     import_hosts: bool = False
+    cache: bool = True
+    cluster: str | None = None
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ def read_inputs(options: CompileOptions, *files: str) -> Inputs:
 
 
 def start_jobs(
-    pool: WorkerPool, inputs: Inputs, options: CompileOptions, keep_stages: bool = False, job: str = LOWER
+    pool: Pool, inputs: Inputs, options: CompileOptions, keep_stages: bool = False, job: str = LOWER
 ) -> list[CompileJob]:
     """Submit every launch on every target, in that order; job: LOWER, or LOWER_AND_WALK for cycles too."""
     folders = source_folders(inputs.files[0])

@@ -15,7 +15,8 @@ from translator.diagnostics import Diagnostic, TranslationError
 from translator.lowering.amdgcn import metadata_number
 from translator.lowering.worker import WorkerPool, job_count
 from translator.project.overwrite import check_json
-from translator.project.provenance import located, read_generated
+from translator.project.planned import from_provenance
+from translator.project.provenance import read_generated
 from translator.source.selected_launches import select_launches
 from translator.source.source_names import check_source, is_path, source_folders
 
@@ -94,7 +95,7 @@ def _source_of(file: str) -> str | None:
     generated = read_generated(file) if is_path(file) else None
     if generated is None or not is_path(generated.provenance.source):
         return None
-    path = located(generated.provenance.source, file)
+    path = from_provenance(generated).source
     return path if os.path.isfile(path) else None
 
 

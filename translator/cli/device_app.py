@@ -6,7 +6,9 @@ from typing import Annotated, Optional
 
 import typer
 
+from translator.cli.cache_app import CacheUrl, NoCache, use_cache
 from translator.cli.options import (
+    Cluster,
     Format,
     GivenLaunches,
     Import,
@@ -108,11 +110,17 @@ def validate(
     variants: Annotated[
         bool, typer.Option("--variants/--no-variants", help="Also sizes and values beside those of the launch.")
     ] = True,
+    emulator: Annotated[
+        bool, typer.Option("--emulator", help="Machine code too, in the emulator that GLUONIZE_EMULATOR names.")
+    ] = False,
     json: Json = None,
     import_hosts: Import = False,
     jobs: Jobs = 0,
     timeout: Timeout = 120.0,
     format: Format = "text",
+    cache: CacheUrl = None,
+    no_cache: NoCache = False,
+    cluster: Cluster = None,
 ) -> int:
     """Run source and translation on the CPU reference machine, or on a GPU, and compare."""
     from translator.cli.validate import run_validate
@@ -121,7 +129,7 @@ def validate(
     _one_of(device, VALIDATE_DEVICES)
     options = ValidateOptions(
         source, out, target, launches, tuple(kernel or ()), inputs, json, device, variants, jobs, timeout, import_hosts,
-        format,
+        format, use_cache(cache, no_cache), emulator, cluster,
     )  # fmt: skip
     return run_validate(options, context.obj)
 

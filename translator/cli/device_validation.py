@@ -9,11 +9,11 @@ import tempfile
 from translator.cli import exit_status
 from translator.cli.bench_command import times
 from translator.cli.console import Verbosity, print_diagnostics, rich_console
-from translator.cli.findings import of_validation
 from translator.cli.results import write_json
 from translator.cli.validate_options import ValidateOptions
 from translator.diagnostics import Diagnostic, InternalError, TranslationError
 from translator.lowering.worker import WorkerPool
+from translator.project.validation_findings import of_validation
 from translator.review.annotations import Annotation, errors
 from translator.source.source_names import source_folders
 

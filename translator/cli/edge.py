@@ -13,7 +13,7 @@ from translator.cli import exit_status
 from translator.cli.app import app
 from translator.cli.argv import normalize
 from translator.cli.console import print_diagnostics
-from translator.diagnostics import InternalError, TranslationError
+from translator.diagnostics import ClusterLost, InternalError, TranslationError
 
 
 def run(argv: Sequence[str]) -> int:
@@ -27,6 +27,9 @@ def run(argv: Sequence[str]) -> int:
     except TranslationError as error:
         print_diagnostics(error.diagnostics)
         return exit_status.REFUSED
+    except ClusterLost as error:
+        print_diagnostics([error.diagnostic])
+        return exit_status.CHECK_FAILED
     except (KeyboardInterrupt, typer.Abort):
         print("interrupted", file=sys.stderr)
         return exit_status.INTERRUPTED

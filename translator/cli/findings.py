@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 from translator import __version__
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.project.output_file import STANDARD_OUTPUT
+from translator.project.validation_findings import unvalidated
 from translator.review.annotations import Annotation, errors, from_root, repository_root
 
 if TYPE_CHECKING:
@@ -78,36 +78,3 @@ def _of_launch(launch: CheckedLaunch, report: FileReport) -> Iterator[Annotation
     for regression in launch.parity.regressions() if launch.parity else ():
         message = f"{name} is worse than Triton's own compile on {report.planned.request.target}: {regression}"
         yield Annotation("note", Diagnostic("worse-than-triton", message, file))
-
-
-def of_validation(name: str, found: dict, file: str) -> list[Diagnostic]:
-    """What one launch's validation says against `file`, nothing where it was validated.
-
-    found: as `validate_launch` answers. Hazards at their lines, else a mismatch where the first wrong element was stored.
-    """
-    if found["status"] == "validated":
-        return []
-    if hazards := found.get("hazards"):
-        return [
-            Diagnostic(h["kind"], f"{h['op']}: {h['message']}", h["file"] or file, h["line"], h["column"])
-            for h in hazards
-        ]
-    if found["status"] == "mismatch":
-        return [mismatch(name, found, file)]
-    return [unvalidated(name, found, file)]
-
-
-def mismatch(name: str, found: dict, file: str) -> Diagnostic:
-    """A launch whose outputs differ, at the line of `file` that stored the first wrong element."""
-    stored = found.get("file")
-    line = found.get("line", 0) if stored and os.path.realpath(stored) == os.path.realpath(file) else 0
-    variant = f" (with {found['variant']})" if found.get("variant") else ""
-    reason = (found.get("reason") or "its outputs differ").replace(os.path.realpath(file), file)
-    why = f"{reason}{variant}"
-    return Diagnostic("mismatch", f"{name} computes something else than its source", file, line, why=why)
-
-
-def unvalidated(name: str, found: dict, file: str) -> Diagnostic:
-    """A launch that the reference machine could not judge."""
-    why = found.get("reason") or "; ".join(d["message"] for d in found.get("diagnostics", ())) or found["status"]
-    return Diagnostic("not-validated", f"{name} was not validated", file, why=why)

@@ -55,6 +55,14 @@ Json = Annotated[
 Jobs = Annotated[
     int, typer.Option("-j", "--jobs", min=0, metavar="N", help="Child processes; 0 means one per available core.")
 ]
+Cluster = Annotated[
+    Optional[str],
+    typer.Option(
+        "--cluster",
+        metavar="ADDRESS",
+        help="Run jobs on the workers of a Dask scheduler, tcp://HOST:8786, or of local:N workers started for this command.",
+    ),
+]
 Format = Annotated[
     str,
     typer.Option(
@@ -101,11 +109,32 @@ Strict = Annotated[
     bool, typer.Option("--strict", help="Guess no launches: ask for every value that the source does not say.")
 ]
 AllConfigs = Annotated[bool, typer.Option("--all-configs", help="Of a large autotune list too, every configuration.")]
+CompareWithTriton = Annotated[
+    bool, typer.Option("--parity/--no-parity", help="Compare with Triton's own compile of the source.")
+]
+WrittenFor = Annotated[
+    Optional[str],
+    typer.Option(
+        "--from", metavar="GPU", help="What kernels that are Gluon already are written for: sm_90, sm_100, gfx950, ..."
+    ),
+]
+EmitStage = Annotated[
+    Optional[str],
+    typer.Option(
+        "--emit", metavar="STAGE", help="lifted: write the Triton kernel that a kernel which is Gluon already computes."
+    ),
+]
+General = Annotated[
+    bool,
+    typer.Option(
+        "--general",
+        help="Write layouts as formulas, for other tile sizes and numbers of warps than those of the launches.",
+    ),
+]
 WriteLaunches = Annotated[
     Optional[str],
     typer.Option("--write-launches", metavar="FILE", help="Write the launches that were guessed there, to be edited."),
 ]
-Cache = Annotated[bool, typer.Option("--cache/--no-cache", help="Use the results of earlier runs.")]
 Force = Annotated[
     bool, typer.Option("--force", help="Replace output files that gluonize did not write, or that were edited by hand.")
 ]
@@ -150,6 +179,12 @@ Choose = Annotated[
         "--choose",
         metavar="NAME=VALUE",
         help="Decide what is otherwise left to a default, such as depth=3; repeatable.",
+    ),
+]
+NumCtas = Annotated[
+    Optional[int],
+    typer.Option(
+        "--num-ctas", metavar="N", help="Workgroups of each program: a cluster, where the launch says nothing of it."
     ),
 ]
 Budget = Annotated[

@@ -15,7 +15,7 @@ from translator.cli.console import Verbosity, rich_console
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.lowering.compile import Lowered
 from translator.lowering.parity import Parity
-from translator.lowering.worker import WorkerPool, job_count
+from translator.cluster.open_pool import open_pool
 
 
 def run_parity(source: str, out: str, check: bool, options: CompileOptions, verbosity: Verbosity) -> int:
@@ -24,7 +24,7 @@ def run_parity(source: str, out: str, check: bool, options: CompileOptions, verb
     console = rich_console(verbosity)
     shown = not verbosity.quiet and options.json != "-"
     results, found = [], []
-    with WorkerPool(job_count(options.jobs), timeout=options.timeout) as pool:
+    with open_pool(options.jobs, options.timeout, options.cache, options.cluster) as pool:
         for job in start_jobs(pool, inputs, options, job=LOWER_AND_WALK):
             entry = job.entry("compared")
             gluon, triton, problems = _both(job)

@@ -6,11 +6,18 @@ from typing import Annotated, Optional
 
 import typer
 
-from translator.cli.options import Cache, Compile, Format, GeneratedFiles, Jobs, Json, Timeout, Validate
+from translator.cli.cache_app import CacheUrl, NoCache, use_cache
+from translator.cli.options import Cluster, Compile, Format, GeneratedFiles, Jobs, Json, Timeout, Validate
 
 ConfigFile = Annotated[
     Optional[str],
     typer.Option("--config", metavar="FILE", help="gluonize.toml or pyproject.toml; the nearest one if left out."),
+]
+SearchPath = Annotated[
+    Optional[list[str]],
+    typer.Option(
+        "--path", metavar="FOLDER", help="Where to look first for sources outside of an output's folder; repeatable."
+    ),
 ]
 
 
@@ -18,6 +25,7 @@ def check(
     context: typer.Context,
     files: GeneratedFiles = None,
     config: ConfigFile = None,
+    path: SearchPath = None,
     allow_edits: Annotated[
         bool, typer.Option("--allow-edits", help="Hand edits are fine as long as source and launches are unchanged.")
     ] = False,
@@ -47,7 +55,9 @@ def check(
     json: Json = None,
     jobs: Jobs = 0,
     timeout: Timeout = 60.0,
-    cache: Cache = True,
+    cache: CacheUrl = None,
+    no_cache: NoCache = False,
+    cluster: Cluster = None,
 ) -> int:
     """Check that generated files are what their sources and launches give; show the difference where not."""
     from translator.cli.check_command import CheckOptions, run_check
@@ -64,7 +74,9 @@ def check(
         json=json,
         jobs=jobs,
         timeout=timeout,
-        cache=cache,
+        cache=use_cache(cache, no_cache),
+        cluster=cluster,
+        search=tuple(path or ()),
     )
     return run_check(options, context.obj)
 
@@ -73,17 +85,28 @@ def update(
     context: typer.Context,
     files: GeneratedFiles = None,
     config: ConfigFile = None,
+    path: SearchPath = None,
     jobs: Jobs = 0,
     timeout: Timeout = 60.0,
     validate: Validate = True,
     compile: Compile = True,
-    cache: Cache = True,
+    cache: CacheUrl = None,
+    no_cache: NoCache = False,
 ) -> int:
     """Bring generated files up to date; what was edited by hand is merged with the new translation."""
     from translator.project.translate_plan import TranslateOptions
     from translator.cli.update_command import run_update
 
-    options = TranslateOptions(None, "", jobs=jobs, timeout=timeout, validate=validate, compile=compile, cache=cache)
+    options = TranslateOptions(
+        None,
+        "",
+        jobs=jobs,
+        timeout=timeout,
+        validate=validate,
+        compile=compile,
+        cache=use_cache(cache, no_cache),
+        search=tuple(path or ()),
+    )
     return run_update(tuple(files or ()), config, options, context.obj)
 
 
@@ -91,11 +114,13 @@ def watch(
     context: typer.Context,
     files: GeneratedFiles = None,
     config: ConfigFile = None,
+    path: SearchPath = None,
     jobs: Jobs = 0,
     timeout: Timeout = 60.0,
     validate: Validate = True,
     compile: Compile = True,
-    cache: Cache = True,
+    cache: CacheUrl = None,
+    no_cache: NoCache = False,
     every: Annotated[
         float, typer.Option("--every", min=0.05, metavar="SECONDS", help="How often to look for changes.")
     ] = 0.5,
@@ -105,5 +130,14 @@ def watch(
     from translator.project.translate_plan import TranslateOptions
     from translator.cli.watch_command import run_watch
 
-    options = TranslateOptions(None, "", jobs=jobs, timeout=timeout, validate=validate, compile=compile, cache=cache)
+    options = TranslateOptions(
+        None,
+        "",
+        jobs=jobs,
+        timeout=timeout,
+        validate=validate,
+        compile=compile,
+        cache=use_cache(cache, no_cache),
+        search=tuple(path or ()),
+    )
     return run_watch(tuple(files or ()), config, options, every, once, context.obj)

@@ -85,7 +85,9 @@ def _loops(pool: WorkerPool, options: ReviewOptions, review: Review, target: str
     generated = read_generated(review.result_name)
     try:
         if review.result is None and generated is not None:
-            request = replace(from_provenance(generated).request(), launches=review.launches)
+            made = replace(from_provenance(generated), source=options.source)
+            made = replace(made, launches=options.launches) if options.launches else made
+            request = replace(made.request(), launches=review.launches)
         text = review.result_text if review.result is None else None
         return pool.call(LOOPS, request, text, what=f"the loops of {review.source_path}")
     except TranslationError:

@@ -67,6 +67,8 @@ def mapping(row: Target) -> list[tuple[str, str]]:
         lines.append(("dot", "fp8: operands are converted to fp16"))
     if row.supports_warp_specialization:
         lines.append(("strategies", "warp-specialized producer and consumer with mbarriers"))
+    if row.cluster_ctas > 1:
+        lines.append(("num_ctas", f"clusters of at most {row.cluster_ctas} workgroups"))
     return lines
 
 

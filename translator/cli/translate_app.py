@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Optional
+from dataclasses import fields
+from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
+from translator.cli.cache_app import CacheUrl, NoCache, use_cache
 from translator.cli.options import (
     AllConfigs,
     Assignments,
     Budget,
-    Cache,
     Choose,
+    Cluster,
+    CompareWithTriton,
     Compile,
+    EmitStage,
     Fallback,
     Force,
+    General,
     Format,
     Import,
     Jobs,
@@ -27,14 +32,22 @@ from translator.cli.options import (
     Out,
     OutDir,
     Rules,
+    NumCtas,
     Strategy,
     Strict,
     TargetsOrNone,
     Timeout,
     Validate,
     WriteLaunches,
+    WrittenFor,
     required_target,
 )
+
+if TYPE_CHECKING:
+    from translator.project.translate_plan import TranslateOptions
+
+
+_OF_UPDATES = ("jobs", "timeout", "validate", "compile", "cache", "format", "cluster")
 
 
 def translate(
@@ -61,68 +74,49 @@ def translate(
     num_buffers: NumBuffers = None,
     strategy: Strategy = None,
     choose: Choose = None,
+    num_ctas: NumCtas = None,
     optimize: Optimize = "parity",
     budget: Budget = 40,
     rules: Rules = None,
     validate: Validate = True,
-    parity: Annotated[
-        bool,
-        typer.Option("--parity/--no-parity", help="Compare with Triton's own compile of the source."),
-    ] = True,
+    parity: CompareWithTriton = True,
     compile: Compile = True,
-    cache: Cache = True,
+    cache: CacheUrl = None,
+    no_cache: NoCache = False,
+    cluster: Cluster = None,
     strict: Strict = False,
     write_launches: WriteLaunches = None,
     all_configs: AllConfigs = False,
+    general: General = False,
     force: Force = False,
+    written_for: WrittenFor = None,
+    emit: EmitStage = None,
     format: Format = "text",
 ) -> int:
     """Translate the kernels of SOURCE, or of every launch, and check the result."""
-    from translator.project.translate_plan import TranslateOptions
-
+    given = dict(locals()) | {"cache": use_cache(cache, no_cache)}
     if target is None and not source and launches is None:
         from translator.cli.update_command import run_update
 
-        plain = TranslateOptions(
-            None, "", jobs=jobs, timeout=timeout, validate=validate, compile=compile, cache=cache, format=format
-        )
-        return run_update((), None, plain, context.obj, merge=False)
-    from translator.project.source_files import is_several
+        return run_update((), None, _options(given, _OF_UPDATES), context.obj, merge=False)
     from translator.cli.translate_command import run_translate
 
-    names = tuple(source or ())
+    return run_translate(_options(given | {"target": required_target(target)}), context.obj)
+
+
+def _options(given: dict[str, Any], only: tuple[str, ...] = ()) -> TranslateOptions:
+    """The options of a command line by their names. only: those that count, all when empty."""
+    from translator.project.source_files import is_several
+    from translator.project.translate_plan import TranslateOptions
+
+    names, choose, ctas = tuple(given["source"] or ()), given["choose"] or (), given["num_ctas"]
     several = is_several(names)
-    return run_translate(
-        TranslateOptions(
-            source=names[0] if names and not several else None,
-            sources=names if several else (),
-            target=required_target(target),
-            kernels=tuple(kernel or ()),
-            launches=launches,
-            out=out,
-            out_dir=out_dir,
-            json=json,
-            keep_going=keep_going,
-            jobs=jobs,
-            timeout=timeout,
-            import_hosts=import_hosts,
-            assignments=tuple(assignments or ()),
-            fallback=fallback,
-            num_buffers=num_buffers,
-            strategy=strategy,
-            choose=tuple(choose or ()),
-            optimize=optimize,
-            budget=budget,
-            rules=tuple(rules or ()),
-            validate=validate,
-            parity=parity,
-            compile=compile,
-            cache=cache,
-            strict=strict,
-            write_launches=write_launches,
-            all_configs=all_configs,
-            force=force,
-            format=format,
-        ),
-        context.obj,
-    )
+    made = {f.name: given[f.name] for f in fields(TranslateOptions) if f.name in given and (not only or f.name in only)}
+    if only:
+        return TranslateOptions(**{"source": None, "target": "", **made})
+    made |= {name: tuple(given[name] or ()) for name in ("assignments", "rules")}
+    made["kernels"] = tuple(given["kernel"] or ())
+    made["choose"] = (*choose, *([f"num-ctas={ctas}"] if ctas is not None else []))
+    made["source"] = names[0] if names and not several else None
+    made["sources"] = names if several else ()
+    return TranslateOptions(**made)

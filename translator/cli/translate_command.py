@@ -12,7 +12,7 @@ from translator.cli.console import Verbosity, print_diagnostics, rich_console
 from translator.cli.findings import of_report, reported
 from translator.cli.guess_table import correction_line, missing_lines, table_lines, write_launches
 from translator.cli.results import result_entries, write_json
-from translator.lowering.worker import WorkerPool, job_count
+from translator.cluster.open_pool import open_pool
 from translator.project.translate_plan import PlannedFile, TranslateOptions, plan_translation
 from translator.project.translate_run import FileReport, mismatch_text, process_file, write_output
 from translator.project.verdict import united_coverage
@@ -51,15 +51,21 @@ def _run_translate(options: TranslateOptions, verbosity: Verbosity, found: list[
 
 
 def _reports(plan: tuple[PlannedFile, ...], options: TranslateOptions) -> Iterator[FileReport]:
-    """Reports in the order of the plan; without keep_going none after the first file that has no output."""
-    jobs = job_count(options.jobs)
-    with WorkerPool(jobs, timeout=options.timeout) as pool, ThreadPoolExecutor(jobs) as threads:
+    """Reports in the order of the plan; without keep_going none after the first file that has no output.
+
+    A launch with something wrong in it is no such file: the others are not waiting for it.
+    """
+    with (
+        open_pool(options.jobs, options.timeout, options.cache, options.cluster) as pool,
+        ThreadPoolExecutor(pool.jobs) as threads,
+    ):
         pending = [threads.submit(process_file, planned, options, pool) for planned in plan]
         try:
             for future in pending:
                 report = write_output(future.result())
                 yield report
-                if report.output is None and not options.keep_going and not options.sources:
+                goes_on = options.keep_going or options.sources or _is_of_launch(report)
+                if report.output is None and not goes_on:
                     break
         finally:
             # Nothing is left to do, or the rest is not wanted any more: after a refusal, an error or Ctrl-C.
@@ -67,6 +73,15 @@ def _reports(plan: tuple[PlannedFile, ...], options: TranslateOptions) -> Iterat
                 future.cancel()
             if not all(future.done() for future in pending):
                 pool.kill()
+
+
+_NAMED_WRONGLY = ("kernel-missing", "source-missing", "source-unreadable")
+
+
+def _is_of_launch(report: FileReport) -> bool:
+    """Whether what is wrong is the launch, and not the source or the translation."""
+    found = (*report.diagnostics, *(d for x in report.launches for d in x.diagnostics))
+    return all(d.code.startswith("spec-") or d.code in _NAMED_WRONGLY for d in found)
 
 
 def _status(reports: list[FileReport]) -> int:

@@ -12,11 +12,11 @@ from translator.cli import exit_status
 from translator.cli.console import Verbosity, print_diagnostics, rich_console
 from translator.cli.results import write_json
 from translator.diagnostics import TranslationError
-from translator.lowering.worker import WorkerPool, job_count
 from translator.optimize.choose import Tried, best, figures_of, try_candidates
 from translator.optimize.planning import planned
 from translator.project.output_file import launch_stems, make_folder, write_whole
 from translator.project.overwrite import check_json
+from translator.cluster.open_pool import open_pool
 from translator.project.translate_plan import assignments_of
 from translator.project.translate_run import VALIDATE
 from translator.request import TranslateRequest
@@ -41,6 +41,8 @@ class TuneOptions:
     assignments: tuple[str, ...] = ()
     jobs: int = 0
     timeout: float = 120.0
+    cache: bool = True
+    cluster: str | None = None
 
 
 def run_tune(options: TuneOptions, verbosity: Verbosity) -> int:
@@ -54,7 +56,7 @@ def run_tune(options: TuneOptions, verbosity: Verbosity) -> int:
     quiet = verbosity.quiet or options.json == "-"
     console = rich_console(verbosity)
     results, wrong, failed = [], False, False
-    with WorkerPool(job_count(options.jobs), timeout=options.timeout) as pool:
+    with open_pool(options.jobs, options.timeout, options.cache, options.cluster) as pool:
         for row in rows:
             request = TranslateRequest(
                 source=options.source,

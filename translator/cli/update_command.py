@@ -12,10 +12,10 @@ from translator.cli.console import Verbosity, print_diagnostics, rich_console
 from translator.cli.findings import reported
 from translator.cli.translate_command import validation_line
 from translator.diagnostics import Diagnostic, TranslationError
-from translator.lowering.worker import WorkerPool, job_count
 from translator.project.cache import ContentCache
 from translator.project.config import find_config
 from translator.project.planned import ProjectFile
+from translator.cluster.open_pool import open_pool
 from translator.project.translate_plan import TranslateOptions
 from translator.project.update import Updated, update_file
 from translator.project.verdict import united_coverage
@@ -37,16 +37,17 @@ def _run_update(
     paths: Sequence[str], config: str | None, options: TranslateOptions, verbosity: Verbosity, merge: bool,
     found: list[Annotation],
 ) -> int:  # fmt: skip
-    files = project_files(paths, config)
+    files = project_files(paths, config, options.search)
     if not merge and not files and not config and not find_config():
         help = "name a file or a module, or add [tool.gluonize] to pyproject.toml"
         raise TranslationError(Diagnostic("usage", "no SOURCE given, and no configuration found", help=help))
-    cache, jobs = ContentCache.of_user(options.cache), job_count(options.jobs)
+    cache = ContentCache.of_user(options.cache)
     console = rich_console(verbosity, sys.stdout if options.format == "text" else sys.stderr)
     if not files:
         raise nothing_found(paths)
     done: list[Updated] = []
-    with WorkerPool(jobs, timeout=options.timeout) as pool, ThreadPoolExecutor(jobs) as threads:
+    pool = open_pool(options.jobs, options.timeout, options.cache, options.cluster)
+    with pool, ThreadPoolExecutor(pool.jobs) as threads:
         pending = [threads.submit(update_file, file, options, pool, cache, merge) for file in files]
         try:
             for future in pending:

@@ -8,22 +8,28 @@ from rules.targets import parse_targets
 from translator.cli import exit_status
 from translator.cli.console import Verbosity, print_diagnostics, rich_console
 from translator.cli.device_validation import validate_on_device
-from translator.cli.findings import of_validation, reported
+from translator.cli.findings import reported
 from translator.cli.results import write_json
 from translator.cli.validate_options import ValidateOptions
 from translator.diagnostics import Diagnostic, InternalError, TranslationError
-from translator.lowering.worker import WorkerPool, job_count
+from translator.emulator.checkout import check_target, find_checkout
 from translator.project.overwrite import check_json
+from translator.cluster.open_pool import open_pool
+from translator.project.validation_findings import of_validation
 from translator.review.annotations import Annotation, errors
 from translator.source.selected_launches import select_launches
 from translator.source.source_names import check_source, source_folders
 from translator.validate.coverage import Coverage
 
 VALIDATE = "translator.validate:validate_launch"
+EMULATED = "translator.emulator:validate_emulated"
 
 
 def run_validate(a: ValidateOptions, verbosity: Verbosity) -> int:
-    """Validate every launch on every target; 1 when one mismatches, has a hazard or could not be run."""
+    """Validate every launch on every target; 1 when one mismatches, has a hazard or could not be run.
+
+    Raises: TranslationError where `--emulator` cannot be done.
+    """
     with reported(a.format, a.json) as annotations:
         return _run_validate(a, verbosity, annotations)
 
@@ -34,32 +40,59 @@ def _run_validate(a: ValidateOptions, verbosity: Verbosity, annotations: list[An
     check_source(a.source)
     check_source(a.out)
     specs = select_launches(a.launches, a.source, a.kernels)
+    function, more = _how(a, rows)
     if (status := validate_on_device(a, specs, rows, verbosity, annotations)) is not None:
         return status
     console = rich_console(verbosity, sys.stdout if a.format == "text" else sys.stderr)
     results, failed = [], False
-    with WorkerPool(job_count(a.jobs), timeout=a.timeout) as pool:
+    with open_pool(a.jobs, a.timeout, a.cache, a.cluster) as pool:
         pending = [
             (spec, row.name, pool.submit(
-                VALIDATE, a.source, a.out, spec, row.name, source_folders(a.source), a.import_hosts,
+                function, a.source, a.out, spec, row.name, source_folders(a.source), a.import_hosts, *more,
                 inputs=a.inputs, variants=a.variants, what=f"validating {spec.kernel} on {row.name}",
             ))
             for spec in specs for row in rows
         ]  # fmt: skip
         for spec, target, future in pending:
             found, problems = _answer(future)
-            failed |= found["status"] != "validated"
+            decided = _decides(found)
+            failed |= decided["status"] != "validated"
             print_diagnostics(problems)
-            annotations += errors(problems or of_validation(f"{spec.kernel} ({spec.id})", found, a.out))
+            annotations += errors(problems or of_validation(f"{spec.kernel} ({spec.id})", decided, a.out))
             if not verbosity.quiet and a.json != "-":
                 _show(spec, target, found, console, verbosity)
             results.append(
-                {"id": spec.id, "kernel": spec.kernel, "target": target, "status": found["status"], "validation": found}
+                {
+                    "id": spec.id,
+                    "kernel": spec.kernel,
+                    "target": target,
+                    "status": decided["status"],
+                    "validation": found,
+                }
                 | {"diagnostics": [d.as_json() for d in problems]}
             )
     if a.json:
         write_json(a.json, results)
     return exit_status.CHECK_FAILED if failed else exit_status.DONE
+
+
+def _how(a: ValidateOptions, rows) -> tuple[str, tuple]:
+    """The function that validates a launch, and what it is given beside the launch. Raises: TranslationError."""
+    if not a.emulator:
+        return VALIDATE, ()
+    if a.device != "cpu":
+        raise TranslationError(Diagnostic("usage", "--emulator and --device do not go together"))
+    for row in rows:
+        check_target(row.name)
+    return EMULATED, (find_checkout(), a.timeout)
+
+
+def _decides(found: dict) -> dict:
+    """What a launch is judged by: the reference machine's finding, or the emulator's where that is worse."""
+    emulated = found.get("emulator")
+    if not emulated or found["status"] == "mismatch" or emulated["status"] == "validated":
+        return found
+    return emulated if found["status"] == "validated" or emulated["status"] == "mismatch" else found
 
 
 def _answer(future) -> tuple[dict, tuple[Diagnostic, ...]]:
@@ -97,9 +130,24 @@ def _show(spec, target: str, found: dict, console, verbosity: Verbosity) -> None
         console.print(f"  {found['reason']}{where}", markup=False)
     for note in found.get("notes", ()):
         console.print(f"  note: {note}", markup=False)
+    if emulated := found.get("emulator"):
+        _show_emulated(emulated, console)
     if verbosity.verbose:
         for t in found.get("tensors", ()):
             console.print(
                 f"  {t['name']}: {t['compared']} compared, {t['wrong']} wrong, largest difference {t['error']:.3g}",
                 markup=False,
             )
+
+
+def _show_emulated(found: dict, console) -> None:
+    """`machine code in the emulator: validated, 7 sets of inputs`."""
+    style = {"validated": "green", "mismatch": "red"}.get(found["status"], "yellow")
+    console.print(
+        f"  machine code in the emulator: [{style}]{found['status']}[/{style}], {found['inputs']} sets of inputs"
+    )
+    if found["reason"]:
+        where = f" with {found['variant']}" if found["variant"] else ""
+        console.print(f"  {found['reason']}{where}", markup=False)
+    for note in found["notes"]:
+        console.print(f"  note: {note}", markup=False)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 @dataclass(frozen=True)
 class ValidateOptions:
     """The options of `gluonize validate`, as given. inputs: a file with `make_inputs`. device: auto, hip, cuda or cpu.
-    variants: also inputs of other sizes. timeout: seconds for one launch."""
+    variants: also inputs of other sizes. emulator: machine code too. timeout: seconds for one launch."""
 
     source: str
     out: str
@@ -23,3 +23,6 @@ class ValidateOptions:
     timeout: float = 120.0
     import_hosts: bool = False
     format: str = "text"
+    cache: bool = True
+    emulator: bool = False
+    cluster: str | None = None

@@ -13,7 +13,7 @@ from translator.cli.update_command import run_update
 from translator.diagnostics import TranslationError
 from translator.project.config import find_config
 from translator.project.planned import ProjectFile
-from translator.project.provenance import located, read_generated
+from translator.project.provenance import read_generated
 from translator.project.translate_plan import TranslateOptions
 from translator.project.translation import source_file
 
@@ -27,7 +27,7 @@ def run_watch(
 
     Hand edits are merged as `gluonize update` does. What is refused is printed and tried again after the next save.
     """
-    files = project_files(paths, config)
+    files = project_files(paths, config, options.search)
     if not files:
         raise nothing_found(paths)
     console = rich_console(verbosity)
@@ -74,7 +74,7 @@ def _stamps(files: Iterable[ProjectFile], config: str | None) -> Stamps:
     for file in files:
         watched |= set(filter(None, [source_file(file.source, ()), file.launches]))
         if generated := read_generated(file.output):
-            watched |= {located(path, file.output) for path, _ in generated.provenance.uses}
+            watched |= set(file.used(generated.provenance))
     return {path: _stamp(path) for path in sorted(map(os.path.abspath, watched))}
 
 

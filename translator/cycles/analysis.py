@@ -43,6 +43,8 @@ class _Kernel:
         self.paths, self.workgroups = paths, workgroups
         self.translator = Translator(program.lines, target, timing)
         self.notes: list[str] = []
+        if any(line.op == "s_barrier_wait" and line.of_cluster for line in program.lines):
+            self._note("what a workgroup waits for others of its cluster is not modelled")
 
     def headers(self) -> list[int]:
         """Headers of innermost loops, in the order they are reached."""
@@ -164,7 +166,8 @@ def _barriers_before(path: Path, header: int, program: Program) -> int:
     """Barriers that a wave passes before the loop, each loop on the way counted once."""
     count = 0
     for item in _flat_until(path, header):
-        count += program.lines[item.line].op in ("s_barrier", "s_barrier_signal")
+        line = program.lines[item.line]
+        count += line.op in ("s_barrier", "s_barrier_signal") and not line.of_cluster
     return count
 
 

@@ -36,6 +36,11 @@ class Line:
     place: str = ""
     pair: "Line | None" = None
 
+    @property
+    def of_cluster(self) -> bool:
+        """Whether a barrier is the one at which workgroups of a cluster meet: for each, one wave signals."""
+        return self.operands.strip() == "-3"
+
     def word(self, name: str) -> str | None:
         """The value of `name:value` or `name(value)` among the words, "" for a bare `name`, None when absent."""
         for word in self.words:

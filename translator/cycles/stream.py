@@ -97,7 +97,7 @@ class Translator:
             return self._memory(n, line)
         if op.startswith("tensor_"):
             return Operation(TENSOR, n, timing.issue, counter=TILES)
-        if op in ("s_barrier", "s_barrier_signal", "s_barrier_wait"):
+        if op in ("s_barrier", "s_barrier_signal", "s_barrier_wait") and not line.of_cluster:
             kind = {"s_barrier": BARRIER, "s_barrier_signal": ARRIVE, "s_barrier_wait": MEET}[op]
             return Operation(kind, n, timing.issue)
         if waits := _waits(line, timing):

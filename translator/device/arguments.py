@@ -11,6 +11,7 @@ from translator.validate.dtypes import encode, stored
 from translator.validate.hazards import Hazard, NotRunnable
 from translator.validate.inputs import Inputs
 from translator.validate.memory import Memory
+from translator.ttgir.module import Module
 from translator.ttgir.parse import parse_module
 
 POINTER_BYTES = 8
@@ -22,7 +23,12 @@ def launch_arguments(ttgir: str, names: list[str], inputs: Inputs) -> list[dict]
     `tensor`: name of the tensor and byte offset of the pointer in it. `scalar`: `bytes` in hexadecimal. A host-side tensor
     descriptor is given as the pointer to its tensor, `descriptor` true. Raises: Refused.
     """
-    module, memory = parse_module(ttgir), Memory()
+    return arguments_of(parse_module(ttgir), names, inputs)
+
+
+def arguments_of(module: Module, names: list[str], inputs: Inputs) -> list[dict]:
+    """`launch_arguments` of a module that was parsed before."""
+    memory = Memory()
     addresses = place_tensors(memory, inputs)
     try:
         values = bind(module, names, inputs, addresses)

@@ -126,6 +126,10 @@ def _add_hip(
     notes,
 ) -> None:
     """The translation's code object, checked against the launch; Triton's own of the source; the sanitizer where there is one."""
+    if int(spec.options.get("num_ctas", 1)) > 1:
+        raise Refused(
+            "num_ctas", "a launch of clusters takes what the program on the GPU machine does not ask for", "not-bundled"
+        )
     if any(argument.get("descriptor") for argument in arguments):
         raise Refused(
             "tensor descriptor argument", "the host part of AMD's TDM descriptors is not in a bundle", "not-bundled"

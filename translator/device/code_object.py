@@ -1,7 +1,8 @@
 """AMD code objects: the ELF of an hsaco, its kernel descriptor and argument metadata, checked against a launch.
 
 Sources: `llvm/docs/AMDGPUUsage.rst`, code object V4 and later: note `AMDGPU` of type 32 (NT_AMDGPU_METADATA) holds a msgpack map,
-the symbol `NAME.kd` a 64-byte kernel descriptor whose first three words are LDS, scratch and kernarg bytes.
+the symbol `NAME.kd` a 64-byte kernel descriptor: LDS, scratch and kernarg bytes in its first three words, the offset of the first
+instruction at 16, `compute_pgm_rsrc2` at 52, kernel code properties at 56.
 """
 
 from __future__ import annotations
@@ -15,12 +16,17 @@ from translator.device.refusal import Refused
 NT_AMDGPU_METADATA = 32
 EM_AMDGPU = 224
 SHT_NOTE, SHT_SYMTAB, SHT_DYNSYM = 7, 2, 11
+SHT_RELA, PT_LOAD = 4, 1
 KERNEL_DESCRIPTOR_BYTES = 64
 
 
 @dataclass(frozen=True)
 class KernelObject:
-    """What an hsaco says of one kernel; sizes in bytes. `arguments` are the metadata's `.args`."""
+    """What an hsaco says of one kernel; sizes in bytes. `arguments` are the metadata's `.args`.
+
+    entry: address of the first instruction, where the file is loaded at 0. resource2: `compute_pgm_rsrc2`. properties: which
+    registers the kernel wants to be set, one bit each.
+    """
 
     symbol: str
     target: str
@@ -31,6 +37,18 @@ class KernelObject:
     kernarg_bytes: int
     descriptor_kernarg_bytes: int
     arguments: tuple[dict, ...] = field(hash=False)
+    entry: int = 0
+    resource2: int = 0
+    properties: int = 0
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A part of an hsaco that is loaded: at `address`, the bytes of the file and zeros up to `size` bytes."""
+
+    address: int
+    data: bytes
+    size: int
 
 
 def read(code: bytes, symbol: str) -> KernelObject:
@@ -41,10 +59,11 @@ def read(code: bytes, symbol: str) -> KernelObject:
     if symbol not in kernels:
         raise _bad(f"its metadata has no kernel {symbol} (it has {sorted(map(str, kernels))})")
     kernel = kernels[symbol]
-    descriptor = _symbol(code, sections, kernel.get(".symbol", f"{symbol}.kd"))
-    if descriptor is None or len(descriptor) != KERNEL_DESCRIPTOR_BYTES:
+    address, descriptor = _symbol(code, sections, kernel.get(".symbol", f"{symbol}.kd"))
+    if len(descriptor) != KERNEL_DESCRIPTOR_BYTES:
         raise _bad(f"there is no 64-byte kernel descriptor {symbol}.kd")
-    lds, scratch, kernarg = struct.unpack_from("<III", descriptor)
+    lds, scratch, kernarg, _, start = struct.unpack_from("<IIIIq", descriptor)
+    resource2, properties = struct.unpack_from("<IH", descriptor, 52)
     return KernelObject(
         symbol,
         str(metadata.get("amdhsa.target", "")),
@@ -55,7 +74,24 @@ def read(code: bytes, symbol: str) -> KernelObject:
         int(kernel.get(".kernarg_segment_size", 0)),
         kernarg,
         tuple(kernel.get(".args", ())),
+        address + start,
+        resource2,
+        properties,
     )
+
+
+def segments(code: bytes) -> tuple[Segment, ...]:
+    """What of an hsaco has to be in memory to run it. Raises: Refused `code-object` where addresses would have to be filled in."""
+    if any(kind == SHT_RELA and length for kind, _, _, length, _ in _sections(code)):
+        raise _bad("it has relocations")
+    (start,) = struct.unpack_from("<Q", code, 32)
+    size, count = struct.unpack_from("<HH", code, 54)
+    out = []
+    for i in range(count):
+        kind, _, offset, address, _, in_file, in_memory = struct.unpack_from("<IIQQQQQ", code, start + i * size)
+        if kind == PT_LOAD:
+            out.append(Segment(address, code[offset : offset + in_file], in_memory))
+    return tuple(out)
 
 
 def check(code: bytes, symbol: str, arguments: list[dict], block: int, shared: int, target: str) -> KernelObject:
@@ -131,8 +167,8 @@ def _metadata(code: bytes, sections) -> dict:
     raise _bad("it has no AMDGPU metadata note")
 
 
-def _symbol(code: bytes, sections, name: str) -> bytes | None:
-    """The bytes of a symbol, from the section that holds its address."""
+def _symbol(code: bytes, sections, name: str) -> tuple[int, bytes]:
+    """Address and bytes of a symbol, from the section that holds it; no bytes where there is none."""
     for kind, _, offset, length, link in sections:
         if kind not in (SHT_SYMTAB, SHT_DYNSYM):
             continue
@@ -143,8 +179,8 @@ def _symbol(code: bytes, sections, name: str) -> bytes | None:
             if code[strings + where : end].decode() == name and 0 < index < len(sections):
                 _, address, start, _, _ = sections[index]
                 begin = start + value - address
-                return code[begin : begin + size]
-    return None
+                return value, code[begin : begin + size]
+    return 0, b""
 
 
 def unpack(data: bytes, at: int = 0) -> tuple[Any, int]:

@@ -11,7 +11,7 @@ from triton.runtime.jit import JITFunction
 
 from rules.rows import LANGUAGE, Row
 from translator.facts.function import FunctionFacts
-from translator.frontend.trace import ConstFact, Frame, MethodFact, OpaqueFact, TensorFact
+from translator.frontend.trace import ConstFact, Frame, MethodFact, OpaqueFact, TensorFact, Trace, node_key
 
 if TYPE_CHECKING:
     pass
@@ -78,16 +78,55 @@ def callee_frame(facts: FunctionFacts, node: ast.Call) -> tuple[Frame | None, in
     A call in an unrolled loop may reach several specializations, by different compile-time arguments; one text has to
     serve them all, so their frames are joined: facts of the first one, reachability of all.
     """
-    frames: list[Frame] = []
-    first = None
-    for ident in facts.visits(node):
-        frame = facts.kernel.trace.by_name.get(facts.frame.calls.get(ident, ""))
-        if frame is not None and frame not in frames:
-            frames.append(frame)
-            first = ident if first is None else first
+    frames = _reached(facts, facts.visits(node))
+    first = frames[0][1] if frames else None
     if len(frames) < 2:
-        return (frames[0], first) if frames else (None, None)
-    return facts.kernel.trace.joined(frames), first
+        return frames[0] if frames else (None, None)
+    return facts.kernel.trace.joined([frame for frame, _ in frames]), first
+
+
+def _reached(facts: FunctionFacts, visits: list[int]) -> list[tuple[Frame, int]]:
+    """The specializations that a call reached, each with its first visit."""
+    frames: dict[str, tuple[Frame, int]] = {}
+    for ident in visits:
+        frame = facts.kernel.trace.by_name.get(facts.frame.calls.get(ident, ""))
+        if frame is not None:
+            frames.setdefault(frame.name, (frame, ident))
+    return list(frames.values())
+
+
+def serves_shapes(facts: FunctionFacts, node: ast.Call) -> bool:
+    """Whether a call reaches several specializations of a helper in which a tensor has different shapes, from one to the next or in
+    one of them, in it or in what it calls: no one text serves them."""
+    idents = [v.ident for v in facts.frame.visits.get(node_key(node), [])]
+    if (around := getattr(node, "iteration", None)) is not None:
+        idents = [v.ident for v in facts.iteration_visits(node, around)]
+    frames = _reached(facts, idents)
+    if len(frames) < 2:
+        return False
+    first, *rest = (_shapes_in(facts.kernel.trace, frame) for frame, _ in frames)
+    if any(len(shapes) > 1 for shapes in first.values()):
+        return True
+    return any(first[place] != other[place] for other in rest for place in first.keys() & other.keys())
+
+
+def _shapes_in(trace: Trace, frame: Frame) -> dict[tuple, set[tuple[int, ...]]]:
+    """The shapes of the tensors at each place of a specialization and of those that it calls.
+
+    Without dimensions of one element: a layout does for [2, 1] and [1, 2] alike, and library functions that sort have dozens of these.
+    """
+    out: dict[tuple, set[tuple[int, ...]]] = {}
+    todo, seen = [frame], {frame.name}
+    while todo:
+        current = todo.pop()
+        for place, visits in current.visits.items():
+            found = {tuple(n for n in v.fact.shape if n > 1) for v in visits if isinstance(v.fact, TensorFact)}
+            out.setdefault((id(current.fn), place), set()).update(found)
+        for name in current.calls.values():
+            if name in trace.by_name and name not in seen:
+                seen.add(name)
+                todo.append(trace.by_name[name])
+    return out
 
 
 def bind(facts: FunctionFacts, node: ast.Call, callee: Callee) -> dict[str, ast.expr]:

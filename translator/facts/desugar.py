@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import copy
 
-from translator.facts.callees import is_dot
+from translator.facts.callees import is_dot, serves_shapes
 from translator.facts.function import FunctionFacts
 from translator.facts.syntax import augmented_binop
 from translator.facts.webs import UnrolledLoop
-from translator.frontend.trace import TensorFact, node_key
+from translator.frontend.trace import TensorFact, Visit, node_key
 
 
 class Promotion(ast.BinOp):
@@ -56,37 +56,67 @@ def _carried_by(loop: ast.For) -> dict[str, list[ast.expr]]:
 
 
 def unroll_loops(facts: FunctionFacts) -> None:
-    """Write out `static_range` loops in which a tensor changes its shape, from one iteration to the next or in the only one."""
+    """Write out `static_range` loops in which a tensor changes its shape, here or in a helper: from one iteration to the next, or in
+    the only one. Loops in a loop that is written out are looked at in each of its iterations."""
 
-    def shapes(n: ast.AST) -> set[tuple[int, ...]]:
-        seen = facts.frame.visits.get(node_key(n), []) if isinstance(n, ast.expr) and hasattr(n, "lineno") else []
-        return {v.fact.shape for v in seen if isinstance(v.fact, TensorFact)}
-
-    def changes_shape(loop: ast.For) -> bool:
-        if any(len(shapes(n)) > 1 for n in ast.walk(loop)):
-            return True
-        return any(len(set().union(*map(shapes, nodes))) > 1 for nodes in _carried_by(loop).values())
-
-    def unroll(body: list[ast.stmt], depth: int) -> None:
+    def unroll(body: list[ast.stmt], around: tuple[int, ...], depth: int) -> None:
+        """around: the iterations of the loops around that are written out; depth: how many loops around are static."""
         for i, s in enumerate(body):
             static = isinstance(s, ast.For) and facts.unrolled(s)
-            if static and not depth and isinstance(s.target, ast.Name) and changes_shape(s):
-                visits = [v for b in s.body for v in facts.frame.visits.get(node_key(b), [])]
-                rounds = sorted({v.iterations[0] for v in visits if v.iterations})
-                bounds = [facts.fact(a).value for a in s.iter.args]
-                values = list(range(*bounds))
-                loop = UnrolledLoop(s.target, s.iter, s.body, s.orelse)
-                loop.bodies, loop.values = [], [values[r] for r in rounds]
-                for r in rounds:
-                    copies = copy.deepcopy(s.body)
-                    for statement in copies:
-                        for n in ast.walk(statement):
-                            n.iteration = r
-                    loop.bodies.append(copies)
-                body[i] = ast.copy_location(loop, s)
+            if static and depth == len(around) and isinstance(s.target, ast.Name) and _changes_shape(facts, s):
+                body[i] = _written_out(facts, s, around)
+                for copies, number in zip(body[i].bodies, body[i].rounds):
+                    unroll(copies, (*around, number), depth + 1)
                 continue
             for inner in ("body", "orelse"):
-                unroll(getattr(s, inner, []) or [], depth + static)
+                unroll(getattr(s, inner, []) or [], around, depth + static)
 
     if not facts.frame.joined:
-        unroll(facts.tree.body, 0)
+        unroll(facts.tree.body, (), 0)
+
+
+def _written_out(facts: FunctionFacts, s: ast.For, around: tuple[int, ...]) -> UnrolledLoop:
+    visits = [v for b in s.body for v in _visits(facts, b)]
+    values = _static_values(facts, s)
+    loop = UnrolledLoop(s.target, s.iter, s.body, s.orelse)
+    loop.rounds = sorted({v.iterations[len(around)] for v in visits if len(v.iterations) > len(around)})
+    loop.bodies, loop.values = [], [values[r] for r in loop.rounds]
+    for r in loop.rounds:
+        copies = copy.deepcopy(s.body)
+        for n in (n for statement in copies for n in ast.walk(statement)):
+            n.iteration = (*around, r)
+        loop.bodies.append(copies)
+    return ast.copy_location(loop, s)
+
+
+def _static_values(facts: FunctionFacts, loop: ast.For) -> range:
+    """The values of the variable of a `static_range` loop."""
+    assert isinstance(loop.iter, ast.Call)
+    given = [facts.fact(a).value for a in loop.iter.args]
+    named = {k.arg: facts.fact(k.value).value for k in loop.iter.keywords}
+    given += [named[name] for name in ("arg1", "arg2")[len(given) :] if named.get(name) is not None]
+    start, end = (0, *given) if len(given) == 1 else given[:2]
+    return range(start, end, given[2] if len(given) > 2 else named.get("step") or 1)
+
+
+def _visits(facts: FunctionFacts, n: ast.AST) -> list[Visit]:
+    if not isinstance(n, ast.expr | ast.stmt) or not hasattr(n, "lineno"):
+        return []
+    around = getattr(n, "iteration", None)
+    return facts.frame.visits.get(node_key(n), []) if around is None else facts.iteration_visits(n, around)
+
+
+def _shapes(facts: FunctionFacts, n: ast.AST) -> set[tuple[int, ...]]:
+    seen = _visits(facts, n) if isinstance(n, ast.expr) else []
+    return {v.fact.shape for v in seen if isinstance(v.fact, TensorFact)}
+
+
+def _changes_shape(facts: FunctionFacts, loop: ast.For) -> bool:
+    nodes = list(ast.walk(loop))
+    if any(len(_shapes(facts, n)) > 1 for n in nodes):
+        return True
+    if any(isinstance(n, ast.Call) and serves_shapes(facts, n) for n in nodes):
+        return True
+    inner = [n for n in nodes if isinstance(n, ast.For) and facts.unrolled(n)]
+    carried = [found for n in inner for found in _carried_by(n).values()]
+    return any(len(set().union(*(_shapes(facts, n) for n in found))) > 1 for found in carried)

@@ -23,13 +23,14 @@ class Function(Protocol):
     frame: Frame
     path: tuple[int, ...]
     tree: ast.FunctionDef
+    returned: tuple[ast.expr | None, ...]
     webs: Any
     kernel: Any
     called: Any
 
     def fact(self, node: ast.AST) -> Any: ...
     def taken(self, statement: ast.AST) -> bool: ...
-    def iteration_visits(self, node: ast.AST, iteration: int) -> list[Visit]: ...
+    def iteration_visits(self, node: ast.AST, iteration: tuple[int, ...]) -> list[Visit]: ...
     def branches_around(self, node: ast.AST) -> list[ast.If]: ...
     def callee(self, node: ast.Call) -> tuple[Any, dict[str, ast.expr]]: ...
 
@@ -56,6 +57,7 @@ class FunctionFacts:
         self.looped: set[ast.Call] = set()
         self.called: tuple[FunctionFacts, dict[str, ast.expr]] | None = None
         self._branches: dict[ast.AST, list[ast.If]] | None = None
+        self._taken: dict[ast.AST, bool] = {}
         self._find_callee = find_callee
         self._callees: dict[ast.Call, tuple[FunctionFacts | None, dict[str, ast.expr]]] = {}
 
@@ -65,6 +67,21 @@ class FunctionFacts:
             self._callees[node] = None, {}  # while it is read
             self._callees[node] = self._find_callee(self, node)
         return self._callees[node]
+
+    @functools.cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """All of the tree, in the order of `ast.walk`; to be asked for once it is written out."""
+        return tuple(ast.walk(self.tree))
+
+    @functools.cached_property
+    def parents(self) -> dict[ast.AST, ast.AST]:
+        """What each node stands in."""
+        return {child: node for node in self.nodes for child in ast.iter_child_nodes(node)}
+
+    @functools.cached_property
+    def returned(self) -> tuple[ast.expr | None, ...]:
+        """What the `return`s give that the traced specialization reached."""
+        return tuple(s.value for s in self.nodes if isinstance(s, ast.Return) and self.taken(s))
 
     @functools.cached_property
     def source_names(self) -> frozenset[str]:
@@ -86,9 +103,10 @@ class FunctionFacts:
         """Whether the traced specialization reached this statement."""
         if (iteration := getattr(statement, "iteration", None)) is not None:
             return bool(self.iteration_visits(statement, iteration))
-        if node_key(statement) in self.frame.visits:
-            return True
-        return any(node_key(n) in self.frame.visits for n in ast.walk(statement) if isinstance(n, ast.expr | ast.stmt))
+        if statement not in self._taken:
+            nodes = (n for n in ast.walk(statement) if isinstance(n, ast.expr | ast.stmt))
+            self._taken[statement] = any(node_key(n) in self.frame.visits for n in nodes)
+        return self._taken[statement]
 
     def unrolled(self, loop: ast.For) -> bool:
         fact = self.fact(loop.iter.func) if isinstance(loop.iter, ast.Call) else None
@@ -104,9 +122,10 @@ class FunctionFacts:
         visits = self.iteration_visits(node, iteration)
         return visits[0].fact if visits else None
 
-    def iteration_visits(self, node: ast.AST, iteration: int) -> list[Visit]:
+    def iteration_visits(self, node: ast.AST, iteration: tuple[int, ...]) -> list[Visit]:
+        """The visits of a node in one iteration of the loops that are written out around it, outermost first."""
         visits = self.frame.visits.get(node_key(node), [])
-        return [v for v in visits if not v.iterations or v.iterations[0] == iteration]
+        return [v for v in visits if not v.iterations or v.iterations[: len(iteration)] == iteration]
 
     def tensor(self, node: ast.AST) -> TensorFact | None:
         """The fact of `node` if it is a run-time tensor of rank 1 or more."""
@@ -158,4 +177,5 @@ class FunctionFacts:
             wpc[d] = max(1, min(warps, shape[d] // tpw[d]))
             warps //= wpc[d]
         wpc[0] *= warps
-        return Blocked((1,) * rank, tuple(tpw), tuple(wpc), tuple(reversed(range(rank))))
+        ctas = self.kernel.whole(rank)
+        return Blocked((1,) * rank, tuple(tpw), tuple(wpc), tuple(reversed(range(rank))), ctas)

@@ -224,6 +224,23 @@ UPPER: dict[str, Callable[[Bound | None, Bound | None, int], Bound | None]] = {
 }
 
 
+def operated_bound(name: str, a: Bound | None, b: Bound | None, least: tuple[int, int]) -> Bound | None:
+    """A bound of what an operation makes of two numbers, of which these are bounds; least: the least that either may be."""
+    if name == "and":  # what is not negative bounds it
+        a, b = (x if low >= 0 else None for x, low in zip((a, b), least))
+    elif name == "sub":
+        return None if a is None else less(a, least[1])
+    elif name == "mod":
+        b = b if least[1] >= 0 else None
+        a = at_least_zero(a) if a is not None and least[0] < 0 else a
+    elif name not in ("add", "minimum", "maximum"):
+        if least[1] < 0 or name in ("or", "xor", "lshift") and least[0] < 0:
+            return None
+        if least[0] < 0 and a is not None:
+            a = at_least_zero(a)
+    return UPPER[name](a, b, least[1])
+
+
 @dataclass(frozen=True)
 class Condition:
     """That a bound is not above `most`, which is checked before each launch. Its arguments are whole numbers of the launch."""

@@ -11,8 +11,11 @@ from typing import Any
 from rules.builtins import BUILTINS
 from rules.rows import RuleSet
 from rules.targets import Target
+from translator.facts.given import GivenNumbers
+from translator.facts.host_bounds import Condition
 from translator.frontend.anchors import Anchors
 from translator.frontend.trace import Trace
+from translator.ttgir.layouts import Bases
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,10 +23,11 @@ class KernelFacts:
     """One launch of one kernel, shared by all its functions.
 
     small_pointers: parameters whose storage is known to be within 2 GiB. divisible: integer parameters that are multiples of 16.
+    num_ctas: workgroups of a program, a cluster where more than one.
     staging: Triton's staged loads. operands_in_lds: initialised LDS buffers. rows: gathers and scatters of the data mover.
     descriptor_layouts: of tensor descriptors' tiles in LDS, by path of the visit or name of the argument. loops: whether
     Triton's final module has one. lds_bytes: of Triton's kernel, 0 where that does not matter; loop_lds: of its loops beside
-    rings, by path of loads. Paths are chains of visits of calls that end in the operation's.
+    rings, by path of loads. given: numbers of the launches that it is translated for, and defaults. Paths are chains of visits of calls that end in the operation's.
     """
 
     trace: Trace
@@ -33,6 +37,7 @@ class KernelFacts:
     small_pointers: frozenset[str]
     rules: RuleSet = BUILTINS
     divisible: frozenset[str] = frozenset()
+    num_ctas: int = 1
     staging: dict[tuple[int, ...], Any] = field(default_factory=dict)
     buffer_atomics: frozenset[tuple[int, ...]] = frozenset()
     operands_in_lds: dict[tuple[int, ...], Any] = field(default_factory=dict)
@@ -41,6 +46,20 @@ class KernelFacts:
     loops: bool = True
     lds_bytes: int = 0
     loop_lds: dict[tuple[int, ...], int] = field(default_factory=dict)
+    given: tuple[GivenNumbers, ...] = ()
+
+    @functools.cached_property
+    def given_negative(self) -> frozenset[str]:
+        """Arguments that a launch it is translated for makes negative, or a default does."""
+        return frozenset(name for launch in self.given for name, value in launch.numbers.items() if value < 0)
+
+    def refuses(self, condition: Condition) -> bool:
+        """Whether checking `condition` would refuse a launch that it is translated for."""
+        return any(launch.breaks(condition) for launch in self.given)
+
+    def whole(self, rank: int) -> Bases:
+        """How the CTAs of a cluster share a tensor that each of them has whole; () for a program of one workgroup."""
+        return ((0,) * rank,) * (self.num_ctas.bit_length() - 1)
 
     @functools.cached_property
     def multiplies(self) -> bool:
@@ -55,7 +74,7 @@ class KernelFacts:
     @functools.cached_property
     def words(self) -> frozenset[str]:
         """Every word of the files that the kernel's functions are in: what the output adds gets another name."""
-        return frozenset().union(*(_words(frame.fn.file_name or "", frame.fn.src) for frame in self.trace.frames))
+        return frozenset().union(*(words_of(frame.fn.file_name or "", frame.fn.src) for frame in self.trace.frames))
 
     @property
     def buffer_module(self) -> str:
@@ -68,7 +87,8 @@ class KernelFacts:
 
 
 @functools.lru_cache(maxsize=64)
-def _words(path: str, source: str) -> frozenset[str]:
+def words_of(path: str, source: str) -> frozenset[str]:
+    """Every word of a function's file and source."""
     text = ""
     if os.path.isfile(path):
         with open(path, encoding="utf-8") as file:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+from typing import Any
 
+from translator.facts.callees import is_descriptor
 from translator.facts.function import Function
 from translator.facts.host_bounds import Bound, argument, ceiling, number, plus, positive, programs, quotient, times
 from translator.facts.operations import operation_of
@@ -26,12 +28,28 @@ def _is_parameter(function: Function, node: ast.Name) -> bool:
     return node.id in names and all(isinstance(d.node, ast.arg) for d in definitions)
 
 
+def descriptor_size(function: Function, node: ast.AST) -> str | None:
+    """`desc.shape[1]` where `desc` is a descriptor that the kernel is given: the name by which a launch check has that number."""
+    if function.path or not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Attribute):
+        return None
+    owner, axis = node.value.value, function.fact(node.slice)
+    if node.value.attr != "shape" or not isinstance(owner, ast.Name) or not isinstance(axis, ConstFact):
+        return None
+    return (
+        f"{owner.id}.shape[{axis.value}]"
+        if is_descriptor(function.fact(owner)) and _is_parameter(function, owner)
+        else None
+    )
+
+
 def value_in_launch(question: Question, node: ast.AST) -> Bound | None:
     """What `node`, of which nothing overflows, is in a launch; None where the host cannot tell."""
     function = question.function
     fact = function.fact(node)
     if isinstance(fact, ConstFact):
         return constant(function, node, fact)
+    if (size := descriptor_size(function, node)) is not None:
+        return argument(size)
     if isinstance(node, ast.Name):
         web = function.webs.of_use.get(node)
         if web is None or len(web.definitions) != 1 or function.path:
@@ -64,4 +82,23 @@ def _operated(question: Question, name: str, left: ast.AST, right: ast.AST) -> B
     return ceiling(a, b) if name == "cdiv" else quotient(a, b)
 
 
-__all__ = ["constant", "value_in_launch"]
+def exceeds(function: Function, bound: Bound, most: int) -> bool:
+    """Whether a bound is above `most` by the compile-time numbers of the launch alone: it would never pass the check."""
+    known = {}
+    for name in bound.arguments():
+        fact = kernel_argument(function, name)
+        if not isinstance(fact, ConstFact) or type(fact.value) is not int:
+            return False
+        known[name] = fact.value, fact.value
+    span = bound.span(known, 1)
+    return span is not None and span[0] > most
+
+
+def kernel_argument(function: Function, name: str) -> Any:
+    """The fact of the kernel's argument of that name, for a function that it calls too."""
+    while function.path and getattr(function, "called", None):
+        function = function.called[0]
+    return function.frame.args.get(name)
+
+
+__all__ = ["constant", "descriptor_size", "exceeds", "kernel_argument", "value_in_launch"]

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from translator.facts.host_bounds import (
-    UPPER,
     Bound,
     Condition,
     argument,
@@ -22,6 +21,7 @@ from translator.facts.host_bounds import (
     less,
     most_of_two,
     number,
+    operated_bound,
     plus,
     positive,
     programs,
@@ -29,7 +29,7 @@ from translator.facts.host_bounds import (
     times,
 )
 from translator.facts.known import Known, is_linear
-from translator.facts.launch_values import constant, value_in_launch
+from translator.facts.launch_values import constant, descriptor_size, exceeds, kernel_argument, value_in_launch
 from translator.facts.operations import SAME_ELEMENTS, Operation, operation_of, range_of_loop
 from translator.facts.ranges import IntType, int_type
 from translator.facts.function import Function
@@ -164,28 +164,24 @@ class _Walk:
         whole = bound.parts[0] if bound.op == "//" else None
         if whole is not None and Condition(whole, type.most) in self.conditions or self._by_type(bound, type):
             return
-        if bound.number is None:
-            self.conditions.add(Condition(bound, type.most))
-        elif bound.number > type.most:
+        if exceeds(self.function, bound, type.most):
             raise Unbounded
+        if bound.number is None:
+            if self.function.kernel.refuses(Condition(bound, type.most)):
+                raise Unbounded
+            self.conditions.add(Condition(bound, type.most))
 
     def _by_type(self, bound: Bound, type: IntType) -> bool:
         """Whether it holds by the types of the arguments, whatever the grid."""
         found = {}
         for name in bound.arguments():
-            fact = self._kernel_argument(name)
+            fact = kernel_argument(self.function, name)
             own = int_type(fact.dtype) if isinstance(fact, TensorFact) else None
             if own is None:
                 return False
             found[name] = own.least, own.most
         span = bound.span(found, MOST_PROGRAMS)
         return span is not None and span[1] <= type.most
-
-    def _kernel_argument(self, name: str) -> Any:
-        function = self.function
-        while function.path and getattr(function, "called", None):
-            function = function.called[0]
-        return function.frame.args.get(name)
 
     def _type(self, node: ast.AST) -> IntType | None:
         fact = self.function.fact(node)
@@ -230,6 +226,8 @@ class _Walk:
             if isinstance(test, ConstFact):
                 return self.operand(node.body if test.value else node.orelse, type)
             return most_of_two(self.operand(node.body, type), self.operand(node.orelse, type))
+        if (size := descriptor_size(self.function, node)) is not None:
+            return argument(size)
         if isinstance(node, ast.Subscript) or isinstance(node, ast.Attribute) and node.attr == "T":
             inner = self.function.fact(node.value)
             return self.operand(node.value, type) if isinstance(inner, TensorFact) else None
@@ -260,7 +258,7 @@ class _Walk:
         known = [self.question.value(n) for n in (left, right)]
         if name in ("floordiv", "cdiv") and a is not None:
             return self._divided(name, a, right, known, type)
-        return self._row(name, a, b, known)
+        return operated_bound(name, a, b, (known[0].exact.lo, known[1].exact.lo))
 
     def _maybe(self, node: ast.AST) -> Bound | None:
         before = set(self.conditions)
@@ -280,21 +278,6 @@ class _Walk:
         if name == "cdiv":
             self.at_most(plus(a, less(by, 1)), type)
         return ceiling(a, by) if name == "cdiv" else quotient(a, by)
-
-    def _row(self, name: str, a: Bound | None, b: Bound | None, known: list[Known]) -> Bound | None:
-        if name == "and":  # what is not negative bounds it
-            a, b = (x if k.exact.lo >= 0 else None for x, k in zip((a, b), known))
-        elif name == "sub":
-            return None if a is None else less(a, known[1].exact.lo)
-        elif name == "mod":
-            b = b if known[1].exact.lo >= 0 else None
-            a = at_least_zero(a) if a is not None and known[0].exact.lo < 0 else a
-        elif name not in ("add", "minimum", "maximum"):
-            if known[1].exact.lo < 0 or name in ("or", "xor", "lshift") and known[0].exact.lo < 0:
-                return None
-            if known[0].exact.lo < 0 and a is not None:
-                a = at_least_zero(a)
-        return UPPER[name](a, b, known[1].exact.lo)
 
     def _variable(self, web: Any) -> Bound | None:
         if web.index in self.seen:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from translator.facts.function import Function
 from translator.facts.host_bounds import Condition, needed, number, plus, times
 from translator.facts.known import Known
+from translator.facts.launch_values import exceeds
 from translator.facts.obligations import Obligation
 from translator.facts.overflow import conditions_for, upper_bound
 from translator.facts.ranges import Range, int_type
@@ -38,13 +39,14 @@ NO = Sign(False)
 
 
 class _Arguments(dict):
-    """Ranges of arguments: not negative but for those that are left out."""
+    """Ranges of arguments: not negative but for those that are left out, and those that the given launches make negative."""
 
     def __init__(self, function: Function, without: frozenset[str] = frozenset()):
         self.function, self.without = function, without
 
     def get(self, name, default=None):
-        return default if name in self.without or default is None else Range(0, default.hi)
+        known = name not in self.without and name not in self.function.kernel.given_negative
+        return Range(0, default.hi) if known and default is not None else default
 
 
 Conditions = frozenset[Condition]
@@ -137,9 +139,13 @@ def most_checked(function: Function, products: Sequence[Sequence[ast.AST]], most
             found |= own
             bound = times(bound, upper)
         total = plus(total, bound)
+    if exceeds(function, total, most):
+        return None
     if total.number is None:
         found.add(Condition(total, most))
-    return frozenset(needed(found)) if total.number is None or total.number <= most else None
+        if function.kernel.refuses(Condition(total, most)):
+            return None
+    return frozenset(needed(found))
 
 
 class Signs:

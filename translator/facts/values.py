@@ -62,6 +62,9 @@ class Question:
     used: set[str] = field(default_factory=set)
     by_caller: bool = False
     _variables: dict[tuple[int, int], Known | None] = field(default_factory=dict)
+    _values: dict[tuple[int, ast.AST], Known | None] = field(
+        default_factory=dict
+    )  # by what is known of the variables now
     _places: dict[tuple[int, int], tuple[_Context, Any]] = field(default_factory=dict)
     _contexts: dict[tuple[int, ast.AST | None], _Context] = field(default_factory=dict)
 
@@ -89,6 +92,7 @@ class Question:
                 continue
             found = found if before is None else found | before
             self._variables[key] = widened(before, found) if rounds >= _ROUNDS else found
+            self._values.clear()
             grew = True
         return grew
 
@@ -102,6 +106,12 @@ class Question:
 
     def _value(self, c: _Context, node: ast.AST) -> Known | None:
         """None where, as far as is known yet, nothing gives the value."""
+        key = id(c), node
+        if key not in self._values:
+            self._values[key] = self._value_now(c, node)
+        return self._values[key]
+
+    def _value_now(self, c: _Context, node: ast.AST) -> Known | None:
         facts = _facts(c.function, node)
         if facts and all(isinstance(f, ConstFact) for f in facts):
             return _constants(facts)
@@ -171,7 +181,9 @@ class Question:
         key = id(c), web.index
         if key not in self._places:
             self._places[key], self._variables[key] = (c, web), None  # what it is made of may come back to it
-            self._variables[key] = self._assigned(c, web)
+            if (found := self._assigned(c, web)) is not None:
+                self._variables[key] = found
+                self._values.clear()
         return self._variables[key]
 
     def _assigned(self, c: _Context, web: Any) -> Known | None:
@@ -244,7 +256,7 @@ class Question:
         if inner is None:
             return UNKNOWN
         context = self._context(inner, node, arguments, c)
-        values = [s.value for s in ast.walk(inner.tree) if isinstance(s, ast.Return) and inner.taken(s)]
+        values = list(inner.returned)
         if part is not None:
             values = [v.elts[part] if isinstance(v, ast.Tuple) and part < len(v.elts) else None for v in values]
         if not values or None in values:

@@ -8,18 +8,32 @@ redefines it. Each web gets its layouts as a whole; unrelated reuses of a name s
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 
 class UnrolledLoop(ast.For):
-    """A `static_range` loop written out: `bodies` holds one copy of the body per iteration, `values` those of its variable.
+    """A `static_range` loop written out: `bodies` holds one copy of the body per iteration, `rounds` the numbers of the iterations that
+    Triton came to, `values` those of its variable.
 
     Loops are written out when a tensor changes its shape, and so its layout, from iteration to iteration.
     """
 
     bodies: list[list[ast.stmt]]
     values: list[int]
+    rounds: list[int]
+
+
+def written_nodes(node: ast.AST) -> Iterator[ast.AST]:
+    """A node and what is in it; of a loop that is written out, its iterations."""
+    todo = [node]
+    while todo:
+        node = todo.pop()
+        yield node
+        if isinstance(node, UnrolledLoop):
+            todo += [node.target, node.iter, *(s for body in node.bodies for s in body)]
+        else:
+            todo += ast.iter_child_nodes(node)
 
 
 @dataclass

@@ -1,9 +1,10 @@
-"""Launch options that cannot be translated for: clusters of workgroups, and what Triton's AMD backend does not take."""
+"""Launch options that cannot be translated for: clusters where there are none, and what Triton's AMD backend does not take."""
 
 from __future__ import annotations
 
 from triton.compiler.compiler import make_backend
 
+from rules.targets import TARGETS, target as target_row
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.frontend.offline import offline_target
 from translator.source.launch_spec import LaunchSpec
@@ -11,18 +12,25 @@ from translator.source.load import LoadedKernel
 
 
 def check_options(loaded: LoadedKernel, spec: LaunchSpec, target: str) -> None:
-    """Raises: TranslationError `clusters` for more than one workgroup per program, `launch-option` for what Triton refuses;
-    both at the kernel."""
+    """Raises: TranslationError `clusters` for more workgroups per program than the target has in a cluster, `launch-option` for
+    what Triton refuses; both at the kernel."""
     place = loaded.path, loaded.line, 1
     count = spec.options.get("num_ctas", 1)
-    if isinstance(count, int) and count > 1:
+    most = target_row(target).cluster_ctas
+    if isinstance(count, int) and count > most:
+        able = ", ".join(f"{row.name} (at most {row.cluster_ctas})" for row in TARGETS.values() if row.cluster_ctas > 1)
+        why = f"a cluster of {target} has at most {most}" if most > 1 else f"{target} has no clusters of workgroups"
         raise TranslationError(
             Diagnostic(
                 "clusters",
                 f"num_ctas={count}: a program of several workgroups",
                 *place,
-                "the layouts and copies that are written are those of one workgroup",
-                "launch with num_ctas=1",
+                why,
+                (
+                    f"launch with num_ctas={most}"
+                    if most > 1
+                    else f"launch with num_ctas=1; targets with clusters: {able}"
+                ),
             )
         )
     with offline_target(target) as gpu:

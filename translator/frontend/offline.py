@@ -27,7 +27,11 @@ class _OfflineDriver:
 
 
 def gpu_target(name: str) -> GPUTarget:
-    """The Triton target for an architecture name such as `gfx950`."""
+    """The Triton target for an architecture such as `gfx950`, `hip:gfx950`, `cuda:90` or `sm_90`; the last two are sources alone."""
+    kind, _, capability = name.replace("sm_", "cuda:", 1).partition(":")
+    if kind == "cuda":
+        return GPUTarget("cuda", int(capability), 32)
+    name = name.removeprefix("hip:")
     return GPUTarget("hip", name, target_row(name).warp_size)
 
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from triton import knobs
-from triton._C.libtriton import amd, ir, passes
+from triton._C.libtriton import amd, ir, nvidia, passes
 from triton.backends.amd import compiler as amd_compiler
+
+from translator.frontend.cluster_rows import with_rows_split
 
 
 def run_ttir_passes(module: Any, options: Any) -> None:
@@ -37,8 +39,11 @@ def _has(module: Any, name: str) -> bool:
     return bool(found)
 
 
-def run_layout_passes(module: Any, options: Any) -> None:
-    """From TTIR to TTGIR with Triton's layouts: coalescing, matrix instructions, conversions removed and placed."""
+def run_layout_passes(module: Any, options: Any, split_rows: bool = False) -> Any:
+    """From TTIR to TTGIR with Triton's layouts: coalescing, matrix instructions, conversions removed and placed.
+
+    split_rows: workgroups of a cluster share the rows of products alone. -> the module, another one then.
+    """
     pm = ir.pass_manager(module.context)
     passes.ttir.add_convert_to_ttgpuir(
         pm, f"hip:{options.arch}", options.num_warps, options.warp_size, options.num_ctas
@@ -47,6 +52,15 @@ def run_layout_passes(module: Any, options: Any) -> None:
     pm = ir.pass_manager(module.context)
     passes.ttgpuir.add_coalesce(pm)
     passes.ttgpuir.add_f32_dot_tc(pm, False)
+    if options.num_ctas > 1:
+        # Each tensor gets its share of CTAs by what it is multiplied with. Triton's backend for AMD leaves it split along its first
+        # dimension, and has no code for what then moves between CTAs; these passes of another backend know nothing of a target.
+        nvidia.passes.ttnvgpuir.add_assign_cga_layouts(pm)
+        pm.run(module, "make_ttgir_clusters")
+        module = with_rows_split(module) if split_rows else module
+        pm = ir.pass_manager(module.context)
+        passes.ttgpuir.add_remove_layout_conversions(pm)
+        nvidia.passes.ttnvgpuir.add_optimize_cta_locality(pm)
     passes.ttgpuir.add_remove_layout_conversions(pm)
     passes.ttgpuir.add_optimize_thread_locality(pm)
     amd.passes.ttgpuir.add_accelerate_matmul(pm, options.arch, options.matrix_instr_nonkdim, options.kpack)
@@ -57,6 +71,7 @@ def run_layout_passes(module: Any, options: Any) -> None:
     amd.passes.ttgpuir.add_sink_layout_conversions(pm)
     passes.common.add_canonicalizer(pm)
     pm.run(module, "make_ttgir")
+    return module
 
 
 def run_pipeline_passes(module: Any, options: Any) -> None:

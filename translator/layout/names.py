@@ -47,6 +47,11 @@ class LayoutNames:
         tag = f"{self.order.index(root)}_{_slice_tag(layout)}"
         return f"__variant_{tag}_of_{name}__end__"
 
+    def spelled_out(self, text: str) -> str:
+        """`text` with the layouts themselves in the place of placeholders, to be compared with a text of another function."""
+        text = _VARIANT.sub(lambda m: f"<{m[3]} in {self.order[int(m[1])]} {m[2]}>", text)
+        return _PLACEHOLDER.sub(lambda m: f"<{self.order[int(m[1])]}>", text)
+
     def suggest(self, layout: Layout | None, role: str, rank: int, line: int = 0) -> None:
         """`role` names the use at `line`; the lowest rank wins, then the first line."""
         while isinstance(layout, Slice):

@@ -18,7 +18,7 @@ ROWS_PER_PIECE, COLUMNS_PER_PIECE = 2, 1  # instructions of a piece, at least
 
 def spread(layout: Layout, shape: tuple[int, ...], num_warps: int) -> Wmma | None:
     """The layout of a product of `shape` whose warps are spread over partitions; None where the tile is too small."""
-    if not isinstance(layout, Wmma) or layout.version != 3 or len(shape) != 2 or num_warps not in (4, 8):
+    if not isinstance(layout, Wmma) or layout.version != 3 or layout.ctas or len(shape) != 2 or num_warps not in (4, 8):
         return None
     rows, columns = layout.instr_shape[1::-1] if layout.transposed else layout.instr_shape[:2]
     m, n = shape[0] // rows, shape[1] // columns

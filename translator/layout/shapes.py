@@ -26,7 +26,7 @@ class NoLayout(Exception):
 
 
 class _Scratch:
-    def __init__(self, arch: str, num_warps: int, warp_size: int):
+    def __init__(self, arch: str, num_warps: int, warp_size: int, num_ctas: int):
         from triton._C.libtriton import amd
 
         self.context = ir.context()
@@ -38,7 +38,7 @@ class _Scratch:
         b = ir.builder(self.context)
         self.module.set_attr("ttg.target", b.get_string_attr(f"hip:{arch}"))
         self.module.set_attr("ttg.num-warps", b.get_int32_attr(num_warps))
-        self.module.set_attr("ttg.num-ctas", b.get_int32_attr(1))
+        self.module.set_attr("ttg.num-ctas", b.get_int32_attr(num_ctas))
         self.module.set_attr("ttg.threads-per-warp", b.get_int32_attr(warp_size))
         function_type = self.builder.get_function_ty([], [])
         self.function = self.builder.get_or_insert_function(self.module, "scratch", function_type, "public", False)
@@ -56,8 +56,8 @@ class _Scratch:
 
 
 @functools.lru_cache(maxsize=MAX_MODULES)
-def _scratch(arch: str, num_warps: int, warp_size: int) -> _Scratch:
-    return _Scratch(arch, num_warps, warp_size)
+def _scratch(arch: str, num_warps: int, warp_size: int, num_ctas: int) -> _Scratch:
+    return _Scratch(arch, num_warps, warp_size, num_ctas)
 
 
 def to_gluon(layout: Layout) -> Any:
@@ -73,7 +73,8 @@ def from_gluon(layout: Any) -> Layout:
         return tuple(t(y) for y in x) if isinstance(x, (list, tuple)) else x
 
     if name == "BlockedLayout":
-        return Blocked(t(layout.size_per_thread), t(layout.threads_per_warp), t(layout.warps_per_cta), t(layout.order))
+        parts = layout.size_per_thread, layout.threads_per_warp, layout.warps_per_cta, layout.order, layout.cga_layout
+        return Blocked(*map(t, parts))
     if name == "SliceLayout":
         return Slice(layout.dim, from_gluon(layout.parent))
     if name == "DistributedLinearLayout":
@@ -91,6 +92,7 @@ def from_gluon(layout: Any) -> Layout:
             t(layout.warps_per_cta),
             layout.element_bitwidth,
             tiles if set(tiles) - {1} else (),
+            t(layout.cga_layout),
         )
     if name == "AMDWMMALayout":
         return Wmma(
@@ -100,6 +102,7 @@ def from_gluon(layout: Any) -> Layout:
             t(layout.reg_bases or ()),
             t(layout.instr_shape),
             layout.rank,
+            t(layout.cga_layout),
         )
     raise NoLayout(f"layout {layout} has no counterpart")
 
@@ -114,10 +117,11 @@ def infer(target: Any, num_warps: int, op: str, shape: tuple[int, ...], layout: 
 
 @functools.lru_cache(maxsize=4096)
 def _infer(arch, num_warps, warp_size, op, shape, layout, detail) -> Layout:
-    scratch = _scratch(arch, num_warps, warp_size)
+    asked = arch, num_warps, warp_size, 1 << len(layout.ctas)
+    scratch = _scratch(*asked)
     if scratch.questions >= MAX_QUESTIONS:
         _scratch.cache_clear()
-        scratch = _scratch(arch, num_warps, warp_size)
+        scratch = _scratch(*asked)
     scratch.questions += 1
     builder = scratch.builder
     value = scratch.value(shape, layout)

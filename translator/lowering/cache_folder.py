@@ -1,4 +1,4 @@
-"""Where Triton keeps what it compiled for us: the user's folder when set, else one of our own, kept small.
+"""Where and how Triton keeps what it compiled for us: the user's folder when set, else one of our own, kept small.
 
 A compile of the same code with the same spec is then done once, also across runs: parity compiles the source again and
 again while its translation is being edited.
@@ -11,14 +11,18 @@ import shutil
 import tempfile
 from pathlib import Path
 
+MANAGER = "translator.lowering.triton_cache:CheckedCacheManager"
 MAX_ENTRIES = 4000  # one entry is one compiled kernel, about 0.3 MB: the folder stays near 1 GB at most
 
 
 def use_cache_folder() -> Path:
     """Point Triton at the cache folder through `TRITON_CACHE_DIR` (left alone when the user set it); returns the folder.
 
+    `TRITON_CACHE_MANAGER` says how files are kept there, unless the user has a manager or a remote cache of their own.
     Falls back to a folder in the system's temporary directory where the user's cache cannot be written.
     """
+    if not os.environ.get("TRITON_REMOTE_CACHE_BACKEND"):
+        os.environ.setdefault("TRITON_CACHE_MANAGER", MANAGER)
     if given := os.environ.get("TRITON_CACHE_DIR"):
         return Path(given)
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
@@ -37,7 +41,7 @@ def use_cache_folder() -> Path:
 
 def prune_cache_folder(folder: Path, keep: int = MAX_ENTRIES) -> int:
     """Delete the oldest entries of our own folder beyond `keep`; returns how many went. The user's own is left alone."""
-    if folder.parent.name.partition("-")[0] != "gluonize":
+    if not _is_ours(folder):
         return 0
     try:
         entries = [(entry.stat().st_mtime, entry.path) for entry in os.scandir(folder) if entry.is_dir()]
@@ -47,3 +51,12 @@ def prune_cache_folder(folder: Path, keep: int = MAX_ENTRIES) -> int:
     for _, path in old:
         shutil.rmtree(path, ignore_errors=True)
     return len(old)
+
+
+def is_own(entry: str) -> bool:
+    """Whether the folder of one compiled kernel is in our own folder."""
+    return _is_ours(Path(entry).parent)
+
+
+def _is_ours(folder: Path) -> bool:
+    return folder.parent.name.partition("-")[0] == "gluonize"

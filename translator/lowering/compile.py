@@ -13,6 +13,7 @@ from typing import Any
 
 from rules.targets import target as target_row
 from translator.diagnostics import Diagnostic, TranslationError
+from translator.lowering.cache_entry import incomplete_entry, unusable_cache
 from translator.lowering.cache_folder import use_cache_folder
 from translator.lowering.compiler_errors import compiler_diagnostic
 from translator.lowering.metrics import KernelMetrics, measure
@@ -61,7 +62,7 @@ def compile_kernel(
 ) -> Lowered:
     """Compile a JITFunction (Triton) or GluonJITFunction for `spec` on `target`.
 
-    Raises: TranslationError: `compiler-error` with the compiler's own message; `spec-missing`, `spec-unknown-argument`
+    Raises: TranslationError: `compiler-error` with the compiler's own message; `compiler-cache`; `spec-missing`, `spec-unknown-argument`
     and `spec-type` when the launch does not fit the kernel's parameters.
     """
     import triton
@@ -78,13 +79,16 @@ def compile_kernel(
         fn=fn, signature=arguments.signature, constexprs=arguments.constexprs, attrs=arguments.attrs
     )
     use_cache_folder()
+    what = f"{spec.kernel} ({language}, {target})"
     with captured_stderr() as printed, offline_target(target) as gpu:
         try:
             compiled = triton.compile(source, target=gpu, options=dict(spec.options))
         except Exception as error:  # whatever the compiler raises is its verdict on the code, reported as such
-            what = f"{spec.kernel} ({language}, {target})"
-            raise TranslationError(compiler_diagnostic(error, fn, printed(), what)) from error
+            found = unusable_cache(error, what) or compiler_diagnostic(error, fn, printed(), what)
+            raise TranslationError(found) from error
         notes = error_lines(printed())
+    if damaged := incomplete_entry(compiled, what):
+        raise TranslationError(damaged)
     assembly = compiled.asm["amdgcn"]
     num_warps = int(compiled.metadata.num_warps)
     shared = int(compiled.metadata.shared)

@@ -23,9 +23,15 @@ def lower_file(
     Host code is read, not executed, unless `import_hosts`.
     Raises: TranslationError for what cannot be read, bound or compiled.
     """
+    from translator.lift.kernel import lift_kernel
+    from translator.source.gluon_kernels import is_gluon_launch
     from translator.source.load import explain_trace_error, load_side
 
     loaded = load_side(source, spec, search_path, import_hosts)
+    if is_gluon_launch(spec):
+        # What Triton's own compiler would make of the source is what it makes of the Triton kernel that the source computes.
+        lifted = lift_kernel(loaded, spec)
+        loaded, spec = lifted.loaded, lifted.spec
     try:
         return compile_kernel(loaded.fn, spec, target, load_jit=loaded.load_jit, keep_stages=keep_stages)
     except TranslationError as error:

@@ -7,6 +7,7 @@ gets a Diagnostic with what MLIR or LLVM printed, and the next job gets a fresh 
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import queue
 import select
@@ -43,6 +44,7 @@ sys.path[:] = sys.argv[2:]
 from translator.lowering.worker_process import main
 main(sys.argv[1])
 """
+log = logging.getLogger("gluonize")
 
 
 @dataclass(frozen=True)
@@ -59,14 +61,19 @@ class WorkerPool:
     """Runs functions by name in at most `jobs` child processes, which start when first needed.
 
     Use it as a context manager: leaving it normally waits for what was submitted; leaving it by an exception, Ctrl-C
-    included, kills the children at once and cancels the rest.
+    included, kills the children at once and cancels the rest. environment: of the children, that of this
+    process when left out.
     """
 
-    def __init__(self, jobs: int = 1, *, timeout: float = JOB_SECONDS, max_jobs: int = MAX_JOBS):
+    def __init__(
+        self, jobs: int = 1, *, timeout: float = JOB_SECONDS, max_jobs: int = MAX_JOBS,
+        environment: dict[str, str] | None = None,
+    ):  # fmt: skip
         assert jobs >= 1, f"a pool needs at least one job, not {jobs}"
         self.jobs = jobs
         self.timeout = timeout
         self.max_jobs = max_jobs
+        self.environment = environment
         self._queue: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._workers: list[_Worker] = []
         self._lock = threading.Lock()
@@ -185,7 +192,9 @@ class _Worker:
             printed = self._printed()
             self._stop()
             raise _took_too_long(job, printed)
-        kind, payload, peak = answer
+        kind, payload, peak, said = answer
+        for level, message in said:
+            log.log(level, "%s", message)
         self.done += 1
         if self.done >= self.pool.max_jobs or peak > MAX_BYTES:
             self._stop()
@@ -229,7 +238,7 @@ class _Worker:
             stderr=handle,
             bufsize=0,
             start_new_session=True,
-            env=_ONE_THREAD | os.environ,
+            env=_ONE_THREAD | (os.environ if self.pool.environment is None else self.pool.environment),
         )
         os.close(handle)
         if self.killed:  # killed while the child was being started

@@ -1,13 +1,15 @@
 """The child side of `worker.py`: runs named functions one after another, in a process that may die of any of them.
 
 Frames on the pipes are an 8-byte little-endian length and a pickle. A request is `(function, args, kwargs, seconds)`; the
-answer is `(kind, payload, peak_bytes)` with kind `value`, `refused` (diagnostics) or `raised` (a traceback as text).
+answer is `(kind, payload, peak_bytes, said)` with kind `value`, `refused` (diagnostics) or `raised` (a traceback as text);
+said: what was logged meanwhile, as (level, message), which must not stand among what the compiler prints.
 """
 
 from __future__ import annotations
 
 import functools
 import importlib
+import logging
 import os
 import pickle
 import resource
@@ -56,6 +58,17 @@ def run_job(function: str, args: tuple, kwargs: dict) -> tuple[str, Any]:
         return "raised", traceback.format_exc()
 
 
+def _collected_log() -> list[tuple[int, str]]:
+    """What the logger `gluonize` says from now on goes into the list that is returned."""
+    said: list[tuple[int, str]] = []
+    collector = logging.Handler()
+    collector.emit = lambda record: said.append((record.levelno, record.getMessage()))
+    log = logging.getLogger("gluonize")
+    log.handlers[:], log.propagate = [collector], False
+    log.setLevel(logging.INFO)
+    return said
+
+
 def main(log_path: str) -> None:
     """Serve requests from standard input until it closes; everything printed meanwhile goes into `log_path`."""
     requests = os.fdopen(os.dup(0), "rb")
@@ -64,7 +77,9 @@ def main(log_path: str) -> None:
     os.dup2(2, 1)
     with open(os.devnull, "rb") as nothing:
         os.dup2(nothing.fileno(), 0)
+    said = _collected_log()
     while True:
+        said.clear()
         try:
             function, args, kwargs, seconds = read_frame(requests)
         except EOFError:
@@ -76,8 +91,8 @@ def main(log_path: str) -> None:
         signal.setitimer(signal.ITIMER_PROF, 0)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
         try:
-            write_frame(answers, (kind, payload, peak))
+            write_frame(answers, (kind, payload, peak, list(said)))
         except (pickle.PicklingError, TypeError, AttributeError):
-            write_frame(answers, ("raised", traceback.format_exc(), peak))
+            write_frame(answers, ("raised", traceback.format_exc(), peak, list(said)))
         except BrokenPipeError:
             return

@@ -9,7 +9,10 @@ from triton.compiler import ASTSource
 from triton.compiler.compiler import make_backend
 
 from rules.targets import Target, target as target_row
+from translator.facts.given import GivenNumbers
 from translator.frontend.anchors import Anchors, Path, path_of, read_anchors
+from translator.frontend.cluster_moves import cluster_obstacles, refusal
+from translator.frontend.cluster_rows import module_of
 from translator.frontend.offline import offline_target
 from translator.frontend.passes import (
     lds_bytes,
@@ -38,6 +41,7 @@ class TracedLaunch:
     trace: Trace
     anchors: Anchors
     num_warps: int
+    num_ctas: int
     options: dict[str, Any]
     staging: dict[tuple[int, ...], Staged] = field(default_factory=dict)
     buffer_atomics: frozenset[tuple[int, ...]] = frozenset()  # paths of atomics that Triton makes buffer operations
@@ -48,12 +52,14 @@ class TracedLaunch:
     # LDS of Triton's kernel, where the data mover could fetch what it keeps in registers, loops are mixed or tiles padded.
     lds_bytes: int = 0
     loop_lds: dict[tuple[int, ...], int] = field(default_factory=dict)  # beside rings, where the data mover could
+    given: tuple[GivenNumbers, ...] = ()  # of the launches that share its text
 
 
 def trace_launch(fn: Any, spec: LaunchSpec, target: str, load_jit=None) -> TracedLaunch:
     """Trace `fn` for `spec` on `target` and read Triton's layouts back.
 
-    Runs MLIR passes: call it in a child process. Raises what Triton's front end raises.
+    Runs MLIR passes: call it in a child process. Raises what Triton's front end raises, and TranslationError `clusters` for what
+    the workgroups of a program cannot do together.
     """
     row = target_row(target)
     arguments = compile_arguments(spec, fn, load_jit)
@@ -63,7 +69,10 @@ def trace_launch(fn: Any, spec: LaunchSpec, target: str, load_jit=None) -> Trace
         trace = trace_source(source, gpu, options)
         parsed = make_backend(gpu).parse_options(dict(options))
         run_ttir_passes(trace.module, parsed)
-        run_layout_passes(trace.module, parsed)
+        if parsed.num_ctas > 1:
+            _lay_out_cluster(trace, parsed)
+        else:
+            run_layout_passes(trace.module, parsed)
         anchors = read_anchors(parse_module(trace.module.str()))
         run_pipeline_passes(trace.module, parsed)
         final = parse_module(trace.module.str())
@@ -91,6 +100,7 @@ def trace_launch(fn: Any, spec: LaunchSpec, target: str, load_jit=None) -> Trace
         trace,
         anchors,
         parsed.num_warps,
+        parsed.num_ctas,
         options,
         staging,
         buffer_atomics,
@@ -101,3 +111,17 @@ def trace_launch(fn: Any, spec: LaunchSpec, target: str, load_jit=None) -> Trace
         allocated,
         read_loop_lds(final) if held else {},
     )
+
+
+def _lay_out_cluster(trace: Trace, options: Any) -> None:
+    """Layouts of a program of several workgroups: as Triton's passes share out products, or by rows alone where that is not possible.
+
+    Raises: TranslationError `clusters` where neither is.
+    """
+    text = trace.module.str()
+    trace.module = run_layout_passes(trace.module, options)
+    obstacles = cluster_obstacles(parse_module(trace.module.str()))
+    if obstacles:
+        trace.module = run_layout_passes(module_of(text, trace.module.context), options, split_rows=True)
+        if cluster_obstacles(parse_module(trace.module.str())):
+            raise refusal(trace, options.num_ctas, obstacles)

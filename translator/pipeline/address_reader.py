@@ -36,6 +36,7 @@ class AddressReader:
         self.assumed: set[Obligation] = set()
         # By dimension: (start, M) of `(start + arange) % M`.
         self.wrapped: dict[int, tuple[Polynomial, Polynomial]] = {}
+        self.rows: dict[int, ast.expr] = {}  # by dimension: what is wrapped there
         loops = [n for n in ast.walk(facts.tree) if isinstance(n, (ast.For, ast.While))]
         self.around = {n for n in loops if any(inner is loop for inner in ast.walk(n))}
 
@@ -162,6 +163,7 @@ class AddressReader:
             raise NotATile(f"`{ast.unparse(node)}` is not a sum of an arange and values that stay the same")
         if self.wrapped.setdefault(axes[0], (start, limit)) != (start, limit):
             raise NotATile(f"dimension {axes[0]} is wrapped in two ways")
+        self.rows[axes[0]] = node.left
         return row
 
     def _constant(self, node: ast.expr, value) -> Polynomial:

@@ -133,8 +133,9 @@ def _used(facts: FunctionFacts, loop: ast.For, node: ast.AST) -> list[Web]:
 
 def _defined(facts: FunctionFacts, node: ast.AST) -> list[Web]:
     out = []
-    for s in ast.walk(node):
-        for name in {n.id for n in ast.walk(s) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}:
+    for s in (n for n in ast.walk(node) if isinstance(n, (ast.stmt, ast.NamedExpr))):
+        stored = [n.id for n in ast.walk(s) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)]
+        for name in dict.fromkeys(stored):
             if (web := facts.webs.of_definition.get((s, name))) is not None and web not in out:
                 out.append(web)
     return out

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import ast
 import functools
-import re
 from typing import Any
 
 import black
 
 from translator.facts.definitions import definition_node
-from translator.layout.names import definition
 from translator.pipeline.loop import PipelinedLoop
 from translator.pipeline.prefetch import FEWEST_BUFFERS
-from translator.rewrite.emitted import LINE_LENGTH, EmittedFunction, EmittedKernel
-from translator.rewrite.function import FunctionRewriter
+from translator.rewrite.emitted import LINE_LENGTH, EmittedFunction, EmittedKernel, LaidOut
+from translator.rewrite.function import HELPER, FunctionRewriter
+from translator.rewrite.layout_constants import with_constants
 from translator.rewrite.loop_split import CannotSplit, PartitionFunction, Split
 from translator.rewrite.partitions import take_apart
 from translator.rewrite.unit import Record, Unit
-from translator.ttgir.layouts import Blocked, DotOperand, Layout, Linear, Mfma, SharedLayout, Wmma
-
-_HELPER = re.compile(r"__helper_(\d+)__")
 
 
 def assemble(unit: Unit, rewriter: FunctionRewriter, text: str) -> EmittedKernel:
@@ -31,7 +27,7 @@ def assemble(unit: Unit, rewriter: FunctionRewriter, text: str) -> EmittedKernel
     reached: list[int] = []
 
     def reach(source: str) -> None:
-        for m in _HELPER.finditer(source):
+        for m in HELPER.finditer(source):
             index = int(m.group(1))
             if index not in reached:
                 inner, inner_text = unit.helper_versions[index]
@@ -46,11 +42,11 @@ def assemble(unit: Unit, rewriter: FunctionRewriter, text: str) -> EmittedKernel
     by_text: dict[tuple[Any, str], str] = {}
 
     def named(source: str) -> str:
-        return _HELPER.sub(lambda m: names[int(m.group(1))], source)
+        return HELPER.sub(lambda m: names[int(m.group(1))], source)
 
     for index in reached:  # callees before callers
         inner, inner_text = unit.helper_versions[index]
-        final = function_with_layouts(inner, named(inner_text))
+        final = with_constants(laid_out_function(inner, named(inner_text)))
         fn = inner.facts.frame.fn
         final, partitions = split_loops(inner, final)
         if (fn, final) not in by_text:
@@ -65,13 +61,14 @@ def assemble(unit: Unit, rewriter: FunctionRewriter, text: str) -> EmittedKernel
                 EmittedFunction(name, final.replace(f"def {base}(", f"def {name}(", 1), fn, bool(fn.noinline))
             )
         names[index] = by_text[fn, final]
-    kernel_text, partitions = split_loops(rewriter, function_with_layouts(rewriter, named(text)))
+    laid_out = laid_out_function(rewriter, named(text))
+    kernel_text, partitions = split_loops(rewriter, with_constants(laid_out))
     helpers += partitions
     fn = rewriter.facts.frame.fn
     for used in record.globals_needed:
         if used in {h.name for h in helpers}:
             record.globals_needed = {k: v for k, v in record.globals_needed.items() if k != used}
-    kernel = EmittedFunction(fn.__name__, kernel_text, fn, bool(fn.noinline))
+    kernel = EmittedFunction(fn.__name__, kernel_text, fn, bool(fn.noinline), None if partitions else laid_out)
     return EmittedKernel(kernel, helpers, record, unit.moving)
 
 
@@ -136,75 +133,21 @@ def _merge(into: Record, other: Record) -> None:
         into.explain(text)
 
 
-def function_with_layouts(rw: FunctionRewriter, text: str) -> str:
-    """`text` with placeholders resolved and the layout constants at the top of the body."""
+def laid_out_function(rw: FunctionRewriter, text: str) -> LaidOut:
+    """`text` with placeholders resolved, its layout constants, and what is asserted of the depths of its rings."""
     taken = rw.locals | {n.id for n in ast.walk(rw.facts.tree) if isinstance(n, ast.Name)}
     text, constants = rw.names.resolve(text, taken)
     text = _wrap_long_statements(text, rw.facts.source.text)
-    if not constants:
-        return text
-    names = {layout: name for name, layout in constants}
-    tree = ast.parse(text).body[0]
-    lines = text.splitlines(keepends=True)
-    at = _body_start(tree, lines)
-    indent = " " * tree.body[0].col_offset
-    block: list[str] = []
-    for name, layout in constants:
-        comment = describe(layout)
-        if comment:
-            block.append(f"# {comment}\n")
-        block.append(definition(name, layout, names) + "\n")
+    added: list[str] = []
     copying = {loop.buffers for loop in rw.pipelined_loops.values() if loop.copies}
     reading_ahead = {loop.buffers for loop in rw.pipelined_loops.values() if loop.prefetched is not None}
     for name in rw.added_parameters:
         if name in reading_ahead:
             why = "one tile is copied, one has landed, one is read"
-            block.append(f'gl.static_assert({name} >= {FEWEST_BUFFERS}, "{name}: {why}")\n')
+            added.append(f'gl.static_assert({name} >= {FEWEST_BUFFERS}, "{name}: {why}")')
         elif name in copying:
-            block.append(f'gl.static_assert({name} >= 2, "{name}: one tile is copied while another is read")\n')
-    formatted = black.format_str("".join(block), mode=black.Mode(line_length=LINE_LENGTH - len(indent)))
-    inserted = "".join(indent + line if line.strip() else line for line in formatted.splitlines(keepends=True))
-    following = "".join(lines[at:])
-    gap = "" if following.startswith("\n") else "\n"
-    return "".join(lines[:at]) + inserted + gap + following
-
-
-def _body_start(tree: ast.FunctionDef, lines: list[str]) -> int:
-    """Index of the line before which constants go: after the signature and the docstring."""
-    first = tree.body[0]
-    if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
-        return first.end_lineno
-    at = first.lineno - 1
-    while at > 0 and (not lines[at - 1].strip() or lines[at - 1].lstrip().startswith("#")):
-        at -= 1
-    return at
-
-
-def describe(layout: Layout) -> str:
-    """One line for the reader: what the layout spreads over what."""
-    if isinstance(layout, SharedLayout):
-        return layout.described()
-    if isinstance(layout, Mfma):
-        shape, warps = "x".join(map(str, layout.instr_shape)), " x ".join(map(str, layout.warps_per_cta))
-        return f"Matrix cores: {shape} MFMA, warps {warps} over the tile."
-    if isinstance(layout, Wmma):
-        return f"Matrix cores: {'x'.join(map(str, layout.instr_shape))} WMMA."
-    if isinstance(layout, DotOperand):
-        return ""
-    if isinstance(layout, Blocked):
-        fastest = layout.order[0]
-        n = layout.size_per_thread[fastest]
-        where = f" along dimension {fastest}" if layout.rank > 1 else ""
-        return f"{n} consecutive element{'s' if n > 1 else ''} per lane{where}."
-    if isinstance(layout, Linear):
-        n = 1
-        fastest = next((i for i, x in enumerate(layout.register[0]) if x), 0) if layout.register else 0
-        for basis in layout.register:
-            if basis[fastest] == n and sum(basis) == n:
-                n *= 2
-        where = f" along dimension {fastest}" if layout.rank > 1 else ""
-        return f"{n} consecutive element{'s' if n > 1 else ''} per lane{where}."
-    return ""
+            added.append(f'gl.static_assert({name} >= 2, "{name}: one tile is copied while another is read")')
+    return LaidOut(text, tuple(constants), tuple(added))
 
 
 def _wrap_long_statements(text: str, original: str) -> str:

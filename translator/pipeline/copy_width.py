@@ -42,7 +42,7 @@ def source_layout(rw: Emission, call: ast.Call, owner: ast.expr) -> Layout:
     sizes = [1] * (block.rank - 1) + [max(1, min(block.shape[-1], widest))]
     lanes = _dealt(rw.facts.kernel.target.warp_size, block.shape, sizes)
     warps = _dealt(rw.facts.kernel.num_warps, block.shape, [size * lane for size, lane in zip(sizes, lanes)])
-    return Blocked(tuple(sizes), tuple(lanes), tuple(warps), tuple(reversed(range(block.rank))))
+    return Blocked(tuple(sizes), tuple(lanes), tuple(warps), tuple(reversed(range(block.rank))), layout.ctas)
 
 
 def _dealt(count: int, shape: tuple[int, ...], held: list[int]) -> list[int]:

@@ -13,7 +13,7 @@ import textwrap
 from translator.facts import products
 from translator.facts.function import FunctionFacts
 from translator.facts.loop_range import is_index
-from translator.pipeline import counts, l2, once, producer, refill, slices, unroll
+from translator.pipeline import clusters, counts, l2, once, producer, refill, slices, unroll
 from translator.pipeline.body import alternating, late_read, stage_contents, statement_texts
 from translator.pipeline.loop import PipelinedLoop, Ring
 from translator.pipeline.plan import NotPipelined, PipelinePlan, run_of_loads
@@ -165,6 +165,8 @@ def emit_loop(rw: Emission, s: ast.For) -> bool:
     if plan.once:
         rw.edits.append((before, before, _block(gap, outer)))
         rw.edits.append((rw.facts.source.span(s)[0], rw.facts.source.span(s.iter)[1], once.header(rw, loop)))
+        end = rw.facts.source.line_end(s)
+        rw.edits += [(end, end, f"\n{inner}{line}") for line in _after_lines(rw, loop)]
         return True
     if loop.first:
         start, end = rw.facts.source.span(s.target)[0], rw.facts.source.span(s.iter)[1]
@@ -347,12 +349,16 @@ def _computed_here(facts: FunctionFacts, loop: PipelinedLoop, s: ast.stmt) -> bo
 
 def _after_lines(rw: Emission, loop: PipelinedLoop) -> list[str]:
     lines = []
-    if loop.copies and not loop.specialized and not loop.written_out:
+    waited = loop.copies and not loop.specialized and not loop.written_out and not loop.plan.once
+    if waited:
         lines += [
             "# Copies past the last tile must not land in LDS that is used for something else.",
             *([f"{async_module(rw)}.wait_group(0)"] if loop.plan.schedule.grouped else []),
             *([f"{tdm.module(rw)}.async_wait(0)"] if loop.plan.schedule.tensor_loads else []),
         ]
+    lines += clusters.after_last(rw, loop, waited)
+    if loop.plan.once:
+        return lines
     if _shares_place(rw, loop):
         lines.append(
             "# Operands do not take the place of tiles: what moves through LDS after them would wait once more."

@@ -14,6 +14,7 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from triton.compiler.errors import CompilationError
@@ -140,41 +141,12 @@ def _body(
     if local & (names - set(targets) - ended):
         raise _CannotInline
     constants = {a.arg: _annotation(a, fn, frame.fn) for a in tree.args.args}
-    before: list[str] = []
-    renamed: dict[str, str] = {}
-    for name, (argument, node) in arguments.items():
-        simple = node is None or isinstance(node, (ast.Name, ast.Constant))
-        if (
-            not simple
-            and _is_arithmetic(node)
-            and not stored & {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-        ):
-            constant = isinstance(helper.args.get(name), ConstFact)
-            simple = constant or _most_uses([*body, *([returned] if returned else [])], name) <= 1
-        if name in stored:
-            if argument != name:
-                if name in names - ended:
-                    raise _CannotInline
-                before.append(f"{name} = {argument}")
-            elif name not in targets and name not in ended:
-                if not ended:  # in a loop, which hands its variables on
-                    raise _CannotInline
-                renamed[name] = numbered(f"{name}_inside", (names | stored).__contains__)
-                before.append(f"{renamed[name]} = {name}")
-        elif argument != name:
-            if simple and argument not in stored:
-                renamed[name] = argument
-            else:
-                if name in names:
-                    if not ended:
-                        raise _CannotInline
-                    renamed[name] = numbered(name, (names | stored).__contains__)
-                constant = constants.get(name) if isinstance(helper.args.get(name), ConstFact) else None
-                own = renamed.get(name, name)
-                before.append(f"{own}: {constant} = {argument}" if constant else f"{own} = {argument}")
+    around = _Around(names, stored, frozenset(targets), ended)
+    statements = [*body, *([returned] if returned else [])]
+    before, renamed = _parameters(arguments, constants, helper, statements, around)
     edits = [
         (*text.span(n), renamed[n.id] if _stands_alone(parent, n) else operand(renamed[n.id]))
-        for s in [*body, *([returned] if returned else [])]
+        for s in statements
         for parent in ast.walk(s)
         for n in ast.iter_child_nodes(parent)
         if isinstance(n, ast.Name) and n.id in renamed
@@ -191,6 +163,57 @@ def _body(
     lines = _lines(changed, body, helper, _after_header(text, tree), literal - stored)
     results = [] if leaves else _results(text, edits, statement, returned, targets)
     return comment + before + lines + results
+
+
+@dataclass(frozen=True)
+class _Around:
+    """Names of the caller and of the helper. names: all of the caller; stored: what the helper assigns; targets: what the call is
+    assigned to; ended: variables of the caller that may be overwritten, none in a loop."""
+
+    names: set[str]
+    stored: set[str]
+    targets: frozenset[str]
+    ended: set[str]
+
+
+def _parameters(
+    arguments: dict, constants: dict, helper: Frame, statements: list[ast.stmt], around: _Around
+) -> tuple[list[str], dict[str, str]]:
+    """(the lines that give parameters their values, the parameters that stand as something else). Raises: _CannotInline."""
+    names, stored, ended = around.names, around.stored, around.ended
+    before: list[str] = []
+    renamed: dict[str, str] = {}
+    for name, (argument, node) in arguments.items():
+        simple = node is None or isinstance(node, (ast.Name, ast.Constant))
+        if (
+            not simple
+            and _is_arithmetic(node)
+            and not stored & {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+        ):
+            constant = isinstance(helper.args.get(name), ConstFact)
+            simple = constant or _most_uses(statements, name) <= 1
+        if name in stored:
+            if argument != name:
+                if name in names - ended:
+                    raise _CannotInline
+                before.append(f"{name} = {argument}")
+            elif name not in around.targets and name not in ended:
+                if not ended:  # in a loop, which hands its variables on
+                    raise _CannotInline
+                renamed[name] = numbered(f"{name}_inside", (names | stored).__contains__)
+                before.append(f"{renamed[name]} = {name}")
+        elif argument != name:
+            if simple and argument not in stored:
+                renamed[name] = argument
+            else:
+                if name in names:
+                    if not ended:
+                        raise _CannotInline
+                    renamed[name] = numbered(name, (names | stored).__contains__)
+                constant = constants.get(name) if isinstance(helper.args.get(name), ConstFact) else None
+                own = renamed.get(name, name)
+                before.append(f"{own}: {constant} = {argument}" if constant else f"{own} = {argument}")
+    return before, renamed
 
 
 def _reached(frame: Frame, statements: list[ast.stmt]) -> Iterator[ast.stmt]:

@@ -20,7 +20,7 @@ from dataclasses import replace
 from translator.facts.function import FunctionFacts
 from translator.facts.loop_range import int_of
 from translator.facts.signs import obligation_at
-from translator.pipeline import mover_copies, producer
+from translator.pipeline import clusters, mover_copies, producer
 from translator.pipeline.loop import PipelinedLoop
 from translator.pipeline.plan import PipelinePlan
 from translator.pipeline.tail import TailProof
@@ -81,6 +81,7 @@ def first_lines(rw: Emission, loop: PipelinedLoop) -> list[str]:
         tile = ring.load.tile
         lines += mover_copies.before(rw, loop, ring) if tile is not None else [producer.allocate(rw, loop, ring)]
     loop.fetch_at(loop.plan.index)
+    lines += clusters.before_first(rw, loop)
     lines += [producer.fetch(rw, loop, ring, "0", "") for ring in loop.rings]
     lines += [producer.store(rw, ring, "0") for ring in loop.rings if ring.load.stored]
     if not loop.copies:

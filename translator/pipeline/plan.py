@@ -29,7 +29,8 @@ class NotPipelined:
 
 @dataclass(frozen=True)
 class PipelinedLoad:
-    """name: of the tile; covered: its own mask excludes tiles past the end; shrinking: its lanes only get fewer."""
+    """name: of the tile; covered: its own mask excludes tiles past the end; shrinking: what makes sure that its lanes only get
+    fewer, None where nothing does."""
 
     name: str
     line: int
@@ -37,7 +38,7 @@ class PipelinedLoad:
     statement: ast.stmt
     staged: Staged
     covered: bool
-    shrinking: bool
+    shrinking: frozenset[Obligation] | None
     tile: DescriptorTile | StridedTile | None = None  # how the tensor data mover fetches it; None: another way
 
     @property

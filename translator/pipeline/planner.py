@@ -268,10 +268,10 @@ def _load(
     masked = mask is not None and not callees.is_absent(rw.facts, mask)
     covered = masked and tail.implied(mask)
     if tile is not None:
-        return PipelinedLoad(name, call.lineno, call, statement, way, covered, False, tile)
+        return PipelinedLoad(name, call.lineno, call, statement, way, covered, None, tile)
     if set(given) - {"pointer", "mask", "other", "cache_modifier", "eviction_policy", "volatile"}:
         raise NotAhead(f"the load in line {call.lineno} has arguments that a copy cannot take")
-    shrinking = not masked or tail.shrinks(mask)
+    shrinking = tail.shrinks(mask) if masked else frozenset()
     return PipelinedLoad(name, call.lineno, call, statement, way, covered, shrinking)
 
 
@@ -293,10 +293,10 @@ def _descriptor_load(
             raise NotAhead(f"the descriptor load in line {call.lineno} is not a plain tile")
         covered = len(bounds) == len(offsets.elts) and any(map(tail.ends, offsets.elts, bounds))
         tile = DescriptorTile(owner, tuple(offsets.elts), tuple(not tail.varies(o) for o in offsets.elts))
-        return PipelinedLoad(name, call.lineno, call, statement, way, covered, False, tile)
+        return PipelinedLoad(name, call.lineno, call, statement, way, covered, None, tile)
     if not plain or not descriptors.fetchable(rw.facts, owner):
         raise NotAhead(f"the descriptor load in line {call.lineno} is not a plain tile")
-    return PipelinedLoad(name, call.lineno, call, statement, way, any(map(tail.ends, offsets.elts, bounds)), False)
+    return PipelinedLoad(name, call.lineno, call, statement, way, any(map(tail.ends, offsets.elts, bounds)), None)
 
 
 def _leaks(facts: FunctionFacts, loop: ast.For) -> bool:
@@ -307,7 +307,7 @@ def _leaks(facts: FunctionFacts, loop: ast.For) -> bool:
     inside = set(ast.walk(loop))
     every = [d for web in facts.webs.all for d in web.definitions]
     own = {d.name for d in every if d.node in inside}
-    around = [n for n in ast.walk(facts.tree) if n is not loop and loop in ast.walk(n)]
+    around = [n for n in facts.nodes if n is not loop and loop in ast.walk(n)]
     again = any(isinstance(n, ast.For) and (facts.unrolled(n) or known_trips(facts, n) is not None) for n in around)
     branches = [n for n in around if isinstance(n, ast.If)]
     first = min((n.lineno for n in branches), default=0)

@@ -256,7 +256,8 @@ def _apply_choices(rw: Emission, loop: PipelinedLoop) -> None:
     plan, choices = loop.plan, rw.unit.choices
     if choices.asks("slot-indices", "literal") and can_unroll(rw.facts, plan):
         loop.first, loop.counter = fresh(rw, f"{plan.index.strip('_') or 'tile'}_first", plan.loop), ""
-    if (slices := choices.value("accumulator-slices", rw.facts.kernel.target)) != "1x1":
+    alone = rw.facts.kernel.num_ctas == 1  # workgroups of a cluster wait for each other, with all of their warps
+    if alone and (slices := choices.value("accumulator-slices", rw.facts.kernel.target)) != "1x1":
         parts = int(slices[0]), int(slices[2])
         loop.sliced = plan_slices(rw.facts, plan, parts, lambda name: fresh(rw, name, plan.loop))
         if loop.sliced is not None:
@@ -264,6 +265,7 @@ def _apply_choices(rw: Emission, loop: PipelinedLoop) -> None:
     copies_ahead = plan.schedule.mechanism == "copies" and plan.schedule.buffers >= FEWEST_BUFFERS
     if (
         choices.asks("operand-reads", "one-ahead")
+        and alone
         and copies_ahead
         and plan.written_out is None
         and not loop.first
@@ -272,7 +274,7 @@ def _apply_choices(rw: Emission, loop: PipelinedLoop) -> None:
         loop.prefetch = True
     if (further := choices.number("l2-prefetch")) and can_prefetch(loop):
         loop.l2_ahead = further
-    if choices.asks("warp-groups", "alternating"):
+    if alone and choices.asks("warp-groups", "alternating"):
         body = plan.loop.body
         multiplies = [rw.facts.taken(s) and products.multiplies(rw.facts, s) for s in body]
         loop.stages = plan_stages([reads_tiles(loop, s) for s in body], multiplies, plan.schedule)
@@ -324,18 +326,17 @@ def _move_bases(rw: Emission, loop: PipelinedLoop) -> None:
         if not state.split.moves:
             if any(d.augmented and d.node is not s for d in web.definitions):
                 continue
-            fits = all(load.shrinking and load.staged.copy != "global" for load in followers)
+            fits = all(load.shrinking is not None and load.staged.copy != "global" for load in followers)
             if (
                 many
                 and fits
                 and (not rw.facts.webs.goes_on(plan.loop, web) or not any(_masked(rw.facts, f) for f in followers))
             ):
                 state.split = replace(state.split, base="", moves=True)
-                pointers_of = [load.call.args[0] for load in followers]
-                loop.assumed |= {
-                    obligation_at(rw.facts, p, "shrinks", "a base that moves from tile to tile", "proven")
-                    for p in pointers_of
-                }
+                rewrite = "a base that moves from tile to tile"
+                for load in followers:
+                    sure = obligation_at(rw.facts, load.call.args[0], "shrinks", rewrite, "proven")
+                    loop.assumed |= load.shrinking or {sure}
         elif not state.split.fold and not many and len([d for d in web.definitions if d.augmented]) == 1:
             proof = Signs(rw.facts, "offsets that move from tile to tile")
             if proof.holds(s.value) and not _is_wide(fact):

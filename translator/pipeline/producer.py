@@ -33,7 +33,7 @@ def allocate(rw: Emission, loop: PipelinedLoop, ring: Ring) -> str:
 
 def fetch(rw: Emission, loop: PipelinedLoop, ring: Ring, slot: str, condition: str) -> str:
     """The statement that fetches one tile: to LDS slot `slot`, or to registers; `condition`: it is not past the end."""
-    node, staged, fact = ring.fetch, ring.load.staged, rw.facts.tensor(ring.load.call)
+    node, staged = ring.fetch, ring.load.staged
     if ring.load.tile is not None:
         other = callees.bind(rw.facts, node, callees.callee_of(rw.facts, node)).get("other")
         if other is not None and not callees.is_none(rw.facts, other):
@@ -50,34 +50,15 @@ def fetch(rw: Emission, loop: PipelinedLoop, ring: Ring, slot: str, condition: s
         return descriptors.tile_fetch(rw, owner, given["offsets"], staged.source, exists, target, tile_copies(rw))
     pointer = given["pointer"]
     access = pointers.access_of(rw, pointer, staged.source) if callees.is_plain_access(rw.facts, node, given) else None
-    arguments: list[str] = []
     use_buffer = access is not None and staged.copy != "global"
     if use_buffer:
         rw.record.reaches(access.root)
-        arguments += [access.base, access.offsets]
+        arguments = [access.base, access.offsets]
     elif access is not None:
-        arguments.append(f"{access.base} + {operand(access.offsets)}")
+        arguments = [f"{access.base} + {operand(access.offsets)}"]
     else:
-        arguments.append(rw.emit(pointer, staged.source))
-    mask, other = given.get("mask"), given.get("other")
-    masked = mask is not None and not callees.is_none(rw.facts, mask)
-    mask_text = rw.operand_in(mask, fact, staged.source) if masked else ""
-    ends = not ring.load.covered and not ring.clipped and condition
-    if masked:
-        mask_text = both_masks(mask_text, condition if ends else "")
-        mask_text = mask_text if rw.facts.tensor(mask) is not None else counts.as_value(rw.facts, loop, mask_text, mask)
-    elif ends:
-        mask_text = counts.as_value(rw.facts, loop, condition)
-    if mask_text:
-        arguments.append(f"mask={mask_text}")
-    if masked and other is not None and not callees.is_none(rw.facts, other):
-        # Lanes that a buffer access masks off read as zero; other accesses leave what was there.
-        if not callees.is_zero(rw.facts, other):
-            arguments.append(f"other={rw.operand_in(other, fact, staged.source)}")
-        elif not use_buffer:
-            arguments.append(f"other={rw.emit(other)}")
-        else:
-            rw.record.explain("buffer loads need no other=0: what their mask excludes reads as zero")
+        arguments = [rw.emit(pointer, staged.source)]
+    arguments += _masks(rw, loop, ring, given, condition, use_buffer)
     modifier = given.get("cache_modifier")
     if modifier is not None and not callees.is_empty(rw.facts, modifier):
         arguments.append(
@@ -94,6 +75,33 @@ def fetch(rw: Emission, loop: PipelinedLoop, ring: Ring, slot: str, condition: s
         waiting = f"{ring.next}[1:]" if slot == loop.free else ring.next
         return f"{ring.next} = {waiting} + ({text},)"
     return f"{ring.next} = {text}"
+
+
+def _masks(
+    rw: Emission, loop: PipelinedLoop, ring: Ring, given: dict[str, ast.expr], condition: str, use_buffer: bool
+) -> list[str]:
+    """The arguments of a fetch that say which elements it leaves out, and what these are."""
+    fact, layout, arguments = rw.facts.tensor(ring.load.call), ring.load.staged.source, []
+    mask, other = given.get("mask"), given.get("other")
+    masked = mask is not None and not callees.is_none(rw.facts, mask)
+    mask_text = rw.operand_in(mask, fact, layout) if masked else ""
+    ends = not ring.load.covered and not ring.clipped and condition
+    if masked:
+        mask_text = both_masks(mask_text, condition if ends else "")
+        mask_text = mask_text if rw.facts.tensor(mask) is not None else counts.as_value(rw.facts, loop, mask_text, mask)
+    elif ends:
+        mask_text = counts.as_value(rw.facts, loop, condition)
+    if mask_text:
+        arguments.append(f"mask={mask_text}")
+    if masked and other is not None and not callees.is_none(rw.facts, other):
+        # Lanes that a buffer access masks off read as zero; other accesses leave what was there.
+        if not callees.is_zero(rw.facts, other):
+            arguments.append(f"other={rw.operand_in(other, fact, layout)}")
+        elif not use_buffer:
+            arguments.append(f"other={rw.emit(other)}")
+        else:
+            rw.record.explain("buffer loads need no other=0: what their mask excludes reads as zero")
+    return arguments
 
 
 def store(rw: Emission, ring: Ring, slot: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from translator.facts.function import FunctionFacts
 from translator.frontend.trace import TensorFact
-from translator.pipeline import counts, mover_copies, producer, slices
+from translator.pipeline import clusters, counts, mover_copies, producer, slices
 from translator.pipeline.loop import PipelinedLoop, Ring
 from translator.pipeline.moved_twice import start_lines
 from translator.pipeline.prepare import fresh
@@ -52,6 +52,7 @@ def prologue(rw: Emission, loop: PipelinedLoop) -> list[str]:
     if loop.only_holds:
         lines.append("# Prologue: each tile is loaded an iteration before it is used, the first ones here.")
     else:
+        lines += clusters.before_first(rw, loop)
         lines.append("")
         lines.append(f"# Prologue: the first tiles are {what} before the loop.{tail}")
         lines.append(f"for {loop.tile} in gl.static_range({tiles}):")

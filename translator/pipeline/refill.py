@@ -18,6 +18,7 @@ from translator.facts.function import FunctionFacts
 from translator.facts.source_text import replace_spans
 from translator.numbered import numbered
 from translator.pipeline import counts, producer
+from translator.pipeline.clusters import before_next
 from translator.pipeline.loop import PipelinedLoop
 from translator.rewrite.emission import Emission
 from translator.rewrite.gluon_modules import async_module
@@ -57,7 +58,11 @@ def place_copies(rw: Emission, loop: PipelinedLoop, s: ast.For) -> None:
     loop.hidden = _multiplies(rw.facts, s.body[last + 1 :])
     loop.fetch_at(loop.ahead)
     condition = counts.condition(rw, loop, loop.ahead)
-    lines = ["gl.barrier()", *(producer.fetch(rw, loop, ring, loop.free, condition) for ring in copied)]
+    lines = [
+        "gl.barrier()",
+        *before_next(rw, loop),
+        *(producer.fetch(rw, loop, ring, loop.free, condition) for ring in copied),
+    ]
     if producer.closes_group(loop, copied):
         lines.append(f"{async_module(rw)}.commit_group()")
     reads = [f"{name} = {read}" for read, name in early.items()]

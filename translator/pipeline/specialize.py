@@ -39,6 +39,8 @@ def specialized(rw: Emission, loop: ast.For, plan: PipelinePlan | NotPipelined) 
         return f"{kernel.target.name} has no {WARP_SPECIALIZED.needs}"
     if isinstance(plan, NotPipelined):
         return plan.reason
+    if kernel.num_ctas > 1:
+        return "its program is a cluster, whose workgroups wait for each other with all of their warps"
     if plan.descending:
         return "its index goes down"
     if plan.doubled:

@@ -17,13 +17,13 @@ from translator.facts.function import FunctionFacts
 from translator.facts.loop_range import int_of
 from translator.facts.obligations import Obligation
 from translator.facts.polynomials import INDEX, Polynomial, add, fixed, moving, quotient
-from translator.facts.signs import obligation_at
+from translator.facts.signs import Signs, obligation_at
 from translator.frontend.trace import TensorFact
 from translator.memory.staging import Staged
 from translator.pipeline.address_reader import AddressReader
 from translator.pipeline.tile_terms import NotATile, axis_of, times
 from translator.pipeline.wrapped_rows import reaches_only_masked
-from translator.rewrite.addresses import root_parameter
+from translator.rewrite.addresses import is_bare_parameter, root_parameter
 from translator.rewrite.emission import Emission
 from translator.ttgir.elements import bits_of
 from translator.ttgir.shared_layouts import Padded, Swizzled, partitioned
@@ -55,6 +55,9 @@ class Axis:
     @property
     def moving(self) -> Polynomial:
         return moving(self.start)
+
+
+WRAPPED = "a tile of the data mover whose rows wrap"
 
 
 @dataclass(frozen=True)
@@ -120,7 +123,8 @@ def strided_tile(
     for d, (start, limit) in reader.wrapped.items():
         box.check_unbounded(d)
         reaches_only_masked(rw.facts, reader, call, d, start, limit)
-        reader.assumed.add(obligation_at(rw.facts, call, "rows", "a tile of the data mover whose rows wrap", "proven"))
+        reader.assumed |= _rows_inside(rw, reader, base, d)
+        reader.assumed.add(obligation_at(rw.facts, call, "rows", WRAPPED, "proven"))
         box.bound(d, start, limit)
     box.move(contiguous)
     wide_axes = box.narrow(base)
@@ -137,6 +141,27 @@ def strided_tile(
     for node in tile.nodes:
         reader.settled(node)
     return tile
+
+
+def _rows_inside(rw: Emission, reader: AddressReader, base: ast.expr, d: int) -> set[Obligation]:
+    """What makes sure that the wrapped rows of dimension `d` are not negative: those the source wraps to others. Raises: NotATile.
+
+    Where the launch promises that nothing before the tensor is accessed, `row % M` shows it for a size M that is an argument, and not 1
+    (Triton compiles that apart): of negative rows all but each M-th are rows before the tensor.
+    """
+    root, limit = root_parameter(rw, base), reader.wrapped[d][1]
+    atoms = [reader.names[atom] for monomial in limit for atom in monomial]
+    argument = len(atoms) == 1 and list(limit.values()) == [1] and is_bare_parameter(rw, atoms[0])
+    argument = argument and isinstance(rw.facts.fact(atoms[0]), TensorFact)
+    proof = Signs(rw.facts, WRAPPED)
+    if proof.holds(reader.rows[d]) and not any(o.condition is not None for o in proof.assumed):
+        return set(proof.assumed)
+    if argument and root is not None and root in rw.facts.kernel.small_pointers:
+        return set()
+    exact = Signs(rw.facts, WRAPPED, exactly=True)
+    if not exact.holds(reader.rows[d]):
+        raise NotATile("its wrapped rows may begin before the tensor")
+    return set(exact.assumed)
 
 
 def _plain_load(facts: FunctionFacts, call: ast.Call, given: dict[str, ast.expr]) -> TensorFact:
@@ -264,9 +289,11 @@ def tile_layout(staged: Staged, order: tuple[int, ...], fact: TensorFact) -> "Sh
     shape = tuple(fact.shape[d] for d in order)
     natural = tuple(reversed(range(len(order))))
     shared = staged.shared
+    held = (shared or staged.source).ctas
+    ctas = tuple(tuple(basis[d] for d in order) for basis in held)
     if isinstance(shared, Padded) and len(shared.pairs) == 1 and not shared.offsets:
-        return Padded(shared.pairs, (), natural, shape)
+        return Padded(shared.pairs, (), natural, shape, ctas)
     if isinstance(shared, Swizzled) and shared.max_phase == 1:
-        return Swizzled(1, 1, 1, natural)
+        return Swizzled(1, 1, 1, natural, ctas)
     size = bits_of(fact.dtype) // 8
-    return Padded(((256 // size, max(1, 16 // size)),), (), natural, shape)
+    return Padded(((256 // size, max(1, 16 // size)),), (), natural, shape, ctas)

@@ -54,9 +54,17 @@ class TailProof:
         """Whether `mask` is false on every lane when the loop index is at or past the end."""
         return any(self._ends(c) for c in self.conjuncts(mask))
 
-    def shrinks(self, mask: ast.expr) -> bool:
-        """Whether a lane that `mask` enables in some iteration is enabled in the first one too."""
-        return all(self._monotone(c) for c in self.conjuncts(mask))
+    def shrinks(self, mask: ast.expr) -> frozenset[Obligation] | None:
+        """What makes sure that a lane that `mask` enables in some iteration is enabled in the first one too; None where nothing does."""
+        rests: set[Obligation] = set()
+        for conjunct in self.conjuncts(mask):
+            if not self.varies(conjunct):
+                continue
+            found = self._fits(conjunct) if self._monotone(conjunct) else None
+            if found is None:
+                return None
+            rests |= self._obligations(conjunct, "shrinks", "a base that moves from tile to tile", *found)
+        return frozenset(rests)
 
     def ends(self, start: ast.expr, bound: ast.expr) -> bool:
         """Whether `start` is at or past `bound` when the loop index is at or past the end."""
@@ -65,24 +73,28 @@ class TailProof:
     def _ends(self, conjunct: ast.expr) -> bool:
         """Whether a comparison is false past the end, in full numbers and in those of its type."""
         before = set(self.assumed)
-        if not self._conjunct(conjunct):
-            return False
-        sides = less_than(conjunct)
-        beyond = self.beyond()
-        found = least_for(self.facts, lambda ask: conditions_beyond(ask, self.facts, sides, beyond)) if sides else None
+        found = self._fits(conjunct) if self._conjunct(conjunct) else None
         if found is None:
             self.assumed = before
             return False
-        self._rests(conjunct, "tiles ahead that their own mask ends", *found)
+        self.assumed |= self._obligations(conjunct, "ends", "tiles ahead that their own mask ends", *found)
         return True
 
-    def _rests(self, node: ast.expr, rewrite: str, conditions: frozenset[Condition], names: frozenset[str]) -> None:
-        """Write down what makes sure that nothing in `node` overflows."""
-        self.assumed |= {checked_at(self.facts, node, "ends", rewrite, c) for c in conditions}
+    def _fits(self, comparison: ast.expr) -> tuple[frozenset[Condition], frozenset[str]] | None:
+        """What makes sure that the sides of a comparison do not overflow, in no iteration and in no tile ahead."""
+        if (sides := less_than(comparison)) is None:
+            return None
+        beyond = self.beyond()
+        return least_for(self.facts, lambda ask: conditions_beyond(ask, self.facts, sides, beyond))
+
+    def _obligations(
+        self, node: ast.expr, kind: str, rewrite: str, conditions: frozenset[Condition], names: frozenset[str]
+    ) -> set[Obligation]:
+        """What makes sure that nothing in `node` overflows, written down."""
+        found = {checked_at(self.facts, node, kind, rewrite, c) for c in conditions}
         if names:
-            self.assumed.add(obligation_at(self.facts, node, "not-negative", rewrite, "launch", tuple(sorted(names))))
-        if not conditions and not names:
-            self.assumed.add(obligation_at(self.facts, node, "ends", rewrite, "proven"))
+            found.add(obligation_at(self.facts, node, "not-negative", rewrite, "launch", tuple(sorted(names))))
+        return found or {obligation_at(self.facts, node, kind, rewrite, "proven")}
 
     def counts_on(self, dtype: str) -> bool:
         """Whether the index fits its type in the tiles past the end too, so that it can be compared with the end there."""
@@ -99,7 +111,7 @@ class TailProof:
                 found = least_for(self.facts, lambda ask: index_conditions(ask, self.facts, beyond, type))
                 self.runs_asked = True
         if found is not None:
-            self._rests(self.high, rewrite, *found)
+            self.assumed |= self._obligations(self.high, "ends", rewrite, *found)
         return found is not None
 
     def beyond(self) -> Beyond:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 
 from translator.pipeline import counts
+from translator.pipeline.clusters import before_next
 from translator.pipeline.loop import PipelinedLoop
 from translator.rewrite import tdm
 from translator.rewrite.emission import Emission
@@ -30,4 +31,4 @@ def wait_lines(rw: Emission, loop: PipelinedLoop, under_way: int = 2) -> list[st
     if schedule.tensor_loads:
         count = tiles if schedule.tensor_loads == 1 or loop.refills else f"({tiles}) * {schedule.tensor_loads}"
         lines.append(f"{tdm.module(rw)}.async_wait({count})")
-    return lines
+    return lines if loop.refills else lines + before_next(rw, loop)

@@ -58,12 +58,13 @@ def _of_shape(staged: Staged, shape: tuple[int, ...]) -> Staged | None:
     shared = staged.shared
     if shared is not None:
         order = (*(d + units for d in getattr(shared, "order", ())), *reversed(range(units)))
+        ctas = tuple((*(0,) * units, *basis) for basis in shared.ctas)
         if isinstance(shared, Swizzled):
-            shared = replace(shared, order=order)
+            shared = replace(shared, order=order, ctas=ctas)
         elif isinstance(shared, Padded) and not shared.offsets:
-            shared = replace(shared, order=order, shape=shape)
+            shared = replace(shared, order=order, shape=shape, ctas=ctas)
         else:
-            shared = Swizzled(1, 1, 1, tuple(reversed(range(len(shape)))))
+            shared = Swizzled(1, 1, 1, tuple(reversed(range(len(shape)))), ctas)
     return replace(staged, shape=shape, shared=shared, exchanged=None)
 
 

@@ -80,7 +80,7 @@ class _Flow:
     def __init__(self, facts: FunctionFacts, loop: ast.For, bound, definitions, result=None):
         self.facts, self.loop, self.bound, self.definitions = facts, loop, bound, definitions
         self.result = result  # of a helper: called with the dimension in which it returns the rows
-        self.parents = {child: node for node in ast.walk(facts.tree) for child in ast.iter_child_nodes(node)}
+        self.parents = facts.parents
         self.seen: set[tuple[int, int]] = set()
         around = [d.in_loop[-1] for d in definitions.values() if d.in_loop]
         # Values of the bound are the same throughout one iteration of the innermost loop that defines one.

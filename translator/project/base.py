@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from translator.diagnostics import TranslationError
 from translator.project.cache import ContentCache
 from translator.project.digests import text_digest
 from translator.project.planned import ProjectFile, from_provenance
-from translator.project.provenance import GeneratedFile, is_code, located, without_line
+from translator.project.provenance import GeneratedFile, is_code, without_line
 from translator.project.translation import base_key
 from translator.source.module_file import decode_source_bytes
 
@@ -28,8 +28,13 @@ class Base:
     exact: bool = True
 
 
-def find_base(generated: GeneratedFile, cache: ContentCache, regenerate: Callable[[ProjectFile], str]) -> Base | None:
-    """The text that `generated` was before it was edited; None when it is nowhere."""
+def find_base(
+    generated: GeneratedFile,
+    cache: ContentCache,
+    regenerate: Callable[[ProjectFile], str],
+    search: tuple[str, ...] = (),
+) -> Base | None:
+    """The text that `generated` was before it was edited; None when it is nowhere. search: see `ProjectFile`."""
     wanted = generated.provenance.output
     if not generated.edited:
         return Base(generated.bare, "the file itself")
@@ -39,12 +44,13 @@ def find_base(generated: GeneratedFile, cache: ContentCache, regenerate: Callabl
         bare = without_line(text)
         if text_digest(bare) == wanted or is_code(bare, generated.provenance):
             return Base(bare, f"commit {commit[:12]}")
-    return _from_old_source(generated, regenerate)
+    return _from_old_source(generated, from_provenance(generated, search), regenerate)
 
 
-def _from_old_source(generated: GeneratedFile, regenerate: Callable[[ProjectFile], str]) -> Base | None:
+def _from_old_source(
+    generated: GeneratedFile, file: ProjectFile, regenerate: Callable[[ProjectFile], str]
+) -> Base | None:
     """Translate the source again as it was, with the files beside it of the same commit."""
-    file = from_provenance(generated)
     was = generated.provenance
     if not file.source.endswith(".py"):
         return None
@@ -52,7 +58,7 @@ def _from_old_source(generated: GeneratedFile, regenerate: Callable[[ProjectFile
         if text_digest(text) != was.source_digest:
             continue
         with tempfile.TemporaryDirectory(prefix="gluonize-base-") as folder:
-            old = _checked_out(file, [path for path, _ in was.uses], commit, folder)
+            old = _checked_out(file, file.used(was), commit, folder)
             if old is None:
                 continue
             try:
@@ -63,14 +69,14 @@ def _from_old_source(generated: GeneratedFile, regenerate: Callable[[ProjectFile
     return None
 
 
-def _checked_out(file: ProjectFile, uses: list[str], commit: str, folder: str) -> ProjectFile | None:
+def _checked_out(file: ProjectFile, uses: Iterable[str], commit: str, folder: str) -> ProjectFile | None:
     """The inputs of `file` as they were in a commit, in `folder`; None when one of them was not there."""
     root = _root(file.source)
 
     def inside(path: str) -> str:
         return os.path.relpath(os.path.realpath(path), root)
 
-    for path in (file.source, *filter(None, [file.launches]), *(located(path, file.output) for path in uses)):
+    for path in (file.source, *filter(None, [file.launches]), *uses):
         content = _show(root, commit, inside(path))
         if content is None:
             return None

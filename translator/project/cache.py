@@ -1,13 +1,12 @@
 """Results of earlier runs, found by content: the same inputs, options and versions give the same bytes without work.
 
 An entry is found by a key over everything that is known before the work (request, options, versions, gluonize's own
-code) and holds good while the files that the work read still have the same digests. Entries are written to a temporary
-file and renamed, so parallel runs see whole entries or none; a damaged entry is a miss.
+code) and holds good while the files that the work read still have the same digests. Entries are whole or absent and carry
+a checksum, so parallel runs, also of other machines, see whole entries or none; a damaged entry is a miss.
 """
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
 import os
@@ -15,99 +14,97 @@ import pickle
 import sys
 import tempfile
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from translator.project.digests import file_digest
+from translator.project.mapped import mapped
+from translator.project.places import Places
+from translator.project.plain_pickle import load_plain
 from translator.project.recorded import Reads, location
+from translator.source.environment_names import ALL
+from translator.store.chosen import RESULTS, SHARED, shared_shelf, size_limit
+from translator.store.folder import FolderStore
+from translator.store.shelf import Shelf
 
-MAX_ENTRIES = 4000  # about 30 kB each: some 120 MB at most
 _SWITCHES = ("TRITON_", "AMDGCN_", "LLVM_", "MLIR_", "GLUONIZE_")  # environment variables that change what compilers do
-_PRUNED: set[Path] = set()  # folders that this process has looked after
-_NOT_SWITCHES = ("TRITON_CACHE_DIR", "TRITON_HOME", "GLUONIZE_CACHE_DIR")
+_NOT_SWITCHES = frozenset(
+    {"TRITON_CACHE_DIR", "TRITON_CACHE_MANAGER", "TRITON_HOME", "GLUONIZE_CACHE_DIR", "GLUONIZE_EMULATOR", *SHARED}
+)
 
 
 class ContentCache:
-    """A folder of entries. `folder` None: a cache that never has anything and keeps nothing (`--no-cache`)."""
+    """Values by key on a shelf. shelf None: a cache that never has anything and keeps nothing (`--no-cache`).
 
-    def __init__(self, folder: Path | None):
+    folder: where the entries are on the shelf.
+    """
+
+    def __init__(self, shelf: Shelf | None, folder: str = ""):
+        self.shelf = shelf
         self.folder = folder
         self.hits = self.misses = 0
 
     @classmethod
     def of_user(cls, enabled: bool = True) -> ContentCache:
-        """The cache in the user's cache folder (`GLUONIZE_CACHE_DIR`, else under `XDG_CACHE_HOME` or `~/.cache`)."""
-        return cls(user_folder() if enabled else None)
+        """The shared cache where one was given, else the one in the user's cache folder."""
+        if not enabled:
+            return cls(None)
+        return cls(shared, RESULTS) if (shared := shared_shelf()) else cls.in_folder(user_folder())
+
+    @classmethod
+    def in_folder(cls, folder: Path) -> ContentCache:
+        """A cache that has a folder for itself."""
+        return cls(_shelf(folder.absolute(), size_limit()))
 
     def get(self, key: str) -> Any:
         """The value stored for `key` whose reads still hold, else None."""
-        if self.folder is None:
+        found = self.find(key)
+        return None if found is None else found[0]
+
+    def find(self, key: str) -> tuple[Any, Reads] | None:
+        """The value stored for `key`, and what it was read from, which still holds; else None."""
+        if self.shelf is None:
             return None
-        entry = self._load(self._path(key))
-        if entry is None or not still_holds(entry["reads"], entry["environment"]):
-            self.misses += 1
-            return None
-        self.hits += 1
-        with contextlib.suppress(OSError):
-            os.utime(self._path(key))
-        return entry["value"]
+        payload = self.shelf.get(self.folder + key)
+        entry = None if payload is None else load_plain(payload)
+        places = Places.here()
+        if isinstance(entry, dict) and entry["folders"] in ((), places.folders):
+            reads = _moved(entry["reads"], places.local)
+            if still_holds(reads, entry["environment"]):
+                self.hits += 1
+                return mapped(entry["value"], places.local), reads
+        self.misses += 1
+        return None
 
     def put(self, key: str, value: Any, reads: Reads = Reads()) -> None:
-        """Store a value; a folder that cannot be written is no error, the work was done anyway."""
-        if self.folder is None:
+        """Store a value; a cache that cannot be written is no error, the work was done anyway."""
+        if self.shelf is None:
             return
-        environment = environment_digest() if reads.environment else ""
-        payload = pickle.dumps({"value": value, "reads": reads, "environment": environment}, protocol=4)
-        path = self._path(key)
-        with contextlib.suppress(OSError):
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".entry-")
-            try:
-                with os.fdopen(handle, "wb") as file:
-                    file.write(hashlib.sha256(payload).digest() + payload)
-                os.replace(temporary, path)
-            except BaseException:
-                with contextlib.suppress(OSError):
-                    os.unlink(temporary)
-                raise
-            if self.folder not in _PRUNED:
-                _PRUNED.add(self.folder)
-                self.prune()
+        places = Places.here()
+        value = mapped(value, places.portable)
+        bound = places.mentioned_in(pickle.dumps(value, protocol=4))
+        entry = {
+            "value": value,
+            "reads": _moved(reads, places.portable),
+            "environment": environment_digest(reads.environment),
+            "folders": places.folders if bound else (),
+        }
+        self.shelf.put(self.folder + key, pickle.dumps(entry, protocol=4))
 
-    def prune(self, keep: int = MAX_ENTRIES) -> int:
-        """Delete the entries that were not used for longest beyond `keep`; returns how many went."""
-        if self.folder is None:
-            return 0
-        entries = []
-        with contextlib.suppress(OSError):
-            for entry in os.scandir(self.folder):
-                with contextlib.suppress(OSError):
-                    entries.append((entry.stat().st_mtime, entry.path))
-        old = sorted(entries)[: max(0, len(entries) - keep)]
-        for _, path in old:
-            with contextlib.suppress(OSError):
-                os.unlink(path)
-        return len(old)
+    def prune(self, limit: int | None = None) -> int:
+        """Delete the entries that were not used for longest beyond the limit in bytes; returns how many went."""
+        return 0 if self.shelf is None else self.shelf.prune(limit)
 
-    def _path(self, key: str) -> Path:
-        return self.folder / key
 
-    def _load(self, path: Path) -> dict | None:
-        try:
-            raw = path.read_bytes()
-        except OSError:
-            return None
-        digest, payload = raw[:32], raw[32:]
-        if hashlib.sha256(payload).digest() != digest:
-            return None
-        try:
-            return pickle.loads(payload)
-        except (pickle.UnpicklingError, AttributeError, ImportError, EOFError):  # of another version of the classes
-            return None
+@functools.lru_cache(maxsize=8)
+def _shelf(folder: Path, limit: int) -> Shelf:
+    """One for each folder, so that all caches of a process count together what they write."""
+    return Shelf(FolderStore(folder), limit)
 
 
 def user_folder() -> Path:
-    """Where entries are kept."""
+    """Where entries are kept (`GLUONIZE_CACHE_DIR`, else under `XDG_CACHE_HOME` or `~/.cache`)."""
     if given := os.environ.get("GLUONIZE_CACHE_DIR"):
         return Path(given)
     try:
@@ -118,31 +115,53 @@ def user_folder() -> Path:
 
 
 def content_key(*parts: Any) -> str:
-    """A key over `parts` (by their `repr`), the versions of everything involved and what switches compilers."""
-    digest = hashlib.sha256()
-    for part in (*parts, *_versions(), _switches(), tuple(sys.path), os.getcwd()):
-        text = repr(part).encode()
+    """A key over `parts` (by their `repr`), the versions of everything involved and what switches compilers.
+
+    Folders that are called otherwise on another machine (`places.py`) do not change it.
+    """
+    digest, places = hashlib.sha256(), Places.here()
+    paths = tuple(places.portable(path) for path in sys.path)
+    for part in (*parts, *_versions(), switches(), paths, places.portable(os.getcwd())):
+        text = places.portable_text(repr(part)).encode()
         digest.update(b"%d:" % len(text) + text)
     return digest.hexdigest()[:40]
 
 
 def still_holds(reads: Reads, environment: str) -> bool:
-    """Whether every file that was read, every module lookup and, where it mattered, the environment are what they were."""
+    """Whether every file that was read, every module lookup and each variable that files ask for are what they were."""
     from translator.source.module_file import _find_in
 
-    if reads.environment and environment != environment_digest():
+    if environment != environment_digest(reads.environment):
         return False
     if any(file_digest(path) != digest for path, digest in reads.files):
         return False
     return all(location(_find_in.__wrapped__(*lookup)) == found for lookup, found in reads.lookups)
 
 
-def environment_digest() -> str:
-    """Of all environment variables."""
-    return hashlib.sha256(repr(sorted(os.environ.items())).encode()).hexdigest()
+def _moved(reads: Reads, move) -> Reads:
+    """The reads with `move` applied to every path."""
+
+    def found_at(found: str) -> str:
+        return "|".join(map(move, found.split("|")))
+
+    files = tuple((move(path), digest) for path, digest in reads.files)
+    lookups = tuple(
+        ((name, part, tuple(map(move, folders))), found_at(found)) for (name, part, folders), found in reads.lookups
+    )
+    return replace(reads, files=files, lookups=lookups)
 
 
-def _switches() -> list[tuple[str, str]]:
+def environment_digest(names: Iterable[str]) -> str:
+    """Of the variables with these names, of all for `*`; empty for none."""
+    names = tuple(names)
+    if not names:
+        return ""
+    values = sorted(os.environ.items()) if ALL in names else [(name, os.environ.get(name)) for name in sorted(names)]
+    return hashlib.sha256(repr(values).encode()).hexdigest()
+
+
+def switches() -> list[tuple[str, str]]:
+    """The environment variables that change what compilers do, with their values."""
     chosen = (item for item in os.environ.items() if item[0].startswith(_SWITCHES) and item[0] not in _NOT_SWITCHES)
     return sorted(chosen)
 
@@ -155,6 +174,7 @@ def _versions() -> tuple:
     return (__version__, own_digest(), triton_version(), sys.version)
 
 
+@functools.cache
 def own_digest() -> str:
     """Of gluonize's own code: a checkout under development changes without its version."""
     root = Path(__file__).resolve().parents[2]

@@ -12,8 +12,9 @@ from translator.diagnostics import Diagnostic, TranslationError
 from translator.project.cache import ContentCache
 from translator.project.digests import file_digest, launches_digest
 from translator.project.layout_free import same_code
+from translator.project.paths import is_located, not_located
 from translator.project.planned import ProjectFile
-from translator.project.provenance import GeneratedFile, located, read_generated, without_line
+from translator.project.provenance import GeneratedFile, read_generated, without_line
 from translator.project.translation import base_key, source_file, without_found
 from translator.versions import triton_version
 
@@ -84,23 +85,23 @@ def fails(state: FileState, allow_edits: bool) -> bool:
 def changes(file: ProjectFile, generated: GeneratedFile | None) -> tuple[str, ...]:
     """What differs between how the file was made and how it would be made now, one line each; reads no more than needed.
 
-    Raises: TranslationError when its launches cannot be read.
+    Raises: TranslationError when there is no source, or its launches cannot be read.
     """
     if generated is None:
         return ("it does not say what it was made from",)
     was, out = generated.provenance, []
-    if was.source != file.source_label():
+    if not file.is_source(was):
         out.append(f"it was made from {was.source}, not {file.source_label()}")
     else:
         main = source_file(file.source, ())
         if main is None or (digest := file_digest(main)) is None:
-            raise TranslationError(Diagnostic("source-missing", f"no source {file.source}", file.output))
+            raise TranslationError(_missing(file))
         if digest != was.source_digest:
             out.append(f"{file.source} changed")
-    for path, digest in was.uses:
-        if file_digest(located(path, file.output)) != digest:
-            out.append(f"{located(path, file.output)} changed")
-    if was.launches != file.launches_label() or was.launch != file.launch:
+    for path, (_, digest) in zip(file.used(was), was.uses):
+        if file_digest(path) != digest:
+            out.append(f"{path} changed")
+    if not file.is_launches(was) or was.launch != file.launch:
         out.append(f"it was made with launches {was.launches}, not {file.launches_label()}")
     elif file.launches is not None and launches_digest(file.specs()) != was.launches_digest:
         out.append(f"the launches in {file.launches} changed")
@@ -115,6 +116,12 @@ def changes(file: ProjectFile, generated: GeneratedFile | None) -> tuple[str, ..
     if was.triton != triton_version():
         out.append(f"it was made with Triton {was.triton}; this is {triton_version()}")
     return tuple(out)
+
+
+def _missing(file: ProjectFile) -> Diagnostic:
+    if not is_located(file.source):
+        return not_located(file.source, file.output)
+    return Diagnostic("source-missing", f"no source {file.source}", file.output)
 
 
 def _only_versions(reasons: tuple[str, ...]) -> bool:

@@ -29,7 +29,7 @@ DEFAULT_OUTPUT = "{folder}/{name}_{target}.py"
 FIELDS = ("sources", "exclude", "targets", "launches", "kernels", "output", "options", "edits")
 # Option -> type; the names are those of `gluonize translate` without the dashes.
 OPTIONS = {"fallback": str, "num-buffers": int, "strategy": str, "choose": dict, "optimize": str, "budget": int, "set": dict, "rules": list,
-           "import": bool, "keep-going": bool, "strict": bool, "all-configs": bool}  # fmt: skip
+           "import": bool, "keep-going": bool, "strict": bool, "all-configs": bool, "general": bool}  # fmt: skip
 EDITS = ("refuse", "allow")
 
 
@@ -263,6 +263,7 @@ class _Reader:
             "keep-going",
             "strict",
             "all-configs",
+            "general",
             "rules",
         ):
             if (value := options.get(name)) is None:

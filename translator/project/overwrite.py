@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable
 
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.project.output_file import STANDARD_OUTPUT, check_destination
-from translator.project.provenance import read_generated, relative
+from translator.project.paths import located, named
+from translator.project.provenance import GeneratedFile, read_generated
 from translator.source.source_names import is_path
 
 _HELP = "give another name, or --force to replace it"
@@ -29,9 +30,17 @@ def check_translation(path: str, source: str) -> None:
     if found.edited:
         help = f"gluonize update {path} merges the edits with a new translation; --force keeps them in {path}.edited"
         raise TranslationError(Diagnostic("edited", "this file was edited by hand", path, help=help))
-    if found.provenance.source != (relative(source, path) if is_path(source) else source):
+    if not _is_of(found, source):
         why = f"it is the translation of {found.provenance.source}"
         raise TranslationError(Diagnostic("output-exists", "this file is there already", path, why=why, help=_HELP))
+
+
+def _is_of(found: GeneratedFile, source: str) -> bool:
+    """Whether a generated file is the translation of `source`."""
+    was = found.provenance.source
+    if was == (named(source, found.path) if is_path(source) else source):
+        return True
+    return is_path(source) and is_path(was) and os.path.realpath(located(was, found.path)) == os.path.realpath(source)
 
 
 def check_new(path: str) -> None:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import glob
 import os
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.project.config import Config, Entry
-from translator.project.provenance import DERIVED, MARK, GeneratedFile, Provenance, located, read_generated, relative
+from translator.project.digests import file_digest, launches_digest
+from translator.project.paths import is_located, located, named, not_located, shown
+from translator.project.provenance import DERIVED, MARK, GeneratedFile, Provenance, read_generated
 from translator.project.translation import with_options
 from translator.request import TranslateRequest
 from translator.source.code_style import CodeStyle, style_of
-from translator.source.launch_spec import LaunchSpec, read_launches
+from translator.source.launch_spec import LaunchSpec, RefusedLaunch, read_launches
 from translator.source.selected_launches import select_launches
 from translator.source.source_names import is_path, source_folders, source_name
 
@@ -24,8 +26,9 @@ class ProjectFile:
     """One output and how it is made. Paths can be opened from the working folder.
 
     source: path or module. launches: path of the launch file, None when they are derived. launch: id of the one launch
-    of a batch output. options: arguments of `gluonize translate` as a provenance line has them (paths relative to the
-    output). edits: whether hand edits are `allow`ed or `refuse`d. asked: by a configuration.
+    of a batch output. options: arguments of `gluonize translate` as a provenance line has them. edits: whether
+    hand edits are `allow`ed or `refuse`d. asked: by a configuration. search: folders in which files that the output names are looked
+    for first. A source or launch file that was not found has the name that the output gives it.
     """
 
     output: str
@@ -36,13 +39,18 @@ class ProjectFile:
     options: tuple[str, ...] = ()
     edits: str = "refuse"
     asked: bool = False
+    search: tuple[str, ...] = ()
 
     def specs(self) -> tuple[LaunchSpec, ...]:
-        """Its launches. Raises: TranslationError when the file has none for this source."""
+        """Its launches. Raises: TranslationError when the file has none for this source, or something is wrong with one."""
         if self.launches is None:
             return ()
+        if not is_located(self.launches):
+            raise TranslationError(not_located(self.launches, self.output))
         if self.launch:
-            found = tuple(spec for spec in read_launches(self.launches) if spec.id == self.launch)
+            found = tuple(spec for spec in read_launches(self.launches, each=True) if spec.id == self.launch)
+            if wrong := [problem for spec in found if isinstance(spec, RefusedLaunch) for problem in spec.problems]:
+                raise TranslationError(*wrong)
             if not found:
                 raise TranslationError(Diagnostic("spec-missing", f"no launch {self.launch}", self.launches))
             return found
@@ -60,7 +68,7 @@ class ProjectFile:
             style=self.style,
         )
         try:
-            request = with_options(request, self.options, self.output)
+            request = with_options(request, self.options, self.output, self.search)
         except ValueError as error:
             found = Diagnostic("provenance", f"options that this gluonize does not know: {error}", self.output)
             raise TranslationError(found) from None
@@ -75,18 +83,57 @@ class ProjectFile:
 
     def source_label(self) -> str:
         """The source as a provenance line names it."""
-        return relative(self.source, self.output) if is_path(self.source) else self.source
+        return self._label(self.source) if is_path(self.source) else self.source
 
     def launches_label(self) -> str:
-        return relative(self.launches, self.output) if self.launches else DERIVED
+        """Its launches as a provenance line names them."""
+        return self._label(self.launches) if self.launches else DERIVED
+
+    def used(self, was: Provenance) -> tuple[str, ...]:
+        """The further files that a provenance names, in its order."""
+        return tuple(located(name, self.output, self.search, _has_digest(digest)) for name, digest in was.uses)
+
+    def _label(self, path: str) -> str:
+        return named(path, self.output) if is_located(path) else path
+
+    def is_source(self, was: Provenance) -> bool:
+        """Whether its source is the one that a provenance names."""
+        return was.source == self.source_label() or self._is_same(
+            self.source, was.source, _has_digest(was.source_digest)
+        )
+
+    def is_launches(self, was: Provenance) -> bool:
+        """Whether its launches are from the file that a provenance names."""
+        label = self.launches_label()
+        return (
+            was.launches == label or DERIVED not in (label, was.launches) and self._is_same(self.launches, was.launches)
+        )
+
+    def _is_same(self, path: str, name: str, is_it: Callable[[str], bool] | None = None) -> bool:
+        return os.path.realpath(located(name, self.output, self.search, is_it)) == os.path.realpath(path)
 
 
-def from_provenance(file: GeneratedFile) -> ProjectFile:
-    """How a generated file says that it was made."""
-    found: Provenance = file.provenance
-    source = located(found.source, file.path) if found.source.endswith(".py") or "/" in found.source else found.source
-    launches = None if found.launches == DERIVED else located(found.launches, file.path)
-    return ProjectFile(file.path, source, found.target, launches, found.launch, found.options)
+def from_provenance(file: GeneratedFile, search: tuple[str, ...] = ()) -> ProjectFile:
+    """How a generated file says that it was made. search: see `ProjectFile`."""
+    was: Provenance = file.provenance
+    source = was.source
+    if source.endswith(".py") or "/" in source:
+        source = located(source, file.path, search, _has_digest(was.source_digest))
+    made = ProjectFile(file.path, source, was.target, None, was.launch, was.options, search=search)
+    if was.launches == DERIVED:
+        return made
+
+    def has_launches(path: str) -> bool:
+        try:
+            return launches_digest(replace(made, launches=path).specs()) == was.launches_digest
+        except TranslationError:
+            return False
+
+    return replace(made, launches=located(was.launches, file.path, search, has_launches))
+
+
+def _has_digest(digest: str) -> Callable[[str], bool]:
+    return lambda path: file_digest(path) == digest
 
 
 def from_config(config: Config) -> tuple[ProjectFile, ...]:
@@ -98,7 +145,7 @@ def from_config(config: Config) -> tuple[ProjectFile, ...]:
                 file = _configured(config, entry, source, target)
                 if file.output in out:
                     message = f"two entries make {file.output}"
-                    raise TranslationError(Diagnostic("config-field", message, _shown(config.path), entry.line))
+                    raise TranslationError(Diagnostic("config-field", message, shown(config.path), entry.line))
                 out[file.output] = file
     return tuple(out.values())
 
@@ -108,16 +155,19 @@ def _configured(config: Config, entry: Entry, source: str, target: str) -> Proje
     fields = {"folder": os.path.relpath(folder, config.folder), "name": source_name(source)}
 
     def path(pattern: str, **more: str) -> str:
-        return _shown(os.path.join(config.folder, pattern.format(**fields, **more)))
+        return shown(os.path.join(config.folder, pattern.format(**fields, **more)))
 
     output = path(entry.output, target=target)
-    source = _shown(os.path.join(config.folder, source)) if source.endswith(".py") else source
-    options = [word for name in entry.kernels for word in ("-k", name)]
+    source = shown(os.path.join(config.folder, source)) if source.endswith(".py") else source
+    options, search = [word for name in entry.kernels for word in ("-k", name)], []
     for before, word in zip(("", *entry.options), entry.options):
-        is_folder = before == "--rules"
-        options.append(relative(os.path.join(config.folder, word), output) if is_folder else word)
+        if before == "--rules":
+            rules = os.path.join(config.folder, word)
+            search.append(os.path.dirname(os.path.abspath(rules)))
+            word = named(rules, output)
+        options.append(word)
     launches = path(entry.launches) if entry.launches else None
-    return ProjectFile(output, source, target, launches, "", tuple(options), entry.edits, True)
+    return ProjectFile(output, source, target, launches, "", tuple(options), entry.edits, True, tuple(search))
 
 
 def _sources(config: Config, entry: Entry) -> list[str]:
@@ -135,7 +185,7 @@ def _sources(config: Config, entry: Entry) -> list[str]:
         paths = [p for p in paths if not glob.has_magic(pattern) or not _is_generated(os.path.join(config.folder, p))]
         if not paths:
             message = f"sources: nothing matches {pattern!r}"
-            raise TranslationError(Diagnostic("config-field", message, _shown(config.path), entry.line))
+            raise TranslationError(Diagnostic("config-field", message, shown(config.path), entry.line))
         found |= dict.fromkeys(paths)
     return list(found)
 
@@ -145,8 +195,8 @@ def _is_generated(path: str) -> bool:
         return b"\n# Generated by gluonize " in b"\n" + file.read()
 
 
-def discover(folder: str = os.curdir) -> tuple[ProjectFile, ...]:
-    """The files under `folder` that say they were generated: those git knows or would add, else all."""
+def discover(folder: str = os.curdir, search: tuple[str, ...] = ()) -> tuple[ProjectFile, ...]:
+    """The files under `folder` that say they were generated: those git knows or would add, else all. search: see `ProjectFile`."""
     paths = _with_git(folder)
     if paths is None:
         paths = [
@@ -154,7 +204,7 @@ def discover(folder: str = os.curdir) -> tuple[ProjectFile, ...]:
         ]
     paths = [path for path in sorted(paths) if not path.endswith(".rejected.py")]  # what did not pass its checks
     files = [file for path in paths if (file := _generated(os.path.normpath(path)))]
-    return tuple(map(from_provenance, files))
+    return tuple(from_provenance(file, search) for file in files)
 
 
 def _generated(path: str) -> GeneratedFile | None:
@@ -185,14 +235,7 @@ def concerned(files: Iterable[ProjectFile], paths: Iterable[str]) -> tuple[Proje
     for file in files:
         inputs = {os.path.realpath(path) for path in (file.output, file.source, file.launches) if path}
         if generated := read_generated(file.output):
-            inputs |= {os.path.realpath(located(path, file.output)) for path, _ in generated.provenance.uses}
+            inputs |= {os.path.realpath(path) for path in file.used(generated.provenance)}
         if inputs & given:
             out.append(file)
     return tuple(out)
-
-
-def _shown(path: str) -> str:
-    """A path as messages show it: relative when it is below the working folder."""
-    path = os.path.normpath(path)
-    inside = os.path.relpath(path)
-    return path if inside.startswith(os.pardir) else inside

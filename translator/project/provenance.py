@@ -5,7 +5,7 @@ Comments from the third line of the header on, in lines as long as the project h
     # gluonize: source=matmul.py:7f94560b0839 launches=launches.json:0c6d1e5ad0f1 target=gfx950 triton=3.9.0
     # gluonize: output=5d41402abc4b code=90a1b2c3d4e5
 
-Paths are relative to the file's own folder. `output` is the digest of the generated text without these lines, `code` that of
+Other files are named as `paths.py` says. `output` is the digest of the generated text without these lines, `code` that of
 its code apart from its layout: a file of which neither agrees was edited by hand, and `output` still names the text that the
 edits started from.
 """
@@ -35,9 +35,9 @@ DERIVED = "derived"  # in place of a launch file: the launches were derived from
 class Provenance:
     """What a generated file was made from.
 
-    source: a path relative to the output's folder with `/`, or a module name. source_digest, launches_digest: see
-    `digests.py`. launches: a relative path, or `derived`. launch: the id of the one launch of a batch output, else "".
-    options: further arguments of `gluonize translate`. uses: other files that were read, as (relative path, digest).
+    source: a file as `paths.py` names it, or a module name. source_digest, launches_digest: see `digests.py`. launches: a file, or
+    `derived`. launch: the id of the one launch of a batch output, else "". options: further arguments of `gluonize translate`.
+    uses: other files that were read, as (name, digest).
     version, triton: of gluonize and Triton. output: digest of the generated text. code: its `code_digest`, "" in old files.
     """
 
@@ -61,7 +61,9 @@ class Provenance:
         """
         fields = [f"source={self.source}:{self.source_digest}", f"launches={self.launches}:{self.launches_digest}"]
         fields += [f"launch={self.launch}"] * bool(self.launch) + [f"target={self.target}"]
-        fields += [f"options={shlex.join(self.options)}"] * bool(self.options)
+        whole = f"options={shlex.join(self.options)}"
+        fits = len(MARK + shlex.quote(whole)) <= width
+        fields += [whole] * bool(self.options) if fits else [f"options={shlex.join(o)}" for o in _each(self.options)]
         fields += [f"uses={path}:{digest}" for path, digest in self.uses]
         fields += [f"triton={self.triton}", f"output={self.output}"] + [f"code={self.code}"] * bool(self.code)
         lines: list[str] = []
@@ -71,6 +73,17 @@ class Provenance:
             else:
                 lines.append(MARK + word)
         return lines
+
+
+def _each(words: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """Arguments as single options, each with its value."""
+    out: list[tuple[str, ...]] = []
+    for word in words:
+        if word.startswith("-") or not out:
+            out.append((word,))
+        else:
+            out[-1] += (word,)
+    return out
 
 
 @dataclass(frozen=True)
@@ -133,11 +146,11 @@ def parse_provenance(text: str) -> Provenance | None:
         lines = [line for line in found[0].splitlines() if line.startswith(MARK)]
         words = [word for line in lines for word in shlex.split(line.removeprefix(MARK))]
         pairs = [word.split("=", 1) for word in words]
-        fields = {name: value for name, value in pairs if name != "uses"}
+        fields = {name: value for name, value in pairs if name not in ("uses", "options")}
         source, source_digest = fields["source"].rsplit(":", 1)
         launches, launches_digest = fields["launches"].rsplit(":", 1)
         uses = tuple(tuple(value.rsplit(":", 1)) for name, value in pairs if name == "uses")
-        options = tuple(shlex.split(fields.get("options", "")))
+        options = tuple(word for name, value in pairs if name == "options" for word in shlex.split(value))
         target, triton, output = fields["target"], fields["triton"], fields["output"]
     except (ValueError, KeyError):
         return None
@@ -145,17 +158,3 @@ def parse_provenance(text: str) -> Provenance | None:
     version = header["version"] if header else ""
     return Provenance(source, source_digest, launches, launches_digest, target, fields.get("launch", ""), options, uses,
                       version, triton, output, fields.get("code", ""))  # fmt: skip
-
-
-def relative(path: str, output: str) -> str:
-    """`path` as seen from the folder of `output`, with `/`; absolute where there is no way (another drive)."""
-    try:
-        path = os.path.relpath(os.path.realpath(path), os.path.dirname(os.path.realpath(output)))
-    except ValueError:
-        path = os.path.realpath(path)
-    return path.replace(os.sep, "/")
-
-
-def located(path: str, output: str) -> str:
-    """The inverse of `relative`: a path that can be opened from the working folder."""
-    return os.path.normpath(os.path.join(os.path.dirname(output), path))

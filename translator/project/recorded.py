@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from translator.diagnostics import TranslationError
 from translator.project.digests import text_digest
 from translator.request import TranslateRequest, TranslateResult
 from translator.source import module_file
+from translator.source.environment_names import names_asked
 
 Lookup = tuple[str, str, tuple[str, ...]]  # arguments of `module_file._find_in`
 
@@ -18,12 +20,12 @@ class Reads:
     """What a translation depended on beside its request.
 
     files: (absolute path, digest) of every Python file read. lookups: where modules were looked for and what was found,
-    "" for nothing. environment: whether a file that was read asks for environment variables.
+    "" for nothing. environment: the variables that the files may ask for, `*` among them for all.
     """
 
     files: tuple[tuple[str, str], ...] = ()
     lookups: tuple[tuple[Lookup, str], ...] = ()
-    environment: bool = False
+    environment: tuple[str, ...] = ()
 
 
 def translate_recorded(request: TranslateRequest, function: str) -> tuple[TranslateResult, Reads]:
@@ -37,15 +39,31 @@ def translate_recorded(request: TranslateRequest, function: str) -> tuple[Transl
     return result, reads()
 
 
+def run_recorded(function: str, args: tuple, kwargs: dict) -> tuple[tuple[str, object], Reads]:
+    """Call `module:function`: (`value`, what it returns) or (`refused`, its diagnostics), and what it read; runs in a child."""
+    import importlib
+
+    module, _, name = function.partition(":")
+    with recording() as reads:
+        try:
+            answer = "value", getattr(importlib.import_module(module), name)(*args, **kwargs)
+        except TranslationError as error:
+            answer = "refused", error.diagnostics
+    return answer, reads()
+
+
 @contextmanager
 def recording() -> Iterator:
     """Record every Python file that is parsed and every module that is looked for; yields a function -> Reads."""
     texts: dict[str, str] = {}
+    names: set[str] = set()
     lookups: dict[Lookup, str] = {}
     parse, find_in = module_file._parse, module_file._find_in
 
     def recorded_parse(path: str, mtime_ns: int, size: int):
         found = parse(path, mtime_ns, size)
+        if found.path not in texts and ("environ" in found.text or "getenv" in found.text):
+            names.update(names_asked(found.tree))
         texts[found.path] = found.text
         return found
 
@@ -55,9 +73,8 @@ def recording() -> Iterator:
         return found
 
     def reads() -> Reads:
-        environment = any("environ" in text or "getenv" in text for text in texts.values())
         files = tuple(sorted((path, text_digest(text)) for path, text in texts.items()))
-        return Reads(files, tuple(sorted(lookups.items())), environment)
+        return Reads(files, tuple(sorted(lookups.items())), tuple(sorted(names)))
 
     module_file._parse, module_file._find_in = recorded_parse, recorded_find
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from rules.targets import Target, parse_targets
@@ -12,9 +13,10 @@ from translator.pipeline.strategies import STRATEGIES
 from translator.project.output_file import check_destination, launch_stems, make_folder
 from translator.project.overwrite import check_json, check_new, check_translation
 from translator.project.source_files import find_sources
-from translator.request import BUDGET, TranslateRequest
+from translator.request import BUDGET, LIFTED, TranslateRequest
 from translator.source.code_style import style_of
-from translator.source.launch_spec import read_launches
+from translator.source.gluon_kernels import check_source_target
+from translator.source.launch_spec import LaunchSpec, RefusedLaunch, read_launches
 from translator.source.module_file import parse_file
 from translator.source.selected_launches import select_launches, source_of_launch
 from translator.source.source_names import check_source, is_path, source_folders, source_name
@@ -22,7 +24,10 @@ from translator.source.source_names import check_source, is_path, source_folders
 
 @dataclass(frozen=True)
 class TranslateOptions:
-    """The options of `gluonize translate`, as given. sources: folders, patterns or files in the place of one source."""
+    """The options of `gluonize translate`, as given. sources: folders, patterns or files in the place of one source.
+
+    search: of `gluonize update`, see `ProjectFile`.
+    """
 
     source: str | None
     target: str
@@ -51,19 +56,34 @@ class TranslateOptions:
     write_launches: str | None = None
     sources: tuple[str, ...] = ()
     all_configs: bool = False
+    general: bool = False
     force: bool = False
+    written_for: str | None = None
+    emit: str | None = None
     format: str = "text"
+    search: tuple[str, ...] = ()
+    cluster: str | None = None
 
 
 @dataclass(frozen=True)
 class PlannedFile:
     """One output file: the request that makes its text, and its path. id: what a result without launches is called.
-    several: it was found in a folder or by a pattern, beside others."""
+    several: it was found in a folder or by a pattern, beside others. output: "" for a launch with something wrong in it.
+    """
 
     request: TranslateRequest
     output: str
     id: str
     several: bool = False
+
+    @property
+    def problems(self) -> tuple[Diagnostic, ...]:
+        """What is wrong with the launch that it is for, before anything is read."""
+        return (
+            ()
+            if self.output
+            else tuple(d for s in self.request.launches if isinstance(s, RefusedLaunch) for d in s.problems)
+        )
 
 
 def plan_translation(options: TranslateOptions) -> tuple[PlannedFile, ...]:
@@ -74,6 +94,10 @@ def plan_translation(options: TranslateOptions) -> tuple[PlannedFile, ...]:
     """
     targets = parse_targets(options.target)
     _check_choices(options, targets)
+    if options.emit not in (None, LIFTED):
+        raise _usage(f"--emit {options.emit}: no such stage", f"--emit {LIFTED}")
+    if options.written_for:
+        check_source_target(options.written_for)
     check_json(options.json)
     if options.write_launches:
         check_destination(options.write_launches)
@@ -86,7 +110,7 @@ def plan_translation(options: TranslateOptions) -> tuple[PlannedFile, ...]:
     check_source(options.source)
     launches = ()
     if options.launches:
-        launches = select_launches(options.launches, options.source, options.kernels)
+        launches = select_launches(options.launches, options.source, options.kernels, refused=options.keep_going)
     paths = _output_paths(options, targets)
     return tuple(
         PlannedFile(
@@ -106,8 +130,9 @@ def _plan_files(options: TranslateOptions, targets: tuple[Target, ...]) -> tuple
     if not files:
         message = f"none of {without} Python files has a kernel"
         raise TranslationError(Diagnostic("source-no-kernels", message, " ".join(options.sources)))
-    every = read_launches(options.launches) if options.launches else []
-    out = []
+    every = read_launches(options.launches, each=True) if options.launches else []
+    homeless = [spec for spec in every if not spec.source and isinstance(spec, RefusedLaunch)]
+    out = [_refused(options, spec, row) for spec in homeless for row in targets]
     for file in files:
         text = parse_file(file.path).text if file.path in options.sources else _text_of(file.path)
         kernels = tuple(name for name in options.kernels if name.rpartition(".")[2] in text)
@@ -132,10 +157,21 @@ def _plan_files(options: TranslateOptions, targets: tuple[Target, ...]) -> tuple
             check_destination(path)
             request = _request(mine, file.path, row, kernels, launches, path)
             out.append(PlannedFile(request, path, os.path.normpath(file.path), several=True))
-    if not out:
+    if len(out) == len(homeless) * len(targets):
         message = f"none of the files has a kernel named {' or '.join(options.kernels)}"
         raise TranslationError(Diagnostic("kernel-missing", message, " ".join(options.sources)))
+    _check_apart(out)
     return tuple(out)
+
+
+def _check_apart(planned: Sequence[PlannedFile]) -> None:
+    """Raises: TranslationError where two sources would be written to one file."""
+    sources: dict[str, str] = {}
+    for file in planned:
+        other = sources.setdefault(file.output, file.request.source)
+        if file.output and other != file.request.source:
+            message = f"{other} and {file.request.source} would both be written to {file.output}"
+            raise _usage(message, "give the folder that both are in, whose subfolders --out-dir then has too")
 
 
 def _text_of(path: str) -> str:
@@ -151,20 +187,14 @@ def _plan_batch(options: TranslateOptions, targets: tuple[Target, ...]) -> tuple
         raise _usage("-o names one file, batch mode writes many", "give --out-dir instead")
     if not options.out_dir:
         raise _usage("batch mode needs a folder for its outputs", "give --out-dir DIR")
-    every = read_launches(options.launches, options.keep_going)
-    chosen = [spec for spec in every if not options.kernels or spec.kernel in options.kernels]
-    homeless = [spec.id for spec in chosen if not spec.source]
-    if homeless:
-        more = f" and {len(homeless) - 3} more" if len(homeless) > 3 else ""
-        why = f"without SOURCE every launch has to name its own; {', '.join(homeless[:3])}{more} do not"
-        raise TranslationError(Diagnostic("spec-missing", "launches without a source", options.launches, why=why))
-    if not chosen:
-        message = f"no launch for {', '.join(options.kernels)}"
-        raise TranslationError(Diagnostic("spec-missing", message, options.launches))
+    chosen = _batch_launches(options, options.launches)
     make_folder(options.out_dir)
     stems = launch_stems(spec.id for spec in chosen)
     plan = []
     for spec in chosen:
+        if isinstance(spec, RefusedLaunch):
+            plan += [_refused(options, spec, row) for row in targets]
+            continue
         source = source_of_launch(spec, options.launches)
         for row in targets:
             path = os.path.join(options.out_dir, f"{stems[spec.id]}_{row.name}.py")
@@ -173,6 +203,35 @@ def _plan_batch(options: TranslateOptions, targets: tuple[Target, ...]) -> tuple
             request = _request(options, source, row, (spec.kernel,), (spec,), path)
             plan.append(PlannedFile(replace(request, standalone=True), path, spec.id))
     return tuple(plan)
+
+
+def _batch_launches(options: TranslateOptions, file: str) -> list[LaunchSpec]:
+    """The launches of batch mode: refused ones too, unless none is left. Raises: TranslationError when there are none."""
+    every = read_launches(file, each=True)
+    chosen = [s for s in every if not options.kernels or not s.kernel or s.kernel in options.kernels]
+    if not chosen:
+        raise TranslationError(Diagnostic("spec-missing", f"no launch for {', '.join(options.kernels)}", file))
+    if not any(spec.source for spec in chosen if not isinstance(spec, RefusedLaunch)):
+        if wrong := [problem for spec in chosen if isinstance(spec, RefusedLaunch) for problem in spec.problems]:
+            raise TranslationError(*wrong)
+        why = "without SOURCE every launch has to name its own, and none does"
+        raise TranslationError(Diagnostic("spec-missing", "launches without a source", file, why=why))
+    return [_with_home(spec, file) for spec in chosen]
+
+
+def _with_home(spec: LaunchSpec, file: str) -> LaunchSpec:
+    """A launch of batch mode: refused when it does not name its source."""
+    if spec.source or isinstance(spec, RefusedLaunch):
+        return spec
+    why = "without SOURCE every launch has to name its own"
+    problem = Diagnostic("spec-missing", f"launch {spec.id}: it names no source", file, why=why)
+    return RefusedLaunch(spec.id, spec.kernel, problems=(problem,))
+
+
+def _refused(options: TranslateOptions, spec: RefusedLaunch, row: Target) -> PlannedFile:
+    """What stands for a launch that cannot be translated, so that it is reported beside the others."""
+    source = source_of_launch(spec, options.launches or "")
+    return PlannedFile(TranslateRequest(source, row.name, (spec.kernel,), launches=(spec,)), "", spec.id)
 
 
 def _request(
@@ -197,7 +256,10 @@ def _request(
         rules=options.rules,
         strict=options.strict,
         all_configs=options.all_configs,
+        general=options.general,
         style=style_of(source, output),
+        written_for=options.written_for,
+        emit=options.emit,
     )
 
 

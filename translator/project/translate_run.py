@@ -13,6 +13,7 @@ from concurrent.futures import CancelledError
 from dataclasses import dataclass, field, replace
 
 from translator.diagnostics import Diagnostic, InternalError, TranslationError
+from translator.lowering.cache_entry import CODE as UNUSABLE_CACHE
 from translator.lowering.compile import Lowered
 from translator.lowering.parity import Parity
 from translator.lowering.worker import WorkerPool
@@ -25,10 +26,12 @@ from translator.project.rejected import moved, rejected_path, with_findings
 from translator.project.translate_plan import PlannedFile, TranslateOptions
 from translator.project.translation import stamped_text, translate_cached
 from translator.project.verdict import with_verdict
-from translator.request import LaunchOutcome, TranslateRequest, TranslateResult
+from translator.request import CTAS, LaunchOutcome, TranslateRequest, TranslateResult, as_launched
 from translator.source.derive.table import Derivation
+from translator.source.gluon_kernels import is_gluon_launch, plain_launch
 from translator.source.launch_spec import LaunchSpec
 
+_CROSSING = "AMDGPU does not support cross-CTA shared memory transfers"  # of Triton's compiler
 TRANSLATE = "translator.translation:translate_kernel"
 LOWER = "translator.lowering.jobs:lower_file"
 # validate_launch(source, output, spec, target, search_path, import_hosts) -> {"status": ..., ...}
@@ -89,6 +92,8 @@ def process_file(planned: PlannedFile, options: TranslateOptions, pool: WorkerPo
     """Everything for one output file but writing it, which `write_output` does, in the order of the plan."""
     started = time.perf_counter()
     request = planned.request
+    if planned.problems:
+        return FileReport(planned, "refused", diagnostics=planned.problems)
     if not is_available(TRANSLATE):
         found = Diagnostic("not-available", "this build has no translation stage", request.source)
         return FileReport(planned, "refused", diagnostics=(found,))
@@ -116,7 +121,10 @@ def process_file(planned: PlannedFile, options: TranslateOptions, pool: WorkerPo
         return replace(report, launches=launches)
     found = replace(request, chosen=result.chosen) if result.chosen else request
     text = stamped_text(result.text, found, planned.output, options.launches, reads, cache)
-    checked = checked_report(report, replace(result, text=text), options, pool, cache, reads)
+    try:
+        checked = checked_report(report, replace(result, text=text), options, pool, cache, reads)
+    except TranslationError as error:
+        return replace(report, status="refused", diagnostics=error.diagnostics)
     return replace(checked, elapsed=time.perf_counter() - started)
 
 
@@ -165,18 +173,19 @@ def _checked(report: FileReport, result: TranslateResult, options: TranslateOpti
 def _passed_over(
     request: TranslateRequest, launches: tuple[CheckedLaunch, ...]
 ) -> tuple[tuple[CheckedLaunch, ...], tuple[str, ...]]:
-    """Configurations that nobody asked for by name and that Triton cannot do either: a note each, no refusal.
+    """Launches that nobody asked for by name and that Triton cannot do either: a note each, no refusal.
 
-    Autotuning passes over what does not fit, as it does with the source; other configurations of the kernel are there.
+    Autotuning passes over a configuration that does not fit, as it does with the source; other ones of the kernel are there. A
+    general kernel is tried with its greatest sizes, which need more LDS than the others.
     """
     there = {x.outcome.spec.kernel for x in launches if x.status == "translated"}
+    asked = {spec.id for spec in request.launches}
     out, notes = [], []
     for x in launches:
-        beyond = x.status == "refused" and x.outcome.status == "translated" and not request.launches
+        beyond = x.status == "refused" and x.outcome.status == "translated" and x.outcome.spec.id not in asked
         if beyond and x.outcome.spec.kernel in there:
-            notes.append(
-                f"{x.outcome.spec.id}: {x.diagnostics[0].message}, and so it is for Triton: autotuning passes over it"
-            )
+            what = "such a launch is refused" if asked else "autotuning passes over it"
+            notes.append(f"{x.outcome.spec.id}: {x.diagnostics[0].message}, and so it is for Triton: {what}")
             x = replace(x, status="passed-over", diagnostics=())
         out.append(x)
     return tuple(out), tuple(notes)
@@ -258,11 +267,12 @@ def _check(
 ) -> CheckedLaunch:
     """Compile both sides of one launch, compare them, run both on the reference machine."""
     checked = CheckedLaunch(outcome, outcome.status, outcome.diagnostics)
-    if outcome.status != "translated" or not options.compile:
+    if outcome.status != "translated" or not options.compile or planned.request.emit:
         return checked
     request, spec = planned.request, outcome.spec
-    ours = _submit(pool, LOWER, draft, spec, planned, options)
-    theirs = _submit(pool, LOWER, request.source, spec, planned, options) if options.parity else None
+    ours = _submit(pool, LOWER, draft, plain_launch(spec) if is_gluon_launch(spec) else spec, planned, options)
+    own = as_launched(spec, request.choices_for(spec.kernel))
+    theirs = _submit(pool, LOWER, request.source, own, planned, options) if options.parity else None
     validation = None
     if options.validate and is_available(VALIDATE):
         arguments = (request.source, draft, spec, request.target, request.search_path, request.import_hosts)
@@ -273,8 +283,10 @@ def _check(
     if gluon and not problems and (overflow := gluon.lds_overflow()):
         problems = (overflow,)
         if triton is None and not complaints:
-            triton, complaints = _result(_submit(pool, LOWER, request.source, spec, planned, options))
+            triton, complaints = _result(_submit(pool, LOWER, request.source, own, planned, options))
         complaints = complaints or tuple(filter(None, [triton.lds_overflow()] if triton else []))
+    if crossing := _crossing(problems, spec, request.source):
+        return replace(checked, status="refused", diagnostics=crossing)
     if problems and complaints:
         # Triton itself cannot do this launch on this target: a refusal, with Triton's own reason.
         first = problems[0]
@@ -297,6 +309,17 @@ def _check(
     return replace(checked, gluon=gluon, triton=triton, parity=parity, validation=found)
 
 
+def _crossing(problems: tuple[Diagnostic, ...], spec: LaunchSpec, source: str) -> tuple[Diagnostic, ...]:
+    """The refusal of a cluster whose workgroups would have to tell each other something, which the compiler alone sees."""
+    if not any(_CROSSING in problem.why for problem in problems):
+        return ()
+    message = (
+        f"num_ctas={spec.options.get(CTAS, 1)}: a value of {spec.kernel} is needed by a workgroup that does not have it"
+    )
+    why = f"{problems[0].message}: {_CROSSING}"
+    return (Diagnostic("clusters", message, source, why=why, help="launch with num_ctas=1"),)
+
+
 def _submit(
     pool: WorkerPool, function: str, path: str, spec: LaunchSpec, planned: PlannedFile, options: TranslateOptions
 ):
@@ -311,6 +334,8 @@ def _result(future) -> tuple[Lowered | None, tuple[Diagnostic, ...]]:
     try:
         return future.result(), ()
     except TranslationError as error:
+        if any(found.code == UNUSABLE_CACHE for found in error.diagnostics):
+            raise  # it says nothing of the translation
         return None, error.diagnostics
     except InternalError as error:
         return None, (Diagnostic("internal-error", "a bug in gluonize while compiling", why=str(error)),)

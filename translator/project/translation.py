@@ -13,7 +13,8 @@ from translator.optimize.choose import make_choices
 from translator.optimize.search import search_choices
 from translator.project.cache import ContentCache, content_key, folder_digest
 from translator.project.digests import file_digest, launches_digest, text_digest
-from translator.project.provenance import DERIVED, Provenance, relative, stamped, without_line
+from translator.project.paths import located, named
+from translator.project.provenance import DERIVED, Provenance, stamped, without_line
 from translator.project.recorded import Reads
 from translator.request import BUDGET, TranslateRequest, TranslateResult
 from translator.source.module_file import find_module, full_search_path, module_of_path
@@ -37,7 +38,7 @@ def translate_cached(
     Only what was translated is kept, and nothing of a run with `--import`, whose reads are not seen.
     """
     key = content_key("translation", function, request, folder_digest(request.rules))
-    if not request.import_hosts and (found := cache.get(key)) is not None:
+    if not request.import_hosts and (found := cache.find(key)) is not None:
         log.info("%s for %s: translation found in the cache", request.source, request.target)
         return found
     what = f"translating {request.source} for {request.target}"
@@ -52,7 +53,7 @@ def translate_cached(
         answer = replace(answer[0], chosen=request.chosen), answer[1]
     log.info("%s for %s: translated in %.2f s", request.source, request.target, answer[0].seconds)
     if answer[0].status == "translated" and not request.import_hosts:
-        cache.put(key, answer, answer[1])
+        cache.put(key, *answer)
     return answer
 
 
@@ -88,15 +89,15 @@ def provenance_of(request: TranslateRequest, output: str, launches: str | None, 
     """What a file made by `request` says of itself. launches: path of the launch file, None when they were derived."""
     main = source_file(request.source, request.search_path)
     digests = dict(reads.files)
-    source = relative(request.source, output) if is_path(request.source) else request.source
+    source = named(request.source, output) if is_path(request.source) else request.source
     own = os.path.realpath(main) if main else ""
     roots = project_roots(request.source, output)
     mine = [item for item in reads.files if is_users(item[0], roots) and os.path.realpath(item[0]) != own]
-    uses = tuple((relative(path, output), digest) for path, digest in mine)
+    uses = tuple((named(path, output), digest) for path, digest in mine)
     return Provenance(
         source=source,
         source_digest=digests.get(main or "") or (file_digest(main) if main else None) or "unknown",
-        launches=relative(launches, output) if launches else DERIVED,
+        launches=named(launches, output) if launches else DERIVED,
         launches_digest=launches_digest(request.launches) if launches else "none",
         target=request.target,
         launch=request.launches[0].id if request.standalone else "",
@@ -153,10 +154,12 @@ def request_options(request: TranslateRequest, output: str) -> tuple[str, ...]:
     if request.optimize == "search":
         for kernel, found in request.chosen:
             words += [FOUND, f"{kernel}:{','.join(found.words())}"]
+    words += ["--from", request.written_for] if request.written_for else []
+    words += ["--emit", request.emit] if request.emit else []
     words += ["--keep-going"] * request.keep_going
-    words += ["--strict"] * request.strict + ["--all-configs"] * request.all_configs
+    words += ["--strict"] * request.strict + ["--all-configs"] * request.all_configs + ["--general"] * request.general
     for folder in request.rules:
-        words += ["--rules", relative(folder, output)]
+        words += ["--rules", named(folder, output)]
     return tuple(words)
 
 
@@ -168,13 +171,17 @@ def without_found(words: tuple[str, ...]) -> tuple[str, ...]:
 
 _FLAGS = {
     "--import": "import_hosts", "--keep-going": "keep_going", "--strict": "strict", "--all-configs": "all_configs",
+    "--general": "general",
 }  # fmt: skip
 
 
-def with_options(request: TranslateRequest, words: tuple[str, ...], output: str) -> TranslateRequest:
-    """The inverse of `request_options`. Raises: ValueError for words it does not know."""
-    from translator.project.provenance import located
+def with_options(
+    request: TranslateRequest, words: tuple[str, ...], output: str, search: tuple[str, ...] = ()
+) -> TranslateRequest:
+    """The inverse of `request_options`. search: where to look first for the folders of rules.
 
+    Raises: ValueError for words it does not know.
+    """
     rest, fields, chosen = list(words), {"kernels": [], "assignments": [], "rules": [], "chosen": []}, []
     while rest:
         word = rest.pop(0)
@@ -190,7 +197,7 @@ def with_options(request: TranslateRequest, words: tuple[str, ...], output: str)
             name, _, given = value.partition("=")
             fields["assignments"].append((name.strip(), given.strip()))
         elif word == "--rules":
-            fields["rules"].append(located(value, output))
+            fields["rules"].append(located(value, output, search))
         elif word == "--budget":
             fields["budget"] = int(value)
         elif word == FOUND:
@@ -200,7 +207,9 @@ def with_options(request: TranslateRequest, words: tuple[str, ...], output: str)
             chosen.append(value)
         elif word == "--num-buffers":
             fields["num_buffers"] = int(value)
-        elif word in ("--fallback", "--strategy", "--optimize"):
+        elif word == "--from":
+            fields["written_for"] = value
+        elif word in ("--emit", "--fallback", "--strategy", "--optimize"):
             fields[word.removeprefix("--")] = value
         else:
             raise ValueError(f"unknown option {word}")

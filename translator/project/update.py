@@ -116,7 +116,7 @@ def _merge(
     file: ProjectFile, generated: GeneratedFile, report: FileReport, options: TranslateOptions, pool: WorkerPool,
     cache: ContentCache, use_git: bool,
 ) -> Updated:  # fmt: skip
-    base = find_base(generated, cache, _regenerate(options, pool))
+    base = find_base(generated, cache, _regenerate(options, pool), file.search)
     if base is None:
         why = f"the text that it was edited from (digest {generated.provenance.output}) is in no commit and not in the cache"
         help = "commit generated files before editing them; this time, translate to another file and merge by hand"

@@ -11,7 +11,7 @@ from typing import Any
 
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.report.linear_map import DistributedMap, SharedMap
-from translator.ttgir.layouts import Ints
+from translator.ttgir.layouts import Bases, Ints, in_parts, part_of
 
 DISTRIBUTED = (
     "BlockedLayout", "SliceLayout", "DistributedLinearLayout", "DotOperandLayout", "AMDMFMALayout", "AMDWMMALayout",
@@ -38,13 +38,15 @@ class Pieces:
 
 @dataclass(frozen=True)
 class LayoutView:
-    """What an expression means on a tile. placed: where each element is. tensor, hardware: Gluon's own views of it, empty where it
-    has none."""
+    """What an expression means on a tile. placed: where each element is, of the first CTA's part where several share the tile.
+    tensor, hardware: Gluon's own views of it, empty where it has none. starts: where the part of each CTA begins, none for one CTA.
+    """
 
     spelled: str
     placed: DistributedMap | SharedMap | Pieces
     tensor: str
     hardware: str
+    starts: tuple[Ints, ...] = ()
 
 
 def view_layout(text: str, shape: Ints, bits: int) -> LayoutView:
@@ -58,6 +60,7 @@ def view_layout(text: str, shape: Ints, bits: int) -> LayoutView:
         raise _refused(text, f"{name} has no map of its own", _NO_MAP[name])
     try:
         placed = _placed(layout, shape, bits)
+        starts = _starts(shape, _ctas(layout))
         padded = name == "PaddedSharedLayout" or isinstance(placed, Pieces)  # Gluon has no views of these
         tensor = "" if padded else layout.format_tensor_view(list(shape))
         hardware = "" if padded else layout.format_hardware_view(list(shape))
@@ -66,7 +69,7 @@ def view_layout(text: str, shape: Ints, bits: int) -> LayoutView:
         raise TranslationError(
             Diagnostic("layout-map", f"{text} does not map onto a tile of {_by(shape)}", why=why)
         ) from None
-    return LayoutView(repr(layout), placed, tensor, hardware)
+    return LayoutView(repr(layout), placed, tensor, hardware, starts)
 
 
 def read_layout(text: str) -> Any:
@@ -125,22 +128,45 @@ def _placed(layout: Any, shape: Ints, bits: int) -> DistributedMap | SharedMap |
         if not isinstance(inner, SharedMap):
             raise ValueError("its pieces are partitioned again")
         return Pieces(inner, dim, layout.num_partitions, shape)
+    own = part_of(shape, _ctas(layout))
     if name == "PaddedSharedLayout":
         if tuple(layout.shape) != shape:
             raise ValueError(f"it is for a tile of {_by(tuple(layout.shape))}")
-        return SharedMap(_tuples(layout.offset_bases), _tuples(layout.interval_padding_pairs), shape, bits)
+        return SharedMap(_tuples(layout.offset_bases), _tuples(layout.interval_padding_pairs), own, bits)
     found = _linear(layout, shape)
-    if any(getattr(found, "block_bases", ())):
-        raise ValueError("it is of several CTAs: leave cga_layout out, each of them has the same map of its part")
     if name in SHARED:
-        return SharedMap(_tuples(found.offset_bases), (), shape, bits)
-    return DistributedMap(_tuples(found.reg_bases), _tuples(found.lane_bases), _tuples(found.warp_bases), shape)
+        return SharedMap(_tuples(found.offset_bases), (), own, bits)
+    return DistributedMap(_tuples(found.reg_bases), _tuples(found.lane_bases), _tuples(found.warp_bases), own)
+
+
+def _ctas(layout: Any) -> Bases:
+    """How the CTAs of a cluster share a tile, in units of the part of one CTA; () for one CTA."""
+    name = type(layout).__name__
+    if name == "PartitionedSharedLayout":
+        return _ctas(layout.partition_layout)
+    if name == "SliceLayout":  # Gluon's own answer knows no linear parent
+        return tuple(basis[: layout.dim] + basis[layout.dim + 1 :] for basis in _ctas(layout.parent))
+    if name == "DistributedLinearLayout":
+        own = (*layout.reg_bases, *layout.lane_bases, *layout.warp_bases)
+        return in_parts(_tuples(layout.block_bases), _tuples(own))
+    if name == "SharedLinearLayout":
+        return in_parts(_tuples(layout.block_bases), _tuples(layout.offset_bases))
+    return _tuples(layout.cga_layout)
+
+
+def _starts(shape: Ints, ctas: Bases) -> tuple[Ints, ...]:
+    """The first element of each CTA's part."""
+    starts = [(0,) * len(shape)] if ctas else []
+    for basis in ctas:
+        step = [units * size for units, size in zip(basis, part_of(shape, ctas))]
+        starts += [tuple(a + b for a, b in zip(start, step)) for start in starts]
+    return tuple(starts)
 
 
 def _linear(layout: Any, shape: Ints) -> Any:
     from translator.layout.shapes import _scratch
 
-    builder = _scratch("gfx950", 4, 64).builder  # of a map, no target has a part in it
+    builder = _scratch("gfx950", 4, 64, 1 << len(_ctas(layout))).builder  # of a map, no target has a part in it
     return builder.to_linear_layout(layout._to_ir(builder), list(shape))
 
 

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from rules.targets import target as target_row
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.layout.constructors import constructor
+from translator.layout.inlined import inlined
 from translator.report.linear_map import DistributedMap, SharedMap
 from translator.ttgir.elements import bits_of
-from translator.ttgir.layouts import Ints, Layout, Opaque, SharedLayout, Slice
+from translator.ttgir.layouts import Ints, Layout, Opaque, SharedLayout, Slice, part_of
 from translator.ttgir.module import Module, Op
 from translator.ttgir.parse import parse_module
 from translator.ttgir.shared_layouts import Padded, SharedLinear, Swizzled
@@ -74,7 +75,7 @@ def drawn_layouts(ttgir: str, text: str, kernel: str, target: str, num_warps: in
         (shape, element), _ = max(uses.items(), key=lambda x: (_size(x[0][0]), x[1]))
         if layout.rank != len(shape) or _size(shape) > MAX_ELEMENTS:
             continue
-        texts = tuple(f"{'x'.join(map(str, s))} {e}" for s, e in sorted(uses, key=lambda x: (-_size(x[0]), x)))
+        texts = tuple(_use(s, e, layout) for s, e in sorted(uses, key=lambda x: (-_size(x[0]), x)))
         name = names.get(constructor_key(constructor(layout)), "")
         out.append(DrawnLayout(name, constructor(layout), shape, element, texts, held=asker.distributed(layout, shape)))
     for (shared, shape, element), accesses in stored.items():
@@ -82,13 +83,22 @@ def drawn_layouts(ttgir: str, text: str, kernel: str, target: str, num_warps: in
         found = tuple(Access(k, _name_of(y, names), asker.distributed(y, shape)) for k, y in accesses if _spellable(y))
         name = names.get(constructor_key(spelled), "")
         mapped = asker.shared(shared, shape, bits_of(element))
-        out.append(
-            DrawnLayout(name, spelled, shape, element, (f"{'x'.join(map(str, shape))} {element}",), None, mapped, found)
-        )
+        out.append(DrawnLayout(name, spelled, shape, element, (_use(shape, element, shared),), None, mapped, found))
     order = list(names.values())
     return tuple(
         sorted(out, key=lambda d: (order.index(d.name) if d.name in order else len(order), d.stored is not None))
     )
+
+
+def _use(shape: Ints, element: str, layout: Layout) -> str:
+    """`128x64 f16`, and for a tile of several CTAs which part of it is drawn."""
+    text = f"{'x'.join(map(str, shape))} {element}"
+    if not layout.ctas:
+        return text
+    part = "x".join(map(str, part_of(shape, layout.ctas)))
+    kept = 1 << sum(not any(basis) for basis in layout.ctas)
+    copies = f", which {kept} of them have" if kept > 1 else ""
+    return f"{text} of {1 << len(layout.ctas)} CTAs, drawn: the {part} of the first{copies}"
 
 
 def _tensors(op: Op) -> tuple[Type, ...]:
@@ -134,19 +144,8 @@ def layout_constants(text: str, kernel: str) -> dict[str, str]:
                 if "Layout" in ast.unparse(s.value):
                     values[s.target.id] = s.value
         for name, value in values.items():
-            out.setdefault(constructor_key(ast.unparse(_Inlined(values).visit(value))), name)
+            out.setdefault(constructor_key(ast.unparse(inlined(value, values))), name)
     return out
-
-
-class _Inlined(ast.NodeTransformer):
-    """Replaces names of layout constants by their constructors."""
-
-    def __init__(self, values: dict[str, ast.expr]):
-        self.values = values
-
-    def visit_Name(self, node: ast.Name) -> ast.AST:
-        value = self.values.get(node.id)
-        return self.visit(ast.parse(ast.unparse(value), mode="eval").body) if value is not None else node
 
 
 def constructor_key(text: str) -> str:
@@ -169,26 +168,32 @@ class LayoutAsker:
 
         row = target_row(target)
         self.shapes = shapes
-        self.builder = shapes._scratch(row.name, num_warps, row.warp_size).builder
+        self.asked = row.name, num_warps, row.warp_size
 
     def distributed(self, layout: Layout, shape: Ints) -> DistributedMap:
-        """Raises: TranslationError `layout-map` when Triton does not map this layout onto this shape."""
-        found = self._linear(self.shapes.to_gluon(layout), shape)
-        return DistributedMap(_tuples(found.reg_bases), _tuples(found.lane_bases), _tuples(found.warp_bases), shape)
+        """The map of a tile, of the first CTA's part where several share it.
+
+        Raises: TranslationError `layout-map` when Triton does not map this layout onto this shape.
+        """
+        found = self._linear(layout, shape)
+        bases = (_tuples(found.reg_bases), _tuples(found.lane_bases), _tuples(found.warp_bases))
+        return DistributedMap(*bases, part_of(shape, layout.ctas))
 
     def shared(self, layout: SharedLayout, shape: Ints, bits: int) -> SharedMap:
         """Padded layouts have no linear map in Triton: theirs is the map of their offsets, then the padding."""
+        part = part_of(shape, layout.ctas)
         if isinstance(layout, Padded):
-            return SharedMap(layout.offsets or _identity(shape, layout.order), layout.pairs, shape, bits)
+            return SharedMap(layout.offsets or _identity(part, layout.order), layout.pairs, part, bits)
         if isinstance(layout, SharedLinear):
-            return SharedMap(layout.offsets, (), shape, bits)
+            return SharedMap(layout.offsets, (), part, bits)
         assert isinstance(layout, Swizzled), layout
-        found = self._linear(self.shapes.to_gluon(layout), shape)
-        return SharedMap(_tuples(found.offset_bases), (), shape, bits)
+        found = self._linear(layout, shape)
+        return SharedMap(_tuples(found.offset_bases), (), part, bits)
 
-    def _linear(self, layout, shape: Ints):
+    def _linear(self, layout: Layout, shape: Ints):
+        builder = self.shapes._scratch(*self.asked, 1 << len(layout.ctas)).builder
         try:
-            return self.builder.to_linear_layout(layout._to_ir(self.builder), list(shape))
+            return builder.to_linear_layout(self.shapes.to_gluon(layout)._to_ir(builder), list(shape))
         except (RuntimeError, ValueError) as error:
             raise TranslationError(
                 Diagnostic("layout-map", f"no linear map of {layout} for {shape}", why=str(error))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from translator.report import draw_banks, draw_layout, svg
 from translator.report.layout_expression import LayoutView, Pieces
+from translator.report.layout_terminal import ctas_text
 from translator.report.linear_map import DistributedMap, SharedMap, bank_use
 
 _COLORS = ("#4269d0", "#c77d0a", "#3ca951", "#d4487f", "#6f5bb8", "#2f9ba8", "#9c6b4e", "#7a7f8c")  # by warp
@@ -26,6 +27,9 @@ def layout_picture(view: LayoutView, accesses: Sequence[tuple[str, DistributedMa
         parts = [("", draw_layout.overview(placed)), ("", draw_layout.detail(placed))]
     else:
         parts = [("", draw_banks.bank_map(placed, banks)), *_accesses(placed, accesses, banks)]
+    if view.starts:
+        (_, first), *others = parts
+        parts = [(f"the part of the first of {ctas_text(view.starts)}", first), *others]
     return _stacked(view.spelled, parts)
 
 

@@ -15,6 +15,8 @@ Line = list[tuple[str, int | None]]  # pieces of text, each with the number that
 def layout_lines(view: LayoutView, banks: int) -> Iterator[Line]:
     """The drawing of a layout. banks: of LDS, each 4 bytes wide."""
     yield [(view.spelled, None)]
+    if view.starts:
+        yield [(f"the part of the first of {ctas_text(view.starts)}", None)]
     placed = view.placed
     if isinstance(placed, DistributedMap):
         yield from _distributed(placed)
@@ -22,6 +24,11 @@ def layout_lines(view: LayoutView, banks: int) -> Iterator[Line]:
         yield from _shared(placed, banks)
     else:
         yield from _pieces(placed, banks)
+
+
+def ctas_text(starts: Sequence[Ints]) -> str:
+    """`4 CTAs, which begin at [0, 0], [0, 64], [64, 0], [64, 64]`."""
+    return f"{len(starts)} CTAs, which begin at {', '.join(str(list(start)) for start in starts)}"
 
 
 def _distributed(held: DistributedMap) -> Iterator[Line]:

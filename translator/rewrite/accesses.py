@@ -170,8 +170,12 @@ def emit_atomic(rw, node: ast.Call, callee: Callee, given, want):
 
 
 def _buffer_atomic(rw, node: ast.Call, callee: Callee, given, fact: TensorFact, layout: Layout) -> str | None:
-    """The atomic as a buffer operation, where Triton's own passes make it one; they leave out extremes that are signed or fp64."""
-    extremes = ("int32", "int64", "fp64") if rw.facts.kernel.target.buffer_fp64_extremes else ("int32", "int64")
+    """The atomic as a buffer operation, where Triton's own passes make it one; they leave out extremes that are signed or fp64.
+
+    Of the latter the instruction is another function, so it is used only where it is asked for.
+    """
+    instruction = rw.unit.choices.asks("fp64-extremes", "instruction") and rw.facts.kernel.target.buffer_fp64_extremes
+    extremes = ("int32", "int64", "fp64") if instruction else ("int32", "int64")
     extreme = callee.name in ("atomic_max", "atomic_min") and fact.pointee in extremes
     if not extreme and not any((*rw.facts.path, v) in rw.facts.kernel.buffer_atomics for v in rw.facts.visits(node)):
         return None
@@ -184,7 +188,9 @@ def _buffer_atomic(rw, node: ast.Call, callee: Callee, given, fact: TensorFact, 
         return None
     rw.record.reaches(access.root)
     if extreme and fact.pointee == "fp64":
-        rw.record.explain(f"{callee.name} of fp64 is the instruction's own: a NaN in memory gives way to a number")
+        rw.record.explain(
+            f"{callee.name} of fp64 is the instruction's own: a NaN in memory gives way to a number, -0.0 and 0.0 are equal"
+        )
     module = rw.record.amd("cdna4" if bf16 else "cdna3")
     base, value = access.base, rw.operand_in(given["val"], fact, layout)
     own = rw.facts.fact(given["val"])

@@ -11,6 +11,7 @@ from triton.runtime.jit import JITFunction
 
 from rules.builtins import BUILTINS
 from translator.facts.callees import is_descriptor
+from translator.facts.operations import range_of_loop
 from translator.facts import products
 from translator.rewrite.emission import Emission
 from translator.facts.definitions import assigned_fact
@@ -152,8 +153,12 @@ def emit_iterator(rw: Emission, node: ast.expr) -> str:
     fact = rw.facts.fact(node.func)
     if isinstance(fact, ConstFact) and fact.value is tl.range:
         unroll = [k for k in node.keywords if k.arg == "loop_unroll_factor"]
-        start = [k for k in node.keywords if k.arg in ("arg1", "arg2", "step")]
-        arguments = [rw.emit(a) for a in node.args] + [rw.emit(k.value) for k in start]
+        arguments = [rw.emit(a) for a in node.args]
+        bounds = range_of_loop(node, fact)
+        if bounds is not None and any(k.arg in ("arg1", "arg2", "step") for k in node.keywords):  # in whatever order
+            low, high, step = bounds
+            low_text = "0" if low is None else rw.emit(low)
+            arguments = [low_text, rw.emit(high), *([] if step is None else [rw.emit(step)])]
         if unroll:
             rw.record.imports.add("import triton.language as tl")
             return f"tl.range({', '.join(arguments)}, loop_unroll_factor={rw.emit(unroll[0].value)})"

@@ -33,7 +33,8 @@ _DESCRIPTOR = re.compile(r"tensordesc(?:_im2col)?<(\w+)\[")
 
 @dataclass(frozen=True)
 class Key:
-    """kind: `element` (of a pointer), `dtype` (of a descriptor, which is a tuple), `constexpr`, `given` (not None) or `num_warps`."""
+    """kind: `element` (of a pointer), `dtype` (of a descriptor, which is a tuple), `constexpr`, `given` (not None), `num_warps` or
+    `num_ctas`."""
 
     kind: str
     name: str
@@ -44,6 +45,7 @@ class Key:
             "element": f"{self.name}.dtype.element_ty",
             "dtype": f"{self.name}[0].dtype.element_ty",
             "num_warps": "gl.num_warps()",
+            "num_ctas": "gl.num_ctas()",
         }
         return forms.get(self.kind, self.name)
 
@@ -79,6 +81,8 @@ class Key:
             return str(value)
         if self.kind == "num_warps":
             return f"{value}_warps"
+        if self.kind == "num_ctas":
+            return f"{value}_ctas"
         if self.kind == "given":
             return f"with_{name}" if value else f"without_{name}"
         if isinstance(value, bool):
@@ -87,6 +91,7 @@ class Key:
 
 
 Configuration = dict[Key, Any]
+CTAS = Key("num_ctas", "num_ctas")
 
 
 def configuration(spec: LaunchSpec, fn: Any, num_warps: int) -> Configuration:
@@ -111,13 +116,15 @@ def configuration(spec: LaunchSpec, fn: Any, num_warps: int) -> Configuration:
         elif isinstance(kind, str) and (found := _DESCRIPTOR.match(kind)) and found.group(1) in _DTYPES:
             out[Key("dtype", param.name)] = found.group(1)
     out[Key("num_warps", "num_warps")] = num_warps
+    out[CTAS] = spec.options.get("num_ctas", 1)
     return out
 
 
 def common_keys(configurations: Iterable[Configuration]) -> list[Key]:
-    """The keys that every configuration has, in order."""
+    """The keys that every configuration has, in order; of clusters only where a launch has them."""
     every = list(configurations)
-    return [key for key in every[0] if all(key in other for other in every[1:])]
+    plain = all(c.get(CTAS, 1) == 1 for c in every)
+    return [key for key in every[0] if all(key in other for other in every[1:]) and not (plain and key == CTAS)]
 
 
 def distinguishing_keys(groups: Sequence[Sequence[Configuration]]) -> tuple[Key, ...] | None:
@@ -125,7 +132,7 @@ def distinguishing_keys(groups: Sequence[Sequence[Configuration]]) -> tuple[Key,
     if len(groups) == 1:
         return ()
     keys = common_keys(c for group in groups for c in group)
-    rank = {"element": 0, "dtype": 0, "constexpr": 1, "given": 2, "num_warps": 3}
+    rank = {"element": 0, "dtype": 0, "constexpr": 1, "given": 2, "num_warps": 3, "num_ctas": 4}
     varying = [k for k in keys if len({repr(c[k]) for group in groups for c in group}) > 1]
     varying.sort(key=lambda key: rank[key.kind])
     for size in range(1, min(len(varying), 3) + 1):

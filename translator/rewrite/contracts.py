@@ -20,6 +20,7 @@ from triton.runtime.jit import JITFunction
 from translator.rewrite.configuration import Configuration, Key, any_of, common_keys, words_of
 from translator.rewrite.parameters_read import fixed_parameters
 from translator.source.moved_lines import file_line
+from translator.layout.size_range import SizeRange
 
 _UNTRANSLATED = "was in no translated launch"
 _LAYOUT = re.compile(r"\bgl\.(?:amd\.)?\w*Layout(?:\.\w+)?\(")
@@ -83,7 +84,7 @@ class Needs:
     fixed: frozenset[str] = frozenset()  # constexpr parameters whose values stand in the text without their names
 
     def wants(self, key: Key) -> bool:
-        if key.kind == "num_warps":
+        if key.kind in ("num_warps", "num_ctas"):
             return self.num_warps
         if key.kind == "constexpr":
             return key.name in self.shapes or key.name in self.fixed
@@ -183,6 +184,19 @@ def _names(node: ast.AST) -> set[str]:
     return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
 
 
+def within(kernel: str, ranges: Sequence[SizeRange]) -> list[str]:
+    """The statement that refuses sizes outside the ranges that layouts were tried for."""
+    if not ranges:
+        return []
+    tests = [f"{size.least} <= {_size(size.name)} and {_size(size.name)} <= {size.most}" for size in ranges]
+    message = f"{kernel} is translated for {', '.join(map(str, ranges))}"
+    return [f"gl.static_assert({' and '.join(tests)}, {quoted(message)})"]
+
+
+def _size(name: str) -> str:
+    return Key("num_warps", name).expression if name == "num_warps" else name
+
+
 def assertions(
     kernel: str, needed: Needs, configurations: Sequence[Configuration], elsewhere: Sequence[Key] = ()
 ) -> list[str]:
@@ -194,7 +208,7 @@ def assertions(
     rows = list(dict.fromkeys(tuple(c[key] for key in keys) for c in configurations))
     fixed = [i for i in range(len(keys)) if len({repr(row[i]) for row in rows}) == 1]
     out = []
-    for kinds in (("num_warps",), ("constexpr",), ("element", "dtype")):
+    for kinds in (("num_warps", "num_ctas"), ("constexpr",), ("element", "dtype")):
         chosen = [i for i in fixed if keys[i].kind in kinds]
         if chosen:
             out.append(_assertion(kernel, [keys[i] for i in chosen], [tuple(rows[0][i] for i in chosen)]))

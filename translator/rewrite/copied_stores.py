@@ -35,6 +35,7 @@ def rows_of(rw: Emission, value: ast.expr, fact: TensorFact) -> Blocked | None:
     if (
         not rw.unit.choices.asks("stores", "copied")
         or not rw.facts.kernel.target.copies_to_global
+        or rw.facts.kernel.num_ctas > 1
         or rw.facts.path
         or rw.loops
     ):

@@ -116,9 +116,7 @@ def _read_in_branch(facts: FunctionFacts, node: ast.AST) -> bool:
     """Whether a run-time branch that `node` does not stand in reads what it is assigned to, also under the same name again."""
     names = {w.name for w in facts.webs.all for d in w.definitions if d.value is not None and holds(d.value, node)}
     uses = {use for w in facts.webs.all if w.name in names for use, _ in w.uses}
-    branches = [
-        n for n in ast.walk(facts.tree) if isinstance(n, ast.If) and not isinstance(facts.fact(n.test), ConstFact)
-    ]
+    branches = [n for n in facts.nodes if isinstance(n, ast.If) and not isinstance(facts.fact(n.test), ConstFact)]
     inside = [{*ast.walk(branch)} for branch in branches]
     return any(node not in nodes and not uses.isdisjoint(nodes) for nodes in inside)
 

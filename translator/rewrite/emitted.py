@@ -6,8 +6,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from translator.rewrite.unit import Record
+from translator.ttgir.layouts import Layout
 
 LINE_LENGTH = 120
+
+
+@dataclass(frozen=True)
+class LaidOut:
+    """A function before its layouts are written out. text: all else; constants: names and layouts, parents first; added: further
+    lines for the top of its body."""
+
+    text: str
+    constants: tuple[tuple[str, Layout], ...] = ()
+    added: tuple[str, ...] = ()
 
 
 @dataclass
@@ -16,6 +27,7 @@ class EmittedFunction:
     text: str
     fn: Any
     noinline: bool = False
+    laid_out: LaidOut | None = None  # None where its text was made of more than that
 
 
 @dataclass

@@ -71,7 +71,7 @@ def served_rows(family: Family) -> list[dict[str, Any]]:
         for key, value in values.items():
             if key.kind == "element":
                 row[key.name] = torch_name(value)
-            elif key.kind in ("constexpr", "num_warps"):
+            elif key.kind in ("constexpr", "num_warps", "num_ctas"):
                 row[key.name] = value
         if row not in rows:
             rows.append(row)
@@ -107,11 +107,16 @@ def fits_function(family: Family, picked_later: bool) -> str:
             "        return False",
         ]
     lines += condition_tests(contract.conditions)
+    defaults = {"num_warps": 4} | ({"num_ctas": 1} if any("num_ctas" in row for row in rows) else {})
     lines += [
         "    served = (",
         *(f"        {_dict(row)}," for row in rows),
         "    )",
-        *([] if picked_later else ['    given = {"num_warps": 4} | given  # as Triton launches without a number']),
+        *(
+            []
+            if picked_later
+            else [f"    given = {json.dumps(defaults)} | given  # as Triton launches without a number"]
+        ),
         '    seen = {name: str(x.dtype).rpartition(".")[2] if hasattr(x, "dtype") else x for name, x in given.items()}',
         "    return any(all(seen.get(name, value) == value for name, value in row.items()) for row in served)",
     ]

@@ -17,7 +17,7 @@ from translator.facts.function import FunctionFacts
 from translator.facts.reading import read_function
 from translator.facts.refusals import refuse
 from translator.facts.source_text import replace_spans
-from translator.facts.webs import Definition, UnrolledLoop
+from translator.facts.webs import Definition, UnrolledLoop, written_nodes
 from translator.frontend.trace import ConstFact, Frame
 from translator.layout.names import LayoutNames
 from translator.rewrite import calls, contracts, host_descriptors, instance_layouts, invariant, moving_parameters
@@ -31,6 +31,7 @@ from translator.rewrite.unit import Record, Unit
 from translator.ttgir.layouts import Layout
 
 MAX_ROUNDS = 40
+HELPER = re.compile(r"__helper_(\d+)__")  # stands for a version of a helper until all are named
 
 
 class FunctionRewriter(Assignments):
@@ -234,7 +235,7 @@ class FunctionRewriter(Assignments):
     def unrolled_loop(self, s: UnrolledLoop) -> None:
         """One body after the other; a loop again where its shapes change and its text does not."""
         bodies = self.unrolled_bodies(s, s.target.id)
-        if len(set(bodies)) == 1:
+        if len(set(map(self.with_equal_helpers, bodies))) == 1:
             indent = self.facts.source.indent(s)
             self.replace(
                 s,
@@ -253,7 +254,7 @@ class FunctionRewriter(Assignments):
         )
         texts = []
         for body, value in reversed(list(zip(s.bodies, s.values))):
-            for node in (n for statement in body for n in ast.walk(statement) if isinstance(n, ast.Name)):
+            for node in (n for statement in body for n in written_nodes(statement) if isinstance(n, ast.Name)):
                 if node.id == s.target.id:
                     node.literal = index or str(value)
             self.edits = []
@@ -261,6 +262,14 @@ class FunctionRewriter(Assignments):
             texts.append(textwrap.dedent(replace_spans(self.facts.source.text, start, end, self.edits)))
         self.edits = outer
         return texts[::-1]
+
+    def with_equal_helpers(self, text: str) -> str:
+        """A text in which helpers of the same text are one."""
+        return HELPER.sub(lambda found: f"__{self.helper_text(int(found[1]))}__", text)
+
+    def helper_text(self, index: int) -> str:
+        inner, text = self.unit.helper_versions[index]
+        return f"{inner.facts.frame.fn.__name__}: {self.with_equal_helpers(inner.names.spelled_out(text))}"
 
     def for_loop(self, s: ast.For) -> None:
         if isinstance(s, UnrolledLoop):

@@ -17,3 +17,11 @@ def barrier_module(rw: Emission) -> str:
         f"from triton.experimental.gluon.language.amd.{rw.facts.kernel.target.gluon_module} import mbarrier"
     )
     return "mbarrier"
+
+
+def all_workgroups(rw: Emission) -> list[str]:
+    """Statements at which the workgroups of a cluster wait for each other; one warp of each arrives."""
+    rw.record.imports.add(
+        f"from triton.experimental.gluon.language.amd.{rw.facts.kernel.target.gluon_module} import cluster"
+    )
+    return ["cluster.arrive()", "cluster.wait()"]

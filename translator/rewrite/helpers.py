@@ -30,6 +30,12 @@ def _version(rw: Emission, node: ast.Call, callee, want: Any):
     frame, ident = callees.callee_frame(rw.facts, node)
     if frame is None:
         raise refuse(rw.facts.frame, node, "helper", f"helper `{callee.name}` was not traced", "bug in gluonize")
+    if frame.joined and callees.serves_shapes(rw.facts, node):
+        why = "one call stands for all of them, and a text has layouts for one shape"
+        help = "call it in a tl.static_range over a plain variable, or write the calls out"
+        raise refuse(
+            rw.facts.frame, node, "helper", f"helper `{callee.name}` is called with several shapes here", why, help
+        )
     path = (*rw.facts.path, ident)
     homes, filled = {}, {}
     for name, argument in _bound(rw.facts, node, callee).items():
@@ -97,7 +103,7 @@ def return_home(rw: Emission, node: ast.Call, callee) -> Layout | None:
     if key not in rw.unit.versions:
         rw.unit.versions[key] = None  # while it is read: a helper that calls itself has none
         inner = rw.reader(frame, path, given)
-        returned = [s.value for s in ast.walk(inner.facts.tree) if isinstance(s, ast.Return) and inner.facts.taken(s)]
+        returned = list(inner.facts.returned)
         tensors = [value for value in returned if value is not None and inner.facts.tensor(value) is not None]
         rw.unit.versions[key] = inner.home(tensors[0]) if tensors else None
     return rw.unit.versions[key]

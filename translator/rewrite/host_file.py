@@ -27,6 +27,8 @@ from translator.rewrite.launch_checks import (
     shared_check,
 )
 from translator.rewrite.descriptor_hooks import hook_edits
+from translator.rewrite.jit_call_edits import call_edits
+from translator.rewrite.host_clusters import launch_edits
 from translator.rewrite.helper_pool import Helper, HelperPool, place_of
 from translator.rewrite.kernel_family import Family, KernelVersion
 from translator.rewrite.file_text import FileText, binds, unused_imports
@@ -134,6 +136,8 @@ class _Rewriting:
         replacements = self.replacements()
         edits = [edit for replacement in replacements for edit in self.edits_of(replacement)]
         edits += hook_edits(self.file, self.versions)
+        launches, unseen = launch_edits(self.file, dict(self.facts.clusters))
+        edits += launches
         copies = [h for h in self.pool.helpers if not self.here(h.fn)]
         self.needs()
         added = [d.strip() for d in self.prelude.definitions if "\n" in d]
@@ -150,7 +154,7 @@ class _Rewriting:
         gone = {h.name for h in copies}
         text = with_aliases(unused_imports(self.file, text, gone))
         notes = [note for family in self.families for note in family.notes]
-        return text, (*notes, *self.kept_notes())
+        return text, (*notes, *unseen, *self.kept_notes())
 
     def kept_notes(self) -> list[str]:
         names = sorted(key[2] for key in self.kept)
@@ -184,7 +188,8 @@ class _Rewriting:
         if not family.contract:
             return Replacement(node, family.text, family.before)
         above = [d.kind for d in loaded.decorators if d.kind != "jit"]
-        if node in self.file.tree.body and set(above) <= {"autotune", "heuristics"} and loaded.node is not None:
+        plain = node in self.file.tree.body and set(above) <= {"autotune", "heuristics"}
+        if plain and loaded.node is not None and not _made_by_call(loaded):
             jit = f"{family.name}{'.fn' * len(above)}"
             install = hook(family.name, jit, family.contract)
             defaults_of = jit if checks_a_default(loaded.fn, family.contract) else ""
@@ -236,10 +241,8 @@ class _Rewriting:
                     at = self.file.text.rindex("@", 0, start)
                     edits.insert(0, (at, at, f"{r.hook}\n{' ' * r.node.col_offset}"))
                 return edits
-        place = self.facts.path, r.node.lineno, r.node.col_offset + 1
-        raise TranslationError(
-            Diagnostic("kernel-form", f"{r.node.name} is made a kernel by something other than a jit decorator", *place)
-        )
+        loaded = next(v.loaded for v in self.versions if v.loaded.line == r.node.lineno)
+        return call_edits(self.file, loaded, r.hook)
 
     # What they need --------------------------------------------------------------------------------------------------
 
@@ -294,6 +297,12 @@ def renamed(file: FileText, node: ast.FunctionDef, name: str) -> str:
     start, end = file.def_span(node)
     text = file.text[file.starts[first - 1] : start], file.text[start:end]
     return text[0] + re.sub(r"^def\s+\w+", f"def {name}", text[1], count=1)
+
+
+def _made_by_call(loaded: LoadedKernel) -> bool:
+    """Whether a kernel is made by a call of `triton.jit`, below its definition."""
+    own = loaded.node.decorator_list if loaded.node is not None else []
+    return not any(d.kind == "jit" and any(d.node is node for node in own) for d in loaded.decorators)
 
 
 def _jit_names(tree: ast.Module) -> set[str]:

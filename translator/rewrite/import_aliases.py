@@ -21,7 +21,8 @@ def with_aliases(text: str) -> str:
     """The text of a whole output file, in which each name of the top level and of a parameter means one thing."""
     file = FileText(text)
     ours = _imports(file)
-    taken = {name for name in ours if _bound_otherwise(file, name) or name in _parameters(file)}
+    parameters = _parameters(file)
+    taken = {name for name in ours if name in parameters or _bound_otherwise(file, name)}
     if not taken:
         return text
     every = file.bound_anywhere | {n.id for n in ast.walk(file.tree) if isinstance(n, ast.Name)}

@@ -9,19 +9,27 @@ from __future__ import annotations
 
 import ast
 import functools
-import re
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import black
 
 from translator.rewrite import contracts, merge
 from translator.rewrite.launch_checks import RunTimeContract
-from translator.rewrite.configuration import Configuration, Key, any_of, common_keys, configuration, distinguishing_keys
+from translator.rewrite.configuration import (
+    CTAS,
+    Configuration,
+    Key,
+    any_of,
+    common_keys,
+    configuration,
+    distinguishing_keys,
+)
 from translator.rewrite.emitted import LINE_LENGTH, EmittedKernel
 from translator.rewrite.global_names import renamed_def
 from translator.rewrite.helper_pool import Helper, HelperPool
+from translator.rewrite.signatures import argument_names, passed_on, without_parameters
 from translator.source.launch_spec import LaunchSpec
 from translator.source.load import LoadedKernel
 
@@ -34,6 +42,9 @@ class KernelVersion:
     loaded: LoadedKernel
     emitted: EmittedKernel
     num_warps: int
+    holds_for: tuple[
+        contracts.SizeRange, ...
+    ] = ()  # tile sizes, and the number of warps last, where layouts are formulas
 
     @property
     def configuration(self) -> Configuration:
@@ -78,6 +89,9 @@ def build_family(versions: Sequence[KernelVersion], pool: HelperPool) -> Family:
     keys = distinguishing_keys([[v.configuration for v in members] for _, members, _ in groups]) or ()
     members = [Member(text, tuple(v), tuple(helpers)) for text, v, helpers in groups]
     contract = RunTimeContract.of([v.emitted.record for v in versions])
+    known = {key for v in versions for key in v.configuration} - (
+        {CTAS} - set(common_keys(v.configuration for v in versions))
+    )
     if len(members) == 1:
         before, text = (), members[0].checked(name)
     elif len(alike := _alike(members)) == 1:
@@ -85,7 +99,7 @@ def build_family(versions: Sequence[KernelVersion], pool: HelperPool) -> Family:
     else:
         before, text = _dispatcher(name, alike, keys, pool.taken)
     served = tuple(
-        {key: value for key, value in c.items() if key in keys or member.needs.wants(key)}
+        {key: value for key, value in c.items() if key in keys or key in known and member.needs.wants(key)}
         for member in members
         for c in member.configurations
     )
@@ -121,18 +135,7 @@ def texts_of(versions: Sequence[KernelVersion]) -> int:
 
 def added_parameters(version: KernelVersion, text: str) -> set[str]:
     """Parameters such as `NUM_BUFFERS`, which the source does not have."""
-    return set(_arguments(text)) - {p.name for p in version.loaded.fn.params}
-
-
-def without_parameters(head: str, names: Iterable[str]) -> tuple[str, dict[str, str]]:
-    """A signature without some constexpr parameters, and their defaults."""
-    defaults = {}
-    for name in sorted(names):
-        pattern = rf"\n?[ ]*\b{name}: gl\.constexpr = ([^,)\n]+),?"
-        if (found := re.search(pattern, head)) is not None:
-            defaults[name] = found.group(1).strip()
-            head = head[: found.start()] + head[found.end() :]
-    return re.sub(r",[ ]*\)", ")", head) if defaults else head, defaults
+    return set(argument_names(text)) - {p.name for p in version.loaded.fn.params}
 
 
 @dataclass(frozen=True)
@@ -161,7 +164,10 @@ class Member:
 
     def checked(self, kernel: str) -> str:
         """The text with its contract at the top."""
-        return with_assertions(self.text, contracts.assertions(kernel, self.needs, self.configurations))
+        ranges, every = self.versions[0].holds_for, self.configurations
+        elsewhere = [key for key in common_keys(every) if key.name in {size.name for size in ranges}]
+        asserted = contracts.within(kernel, ranges) + contracts.assertions(kernel, self.needs, every, elsewhere)
+        return with_assertions(self.text, asserted)
 
 
 def with_assertions(text: str, assertions: Sequence[str]) -> str:
@@ -250,7 +256,11 @@ def _one_kernel(name: str, members: list[Member], keys: tuple[Key, ...], chosen:
 
 
 def _decides_layouts(key: Key, needed: contracts.Needs, every: list[Configuration]) -> bool:
-    return key.kind in ("constexpr", "num_warps") and needed.wants(key) and len({repr(c[key]) for c in every}) > 1
+    return (
+        key.kind in ("constexpr", "num_warps", "num_ctas")
+        and needed.wants(key)
+        and len({repr(c[key]) for c in every}) > 1
+    )
 
 
 def _table_parts(members: list[Member]) -> list[merge.Parts]:
@@ -278,7 +288,7 @@ def _test(keys: Sequence[Key], arguments: Sequence[str], rows: Sequence[tuple]) 
     for row in rows:
         terms = []
         for key, argument, value in zip(keys, arguments, row):
-            if key.kind in ("element", "dtype", "num_warps"):
+            if key.kind in ("element", "dtype", "num_warps", "num_ctas"):
                 terms.append(f"{argument} == {key.literal(value)}")
             else:
                 terms.append(key.condition(value))
@@ -324,7 +334,7 @@ def _dispatcher(name: str, groups: list[list[Member]], keys: tuple[Key, ...], ta
         before.append(f"@gluon.jit\n{renamed_def(text, private).rstrip()}\n")
         test = any_of(tested, [row for member in group for row in member.rows(tested)])
         test = f"if {test}:" if len(test) < LINE_LENGTH - 12 else f"if ({_filled(test)}):"
-        lines += [("else:" if both else f"el{test}") if number else test, _call(private, _passed(text, own))]
+        lines += [("else:" if both else f"el{test}") if number else test, _call(private, passed_on(text, own))]
     if not both:
         message = contracts.quoted(contracts.translated_for(name, tested, rows))
         refusal = formatted(f"gl.static_assert(False, {message})", len(parts.indent) + 4)
@@ -367,15 +377,3 @@ def _private_name(name: str, keys: Sequence[Key], rows: Sequence[tuple], taken: 
     while found in taken:
         found, n = f"{base}_{n}", n + 1
     return found
-
-
-def _arguments(text: str) -> list[str]:
-    spec = ast.parse(text).body[0].args  # type: ignore[attr-defined]
-    return [a.arg for a in [*spec.posonlyargs, *spec.args, *spec.kwonlyargs]]
-
-
-def _passed(text: str, own: set[str]) -> list[str]:
-    """The arguments that hand everything on but for the private kernel's own."""
-    spec = ast.parse(text).body[0].args  # type: ignore[attr-defined]
-    given = [a.arg for a in [*spec.posonlyargs, *spec.args]] + [f"{a.arg}={a.arg}" for a in spec.kwonlyargs]
-    return [text for text in given if text.partition("=")[0] not in own]

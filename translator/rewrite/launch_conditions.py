@@ -57,7 +57,15 @@ def _numbers(conditions: Conditions) -> list[str]:
     names = sorted(frozenset().union(*(condition.bound.arguments() for condition, _ in conditions)))
     listed = ", ".join(json.dumps(name) for name in names)
     whole = "{k: v for k, v in given.items() if isinstance(v, int)}"
-    return [f"    n = dict.fromkeys([{listed}], 0) | {whole}"] if names else []
+    lines = [f"    n = dict.fromkeys([{listed}], 0) | {whole}"] if names else []
+    for name in names:
+        owner, _, size = name.partition(".shape[")
+        if size:  # of a descriptor, which is given as (base, shape, strides)
+            lines += [
+                f"    if isinstance(given.get({json.dumps(owner)}), tuple):",
+                f"        n[{json.dumps(name)}] = given[{json.dumps(owner)}][1][{size}",
+            ]
+    return lines
 
 
 def _grid() -> list[str]:

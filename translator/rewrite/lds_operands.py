@@ -193,7 +193,7 @@ def _same_casts(facts: FunctionFacts, value: ast.expr) -> list[ast.expr]:
         return []
     return [
         n
-        for n in ast.walk(facts.tree)
+        for n in facts.nodes
         if isinstance(n, ast.Call)
         and not names.isdisjoint(ast.iter_child_nodes(n.func) if isinstance(n.func, ast.Attribute) else n.args)
         and callees.cast_of(facts, n) in names

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import textwrap
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from translator.rewrite.contracts import is_untranslated
@@ -118,6 +119,19 @@ def merge(a: str, b: str) -> str | None:
     if more and not left.constants:
         body = "\n" + body.lstrip("\n")
     return Parts(left.head, left.constants + more, body, left.indent).text()
+
+
+def joined(texts: Iterable[str]) -> list[str]:
+    """Translations of one function, those that can be one text as one."""
+    kept: list[str] = []
+    for text in texts:
+        for i, known in enumerate(kept):
+            if (both := merge(known, text)) is not None:
+                kept[i] = both
+                break
+        else:
+            kept.append(text)
+    return kept
 
 
 def merge_plain(a: str, b: str) -> str | None:

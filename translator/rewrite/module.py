@@ -21,8 +21,9 @@ _MORE = "#     "  # the start of a comment's further lines
 
 @dataclass(frozen=True)
 class SourceFacts:
-    """Where the source is, a digest of its text, the target, the tool's version, what was assumed while reading, and the
-    columns that the output's lines may have."""
+    """Where the source is, a digest of its text, the target, the tool's version, what was assumed while reading, the
+    columns that the output's lines may have, and the kernels that are launched as clusters by choice, with their workgroups.
+    """
 
     path: str
     digest: str
@@ -30,6 +31,7 @@ class SourceFacts:
     version: str
     assumptions: tuple[str, ...] = ()
     line_length: int = DEFAULT_LINE_LENGTH
+    clusters: tuple[tuple[str, int], ...] = ()
 
 
 def families_of(versions: Sequence[KernelVersion], pool: HelperPool) -> list[Family]:
@@ -79,6 +81,8 @@ def standalone_module(versions: Sequence[KernelVersion], facts: SourceFacts) -> 
                 guard(family.name, family.contract, defaults_of=defaults_of, shared=shared),
                 hook(family.name, family.name, family.contract),
             ]
+        asked = {v.spec.kernel.rpartition(".")[2] for v in family.versions} - {family.name}
+        blocks += [f"{name} = {family.name}" for name in sorted(asked)]
     notes = tuple(note for family in families for note in family.notes)
     text = "\n\n".join(parts) + "\n" + "".join(f"\n\n{block.strip()}\n" for block in blocks)
     return with_aliases(text), notes
@@ -132,5 +136,7 @@ def describe_launch(version: KernelVersion) -> str:
             kinds.setdefault(kind, []).append(name)
     pointers = [f"{', '.join(names)} {kind}" for kind, names in kinds.items()]
     values = [f"{n}={v}" for n, v in spec.constexprs.items() if v is None or isinstance(v, (int, bool, str))]
+    ctas = spec.options.get("num_ctas", 1)
     warps = [f"{version.num_warps} warps", *([f"num_stages={stages}"] if stages is not None else [])]
+    warps += [f"num_ctas={ctas}"] if ctas > 1 else []
     return ", ".join([*warps, *pointers, *values])

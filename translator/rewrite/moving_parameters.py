@@ -51,8 +51,7 @@ def _moves_by_integers(facts: FunctionFacts, web: Web) -> bool:
         return False
     if not all(d.augmented and isinstance(d.node.op, ast.Add) and _is_integer(facts, d.value) for d in moves):
         return False
-    parents = {child: node for node in ast.walk(facts.tree) for child in ast.iter_child_nodes(node)}
-    return all(_in_tensor(facts, use, parents) for use, _ in web.uses)
+    return all(_in_tensor(facts, use, facts.parents) for use, _ in web.uses)
 
 
 def _moved_beside(facts: FunctionFacts, web: Web) -> list[Web]:
@@ -107,7 +106,7 @@ def _in_tensor(facts: FunctionFacts, use: ast.Name, parents: dict[ast.AST, ast.A
 def may_be_negative(rw: Emission, web: Web) -> bool:
     """Whether offsets from the scalar pointer variable are not known to have a sign."""
     proof = Signs(rw.facts, "offsets from a parameter that moves")
-    for node in ast.walk(rw.facts.tree):
+    for node in rw.facts.nodes:
         if not isinstance(node, ast.BinOp) or rw.facts.tensor(node) is None or not is_pointer(rw.facts, node):
             continue
         address = address_of(rw, node)

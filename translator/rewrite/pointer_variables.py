@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
+from dataclasses import dataclass, field
 
 from translator.rewrite.emission import Emission
 from translator.facts.function import FunctionFacts
@@ -18,13 +19,14 @@ from translator.rewrite.addresses import (
     wide_scalar,
     wide_term,
 )
+from translator.rewrite.moved_bases import of_variable, reaches
 from translator.rewrite.moving_parameters import may_be_negative, split_parameter
 from translator.rewrite.pointers import factor, not_negative, scalar_text, split_texts, term_text
 from translator.facts.signs import Signs
 from translator.rewrite.splice import closed, operand
 from translator.rewrite.uniform_parts import address_of, found_with
 from translator.rewrite.variables import SplitPointer, WebState
-from translator.facts.webs import Web
+from translator.facts.webs import Definition, Web
 
 # Offsets per lane that cost less to move than a base, where warps have 32 lanes: one instruction each, against five scalar
 # ones. CDNA3 and CDNA4 issue those beside the others.
@@ -88,88 +90,123 @@ def split_web(rw: Emission, web: Web) -> SplitPointer | None:
         rw.states[web.index].split = None
 
 
-def _split(rw, web: Web) -> SplitPointer | None:
-    roots, bases, aliases, wide, moving, fits, placed = set(), set(), set(), False, False, True, False
-    proof = Signs(rw.facts, "a pointer variable as base and offsets")
-    for d in web.definitions:
-        if d.augmented:
-            if not isinstance(d.node.op, (ast.Add, ast.Sub)):
-                return None
-            fact = rw.facts.fact(d.value)
-            if isinstance(fact, TensorFact) and fact.shape:
-                if fact.rank != rw.facts.fact(definition_node(d)).rank:
-                    return None
-                fits &= isinstance(d.node.op, ast.Add) and proof.holds(d.value)
-                wide |= fact.dtype in ("int64", "uint64")
-            elif fact is None:
-                return None
-            else:
-                moving = True
-            continue
-        if d.value is None:
-            return None
-        address = address_of(rw, d.value)
+@dataclass
+class _Definitions:
+    """What the definitions of a pointer variable have in common. roots: the parameters that they point into. bases: how each
+    base is spelled; empty for one that moves. aliases: names of bases that are the variable's own. wide: offsets of 64 bits.
+    moving: its base moves. placed: a base lies at a scalar offset. fits: offsets are not negative, as far as `proof` goes.
+    """
+
+    proof: Signs
+    roots: set[str | None] = field(default_factory=set)
+    bases: set[str] = field(default_factory=set)
+    aliases: set[str] = field(default_factory=set)
+    wide: bool = False
+    moving: bool = False
+    placed: bool = False
+    fits: bool = True
+
+    @property
+    def bare(self) -> bool:
+        """Whether all start at one parameter, or at a variable that is one."""
+        return len(self.bases) == 1 and "" not in self.bases and "__inner__" not in self.bases
+
+    def moved(self, rw: Emission, d: Definition) -> bool:
+        """Take in `p += x`; False where the variable cannot be split."""
+        if not isinstance(d.node.op, (ast.Add, ast.Sub)):
+            return False
+        fact = rw.facts.fact(d.value)
+        if isinstance(fact, TensorFact) and fact.shape:
+            if fact.rank != rw.facts.fact(definition_node(d)).rank:
+                return False
+            self.fits &= isinstance(d.node.op, ast.Add) and self.proof.holds(d.value)
+            self.wide |= fact.dtype in ("int64", "uint64")
+            return True
+        self.moving |= fact is not None
+        return fact is not None
+
+    def assigned(self, rw: Emission, web: Web, d: Definition) -> bool:
+        """Take in `p = x`; False where the variable cannot be split."""
+        address = address_of(rw, d.value) if d.value is not None else None
         if address is None:
-            return None
+            return False
         if address.web is not None and address.web is not web:
             inner = rw.state(address.web).split
             if inner is None or address.web_axes:
-                return None
-            roots.add(inner.root)
-            wide |= inner.wide
-            fits &= not inner.fold
-            moving |= inner.moves
+                return False
+            self.roots.add(inner.root)
+            self.wide |= inner.wide
+            self.fits &= not inner.fold
+            self.moving |= inner.moves
             start = inner.base or base_variable(rw, rw.state(address.web))
-            bases.add(start if inner.fold and not inner.moves else "__inner__")
+            self.bases.add(start if inner.fold and not inner.moves else "__inner__")
         elif address.web is web:
-            moving |= bool(address.scalars)
+            self.moving |= bool(address.scalars)
         elif any(t.variable for t in address.scalars):
-            roots.add(address.base.id)
-            bases.add(address.base.id)
-            moving |= len(address.scalars) > 1
+            self.roots.add(address.base.id)
+            self.bases.add(address.base.id)
+            self.moving |= len(address.scalars) > 1
+        elif not address.tensors:
+            return False
         else:
-            if not address.tensors:
-                return None
-            placed |= bool(address.scalars)
-            roots.add(root_parameter(rw, address.base))
-            bases.add(rw.facts.source.of(address.base) if is_bare_parameter(rw, address.base) else "")
-            aliases.add(address.base.id if _settled(rw, address.base, d) else "")
-        fits &= all(not_negative(proof, t) for t in address.tensors)
-        wide |= any(wide_term(rw, t) for t in address.tensors)
-        moving |= any(not t.variable for t in address.scalars)
-    if len(roots) != 1 or None in roots:
+            self.placed |= bool(address.scalars)
+            self.roots.add(root_parameter(rw, address.base))
+            self.bases.add(rw.facts.source.of(address.base) if is_bare_parameter(rw, address.base) else "")
+            self.aliases.add(address.base.id if _settled(rw, address.base, d) else "")
+        self.fits &= all(not_negative(self.proof, t) for t in address.tensors)
+        self.wide |= any(wide_term(rw, t) for t in address.tensors)
+        self.moving |= any(not t.variable for t in address.scalars)
+        return True
+
+
+def _split(rw: Emission, web: Web) -> SplitPointer | None:
+    found = _Definitions(Signs(rw.facts, "a pointer variable as base and offsets"))
+    if not all(found.moved(rw, d) if d.augmented else found.assigned(rw, web, d) for d in web.definitions):
         return None
-    (root,) = roots
+    if len(found.roots) != 1 or None in found.roots:
+        return None
+    (root,) = found.roots
     if root not in rw.facts.kernel.small_pointers:
         return None
-    bare = len(bases) == 1 and "" not in bases and "__inner__" not in bases
-    if wide and len(web.definitions) > 1:
-        # The offsets must keep one integer type: 32 bits, in which sums from the tensor's start may wrap. From a base that
-        # moves they do not: they are not negative, and those of elements that are read fit.
-        plain = [d for d in web.definitions if not d.augmented]
-        if not plain or len(plain) > 1 and len(plain) < len(web.definitions):
-            return None
-        if any(rw.facts.tensor(d.value) is not None for d in web.definitions if d.augmented):
-            return None
-        if any((a := address_of(rw, d.value)) is None or a.web is not None for d in plain):
-            return None
-        if bare:
-            return SplitPointer(root, bases.pop(), False, True, False, narrow=True)
-        assumed = frozenset(proof.assumed)
-        return SplitPointer(root, "", True, False, False, narrow=True, assumed=assumed) if fits else None
-    checked = not placed and any(o.condition is not None for o in proof.assumed)
+    if found.wide and len(web.definitions) > 1:
+        return _split_narrow(rw, web, found, root)
+    proof, bare = found.proof, found.bare
+    checked = not found.placed and any(o.condition is not None for o in proof.assumed)
     # In a helper, a tensor's own start is there in any case; a base of its own would be one more buffer descriptor. From
     # a tensor's start nothing has to be checked.
-    if bare and (not moving or _slim(rw.facts, web) or proof.by_caller or checked):
-        base = bases.pop()
-        return SplitPointer(root, "" if rw.rebound(base) else base, False, True, wide)
-    if fits:
-        alias = aliases.pop() if len(aliases) == 1 and not moving and len(web.definitions) == 1 else ""
-        return SplitPointer(root, alias, True, False, wide, assumed=frozenset(proof.assumed))
+    at_start = bare and (not found.moving or _slim(rw.facts, web) or proof.by_caller or checked)
+    if not at_start and found.fits and _reaches(rw, proof, web):
+        single = len(found.aliases) == 1 and not found.moving and len(web.definitions) == 1
+        alias = found.aliases.pop() if single else ""
+        return SplitPointer(root, alias, True, False, found.wide, assumed=frozenset(proof.assumed))
     if bare:
-        base = bases.pop()
-        return SplitPointer(root, "" if rw.rebound(base) else base, False, True, wide)
+        base = found.bases.pop()
+        return SplitPointer(root, "" if rw.rebound(base) else base, False, True, found.wide)
     return None
+
+
+def _split_narrow(rw: Emission, web: Web, found: _Definitions, root: str) -> SplitPointer | None:
+    """A variable with several definitions, some of 64 bits, whose offsets must keep one integer type: 32 bits, in which sums from the
+    tensor's start may wrap. From a base that moves they do not: they are not negative, and those of elements that are read fit.
+    """
+    plain = [d for d in web.definitions if not d.augmented]
+    if not plain or len(plain) > 1 and len(plain) < len(web.definitions):
+        return None
+    if any(rw.facts.tensor(d.value) is not None for d in web.definitions if d.augmented):
+        return None
+    if any((a := address_of(rw, d.value)) is None or a.web is not None for d in plain):
+        return None
+    if found.bare:
+        return SplitPointer(root, found.bases.pop(), False, True, False, narrow=True)
+    if not found.fits or not _reaches(rw, found.proof, web):
+        return None
+    return SplitPointer(root, "", True, False, False, narrow=True, assumed=frozenset(found.proof.assumed))
+
+
+def _reaches(rw: Emission, proof: Signs, web: Web) -> bool:
+    """Whether the offsets of the variable reach all of the tensor from a base that moves."""
+    made = of_variable(rw, web)
+    return made is not None and reaches(rw.facts, proof, made)
 
 
 def _slim(facts: FunctionFacts, web: Web) -> bool:

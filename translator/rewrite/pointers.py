@@ -13,23 +13,20 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
-from math import prod
 
 from translator.rewrite.emission import Emission
-from translator.facts.function import FunctionFacts
 from translator.rewrite.addresses import (
     Address,
     Term,
     is_bare_parameter,
-    is_pointer,
     names_of,
     root_parameter,
     wide_term,
 )
-from translator.facts.signs import Signs, checked_at, most_checked, most_of
+from translator.facts.signs import Signs
+from translator.rewrite.moved_bases import of_address, of_variable, reaches
 from translator.rewrite.splice import operand
 from translator.rewrite.uniform_parts import address_of, found_with
-from translator.ttgir.elements import bits_of
 from translator.ttgir.layouts import Layout, Slice
 
 NARROW = ("int1", "int8", "uint8", "int16", "uint16")
@@ -122,7 +119,7 @@ def _plan(rw: Emission, node: ast.expr):
             return None
     elif split is None and bare:
         fold = True  # one vector addition instead of a 64-bit base and its buffer descriptor
-    elif not fits or split is None and not reaches(rw.facts, proof, [address.base], address.scalars, address.tensors):
+    elif not fits or not _reached(rw, proof, address):
         return None
     elif split is not None:
         fold = not split.moves and proof.by_caller and all(not_negative(proof, t) for t in address.scalars)
@@ -137,66 +134,14 @@ def _plan(rw: Emission, node: ast.expr):
     return address, split, root, fold
 
 
-def reaches(
-    facts: FunctionFacts, proof: Signs, bases: list[ast.expr], scalars: list[Term], tensors: list[Term]
-) -> bool:
-    """Whether offsets from a base reach all of the tensor; what that rests on goes to `proof`.
-
-    Offsets below 2 GiB do; others from a base that is not before the tensor's start, as then what lies further away is outside.
-    """
-    size = bits_of(facts.fact(bases[0]).pointee) // 8
-    if sum(prod(most_of(facts, node) for node in (t.node, *t.factors)) for t in tensors) * size < 2**31:
-        return True
-    start = Signs(facts, "a base that moved")
-    taken = (t.sign == "+" and all(start.holds(node) for node in (t.node, *t.factors)) for t in scalars)
-    inside = all(taken) and not any(may_start_before(facts, start, base) for base in bases)
-    counting = any(o.condition is not None and o.condition.bound.asks_grid() for o in start.assumed)
-    near = None
-    if (not inside or counting) and all(t.sign == "+" for t in tensors):
-        near = most_checked(facts, [(t.node, *t.factors) for t in tensors], (2**31 - 1) // size)
-    if near is not None and not (inside and any(c.bound.asks_grid() for c in near)):  # simpler to check
-        proof.assumed |= {checked_at(facts, tensors[0].node, "reach", "a base that moved", c) for c in near}
-        return True
-    if inside:
-        proof.assumed |= start.assumed
-        proof.by_caller |= start.by_caller
-    return inside
-
-
-def may_start_before(facts: FunctionFacts, proof: Signs, base: ast.AST, seen: frozenset[int] = frozenset()) -> bool:
-    """Whether a scalar pointer may lie before the argument that it is made of: where something is taken off it."""
-    if isinstance(base, ast.BinOp):
-        pointer, integer = (base.left, base.right) if is_pointer(facts, base.left) else (base.right, base.left)
-        down = isinstance(base.op, ast.Sub) or not proof.holds(integer)
-        return down or may_start_before(facts, proof, pointer, seen)
-    web = facts.webs.of_use.get(base) if isinstance(base, ast.Name) else None
-    if web is None:
-        return True
-    if web.index in seen:
-        return False
-    for d in web.definitions:
-        if isinstance(d.node, ast.arg):
-            if facts.path and not _starts_inside(facts, proof, d.name):
-                return True
-        elif d.value is None:
-            return True
-        elif d.augmented:
-            if isinstance(d.node.op, ast.Sub) or not proof.holds(d.value):
-                return True
-        elif may_start_before(facts, proof, d.value, seen | {web.index}):
-            return True
-    return False
-
-
-def _starts_inside(facts: FunctionFacts, proof: Signs, parameter: str) -> bool:
-    """Whether the pointer that a helper is called with is not before its tensor."""
-    outer, arguments = facts.called or (None, {})
-    if outer is None or parameter not in arguments:
-        return False
-    theirs = Signs(outer, proof.rewrite)
-    inside = not may_start_before(outer, theirs, arguments[parameter])
-    proof.assumed |= theirs.assumed
-    return inside
+def _reached(rw: Emission, proof: Signs, address: Address) -> bool:
+    """Whether the offsets of an address from a base that moved reach all of the tensor."""
+    if address.web is None:
+        return reaches(rw.facts, proof, of_address(address))
+    if not address.scalars and not address.tensors:
+        return True  # asked when the variable was split
+    variable = of_variable(rw, address.web)
+    return variable is not None and reaches(rw.facts, proof, variable.with_address(address))
 
 
 def not_negative(proof: Signs, t: Term) -> bool:

@@ -252,6 +252,7 @@ def split_operand(rw, node, data: ast.expr) -> Layout:
         (*base.threads_per_warp, 1),
         (*base.warps_per_cta, 1),
         (fact.rank - 1, *base.order),
+        tuple((*basis, 0) for basis in base.ctas),
     )
 
 

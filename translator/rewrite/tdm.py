@@ -13,6 +13,7 @@ import ast
 from translator.rewrite.emission import Emission
 from translator.facts.function import FunctionFacts
 from translator.frontend.trace import ConstFact, TensorFact
+from translator.rewrite.gluon_modules import all_workgroups
 from translator.rewrite.splice import operand
 from translator.rewrite.tile_offsets import offset_not_negative
 from translator.rewrite.emission import added
@@ -78,11 +79,13 @@ def keep_plain(facts: FunctionFacts, origin: Origin, reason: str) -> NotForTheDa
 def layout_of(facts: FunctionFacts, origin: ast.Call | ast.arg, shape: tuple[int, ...]) -> SharedLayout:
     """The LDS layout of a descriptor's tiles: Triton's, where the data mover takes it."""
     sites = [(origin.arg,)] if isinstance(origin, ast.arg) else [(*facts.path, visit) for visit in facts.visits(origin)]
+    ctas = facts.kernel.whole(len(shape))
     for site in sites:
         found = facts.kernel.descriptor_layouts.get(site)
         if fits(found) and found is not None:
             return found
-    return Swizzled(1, 1, 1, tuple(reversed(range(len(shape)))))
+        ctas = found.ctas if found is not None else ctas
+    return Swizzled(1, 1, 1, tuple(reversed(range(len(shape)))), ctas)
 
 
 def check_offsets(rw: Emission, origin: Origin, offsets: list[ast.expr]) -> None:
@@ -138,12 +141,16 @@ def index_text(rw: Emission, node: ast.expr) -> str:
 
 def load_text(rw: Emission, desc: str, offsets: str, layout: Layout) -> str:
     tdm = module(rw)
+    copy = [f"{tdm}.async_load(desc, offsets, smem)", f"{tdm}.async_wait(0)"]
+    if rw.facts.kernel.num_ctas > 1:
+        alone = "# A copy comes to all workgroups that share the tile: each has left this LDS before, and waits for all copies."
+        copy = [alone, "gl.barrier()", *all_workgroups(rw), *copy, *all_workgroups(rw)]
+    copy_text = "\n    ".join(copy)
     text = f'''@gluon.jit
 def load_tile(desc, offsets, layout: gl.constexpr):
     """Load a tile through LDS; elements outside of the tensor read as zero."""
     smem = gl.allocate_shared_memory(desc.dtype, desc.block_shape, desc.layout)
-    {tdm}.async_load(desc, offsets, smem)
-    {tdm}.async_wait(0)
+    {copy_text}
     return smem.load(layout)
 '''
     return f"{added(rw, Synthesized('load_tile', text))}({desc}, {offsets}, {rw.names.spell(layout)})"

@@ -32,7 +32,7 @@ def mark(rw: Emission) -> None:
     `rw.uniform` has the candidates.
     """
     marked = rw.uniform if rw.facts.kernel.target.has_few_registers else rw.recomputed
-    loops = [n for n in ast.walk(rw.facts.tree) if isinstance(n, (ast.For, ast.While))]
+    loops = [n for n in rw.facts.nodes if isinstance(n, (ast.For, ast.While))]
     touched = {n for p in rw.pipelined_loops for n in ast.walk(p) if n in loops}  # their statements run ahead, renamed
     touched |= {loop for loop in loops if any(n in touched for n in ast.walk(loop))}
     for web in rw.facts.webs.all:

@@ -160,7 +160,7 @@ class Calls:
         function = self.evaluator.evaluate(node.func, scope, before)
         if looked := self._launch_decorator(function, node):
             return looked
-        if function in (triton.jit, gluon.jit) and not node.args:
+        if function in (triton.jit, gluon.jit) and not node.args and not any(k.arg == "fn" for k in node.keywords):
             return functools.partial(function, **self._jit_options(node, scope, before))
         args = self.evaluator.items(node.args, scope, before)
         kwargs: dict[str, Any] = {}
@@ -298,6 +298,8 @@ class Calls:
     # --- functions with a meaning of their own
 
     def _jit(self, args: list, kwargs: dict[str, Any], place: Place, gluon_function: bool = False) -> Any:
+        if "fn" in kwargs:
+            args, kwargs = [kwargs["fn"]], {name: value for name, value in kwargs.items() if name != "fn"}
         if not args:
             maker = gluon.jit if gluon_function else triton.jit
             return functools.partial(maker, **kwargs)

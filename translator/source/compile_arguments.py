@@ -70,7 +70,8 @@ def descriptor_tuple(kind: str, value: Any) -> tuple[list, list, list]:
     element, _, block = kind.partition("<")[2].partition("[")
     rank = block.count(",") + 1
     held = value.get("descriptor", {}) if isinstance(value, dict) else {}
-    storage = held.get("base", {}).get("tensor", {}).get("storage")
+    base = held.get("base", {})
+    storage = base.get("tensor", base).get("storage")
     small = "S" if storage is not None and storage * _LARGEST_ELEMENT < 2**31 else ""
     flags: list = [small + "D"]
     for name in ("shape", "strides"):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from translator.source.aggregates import is_aggregate
 from translator.source.evaluation import Evaluation
 from translator.source.host_values import HostName
 from translator.source.host_objects import UserFunction
@@ -116,6 +117,8 @@ class Interpreter:
                 evaluate(node.value, frame)
         elif isinstance(node, ast.FunctionDef):
             frame.locals[node.name] = self.evaluator.builder.define(node, frame)
+        elif isinstance(node, ast.ClassDef):
+            frame.locals[node.name] = self.evaluator.builder.define_class(node, frame)
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
             self._import(node, frame)
         elif isinstance(node, ast.Raise):
@@ -153,6 +156,11 @@ class Interpreter:
                 raise Undetermined("a value is changed after it was made", frame.place(target))
             index = self.evaluator.evaluate(target.slice, frame)
             self.evaluator.guarded(owner.__setitem__, index, value, place=frame.place(target))
+        elif isinstance(target, ast.Attribute) and target.attr in ("__name__", "__qualname__"):
+            owner = self.evaluator.evaluate(target.value, frame)
+            if not is_aggregate(owner):
+                raise Undetermined("a value is changed after it was made", frame.place(target))
+            setattr(owner, target.attr, value)
         else:
             raise Undetermined("this assignment is not evaluated statically", frame.place(target))
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import builtins
 import collections
+import copy
 import enum
 import typing
 from dataclasses import dataclass, replace
@@ -51,7 +52,7 @@ class JitBuilder:
         self.unresolved: dict[tuple[str, str], Diagnostic] = {}
         self._pending: list[tuple[ast.AST, Scope | Frame, str, bool]] = []
         self._filling = False
-        self._keep: list[Any] = []
+        self.definitions: list[tuple[ast.AST, Scope | Frame]] = []  # kept: `built` knows them by id
 
     # --- definitions
 
@@ -105,7 +106,7 @@ class JitBuilder:
         except (TypeError, ValueError, AttributeError, OSError) as error:
             raise Raised(error, scope.place(node)) from None
         self.built[key] = result
-        self._keep.append((node, scope))
+        self.definitions.append((node, scope))
         self._pending.append((node, scope, f"{scope.module}:{function.qualname}", python))
         return result
 
@@ -205,7 +206,7 @@ class JitBuilder:
                 property,
             ):
                 raise Undetermined(f"decorator @{_text(decorator)} in aggregate {node.name}", scope.place(decorator))
-        self._fill(node, scope, f"{scope.module}:{node.name}")
+        self._fill(_heads(node), scope, f"{scope.module}:{node.name}")
         namespace = scope.namespace.__dict__
         module = ast.Module([node], [])
         import __future__
@@ -213,6 +214,8 @@ class JitBuilder:
         flags = __future__.annotations.compiler_flag if self._future_annotations(scope) else 0
         code = compile(module, scope.path, "exec", flags, dont_inherit=True)
         self.evaluator.guarded(exec, code, namespace, place=scope.place(node))
+        # What methods mention may mention this class: it has its name first.
+        self._pending.append((node, scope, f"{scope.module}:{node.name}", False))
         return namespace[node.name]
 
     def _future_annotations(self, scope: Scope | Frame) -> bool:
@@ -324,6 +327,16 @@ class JitBuilder:
             why,
             GIVE_IT,
         )
+
+
+def _heads(node: ast.ClassDef) -> ast.ClassDef:
+    """The class without the bodies of its methods: what its statement needs when it runs."""
+    heads = copy.copy(node)
+    heads.body = [copy.copy(statement) for statement in node.body]
+    for statement in heads.body:
+        if isinstance(statement, ast.FunctionDef):
+            statement.body = [ast.Pass()]
+    return heads
 
 
 def _as_it_is(fn: FunctionType) -> FunctionType:

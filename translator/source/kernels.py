@@ -7,7 +7,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from translator.diagnostics import Diagnostic, TranslationError
-from translator.source.load import Decorator, _decorator, resolve_source
+from translator.source.decorators import MADE, Decorator, kernel_decorators
+from translator.source.jit_calls import jit_calls, unread_calls
+from translator.source.load import resolve_source
 from translator.source.module_file import full_search_path
 from translator.source.program import Program
 from translator.source.scope import Scope
@@ -17,7 +19,8 @@ from translator.source.scope import Scope
 class KernelInfo:
     """A jit function. `name` is its qualified name; `line` that of its `def`; `constexprs` are the arguments annotated
     `tl.constexpr`; `defaults` the source text of default values. `is_kernel` is false for what only other jit functions
-    of the file call or what returns a value: a helper, which cannot be launched."""
+    of the file call or what returns a value: a helper, which cannot be launched. `aliases` are the names that assignments give it
+    (`kernel = triton.jit(f)`, `kernel = f`)."""
 
     name: str
     line: int
@@ -28,6 +31,7 @@ class KernelInfo:
     annotations: dict[str, str]
     is_kernel: bool
     node: ast.FunctionDef
+    aliases: tuple[str, ...] = ()
 
 
 def list_kernels(source: str, search_path: Iterable[str] | None = None) -> list[KernelInfo]:
@@ -41,15 +45,12 @@ def list_kernels(source: str, search_path: Iterable[str] | None = None) -> list[
     scope = program.module_of(file)
     found = []
     for node, home in _definitions(scope):
-        decorators = tuple(_decorator(program, d, home) for d in node.decorator_list)
-        if any(decorator.kind == "jit" for decorator in decorators):
+        decorators = kernel_decorators(node, home)
+        if any(decorator.kind in ("jit", MADE) for decorator in decorators):
             found.append((node, home, decorators))
     if not found:
-        help = "kernels are functions with @triton.jit"
-        raise TranslationError(
-            Diagnostic("source-no-kernels", "there are no Triton kernels in it", file.path, help=help)
-        )
-    called = {call for node, _, _ in found for call in _called_names(node) if call != node.name}
+        raise TranslationError(_none(scope))
+    called = {call for node, home, _ in found for call in _called_names(node) if call not in names_of(node, home)}
     return [_info(node, home, decorators, called) for node, home, decorators in found]
 
 
@@ -78,6 +79,27 @@ def _definitions(scope: Scope) -> Iterator[tuple[ast.FunctionDef, Scope]]:
         yield from _definitions(scope.inside(node))
 
 
+def _none(scope: Scope) -> Diagnostic:
+    """The refusal of a file without kernels: where it makes some in a way that is not read, which."""
+    message, help = "there are no Triton kernels in it", "kernels are functions with @triton.jit"
+    for call in unread_calls(scope):
+        place = scope.path, call.lineno, call.col_offset + 1
+        why = f"`{ast.unparse(call)}` makes a kernel of something that is no function of this file"
+        help = "translate the file that defines the function, with @triton.jit above its def"
+        return Diagnostic("source-no-kernels", message, *place, why, help)
+    return Diagnostic("source-no-kernels", message, scope.path, help=help)
+
+
+def names_of(node: ast.FunctionDef, scope: Scope) -> tuple[str, ...]:
+    """The names that a jit function has in its file."""
+    given = [name for call in jit_calls(scope) if call.function is node for name in call.names]
+    known = {node.name, *given}
+    for name, bindings in scope.bindings.by_name.items():
+        values = [b.value for b in bindings if b.kind == "assign" and not b.path]
+        given += [name for value in values if isinstance(value, ast.Name) and value.id in known]
+    return tuple(dict.fromkeys([node.name, *given]))
+
+
 def _called_names(node: ast.FunctionDef) -> set[str]:
     return {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load)}
 
@@ -103,6 +125,7 @@ def _info(node: ast.FunctionDef, scope: Scope, decorators: tuple[Decorator, ...]
     defaults |= {
         arg.arg: ast.unparse(value) for arg, value in zip(spec.kwonlyargs, spec.kw_defaults) if value is not None
     }
+    aliases = tuple(name for name in names_of(node, scope) if name != node.name)
     annotations = {arg.arg: ast.unparse(arg.annotation) for arg in args if arg.annotation is not None}
     return KernelInfo(
         name=f"{scope.qualname}.{node.name}" if scope.qualname else node.name,
@@ -112,6 +135,7 @@ def _info(node: ast.FunctionDef, scope: Scope, decorators: tuple[Decorator, ...]
         constexprs=tuple(name for name, text in annotations.items() if "constexpr" in text),
         defaults=defaults,
         annotations=annotations,
-        is_kernel=node.name not in called and not _returns_value(node),
+        is_kernel=not called & {node.name, *aliases} and not _returns_value(node),
         node=node,
+        aliases=aliases,
     )

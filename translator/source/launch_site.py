@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from translator.source.host_values import HostName
+from translator.source.kernels import names_of
 from translator.source.program import Program
 from translator.source.scope import Scope
 from translator.source.unresolved import NoValue
@@ -173,7 +174,7 @@ def launch_sites(program: Program, module: Scope, kernel: ast.FunctionDef) -> li
                 elif isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript):
                     target = node.func.value
                     called = target.id if isinstance(target, ast.Name) else getattr(target, "attr", "")
-                    if called == kernel.name:
+                    if called in names_of(kernel, module):
                         out.append(_site(node, names, every, scope, program, body))
 
     visit(module.body, module)

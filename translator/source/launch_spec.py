@@ -29,7 +29,8 @@ SCALAR_TYPES = (
 _DESCRIPTOR = re.compile(r"tensordesc(?:_im2col)?<(\w+)\[\s*\d+(?:\s*,\s*\d+)*\s*\](?:,.*)?>")
 _NAME = re.compile(r"[^\W\d]\w*(?:\.(?:<locals>|[^\W\d]\w*))*")
 # Fields that the corpus and other tools write beside ours; they are allowed and not read.
-_IGNORED = ("package", "kind", "triton_compiles", "note", "$comment")
+_IGNORED = ("package", "kind", "triton_compiles", "note", "$comment", "plain", "reference", "uses", "descriptors")
+_IGNORED += ("shared", "tmem_columns")
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class LaunchSpec:
     `constexprs` and `globals` hold values as JSON wrote them (see `spec_values.py`); `attrs` flags are `D` (divisible
     by 16: bytes of an address, or the value of an integer) and `S` (storage within 2 GiB). A tuple argument has lists in
     `signature`, `constexprs` and `attrs`. `grid` is empty when the spec gave none. `source` is empty when the command line
-    names the file.
+    names the file. `target` is what a kernel that is Gluon already is written for, as `cuda:90` or `hip:gfx1250`.
     """
 
     id: str
@@ -52,12 +53,15 @@ class LaunchSpec:
     grid: tuple[int, ...] = ()
     globals: dict[str, Any] = field(default_factory=dict)
     values: dict[str, Any] = field(default_factory=dict)
+    target: str = ""
 
     def as_json(self) -> dict:
         """The JSON object that parses back into this spec."""
         out: dict[str, Any] = {"id": self.id, "kernel": self.kernel}
         if self.source:
             out["source"] = self.source
+        if self.target:
+            out["target"] = self.target
         out |= {
             "signature": self.signature,
             "constexprs": self.constexprs,
@@ -72,13 +76,16 @@ class LaunchSpec:
 
 @dataclass(frozen=True)
 class RefusedLaunch(LaunchSpec):
-    """A launch with something wrong in it, which others of its file need not wait for; problems: what is wrong."""
+    """A launch with something wrong in it, which others of its file need not wait for; problems: what is wrong.
+
+    kernel, source: "" where it does not say them.
+    """
 
     problems: tuple[Diagnostic, ...] = ()
 
 
-def read_launches(path: str, keep_going: bool = False) -> list[LaunchSpec]:
-    """The launches in a JSON file. Raises: TranslationError `spec-unreadable`, or what `parse_launches` raises."""
+def read_launches(path: str, each: bool = False) -> list[LaunchSpec]:
+    """The launches in a JSON file. each: see `parse_launches`. Raises: TranslationError `spec-unreadable`, or what `parse_launches` raises."""
     try:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -86,14 +93,14 @@ def read_launches(path: str, keep_going: bool = False) -> list[LaunchSpec]:
         raise TranslationError(
             Diagnostic("spec-unreadable", "cannot read the launch specs", path, why=why or "")
         ) from None
-    return parse_launches(text, path, keep_going)
+    return parse_launches(text, path, each)
 
 
-def parse_launches(data: str | Mapping | list, file: str = "", keep_going: bool = False) -> list[LaunchSpec]:
+def parse_launches(data: str | Mapping | list, file: str = "", each: bool = False) -> list[LaunchSpec]:
     """Launches from JSON text, or from what it decodes to: `{"version": 1, "launches": [...]}`, a list, or one launch.
 
-    Ids that are not given are made from the source and kernel names and are unique. keep_going: a launch with problems of
-    its own whose kernel and source are known is a `RefusedLaunch`.
+    Ids that are not given are made from the source and kernel names and are unique. each: a launch with problems of its
+    own is a `RefusedLaunch`, and only what is wrong with the whole is raised.
     Raises: TranslationError with one diagnostic per problem: `spec-json` (with line and column), `spec-version`,
     `spec-missing`, `spec-field`, `spec-type`, `spec-value`, `spec-duplicate`.
     """
@@ -117,25 +124,25 @@ def parse_launches(data: str | Mapping | list, file: str = "", keep_going: bool 
         where = f"launches[{index}]" if len(items) > 1 else "launch"
         own: list[Diagnostic] = []
         spec = _Checker(where, file, own).launch(item)
-        if spec is None and keep_going and len(items) > 1:
-            spec = _refused(item, own)
+        if spec is None and each:
+            spec = _refused(item, own, where)
         if spec is None:
             problems += own
         else:
             specs.append(spec)
     if not items:
         problems.append(Diagnostic("spec-missing", "no launches in it", file, help="give at least one launch"))
-    specs = _with_ids(specs, file, problems)
+    specs = _with_ids(specs, file, problems, each)
     if problems:
         raise TranslationError(*problems)
     return specs
 
 
-def _refused(item: Any, problems: list[Diagnostic]) -> RefusedLaunch | None:
-    """A launch with problems, where it says which kernel of which source it is for."""
-    names = [item.get(key, "") for key in ("id", "kernel", "source")] if isinstance(item, Mapping) else []
-    if not names or not all(isinstance(name, str) for name in names) or not all(names[1:]):
-        return None
+def _refused(item: Any, problems: list[Diagnostic], where: str) -> RefusedLaunch:
+    """A launch with problems, with what it says of its kernel and source."""
+    given = [item.get(key, "") for key in ("id", "kernel", "source")] if isinstance(item, Mapping) else [""] * 3
+    id, kernel, source = (value if isinstance(value, str) else "" for value in given)
+    names = id or (where if not kernel else ""), kernel, source
     # What it holds stays with it: of two that are wrong in different ways neither stands for the other.
     return RefusedLaunch(*names, values={"refused": json.dumps(item, sort_keys=True)}, problems=tuple(problems))
 
@@ -242,7 +249,8 @@ class _Checker:
             options=self.table(item, "options"),
             grid=self.grid(item.get("grid", [])),
             globals=self.table(item, "globals"),
-            values=self.table(item, "values"),
+            values=_described(self.values(item), self.table(item, "descriptors")),
+            target=self.text(item, "target"),
         )
         self.signature(spec)
         self.options(spec.options)
@@ -273,6 +281,11 @@ class _Checker:
             self.report("spec-field", name, f"expected an object, not {_kind(value)}")
             return {}
         return dict(value)
+
+    def values(self, item: Mapping) -> dict[str, Any]:
+        kinds = item.get("signature")
+        kinds = kinds if isinstance(kinds, Mapping) else {}
+        return {name: _with_base(value, kinds.get(name)) for name, value in self.table(item, "values").items()}
 
     def grid(self, value: Any) -> tuple[int, ...]:
         sizes = value if isinstance(value, (list, tuple)) else None
@@ -306,23 +319,53 @@ class _Checker:
                 self.report("spec-field", f"options.{name}", f"expected a power of two, not {value}")
 
 
+def _with_base(value: Any, kind: Any) -> Any:
+    """A descriptor's value with its base as `{"tensor": ...}`, which may be written without that word, and with the block of its type."""
+    held = value.get("descriptor") if isinstance(value, Mapping) else None
+    if not isinstance(held, Mapping) or not isinstance(held.get("base"), Mapping) or not isinstance(kind, str):
+        return value
+    base = held["base"] if "tensor" in held["base"] else {"tensor": held["base"]}
+    block = re.search(r"\[([\d, ]+)\]", kind)
+    own = {"block_shape": [int(n) for n in block.group(1).split(",")]} if block else {}
+    return {**value, "descriptor": {**own, **held, "base": base}}
+
+
+def _described(values: dict[str, Any], descriptors: dict[str, Any]) -> dict[str, Any]:
+    """The values of a launch, descriptors among them with all that `descriptors` says of them by name: padding, boxes of pixels, ..."""
+    out = dict(values)
+    for name, more in descriptors.items():
+        value = values.get(name)
+        if isinstance(more, Mapping) and isinstance(value, Mapping) and isinstance(value.get("descriptor"), Mapping):
+            out[name] = {**value, "descriptor": {**more, **value["descriptor"]}}
+    return out
+
+
 def _leaves(value: Any) -> list:
     return [leaf for item in value for leaf in _leaves(item)] if isinstance(value, list) else [value]
 
 
-def _with_ids(specs: list[LaunchSpec], file: str, problems: list[Diagnostic]) -> list[LaunchSpec]:
+def _with_ids(specs: list[LaunchSpec], file: str, problems: list[Diagnostic], each: bool) -> list[LaunchSpec]:
+    """The launches with ids that are unique. each: one with an id that an earlier one has is refused by itself."""
     given = [spec.id for spec in specs if spec.id]
-    for name in sorted({name for name in given if given.count(name) > 1}):
-        problems.append(Diagnostic("spec-duplicate", f"the id {name!r} is used by several launches", file))
-    taken, out = set(given), []
+    again = {
+        name: Diagnostic("spec-duplicate", f"the id {name!r} is used by several launches", file)
+        for name in sorted({name for name in given if given.count(name) > 1})
+    }
+    if not each:
+        problems += again.values()
+    taken, out, seen = set(given), [], set()
     for spec in specs:
         name = spec.id
-        if not name:
+        if name in seen:
+            found = (*(spec.problems if isinstance(spec, RefusedLaunch) else ()), again[name])
+            spec = RefusedLaunch("", spec.kernel, spec.source, values=spec.values, problems=found)
+        if not spec.id:
             stem = Path(spec.source).stem if spec.source.endswith(".py") else spec.source
-            base = f"{stem}/{spec.kernel}" if stem else spec.kernel
+            base = name or (f"{stem}/{spec.kernel}" if stem else spec.kernel)
             name, count = base, 2
             while name in taken:
                 name, count = f"{base}#{count}", count + 1
             taken.add(name)
+        seen.add(name)
         out.append(replace(spec, id=name))
     return out

@@ -12,17 +12,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-import triton
 from triton.compiler.errors import CompilationError
-from triton.experimental import gluon
 from triton.runtime.jit import JITFunction
 
 from translator.diagnostics import Diagnostic, TranslationError
+from translator.source.decorators import Decorator, kernel_decorators
 from translator.source.jit_function import GIVE_IT, UnresolvedDefault
 from translator.source.kernel_lookup import find_kernel
 from translator.source.reached import Reached
 from translator.source.launch_spec import LaunchSpec
-from translator.source.module_file import ModuleFile, find_module, full_search_path, module_of_path, parse_file
+from translator.source.module_file import ModuleFile, find_module, full_search_path, is_file, module_of_path, parse_file
 from translator.source.program import Program
 from translator.source.scope import Scope
 from translator.source.unresolved import NoValue
@@ -40,17 +39,6 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class Decorator:
-    """A decorator of a kernel. `kind` is `jit`, `autotune`, `heuristics` or `other` (looked through); `text` its source."""
-
-    kind: str
-    name: str
-    text: str
-    line: int
-    node: ast.expr = field(compare=False, repr=False)
-
-
-@dataclass(frozen=True)
 class LoadedKernel:
     """A kernel that can be traced.
 
@@ -58,6 +46,7 @@ class LoadedKernel:
     every name that the kernel and the jit functions it reaches mention, with its origin; `helpers` are the jit functions
     among them, once each, in order of discovery. `unresolved` are names without a static value, by (file, name): they
     matter only when tracing gets to them (`explain_trace_error`). `notes` are what a reader of the result should know.
+    `lifted` is the text of the Triton kernel that stands for one that is Gluon already, "" for any other.
     """
 
     fn: JITFunction
@@ -72,6 +61,7 @@ class LoadedKernel:
     notes: tuple[str, ...]
     unresolved: dict[tuple[str, str], Diagnostic]
     program: Program | None = field(default=None, compare=False, repr=False)
+    lifted: str = ""
 
     @property
     def helpers(self) -> tuple[Reached, ...]:
@@ -87,12 +77,13 @@ class LoadedKernel:
         """The constants that the kernel and its helpers mention."""
         return tuple(item for item in self.reached if item.kind in ("constant", "class"))
 
-    def load_jit(self, reference: str) -> JITFunction:
-        """The jit function of a `{"$jit": "module:function"}` constexpr, from the same program."""
-        if self.program is None:
+    def load_jit(self, reference: str, arguments: list | None = None) -> Any:
+        """What a `$jit`, `$class` or `$call` constexpr names, `"module:function"`, from the same program."""
+        if self.program is None and arguments is None:
             return _import_for_real(*reference.split(":"))
+        assert self.program is not None, "a call needs a program that was read"
         try:
-            fn = self.program.load_reference(reference)
+            fn = self.program.load_reference(reference, arguments)
             self.program.evaluator.builder.fill()
         except NoValue as error:
             raise TranslationError(
@@ -157,7 +148,7 @@ def load_kernel(
     builder = program.evaluator.builder
     fn, node, home = find_kernel(builder, scope, kernel)
     builder.fill()
-    decorators = tuple(_decorator(program, d, home) for d in node.decorator_list)
+    decorators = kernel_decorators(node, home)
     for found in decorators:
         place = f"{home.path}:{found.line}: "
         if found.kind == "other" and not any(note.startswith(place) for note in program.notes):
@@ -175,15 +166,15 @@ def resolve_source(source: str, search_path: tuple[str, ...]) -> tuple[ModuleFil
 
     Raises: TranslationError `source-missing`.
     """
-    if source.endswith(".py") or os.sep in source or os.path.isfile(source):
+    if source.endswith(".py") or os.sep in source or is_file(source):
         path = source
-        if not os.path.isabs(path) and not os.path.exists(path):
-            path = next((p for folder in search_path if os.path.isfile(p := os.path.join(folder, source))), path)
+        if not os.path.isabs(path) and not is_file(path):
+            path = next((p for folder in search_path if is_file(p := os.path.join(folder, source))), path)
         parse_file(path)
         file, root = module_of_path(path)
         # A script in a folder that is not a package itself imports its neighbours by their bare names.
         beside = os.path.dirname(file.path)
-        script = () if os.path.isfile(os.path.join(beside, "__init__.py")) else (beside,)
+        script = () if is_file(os.path.join(beside, "__init__.py")) else (beside,)
         return file, tuple(dict.fromkeys((root, *script, *search_path)))
     file = find_module(source, search_path)
     if file is None or not file.path:
@@ -201,22 +192,6 @@ def resolve_source(source: str, search_path: tuple[str, ...]) -> tuple[ModuleFil
             )
         )
     return file, search_path
-
-
-def _decorator(program: Program, node: ast.expr, scope: Scope) -> Decorator:
-    called = node.func if isinstance(node, ast.Call) else node
-    try:
-        value = program.evaluate(called, scope)
-    except NoValue:
-        value = None
-    value = getattr(value, "func", value)
-    kinds = {
-        id(triton.jit): "jit",
-        id(gluon.jit): "jit",
-        id(triton.autotune): "autotune",
-        id(triton.heuristics): "heuristics",
-    }
-    return Decorator(kinds.get(id(value), "other"), ast.unparse(called), ast.unparse(node), node.lineno, node)
 
 
 def _note_changed_globals(program: Program, reached: list[Reached]) -> None:

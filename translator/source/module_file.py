@@ -1,6 +1,8 @@
 """Where a module's file is, and its parsed text, without importing anything.
 
 `importlib.util.find_spec` imports the parent packages of a dotted name, so the search path is walked by hand here.
+All that reading a source asks of the file system goes through here (`_stat`, `_find_in`, `_python_path`, and `_files_below` of the
+sites): a job that was sent to another machine asks in their place what it was sent.
 """
 
 from __future__ import annotations
@@ -8,12 +10,29 @@ from __future__ import annotations
 import ast
 import functools
 import os
+import re
+import stat
 import sys
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
 from translator.diagnostics import Diagnostic, TranslationError
+
+_stat = os.stat
+
+
+def is_file(path: str) -> bool:
+    """Whether there is a file."""
+    try:
+        return stat.S_ISREG(_stat(path).st_mode)
+    except (OSError, ValueError):
+        return False
+
+
+def _python_path() -> list[str]:
+    """Where Python looks for modules."""
+    return sys.path
 
 
 @dataclass(frozen=True)
@@ -47,12 +66,12 @@ def parse_file(path: str) -> ParsedFile:
     """
     path = os.path.abspath(path)
     try:
-        stat = os.stat(path)
+        found = _stat(path)
     except OSError as error:
         code = "source-missing" if isinstance(error, FileNotFoundError) else "source-unreadable"
         message = "no such file" if code == "source-missing" else "cannot read the file"
         raise TranslationError(Diagnostic(code, message, path, why=error.strerror or "")) from None
-    return _parse(path, stat.st_mtime_ns, stat.st_size)
+    return _parse(path, found.st_mtime_ns, found.st_size)
 
 
 @functools.lru_cache(maxsize=64)  # a syntax tree takes a hundred times its text
@@ -103,7 +122,7 @@ def module_of_path(path: str) -> tuple[ModuleFile, str]:
     path = os.path.abspath(path)
     folder, file = os.path.split(path)
     parts = [] if file == "__init__.py" else [os.path.splitext(file)[0]]
-    while any(os.path.isfile(os.path.join(f, "__init__.py")) for f in (folder, os.path.dirname(folder))):
+    while any(is_file(os.path.join(f, "__init__.py")) for f in (folder, os.path.dirname(folder))):
         folder, package = os.path.split(folder)
         parts.insert(0, package)
     folders = (os.path.dirname(path),) if file == "__init__.py" else ()
@@ -116,7 +135,7 @@ def find_module(name: str, search_path: tuple[str, ...]) -> ModuleFile | None:
     found: ModuleFile | None = None
     prefix = ""
     for part in name.split("."):
-        if not part.isidentifier():
+        if not re.fullmatch(r"[\w-]+", part):  # `importlib.import_module("05-tutorial")` finds more than `import` does
             return None
         prefix = f"{prefix}.{part}" if prefix else part
         found = _find_in(prefix, part, folders)
@@ -142,5 +161,5 @@ def _find_in(name: str, part: str, folders: tuple[str, ...]) -> ModuleFile | Non
 
 def full_search_path(search_path: list[str] | tuple[str, ...] | None) -> tuple[str, ...]:
     """`search_path` followed by `sys.path` and, as `python script.py` has it, the working folder; without repeats."""
-    entries = [*(search_path or ()), *sys.path]
+    entries = [*(search_path or ()), *_python_path()]
     return tuple(dict.fromkeys(os.path.abspath(entry or os.curdir) for entry in entries))

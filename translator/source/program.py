@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import os
 import sys
 from types import ModuleType
 from typing import Any
@@ -12,7 +13,7 @@ from translator.source.bindings import Binding
 from translator.source.evaluate import Evaluator
 from translator.source.host_values import HOST_PACKAGES, PURE_MODULES, HostName
 from translator.source.kernel_lookup import find_kernel
-from translator.source.module_file import ModuleFile, find_module, parse_file
+from translator.source.module_file import ModuleFile, find_module, is_file, module_of_path, parse_file
 from translator.source.scope import Frame, Scope
 from translator.source.spec_values import decode_value
 from translator.source.unresolved import Place, Raised, Undetermined
@@ -43,15 +44,34 @@ class Program:
             self._decoded[key] = decode_value(self.overrides[key], self.load_reference)
         return self._decoded[key]
 
-    def load_reference(self, reference: str) -> Any:
-        """The jit function that `"module:function"` names."""
+    def load_reference(self, reference: str, arguments: list | None = None) -> Any:
+        """What `"module:name"` or `"folder/file.py:name"` names: a jit function, a class, or what a call of it gives.
+
+        Raises: NoValue, TranslationError.
+        """
         module, _, name = reference.partition(":")
-        value = self.import_module(module)
+        value = self._at_path(module) if module.endswith(".py") else self.import_module(module)
         if isinstance(value, Scope):
-            return find_kernel(self.evaluator.builder, value, name)[0]
+            found = value.bindings.by_name.get(name, [])
+            if arguments is None and not any(binding.kind == "class" for binding in found):
+                return find_kernel(self.evaluator.builder, value, name)[0]
+            made = self.member(value, name)
+            place = Place(value.path, 1, 1)
+            return made if arguments is None else self.evaluator.calls.apply(made, arguments, {}, place)
         for part in name.split("."):
             value = getattr(value, part)
         return value
+
+    def _at_path(self, path: str) -> Scope:
+        """The module at a path below the search path or one of the folders around it."""
+        for folder in self.search_path:
+            while True:
+                if is_file(found := os.path.join(folder, path)):
+                    return self.module_of(module_of_path(found)[0])
+                folder, last = os.path.dirname(folder), folder
+                if folder == last:
+                    break
+        raise Undetermined(f"no file {path} beside the source or around it")
 
     # --- modules
 

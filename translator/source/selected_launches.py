@@ -6,20 +6,26 @@ import functools
 import os
 
 from translator.diagnostics import Diagnostic, TranslationError
-from translator.source.launch_spec import LaunchSpec, read_launches
+from translator.source.launch_spec import LaunchSpec, RefusedLaunch, read_launches
 from translator.source.source_names import source_name
 
 
-def select_launches(path: str, source: str, kernels: tuple[str, ...]) -> tuple[LaunchSpec, ...]:
+def select_launches(path: str, source: str, kernels: tuple[str, ...], refused: bool = False) -> tuple[LaunchSpec, ...]:
     """The launches of a file that are for `source` and, when given, for `kernels`.
 
     Launches that name other sources count only when none names this one: a translation is compiled with the launches of
-    its source.
-    Raises: TranslationError `spec-missing` when none is, naming the kernels that the file does have.
+    its source. refused: those with something wrong in them are among them, where they say for which kernel they are.
+    Raises: TranslationError `spec-missing` when none is, naming the kernels that the file does have, and what is wrong with a
+    launch that is or may be one of them.
     """
     every = _launches_of(path)
     mine = [spec for spec in every if not spec.source or source_name(spec.source) == source_name(source)]
-    found = tuple(spec for spec in mine or every if not kernels or spec.kernel in kernels)
+    found = tuple(spec for spec in mine or every if not kernels or not spec.kernel or spec.kernel in kernels)
+    wrong = [
+        x for spec in found if isinstance(spec, RefusedLaunch) and not (refused and spec.kernel) for x in spec.problems
+    ]
+    if wrong:
+        raise TranslationError(*wrong)
     if found:
         missing = [name for name in kernels if all(spec.kernel != name for spec in found)]
         if not missing:
@@ -42,7 +48,7 @@ def _launches_of(path: str) -> tuple[LaunchSpec, ...]:
 
 @functools.lru_cache(maxsize=16)
 def _read_once(path: str, _folder: str, _mtime_ns: int, _size: int) -> tuple[LaunchSpec, ...]:
-    return tuple(read_launches(path))
+    return tuple(read_launches(path, each=True))
 
 
 def source_of_launch(spec: LaunchSpec, launches_path: str) -> str:

@@ -7,6 +7,9 @@
 | `{"$float": "inf"}` | `float("inf")`; also `-inf`, `nan`, and any finite float written as text |
 | `{"$tuple": [1, 2]}` | `(1, 2)` |
 | `{"$jit": "module:function"}` | the jit function of that name, loaded like a kernel |
+| `{"$class": "module:Name"}` | the class of that name, an aggregate; a module may be a path, `folder/file.py:Name` |
+| `{"$call": "module:function", "args": [8]}` | what the function gives for these arguments: a class made for a constant |
+| `{"$layout": "BlockedLayout(...)"}` | the Gluon layout with that `repr` |
 | `{"$constexpr": 4}` | `tl.constexpr(4)` |
 
 A list stays a list; every element is decoded.
@@ -22,7 +25,7 @@ from typing import Any
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.source.host_values import HostName
 
-MARKERS = ("$dtype", "$torch", "$float", "$tuple", "$jit", "$constexpr")
+MARKERS = ("$dtype", "$torch", "$float", "$tuple", "$jit", "$constexpr", "$class", "$call", "$layout")
 
 # The short names of signatures beside the names that `tl.dtype` takes (`triton.language.str_to_ty`).
 _DTYPE_ALIASES = {
@@ -48,9 +51,12 @@ def value_problem(value: Any) -> str | None:
         return next((problem for item in value if (problem := value_problem(item))), None)
     if not isinstance(value, dict):
         return None
-    if len(value) != 1 or next(iter(value)) not in MARKERS:
+    marker = _marker(value)
+    if marker is None:
         return f"an object must have exactly one of the keys {', '.join(MARKERS)}, not {sorted(value)}"
-    ((marker, payload),) = value.items()
+    payload = value[marker]
+    if problem := value_problem(value.get("args", [])):
+        return problem
     if marker == "$constexpr":
         return value_problem(payload)
     if marker == "$tuple":
@@ -61,8 +67,8 @@ def value_problem(value: Any) -> str | None:
         return f"unknown dtype {payload!r} (known: {', '.join(_DTYPES)})"
     if marker == "$torch" and HostName.of_dtype(payload) is None:
         return f"torch has no element type {payload!r}"
-    if marker == "$jit" and (payload.count(":") != 1 or not all(payload.split(":"))):
-        return f'$jit takes "module:function", not {payload!r}'
+    if marker in ("$jit", "$class", "$call") and (payload.count(":") != 1 or not all(payload.split(":"))):
+        return f'{marker} takes "module:function", not {payload!r}'
     if marker == "$float":
         try:
             float(payload)
@@ -71,7 +77,18 @@ def value_problem(value: Any) -> str | None:
     return None
 
 
-def decode_value(value: Any, load_jit: Callable[[str], Any] | None = None) -> Any:
+def _marker(value: dict) -> str | None:
+    """The one marker of an encoded object, or None where it is none; `args` stand beside `$call` alone."""
+    markers = [key for key in value if key in MARKERS]
+    others = (
+        set(value)
+        - set(markers)
+        - ({"args"} if markers == ["$call"] and isinstance(value.get("args", []), list) else set())
+    )
+    return markers[0] if len(markers) == 1 and not others else None
+
+
+def decode_value(value: Any, load_jit: Callable[..., Any] | None = None) -> Any:
     """The Python value behind an encoded one; `load_jit("module:function")` loads what `$jit` names.
 
     Raises: TranslationError `spec-value` for an encoding that does not exist, or `$jit` without `load_jit`.
@@ -81,22 +98,28 @@ def decode_value(value: Any, load_jit: Callable[[str], Any] | None = None) -> An
     return _decode(value, load_jit)
 
 
-def _decode(value: Any, load_jit: Callable[[str], Any] | None) -> Any:
+def _decode(value: Any, load_jit: Callable[..., Any] | None) -> Any:
     if isinstance(value, list):
         return [_decode(item, load_jit) for item in value]
     if not isinstance(value, dict):
         return value
-    ((marker, payload),) = value.items()
+    marker = _marker(value)
+    assert marker is not None, f"{value!r} was not checked"
+    payload = value[marker]
     if marker == "$float":
         return float(payload)
     if marker == "$torch":
         return HostName.of_dtype(payload)
     if marker == "$tuple":
         return tuple(_decode(item, load_jit) for item in payload)
-    if marker == "$jit":
+    if marker in ("$jit", "$class", "$call"):
         if load_jit is None:
-            raise TranslationError(Diagnostic("spec-value", f"a jit function is not possible here: {payload}"))
-        return load_jit(payload)
+            raise TranslationError(Diagnostic("spec-value", f"a name of the program is not possible here: {payload}"))
+        return load_jit(payload) if marker != "$call" else load_jit(payload, _decode(value.get("args", []), load_jit))
+    if marker == "$layout":
+        from translator.source.gluon_layouts import layout_of
+
+        return layout_of(payload)
     import triton.language as tl
 
     if marker == "$dtype":
@@ -130,6 +153,10 @@ def encode_value(value: Any) -> Any:
         return {"$dtype": value.name}
     if isinstance(value, tl.constexpr):
         return {"$constexpr": encode_value(value.value)}
+    if type(value).__module__.startswith("triton.experimental.gluon.language") and hasattr(
+        value, "__dataclass_fields__"
+    ):
+        return {"$layout": repr(value)}
     if isinstance(value, JITCallable):
         return {"$jit": f"{value.__module__}:{value.__qualname__}"}
     raise TranslationError(

@@ -27,6 +27,12 @@ class Layout:
         """The layout that slices and dot operands are cut from."""
         return self
 
+    @property
+    def ctas(self) -> Bases:
+        """How the CTAs of a cluster share the tensor: for each bit of a CTA's number the step in every dimension, in units of
+        the part of one CTA; a basis of zeros is a bit whose CTAs hold the same. () for a program of one workgroup."""
+        raise NotImplementedError
+
 
 @dataclass(frozen=True)
 class Blocked(Layout):
@@ -34,6 +40,7 @@ class Blocked(Layout):
     threads_per_warp: Ints
     warps_per_cta: Ints
     order: Ints
+    ctas: Bases = ()
 
     @property
     def rank(self) -> int:
@@ -53,6 +60,10 @@ class Slice(Layout):
     def root(self) -> Layout:
         return self.parent.root
 
+    @property
+    def ctas(self) -> Bases:
+        return tuple(basis[: self.dim] + basis[self.dim + 1 :] for basis in self.parent.ctas)
+
 
 @dataclass(frozen=True)
 class Linear(Layout):
@@ -71,6 +82,10 @@ class Linear(Layout):
         """How many warps hold the same element."""
         return 2 ** sum(not any(basis) for basis in self.warp)
 
+    @property
+    def ctas(self) -> Bases:
+        return in_parts(self.block, (*self.register, *self.lane, *self.warp))
+
 
 @dataclass(frozen=True)
 class Mfma(Layout):
@@ -80,6 +95,7 @@ class Mfma(Layout):
     warps_per_cta: Ints
     element_bitwidth: int = 32
     tiles_per_warp: Ints = ()
+    ctas: Bases = ()
 
     @property
     def rank(self) -> int:
@@ -94,6 +110,7 @@ class Wmma(Layout):
     reg_bases: Bases
     instr_shape: Ints
     tensor_rank: int = 2
+    ctas: Bases = ()
 
     @property
     def rank(self) -> int:
@@ -113,6 +130,11 @@ class DotOperand(Layout):
     @property
     def root(self) -> Layout:
         return self.parent.root
+
+    @property
+    def ctas(self) -> Bases:
+        shared = self.rank - 1 - self.operand_index  # K, which every CTA has whole
+        return tuple((*basis[:shared], 0, *basis[shared + 1 :]) for basis in self.parent.ctas)
 
 
 @dataclass(frozen=True)
@@ -137,6 +159,22 @@ class Opaque(Layout):
     @property
     def rank(self) -> int:
         return 0
+
+    @property
+    def ctas(self) -> Bases:
+        return ()
+
+
+def in_parts(block: Bases, own: Bases) -> Bases:
+    """The bases of CTAs in units of the part of one CTA, given in elements; own: the bases of that part."""
+    extents = [1 << max([basis[d] for basis in own], default=0).bit_length() for d in range(len((*block, *own, ())[0]))]
+    return tuple(tuple(step // extent for step, extent in zip(basis, extents)) for basis in block)
+
+
+def part_of(shape: Ints, ctas: Bases) -> Ints:
+    """The shape of one CTA's part of a tensor of `shape`; what is smaller than its CTAs is held by several."""
+    splits = [1 << sum(bool(basis[d]) for basis in ctas) for d in range(len(shape))]
+    return tuple(max(1, size // split) for size, split in zip(shape, splits))
 
 
 def lists(value: object) -> str:
@@ -204,7 +242,7 @@ class AttributeReader:
 
 def _build(kind: str, f) -> Layout:
     if kind == "#ttg.blocked":
-        return Blocked(f["sizePerThread"], f["threadsPerWarp"], f["warpsPerCTA"], f["order"])
+        return Blocked(f["sizePerThread"], f["threadsPerWarp"], f["warpsPerCTA"], f["order"], f.get("CGALayout", ()))
     if kind == "#ttg.slice":
         return Slice(f["dim"], f["parent"])
     if kind == "#ttg.linear":
@@ -221,13 +259,15 @@ def _build(kind: str, f) -> Layout:
             f["warpsPerCTA"],
             f.get("elementBitWidth", 32),
             tiles if set(tiles) - {1} else (),
+            f.get("CGALayout", ()),
         )
     if kind == "#ttg.amd_wmma":
         cta = f.get("ctaLayout", {})
         warp, register = cta.get("warp", ()), cta.get("register", ())
         rank = len((warp or register or ((0, 0),))[0])
         # Versions 1 and 2 have one shape, which the attribute leaves out.
-        return Wmma(f["version"], f["isTranspose"], warp, register, f.get("instrShape", (16, 16, 16)), rank)
+        shape, ctas = f.get("instrShape", (16, 16, 16)), f.get("CGALayout", ())
+        return Wmma(f["version"], f["isTranspose"], warp, register, shape, rank, ctas)
     if kind == "#ttg.dot_op":
         return DotOperand(f["opIdx"], f["parent"], f.get("kWidth", 0))
     return Opaque(kind)

@@ -341,6 +341,21 @@ class Module:
         """`gfx950`; "" in TTIR."""
         return self.attributes.get("ttg.target", "").rpartition(":")[2]
 
+    @property
+    def is_nvidia(self) -> bool:
+        """Whether it is made for an NVIDIA GPU."""
+        return self.attributes.get("ttg.target", "").startswith("cuda")
+
+    @property
+    def clusters(self) -> int:
+        """CTAs of one program."""
+        return self.number("ttg.num-ctas")
+
+    @cached_property
+    def most_partitions(self) -> int:
+        """Partitions of the `ttg.warp_specialize` that has most, 1 without one."""
+        return max([1, *(len(op.regions) for op in self.walk() if op.name == "ttg.warp_specialize")])
+
     def walk(self, inner_first: bool = False) -> Iterator[Op]:
         """All operations of all functions, as `Function.walk`."""
         for function in self.functions.values():

@@ -12,7 +12,7 @@ import math
 import re
 from dataclasses import dataclass
 
-from translator.ttgir.layouts import Bases, Ints, SharedLayout, lists
+from translator.ttgir.layouts import Bases, Ints, SharedLayout, in_parts, lists, part_of
 
 PARTITIONS = 2  # of the LDS of gfx1250
 
@@ -25,13 +25,15 @@ class Swizzled(SharedLayout):
     per_phase: int
     max_phase: int
     order: Ints
+    ctas: Bases = ()
 
     @property
     def rank(self) -> int:
         return len(self.order)
 
     def spelled(self) -> str:
-        return f"gl.SwizzledSharedLayout({self.vec}, {self.per_phase}, {self.max_phase}, {lists(self.order)})"
+        ctas = f", {lists(self.ctas)}" if self.ctas else ""
+        return f"gl.SwizzledSharedLayout({self.vec}, {self.per_phase}, {self.max_phase}, {lists(self.order)}{ctas})"
 
     def described(self) -> str:
         if self.max_phase == 1:
@@ -41,12 +43,16 @@ class Swizzled(SharedLayout):
 
 @dataclass(frozen=True)
 class Padded(SharedLayout):
-    """`pairs` of (interval, padding) in elements; `offsets` are the bases, or () for the identity along `order`."""
+    """`pairs` of (interval, padding) in elements; `offsets` are the bases, or () for the identity along `order`.
+
+    The tile is that of all CTAs of a cluster, each of which has its part of it (`ctas`).
+    """
 
     pairs: Bases
     offsets: Bases
     order: Ints
     shape: Ints
+    ctas: Bases = ()
 
     @property
     def rank(self) -> int:
@@ -54,8 +60,10 @@ class Padded(SharedLayout):
 
     def spelled(self) -> str:
         if self.offsets:
-            return f"gl.PaddedSharedLayout({lists(self.pairs)}, {lists(self.offsets)}, [], {lists(self.shape)})"
-        return f"gl.PaddedSharedLayout.with_identity_for({lists(self.pairs)}, {lists(self.shape)}, {lists(self.order)})"
+            parts = (self.pairs, self.offsets, self.ctas, self.shape)
+            return f"gl.PaddedSharedLayout({', '.join(map(lists, parts))})"
+        parts = (self.pairs, self.shape, self.order, *([self.ctas] if self.ctas else []))
+        return f"gl.PaddedSharedLayout.with_identity_for({', '.join(map(lists, parts))})"
 
     def described(self) -> str:
         padding = ", ".join(f"{pad} elements after each {interval}" for interval, pad in self.pairs)
@@ -64,22 +72,30 @@ class Padded(SharedLayout):
 
 
 def slots_bytes(shared: SharedLayout, shape: tuple[int, ...], bits: int, slots: int) -> int:
-    """The bytes of `slots` tiles one after the other; padding stands between elements, not behind the last one."""
-    elements = slots * math.prod(shape)
+    """The bytes that `slots` tiles take in the LDS of a CTA; padding stands between elements, not behind the last one."""
+    elements = slots * math.prod(part_of(shape, shared.ctas))
     pairs = shared.pairs if isinstance(shared, Padded) else ()
     return (elements + sum((elements - 1) // interval * padding for interval, padding in pairs)) * bits // 8
 
 
 @dataclass(frozen=True)
 class SharedLinear(SharedLayout):
+    """offsets: the element at each power of two; block: the bases of CTAs, in elements."""
+
     offsets: Bases
+    block: Bases = ()
 
     @property
     def rank(self) -> int:
         return len(self.offsets[0])
 
+    @property
+    def ctas(self) -> Bases:
+        return in_parts(self.block, self.offsets)
+
     def spelled(self) -> str:
-        return f"gl.SharedLinearLayout({lists(self.offsets)})"
+        block = f", {lists(self.block)}" if self.block else ""
+        return f"gl.SharedLinearLayout({lists(self.offsets)}{block})"
 
     def described(self) -> str:
         return "LDS: columns rotated from row to row against bank conflicts."
@@ -96,6 +112,10 @@ class Partitioned(SharedLayout):
     def rank(self) -> int:
         return self.piece.rank
 
+    @property
+    def ctas(self) -> Bases:
+        return self.piece.ctas
+
     def spelled(self) -> str:
         return f"cdna5.PartitionedSharedLayout({PARTITIONS}, 1, {self.dim}, {self.piece.spelled()})"
 
@@ -105,10 +125,22 @@ class Partitioned(SharedLayout):
 
 def partitioned(shared: SharedLayout | None, dim: int) -> SharedLayout | None:
     """`shared` in two partitions along `dim`; None where its pieces would not be rows in order."""
-    if not isinstance(shared, Padded) or shared.offsets or shared.shape[dim] < PARTITIONS:
+    if not isinstance(shared, Padded) or shared.offsets or shared.ctas or shared.shape[dim] < PARTITIONS:
         return None
     shape = tuple(size // PARTITIONS if d == dim else size for d, size in enumerate(shared.shape))
     return Partitioned(dim, Padded(shared.pairs, (), shared.order, shape))
+
+
+def _order_of(offsets: Bases, shape: Ints) -> Ints:
+    """The order of dimensions for which `offsets` are the identity on a tile of `shape`, () without one."""
+    moved = dict.fromkeys(next(d for d, step in enumerate(basis) if step) for basis in offsets if any(basis))
+    order = (*moved, *(d for d in reversed(range(len(shape))) if d not in moved))
+    identity = tuple(
+        tuple(1 << bit if d == dim else 0 for d in range(len(shape)))
+        for dim in order
+        for bit in range(shape[dim].bit_length() - 1)
+    )
+    return order if offsets == identity else ()
 
 
 def _is_identity(offsets: Bases) -> bool:
@@ -118,9 +150,10 @@ def _is_identity(offsets: Bases) -> bool:
     return places == sorted(places, key=lambda place: (dims.index(place[0]), place[1]))
 
 
-def rotating(vec: int, per_phase: int, max_phase: int, order: Ints, shape: Ints) -> SharedLinear:
-    """Triton's rotating layout of a two-dimensional tile of `shape`; rows run along `order[1]`."""
+def rotating(vec: int, per_phase: int, max_phase: int, order: Ints, whole: Ints, ctas: Bases = ()) -> SharedLinear:
+    """Triton's rotating layout of a two-dimensional tile of `whole`; rows run along `order[1]`."""
     column, row = order[0], order[1]
+    shape = part_of(whole, ctas)
     bases = []
 
     def basis(r: int, c: int) -> Ints:
@@ -138,30 +171,35 @@ def rotating(vec: int, per_phase: int, max_phase: int, order: Ints, shape: Ints)
         block = r // max_phase // per_phase % max_phase
         bases.append(basis(r, vec * (phase ^ block) % shape[column]))
         r *= 2
-    return SharedLinear(tuple(bases))
+    return SharedLinear(tuple(bases), tuple(tuple(step * size for step, size in zip(cta, shape)) for cta in ctas))
 
 
 def read_shared(text: str, shape: Ints) -> SharedLayout | None:
     """The layout of `#ttg.<kind><...>` for a tile of `shape`; None for a kind without a Gluon constructor."""
     if m := re.fullmatch(r"#ttg\.(swizzled_shared|amd_rotating_shared)<\{(.*)\}>", text):
         fields = _fields(m.group(2))
+        ctas = fields.pop("CGALayout", ())
         if set(fields) != {"vec", "perPhase", "maxPhase", "order"}:
             return None
         vec, per_phase, max_phase, order = (fields[k] for k in ("vec", "perPhase", "maxPhase", "order"))
         if m.group(1) == "swizzled_shared":
-            return Swizzled(vec, per_phase, max_phase, order)
-        return rotating(vec, per_phase, max_phase, order, shape) if len(shape) == 2 else None
+            return Swizzled(vec, per_phase, max_phase, order, ctas)
+        return rotating(vec, per_phase, max_phase, order, shape, ctas) if len(shape) == 2 else None
     if m := re.fullmatch(r"#ttg\.padded_shared<\[(.*?)\] \{(.*)\}>", text):
         pairs = tuple((int(a), int(b)) for a, b in re.findall(r"(\d+):\+(\d+)", m.group(1)))
         fields = _fields(m.group(2))
+        ctas = fields.pop("CGALayout", ())
         if set(fields) == {"order", "shape"}:
-            return Padded(pairs, (), fields["order"], fields["shape"])
-        if set(fields) == {"offset", "block"} and not fields["block"]:
-            return Padded(pairs, fields["offset"], (), shape)
+            return Padded(pairs, (), fields["order"], fields["shape"], ctas)
+        if set(fields) == {"offset", "block"}:
+            offsets, ctas = fields["offset"], in_parts(fields["block"], fields["offset"])
+            # Of a cluster Triton prints the bases where it prints the order for one workgroup.
+            order = _order_of(offsets, part_of(shape, ctas)) if ctas and len(offsets[0]) == len(shape) else ()
+            return Padded(pairs, () if order else offsets, order, shape, ctas)
         return None
     if m := re.fullmatch(r"#ttg\.shared_linear<\{(.*)\}(?:, alignment = \d+)?>", text):
         fields = _fields(m.group(1))
-        return SharedLinear(fields["offset"]) if "offset" in fields and not fields.get("block") else None
+        return SharedLinear(fields["offset"], fields.get("block", ())) if "offset" in fields else None
     return None
 
 

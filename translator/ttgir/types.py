@@ -121,8 +121,8 @@ def parse_type(text: str) -> Type:
         inner = split_top(text[text.index("<") + 1 : -1])
         shape, element = _dims(inner[0])
         return Type("memdesc", element, shape, inner[1] if len(inner) > 1 else "")
-    if text.startswith("!tt.tensordesc<"):
-        body = text[len("!tt.tensordesc<") : -1]
+    if text.startswith(("!tt.tensordesc<", "!ttng.tensordesc_im2col<")):
+        body = text[text.index("<") + 1 : -1]
         body = body[7:-1] if body.startswith("tensor<") else body
         inner = split_top(body)
         shape, element = _dims(inner[0])

@@ -6,16 +6,26 @@ nothing about the translation.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import replace
 
 import numpy as np
 
 from translator.source.launch_spec import LaunchSpec
 from translator.ttgir.module import Module
-from translator.validate.candidates import integer_arguments
+from translator.validate.candidates import integer_arguments, modes
 from translator.validate.control_slice import needed_values
-from translator.validate.inputs import LARGEST, Inputs, Tensor, changed_tensors, size_arguments, with_values
+from translator.validate.knobs import index_knobs
+from translator.validate.dtypes import held
+from translator.validate.inputs import (
+    LARGEST,
+    Inputs,
+    Tensor,
+    changed_tensors,
+    size_arguments,
+    with_tensors,
+    with_values,
+)
 
 GROWTH = 4  # factor on the storage of tensors
 ROOM = 1 << 16  # elements of storage before a tensor, at most; a multiple of 16, so that alignment stays
@@ -23,13 +33,20 @@ SHIFTED = (-3, 5)  # values of an address argument
 SHIFTED_BY_16 = (-16, 48)  # of one that is promised to be divisible by 16
 MOST_SHIFTED = 4  # arguments
 MOST_SHARED = 2  # pairs of arguments
+MOST_MODES = 6  # values of one scalar
+MOST_INDICES, MOST_LIMITS = 2, 3  # tensors of indices, and how far up they are tried
 MEMORY = ("tt.load", "tt.store", "tt.atomic", "tt.descriptor")
 
 
-def adversarial(module: Module, spec: LaunchSpec, inputs: Inputs, defaults: dict[str, int]) -> Iterator[Inputs]:
-    """The variants of a launch, for the source's module. defaults: of its parameters."""
+def adversarial(
+    module: Module, spec: LaunchSpec, inputs: Inputs, defaults: dict[str, int], read: Set[str], judged: Sequence[str]
+) -> Iterator[Inputs]:
+    """The variants of a launch, for the source's module. defaults: of its parameters. read: tensors that it reads. judged: the variants
+    that both sides have run so far."""
     yield from with_defaults(spec, inputs, defaults)
     yield from shifted(module, spec, inputs)
+    yield from with_modes(module, spec, inputs)
+    yield from with_full_indices(inputs, read, judged)
     # Exponents of scaled products are bytes too: most overflow the narrow operands that a lowering scales.
     exponents = any(op.name == "tt.dot_scaled" for op in module.entry.walk())
     if not exponents:
@@ -100,6 +117,32 @@ def with_defaults(spec: LaunchSpec, inputs: Inputs, defaults: dict[str, int]) ->
         yield replace(changed, left_out=tuple(values))
 
 
+def with_modes(module: Module, spec: LaunchSpec, inputs: Inputs) -> Iterator[Inputs]:
+    """Each value that the kernel compares a scalar with, and one that it does not: what a comparison chooses may be no branch."""
+    for name, values in modes(module).items():
+        if name not in integer_arguments(spec):
+            continue
+        other = next(n for n in range(len(values) + 1) if n not in values)
+        for value in [*values[:MOST_MODES], other]:
+            changed = with_values(inputs, spec, {name: value}, f"{name} = {value}")
+            if value != spec.values[name] and ("D" not in str(spec.attrs.get(name, "")) or value % 16 == 0):
+                yield replace(changed, brief=True)
+
+
+def with_full_indices(inputs: Inputs, read: Set[str], judged: Sequence[str]) -> Iterator[Inputs]:
+    """Integers in memory up to the largest that is an index of some tensor, where the launch has them in a smaller range.
+
+    They keep their order: they may be where segments begin. judged: the variants that both sides have run so far.
+    """
+    extents = {extent for tensor in inputs.tensors() for extent in (*tensor.shape, tensor.data.size)}
+    for knob in index_knobs(inputs, read)[:MOST_INDICES]:
+        for limit in sorted((extent for extent in extents if extent - 1 > knob.now), reverse=True)[:MOST_LIMITS]:
+            changed, what = knob.turned(inputs, limit - 1)
+            yield replace(changed, variant=what)
+            if what in judged:
+                break
+
+
 def with_full_bytes(inputs: Inputs) -> Iterator[Inputs]:
     """Bytes over all they can hold, where the launch has them in a smaller range."""
     rng = np.random.default_rng(0)
@@ -136,3 +179,27 @@ def shared(inputs: Inputs, bytes_too: bool = True) -> Iterator[Inputs]:
 def _alike(one: Tensor, other: Tensor) -> bool:
     keys = ("element", "shape", "strides", "offset")
     return all(getattr(one, key) == getattr(other, key) for key in keys) and one.data.size == other.data.size
+
+
+def alternatives(inputs: Inputs):
+    """Other contents for integer tensors that hold one value throughout, as a captured launch has them where nothing ran.
+
+    Each is filled with an even walk from 0 to some limit (starts of segments, permutations, gather indices); the limits tried are the
+    extents of the other tensors.
+    """
+    flat = [
+        t for t in inputs.tensors() if held(t.element).kind == "i" and t.data.size > 1 and (t.data == t.data[0]).all()
+    ]
+    if not flat:
+        return
+    limits = {extent for t in inputs.tensors() for extent in t.shape if extent > 1}
+    for limit in sorted(limits, reverse=True)[:6]:
+        chosen = {id(t): _walk(t, limit) for t in flat}
+        yield Inputs(with_tensors(inputs, chosen).arguments, inputs.variant)
+
+
+def _walk(tensor: Tensor, limit: int) -> Tensor:
+    count = tensor.data.size
+    index = np.arange(count, dtype=np.int64)
+    values = index * limit // (count - 1) if count <= limit else index % limit
+    return replace(tensor, data=values.astype(tensor.data.dtype))

@@ -13,7 +13,8 @@ import numpy as np
 
 from translator.validate.dtypes import decode, encode, stored
 from translator.validate.hazards import Hazard, NotRunnable
-from translator.validate.lds import FLYING, NEVER, VALID, Allocation, MemDesc, Placed
+from translator.validate.nvmma import NVMMA, nvmma_offsets
+from translator.validate.views import FLYING, NEVER, VALID, Allocation, MemDesc, Placed
 
 REINTERPRET = "ttg.memdesc_reinterpret"
 PADDING = re.compile(r"(\d+):\+(\d+)")
@@ -40,6 +41,8 @@ def _bases(layout: str, name: str) -> list[list[int]] | None:
 
 def slot_offsets(layout: str, shape: tuple[int, ...]) -> np.ndarray:
     """Per element of a slot, in elements, where it lies. Raises: NotRunnable for a layout that is not known here."""
+    if layout.startswith(NVMMA):
+        return nvmma_offsets(layout, shape)
     bases = _bases(layout, "offset")
     if bases is not None:
         out = np.empty(shape, np.int64)
@@ -67,6 +70,8 @@ def slot_offsets(layout: str, shape: tuple[int, ...]) -> np.ndarray:
 
 def _rank(layout: str) -> int:
     """Dimensions that the layout places; those before them are slots."""
+    if layout.startswith(NVMMA):
+        return 2
     bases = _bases(layout, "offset")
     return len(bases[0]) if bases else len(_integers(layout, "order") or ())
 
@@ -91,7 +96,7 @@ class Aliases:
         self.raw = np.zeros(count, np.uint8)
         self.state = np.full(count, NEVER, np.uint8)
         self.read_epoch = np.full(count, -1, np.int64)
-        self.reading = np.zeros(count, bool)
+        self.reading = np.zeros(count, np.int16)
         self.known: dict[tuple, Allocation] = {}
 
     def _bytes(self, a: Allocation) -> np.ndarray:
@@ -109,7 +114,7 @@ class Aliases:
         state = self.state[where]
         a.state[:] = np.where((state == FLYING).any(1), FLYING, np.where((state == NEVER).any(1), NEVER, VALID))
         a.read_epoch[:] = self.read_epoch[where].max(1)
-        a.reading[:] = self.reading[where].any(1)
+        a.reading[:] = self.reading[where].max(1)
         self.current = a
 
 

@@ -20,23 +20,29 @@ from translator.ttgir.types import Type
 
 
 def place_tensors(memory: Memory, inputs: Inputs, only: Memory | None = None, tight: bool = False) -> dict[int, int]:
-    """Put every tensor in memory; -> address of the first element of each, by id of the Tensor.
+    """Put every storage in memory; -> address of the first element of each tensor, by id of the Tensor.
 
     With `only`, float items that `only` recorded as never read hold NaN: results must not depend on them. If `tight`, storage
     ends where `only` touched it last, since the source would be right with that.
     """
     addresses = {}
-    for number, tensor in enumerate(inputs.tensors()):
-        data = tensor.data
-        if only is not None and held(tensor.element).kind == "f" and data.size:
+    for number, views in enumerate(inputs.storages()):
+        tensor, blank = views[0], None
+        pages = tensor.pages
+        data = tensor.data if pages is None else pages.contents().view(tensor.data.dtype)
+        if only is not None and held(tensor.element).kind == "f":
+            only.buffers[number].catch_up()
+            blank = np.asarray(encode(np.full(1, np.nan, held(tensor.element)), tensor.element)).astype(data.dtype)
             unseen = ~only.buffers[number].seen[: data.size]
             if unseen.any():
                 data = data.copy()
-                data[unseen] = encode(np.full(1, np.nan, held(tensor.element)), tensor.element)[0]
-        buffer = memory.add(tensor.name, tensor.element, data, tensor.unheld)
+                data[unseen] = blank[0]
+        buffer = memory.add(" and ".join(view.name for view in views), tensor.element, data, tensor.unheld, pages)
+        buffer.blank = blank
         if tight and only is not None:
             buffer.limit = only.buffers[number].used() or None
-        addresses[id(tensor)] = buffer.base + tensor.offset * stored(tensor.element).itemsize
+        size = stored(tensor.element).itemsize
+        addresses |= {id(view): buffer.base + view.offset * size for view in views}
     return addresses
 
 
@@ -78,7 +84,10 @@ def _leaf(leaf, kind: Type, parameters, addresses: dict[int, int]) -> list:
     shape = [np.int32(x) for x in leaf.shape]
     strides = [np.int64(x) for x in leaf.strides]
     if kind.kind == "desc":
-        return [Descriptor(base, leaf.shape, leaf.strides, kind.shape, leaf.base.element), *shape, *strides]
+        described = Descriptor(
+            base, leaf.shape, leaf.strides, kind.shape, leaf.base.element, leaf.padding, box=leaf.box
+        )
+        return [described, *shape, *strides]
     if len(parameters) > 1 and parameters[1][1].element == "i32":  # a tuple, whose last stride is a compile-time 1
         return [np.int64(base), *shape, *strides[:-1]]
     wide = [np.int64(x) for x in leaf.shape]

@@ -86,6 +86,19 @@ def compared_constants(module: Module) -> list[int]:
     return sorted(value for value in found if abs(value) < LARGEST)
 
 
+def modes(module: Module) -> dict[str, list[int]]:
+    """Parameters of the entry function that are compared for equality with constants, each with those in ascending order."""
+    constants = {value: op for op in module.walk() if op.name == "arith.constant" for value in op.results}
+    names = {value: name for (value, _), name in zip(module.entry.arguments, module.entry.argument_names)}
+    found: dict[str, set[int]] = {}
+    for op in module.entry.walk():
+        if op.name == "arith.cmpi" and op.body.split(",")[0].strip() in ("eq", "ne"):
+            for one, other in (op.operands, op.operands[::-1]):
+                if one in names and other in constants:
+                    found.setdefault(names[one], set()).update(_integer(constants[other].body))
+    return {name: sorted(values) for name, values in found.items()}
+
+
 def _integer(text: str) -> set[int]:
     word = text.split()[0] if text.split() else ""
     return {int(word)} if word.lstrip("-").isdigit() else set()

@@ -54,25 +54,24 @@ class TensorComparison:
         )
 
 
-def compare(source: Memory, translated: Memory, reduction: int, narrowest: str) -> list[TensorComparison]:
-    """Every tensor that either side changed. `narrowest` is the least precise float type in the source's IR."""
+def compare(
+    source: Memory, translated: Memory, reduction: int, narrowest: str, slack: float = 0.0
+) -> list[TensorComparison]:
+    """Every tensor that either side changed. `narrowest` is the least precise float type in the source's IR; `slack` is what an
+    element may be off beside rounding, relative to it and to an eighth of the largest."""
     out = []
     for a, b in zip(source.buffers, translated.buffers):
         if a.changed is None and b.changed is None:
             continue
-        out.append(compare_buffer(a, b, reduction, narrowest))
+        a.catch_up()
+        b.catch_up()
+        out.append(compare_buffer(a, b, reduction, narrowest, slack))
     return out
 
 
-def _per_element(buffer: Buffer, record) -> np.ndarray:
-    size = stored(buffer.element).itemsize
-    touched = buffer.touched(record)
-    return touched[: len(touched) // size * size].reshape(-1, size).any(axis=1)
-
-
-def compare_buffer(a: Buffer, b: Buffer, reduction: int, narrowest: str) -> TensorComparison:
-    changed = _per_element(a, a.changed) | _per_element(b, b.changed)
-    racing = _per_element(a, a.torn) & changed
+def compare_buffer(a: Buffer, b: Buffer, reduction: int, narrowest: str, slack: float = 0.0) -> TensorComparison:
+    changed = a.per_element(a.changed) | b.per_element(b.changed)
+    racing = a.per_element(a.torn) & changed
     chosen = np.flatnonzero(changed & ~racing)
     dtype = stored(a.element)
     count = len(a.data) // dtype.itemsize
@@ -82,14 +81,14 @@ def compare_buffer(a: Buffer, b: Buffer, reduction: int, narrowest: str) -> Tens
     if expected.dtype.kind != "f":
         wrong = ~same
         wide = expected.astype(np.float64), found.astype(np.float64)
-        return _result(a.name, wide, same, wrong, int(racing.sum()), chosen)
+        return _result(a, wide, same, wrong, int(racing.sum()), chosen)
     wide = expected.astype(np.float64), found.astype(np.float64)
     same = same | (wide[0] == wide[1]) | (np.isnan(wide[0]) & np.isnan(wide[1]))
-    wrong = ~same & _too_far(*wide, a.element, reduction, narrowest)
-    return _result(a.name, wide, same, wrong, int(racing.sum()), chosen)
+    wrong = ~same & _too_far(*wide, a.element, reduction, narrowest, slack)
+    return _result(a, wide, same, wrong, int(racing.sum()), chosen)
 
 
-def _too_far(expected, found, element: str, reduction: int, narrowest: str) -> np.ndarray:
+def _too_far(expected, found, element: str, reduction: int, narrowest: str, slack: float) -> np.ndarray:
     finite = np.isfinite(expected) & np.isfinite(found)
     if not finite.any():
         return np.ones(expected.shape, bool)
@@ -99,6 +98,7 @@ def _too_far(expected, found, element: str, reduction: int, narrowest: str) -> n
     with np.errstate(all="ignore"):
         difference = np.where(finite, np.abs(expected - found), np.inf)
     allowed = 2 * 2.0 ** (1 - PRECISION[element]) * size + WALK * math.sqrt(reduction) * accumulate * scale
+    allowed += slack * (size + scale / 8)
     far = difference > allowed
     step = 2.0 ** (1 - PRECISION[narrowest]) if narrowest in ("f16", "bf16") else 0.0
     if step and far.sum() <= FLIPPED * far.size:
@@ -106,21 +106,22 @@ def _too_far(expected, found, element: str, reduction: int, narrowest: str) -> n
     return far
 
 
-def _result(name, wide, same, wrong, racing: int, chosen) -> TensorComparison:
+def _result(buffer: Buffer, wide, same, wrong, racing: int, chosen) -> TensorComparison:
     expected, found = wide
     finite = np.isfinite(expected) & np.isfinite(found)
     error = float(np.abs(expected[finite] - found[finite]).max()) if finite.any() else 0.0
     scale = float(np.abs(expected[finite]).max()) if finite.any() else 0.0
     first = int(np.flatnonzero(wrong)[0]) if wrong.any() else -1
+    element = buffer.element_at(int(chosen[first])) if first >= 0 else -1
     return TensorComparison(
-        name,
+        buffer.name,
         int(chosen.size),
         int(same.sum()),
         int(wrong.sum()),
         racing,
         error,
         scale,
-        int(chosen[first]) if first >= 0 else -1,
+        element,
         float(expected[first]) if first >= 0 else 0.0,
         float(found[first]) if first >= 0 else 0.0,
         int((~np.isfinite(expected)).sum()),

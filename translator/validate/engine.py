@@ -14,33 +14,25 @@ from collections import Counter
 
 import numpy as np
 
-from translator.validate import (
-    ops_arith,
-    ops_asm,
-    ops_dot,
-    ops_lds,
-    ops_math,
-    ops_memory,
-    ops_reduce,
-    ops_tdm,
-    ops_tensor,
-    partitions,
-)
+from translator.validate.clusters import Cluster
 from translator.validate.coverage import Ran
 from translator.validate.control import CONTROL, TERMINATORS, branch_target
+from translator.validate.descriptors import Descriptor
+from translator.validate.dtypes import stored
 from translator.validate.hints import broken_promise
-from translator.validate.hazards import Finding, Hazard, NotRunnable, TooLong
+from translator.validate.hazards import OF_ORDER, Finding, Hazard, NotRunnable, TooLong
 from translator.validate.lds import SharedMemory
 from translator.ttgir.locations import UNKNOWN
 from translator.validate.mbarriers import Barriers
 from translator.validate.memory import Memory
 from translator.validate.ops import TABLE
+from translator.validate.ops_wgmma import TAKE_UNFINISHED, check_finished
+from translator.validate.ordering import Partitions
+from translator.validate.rows import ROWS
 from translator.validate.turns import Turns, run_in_turns
 from translator.ttgir.module import VALUES, Block, Module, Op, Region
 
-assert all(
-    (ops_arith, ops_asm, ops_dot, ops_lds, ops_math, ops_memory, ops_reduce, ops_tdm, ops_tensor, partitions)
-)  # rows of the tables
+assert ROWS  # they fill the table
 
 STEP_LIMIT = 500_000  # ops per program of a source
 
@@ -57,23 +49,59 @@ class Program:
         self.memory = machine.memory
         self.program = program
         self.grid = machine.grid
-        self.lds = SharedMemory()
+        self.op: Op | None = None  # that runs now
+        self.lds = SharedMemory(self.report, machine.in_program_order)
+        self.lds.cluster = (
+            Cluster(self.report) if machine.module.clusters > 1 and not machine.module.is_nvidia else None
+        )
         self.warps = machine.module.warps
-        self.barriers = Barriers(self.lds, self.warps)
+        self.barriers = Barriers(self.lds, self.warps, published=self.module.is_nvidia)
+        if self.module.is_nvidia:
+            self.lds.partitions = Partitions(self.module.most_partitions, agents=True)
         self.printed = machine.printed
         self.ran = machine.ran
         self.steps = 0
         self.turns: Turns | None = None  # among programs that run at the same time
+        self.scratch = 0  # pieces of global memory of its own
+        self.tensormaps: dict[int, Descriptor] = {}  # made in such pieces, by address
+        self.taken = 0  # programs that have not begun and that this one does too
         self.frames = 0  # calls under way; shared memory of a callee has no known place
         self.reduction = 1
 
     def partition(self, warps: int) -> "Program":
         """A partition of this program: same shared memory and barriers, counters and warps of its own."""
+        if self.lds.cluster is not None:
+            raise NotRunnable("ttg.warp_specialize", "in a program of several workgroups")
         side = Program(self.machine, self.program)
-        side.lds = self.lds.partition()
-        side.barriers = Barriers(side.lds, warps, self.barriers.table)
+        side.lds = self.lds.partition(side.report)
+        side.barriers = Barriers(side.lds, warps, self.barriers.table, self.barriers.published)
         side.warps = warps
+        side.turns = self.turns
+        side.tensormaps, side.scratch = self.tensormaps, self.scratch
         return side
+
+    def take_program(self, most: int) -> int | None:
+        """The number of a program that has not begun and now will not, unless this one has taken `most`."""
+        if self.taken >= most or not self.machine.waiting:
+            return None
+        self.taken += 1
+        return self.machine.waiting.pop(0)
+
+    def number_of(self, number: int) -> tuple[int, int, int]:
+        """Where the program `number` stands in the grid."""
+        return self.machine.position(number)
+
+    def absorb(self, side: "Program") -> None:
+        """A partition has ended: its work is this program's."""
+        self.steps += side.steps
+        self.reduction += side.reduction
+
+    def report(self, hazard: Hazard) -> None:
+        """A hazard of the op that runs: raised, or of a machine that goes on in program order, noted. Raises: Hazard."""
+        if not self.machine.in_program_order or hazard.kind not in OF_ORDER:
+            raise hazard
+        assert self.op is not None, "bug in gluonize: a hazard outside of an operation"
+        self.machine.note(hazard.at(self.op.name, self.op.place, self.program).finding)
 
     def take_turns(self, scheduler, me: int) -> None:
         """From now on give the turn away when waiting; with None, run alone again."""
@@ -90,6 +118,18 @@ class Program:
     def note_product(self, multiply_adds: int) -> None:
         """A matrix product took so many multiply-adds, those of masked-off parts of its tiles included."""
         self.machine.multiply_adds += multiply_adds
+
+    def note_fetched(self, op: Op, elements: int, element: str) -> None:
+        """A copy reads so many elements of memory, once for all CTAs that it brings them to."""
+        self.machine.fetched[op.place.line] += int(elements) * stored(element).itemsize
+
+    def note_loaded(self, op: Op, mask: object) -> None:
+        """Lanes read memory: in a cluster, each CTA that has an element reads it for itself."""
+        if self.lds.cluster is None:
+            return
+        ctas = self.module.layout(op.type).ctas if op.type.is_tensor else ()
+        elements = op.type.size if mask is None else np.sum(mask)
+        self.note_fetched(op, elements << sum(not any(basis) for basis in ctas), op.type.element)
 
     def check_steps(self, op: Op) -> None:
         """Raises: TooLong when the program has run more operations than the machine lets it."""
@@ -157,10 +197,15 @@ class Program:
             self.steps += 1
             if self.lds.partitions is not None:
                 self.lds.partitions.place = op.place
+            if self.lds.cluster is not None:
+                self.lds.cluster.place = op.place
             try:
+                self.op = op
                 row = TABLE.get(name)
                 if row is not None:
                     self.env = env
+                    if self.lds.products.groups and name not in TAKE_UNFINISHED:
+                        check_finished(self, [env[o] for o in op.operands])
                     if op.scratch and not self.frames:
                         self.lds.use_scratch(*op.scratch)
                     result = row(self, op, *[env[o] for o in op.operands])
@@ -191,7 +236,8 @@ class Machine:
 
     Masked-off lanes without `other` are undefined in the language: `unset` is what a load gives there (the AMD backend: 0),
     `stale` what a copy leaves in shared memory (whatever was there before: NaN shows it). `environment` holds the values of
-    a program by name. `step_limit` is how many ops a program may take, `longest` how many one took.
+    a program by name. `step_limit` is how many ops a program may take, `longest` how many one took. `in_program_order`: hazards of order are
+    noted in `noted`, and the program goes on as if each asynchronous operation had been done where it stands; so a source is run.
     """
 
     def __init__(self, module: Module, memory: Memory, grid: tuple[int, ...], environment: type[dict] = dict):
@@ -207,13 +253,21 @@ class Machine:
         self.ran = Ran()
         self.waits: dict[int, list] = {}
         self.findings: list[Finding] = []
+        self.waiting: list[int] = []  # programs that have not begun
+        self.in_program_order = False
+        self.noted: dict[tuple[str, str, int], Finding] = {}
         self.blamed = UNKNOWN  # the last op that wrote the byte that the memory watches
         self.work = 0
         self.longest = 0
         self.step_limit = STEP_LIMIT
         self.multiply_adds = 0
+        self.fetched: Counter[int] = Counter()  # bytes that copies read from memory, by line
         self.reduction = 1
         self._counts: dict[str, int] | None = None
+
+    def note(self, finding: Finding) -> None:
+        """Keep the first finding of each kind and line."""
+        self.noted.setdefault((finding.kind, finding.file, finding.line), finding)
 
     def mentions(self, value: str) -> int:
         """How often an SSA value is printed, its definition included."""
@@ -224,8 +278,9 @@ class Machine:
     def run(self, arguments: list, programs) -> None:
         """Run the entry function for each program id in `programs` (linear indices). Raises: Hazard, NotRunnable."""
         with np.errstate(all="ignore"):
-            for number in programs:
-                self.memory.program = number
+            self.waiting = list(programs)
+            while self.waiting:
+                number = self.memory.program = self.waiting.pop(0)
                 self._run_one(arguments, number, None)
 
     def run_in_turns(self, arguments: list, programs: list[int], schedule: str) -> None:
@@ -234,15 +289,22 @@ class Machine:
 
     def _run_one(self, arguments: list, number: int, turns: Turns | None) -> None:
         function = self.module.entry
-        x, y, _ = self.grid
-        program = Program(self, (number % x, number // x % y, number // (x * y)))
+        program = Program(self, self.position(number))
         program.turns = turns
         env = self.environment((name, value) for (name, _), value in zip(function.arguments, arguments))
         program.run_region(function.region, env)
         self._finish(program, number)
 
+    def position(self, number: int) -> tuple[int, int, int]:
+        """Where a program stands in the grid."""
+        x, y, _ = self.grid
+        return number % x, number // x % y, number // (x * y)
+
     def _finish(self, program: Program, number: int) -> None:
-        self.findings += program.lds.close(program.program, self.module.target)
+        findings = program.lds.close(program.program, self.module.target) + program.barriers.close(program.program)
+        for finding in findings if self.in_program_order else ():
+            self.note(finding)
+        self.findings += () if self.in_program_order else findings
         self.work += program.steps
         self.longest = max(self.longest, program.steps)
         self.reduction = max(self.reduction, program.reduction)

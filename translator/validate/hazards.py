@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 from translator.ttgir.locations import Place
@@ -11,8 +12,18 @@ KINDS = frozenset(
     "out-of-bounds wild-pointer misaligned buffer-offset store-conflict "
     "lds-uninitialised lds-in-flight lds-overwrite-in-flight lds-overwrite-source lds-overwrite-read lds-reuse-in-flight "
     "lds-race lds-index lds-store-unwaited lds-load-unwaited pipeline-stage index-range "
+    "cluster-start cluster-arrive cluster-wait cluster-overwrite cluster-reuse cluster-exit "
     "mbarrier-uninitialised mbarrier-unpublished mbarrier-underflow mbarrier-phase mbarrier-reinitialised "
+    "mbarrier-bytes mbarrier-invalidated missing-fence wgmma-unwaited "
     "deadlock endless false-hint device-assert division-by-zero loop-step broken-promise".split()
+)
+
+# Of a source, whose order of operations says what it means: what is missing is that the hardware keeps to it. It is told as the
+# source's and the run goes on; after any other hazard there is nothing to compare with. A number of a tile that is not there may be divided
+# by zero, of which nothing is used.
+OF_ORDER = frozenset(
+    "lds-in-flight lds-overwrite-in-flight lds-overwrite-source lds-overwrite-read lds-reuse-in-flight lds-race pipeline-stage "
+    "cluster-start cluster-overwrite cluster-reuse mbarrier-unpublished mbarrier-reinitialised mbarrier-bytes mbarrier-invalidated missing-fence wgmma-unwaited division-by-zero".split()
 )
 
 
@@ -55,6 +66,14 @@ class Hazard(Exception):
         if self.finding is None:
             self.finding = Finding(self.kind, self.message, op_name, place.file, place.line, place.column, program)
         return self
+
+
+Report = Callable[[Hazard], None]
+
+
+def stop(hazard: Hazard) -> None:
+    """What is done about a hazard of a translation. Raises: Hazard."""
+    raise hazard
 
 
 class NotRunnable(Exception):

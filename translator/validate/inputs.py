@@ -16,8 +16,10 @@ from typing import Any
 import numpy as np
 
 from translator.source.launch_spec import LaunchSpec
+from translator.validate.descriptors import PixelBox
 from translator.validate.dtypes import FLOAT8, decode, encode, held, rounded, stored
 from translator.validate.hazards import NotRunnable
+from translator.validate.sparse import Pages
 
 # torch dtype name -> IR element type
 ELEMENTS = {
@@ -51,7 +53,10 @@ MOST_BYTES = 1 << 31  # of all tensors of a launch; a run holds several copies
 
 @dataclass(frozen=True)
 class Tensor:
-    """A tensor argument: `data` is its storage in stored form, less the last `unheld` items; the pointer is at element `offset`."""
+    """A tensor argument: `data` is its storage in stored form, less the last `unheld` items; the pointer is at element `offset`.
+
+    pages: the storage, where it is larger than what can be held.
+    """
 
     name: str
     element: str
@@ -60,6 +65,12 @@ class Tensor:
     shape: tuple[int, ...] = ()
     strides: tuple[int, ...] = ()
     unheld: int = 0
+    pages: Pages | None = None
+
+    @property
+    def storage(self) -> int:
+        """Bytes of the storage."""
+        return (self.data.size + self.unheld) * self.data.itemsize if self.pages is None else self.pages.extent
 
 
 @dataclass(frozen=True)
@@ -70,6 +81,8 @@ class DescriptorArgument:
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     block: tuple[int, ...]
+    padding: float = 0.0
+    box: PixelBox | None = None
 
 
 @dataclass(frozen=True)
@@ -77,8 +90,9 @@ class Inputs:
     """All arguments by name; `variant` says how they differ from the launch, "" for the launch itself.
 
     grid: () for that of the launch. programs: some that have to be run, whichever others are. shares: two arguments are one
-    tensor, which says something only where the source does not depend on the order of its accesses.
-    left_out: arguments that the launch leaves to the defaults of the kernel, which are their values here.
+    tensor or views of one storage, which says something only where the source does not depend on the order of its accesses.
+    left_out: arguments that the launch leaves to the defaults of the kernel, which are their values here. brief: the first and
+    the last program are enough, and the source may not take many more operations than in the launch as given.
     """
 
     arguments: dict[str, Any] = field(hash=False)
@@ -87,6 +101,7 @@ class Inputs:
     programs: tuple[int, ...] = ()
     shares: bool = False
     left_out: tuple[str, ...] = ()
+    brief: bool = False
 
     def tensors(self) -> list[Tensor]:
         """Each tensor once, though several arguments may be one tensor."""
@@ -97,6 +112,13 @@ class Inputs:
             elif isinstance(value, DescriptorArgument):
                 out.append(value.base)
         return list({id(tensor): tensor for tensor in out}.values())
+
+    def storages(self) -> list[list[Tensor]]:
+        """The tensors, those together that are views of one storage: that have one array as their data."""
+        out: dict[int, list[Tensor]] = {}
+        for tensor in self.tensors():
+            out.setdefault(id(tensor.data), []).append(tensor)
+        return list(out.values())
 
 
 def _leaves(value):
@@ -133,17 +155,37 @@ def _check_size(spec: LaunchSpec) -> None:
 
 
 def _bytes_held(value: dict) -> int:
-    tensor = value.get("tensor") or value.get("descriptor", {}).get("base", {}).get("tensor")
-    if tensor is None:
+    tensor = value.get("tensor") or _base_of(value.get("descriptor", {}))
+    if not tensor:
         return 0
     element = ELEMENTS.get(tensor["dtype"])
     return _items_held(tensor) * (stored(element).itemsize if element else 1)
 
 
+def _base_of(descriptor: dict) -> dict:
+    """The tensor below a descriptor, which stands there by itself or as `{"tensor": ...}`."""
+    base = descriptor.get("base", {})
+    return base.get("tensor", base)
+
+
+def _pixel_box(descriptor: dict) -> PixelBox | None:
+    """Where a descriptor of images takes its pixels, None of one of tiles."""
+    if "pixel_box_lower_corner" not in descriptor:
+        return None
+    steps = descriptor.get("element_strides") or [1] * len(descriptor["shape"])
+    corners = (tuple(descriptor[f"pixel_box_{name}_corner"]) for name in ("lower", "upper"))
+    return PixelBox(*corners, tuple(steps[1:-1]))
+
+
+def _items_of(value: dict) -> list:
+    """The elements of an encoded tuple."""
+    return value.get("$tuple", value.get("tuple", []))
+
+
 def _dictionaries(value):
     if isinstance(value, dict):
         yield value
-        value = value.get("$tuple")
+        value = _items_of(value)
     if isinstance(value, (list, tuple)):
         for item in value:
             yield from _dictionaries(item)
@@ -157,7 +199,7 @@ def _items_held(tensor: dict) -> int:
 
 def _argument(name: str, value, kind, rng, scale: float):
     if isinstance(kind, (list, tuple)):
-        items = value.get("$tuple", []) if isinstance(value, dict) else value
+        items = _items_of(value) if isinstance(value, dict) else value
         return [
             None if k == "constexpr" else _argument(f"{name}[{i}]", v, k, rng, scale)
             for i, (v, k) in enumerate(zip(items, kind))
@@ -167,8 +209,10 @@ def _argument(name: str, value, kind, rng, scale: float):
     if isinstance(value, dict) and "descriptor" in value:
         inside = value["descriptor"]
         element = kind[kind.index("<") + 1 : kind.index("[")]
-        base = _tensor(name, inside["base"]["tensor"], f"*{element}", rng, scale)
-        return DescriptorArgument(base, *(tuple(inside[key]) for key in ("shape", "strides", "block_shape")))
+        base = _tensor(name, _base_of(inside), f"*{element}", rng, scale)
+        block = inside.get("block_shape") or kind[kind.index("[") + 1 : kind.index("]")].split(",")
+        sizes = (tuple(map(int, x)) for x in (inside["shape"], inside["strides"], block))
+        return DescriptorArgument(base, *sizes, np.nan if inside.get("padding") == "nan" else 0.0, _pixel_box(inside))
     if isinstance(value, dict) and "$float" in value:
         value = float(value["$float"])
     if value is None or isinstance(value, (dict, str)):
@@ -262,7 +306,7 @@ def variants(spec: LaunchSpec, loops: list[str] = ()) -> list[tuple[str, dict[st
     """
     sizes = sorted(size_arguments(spec), key=lambda name: name not in loops)
     out = []
-    ragged = {name: _shrunk(spec, name) for name in sizes}
+    ragged = {name: shrunk(spec.values[name], "D" in str(spec.attrs.get(name, ""))) for name in sizes}
     ragged = {name: value for name, value in ragged.items() if value is not None}
     if ragged:
         out.append(("ragged sizes", ragged))
@@ -274,10 +318,9 @@ def variants(spec: LaunchSpec, loops: list[str] = ()) -> list[tuple[str, dict[st
     return out[:MOST]
 
 
-def _shrunk(spec: LaunchSpec, name: str) -> int | None:
+def shrunk(value: int, by_16: bool) -> int | None:
     """A smaller size that no block divides; where it has to be divisible by 16, 16 more than a multiple of `RAGGED`."""
-    value = spec.values[name]
-    if "D" in str(spec.attrs.get(name, "")):
+    if by_16:
         return (value - 17) // RAGGED * RAGGED + 16 if value > 16 else None
     return value - 3 if value > 5 else None
 
@@ -315,31 +358,6 @@ def _tied(tensor: Tensor) -> Tensor:
     return replace(tensor, data=np.asarray(encode(values, tensor.element)).astype(tensor.data.dtype, copy=False))
 
 
-def alternatives(inputs: Inputs):
-    """Other contents for integer tensors that hold one value throughout, as a captured launch has them where nothing ran.
-
-    Each is filled with an even walk from 0 to some limit (starts of segments, permutations, gather indices); the limits tried are the
-    extents of the other tensors.
-    """
-    flat = [
-        t for t in inputs.tensors() if held(t.element).kind == "i" and t.data.size > 1 and (t.data == t.data[0]).all()
-    ]
-    if not flat:
-        return
-    limits = {extent for t in inputs.tensors() for extent in t.shape if extent > 1}
-    for limit in sorted(limits, reverse=True)[:6]:
-        chosen = {id(t): _walk(t, limit) for t in flat}
-        arguments = {name: _replaced(value, chosen) for name, value in inputs.arguments.items()}
-        yield Inputs(arguments, inputs.variant)
-
-
-def _walk(tensor: Tensor, limit: int) -> Tensor:
-    count = tensor.data.size
-    index = np.arange(count, dtype=np.int64)
-    values = index * limit // (count - 1) if count <= limit else index % limit
-    return replace(tensor, data=values.astype(tensor.data.dtype))
-
-
 def _replaced(value, chosen: dict[int, Tensor]):
     if isinstance(value, list):
         return [_replaced(item, chosen) for item in value]
@@ -349,8 +367,17 @@ def _replaced(value, chosen: dict[int, Tensor]):
 
 
 def changed_tensors(inputs: Inputs, change: Callable[[Tensor], Tensor]) -> Inputs:
-    """The inputs with each tensor changed."""
-    chosen = {id(tensor): change(tensor) for tensor in inputs.tensors()}
+    """The inputs with each tensor changed; views of one storage stay views of one, which may be longer at its end."""
+    chosen = {}
+    for views in inputs.storages():
+        first = change(views[0])
+        chosen |= {id(view): replace(view, data=first.data, unheld=first.unheld) for view in views}
+        chosen[id(views[0])] = first
+    return with_tensors(inputs, chosen)
+
+
+def with_tensors(inputs: Inputs, chosen: dict[int, Tensor]) -> Inputs:
+    """The inputs with other tensors in the place of those whose ids are given."""
     return replace(inputs, arguments={name: _replaced(value, chosen) for name, value in inputs.arguments.items()})
 
 

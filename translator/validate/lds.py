@@ -13,100 +13,19 @@ from typing import Callable
 
 import numpy as np
 
-from translator.validate.dtypes import held
-from translator.validate.hazards import Finding, Hazard, NotRunnable
+from translator.validate.clusters import Cluster, is_spread
+from translator.validate.hazards import Finding, Hazard, NotRunnable, Report, stop
 from translator.ttgir.locations import Place
 from translator.validate.ordering import Partitions, Stages
-
-NEVER, VALID, FLYING = 0, 1, 2
-STATES = {NEVER: "never written", FLYING: "in flight"}
-
-
-@dataclass(frozen=True)
-class Placed:
-    """Where an allocation lies: `slots` from byte `begin`, one every `slot_bytes`, of which `used` hold data or padding between data.
-
-    also: where further pieces of a partitioned one begin, each as large as the first.
-    """
-
-    begin: int
-    slots: int
-    slot_bytes: int
-    used: int
-    also: tuple[int, ...] = ()
-
-    @property
-    def begins(self) -> tuple[int, ...]:
-        return (self.begin, *self.also)
-
-    @property
-    def size(self) -> int:
-        """Bytes from the first to the last one of a piece."""
-        return (self.slots - 1) * self.slot_bytes + self.used
-
-    def overlaps(self, begin: int, end: int) -> bool:
-        return any(first < end and begin < first + self.size for first in self.begins)
-
-
-class Allocation:
-    """One `ttg.local_alloc`. `read_epoch` is the barrier interval of each element's last relaxed read, -1 for none; `aliases` are those
-    that name the same bytes (aliases.py)."""
-
-    def __init__(
-        self,
-        name: str,
-        element: str,
-        shape: tuple[int, ...],
-        place: Place,
-        placed: Placed | None = None,
-        layout: str = "",
-    ):
-        count = int(np.prod(shape))
-        self.name, self.element, self.shape, self.place, self.placed = name, element, shape, place, placed
-        self.data = np.full(count, np.nan if held(element).kind == "f" else 0, held(element))
-        self.state = np.zeros(count, np.uint8)
-        self.read_epoch = np.full(count, -1, np.int64)
-        self.reading = np.zeros(count, bool)
-        self.layout, self.aliases = layout, None
-
-    def is_same(self, other: "Allocation | None") -> bool:
-        """Whether both name the same bytes."""
-        return self is other or other is not None and self.aliases is not None and self.aliases is other.aliases
-
-    def where(self, index: int) -> str:
-        """`a_smem[1, 3, 0]` for a flat index."""
-        position = ", ".join(str(int(i)) for i in np.unravel_index(index, self.shape))
-        return f"{self.name}[{position}]"
-
-
-@dataclass(frozen=True)
-class MemDesc:
-    """A view: `index` holds the flat element of `allocation` behind each element of the view."""
-
-    allocation: Allocation
-    index: np.ndarray
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.index.shape
-
-    def extents(self) -> list[tuple[int, int]]:
-        """First byte and end of each piece that the view covers, whole slots; nothing where the place is not known."""
-        placed = self.allocation.placed
-        if placed is None or not self.index.size:
-            return []
-        if placed.slots > 1 and self.index.ndim < len(self.allocation.shape):
-            slot = int(self.index.flat[0]) // (self.allocation.data.size // placed.slots)
-            skipped = slot * placed.slot_bytes
-            return [(begin + skipped, begin + skipped + placed.used) for begin in placed.begins]
-        return [(begin, begin + placed.size) for begin in placed.begins]
+from translator.validate.views import FLYING, NEVER, VALID, Allocation, MemDesc, Placed
 
 
 @dataclass(eq=False)
 class Copy:
     """An asynchronous copy under way. A load sets `values` (and `written`, None for all); a store has `finish`.
 
-    An `idle` one has no lane that is on: it is counted and waited for, and touches nothing.
+    An `idle` one has no lane that is on: it is counted and waited for, and touches nothing. by: the agent that makes it (ordering.py), None
+    for the partition itself; clock: what the agent knew when it was started.
     """
 
     place: Place
@@ -118,6 +37,8 @@ class Copy:
     barrier: object = None
     idle: bool = False
     landed: bool = False
+    by: int | None = None
+    clock: np.ndarray | None = None
 
 
 @dataclass
@@ -131,22 +52,29 @@ class Counter:
 class SharedMemory:
     """Allocations and copies of one program. `waits` holds, per wait op, its place, how often it ran, how many groups it
     landed, and how often anything was under way. `siblings` are the views of all
-    partitions of the program."""
+    partitions of the program. report(hazard): raises it, or notes it and lets the program go on in its own order. in_program_order: a copy to
+    global memory is done where it stands, and still reads shared memory until it is waited for.
+    """
 
-    def __init__(self):
+    def __init__(self, report: Report = stop, in_program_order: bool = False):
+        self.report, self.in_program_order = report, in_program_order
         self.epoch = 0
         self.async_copies = Counter()
         self.tensor_copies = Counter()
+        self.bulk_stores = Counter()
+        self.products = Counter()  # of warp groups, which read their operands until they are waited for
+        self.signalled: list[Copy] = []  # loads that only their barrier tells of
         self.waits: dict[int, list] = {}
         self.siblings: list[SharedMemory] = [self]
         self.partitions: Partitions | None = None
+        self.cluster: Cluster | None = None
         self.me = 0
         self.stages = Stages()
         self.latest: dict[tuple[str, Placed], Allocation] = {}
 
-    def partition(self) -> "SharedMemory":
+    def partition(self, report: Report = stop) -> "SharedMemory":
         """The same memory for another partition: its copies and its barrier intervals are its own."""
-        side = SharedMemory()
+        side = SharedMemory(report, self.in_program_order)
         side.waits = self.waits
         side.siblings = self.siblings
         self.siblings.append(side)
@@ -159,6 +87,7 @@ class SharedMemory:
         self, name: str, element: str, shape, place: Place, placed: Placed | None = None, layout: str = ""
     ) -> MemDesc:
         allocation = Allocation(name, element, shape, place, placed, layout)
+        allocation.spread = self.cluster is not None and is_spread(layout, shape)
         if placed is not None:
             self.siblings[0].latest[(name, placed)] = allocation
         return MemDesc(allocation, np.arange(allocation.data.size, dtype=np.int64).reshape(shape))
@@ -168,6 +97,8 @@ class SharedMemory:
     def use_scratch(self, begin: int, end: int) -> None:
         """An op uses these bytes for itself. Raises: Hazard when a copy under way still touches them."""
         self._check_reuse(begin, end, None)
+        if self.cluster is not None:
+            self.cluster.scratch(begin, end, self.epoch)
 
     def _check_reuse(self, begin: int, end: int, owner: Allocation | None) -> None:
         for copy in self.under_way():
@@ -177,7 +108,8 @@ class SharedMemory:
             for first, last in copy.target.extents():
                 if first < end and begin < last:
                     shared = f"bytes {max(first, begin)} to {min(last, end)} of shared memory"
-                    raise Hazard("lds-reuse-in-flight", f"uses {shared}, which belonged to {a.name}{_since(copy)}")
+                    what = f"uses {shared}, which belonged to {a.name}{_since(copy)}"
+                    self.report(Hazard("lds-reuse-in-flight", what))
 
     def _check_readers(self, begin: int, end: int, owner: Allocation) -> None:
         """Raises: Hazard when a relaxed load of another allocation may still read these bytes."""
@@ -185,15 +117,14 @@ class SharedMemory:
             if a.is_same(owner) or a.placed is None or not a.placed.overlaps(begin, end):
                 continue
             if (a.read_epoch == self.epoch).any():
-                raise Hazard(
-                    "lds-overwrite-read",
-                    f"fills bytes that belonged to {a.name}, read since the last barrier by a load that takes none",
-                )
+                what = f"fills bytes that belonged to {a.name}, read since the last barrier by a load that takes none"
+                self.report(Hazard("lds-overwrite-read", what))
 
     # Plain accesses.
 
     def current(self, view: MemDesc) -> Allocation:
         """The allocation of a view, with what its bytes hold. Raises: NotRunnable where their order in time matters."""
+        view.check_inside()
         a = view.allocation
         if a.aliases is not None and a.aliases.current is not a:
             if self.partitions is not None or self.stages.inside:
@@ -201,24 +132,26 @@ class SharedMemory:
             a.aliases.turn_to(a)
         return a
 
-    def load(self, view: MemDesc, relaxed: bool = False) -> np.ndarray:
-        """Values of a view. Raises: Hazard for elements that are not valid."""
+    def load(self, view: MemDesc, relaxed: bool = False, by: int | None = None) -> np.ndarray:
+        """Values of a view. `by` is the agent that reads, None for the partition itself. Raises: Hazard for elements that are not valid."""
         a = self.current(view)
         state = a.state[view.index]
         if (state != VALID).any():
             self._report_read(view, state)
-        self._ordered(view, writes=False)
+        self._ordered(view, False, by)
         if relaxed:
             a.read_epoch[view.index] = self.epoch
-        return a.data[view.index]
+        return view.values()
 
-    def _ordered(self, view: MemDesc, writes: bool) -> None:
-        """Raises: Hazard when another partition, or the other half of a warp pipeline, may touch the same elements meanwhile."""
-        for order in (self.stages if self.stages.inside else None, self.partitions):
-            if order is None:
-                continue
-            arguments = (view,) if order is self.stages else (self.me, view)
-            (order.write if writes else order.read)(*arguments)
+    def _ordered(self, view: MemDesc, writes: bool, by: int | None) -> None:
+        """Reports what another partition, an agent, or the other half of a warp pipeline may touch meanwhile. Raises: Hazard for another CTA."""
+        if self.cluster is not None:
+            self.cluster.used(view, self.epoch, writes)
+        if self.stages.inside:
+            (self.stages.write if writes else self.stages.read)(view, self.report)
+        if self.partitions is not None:
+            order, who = self.partitions, self.me if by is None else by
+            (order.write if writes else order.read)(who, view, self.report)
 
     def _report_read(self, view: MemDesc, state: np.ndarray) -> None:
         a = view.allocation
@@ -231,17 +164,25 @@ class SharedMemory:
                 "lds-uninitialised", f"reads {count} of {a.name} that were never written, first {a.where(first)}"
             )
         copy = self._copy_of(a, first)
-        raise Hazard(
-            "lds-in-flight", f"reads {count} of {a.name} still in flight, first {a.where(first)}{_since(copy)}"
-        )
+        what = f"reads {count} of {a.name} still in flight, first {a.where(first)}{_since(copy)}"
+        self.report(Hazard("lds-in-flight", what))
+        self._land_into(view)
 
-    def store(self, view: MemDesc, value: np.ndarray) -> None:
+    def _land_into(self, view: MemDesc) -> None:
+        """What is copied into these elements is there after all."""
+        a = view.allocation
+        while (flying := a.state[view.index] == FLYING).any():
+            copy = self._copy_of(a, int(view.index[flying][0]))
+            assert copy is not None, f"bug in gluonize: nothing fills what is in flight of {a.name}"
+            self.land(copy)
+
+    def store(self, view: MemDesc, value: np.ndarray, by: int | None = None) -> None:
         a = self.current(view)
         self.check_overwrite(view, copying=False)
-        self._ordered(view, writes=True)
+        self._ordered(view, True, by)
         if self.stages.inside:
             self.stages.note(view, "stored")
-        a.data[view.index] = value
+        view.put(value)
         a.state[view.index] = VALID
 
     def check_overwrite(self, view: MemDesc, copying: bool) -> None:
@@ -255,16 +196,20 @@ class SharedMemory:
         if flying.any():
             first = int(view.index[flying][0])
             what = f"overwrites {int(flying.sum())} elements of {a.name} still in flight, first {a.where(first)}"
-            raise Hazard("lds-overwrite-in-flight", what + _since(self._copy_of(a, first)))
+            self.report(Hazard("lds-overwrite-in-flight", what + _since(self._copy_of(a, first))))
+            self._land_into(view)
         if a.reading[view.index].any():
-            raise Hazard(
-                "lds-overwrite-source", f"overwrites elements of {a.name} that an asynchronous store still reads"
-            )
+            first = int(view.index[a.reading[view.index] > 0][0])
+            reader = self._copy_of(a, first)
+            who = "a matrix product" if reader in self._all_products() else "an asynchronous store"
+            what = f"overwrites elements of {a.name} that {who} still reads"
+            self.report(Hazard("lds-overwrite-source", what + _since(reader)))
         if copying and (a.read_epoch[view.index] == self.epoch).any():
-            raise Hazard(
-                "lds-overwrite-read",
-                f"refills elements of {a.name} that were read since the last barrier by a load that takes none",
-            )
+            what = f"refills elements of {a.name} that were read since the last barrier by a load that takes none"
+            self.report(Hazard("lds-overwrite-read", what))
+
+    def _all_products(self) -> list[Copy]:
+        return [copy for side in self.siblings for group in side.products.groups for copy in group]
 
     def _copy_of(self, a: Allocation, index: int) -> Copy | None:
         for copy in self.under_way():
@@ -274,27 +219,39 @@ class SharedMemory:
 
     def under_way(self):
         for side in self.siblings:
-            for counter in (side.async_copies, side.tensor_copies):
+            for counter in (side.async_copies, side.tensor_copies, side.bulk_stores, side.products):
                 for group in (*counter.groups, counter.open):
                     yield from (copy for copy in group if not copy.landed)
+            side.signalled = [copy for copy in side.signalled if not copy.landed]
+            yield from side.signalled
 
     # Asynchronous copies.
 
     def issue(self, copy: Copy, counter: Counter) -> None:
         """Start a copy; it belongs to the open group of `counter`."""
+        self.start(copy)
+        counter.open.append(copy)
+
+    def start(self, copy: Copy) -> None:
+        """Start a copy that no counter knows."""
         if copy.values is not None:
             target = copy.target
             if copy.written is not None and not copy.written.all():
-                target = MemDesc(target.allocation, target.index[copy.written])
+                target = target.at(target.index[copy.written])
                 copy.values = copy.values[copy.written]
                 copy.target = target
             self.check_overwrite(target, copying=True)
-            self._ordered(target, writes=True)
+            if target.allocation.spread and not copy.idle:
+                self.cluster.start(copy)
+            else:
+                self._ordered(target, True, copy.by)
             target.allocation.state[target.index] = FLYING
         else:
-            self.load(copy.target)
-            copy.target.allocation.reading[copy.target.index] = True
-        counter.open.append(copy)
+            self.load(copy.target, by=copy.by)
+            copy.target.allocation.reading[copy.target.index] += 1
+            if self.in_program_order:
+                copy.finish()
+                copy.finish = _nothing
 
     def commit(self, counter: Counter) -> None:
         counter.groups.append(counter.open)
@@ -310,6 +267,8 @@ class SharedMemory:
             record[2] += bool(group)
             for copy in group:
                 self.land(copy)
+                if copy.clock is not None and self.partitions is not None:
+                    self.partitions.acquired(self.me, copy.clock)
         self.barrier()
 
     def land(self, copy: Copy) -> None:
@@ -317,14 +276,16 @@ class SharedMemory:
             return
         copy.landed = True
         a = self.current(copy.target)
+        if a.spread:
+            self.cluster.land(copy, self.epoch)
         if self.stages.inside:
             # The wait stands before the stage that comes next.
             self.stages.note(copy.target, "landed", self.stages.now + 1)
         if copy.values is not None:
-            a.data[copy.target.index] = copy.values
+            copy.target.put(copy.values)
             a.state[copy.target.index] = VALID
         else:
-            a.reading[copy.target.index] = False
+            a.reading[copy.target.index] -= 1
             copy.finish()
 
     def close(self, program: tuple[int, ...], target: str = "") -> list[Finding]:
@@ -334,14 +295,19 @@ class SharedMemory:
         counters of gfx1250 have no such promise.
         """
         out = []
+        products = self._all_products()
         for copy in self.under_way():
-            if not copy.finish and (copy.idle or target != "gfx1250"):
+            if copy in products or (not copy.finish and (copy.idle or target != "gfx1250")):
                 continue
             kind, what = ("store", "store from") if copy.finish else ("load", "copy to")
             message = f"the asynchronous {what} {copy.target.allocation.name} is not waited for before the kernel ends"
             p = copy.place
             out.append(Finding(f"lds-{kind}-unwaited", message, copy.op, p.file, p.line, p.column, program))
-        return out
+        return out + (self.cluster.close(program) if self.cluster is not None else [])
+
+
+def _nothing() -> None:
+    """What is left to do of a store that was done where it stands."""
 
 
 def _since(copy: Copy | None) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 
 from translator.validate.dtypes import NARROW, decode, encode, rounded, stored
 from translator.validate.hazards import Hazard, NotRunnable
+from translator.validate.sparse import PAGE, Pages
 
 WINDOW = 36  # log2 of the bytes between two buffers
 MIDDLE = 1 << (WINDOW - 1)
@@ -26,7 +27,8 @@ class Buffer:
     `writer` holds for each granule (bytes of the narrowest store so far) 1 + the number of the program that last stored
     there plainly, 0 where none did; `changed` marks granules that any op wrote, atomics included; `racing` those to which two
     programs stored different values, `torn` those to which lanes of one store did. `seen` marks the items (not granules) that were read. `limit` is where the storage ends
-    for this run, in bytes, if before the end of `data`.
+    for this run, in bytes, if before the end of `data`. Of a storage with `pages`, `data` and the records have what is held of it, and
+    `blank` is an item that fills pages nobody has touched, where not what they hold.
     """
 
     name: str
@@ -41,21 +43,61 @@ class Buffer:
     seen: np.ndarray | None = None
     limit: int | None = None
     unheld: int = 0
+    pages: Pages | None = None
+    blank: np.ndarray | None = None
+
+    @property
+    def size(self) -> int:
+        """Bytes of the storage, as far as it can be used."""
+        return len(self.data) if self.pages is None else self.pages.extent
 
     @property
     def end(self) -> int:
         """Bytes that may be touched."""
-        return len(self.data) if self.limit is None else self.limit
+        return self.size if self.limit is None else self.limit
 
     def used(self) -> int:
         """Bytes up to the end of the last item that was read or written; 0 for none. Only where reads are recorded."""
+        read = self._last(np.flatnonzero(self.seen), stored(self.element).itemsize)
+        written = self._last(np.flatnonzero(self.changed), self.granule) if self.changed is not None else 0
+        return min(max(read, written), self.size)
+
+    def _last(self, marked: np.ndarray, size: int) -> int:
+        """The end of the last of the marked items of `size` bytes."""
+        if not marked.size:
+            return 0
+        return size + int(marked[-1] * size if self.pages is None else self.pages.offsets(marked * size).max())
+
+    def place(self, offset: np.ndarray) -> np.ndarray:
+        """Where bytes at these offsets of the storage are in `data`."""
+        if self.pages is None:
+            return offset
+        found = self.pages.places(offset)
+        self.catch_up()
+        return found
+
+    def element_at(self, index: int) -> int:
+        """The number in the storage of the item that `data` has at `index`."""
+        size = stored(self.element).itemsize
+        return index if self.pages is None else int(self.pages.offsets(np.array([index * size]))[0]) // size
+
+    def catch_up(self) -> None:
+        """Hold the pages that other memories of the same inputs have come to hold."""
+        if self.pages is None or (have := len(self.data) // PAGE) == len(self.pages):
+            return
         item = stored(self.element).itemsize
-        read = np.flatnonzero(self.seen)
-        written = np.flatnonzero(self.changed) if self.changed is not None else ()
-        last = max(
-            int(read[-1] + 1) * item if len(read) else 0, int(written[-1] + 1) * self.granule if len(written) else 0
-        )
-        return min(last, len(self.data))
+        more = self.pages.contents(have)
+        if self.blank is not None:
+            more = np.resize(self.blank.view(np.uint8), more.size)
+        self.data = np.concatenate([self.data, more])
+        if self.seen is not None:
+            self.seen = np.concatenate([self.seen, np.zeros(more.size // item, bool)])
+        if self.writer is not None:
+            count = more.size // self.granule
+            self.writer = np.concatenate([self.writer, np.zeros(count, np.int32)])
+            self.changed, self.racing, self.torn = (
+                np.concatenate([record, np.zeros(count, bool)]) for record in (self.changed, self.racing, self.torn)
+            )
 
     def see(self, offset: np.ndarray, size: int) -> None:
         """Mark what accesses of `size` bytes at byte offsets read."""
@@ -92,6 +134,12 @@ class Buffer:
             return np.zeros(len(self.data), bool)
         return np.repeat(record, self.granule)[: len(self.data)]
 
+    def per_element(self, record: np.ndarray | None) -> np.ndarray:
+        """`record` per item of the buffer: whether it holds for one of its bytes."""
+        size = stored(self.element).itemsize
+        marked = self.touched(record)
+        return marked[: len(marked) // size * size].reshape(-1, size).any(axis=1)
+
 
 def _spread(value, shape) -> np.ndarray:
     """`value` broadcast to `shape`, flat."""
@@ -117,13 +165,13 @@ class Memory:
     watch: tuple[str, int] | None = None
     hit: bool = False
 
-    def add(self, name: str, element: str, data: np.ndarray, unheld: int = 0) -> Buffer:
-        """A buffer with the bytes of `data`, and `unheld` items behind them that cannot be used."""
+    def add(self, name: str, element: str, data: np.ndarray, unheld: int = 0, pages: Pages | None = None) -> Buffer:
+        """A buffer with the bytes of `data`, and `unheld` items behind them that cannot be used; or with `pages`, whose bytes they are."""
         base = ((len(self.buffers) + 1) << WINDOW) + MIDDLE
         buffer = Buffer(name, element, np.ascontiguousarray(data).view(np.uint8).reshape(-1).copy(), base)
         if self.recording:
             buffer.seen = np.zeros(-(-len(buffer.data) // stored(element).itemsize), bool)
-        buffer.unheld = unheld * stored(element).itemsize
+        buffer.unheld, buffer.pages = unheld * stored(element).itemsize, pages
         self.buffers.append(buffer)
         return buffer
 
@@ -135,7 +183,7 @@ class Memory:
         return self.buffers[window]
 
     def resolve(self, address: np.ndarray, size: int) -> tuple[Buffer, np.ndarray]:
-        """The buffer that all of `address` (int64, flat, not empty) lie in, and byte offsets. Raises: Hazard.
+        """The buffer that all of `address` (int64, flat, not empty) lie in, and where in its bytes. Raises: Hazard.
 
         Accesses that reach several buffers are split by the caller (`by_buffer`). Raises NotRunnable where an access is to
         storage that is not held.
@@ -163,11 +211,11 @@ class Memory:
             raise Hazard(
                 "out-of-bounds",
                 f"{int(bad.sum())} of {address.size} enabled accesses leave {buffer.name} "
-                f"({(len(buffer.data) + buffer.unheld) // items} x {buffer.element}); the first at element {at // items}{behind}",
+                f"({(buffer.size + buffer.unheld) // items} x {buffer.element}); the first at element {at // items}{behind}",
             )
         if size > 1 and int(np.bitwise_or.reduce(offset)) & (size - 1):
             raise Hazard("misaligned", f"an access to {buffer.name} is not aligned to its {size} bytes")
-        return buffer, offset
+        return buffer, buffer.place(offset)
 
     def by_buffer(self, address: np.ndarray):
         """Selections of `address` that lie in one buffer each: slices or index arrays."""

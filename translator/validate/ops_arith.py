@@ -92,11 +92,12 @@ _as_unsigned("arith.maxui", np.maximum)
 _as_unsigned("arith.minui", np.minimum)
 
 
-def _divisor(b):
-    """`b` without zeros: division by zero is undefined; a scalar one is an error, a lane's result is its dividend's."""
+def _divisor(machine, b):
+    """`b` without zeros: division by zero is undefined; a scalar one is reported, else and for a lane the result is the dividend's."""
     if np.ndim(b) == 0:
         if b == 0:
-            raise Hazard("division-by-zero", "integer division by zero")
+            machine.report(Hazard("division-by-zero", "integer division by zero"))
+            return b.dtype.type(1)
         return b
     return b if b.all() else np.where(b == 0, b.dtype.type(1), b)
 
@@ -108,32 +109,32 @@ def _truncated(a, b):
 
 @row("arith.divsi")
 def divsi(machine, op, a, b):
-    return _truncated(a, _divisor(b))
+    return _truncated(a, _divisor(machine, b))
 
 
 @row("arith.remsi")
 def remsi(machine, op, a, b):
-    return np.fmod(a, _divisor(b))
+    return np.fmod(a, _divisor(machine, b))
 
 
 @row("arith.floordivsi")
 def floordivsi(machine, op, a, b):
-    return a // _divisor(b)
+    return a // _divisor(machine, b)
 
 
 @row("arith.ceildivsi")
 def ceildivsi(machine, op, a, b):
-    return -((-a) // _divisor(b))
+    return -((-a) // _divisor(machine, b))
 
 
 @row("arith.divui")
 def divui(machine, op, a, b):
-    return (unsigned(a) // unsigned(_divisor(b))).view(a.dtype)
+    return (unsigned(a) // unsigned(_divisor(machine, b))).view(a.dtype)
 
 
 @row("arith.remui")
 def remui(machine, op, a, b):
-    return (unsigned(a) % unsigned(_divisor(b))).view(a.dtype)
+    return (unsigned(a) % unsigned(_divisor(machine, b))).view(a.dtype)
 
 
 def _shift(name, function, signed):

@@ -16,15 +16,18 @@ from translator.validate.ops_tensor import unpack_fp4
 
 @row("tt.dot")
 def dot(machine, op, a, b, c):
+    return product(machine, op.type, a, b, c)
+
+
+def product(machine, kind, a, b, c):
+    """`a @ b + c` in the type `kind`."""
     machine.note_reduction(a.shape[-1])
     machine.note_product(a.size * b.shape[-1])
-    element = op.type.element
-    if element[0] == "i":
-        product = np.matmul(a.astype(np.float64), b.astype(np.float64))
-        return (product.astype(np.int64) + c).astype(c.dtype)
-    wide = np.float64 if element == "f64" else np.float32
-    product = np.matmul(np.asarray(a, wide), np.asarray(b, wide))
-    return as_type(product + np.asarray(c, wide), op.type)
+    if kind.element[0] == "i":
+        exact = np.matmul(a.astype(np.float64), b.astype(np.float64))
+        return (exact.astype(np.int64) + c).astype(c.dtype)
+    wide = np.float64 if kind.element == "f64" else np.float32
+    return as_type(np.matmul(np.asarray(a, wide), np.asarray(b, wide)) + np.asarray(c, wide), kind)
 
 
 SCALE_GROUP = (16, 32)
@@ -79,6 +82,11 @@ def _scaled(x, scale, element: str, axis: int) -> np.ndarray:
     if scale is None:
         return x
     return x * np.repeat(scale_values(scale, element), x.shape[axis] // scale.shape[axis], axis)
+
+
+def scaled_operand(x, form: str, scale, element: str) -> np.ndarray:
+    """Values of an operand [rows, k] with a scale per row and group of k, as f32; pairs of fp4 lie along k."""
+    return _scaled(_widen(x, form, -1, True), scale, element, -1)
 
 
 def scale_values(scale, element: str) -> np.ndarray:

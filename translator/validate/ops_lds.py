@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 
 from translator.validate.aliases import padded, reinterpret
+from translator.validate.clusters import parts_of
+from translator.validate.raw_views import allocate_bytes, reinterpret_bytes, reinterpret_tensor_memory
 from translator.validate.dtypes import held, stored, unsigned
 from translator.validate.hazards import Hazard, NotRunnable
-from translator.validate.lds import Copy, MemDesc, Placed
+from translator.validate.lds import Copy
+from translator.validate.views import MemDesc, Placed
 from translator.validate.ops import row
 from translator.validate.ops_memory import ATOMIC, buffer_addresses
 from translator.validate.ops_tensor import _check_indices
@@ -22,7 +26,11 @@ def local_alloc(machine, op, value=None):
     kind = op.type
     name = op.place.name or op.results[0].lstrip("%")
     layout = machine.module.aliases.get(kind.layout, kind.layout)
-    view = machine.lds.allocate(name, kind.element, kind.shape, op.place, _place_of(machine, op, kind, layout), layout)
+    if machine.module.is_nvidia and machine.module.has("ttg.memdesc_reinterpret"):
+        view = allocate_bytes(kind, layout, name, op.place)
+    else:
+        place = _place_of(machine, op, kind, layout)
+        view = machine.lds.allocate(name, kind.element, kind.shape, op.place, place, layout)
     if value is not None:
         machine.lds.store(view, np.asarray(value).reshape(kind.shape))
     return view
@@ -36,7 +44,8 @@ def _place_of(machine, op, kind, layout: str) -> Placed | None:
     slots = kind.shape[0] if len(kind.shape) > 2 else 1
     inner = _PIECE.search(layout)  # of a partitioned layout
     layout = machine.module.aliases.get(inner.group(1), inner.group(1)) if inner else layout
-    count = kind.size // slots // len(begins)
+    # Each CTA of a cluster has its part in its own LDS, all at the same place.
+    count = kind.size // slots // len(begins) // parts_of(layout, kind.shape[len(kind.shape) > 2 :])
     size = stored(kind.element).itemsize
     return Placed(begins[0], slots, padded(count, layout) * size, padded(count - 1, layout) * size, begins[1:])
 
@@ -67,8 +76,12 @@ def local_store(machine, op, value, view):
 @row("ttg.memdesc_index")
 def memdesc_index(machine, op, view, index):
     if not 0 <= index < view.shape[0]:
-        raise Hazard("lds-index", f"index {int(index)} of {view.allocation.name}, which has {view.shape[0]} slots")
-    return MemDesc(view.allocation, view.index[int(index)].reshape(op.type.shape))
+        what = f"index {int(index)} of {view.allocation.name}, which has {view.shape[0]} slots"
+        if not machine.module.is_nvidia:
+            raise Hazard("lds-index", what)
+        # Operations there have predicates: a view that none of them uses may be anywhere.
+        view, index = replace(view, outside=what), 0
+    return view.at(view.index[int(index)]).reshaped(op.type.shape)
 
 
 @row("ttg.memdesc_subslice")
@@ -77,17 +90,17 @@ def memdesc_subslice(machine, op, view):
     starts = [int(x) for x in inside.split(",")]
     shape = op.type.shape
     starts = starts[-len(shape) :] if len(starts) > len(view.shape) else starts
-    return MemDesc(view.allocation, view.index[tuple(slice(s, s + n) for s, n in zip(starts, shape))])
+    return view.at(view.index[tuple(slice(s, s + n) for s, n in zip(starts, shape))])
 
 
 @row("ttg.memdesc_trans")
 def memdesc_trans(machine, op, view):
-    return MemDesc(view.allocation, np.transpose(view.index, op.integers("order")))
+    return view.transposed(op.integers("order"))
 
 
 @row("ttg.memdesc_reshape")
 def memdesc_reshape(machine, op, view):
-    return MemDesc(view.allocation, view.index.reshape(op.type.shape))
+    return view.reshaped(op.type.shape)
 
 
 @row("ttg.memdesc_reinterpret")
@@ -96,6 +109,9 @@ def memdesc_reinterpret(machine, op, view):
     if (source.element, source.shape, source.layout) == (target.element, target.shape, target.layout):
         return view
     layout = machine.module.aliases.get(target.layout, target.layout)
+    if view.element:
+        again = reinterpret_tensor_memory if layout.startswith("#ttng.tensor_memory") else reinterpret_bytes
+        return again(view, target, layout)
     return reinterpret(view, target.element, target.shape, layout, op.place)
 
 
@@ -140,6 +156,7 @@ def _load_into(machine, op, view, address, mask, other, masked_writes: bool):
     `masked_writes` (the buffer form); the pointer form leaves what it does not load undefined (`Machine.stale`)."""
     lds = machine.lds
     element = view.allocation.element
+    machine.note_fetched(op, np.size(address) if mask is None else np.sum(mask), element)
     fill = other
     if mask is not None and other is None and not masked_writes:
         fill = held(element).type(machine.machine.stale) if held(element).kind == "f" else None

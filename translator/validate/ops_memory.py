@@ -19,6 +19,7 @@ def load(machine, op, pointer, mask=None, other=None):
     kind = op.type
     if other is None and mask is not None and machine.machine.unset and kind.is_float:
         other = held(kind.element).type(machine.machine.unset)
+    machine.note_loaded(op, mask)
     return machine.memory.load(pointer, mask, other, kind.element, kind.shape or ())
 
 
@@ -122,6 +123,7 @@ def _at(args, index):
 def buffer_load(machine, op, *args):
     base, offsets, mask, other = (_at(args, i) for i in op.buffer_indices)
     element = op.type.element
+    machine.note_loaded(op, mask)
     address = buffer_addresses(machine, op, base, offsets, mask, element)
     return machine.memory.load(address, mask, other, element, op.type.shape)
 

@@ -10,7 +10,8 @@ from dataclasses import replace
 import numpy as np
 
 from translator.validate.hazards import NotRunnable
-from translator.validate.lds import NEVER, VALID, Copy
+from translator.validate.lds import Copy
+from translator.validate.views import NEVER, VALID
 from translator.validate.ops import row
 
 
@@ -73,6 +74,7 @@ def async_tdm_copy_global_to_local(machine, op, descriptor, view, *rest):
 
 def _copy_in(machine, op, descriptor, view, barrier=None) -> Copy:
     address, inside = descriptor.tile((0,) * len(descriptor.bounds))
+    machine.note_fetched(op, np.sum(inside), descriptor.element)
     values = machine.memory.load(address, inside, None, descriptor.element, address.shape).reshape(view.shape)
     return Copy(op.place, op.name, view, values, barrier=barrier)
 

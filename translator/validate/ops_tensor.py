@@ -1,4 +1,7 @@
-"""Rows for tensors without memory: shapes, casts, program ids, gather, histogram."""
+"""Rows for tensors without memory: shapes, casts, program ids, gather, histogram.
+
+In the region of a reduction, which runs for all pairs at once, a scalar is an array of all pairs, and a tensor has them as first dimensions.
+"""
 
 from __future__ import annotations
 
@@ -34,6 +37,8 @@ def make_range(machine, op):
 
 @row("tt.splat")
 def splat(machine, op, x):
+    if np.ndim(x):
+        return np.broadcast_to(x.reshape((*x.shape, *[1] * len(op.type.shape))), (*x.shape, *op.type.shape))
     out = np.empty(op.type.shape, x.dtype)
     out.fill(x)
     return out
@@ -41,12 +46,12 @@ def splat(machine, op, x):
 
 @row("tt.unsplat")
 def unsplat(machine, op, x):
-    return x.reshape(-1)[0]
+    return x.reshape(_pairs(op, x))[()]
 
 
 @row("tt.expand_dims")
 def expand_dims(machine, op, x):
-    return np.expand_dims(x, op.attribute("axis"))
+    return np.expand_dims(x, op.attribute("axis") + x.ndim + 1 - len(op.type.shape))
 
 
 @row("tt.broadcast")
@@ -58,7 +63,12 @@ def broadcast(machine, op, x):
 
 @row("tt.reshape")
 def reshape(machine, op, x):
-    return x.reshape(op.type.shape)
+    return x.reshape(op.type.shape if x.size == op.type.size else (*_pairs(op, x), *op.type.shape))
+
+
+def _pairs(op, x) -> tuple[int, ...]:
+    """The dimensions of `x` that the type of the first operand does not have."""
+    return x.shape[: x.ndim - len(op.operand_types[0].shape)]
 
 
 @row("tt.trans")
@@ -212,6 +222,18 @@ def device_assert(machine, op, condition):
 )
 def barrier(machine, op, *args):
     machine.lds.barrier()
+
+
+@row("amdg.cluster_barrier_arrive")
+def cluster_barrier_arrive(machine, op):
+    if machine.lds.cluster is not None:
+        machine.lds.cluster.arrive(machine.lds.epoch)
+
+
+@row("amdg.cluster_barrier_wait")
+def cluster_barrier_wait(machine, op):
+    if machine.lds.cluster is not None:
+        machine.lds.cluster.wait()
 
 
 @row(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from translator.validate.engine import Machine
 from translator.validate.hazards import Finding, Hazard, TooLong, WaitsForever
 from translator.validate.inputs import Inputs
 from translator.validate.memory import Memory
+from translator.validate.overlaps import Touched, touched
 from translator.validate.partitions import SCHEDULES
 from translator.validate.result import ValidationResult
 from translator.validate.turns import MOST, TURNS, spins
@@ -28,7 +30,11 @@ TRAFFIC_COST = 0.05
 FEWEST = 2  # programs that are always run
 IN_ORDER, LAST_FIRST = "in order", "last first"
 LEAST_STEPS = 50_000  # ops that a program of a translation may always take,
+BRIEF = 4  # times the ops of the launch as given that a program may take where inputs ask for no more
 STEPS_PER_STEP = 16  # and as many more for each op of the longest program of the source
+OF_SCHEDULE = frozenset(
+    {"deadlock", "mbarrier-underflow", "lds-uninitialised"}
+)  # other turns of the partitions may not have them
 MANY = 4  # trips of a loop of the translation after which more show nothing new; they are counted no further
 
 
@@ -46,6 +52,11 @@ class Programs:
             machine.run(arguments, self.numbers if self.order == IN_ORDER else self.numbers[::-1])
 
 
+def _schedules(module: Module) -> tuple[str, ...]:
+    """The orders in which the partitions of a module are run."""
+    return SCHEDULES if "ttg.warp_specialize" in module.text else SCHEDULES[:1]
+
+
 class SourceFault(Exception):
     """The source kernel itself did something undefined on these inputs."""
 
@@ -54,10 +65,36 @@ class SourceFault(Exception):
         self.finding = finding
 
 
-class Pair:
-    """Both modules and the launch; runs them on one set of inputs after another."""
+@dataclass(frozen=True)
+class SourceRun:
+    """The source on one set of inputs, for who wants to run the same elsewhere: `programs` of the `grid`, at the same time if
+    `turns`; the memory that it left, and the `reduction` and `narrowest` type that a comparison with it needs."""
 
-    def __init__(self, source: Module, translated: Module, spec: LaunchSpec, source_names, translated_names):
+    inputs: Inputs
+    grid: tuple[int, ...]
+    programs: tuple[int, ...]
+    turns: bool
+    memory: Memory
+    reduction: int
+    narrowest: str
+
+
+Observer = Callable[[SourceRun], None]
+
+
+class Pair:
+    """Both modules and the launch; runs them on one set of inputs after another. `observe` is told of each run of the source."""
+
+    def __init__(
+        self,
+        source: Module,
+        translated: Module,
+        spec: LaunchSpec,
+        source_names,
+        translated_names,
+        observe: Observer | None = None,
+    ):
+        self.observe = observe
         self.source, self.translated, self.spec = source, translated, spec
         self.names = (source_names or list(spec.signature), translated_names or list(spec.signature))
         self.grid = tuple(extent or 1 for extent in spec.grid) or (1,)
@@ -69,7 +106,11 @@ class Pair:
         self.waits_for_others = spins(source)
         self.last: tuple[int, ...] = ()  # programs that ran in order
         self.longest = 0  # ops that one program of the source took
-        self.schedules = SCHEDULES if "ttg.warp_specialize" in translated.text else SCHEDULES[:1]
+        self.used: dict[str, Touched] = {}  # by tensor, what the source did in the launch as given
+        self.usual = 0  # ops that one program of it took
+        self.schedules = _schedules(translated)
+        self.source_schedules = _schedules(source)  # the one first that the source got through
+        self.of_source: dict[tuple[str, str, int], Finding] = {}  # hazards that the source has itself
 
     def run(self, inputs: Inputs, budget: float) -> ValidationResult:
         """One set of inputs. Raises: SourceFault, NotRunnable.
@@ -91,6 +132,9 @@ class Pair:
         memory, machine, chosen = self._run_source(inputs, budget, order)
         if order in (IN_ORDER, TURNS[0]):
             self.ran = machine.ran
+            if self.observe is not None:
+                programs = (inputs, machine.grid, chosen.numbers, order != IN_ORDER)
+                self.observe(SourceRun(*programs, memory, machine.reduction, self.narrowest))
         for schedule in self.schedules if not inputs.variant else self.schedules[:1]:
             result = self._judge(inputs, memory, machine, chosen, schedule)
             if result.status != "validated":
@@ -133,38 +177,107 @@ class Pair:
             self._remark(memory, tensors)
         wrong = [t for t in tensors if t.wrong]
         if wrong:
-            size = stored(next(b for b in other.buffers if b.name == wrong[0].name).element).itemsize
-            place = self._writer((wrong[0].name, wrong[0].first * size), inputs, memory, chosen, schedule)
+            buffer = next(b for b in other.buffers if b.name == wrong[0].name)
+            byte = buffer.place(np.array([wrong[0].first * stored(buffer.element).itemsize]))[0]
+            place = self._writer((buffer.name, int(byte)), inputs, memory, chosen, schedule)
             written = f"stored at {place}" if place.line else "which the translation never stores"
             reason = f"{wrong[0]}, {written}"
             return ValidationResult("mismatch", reason, tensors=tensors, file=place.file, line=place.line, **common)
         return ValidationResult("validated", tensors=tensors, **common)
 
     def _run_source(self, inputs: Inputs, budget: float, order: str) -> tuple[Memory, Machine, Programs]:
-        """Run as many programs as the budget allows; -> which they were. Raises: SourceFault."""
+        """Run as many programs as the budget allows; -> which they were. Raises: SourceFault.
+
+        A specialized source that one order of its partitions brings to a halt is run by another one.
+        """
+        memory, machine, chosen = self._run_by_some_schedule(inputs, budget, order)
+        self.longest = machine.longest
+        if inputs.shares:
+            self._check_order(inputs, memory, chosen)
+        if not inputs.variant and not self.used:
+            self.used, self.usual = touched(inputs, memory), machine.longest
+        return memory, machine, chosen
+
+    def _run_by_some_schedule(self, inputs: Inputs, budget: float, order: str) -> tuple[Memory, Machine, Programs]:
+        fault = None
+        for number, schedule in enumerate(self.source_schedules):
+            try:
+                ran = self._run_source_by(schedule, inputs, budget, order)
+            except Hazard as hazard:
+                fault = fault or SourceFault(hazard.at("launch", UNKNOWN, ()).finding)
+                if hazard.kind not in OF_SCHEDULE:
+                    break
+                continue
+            if fault is not None:
+                self.keep([fault.finding])
+            if not inputs.variant and order == IN_ORDER:
+                self._look_for_hazards(inputs, ran[2], self.source_schedules[number + 1 :])
+            rest = (other for other in self.source_schedules if other != schedule)
+            self.source_schedules = (schedule, *rest)
+            return ran
+        assert fault is not None, "bug in gluonize: no schedule"
+        raise fault
+
+    def _run_source_by(
+        self, schedule: str, inputs: Inputs, budget: float, order: str
+    ) -> tuple[Memory, Machine, Programs]:
+        """Raises: Hazard."""
         memory = Memory(recording=True)
+        machine, arguments = self._source_machine(memory, inputs, schedule)
+        if order == IN_ORDER:
+            machine.run(arguments, [0])
+            cost = machine.work * STEP_COST + memory.traffic * TRAFFIC_COST
+            numbers = choose_programs(machine.programs, 0 if inputs.brief else int(budget / max(cost, 1.0)))
+            chosen = Programs(tuple(sorted({*numbers, *inputs.programs})), order)
+            machine.run(arguments, chosen.numbers[1:])
+            self.last = chosen.numbers
+        else:
+            every = range(min(machine.programs, MOST)) if order in TURNS else self.last
+            chosen = Programs(tuple(every), order)
+            chosen.run(machine, arguments)
+        self.keep(machine.noted.values())
+        return memory, machine, chosen
+
+    def _source_machine(self, memory: Memory, inputs: Inputs, schedule: str = "") -> tuple[Machine, list]:
+        """A machine for the source on `inputs`, and its arguments. A source that is Gluon goes on in the order of its program."""
         addresses = place_tensors(memory, inputs)
         machine = Machine(self.source, memory, inputs.grid or self.grid)
-        try:
-            arguments = bind(self.source, self.names[0], inputs, addresses)
-            if order == IN_ORDER:
-                machine.run(arguments, [0])
-                cost = machine.work * STEP_COST + memory.traffic * TRAFFIC_COST
-                numbers = choose_programs(machine.programs, int(budget / max(cost, 1.0)))
-                chosen = Programs(tuple(sorted({*numbers, *inputs.programs})), order)
-                machine.run(arguments, chosen.numbers[1:])
-                self.last = chosen.numbers
-            else:
-                every = range(min(machine.programs, MOST)) if order in TURNS else self.last
-                chosen = Programs(tuple(every), order)
-                chosen.run(machine, arguments)
-        except Hazard as hazard:
-            raise SourceFault(hazard.at("launch", UNKNOWN, ()).finding) from None
-        self.longest = machine.longest
-        if inputs.shares and (memory.crossing or memory.reread or memory.racing()):
-            what = "the order of its accesses matters where two arguments are one tensor"
-            raise SourceFault(Finding("store-conflict", what))
-        return memory, machine, chosen
+        machine.in_program_order = bool(self.source.target)
+        machine.schedule = schedule or self.source_schedules[0]
+        if inputs.brief:
+            machine.step_limit = BRIEF * self.usual
+        return machine, bind(self.source, self.names[0], inputs, addresses)
+
+    def keep(self, findings: Iterable[Finding]) -> None:
+        """Hazards of the source, the first of each kind and line."""
+        for finding in findings:
+            self.of_source.setdefault((finding.kind, finding.file, finding.line), finding)
+
+    def _look_for_hazards(self, inputs: Inputs, chosen: Programs, schedules: Sequence[str]) -> None:
+        """Hazards that the source has when its partitions take other turns."""
+        for schedule in schedules:
+            machine, arguments = self._source_machine(Memory(), inputs, schedule)
+            try:
+                machine.run(arguments, chosen.numbers[:FEWEST])
+            except Hazard as hazard:
+                self.keep([hazard.at("launch", UNKNOWN, ()).finding])
+            self.keep(machine.noted.values())
+
+    def reach(self, inputs: Inputs) -> dict[str, int]:
+        """Bytes of each storage up to the last that the source touches, by name of its first tensor. Raises: SourceFault, NotRunnable."""
+        memory, _, _ = self._run_source(inputs, 0.0, IN_ORDER)
+        return {views[0].name: buffer.used() for views, buffer in zip(inputs.storages(), memory.buffers)}
+
+    def _check_order(self, inputs: Inputs, memory: Memory, chosen: Programs) -> None:
+        """Where arguments share memory, the source has to do the same in every order of its accesses. Raises: SourceFault."""
+        what = why_order_matters(memory)
+        if not what and chosen.order == IN_ORDER and len(chosen.numbers) > 1:
+            other = Memory(recording=True)
+            replace(chosen, order=LAST_FIRST).run(*self._source_machine(other, inputs))
+            same = all(np.array_equal(a.data, b.data) for a, b in zip(memory.buffers, other.buffers))
+            what = why_order_matters(other) or ("" if same else "the order of programs changes what they store")
+        if what:
+            raise SourceFault(Finding("store-conflict", f"where two arguments share memory, {what}"))
 
     def _writer(self, watch: tuple[str, int], inputs: Inputs, source: Memory, chosen: Programs, schedule: str) -> Place:
         """The op of the translation that last wrote the byte `watch`; it runs once more for that."""
@@ -201,11 +314,10 @@ class Pair:
     def _relies_on_masked_lanes(self, inputs: Inputs, chosen: Programs, expected: Memory, reduction: int) -> bool:
         """Whether the source's own results change when masked-off lanes hold NaN."""
         memory = Memory()
-        addresses = place_tensors(memory, inputs)
-        machine = Machine(self.source, memory, inputs.grid or self.grid)
+        machine, arguments = self._source_machine(memory, inputs)
         machine.unset = math.nan
         try:
-            chosen.run(machine, bind(self.source, self.names[0], inputs, addresses))
+            chosen.run(machine, arguments)
         except Hazard:
             return True
         return any(t.wrong for t in compare(expected, memory, reduction, self.narrowest))
@@ -232,12 +344,23 @@ class Pair:
             )
 
 
+def why_order_matters(memory: Memory) -> str:
+    """Why a run of the source may do something else in another order of programs, threads or tiles; "" where it may not."""
+    if memory.crossing:
+        return f"a program reads what another one stored in {memory.crossing[0]}"
+    if memory.reread:
+        return "a program reads what it has stored itself"
+    return f"different values are stored to one element of {memory.racing()[0]}" if memory.racing() else ""
+
+
 def _new_races(source: Memory, translated: Memory) -> list[tuple[str, int]]:
     """Buffers with elements on which only the translation's stores conflict, each with the first such byte."""
     out = []
     for a, b in zip(source.buffers, translated.buffers):
         if b.racing is None:
             continue
+        a.catch_up()
+        b.catch_up()
         known = a.touched(a.racing) | a.touched(a.torn)
         if (new := (b.touched(b.racing) | b.touched(b.torn)) & ~known).any():
             out.append((b.name, int(np.flatnonzero(new)[0])))

@@ -27,7 +27,11 @@ def run_partitions(program: Running, op: Op, env: dict):
     captures = [env[v] for v in op.captures]
     regions = [r for r in op.regions if r.head.startswith(("default", "partition"))]
     scheduler = Scheduler(len(regions), program.machine.schedule)
-    order = Partitions(len(regions))
+    kept = program.lds.partitions  # of a module whose operations are ordered everywhere
+    order = kept or Partitions(len(regions))
+    order.fork()
+    if program.machine.in_program_order:
+        program.lds.barrier()  # that wakes the workers; a translation does not rest on it
     results: list = [None] * len(regions)
     sides = [program if i == 0 else program.partition(r.warps or program.warps) for i, r in enumerate(regions)]
 
@@ -54,7 +58,10 @@ def run_partitions(program: Running, op: Op, env: dict):
     for thread in threads:
         thread.join()
     program.take_turns(None, 0)
-    program.lds.partitions = None
+    program.lds.partitions = kept
+    order.join()
+    for side in sides[1:]:
+        program.absorb(side)
     if scheduler.error is not None:
         raise scheduler.error
     return results[0] or ()

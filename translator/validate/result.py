@@ -20,8 +20,9 @@ class ValidationResult:
     * `hazard`: the translation did what no correct kernel does (`hazards`), whatever its numbers;
     * `not_runnable`: the machine lacks something (`op`, `reason`), or the launch cannot be run.
 
-    `variant` is the input variant that decided, "" for the launch as given. `notes` are remarks that fail nothing. `made_up`
-    are the numbers of a launch that gave none (`translator.validate.guess`). `coverage` is what ran of the source on inputs that were judged. `file` and `line` of a mismatch are where the first wrong element was stored last.
+    `source_hazards` are what a source that is Gluon does so itself; they count against nobody. `variant` is the input variant that decided, "" for the launch as given. `notes` are remarks that fail nothing. `variants`
+    are the inputs that both sides ran beside the launch's, `passed_over` those that say nothing about the translation, each
+    with the reason. `made_up` are the numbers of a launch that gave none (`translator.validate.guess`). `coverage` is what ran of the source on inputs that were judged. `file` and `line` of a mismatch are where the first wrong element was stored last.
     """
 
     status: str
@@ -29,11 +30,13 @@ class ValidationResult:
     op: str = ""
     variant: str = ""
     hazards: tuple[Finding, ...] = ()
+    source_hazards: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
     tensors: tuple[TensorComparison, ...] = ()
     programs: int = 0
     grid: int = 0
     variants: tuple[str, ...] = ()
+    passed_over: tuple[tuple[str, str], ...] = ()
     seconds: float = 0.0
     file: str = ""
     line: int = 0
@@ -56,6 +59,7 @@ class ValidationResult:
             "file": self.file,
             "line": self.line,
             "hazards": [h.as_json() for h in self.hazards],
+            "source_hazards": [h.as_json() for h in self.source_hazards],
             "notes": list(self.notes),
             "made_up": self.made_up,
             "bitwise": self.bitwise,
@@ -72,6 +76,7 @@ class ValidationResult:
             "programs": self.programs,
             "grid": self.grid,
             "variants": list(self.variants),
+            "passed_over": [{"variant": variant, "why": why} for variant, why in self.passed_over],
             "seconds": round(self.seconds, 4),
             "coverage": self.coverage.as_json() if self.status == "validated" else None,
         }

@@ -10,17 +10,23 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from translator.source.gluon_kernels import plain_launch
 from translator.source.launch_spec import LaunchSpec
 from translator.ttgir.module import Module
 from translator.ttgir.parse import ParseError, parse_module
-from translator.validate.adversarial import adversarial, grown
+from translator.validate.adversarial import address_arguments, adversarial, alternatives, grown
+from translator.validate.boundaries import at_boundaries
 from translator.validate.compare import TensorComparison
 from translator.validate.coverage import Ran, coverage_of, points_of
+from translator.validate.descriptor_sizes import with_smaller_descriptors
+from translator.validate.far import far
 from translator.validate.guess import guesses
 from translator.validate.hazards import NotRunnable
-from translator.validate.inputs import Inputs, alternatives, longer, make_inputs, variants, with_ties, with_values
+from translator.validate.inputs import Inputs, longer, make_inputs, variants, with_ties, with_values
+from translator.validate.knobs import knobs_of
 from translator.validate.launch_check import NO_ANSWER, launch_check
-from translator.validate.pair import MANY, Pair, SourceFault
+from translator.validate.overlaps import fetches_ahead, overlapping
+from translator.validate.pair import MANY, Observer, Pair, SourceFault
 from translator.validate.result import ValidationResult
 from translator.validate.slices import loop_parameters
 from translator.validate.steering import Steering, all_tokens, tokens_of
@@ -47,12 +53,14 @@ def validate_pair(
     inputs: Inputs | None = None,
     refusal: Refusal | None = None,
     defaults: dict[str, int] | None = None,
+    observe: Observer | None = None,
 ) -> ValidationResult:
     """Run both modules over (a part of) the launch's grid and compare what they wrote.
 
     `*_names` are the kernels' parameters in order, by default those of the signature. `*_file` are the files whose lines
-    findings should name. refusal(inputs): why the translation's launch check refuses them, "" where it does not. defaults: of the source's
-    parameters, which a launch may leave out. Never raises for what the kernels do.
+    findings should name. refusal(inputs): why the translation's launch check refuses them, "" where it does not; None where that is
+    not known, and nothing is tried that a check may be needed for. defaults: of the source's parameters, which a launch may leave
+    out. observe: is told of each run of the source. Never raises for what the kernels do.
     """
     started = time.perf_counter()
     try:
@@ -60,11 +68,10 @@ def validate_pair(
         translated = parse_module(translated_text, translated_file)
         names = (source_names, translated_names)
         if inputs is None and not spec.values and any(kind != "constexpr" for kind in spec.signature.values()):
-            result = _with_made_up_values(source, translated, spec, names, with_variants, refusal, defaults)
+            result = _with_made_up_values(source, translated, spec, names, observe, with_variants, refusal, defaults)
         else:
-            result = _Validation(Pair(source, translated, spec, *names), refusal, defaults).result(
-                inputs, with_variants
-            )
+            pair = Pair(source, translated, spec, *names, observe)
+            result = _Validation(pair, refusal, defaults).result(inputs, with_variants)
     except NotRunnable as error:
         result = ValidationResult("not_runnable", str(error), error.op)
     except ParseError as error:
@@ -72,11 +79,11 @@ def validate_pair(
     return replace(result, seconds=time.perf_counter() - started)
 
 
-def _with_made_up_values(source: Module, translated: Module, spec: LaunchSpec, names, with_variants: bool, *rest):
+def _with_made_up_values(source: Module, translated: Module, spec: LaunchSpec, names, observe, with_variants, *rest):
     """The result for the first made-up launch that the source can run. Raises: NotRunnable where there is none."""
     reason = "some of its arguments are neither pointers nor numbers"
     for guess in guesses(spec, source.text):
-        result = _Validation(Pair(source, translated, guess, *names), *rest).result(None, with_variants)
+        result = _Validation(Pair(source, translated, guess, *names, observe), *rest).result(None, with_variants)
         if result.status != "not_runnable":
             numbers = {name: value for name, value in guess.values.items() if not isinstance(value, dict)}
             note = "the launch has no values: sizes and tensors were made up"
@@ -91,6 +98,7 @@ class _Validation:
     def __init__(self, pair: Pair, refusal: Refusal | None, defaults: dict[str, int] | None):
         self.pair, self.spec, self.refusal, self.defaults = pair, pair.spec, refusal, defaults or {}
         self.ran: list[str] = []
+        self.passed_over: dict[str, str] = {}  # variants that say nothing about the translation, each with the reason
         self.judged = Ran()  # what of the source ran on inputs on which both sides agree
         self.points = points_of(pair.source, int(self.spec.options.get("num_stages", 2)))
         self.steering = Steering(pair.source, pair.names[0], self.spec, pair.grid, self.points, self._accepts)
@@ -112,22 +120,32 @@ class _Validation:
                     break
         pair = self.pair
         trips = {line: tuple(sorted(counts)) for line, counts in sorted(pair.trips.items())}
-        notes = tuple(dict.fromkeys((*pair.notes, *self._idle_waits())))
+        of_source = tuple(pair.of_source.values())
+        told = [f"the source itself: {finding}" for finding in of_source]
+        notes = tuple(dict.fromkeys((*pair.notes, *told, *self._idle_waits())))
         coverage = coverage_of(self.points, self.judged, self.steering.admitted())
-        return replace(result, variants=tuple(self.ran), notes=notes, trips=trips, coverage=coverage)
+        passed_over = tuple(self.passed_over.items())
+        result = replace(result, source_hazards=of_source, variants=tuple(self.ran), passed_over=passed_over)
+        return replace(result, notes=notes, trips=trips, coverage=coverage)
 
     def _tried(self, inputs: Inputs) -> ValidationResult | None:
         """A variant, with longer tensors if the source needs them; None where it says nothing about the translation."""
-        if inputs.variant in self.ran or not self._accepts(inputs):
+        if inputs.variant in self.ran:
             return None
-        for bigger in (inputs, grown(inputs)):
+        why = self.refusal(inputs) if self.refusal is not None else ""
+        why = f"the launch check of the translation refuses them: {why}" if why else ""
+        for bigger in () if why else (inputs, grown(inputs)):
             try:
-                return self._run(bigger, VARIANT_BUDGET) if bigger is not None else None
-            except NotRunnable:
-                return None
+                if bigger is not None:
+                    return self._run(bigger, VARIANT_BUDGET)
+            except NotRunnable as error:
+                why = str(error)
+                break
             except SourceFault as fault:
+                why = f"the source itself is at fault: {fault.finding}"
                 if fault.finding.kind != "out-of-bounds" or not inputs.programs:
-                    return None
+                    break
+        self.passed_over.setdefault(inputs.variant, why)
         return None
 
     def _accepts(self, inputs: Inputs) -> bool:
@@ -149,10 +167,19 @@ class _Validation:
         sizes = variants(self.spec, loops)
         for what, changed in sizes[:1]:
             yield with_values(inputs, self.spec, changed, what)
+        yield from with_smaller_descriptors(self.spec, inputs)
         yield from self._steered(inputs)
         for what, changed in sizes[1:]:
             yield with_values(inputs, self.spec, changed, what)
-        yield from adversarial(self.pair.source, self.spec, inputs, self.defaults)
+        read = {name for name, used in self.pair.used.items() if used.read.any()}
+        yield from adversarial(self.pair.source, self.spec, inputs, self.defaults, read, self.ran)
+        if not fetches_ahead(self.pair.source):
+            yield from overlapping(self.spec, inputs, self.pair.used, self.ran)
+        if not given and self.refusal is not None:
+            addresses = address_arguments(self.pair.source, self.spec)
+            knobs = knobs_of(self.spec, inputs, addresses, loops, self.pair.grid, read)
+            yield from far(self.spec, inputs, self.pair, knobs, self.ran)
+            yield from at_boundaries(self.spec, inputs, self.pair.grid, self.refusal, self.ran)
         if any(max(counts) < MANY for counts in self.pair.trips.values() if counts):
             yield from longer(self.spec, inputs, loops)
         if not given:
@@ -180,6 +207,10 @@ class _Validation:
                 result, status="not_runnable", reason="the source writes nothing that could be compared", op="launch"
             )
         except SourceFault as fault:
+            if fault.finding.kind == "out-of-bounds" and self.pair.source.target:
+                bigger = self._with_room(inputs, fault)
+                if bigger is not None:
+                    return bigger
             reason = f"the source itself is at fault on these inputs: {fault.finding}"
             result = ValidationResult("not_runnable", reason, fault.finding.op)
         kept = list(self.pair.notes)
@@ -195,6 +226,19 @@ class _Validation:
                 return other, attempt
             self.pair.notes = list(kept)
         return inputs, result
+
+    def _with_room(self, inputs: Inputs, fault: SourceFault) -> tuple[Inputs, ValidationResult] | None:
+        """A source that is Gluon and leaves its tensors, run on longer ones; None where it leaves those too."""
+        bigger = grown(inputs)
+        try:
+            result = self._run(bigger, BUDGET) if bigger is not None else None
+        except SourceFault:
+            return None
+        if bigger is None or result is None:
+            return None
+        self.pair.keep([fault.finding])
+        self.pair.notes.append("the source leaves its tensors: both sides were run on longer ones")
+        return bigger, result
 
     def _idle_waits(self) -> list[str]:
         return [
@@ -213,24 +257,26 @@ def _says_something(result: ValidationResult) -> bool:
     return any(t.compared for t in result.tensors)
 
 
-def validate_job(job: dict) -> dict:
-    """Compile and validate one launch on one target; for worker processes.
+def validate_job(job: dict, observe: Observer | None = None) -> dict:
+    """Compile and validate one launch on one target; for worker processes. observe: is told of each run of the source.
 
     `job`: source (path or module), output (the Gluon file), target, launch (a launch as JSON or a LaunchSpec), search_path,
-    import_hosts, variants, inputs (a file with `make_inputs`). -> the JSON form of the result; `status` is `skipped` when a side does not compile.
+    import_hosts, variants, inputs (a file with `make_inputs`), output_launch (where the translation is launched with other options than its
+    source). -> the JSON form of the result; `status` is `skipped` when a side does not compile.
     """
     from translator.diagnostics import TranslationError
     from translator.source.module_file import parse_file
     from translator.validate.stages import source_stage, translated_stage
 
     started = time.perf_counter()
-    launch = job["launch"]
-    spec = launch if isinstance(launch, LaunchSpec) else LaunchSpec(**{k: v for k, v in launch.items() if k in _FIELDS})
-    spec = replace(spec, grid=tuple(spec.grid))
+    spec = _spec_of(job["launch"])
+    output_spec = _spec_of(job["output_launch"]) if job.get("output_launch") else spec
     folders, hosts = tuple(job.get("search_path", ())), bool(job.get("import_hosts"))
     try:
         source = source_stage(job["source"], spec, job["target"], folders, hosts)
-        translated = translated_stage(job["output"], spec, job["target"], folders, hosts)
+        if source.is_gluon and spec.target:
+            spec, output_spec = plain_launch(spec), plain_launch(output_spec)
+        translated = translated_stage(job["output"], output_spec, job["target"], folders, hosts)
     except TranslationError as error:
         reason = error.diagnostics[0].render() if error.diagnostics else str(error)
         return {"status": "skipped", "reason": reason, "seconds": time.perf_counter() - started}
@@ -253,10 +299,17 @@ def validate_job(job: dict) -> dict:
             parse_file(translated.file).tree, spec.kernel, spec.constexprs, translated.defaults, tuple(spec.grid)
         ),
         defaults=source.defaults,
+        observe=observe,
     )
     answer = result.as_json()
     answer["seconds"] = round(time.perf_counter() - started, 4)
     return answer
+
+
+def _spec_of(launch: dict | LaunchSpec) -> LaunchSpec:
+    """A launch as JSON or as a spec."""
+    spec = launch if isinstance(launch, LaunchSpec) else LaunchSpec(**{k: v for k, v in launch.items() if k in _FIELDS})
+    return replace(spec, grid=tuple(spec.grid))
 
 
 _FIELDS = frozenset(LaunchSpec.__dataclass_fields__)

@@ -1,11 +1,15 @@
-"""The IR that the reference machine runs: TTIR of a Triton kernel, TTGIR of a Gluon kernel; nothing behind it is compiled."""
+"""The IR that the reference machine runs: TTIR of a Triton kernel, TTGIR of a Gluon kernel; nothing behind it is compiled.
+
+A source that is Gluon already is run as what it is written for, which need not be the target of its translation.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from translator.diagnostics import TranslationError
+from translator.source.gluon_kernels import source_target
 from translator.source.launch_spec import LaunchSpec
 
 
@@ -17,35 +21,56 @@ class Stage:
     names: list[str]
     file: str
     defaults: dict[str, int] = field(default_factory=dict)
+    is_gluon: bool = False
 
 
 def source_stage(
     source: str, spec: LaunchSpec, target: str, folders: tuple[str, ...] = (), hosts: bool = False
 ) -> Stage:
-    """TTIR of a Triton kernel. Raises: TranslationError."""
-    return _stage(source, spec, target, folders, hosts, "ttir")
+    """TTIR of a Triton kernel; TTGIR of a Gluon kernel, for what its launch says that it is written for, else for `target`.
+
+    Raises: TranslationError.
+    """
+    from translator.source.load import load_side
+
+    loaded = load_side(source, spec, folders, hosts)
+    if loaded.fn.is_gluon():
+        return _stage(loaded, spec, source_target(loaded, spec, otherwise=target), "ttgir")
+    return _stage(loaded, spec, target, "ttir")
 
 
 def translated_stage(
     output: str, spec: LaunchSpec, target: str, folders: tuple[str, ...] = (), hosts: bool = False
 ) -> Stage:
-    """TTGIR of a Gluon (or Triton) kernel. Raises: TranslationError."""
-    return _stage(output, spec, target, folders, hosts, "ttgir")
+    """TTGIR of a Gluon (or Triton) kernel. Raises: TranslationError.
 
-
-def _stage(path: str, spec: LaunchSpec, target: str, folders, hosts: bool, until: str) -> Stage:
+    A descriptor of a launch for another GPU has a layout of that GPU; a translation takes what it describes (`descriptor_tuple`).
+    """
+    from translator.frontend.offline import gpu_target
     from translator.source.load import load_side
 
-    loaded = load_side(path, spec, folders, hosts)
+    if spec.target and gpu_target(spec.target) != gpu_target(target):
+        spec = replace(spec, signature={name: without_layout(kind) for name, kind in spec.signature.items()})
+    return _stage(load_side(output, spec, folders, hosts), spec, target, "ttgir")
+
+
+def without_layout(kind: Any) -> Any:
+    """The type of a tiled host descriptor without its layout: `tensordesc<fp16[64, 64],NVMMASharedLayout(...)>` -> `tensordesc<fp16[64, 64]>`."""
+    if not isinstance(kind, str) or not kind.startswith("tensordesc<"):
+        return kind
+    return kind[: kind.index("]") + 1] + ">"
+
+
+def _stage(loaded: Any, spec: LaunchSpec, target: str, until: str) -> Stage:
     text = lower_until(loaded.fn, spec, target, until, loaded.load_jit, placed=until == "ttgir")
     defaults = {p.name: p.default for p in loaded.fn.params if p.has_default and type(p.default) is int}
-    return Stage(text, list(loaded.fn.arg_names), loaded.path, defaults)
+    return Stage(text, list(loaded.fn.arg_names), loaded.path, defaults, loaded.fn.is_gluon())
 
 
 def lower_until(fn: Any, spec: LaunchSpec, target: str, until: str, load_jit=None, placed: bool = False) -> str:
     """The printed module after stage `until` (`ttir`, `ttgir`), with locations. Raises: TranslationError.
 
-    `placed`: with the place of each piece of shared memory, `allocation.offset`, as the compiler's next passes choose it.
+    `placed`: for an AMD GPU, with the place of each piece of shared memory, `allocation.offset`, as the compiler's next passes choose it.
     """
     from triton._C.libtriton import ir
     from triton.compiler import ASTSource
@@ -79,7 +104,7 @@ def lower_until(fn: Any, spec: LaunchSpec, target: str, until: str, load_jit=Non
                 module = stage(module, metadata)
                 if name == until:
                     break
-            if placed:
+            if placed and gpu.backend == "hip":
                 _place_shared_memory(module, gpu.arch)
             return module.str()
         except Exception as error:  # whatever the compiler raises is its verdict on the code, reported as such

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from translator.diagnostics import TranslationError
+from translator.source.kernels import names_of
 from translator.source.module_file import module_of_path, parse_file
 from translator.source.program import Program
 from translator.source.scope import Scope
@@ -48,21 +49,22 @@ class Site:
 
 def find_sites(program: Program, home: Scope, kernel: ast.FunctionDef) -> list[Site]:
     """The launches of a kernel in its file; where there are none, in the other files of its package."""
-    found = list(_sites_in(home, kernel))
+    called = names_of(kernel, home)
+    found = list(_sites_in(home, kernel, called))
     if found:
         return found
     for path in _package_files(home.path):
-        if path == home.path or f"{kernel.name}[" not in _text(path):
+        if path == home.path or not any(f"{name}[" in _text(path) for name in called):
             continue
         try:
             parse_file(path)
         except TranslationError:
             continue  # a launch cannot be read in it; the kernel's own file is what matters
-        found += _sites_in(program.module_of(module_of_path(path)[0]), kernel)
+        found += _sites_in(program.module_of(module_of_path(path)[0]), kernel, called)
     return found
 
 
-def _sites_in(module: Scope, kernel: ast.FunctionDef) -> Iterator[Site]:
+def _sites_in(module: Scope, kernel: ast.FunctionDef, called: tuple[str, ...]) -> Iterator[Site]:
     names = [arg.arg for arg in (*kernel.args.posonlyargs, *kernel.args.args)]
     every = (*names, *(arg.arg for arg in kernel.args.kwonlyargs))
 
@@ -74,17 +76,17 @@ def _sites_in(module: Scope, kernel: ast.FunctionDef) -> Iterator[Site]:
                     yield from visit(node.body, inside, (*functions, node), (*scopes, scope))
                 elif isinstance(node, ast.ClassDef):
                     yield from visit(node.body, scope.inside(node), functions, scopes)
-                elif isinstance(node, ast.Call) and _is_launch(node, kernel.name):
+                elif isinstance(node, ast.Call) and _is_launch(node, called):
                     yield _site(node, module, functions, scopes, body, names, every)
 
     yield from sorted(visit(module.body, module, (), ()), key=lambda site: site.line)
 
 
-def _is_launch(node: ast.Call, kernel: str) -> bool:
+def _is_launch(node: ast.Call, kernels: tuple[str, ...]) -> bool:
     if not isinstance(node.func, ast.Subscript):
         return False
     target = node.func.value
-    return kernel == (target.id if isinstance(target, ast.Name) else getattr(target, "attr", ""))
+    return (target.id if isinstance(target, ast.Name) else getattr(target, "attr", "")) in kernels
 
 
 def _site(node: ast.Call, module: Scope, functions, scopes, body, names: list[str], every: tuple[str, ...]) -> Site:
@@ -114,9 +116,11 @@ def _own_nodes(statement: ast.stmt) -> Iterator[ast.AST]:
 def _package_files(path: str) -> tuple[str, ...]:
     """The Python files of the package that a file is in, in order; only the file itself for a script."""
     file, folder = module_of_path(path)
-    top = os.path.join(folder, file.name.partition(".")[0])
-    if not os.path.isdir(top):
-        return (path,)
+    return _files_below(os.path.join(folder, file.name.partition(".")[0])) or (path,)
+
+
+def _files_below(top: str) -> tuple[str, ...]:
+    """The Python files in a folder and those in it, at most about `_MAX_FILES`."""
     out: list[str] = []
     for base, folders, names in os.walk(top):
         folders[:] = sorted(name for name in folders if not name.startswith((".", "__")))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Sequence
 
-from translator.cli.findings import of_validation
 from translator.diagnostics import Diagnostic
 from translator.project.check import FileState, conflict_lines, fails
 from translator.project.provenance import without_line
 from translator.project.validation import ValidatedLaunch
+from translator.project.validation_findings import of_validation
 from translator.review.annotations import Annotation, errors
 
 _MESSAGES = {

@@ -1,0 +1,40 @@
+"""Translated fixtures, and an editor that has them open."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from editor_client import Editor
+
+from translator.cli.edge import run
+
+FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
+
+
+@pytest.fixture(scope="session")
+def translated(tmp_path_factory) -> dict[str, tuple[Path, str]]:
+    """Fixture -> its folder with `kernel.py` and `kernel_gfx950.py`, and what `gluonize translate` printed."""
+    out = {}
+    for name in ("matmul", "softmax", "flash_attention"):
+        folder = tmp_path_factory.mktemp(name)
+        for file in ("kernel.py", "launches.json"):
+            shutil.copy(FIXTURES / name / file, folder)
+        with contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()) as printed:
+            assert run(["translate", "kernel.py", "-t", "gfx950", "-l", "launches.json", "--no-validate"]) == 0
+        out[name] = folder, printed.getvalue()
+    return out
+
+
+@pytest.fixture(scope="session", params=["matmul", "softmax", "flash_attention"])
+def opened(request, translated) -> Iterator[tuple[str, Editor, str, str, str]]:
+    """(fixture, editor, text of the source, text of the translation, what translating printed); the files are not written to."""
+    folder, printed = translated[request.param]
+    editor = Editor(folder, "--no-validate")
+    result, source = editor.open("kernel_gfx950.py"), editor.open("kernel.py")
+    yield request.param, editor, source, result, printed
+    editor.close()

@@ -1,0 +1,146 @@
+"""An editor for the tests: pygls's own client, speaking with `gluonize lsp` over pipes, one call after the other."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+import time
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+from lsprotocol import types
+from pygls.lsp.client import LanguageClient
+
+BEING_COMPUTED = "being computed"
+LIMIT_S = 60.0  # for an answer that has to be computed first
+QUICK_S = 1.0  # for an answer that is there; generous, other tests run beside
+
+
+class Editor:
+    """A started server and what it sent. seconds: how long each request took, the newest last."""
+
+    def __init__(self, folder: Path, *arguments: str, options: dict | None = None):
+        self.folder = folder
+        self.loop = asyncio.new_event_loop()
+        threading.Thread(target=self.loop.run_forever, daemon=True).start()
+        self.findings: dict[str, list[types.Diagnostic]] = {}
+        self.refreshed = 0
+        self.versions: dict[str, int] = {}
+        self.seconds: list[float] = []
+        self.client = LanguageClient("tests", "1")
+        self.client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)(lambda params: self._published(params))
+        for name in (types.WORKSPACE_INLAY_HINT_REFRESH, types.WORKSPACE_CODE_LENS_REFRESH):
+            self.client.feature(name)(lambda *_: self._refreshed())
+        start = "import sys; from translator.cli import main; sys.exit(main())"
+        self.call(self.client.start_io(sys.executable, "-c", start, "lsp", *arguments))
+        refresh = types.ClientCapabilities(
+            workspace=types.WorkspaceClientCapabilities(
+                inlay_hint=types.InlayHintWorkspaceClientCapabilities(refresh_support=True),
+                code_lens=types.CodeLensWorkspaceClientCapabilities(refresh_support=True),
+            )
+        )
+        given = types.InitializeParams(refresh, root_uri=folder.as_uri(), initialization_options=options)
+        self.server = self.call(self.client.initialize_async(given))
+        self.client.initialized(types.InitializedParams())
+
+    def call(self, coroutine: Coroutine) -> Any:
+        started = time.monotonic()
+        answer = asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(LIMIT_S)
+        self.seconds.append(time.monotonic() - started)
+        return answer
+
+    def close(self) -> None:
+        self.call(self.client.shutdown_async(None))
+        self.loop.call_soon_threadsafe(self.client.exit, None)
+        self.call(self.client.stop())
+        self.loop.call_soon_threadsafe(self.loop.stop)
+
+    def _published(self, params: types.PublishDiagnosticsParams) -> None:
+        self.findings[params.uri] = list(params.diagnostics)
+
+    def _refreshed(self) -> None:
+        self.refreshed += 1
+
+    def uri(self, name: str) -> str:
+        return (self.folder / name).as_uri()
+
+    def notify(self, send: Callable[[Any], None], params: Any) -> None:
+        async def now() -> None:
+            send(params)
+
+        self.call(now())
+
+    def open(self, name: str, text: str | None = None) -> str:
+        text = (self.folder / name).read_text() if text is None else text
+        self.versions[name] = 1
+        item = types.TextDocumentItem(self.uri(name), "python", 1, text)
+        self.notify(self.client.text_document_did_open, types.DidOpenTextDocumentParams(item))
+        return text
+
+    def change(self, name: str, text: str) -> None:
+        self.versions[name] += 1
+        document = types.VersionedTextDocumentIdentifier(uri=self.uri(name), version=self.versions[name])
+        whole = types.TextDocumentContentChangeWholeDocument(text)
+        self.notify(self.client.text_document_did_change, types.DidChangeTextDocumentParams(document, [whole]))
+
+    def save(self, name: str, text: str) -> None:
+        """What an editor does: the text is changed, written, and said to be saved."""
+        self.change(name, text)
+        (self.folder / name).write_text(text)
+        document = types.TextDocumentIdentifier(self.uri(name))
+        self.notify(self.client.text_document_did_save, types.DidSaveTextDocumentParams(document))
+
+    def shut(self, name: str) -> None:
+        document = types.TextDocumentIdentifier(self.uri(name))
+        self.notify(self.client.text_document_did_close, types.DidCloseTextDocumentParams(document))
+
+    def _at(self, name: str, line: int, column: int) -> dict:
+        document = types.TextDocumentIdentifier(self.uri(name))
+        return {"text_document": document, "position": types.Position(line - 1, column)}
+
+    def hover(self, name: str, line: int, column: int) -> str:
+        """The Markdown over a place, lines from 1; "" for none."""
+        found = self.call(self.client.text_document_hover_async(types.HoverParams(**self._at(name, line, column))))
+        return found.contents.value if found else ""
+
+    def hover_over(self, name: str, text: str, word: str, within: str) -> str:
+        """What is shown over `word` in the first line that has `within`, when it is computed."""
+        number, row = next((n, r) for n, r in enumerate(text.splitlines(), 1) if within in r)
+        column = row.index(within) + within.index(word)
+        return until(lambda: self.hover(name, number, column), lambda said: BEING_COMPUTED not in said)
+
+    def definition(self, name: str, line: int) -> list[tuple[str, int]]:
+        params = types.DefinitionParams(**self._at(name, line, 4))
+        return self._places(self.call(self.client.text_document_definition_async(params)))
+
+    def implementation(self, name: str, line: int) -> list[tuple[str, int]]:
+        params = types.ImplementationParams(**self._at(name, line, 4))
+        return self._places(self.call(self.client.text_document_implementation_async(params)))
+
+    def _places(self, found: list[types.Location]) -> list[tuple[str, int]]:
+        prefix = f"{self.folder.as_uri()}/"
+        return [(place.uri.removeprefix(prefix), place.range.start.line + 1) for place in found]
+
+    def hints(self, name: str) -> dict[tuple[int, int], str]:
+        """(line from 1, column) -> label."""
+        everything = types.Range(types.Position(0, 0), types.Position(10000, 0))
+        params = types.InlayHintParams(types.TextDocumentIdentifier(self.uri(name)), everything)
+        found = self.call(self.client.text_document_inlay_hint_async(params))
+        return {(hint.position.line + 1, hint.position.character): hint.label for hint in found}
+
+    def lenses(self, name: str) -> list[tuple[int, str]]:
+        """(line from 1, text)."""
+        params = types.CodeLensParams(types.TextDocumentIdentifier(self.uri(name)))
+        found = self.call(self.client.text_document_code_lens_async(params))
+        return [(lens.range.start.line + 1, lens.command.title) for lens in found]
+
+
+def until(ask: Callable[[], Any], enough: Callable[[Any], bool]) -> Any:
+    """The first answer that is enough."""
+    end = time.monotonic() + LIMIT_S
+    while not enough(answer := ask()):
+        assert time.monotonic() < end, f"no answer within {LIMIT_S} s; the last one: {answer}"
+        time.sleep(0.1)
+    return answer

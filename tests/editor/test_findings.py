@@ -1,0 +1,107 @@
+"""What the checks find is shown where it is, when a file is saved, and goes when it is mended; nothing of the user's code is run."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from pathlib import Path
+
+import pytest
+from editor_client import BEING_COMPUTED, Editor, until
+from lsprotocol import types
+
+from translator.cli.edge import run
+
+FIXTURE = Path(__file__).resolve().parents[2] / "fixtures/vector_add"
+OUT = "kernel_gfx942.py"
+BOOM = "\nopen('ran', 'w').close()\nraise SystemExit('this file was run')\n"
+
+
+@pytest.fixture
+def project(tmp_path):
+    for file in ("kernel.py", "launches.json"):
+        shutil.copy(FIXTURE / file, tmp_path)
+    with (tmp_path / "kernel.py").open("a") as file:
+        file.write(BOOM)
+    with contextlib.chdir(tmp_path):
+        assert run(["-q", "translate", "kernel.py", "-t", "gfx942", "-l", "launches.json", "--no-compile"]) == 0
+    yield tmp_path
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.fixture
+def editor(project):
+    editor = Editor(project)
+    yield editor
+    editor.close()
+
+
+def codes(editor: Editor, name: str) -> list[tuple[str, int]]:
+    """(code, line from 1)."""
+    return [(d.code, d.range.start.line + 1) for d in editor.findings.get(editor.uri(name), [])]
+
+
+def test_a_saved_mistake_is_shown_at_its_line_and_goes_when_mended(editor):
+    text = editor.open(OUT)
+    store = next(n for n, row in enumerate(text.splitlines(), 1) if "buffer_store(" in row)
+    editor.save(OUT, text.replace(" = x + y\n", " = x - y\n"))
+    found = until(lambda: codes(editor, OUT), lambda found: len(found) == 3)
+    assert found == [("generated-edited", store - 1), *[("mismatch", store)] * 2]
+    edited, wrong, _ = editor.findings[editor.uri(OUT)]
+    assert edited.severity == types.DiagnosticSeverity.Information and "gluonize update" in edited.message
+    assert wrong.severity == types.DiagnosticSeverity.Error and "computes something else" in wrong.message
+    editor.save(OUT, text)
+    until(lambda: codes(editor, OUT), lambda found: not found)
+
+
+def test_a_source_that_is_saved_puts_findings_on_what_is_made_from_it(editor):
+    text = editor.open("kernel.py")
+    until(lambda: editor.hints("kernel.py"), bool)
+    editor.save("kernel.py", text.replace(" = x + y\n", " = x * y\n"))
+    code, number = until(lambda: codes(editor, OUT), bool)[0]
+    assert code == "generated-outdated" and number > 1
+    editor.save("kernel.py", text.replace(" = x + y\n", " = tl.no_such_thing(x, y)\n"))
+    number = next(n for n, row in enumerate(text.splitlines(), 1) if " = x + y" in row and row[0] == " ")
+    assert until(lambda: codes(editor, "kernel.py"), bool)[0][1] == number
+    until(lambda: codes(editor, OUT), lambda found: not found)
+    half = text.replace(" = x + y\n", " = x + (y\n")
+    editor.save("kernel.py", half)
+    until(lambda: codes(editor, "kernel.py"), lambda found: found and found[0][0] == "source-syntax")
+    editor.save("kernel.py", text)
+    until(lambda: codes(editor, "kernel.py") + codes(editor, OUT), lambda found: not found)
+
+
+def test_what_was_known_stays_beside_a_refusal(editor):
+    text = editor.open("kernel.py")
+    hints = until(lambda: editor.hints("kernel.py"), bool)
+    number = next(n for n, row in enumerate(text.splitlines(), 1) if " = x + y" in row and row[0] == " ")
+    editor.save("kernel.py", text.replace(" = x + y\n", " = tl.no_such_thing(x, y)\n"))
+    until(lambda: editor.hover("kernel.py", number - 1, 5), lambda said: "As it was; now: " in said)
+    kept = {at: label for at, label in hints.items() if at[0] != number}
+    assert editor.hints("kernel.py") == kept
+
+
+def test_a_file_that_was_made_by_running_host_code_is_not_explained(project):
+    path = project / OUT
+    path.write_text(path.read_text().replace("target=gfx942", "target=gfx942 'options=--import'"))
+    editor = Editor(project)
+    try:
+        text = editor.open(OUT)
+        said = editor.hover_over(OUT, text, "output", "    output = x + y")
+        assert "nothing is shown of this file" in said
+        until(lambda: editor.lenses(OUT), lambda found: all(BEING_COMPUTED not in x for _, x in found))
+        assert [code for code, _ in until(lambda: codes(editor, OUT), bool)] == ["editor-import"]
+    finally:
+        editor.close()
+
+
+def test_a_source_without_translations_shows_the_layouts_of_the_asked_target(project):
+    (project / OUT).unlink()
+    for options, arguments in (({"target": "gfx942"}, ()), (None, ("-t", "gfx942"))):
+        editor = Editor(project, *arguments, options=options)
+        text = editor.open("kernel.py")
+        found = until(lambda: editor.hints("kernel.py"), bool)
+        number = next(n for n, row in enumerate(text.splitlines(), 1) if " = x + y" in row and row[0] == " ")
+        assert found[(number, 10)] == ": layout"
+        assert codes(editor, "kernel.py") == [] and editor.lenses("kernel.py") == []
+        editor.close()

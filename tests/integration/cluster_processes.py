@@ -1,0 +1,106 @@
+"""A Dask scheduler and workers as processes of their own, which tests kill and start again; run as a script, a trouble maker."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+class Cluster:
+    """One scheduler and some workers; workers that end are started again, as a service manager does.
+
+    folder: working folder of all, in which nothing of the project is.
+    """
+
+    def __init__(self, folder: Path, workers: int = 2):
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder
+        self.address = f"tcp://127.0.0.1:{free_port()}"
+        self.environment = {**os.environ, "TMPDIR": str(folder), "DASK_TEMPORARY_DIRECTORY": str(folder)}
+        self.environment |= {"XDG_CACHE_HOME": str(folder / "cache"), "FLEET_MODE": "of the worker"}
+        self.log = (folder / "log").open("ab")
+        self.kills = 0
+        self._stop = threading.Event()
+        self.scheduler = self._scheduler()
+        self.workers = [self._worker() for _ in range(workers)]
+        self._keeper = threading.Thread(target=self._keep, daemon=True)
+        self._keeper.start()
+
+    def restart_scheduler(self) -> None:
+        kill(self.scheduler)
+        time.sleep(1)
+        self.scheduler = self._scheduler()
+
+    def kill_worker(self, number: int) -> None:
+        self.kills += 1
+        kill(self.workers[number])
+
+    def close(self) -> None:
+        self._stop.set()
+        self._keeper.join()
+        for process in (*self.workers, self.scheduler):
+            kill(process)
+        self.log.close()
+
+    def __enter__(self) -> Cluster:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _keep(self) -> None:
+        while not self._stop.wait(0.2):
+            for number, process in enumerate(self.workers):
+                if process.poll() is not None:
+                    self.workers[number] = self._worker()
+
+    def _scheduler(self) -> subprocess.Popen:
+        port = self.address.rpartition(":")[2]
+        return self._start("scheduler", "--host", "127.0.0.1", "--port", port, "--no-dashboard")
+
+    def _worker(self) -> subprocess.Popen:
+        return self._start("worker", self.address, "--nthreads", "1", "--no-nanny", "--no-dashboard")
+
+    def _start(self, *arguments: str) -> subprocess.Popen:
+        command = [sys.executable, "-m", "dask", *arguments]
+        return subprocess.Popen(
+            command, cwd=self.folder, env=self.environment, stdout=self.log, stderr=self.log, start_new_session=True
+        )
+
+
+def kill(process: subprocess.Popen) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def damage(folder: Path, chance: random.Random) -> int:
+    """Lose, cut off or change some entries of a cache; returns how many."""
+    done = 0
+    for path in sorted(folder.rglob("*")):
+        with contextlib.suppress(FileNotFoundError):  # evicted or replaced meanwhile
+            raw = path.read_bytes() if path.is_file() and not path.name.startswith(".") else b""
+            kind = chance.choice(("keep", "keep", "keep", "lose", "cut", "change")) if raw else "keep"
+            done += kind != "keep"
+            if kind == "lose":
+                path.unlink()
+            elif kind == "cut":
+                path.write_bytes(raw[: chance.randrange(len(raw))])
+            elif kind == "change":
+                place = chance.randrange(len(raw))
+                path.write_bytes(raw[:place] + bytes([raw[place] ^ 255]) + raw[place + 1 :])
+    return done

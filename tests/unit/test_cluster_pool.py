@@ -1,0 +1,146 @@
+"""The client's side of a cluster: what is lost is sent again, what cannot be answered ends the run."""
+
+from __future__ import annotations
+
+import logging
+import pickle
+from concurrent.futures import CancelledError
+
+import pytest
+
+from translator.cluster import pool as pool_module
+from translator.cluster.connection import Lost, check_address
+from translator.cluster.job import Answer, Needs
+from translator.cluster.pool import ClusterPool
+from translator.cluster.version import version
+from translator.diagnostics import ClusterLost, Diagnostic, InternalError, TranslationError
+
+DIED = (Diagnostic("compiler-abort", "a job killed the compiler with SIGKILL"),)
+
+
+class Script:
+    """A connection whose answers are written down: an Answer, or an exception to raise; the last one again and again."""
+
+    def __init__(self, *answers):
+        self.answers = list(answers)
+        self.jobs = []
+
+    def run(self, payload):
+        self.jobs.append(pickle.loads(payload))
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(answer, BaseException):
+            raise answer
+        return pickle.dumps(answer)
+
+    def threads(self):
+        return 2
+
+    def close(self):
+        pass
+
+
+@pytest.fixture
+def pool(monkeypatch):
+    made = []
+
+    def make(*answers) -> ClusterPool:
+        made.append(ClusterPool("tcp://nowhere:1", timeout=7.0))
+        made[-1]._connection = Script(*answers)
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.kill()
+
+
+def call(pool, *args, **kwargs):
+    return pool.submit("module:function", *args, **kwargs).result(timeout=20)
+
+
+def test_answers_and_what_was_said_arrive(pool, caplog):
+    one = pool(Answer("value", 5, ((logging.WARNING, "mind this"),), "tcp://w"))
+    with caplog.at_level(logging.WARNING, "gluonize"):
+        assert call(one, 1, what="a job") == 5
+    assert "mind this (on tcp://w)" in caplog.text
+    (job,) = one._connection.jobs
+    assert (job.function, job.args, job.limit, job.what) == ("module:function", (1,), 7.0, "a job")
+
+
+def test_what_is_lost_is_sent_again_and_told(pool, caplog):
+    one = pool(Lost("workers died"), Answer("lost", "its folder went"), Lost("broke"), Answer("value", 5))
+    with caplog.at_level(logging.WARNING, "gluonize"):
+        assert call(one, what="a job") == 5
+    assert caplog.text.count("a job: ") == 3 and caplog.text.count("sent again") == 3
+
+
+def test_a_child_that_was_killed_is_tried_again_but_not_for_ever(pool):
+    assert call(pool(Answer("killed", DIED), Answer("value", 5))) == 5
+    hungry = pool(Answer("killed", DIED))
+    with pytest.raises(TranslationError, match="SIGKILL"):
+        call(hungry)
+    assert len(hungry._connection.jobs) == pool_module.MAX_KILLED
+
+
+def test_a_job_that_ends_every_worker_ends_the_run(pool):
+    one = pool(Lost("workers died"))
+    with pytest.raises(ClusterLost, match="cluster-lost"):
+        call(one)
+    assert len(one._connection.jobs) == pool_module.MAX_LOST + 1
+
+
+@pytest.mark.parametrize(
+    "answer, error",
+    [
+        (Answer("refused", (Diagnostic("spec-missing", "no"),)), TranslationError),
+        (Answer("bug", "Traceback"), InternalError),
+        (Answer("version", ("gluonize 0",)), ClusterLost),
+        (Answer("needs", Needs(files=frozenset({"/nowhere/x.py"}))), InternalError),
+        (ZeroDivisionError(), ZeroDivisionError),
+    ],
+)
+def test_ends_of_a_job(pool, answer, error):
+    with pytest.raises(error):
+        call(pool(answer))
+
+
+def test_contents_go_once_unless_they_are_asked_for(pool, tmp_path):
+    source = tmp_path / "a.py"
+    source.write_text("A = 1\n")
+    one = pool(Answer("value", 5))
+    call(one, str(source))
+    call(one, str(source))
+    first, second = one._connection.jobs
+    assert len(first.contents) == 1 and not second.contents and first.world == second.world
+    one._connection.answers = [Answer("needs", Needs(contents=frozenset(first.contents))), Answer("value", 6)]
+    assert call(one, str(source)) == 6
+    assert one._connection.jobs[-1].contents == first.contents
+
+
+def test_leaving_finishes_and_killing_cancels(pool):
+    one = pool(Answer("value", 5))
+    futures = [one.submit("module:function", number) for number in range(30)]
+    one.close()
+    assert [future.result(timeout=0) for future in futures] == [5] * 30
+    with pytest.raises(RuntimeError):
+        one.submit("module:function")
+    two = pool(Lost("gone"))
+    two._killed = True
+    with pytest.raises(CancelledError):
+        call(two)
+
+
+def test_many_jobs_never_have_more_under_way_than_workers_need(pool):
+    one = pool(Answer("value", 5))
+    for future in [one.submit("module:function", number) for number in range(300)]:
+        future.result(timeout=20)
+    assert len(one._threads) <= pool_module.LEAST_IN_FLIGHT
+
+
+@pytest.mark.parametrize("address", ["", "local", "local:", "local:0", "local:two", "host:8786"])
+def test_what_is_no_address(address):
+    with pytest.raises(TranslationError, match="cluster-address"):
+        check_address(address)
+
+
+def test_versions_tell_code_apart():
+    assert len(version()) == 4 and version()[1] and version() == version()

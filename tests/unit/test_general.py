@@ -1,0 +1,179 @@
+"""One text for other tile sizes and numbers of warps than those of its launches."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from translation_of import TARGET, compiled, launch, translate
+from translator.diagnostics import TranslationError
+from translator.general.box import holds, largest_box, neighbours
+from translator.layout.size_range import SizeRange
+from translator.source.launch_spec import LaunchSpec
+from translator.validate import validate_launch
+
+SCALE = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def scale(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n)
+    tl.store(y_ptr + i, x * 2, mask=i < n)
+
+
+@triton.jit
+def rows(x_ptr, y_ptr, n, stride, M: tl.constexpr, N: tl.constexpr):
+    m = tl.program_id(0) * M + tl.arange(0, M)
+    j = tl.arange(0, N)
+    x = tl.load(x_ptr + m[:, None] * stride + j[None, :], mask=m[:, None] < n, other=0.0)
+    tl.store(y_ptr + m, tl.sum(x, axis=1), mask=m < n)
+"""
+TWICE = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def twice(x_ptr, y_ptr, BLOCK: tl.constexpr):
+    between = tl.arange(0, BLOCK)
+    tl.store(y_ptr + between, tl.load(x_ptr + between) * 2)
+"""
+POINTERS = {"x_ptr": "*fp32", "y_ptr": "*fp32"}
+ROWS = POINTERS | {"n": "i32", "stride": "i32"}
+
+
+def scale(kind: str = "fp32", block: int = 1024, warps: int = 4, id: str = "scale") -> LaunchSpec:
+    signature = dict.fromkeys(POINTERS, f"*{kind}") | {"n": "i32"}
+    return launch("scale", signature, {"BLOCK": block}, id=id, warps=warps)
+
+
+def made(folder: Path, *specs: LaunchSpec, target: str = TARGET):
+    return translate(folder, SCALE, *specs, target=target, general=True)
+
+
+def test_layouts_are_formulas_of_the_launch(tmp_path):
+    result = made(tmp_path, scale())
+    assert "[between(BLOCK // (64 * gl.num_warps()), 1, 4)], [64], [gl.num_warps()], [0]" in result.text
+    assert "num_warps=4" not in result.text and "def between(" in result.text
+    assert any("holds for BLOCK 64 to 16384, num_warps 1 to 16" in note for note in result.notes)
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize("block, warps", [(64, 1), (64, 16), (512, 2), (4096, 8), (16384, 1)])
+def test_the_text_is_right_for_other_sizes(tmp_path, block, warps):
+    spec = scale()
+    other = scale(block=block, warps=warps)
+    (tmp_path / "output.py").write_text(made(tmp_path, spec).text)
+    answer = validate_launch(str(tmp_path / "source.py"), str(tmp_path / "output.py"), other, TARGET)
+    assert answer["status"] == "validated", answer
+
+
+@pytest.mark.compile
+def test_sizes_outside_are_refused_by_name(tmp_path):
+    text = made(tmp_path, scale()).text
+    with pytest.raises(TranslationError, match="BLOCK 64 to 16384"):
+        compiled(tmp_path, text, scale(block=32))
+
+
+@pytest.mark.slow
+def test_a_formula_is_that_of_the_translation_for_its_own_sizes(tmp_path):
+    """What the formulas give for sizes that they were not made from is what a translation for these has."""
+    spec = launch("rows", ROWS, {"M": 16, "N": 64}, warps=4)
+    made(tmp_path, spec)
+    for sizes in ((8, 128, 2), (32, 32, 4), (16, 256, 8)):
+        m, n, warps = sizes
+        other = launch("rows", ROWS, {"M": m, "N": n}, warps=warps)
+        exact = translate(tmp_path, SCALE, other).text
+        general = translate(tmp_path, SCALE, other, general=True).text
+        assert general.count("gl.BlockedLayout(") == exact.count("gl.BlockedLayout(")
+
+
+def test_launches_of_several_element_types_have_one_formula(tmp_path):
+    result = made(tmp_path, scale("fp32", id="wide"), scale("fp16", id="narrow"))
+    assert "128 // x_ptr.dtype.element_ty.primitive_bitwidth" in result.text
+    assert result.text.count("def scale(") == 1 and "scale_layouts" not in result.text
+
+
+def test_the_least_and_the_greatest_sizes_are_launches_to_be_checked(tmp_path):
+    outcomes = made(tmp_path, scale()).outcomes
+    assert [o.spec.id for o in outcomes] == [
+        "scale", "scale with BLOCK=64, num_warps=1", "scale with BLOCK=16384, num_warps=16"
+    ]  # fmt: skip
+    assert outcomes[1].spec.constexprs == {"BLOCK": 64} and outcomes[1].spec.options["num_warps"] == 1
+
+
+def test_a_name_of_the_source_is_left_to_it(tmp_path):
+    spec = launch("twice", POINTERS, {"BLOCK": 1024})
+    text = translate(tmp_path, TWICE, spec, target=TARGET, general=True).text
+    assert "def between(" not in text and "between = gl.arange(" in text and "def between_2(" in text
+
+
+def test_without_a_formula_the_launches_are_those_given(tmp_path, monkeypatch):
+    monkeypatch.setattr("translator.general.kernels.parametric", lambda samples: None)
+    result = made(tmp_path, scale())
+    assert "num_warps=4" in result.text and "def between" not in result.text
+    assert any("holds for the launches given: no formula" in note for note in result.notes)
+
+
+def test_without_the_option_nothing_changes(tmp_path):
+    assert "num_warps=4" in translate(tmp_path, SCALE, scale()).text
+
+
+def test_neighbours_keep_to_their_limits():
+    assert neighbours((32, 4), [(2, 64), (1, 4)]) == [(16, 2), (16, 4), (32, 2), (32, 4), (64, 2), (64, 4)]
+    many = neighbours((32, 32, 32, 4), [(2, 64)] * 3 + [(1, 16)])
+    assert (32, 32, 32, 4) in many and (64, 64, 64, 8) in many and (16, 32, 32, 4) in many and len(many) < 27
+
+
+def test_the_largest_box_has_only_good_points():
+    tried = [(m, w) for m in (16, 32, 64) for w in (2, 4, 8)]
+    good = {p for p in tried if p != (64, 8)}
+    box = largest_box(("M", "num_warps"), [(32, 4)], tried, good)
+    assert box in (
+        (SizeRange("M", 16, 64), SizeRange("num_warps", 2, 4)),
+        (SizeRange("M", 16, 32), SizeRange("num_warps", 2, 8)),
+    )
+    assert all(p in good for p in tried if holds(box, p))
+    assert largest_box(("M", "num_warps"), [(64, 8)], tried, good) is None
+
+
+def test_a_wrong_formula_ends_the_range(tmp_path, monkeypatch):
+    """A range is not extended beyond what translations for its corners agree with."""
+    from translator.general import kernels
+
+    real = kernels.parametric
+
+    def up_to_2048(samples):
+        return real(samples) if all(sizes["BLOCK"] <= 2048 for sizes, _ in samples) else None
+
+    monkeypatch.setattr(kernels, "parametric", up_to_2048)
+    result = made(tmp_path, scale())
+    assert any("BLOCK 64 to 2048" in note for note in result.notes), result.notes
+
+
+def test_it_is_recorded_as_an_option():
+    from translator.project.translation import request_options, with_options
+    from translator.request import TranslateRequest
+
+    plain = TranslateRequest("kernel.py", TARGET)
+    words = request_options(replace(plain, general=True), "kernel_gfx942.py")
+    assert "--general" in words and with_options(plain, words, "kernel_gfx942.py").general
+
+
+def test_greatest_sizes_that_fit_neither_are_no_refusal():
+    from translator.diagnostics import Diagnostic
+    from translator.project.translate_run import CheckedLaunch, _passed_over
+    from translator.request import LaunchOutcome, TranslateRequest
+
+    own, most = scale(), replace(scale(), id="scale with BLOCK=16384, num_warps=16")
+    checked = [
+        CheckedLaunch(LaunchOutcome(own, "translated"), "translated"),
+        CheckedLaunch(LaunchOutcome(most, "translated"), "refused", (Diagnostic("lds", "needs 90 KiB of LDS"),)),
+    ]
+    launches, notes = _passed_over(TranslateRequest("kernel.py", TARGET, launches=(own,)), tuple(checked))
+    assert [x.status for x in launches] == ["translated", "passed-over"] and "such a launch is refused" in notes[0]
+    launches, notes = _passed_over(TranslateRequest("kernel.py", TARGET, launches=(own, most)), tuple(checked))
+    assert launches[1].status == "refused" and not notes, "it was asked for"

@@ -1,0 +1,70 @@
+"""What is assumed of arguments holds for the launches that a translation is made for: their own check does not refuse them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from translation_of import launch, tensor, translate
+from translator.facts.given import given_numbers
+from translator.facts.host_bounds import Condition, argument, plus, programs, times
+
+OFFSET = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x_ptr, y_ptr, stride, low{default}, B: tl.constexpr = 64):
+    r = tl.arange(0, B)
+    p = x_ptr + (tl.program_id(0) + 1) * stride
+    tl.store(y_ptr + tl.program_id(0) * B + r, tl.load(p + (r + low)))
+"""
+SIGNATURE = {"x_ptr": "*fp32", "y_ptr": "*fp32", "stride": "i32", "low": "i32"}
+VALUES = {"x_ptr": tensor(700), "y_ptr": tensor(128), "stride": 200}
+
+
+@pytest.fixture
+def made_for(tmp_path):
+    def made(*lows: int | None, default: str = "") -> str:
+        return text_for(tmp_path, lows, default)
+
+    return made
+
+
+def text_for(folder: Path, lows: tuple[int | None, ...], default: str) -> str:
+    """The translation for a launch with each of the values of `low`, None for one that leaves it out."""
+    values = [VALUES | ({} if low is None else {"low": low}) for low in lows]
+    specs = [
+        launch("kernel", SIGNATURE, {"B": 64}, id=f"launch{i}", values=value, warps=1 << i)
+        for i, value in enumerate(values)
+    ]
+    return translate(folder, OFFSET.format(default=default), *specs).text
+
+
+def test_an_argument_that_no_launch_makes_negative_is_checked(made_for):
+    assert "low >= 0" in made_for(5) and "low >= 0" in made_for(None)
+
+
+@pytest.mark.parametrize(
+    "lows, default",
+    [((-5,), ""), ((5, -5), ""), ((None,), "=-5"), ((3,), "=-5")],
+    ids=["given", "once", "left out", "default"],
+)
+def test_one_that_is_negative_is_not_assumed_to_be_otherwise(made_for, lows, default):
+    text = made_for(*lows, default=default)
+    assert "is negative" not in text and "low >= 0" not in text
+
+
+def test_a_condition_that_a_launch_breaks_is_not_checked_but_avoided(made_for):
+    assert "2**29 - 1" in made_for(5)
+    assert "2**29 - 1" not in made_for(2**30)
+
+
+def test_numbers_of_a_launch():
+    spec = launch("kernel", SIGNATURE, {"B": 64}, values=VALUES | {"low": -5})
+    defaults, given = given_numbers([spec], {"low": 7, "eps": 1e-5, "flag": True})
+    assert defaults.numbers == {"low": 7} and given.numbers == {"low": -5, "stride": 200, "B": 64}
+    bound = plus(times(argument("B"), argument("stride")), programs(0))
+    assert given.breaks(Condition(bound, 12800)) and not given.breaks(Condition(bound, 12801))
+    assert not given.breaks(Condition(argument("other"), 0)), "its number is not there"

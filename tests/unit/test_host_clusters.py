@@ -1,0 +1,167 @@
+"""Launches of kernels that a choice makes clusters: in the launch spec, in host code, and against what the source is compared."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+from translation_of import compiled, dedent, launch, translate
+
+from translator.choices.chosen import choices_of
+from translator.cli.edge import run
+from translator.diagnostics import TranslationError
+from translator.request import TranslateRequest, as_launched, with_clusters
+from translator.rewrite.file_text import FileText
+from translator.rewrite.host_clusters import launch_edits
+from translator.translation import translate_kernel
+
+TWO = choices_of(num_ctas="2")
+KERNEL = dedent("""
+    import triton
+    import triton.language as tl
+
+
+    @triton.jit
+    def k(x_ptr, y_ptr, B: tl.constexpr):
+        o = tl.program_id(0) * B + tl.arange(0, B)
+        tl.store(y_ptr + o, tl.load(x_ptr + o))
+""")
+HOST = KERNEL + dedent("""
+
+
+    def copy(x, y):
+        k[(4,)](
+            x, y,
+            B=1024, num_warps=4,
+        )
+        other[(4,)](x, y, B=1024)
+        return y
+""")
+
+
+def edited(text: str, count: int = 2) -> tuple[str, list[str]]:
+    file = FileText(text)
+    edits, notes = launch_edits(file, {"k": count})
+    return file.edited(edits), notes
+
+
+def spec_of(**options):
+    spec = launch("k", {"x_ptr": "*fp32", "y_ptr": "*fp32"}, {"B": 1024})
+    spec.options.update(options)
+    return spec
+
+
+def test_a_launch_gets_its_workgroups_and_gives_them_back():
+    spec = spec_of()
+    made = with_clusters(spec, TWO)
+    assert made.options["num_ctas"] == 2 and as_launched(made, TWO) == spec
+    assert with_clusters(spec, choices_of()) == as_launched(spec, choices_of()) == spec
+
+
+def test_a_launch_that_says_how_many_keeps_them():
+    spec = spec_of(num_ctas=4)
+    assert with_clusters(spec, TWO) == spec == as_launched(spec, TWO)
+
+
+def test_launches_in_host_code_say_how_many():
+    text, notes = edited(HOST)
+    assert "        B=1024, num_warps=4, num_ctas=2,\n    )" in text and not notes
+    assert "other[(4,)](x, y, B=1024)" in text
+    assert "num_ctas=4,\n" in edited(text, 4)[0]
+
+
+CONFIGS = {
+    "in the decorator": ("", '@triton.autotune([triton.Config({"B": 64}, num_warps=8), triton.Config({"B": 32})], key=[])\n'),
+    "in a list": ('CONFIGS = [triton.Config({"B": 64}, num_warps=8), triton.Config({"B": 32})]\n\n\n', "@triton.autotune(CONFIGS, key=[])\n"),
+    "in a function": (
+        'def configs():\n    return [triton.Config({"B": 64}, num_warps=8), triton.Config({"B": 32})]\n\n\n',
+        "@triton.autotune(configs(), key=[])\n",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_configurations_say_how_many_and_launches_do_not(name: str):
+    before, decorator = CONFIGS[name]
+    text, notes = edited(HOST.replace("@triton.jit\n", f"{before}{decorator}@triton.jit\n"))
+    assert 'Config({"B": 64}, num_warps=8, num_ctas=2)' in text and 'Config({"B": 32}, num_ctas=2)' in text
+    assert text.count("num_ctas") == 2 and not notes
+
+
+def test_a_file_without_launches_says_what_to_do():
+    text, notes = edited(KERNEL)
+    assert text == KERNEL and notes == ["launch k with num_ctas=2: this file shows none of its launches"]
+
+
+def test_the_whole_file_and_its_launch(tmp_path: Path):
+    spec = spec_of()
+    text = translate(tmp_path, HOST, spec, target="gfx1250", choices=TWO).text
+    assert "num_warps=4, num_ctas=2," in text and "gl.num_ctas() == 2" in text
+    compiled(tmp_path, text, with_clusters(spec, TWO), "gfx1250")
+    with pytest.raises(TranslationError, match="num_ctas=2"):
+        compiled(tmp_path, text, spec, "gfx1250")
+
+
+def test_a_launcher_that_picks_cannot_launch_both(tmp_path: Path):
+    (tmp_path / "k.py").write_text(HOST)
+    request = TranslateRequest(
+        str(tmp_path / "k.py"), "gfx1250", launches=(spec_of(),), choices=TWO, fallback="general"
+    )
+    result = translate_kernel(request)
+    assert result.text is None and result.diagnostics[0].code == "fallback", result
+    assert "k cannot be launched as a cluster here" in result.diagnostics[0].message
+
+
+CROSSING = dedent("""
+    import triton
+    import triton.language as tl
+
+
+    @triton.jit
+    def k(a_ptr, b_ptr, c_ptr, K, B: tl.constexpr):
+        m = tl.arange(0, B)
+        acc = tl.zeros((B, B), tl.float32)
+        for i in range(0, K, B):
+            a = tl.load(a_ptr + m[:, None] * K + m[None, :] + i)
+            b = tl.load(b_ptr + (m[:, None] + i) * B + m[None, :])
+            acc = tl.dot(a, b, acc)
+        tl.atomic_add(c_ptr + m[:, None] * B + m[None, :], acc, sem="relaxed")
+""")
+
+
+def test_what_the_compiler_alone_sees_is_refused_too(tmp_path: Path, capsys):
+    """The atomic operation takes rows of workgroups, and of the product they have columns."""
+    (tmp_path / "k.py").write_text(CROSSING)
+    signature = {"a_ptr": "*fp16", "b_ptr": "*fp16", "c_ptr": "*fp32", "K": "i32"}
+    spec = launch("k", signature, {"B": 64}, attrs={"a_ptr": "DS", "b_ptr": "DS", "c_ptr": "DS", "K": "D"})
+    entry = asdict(spec) | {"source": "k.py", "grid": list(spec.grid)}
+    kept = ("id", "kernel", "source", "signature", "constexprs", "attrs", "options", "grid")
+    launches = {"version": 1, "launches": [{name: entry[name] for name in kept}]}
+    (tmp_path / "launches.json").write_text(json.dumps(launches))
+    words = ["translate", str(tmp_path / "k.py"), "-t", "gfx1250", "-l", str(tmp_path / "launches.json"), "--no-cache"]
+    status = run([*words, "--num-ctas", "2", "-o", str(tmp_path / "out.py"), "--no-validate"])
+    said = " ".join(capsys.readouterr().err.split())
+    assert status == 2 and "is needed by a workgroup that does not have it [clusters]" in said, said
+    assert not (tmp_path / "out.py").exists()
+
+
+def test_a_cluster_is_in_no_bundle(tmp_path: Path, capsys):
+    """Neither for an AMD GPU nor re-targeted, and by name."""
+    spec = spec_of(num_ctas=2)
+    (tmp_path / "source.py").write_text(KERNEL)
+    (tmp_path / "out.py").write_text(translate(tmp_path, KERNEL, spec, target="gfx1250").text)
+    entry = {name: value for name, value in asdict(spec).items() if name in ("id", "kernel", "signature", "constexprs")}
+    tensors = {
+        name: {"tensor": {"dtype": "float32", "shape": [1024], "stride": [1], "storage": 1024, "offset": 0}}
+        for name in ("x_ptr", "y_ptr")
+    }
+    entry |= {"attrs": spec.attrs, "options": spec.options, "grid": [1], "source": "source.py", "values": tensors}
+    (tmp_path / "launches.json").write_text(json.dumps({"version": 1, "launches": [entry]}))
+    words = ["bundle", str(tmp_path / "out.py"), "-k", "k", "-t", "gfx1250", "-l", str(tmp_path / "launches.json")]
+    status = run([*words, "-o", str(tmp_path / "b.zip")])
+    said = " ".join(capsys.readouterr().err.split())
+    assert (
+        status and "a launch of clusters takes what" in said and "clusters of workgroups are not re-targeted" in said
+    ), said

@@ -1,0 +1,158 @@
+"""Stores of entries: whole or absent, checked, limited; the same for a folder and for what fsspec opens."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from translator.diagnostics import TranslationError
+from translator.store.address import absolute_url, open_store, parse_bytes, shown_bytes
+from translator.store.chosen import share, shared_shelf
+from translator.store.entries import seal, unseal
+from translator.store.folder import FolderStore
+from translator.store.packed import pack, unpack
+from translator.store.remote import RemoteStore
+from translator.store.shelf import Shelf
+
+
+@pytest.fixture(params=["file", "memory", "moved"])
+def store(request, tmp_path):
+    """A store in a folder, in fsspec's memory, and in a file system whose writes are not whole by themselves."""
+    if request.param == "file":
+        return open_store(f"file://{tmp_path}/store")
+    if request.param == "memory":
+        return open_store(f"memory://{uuid.uuid4().hex}")
+    import fsspec
+
+    return RemoteStore("local", fsspec.filesystem("file"), str(tmp_path / "moved"))
+
+
+def test_entries_come_back_and_go(store):
+    assert store.read("a/b") is None and list(store.entries()) == []
+    store.write("a/b", b"12")
+    store.write("a/b", b"123")
+    store.write("c", b"")
+    assert (store.read("a/b"), store.read("c")) == (b"123", b"")
+    assert sorted((entry.name, entry.size) for entry in store.entries()) == [("a/b", 3), ("c", 0)]
+    store.delete("a/b")
+    store.delete("a/b")
+    assert store.read("a/b") is None
+
+
+def test_writers_of_one_entry_never_mix(store):
+    shelf = Shelf(store)
+
+    def work(number):
+        for _ in range(30):
+            shelf.put("k", bytes([number]) * 50_000)
+            found = shelf.get("k")
+            assert found is not None and len(set(found)) == 1 and len(found) == 50_000
+        return True
+
+    with ThreadPoolExecutor(6) as threads:
+        assert all(threads.map(work, range(6)))
+    assert [entry.name for entry in store.entries()] == ["k"]
+
+
+@pytest.mark.parametrize("damage", [b"", b"short", lambda raw: raw[:-1], lambda raw: raw[:40] + b"?" + raw[41:]])
+def test_damage_is_found_told_and_removed(store, caplog, damage):
+    shelf = Shelf(store)
+    shelf.put("k", b"what was kept here")
+    store.write("k", damage(store.read("k")) if callable(damage) else damage)
+    with caplog.at_level(logging.WARNING, "gluonize"):
+        assert shelf.get("k") is None
+    assert "entry k" in caplog.text and "damaged" in caplog.text
+    assert store.read("k") is None
+    shelf.put("k", b"anew")
+    assert shelf.get("k") == b"anew"
+
+
+def test_what_was_not_used_for_longest_is_evicted(tmp_path):
+    store = FolderStore(tmp_path)
+    shelf = Shelf(store, limit=1000)
+    for number in range(5):
+        shelf.put(f"k{number}", bytes(168))  # 200 with its checksum
+        os.utime(tmp_path / f"k{number}", (number, number))
+    shelf.get("k0")
+    shelf.put("k5", bytes(168))
+    assert sorted(entry.name for entry in store.entries()) == ["k0", "k3", "k4", "k5"]
+    assert shelf.prune(0) == 4
+
+
+def test_a_process_that_writes_much_evicts_by_itself(tmp_path):
+    shelf = Shelf(FolderStore(tmp_path), limit=10_000)
+    for number in range(100):
+        shelf.put(f"k{number}", bytes(500))
+    assert sum(entry.size for entry in shelf.store.entries()) <= 11_000
+
+
+def test_a_store_that_cannot_be_written_is_told_once(tmp_path, caplog):
+    (tmp_path / "file").write_text("")
+    shelf = Shelf(FolderStore(tmp_path / "file" / "store"))
+    with caplog.at_level(logging.WARNING, "gluonize"):
+        shelf.put("k", b"1")
+        shelf.put("k", b"1")
+    assert shelf.get("k") is None and caplog.text.count("cannot be written") == 1
+
+
+def test_what_a_killed_writer_left_is_no_entry_and_goes_later(tmp_path):
+    code = (
+        "import os, signal, sys; from pathlib import Path; from translator.store.folder import FolderStore\n"
+        "os.replace = lambda *a: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "FolderStore(Path(sys.argv[1])).write('k', b'half')"
+    )
+    assert subprocess.run([sys.executable, "-c", code, str(tmp_path)]).returncode == -9
+    (left,) = tmp_path.iterdir()
+    assert list(FolderStore(tmp_path).entries()) == [] and left.exists()
+    os.utime(left, (1, 1))
+    assert list(FolderStore(tmp_path).entries()) == [] and not left.exists()
+
+
+def test_seals_and_packs():
+    assert unseal(seal(b"")) == b"" and unseal(b"") is None and unseal(seal(b"ab")[:-1]) is None
+    files = {"a.json": b"{}", "b": bytes(range(256))}
+    assert unpack(pack(files)) == files and list(unpack(pack(files))) == ["a.json", "b"]
+    assert unpack(b"") is None and unpack(pack(files)[:-9]) is None
+    assert unpack(pack({"../up": b"1"})) is None
+
+
+@pytest.mark.parametrize("text, size", [("500MB", 500_000_000), ("20 GB", 2 * 10**10), ("7", 7), ("1.5k", 1500)])
+def test_sizes(text, size):
+    assert parse_bytes(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "MB", "-1", "1 apple", "nan", "inf"])
+def test_what_is_no_size(text):
+    with pytest.raises(ValueError):
+        parse_bytes(text)
+
+
+def test_sizes_as_shown():
+    assert [shown_bytes(size) for size in (5, 1500, 2 * 10**9)] == ["5 B", "1.5 kB", "2.0 GB"]
+
+
+def test_addresses(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert absolute_url("shared") == absolute_url(f"file://{tmp_path}/shared") == f"file://{tmp_path}/shared"
+    assert absolute_url("s3://bucket/x") == "s3://bucket/x"
+    with pytest.raises(TranslationError, match="cache-address"):
+        open_store("nosuch://x")
+
+
+def test_the_address_is_that_of_children_too(tmp_path, monkeypatch):
+    monkeypatch.setenv("GLUONIZE_CACHE", "")
+    assert shared_shelf() is None
+    share(str(tmp_path / "shared"))
+    assert os.environ["GLUONIZE_CACHE"] == f"file://{tmp_path}/shared"
+    shared_shelf().put("k", b"1")
+    assert (tmp_path / "shared" / "k").exists() and shared_shelf().get("k") == b"1"
+    monkeypatch.setenv("GLUONIZE_CACHE_LIMIT", "much")
+    with pytest.raises(TranslationError, match="cache-limit"):
+        share(None)

@@ -1,0 +1,82 @@
+"""Follows a validation: each set of inputs that the source ran on, on the reference machine, runs on both code objects too."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+from translator.device.expected import APPROXIMATE, APPROXIMATION
+from translator.device.refusal import Refused
+from translator.emulator.request import Stopped
+from translator.emulator.session import Session
+from translator.emulator.sides import Side, end_of, start_of
+from translator.emulator.verdict import SideResult, Verdict, judge
+from translator.validate.compare import compare
+from translator.validate.memory import Memory
+from translator.validate.pair import SourceRun
+
+FOR_ALL_INPUTS = ("interface", "start", "registers", "unknown-instruction", "not-emulated")
+
+
+class EmulatedLaunch:
+    """Both code objects of one launch. `seconds` is the time for all sets of inputs together, by the clock."""
+
+    def __init__(self, session: Session, source: Side, translation: Side, seconds: float):
+        self.session, self.source, self.translation = session, source, translation
+        self.end = time.monotonic() + seconds
+        self.slack = APPROXIMATION if APPROXIMATE.search(source.built["ttgir"]) else 0.0
+        self.ran = self.left_out = 0
+        self.decided: Verdict | None = None  # a verdict that no more inputs change
+        self.notes: list[str] = []
+        self.unclear: Verdict | None = None
+        self.agreed: Verdict | None = None
+        self.last: Verdict | None = None
+
+    def observe(self, run: SourceRun) -> None:
+        """Run both code objects on what the source ran on.
+
+        Where tensors overlap in one storage it depends on the order of waves what they do, and a storage of gibibytes is not there.
+        """
+        storages = run.inputs.storages()
+        if self.decided is not None or any(len(views) > 1 or views[0].pages is not None for views in storages):
+            return
+        if self.last is not None and time.monotonic() > self.end:
+            self.left_out += 1
+            return
+        start = start_of(run)
+        sides = [self._run(side, run, start) for side in (self.source, self.translation)]
+        found = judge(*sides, run.inputs.variant)
+        self.ran += 1
+        self.last = found
+        self.notes += found.notes
+        self.agreed = found if found.status == "validated" else self.agreed
+        if found.status == "mismatch" or any(s.stopped and s.stopped.kind in FOR_ALL_INPUTS for s in sides):
+            self.decided = found
+        elif found.status == "not_runnable" and (run.inputs.variant == "" or not sides[0].wrong):
+            self.unclear = self.unclear or found
+        elif found.status == "not_runnable":
+            self.notes.append(f"not compared with {run.inputs.variant}: {found.reason}")
+
+    def verdict(self) -> Verdict:
+        """What all inputs say together: the first that is wrong decides, then the first that says nothing.
+
+        Variants on which Triton's own compile of the source differs from the reference machine are notes: where programs or
+        lanes touch one element in an order that nothing defines, each may be right.
+        """
+        found = self.decided or self.unclear or self.agreed or self.last
+        if found is None:
+            return Verdict("not_runnable", "the reference machine ran the source on no inputs")
+        notes = list(dict.fromkeys(self.notes))
+        if self.left_out:
+            notes.append(f"{self.left_out} more sets of inputs were not run: the time was over")
+        return replace(found, inputs=self.ran, notes=tuple(notes))
+
+    def _run(self, side: Side, run: SourceRun, start: Memory) -> SideResult:
+        try:
+            request = side.request(run, start, max(1.0, self.end - time.monotonic()))
+        except Refused as refused:
+            return SideResult(stopped=Stopped("not-emulated", str(refused)))
+        done = self.session.run(request)
+        if isinstance(done, Stopped):
+            return SideResult(stopped=done)
+        return SideResult(tuple(compare(run.memory, end_of(start, done), run.reduction, run.narrowest, self.slack)))

@@ -1,0 +1,41 @@
+"""The module of a kernel that is Gluon already, as Gluon's own front end makes it for the kernel's own target."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from triton._C.libtriton import ir, passes
+from triton.compiler.compiler import make_backend
+from triton.experimental.gluon._runtime import GluonASTSource
+
+from translator.frontend.offline import offline_target
+from translator.source.compile_arguments import compile_arguments
+from translator.source.launch_spec import LaunchSpec
+from translator.ttgir.module import Module
+from translator.ttgir.parse import parse_module
+
+
+def gluon_module(fn: Any, spec: LaunchSpec, target: str, load_jit=None) -> Module:
+    """The kernel's module with its calls inlined and constants folded; buffers, barriers and loops are as written.
+
+    target: `cuda:90`, `hip:gfx950`. Raises what the front end raises.
+    """
+    arguments = compile_arguments(spec, fn, load_jit)
+    source = GluonASTSource(fn, arguments.signature, arguments.constexprs, arguments.attrs)
+    with offline_target(target) as gpu:
+        backend = make_backend(gpu)
+        options = backend.parse_options(dict(spec.options))
+        context = ir.context()
+        ir.load_dialects(context)
+        backend.load_dialects(context)
+        module = source.make_ir(
+            gpu, options, backend.get_codegen_implementation(options), backend.get_module_map(), context
+        )
+        manager = ir.pass_manager(context)
+        passes.common.add_inliner(manager)
+        passes.common.add_sccp(manager)
+        passes.common.add_cse(manager)
+        passes.common.add_canonicalizer(manager)
+        passes.common.add_symbol_dce(manager)
+        manager.run(module, "lift")
+        return parse_module(module.str())

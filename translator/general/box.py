@@ -1,0 +1,60 @@
+"""Ranges of tile sizes and numbers of warps, all powers of two, that a kernel holds for."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+
+from translator.layout.size_range import SizeRange
+
+Point = tuple[int, ...]  # a value for each size, in one order
+MOST_POINTS = 27  # all neighbours of three sizes; of more sizes, those in which they move together or alone
+
+
+Box = tuple[SizeRange, ...]
+
+
+def holds(box: Box, point: Point) -> bool:
+    return all(value in size for size, value in zip(box, point))
+
+
+def corners(box: Box) -> Iterator[Point]:
+    """Every combination of least and most values."""
+    yield from dict.fromkeys(itertools.product(*((size.least, size.most) for size in box)))
+
+
+def neighbours(point: Point, limits: Sequence[tuple[int, int]]) -> list[Point]:
+    """`point` and what is a factor of two away from it, within the limits of each size."""
+    steps = [
+        [v for v in (value // 2, value, value * 2) if low <= v <= high] for value, (low, high) in zip(point, limits)
+    ]
+    every = list(itertools.product(*steps))
+    if len(every) <= MOST_POINTS:
+        return every
+    together = [tuple(steps[i][min(which, len(steps[i]) - 1)] for i in range(len(steps))) for which in range(3)]
+    alone = [(*point[:i], value, *point[i + 1 :]) for i, values in enumerate(steps) for value in values]
+    mixed = [(*row[:-1], last) for row in together for last in steps[-1]]  # the number of warps comes last
+    return list(dict.fromkeys([point, *together, *mixed, *alone]))
+
+
+def largest_box(names: Sequence[str], own: Sequence[Point], tried: Iterable[Point], good: set[Point]) -> Box | None:
+    """The largest ranges around the points `own` in which every point that was tried is good; None where there are none."""
+    tried = list(tried)
+    choices = []
+    for i in range(len(names)):
+        values = sorted({p[i] for p in tried})
+        low = [v for v in values if v <= min(p[i] for p in own)]
+        high = [v for v in values if v >= max(p[i] for p in own)]
+        choices.append([(a, b) for a in low for b in high])
+    best: tuple[tuple[int, int], Box] | None = None
+    for spans in itertools.product(*choices):
+        box = tuple(SizeRange(name, low, high) for name, (low, high) in zip(names, spans))
+        inside = [p for p in tried if holds(box, p)]
+        if all(p in good for p in inside):
+            rank = len(inside), sum(high // low for low, high in spans)
+            if best is None or rank > best[0]:
+                best = rank, box
+    return None if best is None else best[1]
+
+
+__all__ = ["Box", "Point", "corners", "holds", "largest_box", "neighbours"]

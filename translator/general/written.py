@@ -1,0 +1,65 @@
+"""A kernel whose layouts are written as formulas."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, replace
+
+from translator.facts.kernel import words_of
+from translator.general.box import Box
+from translator.layout.parametric import ParametricLayout
+from translator.numbered import numbered
+from translator.rewrite.emitted import EmittedKernel
+from translator.rewrite.layout_constants import with_constants
+from translator.rewrite.unit import Synthesized
+
+# Triton's min and max make tensors of numbers in device code; these give numbers.
+_BOUNDS = {
+    "between": '''@gluon.constexpr_function
+def between(value, least, most):
+    """`value`, but no less than `least` and no more than `most`."""
+    return min(max(value, least), most)
+''',
+    "at_least": '''@gluon.constexpr_function
+def at_least(value, least):
+    """The greater of both."""
+    return max(value, least)
+''',
+    "at_most": '''@gluon.constexpr_function
+def at_most(value, most):
+    """The smaller of both."""
+    return min(value, most)
+''',
+}
+
+
+@dataclass(frozen=True)
+class Spelled:
+    """How sizes and functions are written in device code. warps: the name of the number of warps; names: of functions."""
+
+    warps: str
+    names: dict[str, str]
+
+    def __call__(self, name: str) -> str:
+        return "gl.num_warps()" if name == self.warps else self.names.get(name, name)
+
+
+def as_written(base: EmittedKernel, layouts: dict[str, ParametricLayout], box: Box, warps: str) -> EmittedKernel:
+    """`base` with formulas for its layouts; the header says for which sizes. warps: the name of the number of warps."""
+    laid_out, fn = base.kernel.laid_out, base.kernel.fn
+    taken = words_of(fn.file_name or "", fn.src)
+    used = sorted(frozenset().union(*(layout.functions for layout in layouts.values())))
+    spelled = Spelled(warps, {name: numbered(name, taken.__contains__) for name in used})
+    general = replace(
+        laid_out, constants=tuple((name, layouts[name].written(spelled)) for name, _ in laid_out.constants)
+    )
+    record = copy.copy(base.record)
+    record.globals_needed = dict(record.globals_needed)
+    record.explained = [*record.explained, f"layouts follow from the launch, as tried for {', '.join(map(str, box))}"]
+    for name in used:
+        record.need(Synthesized(name, _BOUNDS[name]).called(spelled.names[name]), fn)
+    kernel = replace(base.kernel, text=with_constants(general), laid_out=general)
+    return replace(base, kernel=kernel, record=record)
+
+
+__all__ = ["as_written"]

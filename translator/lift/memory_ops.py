@@ -1,0 +1,330 @@
+"""What operations on buffers, barriers and global memory mean when copies happen as they are issued."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from translator.lift.machine import Effect, NotLifted, Run, decided
+from translator.lift.scalars import Scalar
+from translator.lift.sync_ops import landed
+from translator.lift.values import Alloc, Node, Value, View
+from translator.ttgir.module import Op
+from translator.ttgir.types import Type, parse_type
+
+SUFFIX = re.compile(r"_?(s?mem|tmem|bufs?|buffers?|shared|slots?|tiles?|ring)$")
+INSIDE = re.compile(r"\[([-\d, ]+)\]")
+
+
+def allocate(run: Run, op: Op, given: list[Value]) -> list[Value]:
+    """A buffer in shared or tensor memory, perhaps with its first contents."""
+    kind = parse_type(op.target_type.split(", !ttg.async.token")[0].strip("()"))
+    where = "tmem" if op.name == "ttng.tmem_alloc" else "smem"
+    run.allocations += 1
+    name = op.results[0].lstrip("%").rstrip("0123456789").rstrip("_")
+    alloc = Alloc(run.allocations, where, kind, name, op.place)
+    shape = kind.shape or ()
+    view = View(alloc, (), tuple((0, n) for n in shape), shape, kind.element)
+    source = [x for x in given if isinstance(x, Node)]
+    if source:
+        write(run, view, source[0])
+    return [view, *[None] * (len(op.results) - 1)]
+
+
+def index(run: Run, op: Op, given: list[Value]) -> list[Value]:
+    """One slot of a ring, one part of a slot."""
+    view = given[0]
+    at = decided(given[1], op).value if len(given) > 1 else int(INSIDE.search(op.body).group(1))
+    if view.steps or view.box[0] != (0, view.shape[0]):
+        raise NotLifted("a slot of a view that is not whole", op)
+    return [replace(view, slot=(*view.slot, at), box=view.box[1:], shape=view.shape[1:])]
+
+
+def subslice(run: Run, op: Op, given: list[Value]) -> list[Value]:
+    """A box of a buffer: offsets are written in the operation."""
+    view, shape = given[0], parse_type(op.target_type).shape or ()
+    offsets = _offsets(op, len(shape))
+    if view.steps:
+        raise NotLifted("a part of a view that is transposed or reshaped", op)
+    box = tuple((a + o, a + o + n) for (a, _), o, n in zip(view.box, offsets, shape))
+    return [replace(view, box=box, shape=shape)]
+
+
+def _offsets(op: Op, rank: int) -> list[int]:
+    if op.name == "ttng.tmem_subslice":
+        offset, axis = op.attribute("offset", op.attribute("N", 0)), op.attribute("dim", rank - 1)
+        return [offset if d == axis else 0 for d in range(rank)]
+    found = INSIDE.search(op.body)
+    if found is None:
+        raise NotLifted("a part of a buffer at an offset that is not written in it", op)
+    return [int(x) for x in found.group(1).split(",")]
+
+
+def transposed(run: Run, op: Op, given: list[Value]) -> list[Value]:
+    order = op.integers("order")
+    view = given[0]
+    return [replace(view, steps=(*view.steps, ("trans", order)), shape=tuple(view.shape[i] for i in order))]
+
+
+def reshaped(run: Run, op: Op, given: list[Value]) -> list[Value]:
+    shape = parse_type(op.target_type).shape or ()
+    return [replace(given[0], steps=(*given[0].steps, ("reshape", shape)), shape=shape)]
+
+
+def reinterpreted(run: Run, op: Op, given: list[Value]) -> list[Value]:
+    """The same bytes as another type: what is written through one type is read through the same."""
+    view, kind = given[0], parse_type(op.target_type)
+    shape = kind.shape or ()
+    if shape == view.shape and kind.element == view.element:
+        return [view]
+    tag = (*view.tag, op.name, shape, kind.element)
+    return [replace(view, steps=(), box=tuple((0, n) for n in shape), shape=shape, element=kind.element, tag=tag)]
+
+
+def write(run: Run, view: View, value: Node) -> None:
+    """Store a tensor to a view of a buffer."""
+    if not value.name and value.op in ("descriptor_load", "descriptor_gather", "tt.load"):
+        value.name = held_name(view.alloc)
+    shape = tuple(high - low for low, high in view.box)
+    for step in reversed(view.steps):
+        if step[0] == "trans":
+            order = step[1]
+            back = tuple(order.index(i) for i in range(len(order)))
+            value = run.graph.node(
+                "tt.trans", (value,), _shaped(value.type, [value.type.shape[i] for i in back]), (back,)
+            )
+        else:
+            before = _shape_before(view, step)
+            value = run.graph.node("tt.reshape", (value,), _shaped(value.type, before), ())
+    assert value.type.shape == shape or math.prod(value.type.shape or ()) == math.prod(shape)
+    run.memory.write(view, value)
+
+
+def held_name(alloc: Alloc) -> str:
+    """What a buffer holds, by the author's name of the buffer: `a` of `a_smem` or `a_bufs`."""
+    return SUFFIX.sub("", alloc.name)
+
+
+def _shape_before(view: View, wanted: tuple) -> tuple[int, ...]:
+    shape: tuple[int, ...] = tuple(high - low for low, high in view.box)
+    for step in view.steps:
+        if step is wanted:
+            break
+        shape = tuple(shape[i] for i in step[1]) if step[0] == "trans" else step[1]
+    return shape
+
+
+def _shaped(kind: Type, shape: Sequence[int]) -> Type:
+    return replace(kind, shape=tuple(shape), layout="")
+
+
+def read(run: Run, view: Value) -> Node:
+    """The tensor that a view of a buffer holds; a tensor is itself. Raises: Unreadable."""
+    if isinstance(view, Node):
+        return view
+    value = run.memory.read(view)
+    for step in view.steps:
+        if step[0] == "trans":
+            shape = [value.type.shape[i] for i in step[1]]
+            value = run.graph.node(
+                "tt.trans", (value,), _shaped(value.type, shape), (tuple(step[1]),), place=value.place
+            )
+        else:
+            value = run.graph.node("tt.reshape", (value,), _shaped(value.type, step[1]), (), place=value.place)
+    return value
+
+
+# --- reading and writing buffers
+
+
+def load(run: Run, op: Op, given: list[Value]) -> list[Value]:
+    return [_named(read(run, given[0]), op), *[None] * (len(op.results) - 1)]
+
+
+def load_and_reduce(run: Run, op: Op, given: list[Value]) -> list[Value]:
+    """A load from tensor memory, perhaps with the maximum or minimum of each row."""
+    value = _named(read(run, given[0]), op)
+    found = re.search(r"redOp = (?:#ttng\.redOp<)?(\w+)", op.text)
+    how = found.group(1) if found else None
+    if how is None:
+        return [value, *[None] * (len(op.results) - 1)]
+    if op.attribute("abs") or op.attribute("NaN"):
+        raise NotLifted("a reduction of a load that takes absolute values or keeps NaN", op)
+    kind = op.result_types[-1]
+    combine = {"min": "arith.minnumf", "max": "arith.maxnumf"}.get(str(how))
+    if combine is None:
+        raise NotLifted(f"a load that reduces by {how}", op)
+    reduced = run.graph.node("tt.reduce", (value,), kind, (combine, 1), place=op.place, context=run.around)
+    return [value, *[None] * (len(op.results) - 2), reduced]
+
+
+def _named(value: Node, op: Op) -> Node:
+    name = result_name(op)
+    if name and not value.name:
+        value.name = name
+    return value
+
+
+def result_name(op: Op) -> str:
+    """The author's name of the first result, "" where the printer made one up."""
+    name = op.results[0].lstrip("%").partition("#")[0] if op.results else ""
+    base, _, number = name.rpartition("_")
+    name = base if base and number.isdigit() else name
+    made_up = (
+        name.isdigit()
+        or name in ("result", "cst", "true", "false", "outLHS", "outRHS", "token")
+        or re.fullmatch(r"c-?\d+_i\d+", name)
+    )
+    return "" if made_up else name.replace(".", "_").replace("-", "_")
+
+
+def store(run: Run, op: Op, given: list[Value]) -> list[Value]:
+    value, view = (given[0], given[1]) if isinstance(given[1], View) else (given[1], given[0])
+    if len(given) > 2 and isinstance(given[2], Scalar) and not given[2].value:
+        return []
+    write(run, view, value)
+    return []
+
+
+def copied(run: Run, op: Op, given: list[Value]) -> list[Value]:
+    """Shared memory to tensor memory. Raises: NotLifted where the shapes are of blocked scales in an unknown order."""
+    source, target = given[0], given[1]
+    value = read(run, source)
+    if value.type.shape != target.shape:
+        value = _unblocked(run, op, value, target.shape)
+    write(run, target, value)
+    return []
+
+
+def _unblocked(run: Run, op: Op, value: Node, shape: tuple[int, ...]) -> Node:
+    """Scales as the tensor core's copy takes them, `(rows / 128, columns / 4, 32, 4, 4)`, in their own order."""
+    rows, columns = shape
+    blocks = (rows // 128, columns // 4, 32, 4, 4)
+    if rows % 128 or columns % 4 or math.prod(blocks) != math.prod(value.type.shape or ()):
+        raise NotLifted(f"scales of shape {value.type.shape} are copied to {shape}", op)
+    node = run.graph.node
+    value = node("tt.reshape", (value,), _shaped(value.type, blocks), ())
+    order = (0, 3, 2, 1, 4)
+    value = node("tt.trans", (value,), _shaped(value.type, [blocks[i] for i in order]), (order,))
+    return node("tt.reshape", (value,), _shaped(value.type, shape), ())
+
+
+# --- global memory
+
+
+def tile_load(run: Run, op: Op, given: list[Value]) -> list[Value]:
+    """TMA: a block of a descriptor into a slot, then its bytes to the barrier."""
+    first, last = op.bracket()
+    rest = given[last:]
+    if "offsets = [" in op.body or "im2col" in op.signature:
+        raise NotLifted("tiles of an im2col descriptor", op)
+    views = [x for x in rest if isinstance(x, View)]
+    pred = next((x for x in reversed(rest) if isinstance(x, Scalar)), None)
+    if pred is not None and not pred.value:
+        return []
+    target = next(v for v in views if v.element != "i64")
+    bars = [v for v in views if v.element == "i64"]
+    kind = Type("int" if target.element.startswith("i") else "float", target.element, op_block(op, given[0], target))
+    value = run.graph.node(
+        "descriptor_load", (given[0], *given[first:last]), kind, (), place=op.place, context=run.around
+    )
+    write(run, target, value)
+    for bar in bars:
+        landed(run, op, bar, kind)
+    return []
+
+
+def op_block(op: Op, descriptor: Node, target: View) -> tuple[int, ...]:
+    """The block's shape; a slot may have it without dimensions of 1."""
+    block = descriptor.type.shape or ()
+    return block if math.prod(block) == math.prod(target.shape) else target.shape
+
+
+def gather(run: Run, op: Op, given: list[Value]) -> list[Value]:
+    """TMA: rows of a descriptor by their numbers."""
+    descriptor, rows, column = given[:3]
+    views = [x for x in given[3:] if isinstance(x, View)]
+    pred = next((x for x in reversed(given[3:]) if isinstance(x, Scalar)), None)
+    if pred is not None and not pred.value:
+        return []
+    target = next(v for v in views if v.element != "i64")
+    kind = Type("int" if target.element.startswith("i") else "float", target.element, target.shape)
+    value = run.graph.node(
+        "descriptor_gather", (descriptor, rows, column), kind, (), place=op.place, context=run.around
+    )
+    write(run, target, value)
+    for bar in (v for v in views if v.element == "i64"):
+        landed(run, op, bar, kind)
+    return []
+
+
+def tile_store(run: Run, op: Op, given: list[Value]) -> list[Value]:
+    first, last = op.bracket()
+    value = read(run, given[last])
+    block = given[0].type.shape or ()
+    if value.type.shape != block:
+        value = run.graph.node("tt.reshape", (value,), _shaped(value.type, block), ())
+    kind = "reduce" if op.name.endswith("reduce") else "tile"
+    attrs = (op.text.split(",")[0].strip(),) if kind == "reduce" else ()
+    run.effects.append(Effect(op, kind, (given[0], *given[first:last], value), run.around, attrs))
+    return []
+
+
+def scatter(run: Run, op: Op, given: list[Value]) -> list[Value]:
+    descriptor, rows, column, source = given[:4]
+    run.effects.append(Effect(op, "scatter", (descriptor, rows, column, read(run, source)), run.around))
+    return []
+
+
+def pointer_store(run: Run, op: Op, given: list[Value]) -> list[Value]:
+    run.effects.append(Effect(op, "store", tuple(given), run.around))
+    return []
+
+
+def pointer_load(run: Run, op: Op, given: list[Value]) -> list[Value]:
+    """`tt.load`: pointer, mask and other, those that are given."""
+    kind = replace(op.type, layout="")
+    return [run.graph.node("tt.load", given, kind, (), result_name(op), op.place, run.around)]
+
+
+def async_copy(run: Run, op: Op, given: list[Value]) -> list[Value]:
+    """cp.async: the elements that a mask turns off are filled with `other`, or zero."""
+    target = next(x for x in given if isinstance(x, View))
+    pointers, *rest = [x for x in given if x is not target]
+    element = pointers.type.element
+    kind = Type(parse_type(element).kind, element, pointers.type.shape)
+    if len(rest) == 1:
+        rest.append(_zeros(run, kind))
+    write(run, target, run.graph.node("tt.load", (pointers, *rest), kind, (), "", op.place, run.around))
+    return [None]
+
+
+def _zeros(run: Run, kind: Type) -> Node:
+    return run.graph.node("arith.constant", (), kind, ("0.0" if kind.is_float else "0",))
+
+
+MEMORY: dict[str, Callable] = {
+    "ttg.local_alloc": allocate,
+    "ttng.tmem_alloc": allocate,
+    "ttg.memdesc_index": index,
+    "ttg.memdesc_subslice": subslice,
+    "ttng.tmem_subslice": subslice,
+    "ttg.memdesc_trans": transposed,
+    "ttg.memdesc_reshape": reshaped,
+    "ttg.memdesc_reinterpret": reinterpreted,
+    "ttg.local_load": load,
+    "ttng.tmem_load": load_and_reduce,
+    "ttg.local_store": store,
+    "ttng.tmem_store": store,
+    "ttng.tmem_copy": copied,
+    "ttng.async_tma_copy_global_to_local": tile_load,
+    "ttng.async_tma_gather": gather,
+    "ttng.async_tma_copy_local_to_global": tile_store,
+    "ttng.async_tma_reduce": tile_store,
+    "ttng.async_tma_scatter": scatter,
+    "tt.store": pointer_store,
+    "tt.load": pointer_load,
+    "ttg.async_copy_global_to_local": async_copy,
+}

@@ -1,0 +1,264 @@
+"""What operations without memory mean: numbers where all operands are integers, else expressions; and matrix products."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+from translator.lift.amd_ops import AMD
+from translator.lift.machine import NotLifted, Run
+from translator.lift.memory_ops import MEMORY, read, result_name, write
+from translator.lift.scalars import NAMES, Scalar, apply, atom, combine, number
+from translator.lift.sync_ops import SYNC, commit_to
+from translator.lift.values import Node, Value, View
+from translator.ttgir.module import Op
+from translator.ttgir.types import Type
+
+INTEGER = {
+    "addi": "add", "subi": "sub", "muli": "mul", "divsi": "div", "remsi": "rem", "divui": "div", "remui": "rem",
+    "minsi": "min", "maxsi": "max", "minui": "min", "maxui": "max", "andi": "and", "ori": "or", "xori": "xor",
+    "shli": "shl", "shrsi": "shr", "shrui": "shr",
+}  # fmt: skip
+PREDICATES = {
+    "eq": "eq",
+    "ne": "ne",
+    "slt": "lt",
+    "sle": "le",
+    "sgt": "gt",
+    "sge": "ge",
+    "ult": "lt",
+    "ule": "le",
+    "ugt": "gt",
+    "uge": "ge",
+}
+CASTS = ("arith.extsi", "arith.extui", "arith.trunci", "arith.index_cast", "arith.index_castui")
+AXES = {"x": 0, "y": 1, "z": 2}
+UNSIGNED = frozenset({"divui", "remui", "minui", "maxui", "shrui"})
+
+
+def constant(run: Run, op: Op, given: list[Value]) -> list[Value]:
+    text = op.text.partition(" : ")[0].strip()
+    kind = op.type if " : " in op.text else Type("int", "i1")
+    if kind.shape is None and kind.kind == "int":
+        return [number({"true": 1, "false": 0}[text] if text in ("true", "false") else int(text))]
+    inner = text[6:-1] if text.startswith("dense<") else text
+    if "[" in inner:
+        raise NotLifted("a tensor of different constants", op)
+    kind = replace(kind, layout="")
+    if kind.kind == "int":
+        value = number({"true": 1, "false": 0}[inner] if inner in ("true", "false") else int(inner))
+        return [run.graph.node("tt.splat", (value,), kind, (), result_name(op), op.place)]
+    return [run.graph.node("arith.constant", (), kind, (inner,), result_name(op), op.place)]
+
+
+def program_id(run: Run, op: Op, given: list[Value]) -> list[Value]:
+    axis = AXES[op.text.split()[0]]
+    which, numbers = ("pid", run.program) if op.name == "tt.get_program_id" else ("np", run.grid)
+    value = (*numbers, *(0 if which == "pid" else 1,) * 3)[axis]
+    return [named(Scalar(value, atom(which, axis)), op)]
+
+
+def arithmetic(run: Run, op: Op, given: list[Value]) -> list[Value]:
+    """An `arith` or `math` operation, element by element."""
+    name = op.name.partition(".")[2]
+    if all(isinstance(x, Scalar) for x in given) and op.type.shape is None and op.type.kind == "int":
+        return [_integer(run, op, name, given)]
+    if op.name == "arith.select" and isinstance(given[0], Scalar):
+        return [given[1] if given[0].value else given[2]] if given[0].expr.is_const else [_node(run, op, given, ())]
+    if name in ("addi", "muli") and _is_spread(given[1]) and not _is_spread(given[0]):
+        given = given[::-1]  # one order, whichever side the canonicalizer has left a constant on
+    attrs: tuple = ()
+    if name in ("cmpi", "cmpf"):
+        attrs = (op.text.partition(",")[0].strip(),)
+    return [_node(run, op, given, attrs)]
+
+
+def _is_spread(x: Value) -> bool:
+    return isinstance(x, Node) and x.op == "tt.splat"
+
+
+def _integer(run: Run, op: Op, name: str, given: list[Scalar]) -> Scalar:
+    if name == "cmpi":
+        return named(combine(PREDICATES[op.text.partition(",")[0].strip()], *given), op)
+    if name == "select":
+        return named(combine("select", *given), op)
+    if op.name in CASTS:
+        bits = int(op.type.element[1:])
+        if op.name == "arith.extsi" and op.operand_types and op.operand_types[0].element == "i1":
+            return combine("sub", number(0), given[0])
+        if op.name == "arith.trunci" and not -(2 ** (bits - 1)) <= given[0].value < 2**bits:
+            raise NotLifted("an integer that does not fit is cut off", op)
+        wider = op.type.element == "i64" and op.operand_types and op.operand_types[0].element == "i32"
+        return Scalar(given[0].value, apply("i64", given[0].expr)) if wider else given[0]
+    if name in UNSIGNED and any(x.value < 0 for x in given):
+        raise NotLifted("unsigned arithmetic on a negative integer", op)
+    if name not in INTEGER:
+        raise NotLifted(f"{op.name} of integers that decide what is done", op)
+    return named(combine(INTEGER[name], *given), op)
+
+
+def named(value: Scalar, op: Op) -> Scalar:
+    if (name := result_name(op)) and not value.expr.is_const and value.expr[0] not in ("arg", "it"):
+        NAMES.setdefault(value.expr, name)
+    return value
+
+
+def _node(run: Run, op: Op, given: list[Value], attrs: tuple) -> Node:
+    kind = replace(op.type, layout="")
+    return run.graph.node(op.name, given, kind, attrs, result_name(op), op.place, run.around)
+
+
+def plain(*attributes: Callable[[Op], object]) -> Callable:
+    """A handler for an operation that is its name, its operands and these attributes."""
+
+    def handler(run: Run, op: Op, given: list[Value]) -> list[Value]:
+        return [_node(run, op, given, tuple(a(op) for a in attributes))]
+
+    return handler
+
+
+def make_range(run: Run, op: Op, given: list[Value]) -> list[Value]:
+    return [_node(run, op, [], (op.attribute("start"), op.attribute("end")))]
+
+
+def split(run: Run, op: Op, given: list[Value]) -> list[Value]:
+    kind = replace(op.result_types[0], layout="")
+    moved = given[0]
+    if moved.op == "tt.trans" and moved.args[0].op == "tt.reshape":
+        shape = moved.args[0].type.shape
+        whole, rank = moved.args[0].args[0], len(shape) - 1
+        if moved.attrs[0] == (*range(rank - 1), rank, rank - 1) and whole.type.shape == (
+            *shape[: rank - 1],
+            2 * shape[-1],
+        ):
+            box = tuple((0, n) for n in shape[: rank - 1])
+            half = shape[-1]
+            return [run.graph.part(whole, (*box, (h * half, (h + 1) * half))) for h in (0, 1)]
+    return [run.graph.node("split", given, kind, (half,), place=op.place, context=run.around) for half in (0, 1)]
+
+
+def unsplat(run: Run, op: Op, given: list[Value]) -> list[Value]:
+    inner = given[0]
+    while isinstance(inner, Node) and inner.op in ("tt.reshape", "tt.splat", "tt.broadcast", "tt.expand_dims"):
+        inner = inner.args[0]
+    if isinstance(inner, Scalar):
+        return [inner]
+    return [_node(run, op, given, ())]
+
+
+def reduced(run: Run, op: Op, given: list[Value]) -> list[Value]:
+    """A reduction or scan by one operation of its own two operands."""
+    body = list(op.regions[0].walk())
+    if len(given) != 1 or len(body) != 2:
+        raise NotLifted("a reduction by a function of more than one operation", op)
+    axis = int(re.search(r"axis = (\d+)", op.text + op.tail).group(1))
+    reverse = "reverse = true" in op.text + op.tail
+    kind = replace(op.type, layout="")
+    return [run.graph.node(op.name, given, kind, (body[0].name, axis, reverse), result_name(op), op.place, run.around)]
+
+
+# --- matrix products
+
+
+def dot(
+    run: Run, op: Op, a: Value, b: Value, acc: Node | None, kind: Type, scales: tuple = (), attrs: tuple = ()
+) -> Node:
+    if acc is not None and acc.op == "arith.constant" and float(acc.attrs[0]) == 0:
+        acc = None
+    first, second = read(run, a), read(run, b)
+    precision = op.attribute("inputPrecision", 0) if first.type.element == "f32" else 0
+    args = (first, second, *scales) if acc is None else (first, second, *scales, acc)
+    attrs = (acc is not None, precision, *attrs)
+    name = "dot_scaled" if scales else "dot"
+    return run.graph.node(name, args, replace(kind, layout=""), attrs, result_name(op), op.place, run.around)
+
+
+def warp_group_dot(run: Run, op: Op, given: list[Value]) -> list[Value]:
+    a, b, c = given[:3]
+    use = given[3].value if len(given) > 3 and isinstance(given[3], Scalar) else 1
+    return [dot(run, op, a, b, c if use else None, op.type)]
+
+
+def plain_dot(run: Run, op: Op, given: list[Value]) -> list[Value]:
+    return [dot(run, op, *given[:3], op.type)]
+
+
+def tensor_core(run: Run, op: Op, given: list[Value]) -> list[Value]:
+    """tcgen05: the product goes into tensor memory; barriers behind it are told."""
+    scaled = op.name.endswith("scaled")
+    views = [x for x in given if isinstance(x, View)]
+    flags = [x for x in given if isinstance(x, Scalar)]
+    count = 5 if scaled else 3
+    a, b, d, *scale_views = views[:count]
+    use, pred = flags[:2]
+    if pred.value:
+        acc = read(run, d) if use.value else None
+        kind = Type("float", d.element, d.shape)
+        scales, attrs = (), ()
+        if scaled:
+            scales = tuple(read(run, s) for s in scale_views)
+            found = re.search(r"lhs = (\w+) rhs = (\w+)", op.text)
+            if found is None:
+                raise NotLifted("a scaled product whose formats are not written", op)
+            attrs = found.groups()
+        write(run, d, dot(run, op, a, b, acc, kind, scales, attrs))
+        for bar, told in zip(views[count:], flags[2:] or [number(1)] * len(views)):
+            if told.value:
+                commit_to(run, op, bar)
+    return [None] * len(op.results)
+
+
+def elementwise(run: Run, op: Op, given: list[Value]) -> list[Value]:
+    return arithmetic(run, op, given)
+
+
+def addptr(run: Run, op: Op, given: list[Value]) -> list[Value]:
+    return [_node(run, op, given, ())]
+
+
+def order_of(op: Op) -> tuple[int, ...]:
+    return op.integers("order")
+
+
+PURE: dict[str, Callable] = {
+    "arith.constant": constant,
+    "tt.get_program_id": program_id,
+    "tt.get_num_programs": program_id,
+    "tt.make_range": make_range,
+    "tt.splat": plain(),
+    "tt.broadcast": plain(),
+    "tt.expand_dims": plain(lambda op: op.attribute("axis")),
+    "tt.reshape": plain(),
+    "tt.trans": plain(order_of),
+    "tt.join": plain(),
+    "tt.cat": plain(),
+    "tt.split": split,
+    "tt.unsplat": unsplat,
+    "tt.addptr": addptr,
+    "tt.bitcast": plain(),
+    "tt.fp_to_fp": plain(),
+    "tt.clampf": plain(lambda op: op.text.partition("propagateNan = ")[2].partition(" ")[0].strip(",}")),
+    "tt.mulhiui": plain(),
+    "tt.precise_sqrt": plain(),
+    "tt.precise_divf": plain(),
+    "tt.reduce": reduced,
+    "tt.scan": reduced,
+    "tt.gather": plain(lambda op: op.attribute("axis")),
+    "tt.dot": plain_dot,
+    "ttng.warp_group_dot": warp_group_dot,
+    "ttng.tc_gen5_mma": tensor_core,
+    "ttng.tc_gen5_mma_scaled": tensor_core,
+}
+
+
+class Handlers(dict):
+    """All handlers; every `arith` and `math` operation has one."""
+
+    def get(self, name: str, default=None):
+        if name in self:
+            return self[name]
+        return arithmetic if name.startswith(("arith.", "math.")) else default
+
+
+HANDLERS = Handlers(PURE | MEMORY | SYNC | AMD)

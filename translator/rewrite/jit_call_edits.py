@@ -1,0 +1,62 @@
+"""Kernels that calls make: the call makes a Gluon kernel of the function, which is a Gluon one now.
+
+kernel = triton.jit(do_not_specialize=["n"])(add)
+-> kernel = _checked_add(gluon.jit(do_not_specialize=["n"])(add))
+"""
+
+from __future__ import annotations
+
+from translator.diagnostics import Diagnostic, TranslationError
+from translator.rewrite.file_text import FileText
+from translator.source.jit_calls import JitCall, jit_calls
+from translator.source.load import LoadedKernel
+from translator.source.scope import Scope
+
+
+def call_edits(file: FileText, loaded: LoadedKernel, hook: str) -> list[tuple[int, int, str]]:
+    """Edits of every call that makes a kernel of the function. hook: a decorator (`@name`) for what they give, or "".
+
+    Raises: TranslationError `kernel-form` where something else makes it a kernel.
+    """
+    calls = [call for call in _calls(loaded) if call.function is loaded.node]
+    if not calls or any(call.maker is None for call in calls):
+        raise TranslationError(_unknown_form(loaded, calls))
+    edits = []
+    for call in calls:
+        assert call.maker is not None
+        edits.append((*file.span(call.maker), "gluon.jit"))
+        if hook:
+            start, end = file.span(call.node)
+            edits = [(start, start, f"{hook.removeprefix('@')}("), *edits, (end, end, ")")]
+    return edits
+
+
+def _calls(loaded: LoadedKernel) -> tuple[JitCall, ...]:
+    """The calls in the body that the function is defined in."""
+    if loaded.program is None or loaded.node is None:
+        return ()
+    scope = loaded.program.import_known(loaded.module)
+    for part in loaded.qualname.split(".")[:-1]:
+        if part != "<locals>":
+            scope = _inside(scope, part, loaded.line)
+    return jit_calls(scope)
+
+
+def _inside(scope: Scope, name: str, line: int) -> Scope:
+    """The body of the function or class of that name around a line."""
+    nodes = [b.node for b in scope.bindings.by_name[name] if b.kind in ("def", "class")]
+    return scope.inside(next(n for n in nodes if n.lineno <= line <= (n.end_lineno or line)))  # type: ignore[attr-defined]
+
+
+def _unknown_form(loaded: LoadedKernel, calls: list[JitCall]) -> Diagnostic:
+    name = loaded.qualname.rpartition(".")[2]
+    place = loaded.path, loaded.line, (loaded.node.col_offset if loaded.node else 0) + 1
+    made = next((d for d in loaded.decorators if d.kind == "made"), None)
+    why = (
+        f"`{made.text}` (line {made.line}) gives a jit function; what it does beside that is not known" if made else ""
+    )
+    help = (
+        "put @triton.jit above its def; or give its launches without SOURCE (batch mode), which writes the kernel alone"
+    )
+    message = f"{name} is made a kernel by something other than triton.jit"
+    return Diagnostic("kernel-form", message, *place, why, help)

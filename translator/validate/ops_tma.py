@@ -1,0 +1,176 @@
+"""Rows for the TMA unit of NVIDIA GPUs and the mbarriers that it signals.
+
+A load is done when somebody waits for the phase of its barrier that its bytes complete; a store has read shared memory when its issuer waits
+for it. Where a program is a cluster of CTAs, tiles are those of the cluster and bytes those of one CTA, as kernels count them.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+
+from translator.ttgir.types import split_top
+from translator.validate.dtypes import stored
+from translator.validate.hazards import NotRunnable
+from translator.validate.lds import Copy
+from translator.validate.ops import row
+from translator.validate.ops_memory import ATOMIC
+from translator.validate.ordering import BULK
+
+_CGA = re.compile(r"CGALayout = \[((?:\[[\d, ]*\](?:, )?)*)\]")
+
+
+def per_cta(machine, layout: str) -> int:
+    """Into how many different parts a layout cuts a tile among the CTAs of a cluster."""
+    found = _CGA.search(machine.module.aliases.get(layout, layout))
+    bases = re.findall(r"\[([\d, ]*)\]", found.group(1)) if found else ()
+    return 2 ** sum(any(int(n) for n in basis.split(",") if n.strip()) for basis in bases)
+
+
+# Barriers.
+
+
+@row("ttng.init_barrier")
+def init_barrier(machine, op, view):
+    machine.barriers.init(view, int(split_top(op.body)[1].split(" ")[0]))
+
+
+@row("ttng.inval_barrier")
+def inval_barrier(machine, op, view):
+    machine.barriers.invalidate(view)
+
+
+@row("ttng.barrier_expect")
+def barrier_expect(machine, op, view, predicate):
+    if predicate:
+        machine.barriers.expect(view, int(split_top(op.body)[1].split(" ")[0]), op.place)
+
+
+@row("ttng.arrive_barrier")
+def arrive_barrier(machine, op, view, predicate=True):
+    """One thread arrives for the whole partition."""
+    if predicate:
+        machine.barriers.arrive(view, int(split_top(op.body)[1].split(" ")[0]))
+
+
+@row("ttng.wait_barrier")
+def wait_barrier(machine, op, view, phase, *rest):
+    first = op.body.partition(" deps ")[0]
+    if first.count("%") < 3 or rest[0]:
+        machine.barriers.wait(view, int(phase), op.place)
+
+
+@row("ttng.async_copy_mbarrier_arrive")
+def async_copy_mbarrier_arrive(machine, op, view):
+    """The copies of each thread arrive when they are done; the barrier does not count them in advance unless `noIncrement`."""
+    counter = machine.lds.async_copies
+    copies = [copy for group in (*counter.groups, counter.open) for copy in group if not copy.landed]
+    machine.barriers.attach_all(view, copies, machine.threads if "noIncrement" in op.text else 0)
+
+
+@row("ttng.fence_async_shared")
+def fence_async_shared(machine, op):
+    machine.lds.partitions.fence(machine.lds.me)
+
+
+@row("ttng.fence_mbarrier_init_release_cluster", "ttng.cluster_barrier", "ttng.tensormap_fenceproxy_acquire")
+def other_fence(machine, op, *operands):
+    """CTAs of a cluster run in step here."""
+    machine.lds.barrier()
+
+
+# Loads.
+
+
+def _load(machine, op, view, barrier, address, inside, descriptor) -> None:
+    other = None if descriptor.padding == 0 else np.float32(descriptor.padding)
+    values = machine.memory.load(address, inside, other, descriptor.element, address.shape)
+    whole = math.prod(view.shape) * stored(descriptor.element).itemsize
+    layout = next(kind.layout for kind in op.operand_types if kind.kind == "desc")
+    fill(machine, op, view, barrier, values.reshape(view.shape), whole // per_cta(machine, layout))
+
+
+def fill(machine, op, view, barrier, values, size: int) -> None:
+    """Give a view values that are there when its barrier has been brought `size` bytes."""
+    lds = machine.lds
+    agent = lds.partitions.agent(lds.me, BULK)
+    copy = Copy(op.place, op.name, view, values, barrier=barrier, by=agent)
+    lds.start(copy)
+    lds.signalled.append(copy)
+    copy.clock = lds.partitions.released(agent)
+    machine.barriers.bring(copy, size)
+
+
+@row("ttng.async_shared_store")
+def async_shared_store(machine, op, value, view, barrier):
+    """Registers to the shared memory of a cluster."""
+    whole = value.size * stored(op.memdesc.element).itemsize
+    fill(machine, op, view, barrier, value, whole // per_cta(machine, op.memdesc.layout))
+
+
+@row("ttng.async_tma_copy_global_to_local")
+def async_tma_copy_global_to_local(machine, op, descriptor, *args):
+    first, last = op.bracket()
+    coordinates = args[first - 1 : last - 1]
+    view, barrier, predicate = args[-3:]
+    if not predicate:
+        return
+    offsets = args[last - 1 : -3]
+    address, inside = descriptor.pixels(coordinates, offsets) if offsets else descriptor.tile(coordinates)
+    _load(machine, op, view, barrier, address, inside, descriptor)
+
+
+@row("ttng.async_tma_gather")
+def async_tma_gather(machine, op, descriptor, rows, column, view, barrier, predicate):
+    if predicate:
+        address, inside = descriptor.rows(rows, int(column), view.shape[1])
+        _load(machine, op, view, barrier, address, inside, descriptor)
+
+
+# Stores.
+
+
+def _store(machine, op, view, finish) -> None:
+    lds = machine.lds
+    lds.partitions.check_fence(lds.me, view, lds.report)
+    agent = lds.partitions.agent(lds.me, BULK)
+    copy = Copy(op.place, op.name, view, finish=finish, by=agent)
+    lds.issue(copy, lds.bulk_stores)
+    lds.commit(lds.bulk_stores)
+    copy.clock = lds.partitions.released(agent)
+
+
+def _into(machine, op, descriptor, view, address, inside) -> None:
+    memory, data = machine.memory, view.values().reshape(address.shape)
+    _store(machine, op, view, lambda: memory.store(address, data, inside, descriptor.element))
+
+
+@row("ttng.async_tma_copy_local_to_global")
+def async_tma_copy_local_to_global(machine, op, descriptor, *args):
+    _into(machine, op, descriptor, args[-1], *descriptor.tile(args[:-1]))
+
+
+@row("ttng.async_tma_scatter")
+def async_tma_scatter(machine, op, descriptor, rows, column, view):
+    _into(machine, op, descriptor, view, *descriptor.rows(rows, int(column), view.shape[1]))
+
+
+@row("ttng.async_tma_reduce")
+def async_tma_reduce(machine, op, descriptor, *args):
+    view = args[-1]
+    kind, element = op.body.split(",")[0].strip(), descriptor.element
+    combine = {"inc": np.add, "dec": np.subtract}.get(kind) or ATOMIC.get(kind)
+    if combine is None:
+        raise NotRunnable(op.name, f"reduction {kind}")
+    if element[0] != "i" and kind in ("max", "min"):
+        combine = ATOMIC["f" + kind]
+    address, inside = descriptor.tile(args[:-1])
+    memory, data = machine.memory, view.values().reshape(address.shape)
+    _store(machine, op, view, lambda: memory.atomic(address, data, inside, element, combine, False))
+
+
+@row("ttng.async_tma_store_wait")
+def async_tma_store_wait(machine, op, *tokens):
+    machine.lds.wait(machine.lds.bulk_stores, op.attribute("pendings"), op.line, op.place)
