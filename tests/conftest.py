@@ -37,3 +37,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         (fixture, target) for i, fixture in fixtures for target in (targets if every else [targets[i % len(targets)]])
     ]
     metafunc.parametrize("fixture, compile_target", pairs, ids=[f"{f.name}-{target}" for f, target in pairs])
+
+
+@pytest.fixture(autouse=True)
+def same_environment():
+    """A test leaves the environment as it found it: what is cached, compiled and run depends on it."""
+    before = dict(os.environ)
+    yield
+    after = {name: os.environ.get(name) for name in before.keys() | os.environ.keys()}
+    running = "PYTEST_CURRENT_TEST"
+    changed = {name: value for name, value in after.items() if value != before.get(name) and name != running}
+    assert not changed, f"the test changed the environment: {changed}"

@@ -59,8 +59,8 @@ def translate_kernel(request: TranslateRequest) -> TranslateResult:
     outcomes += planned.unknown
     for spec in planned.launches:
         try:
-            spec = _with_source_target(request, spec)
-            loaded, traced, emitted = translate_launch(request, spec, beside=planned.launches)
+            read, spec = _read(request, spec)
+            loaded, traced, emitted = translate_launch(request, spec, beside=planned.launches, read=read)
         except TranslationError as error:
             status = "passed-over" if spec.id in derived else "refused"
             outcomes.append(LaunchOutcome(spec, status, error.diagnostics))
@@ -188,14 +188,12 @@ def translate_launch(
     spec: LaunchSpec,
     rewriter_type: type[FunctionRewriter] = PipelinedFunction,
     beside: Sequence[LaunchSpec] = (),
+    read: LoadedKernel | None = None,
 ) -> tuple[LoadedKernel, TracedLaunch, EmittedKernel]:
-    """Read, trace, lay out and rewrite one kernel for one launch; rewriter_type: what writes each function; beside: other launches
-    that the file is written for."""
-    # A launch names its source for batch mode; here it is the request's.
-    if isinstance(spec, RefusedLaunch):
-        raise TranslationError(*spec.problems)
+    """Trace, lay out and rewrite one kernel for one launch; rewriter_type: what writes each function; beside: other launches
+    that the file is written for; read: the kernel where it has been read."""
+    loaded = read or _read(request, spec)[0]
     spec = replace(spec, source=request.source or spec.source)
-    loaded = load_for_launch(spec, request.source, request.search_path, request.import_hosts)
     if loaded.fn.is_gluon():
         loaded, spec = _lifted(loaded, spec, request.written_for)
     check_options(loaded, spec, request.target)
@@ -226,13 +224,19 @@ def translate_launch(
     return loaded, traced, emitted
 
 
-def _with_source_target(request: TranslateRequest, spec: LaunchSpec) -> LaunchSpec:
-    """A launch of a kernel that is Gluon already says what that is written for. Raises: TranslationError."""
+def _read(request: TranslateRequest, spec: LaunchSpec) -> tuple[LoadedKernel, LaunchSpec]:
+    """The kernel of a launch, and the launch: that of a kernel that is Gluon already says what it is written for.
+
+    Raises: TranslationError.
+    """
     if isinstance(spec, RefusedLaunch):
-        return spec
+        raise TranslationError(*spec.problems)
+    # A launch names its source for batch mode; here it is the request's.
     own = replace(spec, source=request.source or spec.source)
     loaded = load_for_launch(own, request.source, request.search_path, request.import_hosts)
-    return replace(spec, target=source_target(loaded, spec, request.written_for)) if loaded.fn.is_gluon() else spec
+    if not loaded.fn.is_gluon():
+        return loaded, spec
+    return loaded, replace(spec, target=source_target(loaded, spec, request.written_for))
 
 
 def _lifted_text(request: TranslateRequest, versions, outcomes, notes, started: float) -> TranslateResult:

@@ -236,34 +236,59 @@ def shifted(tmp_path, default: int, decorators: str = "", **options):
     text = translate(tmp_path, source, launch("k", signature, {"BLOCK": 64}), **options).text
     path = tmp_path / "shifted.py"
     path.write_text(text)
+    return text, _imported(path).k
+
+
+EVERY_DECORATION = pytest.mark.parametrize(
+    "decorators", ["", HEURISTICS, MADE_ANEW], ids=["global", "heuristics", "wrapped"]
+)
+
+
+@EVERY_DECORATION
+def test_an_argument_that_is_left_to_its_default_is_checked(tmp_path, decorators):
+    text, kernel = shifted(tmp_path, 0, decorators)
     assert "shift" in text.partition("import")[0], text  # what the file says that it assumes
-    return _imported(path).k
-
-
-@pytest.mark.parametrize("decorators", ["", HEURISTICS, MADE_ANEW], ids=["global", "heuristics", "wrapped"])
-@pytest.mark.parametrize("default", [-5, 0])
-def test_an_argument_that_is_left_to_its_default_is_checked(tmp_path, decorators, default):
-    kernel = shifted(tmp_path, default, decorators)
     (hook,) = (kernel.fn if decorators == HEURISTICS else kernel).pre_run_hooks
-    if default < 0:
-        with pytest.raises(ValueError, match="k: shift is negative"):
-            hook(Tensor(), Tensor(), 200, BLOCK=64)
-        with pytest.raises(ValueError, match="k: shift is negative"):
-            hook(x_ptr=Tensor(), y_ptr=Tensor(), apart=200, BLOCK=64)
-    else:
-        hook(Tensor(), Tensor(), 200, BLOCK=64)
+    hook(Tensor(), Tensor(), 200, BLOCK=64)
     hook(Tensor(), Tensor(), 200, 64, 5)
     hook(Tensor(), Tensor(), 200, BLOCK=64, shift=5)
+    for given in (dict(BLOCK=64, shift=-1), dict(BLOCK=64, shift=-5)):
+        with pytest.raises(ValueError, match="k: shift is negative"):
+            hook(Tensor(), Tensor(), 200, **given)
     with pytest.raises(ValueError, match="k: shift is negative"):
         hook(Tensor(), Tensor(), 200, 64, -1)
 
 
+@EVERY_DECORATION
+def test_a_default_of_the_source_is_never_refused(tmp_path, decorators):
+    text, kernel = shifted(tmp_path, -5, decorators)
+    assert "shift" not in text.partition("import")[0], text
+    (hook,) = (kernel.fn if decorators == HEURISTICS else kernel).pre_run_hooks
+    hook(Tensor(), Tensor(), 200, BLOCK=64)
+    hook(Tensor(), Tensor(), 200, 64, -1)
+
+
+@EVERY_DECORATION
+def test_a_check_reads_the_default_of_what_is_not_passed(tmp_path, decorators):
+    source = ROWS.format(decorators=decorators).replace("BLOCK: tl.constexpr", "BLOCK: tl.constexpr, stride=2**15")
+    source = source.replace("apart, stride,", "apart,")
+    signature = {"x_ptr": "*fp32", "y_ptr": "*fp32", "apart": "i32", "stride": "i32"}
+    (tmp_path / "rows.py").write_text(translate(tmp_path, source, launch("k", signature, {"BLOCK": 64})).text)
+    module = _imported(tmp_path / "rows.py")
+    arguments = dict(x_ptr=Tensor(), y_ptr=Tensor(), apart=1, BLOCK=64)
+    for grid, given in (((4,), {}), ((2**12,), {"stride": 1})):
+        with pytest.raises(RuntimeError, match="active drivers"):  # past the check
+            module.k[grid](**arguments, **given)
+    with pytest.raises(ValueError, match="k: `.*` may overflow"):
+        module.k[(2**12,)](**arguments)
+
+
 def test_the_launcher_sees_defaults(tmp_path):
-    for default, general in ((-5, 1), (5, 0)):
-        public = shifted(tmp_path, default, fallback="general")
+    for default, passed, general in ((0, {}, 0), (0, {"shift": -5}, 1), (-5, {}, 0)):
+        _, public = shifted(tmp_path, default, fallback="general")
         public.fn, public.general = Kernel(), Kernel()
         public.fn.arg_names = public.general.arg_names = ("x_ptr", "y_ptr", "apart", "BLOCK", "shift")
-        public[(1,)](Tensor(), Tensor(), 200, BLOCK=64)
+        public[(1,)](Tensor(), Tensor(), 200, BLOCK=64, **passed)
         assert len(public.general.launches) == general and len(public.fn.launches) == 1 - general
 
 
