@@ -17,6 +17,10 @@ os.environ["GLUONIZE_CACHE_DIR"] = _CACHE.name
 
 import fixture_set  # noqa: E402  (imports numpy)
 
+from translator.lowering.cache_folder import use_cache_folder  # noqa: E402
+
+use_cache_folder()  # as whatever compiles first would do, in the middle of some test
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--all-targets", action="store_true", help="compile fixtures for every target, not for one each")

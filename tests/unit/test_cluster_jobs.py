@@ -99,6 +99,20 @@ def test_jobs_of_one_family_know_what_the_first_asked_for(project, tmp_path):
     assert run_in_sandbox(sent(reads_all, path, world=again), str(tmp_path / "worker")).kind == "value"
 
 
+def asks(path: str) -> str | None:
+    return os.environ.get("OMP_FLEET")
+
+
+def test_a_variable_that_is_not_set_here_is_not_that_of_the_worker(project, tmp_path, monkeypatch):
+    path = project / "pkg/a.py"
+    path.write_text("import os\nA = os.environ.get('OMP_FLEET', '')\n")
+    job = sent(asks, str(path))
+    monkeypatch.setenv("OMP_FLEET", "of the worker")
+    assert run_in_sandbox(job, str(tmp_path / "worker")).payload is None
+    assert os.environ["OMP_FLEET"] == "of the worker"
+    assert run_in_sandbox(replace(job, environment=(("OMP_FLEET", "1"),)), str(tmp_path / "worker")).payload == "1"
+
+
 def test_a_change_here_is_seen_there(project, tmp_path):
     path = str(project / "pkg/a.py")
     first, _ = until_answered(reads_all, path, base=tmp_path / "worker")

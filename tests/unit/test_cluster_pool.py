@@ -116,6 +116,15 @@ def test_contents_go_once_unless_they_are_asked_for(pool, tmp_path):
     assert one._connection.jobs[-1].contents == first.contents
 
 
+def test_a_file_that_cannot_be_sent_as_it_was_read_ends_the_job(pool, tmp_path, monkeypatch):
+    """A file whose digest is remembered and whose bytes are others, whatever its date says."""
+    source = tmp_path / "a.py"
+    source.write_text("A = 1\n")
+    monkeypatch.setattr(pool_module, "content", lambda path, digest: None)
+    with pytest.raises(InternalError, match="more and more"):
+        call(pool(Answer("value", 5)), str(source))
+
+
 def test_leaving_finishes_and_killing_cancels(pool):
     one = pool(Answer("value", 5))
     futures = [one.submit("module:function", number) for number in range(30)]

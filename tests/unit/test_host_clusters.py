@@ -140,7 +140,7 @@ def test_what_the_compiler_alone_sees_is_refused_too(tmp_path: Path, capsys):
     kept = ("id", "kernel", "source", "signature", "constexprs", "attrs", "options", "grid")
     launches = {"version": 1, "launches": [{name: entry[name] for name in kept}]}
     (tmp_path / "launches.json").write_text(json.dumps(launches))
-    words = ["translate", str(tmp_path / "k.py"), "-t", "gfx1250", "-l", str(tmp_path / "launches.json"), "--no-cache"]
+    words = ["translate", str(tmp_path / "k.py"), "-t", "gfx1250", "-l", str(tmp_path / "launches.json")]
     status = run([*words, "--num-ctas", "2", "-o", str(tmp_path / "out.py"), "--no-validate"])
     said = " ".join(capsys.readouterr().err.split())
     assert status == 2 and "is needed by a workgroup that does not have it [clusters]" in said, said

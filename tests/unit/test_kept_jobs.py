@@ -108,6 +108,12 @@ def test_a_draft_counts_by_its_content_wherever_it_lies(pool):
     assert [once("path\n"), once("path\n")] == [1, 1]  # the answer names a file that is gone
 
 
+def test_who_waits_has_the_answer_when_the_cache_fails(pool, tmp_path, monkeypatch):
+    (tmp_path / "a.py").write_text("A = 1\n")
+    monkeypatch.setattr(pool.cache, "put", lambda *_: 1 / 0)
+    assert pool.submit(LOWER, str(tmp_path / "a.py"), "spec", "gfx950").result(timeout=5)
+
+
 def test_without_a_cache_every_job_runs(tmp_path):
     pool = KeptJobs(Inline(), ContentCache(None))
     assert [runs(pool, tmp_path / "a.py") for _ in range(2)] == [1, 1]
@@ -200,7 +206,9 @@ def test_names_of_variables_that_a_file_asks_for(text, names):
 def test_only_variables_that_are_asked_for_count(tmp_path, monkeypatch):
     cache = ContentCache.in_folder(tmp_path)
     cache.put("k", 1, Reads(environment=("ASKED",)))
+    key = content_key("k")
     monkeypatch.setenv("OTHER", json.dumps([1]))
-    assert cache.get("k") == 1
+    monkeypatch.setenv("GLUONIZE_CLUSTER_PATIENCE", "5")
+    assert cache.get("k") == 1 and content_key("k") == key
     monkeypatch.setenv("ASKED", "")  # empty is not unset
     assert cache.get("k") is None

@@ -102,6 +102,18 @@ def test_a_store_that_cannot_be_written_is_told_once(tmp_path, caplog):
     assert shelf.get("k") is None and caplog.text.count("cannot be written") == 1
 
 
+def test_what_cannot_be_dated_is_found_all_the_same(tmp_path, monkeypatch, caplog):
+    """Entries on a disk that is only read, or of another user."""
+    shelf = Shelf(FolderStore(tmp_path))
+    shelf.put("k", b"1")
+
+    def refuses(*_):
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "utime", refuses)
+    assert shelf.get("k") == b"1" and not caplog.text
+
+
 def test_what_a_killed_writer_left_is_no_entry_and_goes_later(tmp_path):
     code = (
         "import os, signal, sys; from pathlib import Path; from translator.store.folder import FolderStore\n"

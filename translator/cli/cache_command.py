@@ -5,7 +5,7 @@ from __future__ import annotations
 from translator.cli import exit_status
 from translator.cli.console import Verbosity, rich_console
 from translator.diagnostics import Diagnostic, TranslationError
-from translator.lowering.cache_folder import prune_cache_folder, use_cache_folder
+from translator.lowering.cache_folder import MAX_ENTRIES, prune_cache_folder, use_cache_folder
 from translator.project.cache import ContentCache
 from translator.store.address import parse_bytes, shown_bytes
 from translator.store.chosen import COMPILED, is_shared
@@ -25,7 +25,7 @@ def run_cache(action: str, limit: str | None, verbosity: Verbosity) -> int:
     before = _listed(shelf)
     shelf.prune(0 if action == "clear" else _bytes(limit, shelf))
     if not is_shared():
-        prune_cache_folder(use_cache_folder(), **({"keep": 0} if action == "clear" else {}))
+        prune_cache_folder(use_cache_folder(), 0 if action == "clear" else MAX_ENTRIES)
     after = _listed(shelf)
     gone = sum(entry.size for entry in before) - sum(entry.size for entry in after)
     if not verbosity.quiet:

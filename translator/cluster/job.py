@@ -34,7 +34,7 @@ class World:
 @dataclass(frozen=True)
 class Job:
     """One call. switches: environment variables that compilers read, which need a process of their own. environment: those
-    that the sources may ask for. contents: digest -> compressed bytes of files that the worker may not have. version: of
+    that the sources may ask for, None for one that is not set. contents: digest -> compressed bytes of files that the worker may not have. version: of
     gluonize and Triton. limit, what: as for `WorkerPool.submit`."""
 
     function: str
@@ -44,7 +44,7 @@ class Job:
     what: str
     world: World
     switches: tuple[tuple[str, str], ...]
-    environment: tuple[tuple[str, str], ...]
+    environment: tuple[tuple[str, str | None], ...]
     shared: tuple[tuple[str, str], ...]
     version: tuple[str, ...]
     contents: dict[str, bytes] = field(default_factory=dict, hash=False)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import pickle
 import queue
 import threading
 from concurrent.futures import CancelledError, Future
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from translator.cluster.connection import Connection, Lost
@@ -159,8 +160,7 @@ class ClusterPool:
                 return _result(task, answer)
             needs: Needs = answer.payload
             wanted |= needs.contents
-            if needs != Needs(contents=needs.contents):
-                world = self._knowledge.learn(world, needs)
+            world = self._knowledge.learn(world, needs)
         raise InternalError(f"{task.what}: a worker asks for more and more")
 
     def _asked(self, task: _Task, world: World, wanted: frozenset[str]) -> Answer:
@@ -169,8 +169,8 @@ class ClusterPool:
         for path, digest in world.files:
             if digest in wanted or digest not in self._sent:
                 data = content(path, digest)
-                if data is None:  # saved meanwhile
-                    return self._asked(task, self._knowledge.learn(world, Needs()), wanted)
+                if data is None:  # saved meanwhile: of another world
+                    return Answer("needs", Needs())
                 contents[digest] = data
         job = Job(
             task.function, task.args, task.kwargs, task.limit, task.what, world,
@@ -183,8 +183,6 @@ class ClusterPool:
 
 
 def _shared() -> tuple[tuple[str, str], ...]:
-    import os
-
     return tuple((name, os.environ[name]) for name in SHARED if os.environ.get(name))
 
 

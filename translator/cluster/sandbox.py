@@ -12,12 +12,10 @@ import logging
 import os
 import shutil
 import stat
-import sys
 import tempfile
 import traceback
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -240,9 +238,9 @@ def _environment(job: Job) -> Iterator[None]:
     saved = dict(os.environ)
     sent = dict(job.switches) | dict(job.environment) | dict(job.shared)
     for name in saved:
-        if not name.startswith(_OWN) and name not in _OWN_CACHE and name not in sent:
+        if sent.get(name) is None and (name in sent or not name.startswith(_OWN) and name not in _OWN_CACHE):
             del os.environ[name]
-    os.environ.update(sent)
+    os.environ.update({name: value for name, value in sent.items() if value is not None})
     try:
         yield
     finally:

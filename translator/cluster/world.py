@@ -229,12 +229,12 @@ def content(path: str, digest: str) -> bytes | None:
     return zlib.compress(data, 1) if hashlib.sha256(data).hexdigest() == digest else None
 
 
-def environment_of(world: World) -> tuple[tuple[str, str], ...]:
-    """The variables here that the files of a world may ask for."""
+def environment_of(world: World) -> tuple[tuple[str, str | None], ...]:
+    """The variables that the files of a world may ask for, as they are here; None for one that is not set."""
     names: set[str] = set()
     for path, digest in world.files:
         names |= _asked_by(path, digest)
-    return tuple((name, os.environ[name]) for name in sorted(names) if name in os.environ)
+    return tuple((name, os.environ.get(name)) for name in sorted(names - {ALL}))
 
 
 @functools.lru_cache(maxsize=MAX_FILES)

@@ -10,7 +10,6 @@ from translator.editor import hover_text as say
 from translator.editor.known import Said, versions
 from translator.editor.line_map import LineMap
 from translator.editor.made import Made
-from translator.editor.outline import Place
 from translator.editor.session import Session
 
 
@@ -45,11 +44,7 @@ def _hints(made: Made, path: str, text: str) -> Iterator[Hint]:
                 continue
             last[name] = _label(found)
             title = f"*{os.path.basename(made.output)}*"
-            yield _hint(line, place, found, f"{title}\n\n{say.value_text(name, found)}")
-
-
-def _hint(line: int, place: Place, found: Sequence[Said], tooltip: str) -> Hint:
-    return Hint(line, place.end, _label(found), tooltip)
+            yield Hint(line, place.end, _label(found), f"{title}\n\n{say.value_text(name, found)}")
 
 
 def _label(found: Sequence[Said]) -> str:

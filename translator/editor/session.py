@@ -114,6 +114,8 @@ class Session:
         return family, [(f, source_path(f) or f.source, stamp_of(f), file_digest(f.output)) for f in family.files]
 
     def _found(self, document: Document, answer: Any) -> None:
+        if self.documents.get(document.path) is not document:
+            return  # closed meanwhile
         document.relatives, files = (Family(), []) if refusal_of(answer) else answer
         for file, path, stamp, digest in files:
             output = os.path.realpath(file.output)
@@ -143,9 +145,8 @@ class Session:
         if made.reading or made.read == (source, result):
             return
         made.reading, made.read = True, (source, result)
-        future = self.work.threads["texts"].submit(
-            self.work.read, source, result
-        )  # not kept: there is one for every key typed
+        # Not kept: there is one for every key typed.
+        future = self.work.threads["texts"].submit(self.work.read, source, result)
         self._then(future, partial(self._pair, made))
 
     def _pair(self, made: Made, answer: Any) -> None:
@@ -219,6 +220,8 @@ class Session:
 
     def _take(self, done: Future, take: Callable[[Any], None]) -> None:
         self.pending.discard(done)
+        if self.work.closed:
+            return
         try:
             answer = done.result()
         except CancelledError:

@@ -74,9 +74,11 @@ class Work:
         counts = {"texts": 2, "explain": 1, "checks": jobs, "files": 1}
         self.threads = {name: ThreadPoolExecutor(n, f"gluonize-{name}") for name, n in counts.items()}
         self.answers: OrderedDict[Hashable, Future] = OrderedDict()
+        self.closed = False
 
     def close(self) -> None:
         """End the children; who waits for them is told."""
+        self.closed = True
         for threads in self.threads.values():
             threads.shutdown(wait=False, cancel_futures=True)
         for pool in self.pools.values():

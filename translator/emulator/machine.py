@@ -228,7 +228,6 @@ class Machine:
 
     def _workgroup(self, program: Program, prepared: registers.Prepared, number: int) -> Iterator[None]:
         """Run one workgroup; gives its turn away after each round of its waves."""
-        run = program.run
         waves, lds = self._waves(program, prepared, number)
         try:
             while any(not wave.ended for wave in waves):

@@ -48,25 +48,22 @@ def _general(versions: Sequence[KernelVersion], lanes: int, trial: Trial) -> lis
         group = next((g for g in groups if alike(g[0].emitted, version.emitted, joined=True)), None)
         groups.append([version]) if group is None else group.append(version)
     box: Box | None = None
-    made: dict[str, tuple[KernelVersion, Layouts]] = {}
+    made: dict[str, Layouts] = {}  # by the launch
     for group in groups:
         found = general_layouts([_given(v) for v in group], tiles, lanes, trial)
         if isinstance(found, str):
             return found
         box = found[0] if box is None else _common(box, found[0])
-        made |= {v.spec.id: (v, found[1]) for v in group}
-    used = frozenset().union(*(layout.sizes for _, layouts in made.values() for layout in layouts.values()))
+        made |= dict.fromkeys((v.spec.id for v in group), found[1])
+    used = frozenset().union(*(layout.sizes for layouts in made.values() for layout in layouts.values()))
     shared = tuple(size for size in box or () if size.name in used)
     if not shared or any(v.configuration[key] not in size for v in versions for key, size in _keys(v, shared)):
         return "no formula gives its layouts for other sizes"
     written = [
-        replace(v, emitted=as_written(v.emitted, layouts, shared, WARPS), holds_for=shared)
-        for v, layouts in made.values()
+        replace(v, emitted=as_written(v.emitted, made[v.spec.id], shared, WARPS), holds_for=shared) for v in versions
     ]
-    written.sort(key=lambda v: [w.spec.id for w in versions].index(v.spec.id))
-    return (
-        written if len(joined(v.emitted.kernel.text for v in written)) == 1 else "its launches have different formulas"
-    )
+    one = len(joined(v.emitted.kernel.text for v in written)) == 1
+    return written if one else "its launches have different formulas"
 
 
 def tried_corners(version: KernelVersion) -> list[LaunchSpec]:

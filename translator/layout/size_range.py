@@ -16,11 +16,5 @@ class SizeRange:
     def __contains__(self, value: int) -> bool:
         return self.least <= value <= self.most
 
-    def doublings(self) -> list[int]:
-        values = [self.least]
-        while values[-1] < self.most:
-            values.append(values[-1] * 2)
-        return values
-
     def __str__(self) -> str:
         return f"{self.name}={self.least}" if self.least == self.most else f"{self.name} {self.least} to {self.most}"

@@ -77,7 +77,6 @@ class Emitter:
         self.taken = set(parameters) | TAKEN
         self.uses: dict[int, int] = {}
         self.frees: dict[int, frozenset[Expr]] = {}
-        self.loads_must_stay: frozenset[str] = frozenset()
         self.folds: list[Node] = []
         self.halves: dict[tuple, list[Node]] = {}
         self.pairs: dict[int, list[Node]] = {}

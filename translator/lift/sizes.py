@@ -65,17 +65,6 @@ def _tried(budget: Budget, module: Module, spec: LaunchSpec, changed: dict[str, 
         budget.left -= run.steps
 
 
-# What has no meaning for the result where it does not run.
-SYNCHRONISES = (
-    "ttng.",
-    "amdg.",
-    "gpu.",
-    "rocdl.",
-    "ttg.barrier",
-    "ttg.async_commit",
-    "ttg.async_wait",
-    "ttg.local_dealloc",
-)
 MOVES = (
     "ttng.async_tma",
     "ttng.tc_gen5_mma",

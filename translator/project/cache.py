@@ -30,7 +30,10 @@ from translator.store.shelf import Shelf
 
 _SWITCHES = ("TRITON_", "AMDGCN_", "LLVM_", "MLIR_", "GLUONIZE_")  # environment variables that change what compilers do
 _NOT_SWITCHES = frozenset(
-    {"TRITON_CACHE_DIR", "TRITON_CACHE_MANAGER", "TRITON_HOME", "GLUONIZE_CACHE_DIR", "GLUONIZE_EMULATOR", *SHARED}
+    {
+        "TRITON_CACHE_DIR", "TRITON_CACHE_MANAGER", "TRITON_HOME",
+        "GLUONIZE_CACHE_DIR", "GLUONIZE_CLUSTER_PATIENCE", "GLUONIZE_EMULATOR", *SHARED,
+    }  # fmt: skip
 )
 
 

@@ -99,10 +99,12 @@ class KeptJobs:
         except BaseException as error:  # whatever ended the job ends it for the caller, a cancellation too
             future.set_exception(error)
             return
-        own = drafts.without(reads)
-        if not _of_this_machine(answer) and not drafts.mentioned_in((answer, own)):
-            self.cache.put(key, answer, own)
-        _settle(future, answer)
+        try:
+            own = drafts.without(reads)
+            if not _of_this_machine(answer) and not drafts.mentioned_in((answer, own)):
+                self.cache.put(key, answer, own)
+        finally:  # the caller waits for the answer, not for the cache
+            _settle(future, answer)
 
 
 def _settle(future: Future, answer: tuple[str, Any]) -> None:

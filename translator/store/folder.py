@@ -48,7 +48,7 @@ class FolderStore:
         (self.folder / name).unlink(missing_ok=True)
 
     def touch(self, name: str) -> None:
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(OSError):  # evicted meanwhile, another user's, or on a disk that is only read
             os.utime(self.folder / name)
 
     def entries(self) -> Iterator[Entry]:

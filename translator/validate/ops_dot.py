@@ -30,9 +30,6 @@ def product(machine, kind, a, b, c):
     return as_type(np.matmul(np.asarray(a, wide), np.asarray(b, wide)) + np.asarray(c, wide), kind)
 
 
-SCALE_GROUP = (16, 32)
-
-
 @row("tt.dot_scaled")
 def dot_scaled(machine, op, a, *rest):
     operands = (a, *rest)
