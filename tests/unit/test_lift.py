@@ -308,3 +308,30 @@ def test_a_loop_that_carries_tensors_stays_a_loop(tmp_path):
         "    total = next_total",
         "tl.store(y_ptr + tl.arange(0, 128), total + new)",
     ]
+
+
+PAIRS = """
+@gluon.jit
+def kernel(x_ptr, y_ptr, BLOCK: gl.constexpr):
+    place = gl.arange(0, BLOCK, gl.BlockedLayout([4], [32], [4], [0]))
+    x = gl.load(x_ptr + place)
+    gl.store(y_ptr + place, fma2(mul2(x, x), x, add2(x, 1.0)))
+"""
+
+
+def test_arithmetic_on_pairs_is_arithmetic_on_elements(tmp_path):
+    source = "from triton.experimental.gluon.language.nvidia.blackwell import add2, fma2, mul2\n" + PAIRS
+    arguments = {name: ("*fp32", tensor(512)) for name in ("x_ptr", "y_ptr")}
+    text = lifted(tmp_path, source, "cuda:100", arguments, {"BLOCK": 512}, [1])
+    assert "tl.fma(x_1 * x_1, x_1, x_1 + 1.0)" in text
+
+
+def test_arithmetic_on_pairs_of_a_type_without_arithmetic_is_refused(tmp_path):
+    source = "from triton.experimental.gluon.language.nvidia.blackwell import add2\n" + PAIRS
+    source = source.replace(
+        "fma2(mul2(x, x), x, add2(x, 1.0))", "add2(x.to(gl.float8e5), x.to(gl.float8e5)).to(gl.float32)"
+    )
+    arguments = {name: ("*fp32", tensor(512)) for name in ("x_ptr", "y_ptr")}
+    with pytest.raises(TranslationError) as refused:
+        lifted(tmp_path, source, "cuda:100", arguments, {"BLOCK": 512}, [1])
+    assert "f8E5M2" in refused.value.diagnostics[0].why

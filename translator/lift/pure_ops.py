@@ -34,6 +34,14 @@ PREDICATES = {
 }
 CASTS = ("arith.extsi", "arith.extui", "arith.trunci", "arith.index_cast", "arith.index_castui")
 AXES = {"x": 0, "y": 1, "z": 2}
+PACKED = {
+    "add": "arith.addf",
+    "sub": "arith.subf",
+    "mul": "arith.mulf",
+    "fma": "math.fma",
+    "min": "arith.minnumf",
+    "max": "arith.maxnumf",
+}
 UNSIGNED = frozenset({"divui", "remui", "minui", "maxui", "shrui"})
 
 
@@ -209,8 +217,19 @@ def tensor_core(run: Run, op: Op, given: list[Value]) -> list[Value]:
     return [None] * len(op.results)
 
 
-def elementwise(run: Run, op: Op, given: list[Value]) -> list[Value]:
-    return arithmetic(run, op, given)
+def packed(run: Run, op: Op, given: list[Value]) -> list[Value]:
+    """Arithmetic on pairs of elements: the same as on each of them. Raises: NotLifted for fp4, fp8 and mixed types."""
+    name = PACKED.get(op.text.split()[0].rstrip(","))
+    if (
+        name is None
+        or op.type.element not in ("f32", "f16", "bf16")
+        or any(x.type.element != op.type.element for x in given)
+    ):
+        raise NotLifted(
+            f"arithmetic on pairs that gives {op.type.element} of {', '.join(x.type.element for x in given)}", op
+        )
+    kind = replace(op.type, layout="")
+    return [run.graph.node(name, given, kind, (), result_name(op), op.place, run.around)]
 
 
 def addptr(run: Run, op: Op, given: list[Value]) -> list[Value]:
@@ -246,6 +265,7 @@ PURE: dict[str, Callable] = {
     "tt.scan": reduced,
     "tt.gather": plain(lambda op: op.attribute("axis")),
     "tt.dot": plain_dot,
+    "ttng.packed_arith": packed,
     "ttng.warp_group_dot": warp_group_dot,
     "ttng.tc_gen5_mma": tensor_core,
     "ttng.tc_gen5_mma_scaled": tensor_core,
