@@ -61,6 +61,42 @@ def test_a_condition_that_a_launch_breaks_is_not_checked_but_avoided(made_for):
     assert "2**29 - 1" not in made_for(2**30)
 
 
+CHUNKS = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x_ptr, y_ptr, ends_ptr, stride, dim, B: tl.constexpr = 64):
+    begin = tl.load(ends_ptr + tl.program_id(0)).to(tl.int32)
+    end = tl.load(ends_ptr + tl.program_id(0) + 1).to(tl.int32) - begin
+    x_ptr += begin * stride
+    y_ptr += begin * stride
+    column = tl.arange(0, B)
+    for i in range(tl.cdiv(end, B)):
+        start = i * B
+        row = tl.arange(0, B)
+        mask = ((start + row) < end)[:, None] & (column < dim)[None, :]
+        x = tl.load(x_ptr + (start + row[:, None]) * stride + column[None, :], mask=mask, other=0.0)
+        tl.store(y_ptr + (start + row[:, None]) * stride + column[None, :], x * 2, mask=mask)
+"""
+
+
+@pytest.mark.parametrize("stride", [{}, {"stride": 64}], ids=["unsaid", "said"])
+@pytest.mark.parametrize("flags", ["", "D"])
+def test_a_loop_of_unknown_length_gets_no_check_that_refuses_every_launch(tmp_path, stride, flags):
+    signature = {"x_ptr": "*fp32", "y_ptr": "*fp32", "ends_ptr": "*i64", "stride": "i32", "dim": "i32"}
+    attrs = {"x_ptr": "DS", "y_ptr": "DS"} | ({"stride": flags} if flags else {})
+    spec = launch("kernel", signature, {"B": 64}, attrs=attrs, values=stride)
+    assert "may overflow" not in translate(tmp_path, CHUNKS, spec).text
+
+
+def test_the_least_of_numbers_that_a_launch_does_not_say():
+    spec = launch("kernel", SIGNATURE, {"B": 64}, attrs={"stride": "D"}, values={})
+    _, given = given_numbers([spec], {})
+    assert given.unsaid == {"stride": 16, "low": 1}
+    assert given.breaks(Condition(argument("stride"), 15)) and not given.breaks(Condition(argument("stride"), 16))
+
+
 def test_numbers_of_a_launch():
     spec = launch("kernel", SIGNATURE, {"B": 64}, values=VALUES | {"low": -5})
     defaults, given = given_numbers([spec], {"low": 7, "eps": 1e-5, "flag": True})

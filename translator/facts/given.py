@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from translator.facts.host_bounds import Condition
 from translator.source.launch_spec import LaunchSpec
 
+WHOLE_NUMBERS = frozenset(f"{sign}{bits}" for sign in "iu" for bits in (8, 16, 32, 64))
+
 
 @dataclass(frozen=True)
 class GivenNumbers:
-    """Whole numbers that one launch passes, or leaves to the source's defaults, by argument; grid: () where none is said."""
+    """Whole numbers that one launch passes, or leaves to the source's defaults, by argument; grid: () where none is said.
+
+    unsaid: for whole numbers that the launch passes and does not say, the least that is of any use. What not even these keep to,
+    a loop of unknown length times a stride, would refuse every launch.
+    """
 
     numbers: Mapping[str, int]
     grid: tuple[int, ...] = ()
+    unsaid: Mapping[str, int] = field(default_factory=dict)
 
     def breaks(self, condition: Condition) -> bool:
-        """Whether the launch check would refuse this launch for `condition`; False where its numbers are not all there."""
-        known = condition.bound.arguments() <= self.numbers.keys()
+        """Whether the launch check would refuse this launch for `condition`; False where it has arguments of other launches."""
+        numbers = {**self.unsaid, **self.numbers}
+        known = condition.bound.arguments() <= numbers.keys()
         try:
-            return known and not condition.holds(self.numbers, self.grid)
+            return known and not condition.holds(numbers, self.grid)
         except ZeroDivisionError:
             return True
 
@@ -29,8 +37,19 @@ class GivenNumbers:
 def given_numbers(specs: Iterable[LaunchSpec], defaults: Mapping[str, Any]) -> tuple[GivenNumbers, ...]:
     """The numbers of launches of one kernel, and the defaults of its parameters, which any launch may leave as they are."""
     found = [GivenNumbers(_whole(defaults))]
-    found += [GivenNumbers(_whole({**defaults, **spec.constexprs, **spec.values}), spec.grid) for spec in specs]
+    found += [
+        GivenNumbers(_whole({**defaults, **spec.constexprs, **spec.values}), spec.grid, _least(spec)) for spec in specs
+    ]
     return tuple(found)
+
+
+def _least(spec: LaunchSpec) -> dict[str, int]:
+    """1 for each whole number of a launch, 16 where it is said to be a multiple of it."""
+    return {
+        name: 16 if "D" in spec.attrs.get(name, "") else 1
+        for name, kind in spec.signature.items()
+        if kind in WHOLE_NUMBERS
+    }
 
 
 def _whole(values: Mapping[str, Any]) -> dict[str, int]:
