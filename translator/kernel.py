@@ -19,7 +19,7 @@ from translator.pipeline.refill import TooLate, check_refills
 from translator.pipeline.strategies import PING_PONG, WARP_SPECIALIZED
 from translator.rewrite.emitted import EmittedKernel
 from translator.rewrite.function import FunctionRewriter
-from translator.rewrite.host_descriptors import small_descriptors
+from translator.rewrite.host_descriptors import divisible_strides, small_descriptors
 from translator.rewrite.loop_split import CannotSplit
 from translator.rewrite.tdm import NotForTheDataMover
 from translator.rewrite.unit import Unit
@@ -30,6 +30,7 @@ def kernel_facts(launch: TracedLaunch, rules: RuleSet = BUILTINS) -> KernelFacts
     small = frozenset(name for name, flags in launch.spec.attrs.items() if isinstance(flags, str) and "S" in flags)
     small |= small_descriptors(launch.spec)
     divisible = frozenset(name for name, flags in launch.spec.attrs.items() if isinstance(flags, str) and "D" in flags)
+    divisible |= divisible_strides(launch.spec)
     return KernelFacts(
         launch.trace,
         launch.anchors,

@@ -179,3 +179,45 @@ def test_tiles_of_every_type_and_storage_of_any_size(target, tmp_path):
     text = validated(tmp_path, source, spec, target)
     assert "def load_tile_2d_far(" in text, text
     compiled(tmp_path, text, spec, target)
+
+
+ROWS_FROM_MEMORY = dedent("""
+    import triton
+    import triton.language as tl
+
+
+    @triton.jit
+    def product(a_desc, b_desc, row_ptr, c_ptr, BLOCK: tl.constexpr):
+        row = tl.load(row_ptr)
+        acc = tl.zeros((BLOCK, BLOCK), tl.float32)
+        for k in range(0, a_desc.shape[1], BLOCK):
+            acc = tl.dot(a_desc.load([row, k]), b_desc.load([k, 0]), acc)
+        at = tl.arange(0, BLOCK)
+        tl.store(c_ptr + at[:, None] * BLOCK + at[None, :], acc)
+    """)
+
+
+@pytest.mark.parametrize("columns", [200, 256], ids=["rows of 200", "rows of 256"])
+def test_rows_that_triton_does_not_find_aligned_are_not_copied_to_lds(columns, tmp_path):
+    """Triton asks whether a stride is a multiple of 16 elements; what it does not know it cannot copy in wide pieces."""
+    source, output = tmp_path / "source.py", tmp_path / "output.py"
+    source.write_text(ROWS_FROM_MEMORY)
+    kind = "tensordesc<fp16[64, 64]>"
+    tall, wide = described(128, columns), described(columns, 64)
+    for held in (tall, wide):
+        held["descriptor"]["base"]["tensor"]["dtype"] = "float16"
+    row = {"tensor": {"dtype": "int32", "shape": [1], "stride": [1], "storage": 1, "offset": 0, "range": [0, 64]}}
+    out = {"tensor": {"dtype": "float32", "shape": [64, 64], "stride": [64, 1], "storage": 4096, "offset": 0}}
+    spec = LaunchSpec(
+        "product", "product", str(source),
+        {"a_desc": kind, "b_desc": kind, "row_ptr": "*i32", "c_ptr": "*fp32", "BLOCK": "constexpr"},
+        {"BLOCK": 64}, {"row_ptr": "DS", "c_ptr": "DS"}, {"num_warps": 4}, (1,),
+        values={"a_desc": tall, "b_desc": wide, "row_ptr": row, "c_ptr": out},
+    )  # fmt: skip
+    with WorkerPool(1) as pool:
+        request = TranslateRequest(str(source), "gfx1250", launches=(spec,))
+        result = pool.call("translator.translation:translate_kernel", request)
+        assert result.text is not None, result
+        output.write_text(result.text)
+        pool.call("translator.lowering.jobs:lower_file", str(output), spec, "gfx1250")
+    assert ("global_to_shared" in result.text) == (columns == 256)

@@ -22,7 +22,7 @@ from translator.ttgir.layouts import Bases
 class KernelFacts:
     """One launch of one kernel, shared by all its functions.
 
-    small_pointers: parameters whose storage is known to be within 2 GiB. divisible: integer parameters that are multiples of 16.
+    small_pointers: parameters whose storage is known to be within 2 GiB. divisible: integer parameters that are multiples of 16, and strides of descriptors, as `desc.strides.0`.
     num_ctas: workgroups of a program, a cluster where more than one.
     staging: Triton's staged loads. operands_in_lds: initialised LDS buffers. rows: gathers and scatters of the data mover.
     descriptor_layouts: of tensor descriptors' tiles in LDS, by path of the visit or name of the argument. loops: whether

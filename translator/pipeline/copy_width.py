@@ -29,7 +29,18 @@ def wide_enough(rw: Emission, owner: ast.expr, offsets: list[ast.expr]) -> bool:
     made = descriptors.made_by(rw.facts, owner)
     strides = _argument(made, 2, "strides") if made is not None else None
     rows = list(strides.elts[:-1]) if isinstance(strides, (ast.List, ast.Tuple)) else []
-    return elements <= 1 or all(_is_multiple(rw, e, elements) for e in [*rows, offsets[-1]])
+    return elements <= 1 or (
+        _rows_of_argument(rw, owner) and all(_is_multiple(rw, e, elements) for e in [*rows, offsets[-1]])
+    )
+
+
+def _rows_of_argument(rw: Emission, owner: ast.expr) -> bool:
+    """Whether the rows of a descriptor that is an argument are known to start so: Triton asks its strides for multiples of 16 elements."""
+    origin = descriptors.origin_of(rw.facts, owner)
+    if not isinstance(origin, ast.arg):
+        return True
+    rank = descriptors.block_of(rw.facts.fact(owner)).rank
+    return all(f"{origin.arg}.strides.{d}" in rw.facts.kernel.divisible for d in range(rank - 1))
 
 
 def source_layout(rw: Emission, call: ast.Call, owner: ast.expr) -> Layout:

@@ -57,3 +57,13 @@ def small_descriptors(spec: LaunchSpec) -> frozenset[str]:
             if "S" in base:
                 found.add(name)
     return frozenset(found)
+
+
+def divisible_strides(spec: LaunchSpec) -> frozenset[str]:
+    """`desc.strides.0`: strides of descriptors that Triton finds to be multiples of 16 in the launch."""
+    found = set()
+    for name, kind in spec.signature.items():
+        if isinstance(kind, str) and kind.startswith("tensordesc"):
+            _, _, (_, _, strides) = descriptor_tuple(kind, spec.values.get(name))
+            found |= {f"{name}.strides.{d}" for d, flag in enumerate(strides) if "D" in flag}
+    return frozenset(found)
