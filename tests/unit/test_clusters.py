@@ -162,8 +162,6 @@ def test_launches_of_two_clusters_are_told_apart(tmp_path: Path):
 
 
 REFUSED = {
-    "reduction": ("x = tl.load(x_ptr + o)\n    tl.store(y_ptr, tl.sum(x, 0))", "reduction along a dimension", 9, 21),
-    "scan": ("x = tl.load(x_ptr + o)\n    tl.store(y_ptr + o, tl.cumsum(x, 0))", "scan along a dimension", 9, 25),
     "old value": ("old = tl.atomic_add(y_ptr, 1.0)\n    tl.store(y_ptr + o, old)", "old value of an atomic", 8, 11),
     "barrier": ("tl.store(y_ptr + o, 1.0)\n    tl.debug_barrier()", "a barrier", 9, 5),
 }
@@ -179,6 +177,68 @@ def test_what_ctas_cannot_tell_each_other(name: str, tmp_path: Path):
     assert result.text is None
     found = result.outcomes[0].diagnostics[0]
     assert (found.code, found.line, found.column) == ("clusters", line, column) and what in found.message, found
+
+
+HEAD = ADD.split("    o = ")[0] + "    o = tl.arange(0, B)\n    x = tl.load(x_ptr + o)\n    "
+WHOLE_TILES = {
+    "sum": "tl.store(y_ptr, tl.sum(x, 0))",
+    "softmax": "e = tl.exp(x - tl.max(x, 0))\n    tl.store(y_ptr + o, e / tl.sum(e, 0))",
+    "greatest": "tl.store(y_ptr, tl.argmax(x, 0))",
+    "scan": "tl.store(y_ptr + o, tl.cumsum(x, 0))",
+    "gather": "tl.store(y_ptr + o, tl.gather(x, B - 1 - o, 0))",
+    "histogram": "tl.store(y_ptr + tl.arange(0, 16), tl.histogram(o % 16, 16))",
+    "rows and columns": """t = tl.reshape(x, (16, B // 16))
+    tl.store(y_ptr + tl.arange(0, 16), tl.sum(t, 1))
+    tl.store(x_ptr + tl.arange(0, B // 16), tl.sum(t, 0))""",
+    "added in memory": "tl.atomic_add(y_ptr, tl.sum(x, 0))",
+}
+
+
+@pytest.mark.parametrize("name", WHOLE_TILES)
+@pytest.mark.parametrize("count", [2, 4])
+def test_what_ctas_would_have_to_share_each_has_whole(name: str, count: int, tmp_path: Path):
+    """No value moves between CTAs, so each has all of a tensor that is reduced, and one of them writes."""
+    values = {"x_ptr": tensor(1024), "y_ptr": tensor(1024), "n": 1}
+    spec = clustered(count, {"B": 1024}, values, {"x_ptr": "*fp32", "y_ptr": "*fp32", "n": "i32"})
+    text = validated(tmp_path, HEAD + WHOLE_TILES[name] + "\n", spec, "gfx1250")
+    assert f"cga_layout={[[0]] * (count.bit_length() - 1)}" in text or "block_bases=" in text, text
+    compiled(tmp_path, text, spec, "gfx1250")
+
+
+SCALED_ROWS = dedent("""
+    import triton
+    import triton.language as tl
+
+
+    @triton.jit
+    def k(x_ptr, w_ptr, y_ptr, R: tl.constexpr, B: tl.constexpr):
+        r = tl.arange(0, R)
+        c = tl.arange(0, B)
+        x = tl.load(x_ptr + r[:, None] * B + c[None, :])
+        mean = tl.sum(x, 1) / B
+        w = tl.load(w_ptr + c)
+        tl.store(y_ptr + r[:, None] * B + c[None, :], (x - mean[:, None]) * w[None, :])
+""")
+
+
+@pytest.mark.parametrize("count", [2, 4, 8, 16])
+def test_a_vector_along_the_columns_of_rows_that_ctas_share(count: int, tmp_path: Path):
+    """Each CTA has rows of its own and all of the vector, which Triton splits as if it went along the rows."""
+    signature = {"x_ptr": "*fp32", "w_ptr": "*fp32", "y_ptr": "*fp32"}
+    values = {"x_ptr": tensor(32, 128), "w_ptr": tensor(128), "y_ptr": tensor(32, 128)}
+    spec = clustered(count, {"R": 32, "B": 128}, values, signature)
+    text = validated(tmp_path, SCALED_ROWS, spec, "gfx1250")
+    assert f"[[{count // 2 if count > 2 else 1}, 0]" in text or "[1, 0]" in text, text
+    compiled(tmp_path, text, spec, "gfx1250")
+
+
+def test_a_vector_that_is_written_too_is_not_shared_with_those_who_read_it(tmp_path: Path):
+    """One CTA may write before another one has read: then one CTA writes everything."""
+    written = SCALED_ROWS + "    tl.store(w_ptr + c, w * 2)\n"
+    signature = {"x_ptr": "*fp32", "w_ptr": "*fp32", "y_ptr": "*fp32"}
+    values = {"x_ptr": tensor(32, 128), "w_ptr": tensor(128), "y_ptr": tensor(32, 128)}
+    text = validated(tmp_path, written, clustered(2, {"R": 32, "B": 128}, values, signature), "gfx1250")
+    assert "[[0, 0]]" in text and "[[1, 0]]" not in text, text
 
 
 def test_an_atomic_whose_old_value_nobody_reads(tmp_path: Path):

@@ -131,8 +131,10 @@ CROSSING = dedent("""
 """)
 
 
-def test_what_the_compiler_alone_sees_is_refused_too(tmp_path: Path, capsys):
+def test_a_value_that_another_workgroup_has_is_refused_at_its_line(tmp_path: Path, capsys, monkeypatch):
     """The atomic operation takes rows of workgroups, and of the product they have columns."""
+    for name in ("GLUONIZE_CACHE", "TRITON_ALWAYS_COMPILE"):  # which `--no-cache` sets
+        monkeypatch.setenv(name, "")
     (tmp_path / "k.py").write_text(CROSSING)
     signature = {"a_ptr": "*fp16", "b_ptr": "*fp16", "c_ptr": "*fp32", "K": "i32"}
     spec = launch("k", signature, {"B": 64}, attrs={"a_ptr": "DS", "b_ptr": "DS", "c_ptr": "DS", "K": "D"})
@@ -143,7 +145,9 @@ def test_what_the_compiler_alone_sees_is_refused_too(tmp_path: Path, capsys):
     words = ["translate", str(tmp_path / "k.py"), "-t", "gfx1250", "-l", str(tmp_path / "launches.json")]
     status = run([*words, "--num-ctas", "2", "-o", str(tmp_path / "out.py"), "--no-validate"])
     said = " ".join(capsys.readouterr().err.split())
-    assert status == 2 and "is needed by a workgroup that does not have it [clusters]" in said, said
+    assert (
+        status == 2 and "k.py:13:5: num_ctas=2: a value that a CTA needs and another one has [clusters]" in said
+    ), said
     assert not (tmp_path / "out.py").exists()
 
 

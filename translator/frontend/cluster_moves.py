@@ -60,10 +60,19 @@ def _obstacle(module: Module, op: Op, used: set[str]) -> tuple[str, str]:
             "rows of a tensor descriptor",
             "the data mover would fetch them for each CTA, which none of its layouts says",
         )
-    if op.name == "ttg.convert_layout" and isinstance(module.layout(op.type), DotOperand):
-        if not stays(_ctas(module, op), _result_ctas(module, op)):
+    if op.name == "ttg.convert_layout" and not stays(_ctas(module, op), _result_ctas(module, op)):
+        if isinstance(module.layout(op.type), DotOperand):
             return "an operand of a product of which a CTA has a part only", OWN_LDS
+        if not _through_descriptor(module, op):
+            return "a value that a CTA needs and another one has", OWN_LDS
     return "", ""
+
+
+def _through_descriptor(module: Module, op: Op) -> bool:
+    """Whether what is converted comes from a tensor descriptor or goes to one: such tiles are read and written as they are needed."""
+    comes = any(op.operands[0] in other.results for other in module.walk() if other.name == "tt.descriptor_load")
+    users = [other.name for other in module.walk() if set(op.results) & set(other.operands)]
+    return comes or bool(users) and set(users) == {"tt.descriptor_store"}
 
 
 def _ctas(module: Module, op: Op) -> Bases:
@@ -73,6 +82,29 @@ def _ctas(module: Module, op: Op) -> Bases:
 
 def _result_ctas(module: Module, op: Op) -> Bases:
     return module.layout(op.type).ctas if op.type.is_tensor else ()
+
+
+def vectors_in_place(module: Module) -> tuple[Obstacle, ...]:
+    """Vectors that every CTA reads whole from an argument that the kernel writes too: one CTA may write before another has read."""
+    source = {result: op.operands[0] for op in module.walk() if op.operands for result in op.results}
+    for op in module.walk():
+        if op.name == "scf.for":
+            source.update(op.for_loop.bindings)
+        elif op.name == "scf.while":
+            source.update(op.bindings)
+
+    def argument(name: str) -> str:
+        while name in source:
+            name = source[name]
+        return name
+
+    written = {argument(op.operands[0]) for op in module.walk() if op.name in ("tt.store", *_ATOMICS)}
+    found = []
+    for op in module.walk():
+        if op.name == "tt.load" and op.type.is_tensor and len(op.type.shape) == 1:
+            if not all(map(any, _result_ctas(module, op))) and argument(op.operands[0]) in written:
+                found.append(Obstacle(path_of(op), "a vector that is read by every CTA and written by one", OWN_LDS))
+    return tuple(found)
 
 
 def stays(held: Bases, wanted: Bases) -> bool:
@@ -106,4 +138,4 @@ def refusal(trace: Trace, num_ctas: int, obstacles: tuple[Obstacle, ...]) -> Tra
     return TranslationError(*dict.fromkeys(found))
 
 
-__all__ = ["Obstacle", "cluster_obstacles", "refusal", "stays"]
+__all__ = ["Obstacle", "cluster_obstacles", "refusal", "stays", "vectors_in_place"]

@@ -1,4 +1,6 @@
-"""Clusters that share the rows of products alone: where a row is reduced, its workgroup must have all of it.
+"""How else the workgroups of a cluster may share tensors than Triton's passes say, where a workgroup would need what another one has.
+
+Clusters share the rows of products alone: where a row is reduced, its workgroup must have all of it.
 
 Triton's passes split a product of several workgroups in both dimensions as soon as its rows alone would be short. Here the bits of a
 workgroup's number that split columns split rows instead, in what has rows of products, and nothing in what has none:
@@ -13,11 +15,12 @@ from __future__ import annotations
 import ast
 import os
 import tempfile
+from collections.abc import Callable
 from typing import Any
 
 from triton._C.libtriton import ir
 
-from translator.ttgir.layouts import Bases, lists
+from translator.ttgir.layouts import AttributeReader, Bases, Linear, Wmma, lists
 from translator.ttgir.parse import parse_module
 
 _NAME = "CGALayout = "
@@ -30,6 +33,30 @@ def with_rows_split(module: Any) -> Any:
     if not bits:
         return module
     return module_of("".join(_rewritten(line, bits) for line in text.splitlines(keepends=True)), module.context)
+
+
+def with_vectors_whole(module: Any) -> Any:
+    """A module in which every workgroup has all of each vector that is no row or column of a tile: it may be needed along either.
+
+    ... order = [0], CGALayout = [[1]]    ->    order = [0], CGALayout = [[0]]
+    """
+    lines = module.str().splitlines(keepends=True)
+    return module_of("".join(_with_bases(line, _vector_whole) for line in lines), module.context)
+
+
+def of_whole_tiles(module: Any, count: int) -> Any:
+    """The module of a program of one workgroup as one of `count`, of which each has all of every tensor and does all of the work.
+
+    order = [1, 0]}>                                    ->    order = [1, 0], CGALayout = [[0, 0]]}>
+    lane = [[1, 0]], warp = [[2, 0]], block = []}>      ->    lane = [[1, 0]], warp = [[2, 0]], block = [[0, 0]]}>
+
+    Raises: RuntimeError where Triton does not take it.
+    """
+    text, bits = module.str(), count.bit_length() - 1
+    before, after = (f'"ttg.num-ctas" = {n} : i32' for n in (1, count))
+    assert before in text, f"bug in gluonize: {before} is not in the module"
+    lines = text.replace(before, after, 1).splitlines(keepends=True)
+    return module_of("".join(_of_whole_tiles(line, bits) for line in lines), module.context)
 
 
 def module_of(text: str, context: Any) -> Any:
@@ -68,13 +95,34 @@ def rows_instead(ctas: Bases, columns: frozenset[int]) -> Bases:
 
 
 def _rewritten(line: str, columns: frozenset[int]) -> str:
+    return _with_bases(line, lambda ctas: rows_instead(ctas, columns))
+
+
+def _vector_whole(ctas: Bases) -> Bases:
+    return tuple((0,) for _ in ctas) if len(ctas[0]) == 1 else ctas
+
+
+def _with_bases(line: str, change: Callable[[Bases], Bases]) -> str:
     """A definition of a layout with other CTAs; any other line as it is."""
     if not line.startswith("#") or _NAME not in line:
         return line
     before, _, rest = line.partition(_NAME)
     end = rest.index("]]") + 2
     ctas = tuple(map(tuple, ast.literal_eval(rest[:end])))
-    return f"{before}{_NAME}{lists(rows_instead(ctas, columns))}{rest[end:]}"
+    return f"{before}{_NAME}{lists(change(ctas))}{rest[end:]}"
 
 
-__all__ = ["column_bits", "module_of", "rows_instead", "with_rows_split"]
+def _of_whole_tiles(line: str, bits: int) -> str:
+    """A definition of a layout of one workgroup as one that `1 << bits` of them have; any other line as it is."""
+    if not line.startswith("#") or " = #ttg." not in line:
+        return line
+    layout = AttributeReader({}).layout(line.partition(" = ")[2].strip())
+    whole = lists(((0,) * layout.rank,) * bits)
+    if isinstance(layout, Linear):
+        return line.replace("block = []", f"block = {whole}")
+    if isinstance(layout, Wmma) and "instrShape" in line:
+        return line.replace("instrShape", f"{_NAME}{whole}, instrShape")
+    return line.replace("}>", f", {_NAME}{whole}}}>")
+
+
+__all__ = ["column_bits", "module_of", "of_whole_tiles", "rows_instead", "with_rows_split", "with_vectors_whole"]

@@ -6,13 +6,14 @@ The pass lists follow `HIPBackend.make_ttir` and the two halves of `HIPBackend.m
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from triton import knobs
 from triton._C.libtriton import amd, ir, nvidia, passes
 from triton.backends.amd import compiler as amd_compiler
 
-from translator.frontend.cluster_rows import with_rows_split
+from translator.frontend.cluster_rows import of_whole_tiles, with_rows_split, with_vectors_whole
 
 
 def run_ttir_passes(module: Any, options: Any) -> None:
@@ -39,10 +40,11 @@ def _has(module: Any, name: str) -> bool:
     return bool(found)
 
 
-def run_layout_passes(module: Any, options: Any, split_rows: bool = False) -> Any:
+def run_layout_passes(module: Any, options: Any, split_rows: bool = False, whole_vectors: bool = False) -> Any:
     """From TTIR to TTGIR with Triton's layouts: coalescing, matrix instructions, conversions removed and placed.
 
-    split_rows: workgroups of a cluster share the rows of products alone. -> the module, another one then.
+    split_rows: workgroups of a cluster share the rows of products alone. whole_vectors: each has all of every vector. -> the module,
+    another one then.
     """
     pm = ir.pass_manager(module.context)
     passes.ttir.add_convert_to_ttgpuir(
@@ -58,6 +60,7 @@ def run_layout_passes(module: Any, options: Any, split_rows: bool = False) -> An
         nvidia.passes.ttnvgpuir.add_assign_cga_layouts(pm)
         pm.run(module, "make_ttgir_clusters")
         module = with_rows_split(module) if split_rows else module
+        module = with_vectors_whole(module) if whole_vectors else module
         pm = ir.pass_manager(module.context)
         passes.ttgpuir.add_remove_layout_conversions(pm)
         nvidia.passes.ttnvgpuir.add_optimize_cta_locality(pm)
@@ -72,6 +75,11 @@ def run_layout_passes(module: Any, options: Any, split_rows: bool = False) -> An
     passes.common.add_canonicalizer(pm)
     pm.run(module, "make_ttgir")
     return module
+
+
+def run_whole_passes(module: Any, options: Any) -> Any:
+    """`run_layout_passes` for a cluster of which each workgroup has all of every tensor. Raises: RuntimeError where Triton has no such layout."""
+    return of_whole_tiles(run_layout_passes(module, replace(options, num_ctas=1)), options.num_ctas)
 
 
 def run_pipeline_passes(module: Any, options: Any) -> None:

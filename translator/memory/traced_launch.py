@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from triton.compiler import ASTSource
@@ -11,7 +12,7 @@ from triton.compiler.compiler import make_backend
 from rules.targets import Target, target as target_row
 from translator.facts.given import GivenNumbers
 from translator.frontend.anchors import Anchors, Path, path_of, read_anchors
-from translator.frontend.cluster_moves import cluster_obstacles, refusal
+from translator.frontend.cluster_moves import Obstacle, cluster_obstacles, refusal, vectors_in_place
 from translator.frontend.cluster_rows import module_of
 from translator.frontend.offline import offline_target
 from translator.frontend.passes import (
@@ -20,6 +21,7 @@ from translator.frontend.passes import (
     run_layout_passes,
     run_pipeline_passes,
     run_ttir_passes,
+    run_whole_passes,
 )
 from translator.frontend.trace import Trace, trace_source
 from translator.memory.held import read_held
@@ -114,14 +116,39 @@ def trace_launch(fn: Any, spec: LaunchSpec, target: str, load_jit=None) -> Trace
 
 
 def _lay_out_cluster(trace: Trace, options: Any) -> None:
-    """Layouts of a program of several workgroups: as Triton's passes share out products, or by rows alone where that is not possible.
+    """Layouts of a program of several workgroups, the first of these that asks no workgroup for what another one has:
 
-    Raises: TranslationError `clusters` where neither is.
+    - as Triton's passes share out products, or by rows of them alone;
+    - so, with all of each vector in every workgroup;
+    - all of everything in every workgroup.
+
+    Raises: TranslationError `clusters` where none does, of what the first asks for.
     """
-    text = trace.module.str()
-    trace.module = run_layout_passes(trace.module, options)
-    obstacles = cluster_obstacles(parse_module(trace.module.str()))
-    if obstacles:
-        trace.module = run_layout_passes(module_of(text, trace.module.context), options, split_rows=True)
-        if cluster_obstacles(parse_module(trace.module.str())):
-            raise refusal(trace, options.num_ctas, obstacles)
+    text, context = trace.module.str(), trace.module.context
+    asked: tuple[Obstacle, ...] = ()
+    for lay_out in _CLUSTERS:
+        try:
+            module = lay_out(module_of(text, context), options)
+            parsed = parse_module(module.str())
+            obstacles = cluster_obstacles(parsed) or vectors_in_place(parsed) * (lay_out in _OF_WHOLE_VECTORS)
+        except RuntimeError:  # Triton's passes have no layouts of that kind
+            continue
+        if not obstacles:
+            trace.module = module
+            return
+        asked = asked or obstacles
+    if not asked:
+        trace.module = run_layout_passes(trace.module, options)
+    raise refusal(trace, options.num_ctas, asked)
+
+
+_OF_WHOLE_VECTORS = (
+    partial(run_layout_passes, whole_vectors=True),
+    partial(run_layout_passes, split_rows=True, whole_vectors=True),
+)
+_CLUSTERS = (
+    run_layout_passes,
+    partial(run_layout_passes, split_rows=True),
+    *_OF_WHOLE_VECTORS,
+    run_whole_passes,
+)
