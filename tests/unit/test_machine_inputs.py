@@ -8,7 +8,8 @@ import pytest
 from translator.source.launch_spec import LaunchSpec
 from translator.validate.bind import place_tensors
 from translator.validate.hazards import Hazard, NotRunnable
-from translator.validate.inputs import BEHIND, MOST_BYTES, make_inputs
+from translator.validate.inputs import make_inputs
+from translator.validate.large import BEHIND, FARTHEST, MOST_WHOLE, WHOLE
 from translator.validate.memory import Memory
 
 
@@ -51,5 +52,28 @@ def test_storage_that_is_held_ends_where_it_ends():
 
 
 def test_tensors_that_are_too_large_are_refused_before_they_are_made():
+    with pytest.raises(NotRunnable, match="a tensor takes 48.0 GiB and the reference machine holds 24 GiB"):
+        make_inputs(launch([FARTHEST], FARTHEST + 4))
     with pytest.raises(NotRunnable, match="its tensors take 8.0 GiB and the reference machine holds 2 GiB"):
-        make_inputs(launch([2 * MOST_BYTES], 2 * MOST_BYTES + 4))
+        make_inputs(launch([2 * MOST_WHOLE], 2 * MOST_WHOLE + 4), paged=False)
+
+
+def test_a_tensor_of_gibibytes_is_there_where_it_is_touched():
+    count = 5 << 30
+    memory, address = placed(launch([count], count + 4))
+    assert np.isfinite([load(memory, address, element) for element in (0, 7, 3 << 30, count - 1)]).all()
+    assert 0 < len(memory.buffers[0].data) < 1 << 12
+    with pytest.raises(Hazard, match=r"leave x_ptr \(5368709124 x f16\)"):
+        load(memory, address, count)
+
+
+def test_the_largest_tensors_are_held_in_pages_until_the_others_are_small_enough():
+    large, small, listed = (
+        {"dtype": "int8", "shape": [n], "stride": [1], "storage": n, "offset": 0} for n in (WHOLE, 64, 2)
+    )
+    tensors = {"x": large, "y": small, "z": listed | {"data": [5, 7]}}
+    values = {name: {"tensor": tensor} for name, tensor in tensors.items()}
+    inputs = make_inputs(LaunchSpec("k", "k", "", dict.fromkeys(tensors, "*i8"), {}, {}, {}, (1,), {}, values))
+    assert [inputs.arguments[name].pages is not None for name in tensors] == [True, False, False]
+    assert [inputs.arguments[name].items for name in tensors] == [WHOLE, 64, 2]
+    assert inputs.arguments["z"].data.tolist() == [5, 7]

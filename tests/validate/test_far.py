@@ -155,3 +155,30 @@ def test_nothing_far_away_is_tried_where_it_is_not_known_what_is_refused(tmp_pat
     result = run(tmp_path, ROWS, ROWS, STRIDED)
     assert not [variant for variant, _ in result.passed_over if "gibibytes" in variant]
     assert result.variants and not [variant for variant in result.variants if "gibibytes" in variant]
+
+
+def test_a_launch_of_gibibytes_of_its_own_is_validated_and_a_mistake_in_its_last_program_is_found(tmp_path: Path):
+    """Row offsets in 32 bits are right in the first programs of such a launch and wrong in its last."""
+    text = """def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
+    row = tl.program_id(0)
+    i = tl.arange(0, B)
+    tl.store(out_ptr + row * B + i, tl.load(x_ptr + row.to(tl.int64) * n + i) * 2.0)
+"""
+    count, size = 1 << 16, 40_000
+    x = {"dtype": "float32", "shape": [count, size], "stride": [size, 1], "storage": count * size, "offset": 0}
+    spec = launch({"x_ptr": {"tensor": x}, "out_ptr": tensor(count * B)}, {"n": size}, (count,))
+    spec = replace(spec, attrs={"x_ptr": "D", "out_ptr": "DS"})
+    result = run(tmp_path, text, text, spec)
+    assert result.status == "validated" and result.programs >= 2, result
+    other = run(tmp_path, text, text.replace("row.to(tl.int64) * n", "row * n"), spec)
+    assert other.status in ("mismatch", "hazard") and other.variant == "", other
+
+
+def test_a_grid_that_is_large_already_grows_no_further_than_a_launch_may(tmp_path: Path):
+    """4097 times such a grid has more programs than 31 bits count."""
+    count = (1 << 29) - 1024
+    x = {"dtype": "float32", "shape": [count], "stride": [1], "storage": count, "offset": 0}
+    spec = launch({"x_ptr": {"tensor": x}, "out_ptr": {"tensor": x}}, {"n": count}, (count // 1024,))
+    spec = replace(spec, constexprs={"B": 1024})
+    result = run(tmp_path, FLAT, FLAT, spec, refusal=refuses_large)
+    assert result.status == "validated", result

@@ -59,7 +59,7 @@ def expected_tensors(ttir: str, spec: LaunchSpec, names: list[str]) -> tuple[Inp
 
     Raises: Refused when it cannot be run, or itself does what no correct kernel does."""
     try:
-        inputs = make_inputs(spec)
+        inputs = make_inputs(spec, paged=False)
         memory, machine = _run(ttir, spec, names, inputs)
         poisoned = _poisonable(ttir, spec, names, inputs, memory)
     except NotRunnable as error:

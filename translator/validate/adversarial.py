@@ -26,6 +26,7 @@ from translator.validate.inputs import (
     with_tensors,
     with_values,
 )
+from translator.validate.sparse import Pages
 
 GROWTH = 4  # factor on the storage of tensors
 ROOM = 1 << 16  # elements of storage before a tensor, at most; a multiple of 16, so that alignment stays
@@ -59,7 +60,7 @@ def grown(inputs: Inputs) -> Inputs | None:
 
     Strides stay, so rows may overlap; that makes no difference to what is compared.
     """
-    if sum(tensor.data.size for tensor in inputs.tensors()) > LARGEST // GROWTH:
+    if sum(tensor.items for tensor in inputs.tensors()) > LARGEST // GROWTH:
         return None
     return changed_tensors(inputs, lambda t: replace(t, data=np.resize(t.data, t.data.size * GROWTH), unheld=0))
 
@@ -69,18 +70,30 @@ def in_the_middle(spec: LaunchSpec, inputs: Inputs) -> Inputs:
     such a pointer Triton itself takes offsets as unsigned.
     """
 
+    def promised(tensor: Tensor) -> bool:
+        return spec.signature.get(tensor.name, "")[:1] != "*" or "S" in str(spec.attrs.get(tensor.name, ""))
+
     def change(tensor: Tensor) -> Tensor:
         if not tensor.data.size:
             return tensor
+        if tensor.pages is not None:
+            return _in_the_middle_of_pages(tensor, promised(tensor))
         room = min(ROOM, -(-max(tensor.data.size, 1024) // 16) * 16)
         around = np.resize(tensor.data, room)
-        if spec.signature.get(tensor.name, "")[:1] != "*" or "S" in str(spec.attrs.get(tensor.name, "")):
+        if promised(tensor):
             return replace(tensor, data=np.concatenate([tensor.data, around]), unheld=0)
         return replace(
             tensor, data=np.concatenate([around, tensor.data, around]), offset=tensor.offset + room, unheld=0
         )
 
     return changed_tensors(inputs, change)
+
+
+def _in_the_middle_of_pages(tensor: Tensor, promised: bool) -> Tensor:
+    """promised: it stays within its storage."""
+    room = 0 if promised else ROOM
+    pages = Pages(tensor.pages.extent + 2 * room * tensor.data.itemsize, tensor.pages.pattern)
+    return replace(tensor, pages=pages, offset=tensor.offset + room, unheld=0)
 
 
 def address_arguments(module: Module, spec: LaunchSpec) -> list[str]:
@@ -134,7 +147,7 @@ def with_full_indices(inputs: Inputs, read: Set[str], judged: Sequence[str]) -> 
 
     They keep their order: they may be where segments begin. judged: the variants that both sides have run so far.
     """
-    extents = {extent for tensor in inputs.tensors() for extent in (*tensor.shape, tensor.data.size)}
+    extents = {extent for tensor in inputs.tensors() for extent in (*tensor.shape, tensor.items)}
     for knob in index_knobs(inputs, read)[:MOST_INDICES]:
         for limit in sorted((extent for extent in extents if extent - 1 > knob.now), reverse=True)[:MOST_LIMITS]:
             changed, what = knob.turned(inputs, limit - 1)
@@ -156,7 +169,7 @@ def with_full_bytes(inputs: Inputs) -> Iterator[Inputs]:
         if id(tensor) not in narrow:
             return tensor
         drawn = rng.integers(0, 256, tensor.data.size, dtype=np.uint8)
-        return replace(tensor, data=drawn.view(tensor.data.dtype))
+        return tensor.refilled(drawn.view(tensor.data.dtype))
 
     yield replace(changed_tensors(inputs, change), variant="bytes over their full range")
 
@@ -178,7 +191,7 @@ def shared(inputs: Inputs, bytes_too: bool = True) -> Iterator[Inputs]:
 
 def _alike(one: Tensor, other: Tensor) -> bool:
     keys = ("element", "shape", "strides", "offset")
-    return all(getattr(one, key) == getattr(other, key) for key in keys) and one.data.size == other.data.size
+    return all(getattr(one, key) == getattr(other, key) for key in keys) and one.items == other.items
 
 
 def alternatives(inputs: Inputs):
@@ -202,4 +215,4 @@ def _walk(tensor: Tensor, limit: int) -> Tensor:
     count = tensor.data.size
     index = np.arange(count, dtype=np.int64)
     values = index * limit // (count - 1) if count <= limit else index % limit
-    return replace(tensor, data=values.astype(tensor.data.dtype))
+    return tensor.refilled(values.astype(tensor.data.dtype))

@@ -45,6 +45,31 @@ PRECISION |= {"f8E5M2": 3, "f8E5M2FNUZ": 3}
 FP4 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6], np.float32)
 FP4 = np.concatenate([FP4, -FP4])
 
+# torch dtype name -> IR element type
+ELEMENTS = {
+    "bool": "i1",
+    "uint8": "i8",
+    "int8": "i8",
+    "uint16": "i16",
+    "int16": "i16",
+    "uint32": "i32",
+    "int32": "i32",
+    "uint64": "i64",
+    "int64": "i64",
+    "float16": "f16",
+    "bfloat16": "bf16",
+    "float32": "f32",
+    "float64": "f64",
+    "float8_e4m3fn": "f8E4M3FN",
+    "float8_e5m2": "f8E5M2",
+    "float8_e4m3fnuz": "f8E4M3FNUZ",
+    "float8_e5m2fnuz": "f8E5M2FNUZ",
+}
+# Triton's name in a signature -> IR element type
+SIGNATURE = {"fp16": "f16", "bf16": "bf16", "fp32": "f32", "fp64": "f64", "fp8e4nv": "f8E4M3FN", "fp8e5": "f8E5M2"}
+SIGNATURE |= {"fp8e4b8": "f8E4M3FNUZ", "fp8e5b16": "f8E5M2FNUZ", "fp8e4b15": "f8E4M3B11FNUZ"}
+SIGNATURE |= {f"{s}{bits}": f"i{bits}" for s in "iu" for bits in (1, 8, 16, 32, 64)}
+
 
 def held(element: str) -> np.dtype:
     """The numpy dtype that holds `element`; pointers are 64-bit addresses."""

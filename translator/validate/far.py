@@ -15,15 +15,14 @@ import numpy as np
 
 from translator.source.launch_spec import LaunchSpec
 from translator.validate.hazards import NotRunnable
-from translator.validate.inputs import Inputs, Tensor, changed_tensors, size_arguments, with_values
+from translator.validate.inputs import PATTERN, Inputs, Tensor, changed_tensors, size_arguments, with_values
 from translator.validate.knobs import Knob
+from translator.validate.large import FARTHEST
 from translator.validate.pair import Pair, SourceFault
 from translator.validate.sparse import Pages
 
 PROMISED = (1 << 31) - 1  # bytes of a storage that is specialized as within 2 GiB
 BEYOND = 1 << 32  # of one that is larger than was promised
-MOST_BYTES = 24 << 30  # of one that promises nothing; the machine's addresses have room for 32 GiB
-PATTERN = 1 << 16  # items, at most, that a large storage repeats
 FIRST = 1 << 12  # what a scalar is raised to in the first run that asks how far it goes
 MOST = 4  # scalars, sizes and index tensors that are made large
 
@@ -68,13 +67,15 @@ def in_large_storage(inputs: Inputs, limits: Mapping[str, int]) -> Inputs:
         limit = limits.get(tensor.name, 0) // tensor.data.itemsize * tensor.data.itemsize
         if limit <= tensor.storage or not tensor.data.size:
             return tensor
-        return replace(tensor, pages=Pages(limit, _values(tensor)))
+        return replace(tensor, pages=Pages(limit, _values(tensor)), unheld=0)
 
     return changed_tensors(inputs, change)
 
 
 def _values(tensor: Tensor) -> np.ndarray:
     """What the shape of a tensor reaches, or the first of it."""
+    if tensor.pages is not None:
+        return tensor.pages.pattern
     strides = [stride * tensor.data.itemsize for stride in tensor.strides]
     view = np.lib.stride_tricks.as_strided(tensor.data[tensor.offset :], tensor.shape, strides)
     values = view.reshape(-1)[:PATTERN]
@@ -89,7 +90,7 @@ def limits_of(spec: LaunchSpec, inputs: Inputs) -> list[dict[str, int]]:
         limits = {}
         for tensor in inputs.tensors():
             promised = tensor.name not in plain or "S" in str(spec.attrs.get(tensor.name, ""))
-            limits[tensor.name] = PROMISED if promised else min(items * tensor.data.itemsize, MOST_BYTES)
+            limits[tensor.name] = PROMISED if promised else min(items * tensor.data.itemsize, FARTHEST)
         found += [limits] if limits not in found else []
     return found
 
@@ -107,8 +108,10 @@ def furthest(
 
     low: how far the source reaches with the inputs as they are.
     """
-    first = knob.now + -(-FIRST // knob.step) * knob.step
-    high = reach(pair, stood(spec, knob, inputs, first, dict.fromkeys(limits, MOST_BYTES)))
+    first = min(knob.now + -(-FIRST // knob.step) * knob.step, knob.most // knob.step * knob.step)
+    if first <= knob.now:
+        return None
+    high = reach(pair, stood(spec, knob, inputs, first, dict.fromkeys(limits, FARTHEST)))
     values = []
     for name, limit in limits.items():
         each = high.get(name, 0) - low.get(name, 0)

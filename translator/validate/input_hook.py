@@ -14,6 +14,7 @@ from translator.diagnostics import Diagnostic, TranslationError
 from translator.source.launch_spec import LaunchSpec
 from translator.validate.dtypes import encode, held, rounded
 from translator.validate.inputs import Inputs, Tensor, scalar
+from translator.validate.large import MOST_WHOLE
 
 
 def apply_hook(path: str, spec: LaunchSpec, inputs: Inputs) -> Inputs:
@@ -42,7 +43,14 @@ def _filled(tensor: Tensor, value, path: str) -> Tensor:
     if array.shape != tensor.shape:
         message = f"make_inputs gives {tensor.name} the shape {array.shape}; the launch says {tensor.shape}"
         raise TranslationError(Diagnostic("inputs-hook", message, path))
-    data = tensor.data.copy()
+    if tensor.pages is not None and tensor.storage > MOST_WHOLE:
+        message = (
+            f"make_inputs gives {tensor.name}, whose storage of {tensor.storage / 2**30:.1f} GiB cannot be held whole"
+        )
+        raise TranslationError(
+            Diagnostic("inputs-hook", message, path, help="leave it out, or give the launch a smaller tensor")
+        )
+    data = np.resize(tensor.data, tensor.items)
     strides = [s * data.itemsize for s in tensor.strides]
     view = np.lib.stride_tricks.as_strided(data[tensor.offset :], tensor.shape, strides)
     wide = (
@@ -51,4 +59,4 @@ def _filled(tensor: Tensor, value, path: str) -> Tensor:
         else np.asarray(rounded(array.astype(np.float64), tensor.element))
     )
     view[...] = np.asarray(encode(wide, tensor.element)).astype(data.dtype, copy=False)
-    return replace(tensor, data=data)
+    return replace(tensor, data=data, pages=None)

@@ -1,8 +1,8 @@
 """What the arguments of a launch hold: from the launch spec's `values`, the same numbers every time.
 
 Floats are standard normal, or uniform within `range`; integers are uniform within `range` (both ends included) or the `data`
-listed. Storage that a tensor's shape does not reach is filled too, with NaN for floats, as far as `BEHIND` items. Variants of a
-launch have other sizes: runtime integers that are the extent of some tensor are shrunk, so that masks cut and loops make other
+listed. Storage that a tensor's shape does not reach is filled too, with NaN for floats, as far as `BEHIND` items; a tensor in pages
+(`large`) repeats `PATTERN` such values everywhere. Variants of a launch have other sizes: runtime integers that are the extent of some tensor are shrunk, so that masks cut and loops make other
 trip counts.
 """
 
@@ -17,45 +17,17 @@ import numpy as np
 
 from translator.source.launch_spec import LaunchSpec
 from translator.validate.descriptors import PixelBox
-from translator.validate.dtypes import FLOAT8, decode, encode, held, rounded, stored
+from translator.validate.dtypes import ELEMENTS, FLOAT8, SIGNATURE, decode, encode, held, rounded, stored
 from translator.validate.hazards import NotRunnable
+from translator.validate.large import FARTHEST, base_of, in_pages, items_held, items_of, storage_of
 from translator.validate.sparse import Pages
-
-# torch dtype name -> IR element type
-ELEMENTS = {
-    "bool": "i1",
-    "uint8": "i8",
-    "int8": "i8",
-    "uint16": "i16",
-    "int16": "i16",
-    "uint32": "i32",
-    "int32": "i32",
-    "uint64": "i64",
-    "int64": "i64",
-    "float16": "f16",
-    "bfloat16": "bf16",
-    "float32": "f32",
-    "float64": "f64",
-    "float8_e4m3fn": "f8E4M3FN",
-    "float8_e5m2": "f8E5M2",
-    "float8_e4m3fnuz": "f8E4M3FNUZ",
-    "float8_e5m2fnuz": "f8E5M2FNUZ",
-}
-# Triton's name in a signature -> IR element type
-SIGNATURE = {"fp16": "f16", "bf16": "bf16", "fp32": "f32", "fp64": "f64", "fp8e4nv": "f8E4M3FN", "fp8e5": "f8E5M2"}
-SIGNATURE |= {"fp8e4b8": "f8E4M3FNUZ", "fp8e5b16": "f8E5M2FNUZ", "fp8e4b15": "f8E4M3B11FNUZ"}
-SIGNATURE |= {f"{s}{bits}": f"i{bits}" for s in "iu" for bits in (1, 8, 16, 32, 64)}
-
-
-BEHIND = 1 << 20  # items of storage held behind what the shape of a tensor reaches
-MOST_BYTES = 1 << 31  # of all tensors of a launch; a run holds several copies
 
 
 @dataclass(frozen=True)
 class Tensor:
     """A tensor argument: `data` is its storage in stored form, less the last `unheld` items; the pointer is at element `offset`.
 
-    pages: the storage, where it is larger than what can be held.
+    pages: the storage, where it is larger than what can be held; `data` are then some of its values.
     """
 
     name: str
@@ -68,9 +40,18 @@ class Tensor:
     pages: Pages | None = None
 
     @property
+    def items(self) -> int:
+        """Items of the storage, less those that are not held."""
+        return self.data.size if self.pages is None else self.pages.extent // self.data.itemsize
+
+    @property
     def storage(self) -> int:
         """Bytes of the storage."""
-        return (self.data.size + self.unheld) * self.data.itemsize if self.pages is None else self.pages.extent
+        return (self.items + self.unheld) * self.data.itemsize
+
+    def refilled(self, data: np.ndarray) -> Tensor:
+        """The tensor with other values, as many as `data` has."""
+        return replace(self, data=data, pages=None if self.pages is None else Pages(self.pages.extent, data))
 
 
 @dataclass(frozen=True)
@@ -129,43 +110,32 @@ def _leaves(value):
         yield value
 
 
-def make_inputs(spec: LaunchSpec, scale: float = 1.0) -> Inputs:
-    """Arguments of the launch. `scale` multiplies random floats. Raises: NotRunnable when a value is not given."""
-    rng = np.random.default_rng(zlib.crc32(spec.id.encode()))
-    _check_size(spec)
+PATTERN = 1 << 16  # values that a tensor in pages repeats
+
+
+@dataclass(frozen=True)
+class _Maker:
+    """What makes the values of a launch. scale: of random floats. large: ids of the tensors that are held in pages."""
+
+    rng: np.random.Generator
+    scale: float
+    large: set[int]
+
+
+def make_inputs(spec: LaunchSpec, scale: float = 1.0, paged: bool = True) -> Inputs:
+    """Arguments of the launch. `scale` multiplies random floats. paged: whether large tensors may be held in pages.
+
+    Raises: NotRunnable when a value is not given, or tensors are too large.
+    """
+    maker = _Maker(np.random.default_rng(zlib.crc32(spec.id.encode())), scale, in_pages(spec, paged))
     arguments = {}
     for name, kind in spec.signature.items():
         if kind == "constexpr":
             continue
         if name not in spec.values:
             raise NotRunnable("launch", f"the launch spec has no value for {name}")
-        arguments[name] = _argument(name, spec.values[name], kind, rng, scale)
+        arguments[name] = _argument(name, spec.values[name], kind, maker)
     return Inputs(arguments)
-
-
-def _check_size(spec: LaunchSpec) -> None:
-    """Raises: NotRunnable where the tensors are larger than the machine holds."""
-    total = sum(_bytes_held(value) for value in _dictionaries(list(spec.values.values())))
-    if total > MOST_BYTES:
-        raise NotRunnable(
-            "launch",
-            f"its tensors take {total / 2**30:.1f} GiB and the reference machine holds {MOST_BYTES / 2**30:.0f} GiB; "
-            "give it a launch of the same specialization with smaller tensors",
-        )
-
-
-def _bytes_held(value: dict) -> int:
-    tensor = value.get("tensor") or _base_of(value.get("descriptor", {}))
-    if not tensor:
-        return 0
-    element = ELEMENTS.get(tensor["dtype"])
-    return _items_held(tensor) * (stored(element).itemsize if element else 1)
-
-
-def _base_of(descriptor: dict) -> dict:
-    """The tensor below a descriptor, which stands there by itself or as `{"tensor": ...}`."""
-    base = descriptor.get("base", {})
-    return base.get("tensor", base)
 
 
 def _pixel_box(descriptor: dict) -> PixelBox | None:
@@ -177,39 +147,19 @@ def _pixel_box(descriptor: dict) -> PixelBox | None:
     return PixelBox(*corners, tuple(steps[1:-1]))
 
 
-def _items_of(value: dict) -> list:
-    """The elements of an encoded tuple."""
-    return value.get("$tuple", value.get("tuple", []))
-
-
-def _dictionaries(value):
-    if isinstance(value, dict):
-        yield value
-        value = _items_of(value)
-    if isinstance(value, (list, tuple)):
-        for item in value:
-            yield from _dictionaries(item)
-
-
-def _items_held(tensor: dict) -> int:
-    """Items of its storage: all, or some behind the last that the shape reaches."""
-    last = sum((extent - 1) * stride for extent, stride in zip(tensor["shape"], tensor["stride"]) if extent)
-    return min(max(int(tensor["storage"]), 0), int(tensor["offset"]) + last + 1 + BEHIND)
-
-
-def _argument(name: str, value, kind, rng, scale: float):
+def _argument(name: str, value, kind, maker: _Maker):
     if isinstance(kind, (list, tuple)):
-        items = _items_of(value) if isinstance(value, dict) else value
+        items = items_of(value) if isinstance(value, dict) else value
         return [
-            None if k == "constexpr" else _argument(f"{name}[{i}]", v, k, rng, scale)
+            None if k == "constexpr" else _argument(f"{name}[{i}]", v, k, maker)
             for i, (v, k) in enumerate(zip(items, kind))
         ]
     if isinstance(value, dict) and "tensor" in value:
-        return _tensor(name, value["tensor"], kind, rng, scale)
+        return _tensor(name, value["tensor"], kind, maker)
     if isinstance(value, dict) and "descriptor" in value:
         inside = value["descriptor"]
         element = kind[kind.index("<") + 1 : kind.index("[")]
-        base = _tensor(name, _base_of(inside), f"*{element}", rng, scale)
+        base = _tensor(name, base_of(inside), f"*{element}", maker)
         block = inside.get("block_shape") or kind[kind.index("[") + 1 : kind.index("]")].split(",")
         sizes = (tuple(map(int, x)) for x in (inside["shape"], inside["strides"], block))
         return DescriptorArgument(base, *sizes, np.nan if inside.get("padding") == "nan" else 0.0, _pixel_box(inside))
@@ -234,11 +184,13 @@ def scalar(value, kind: str):
     return rounded(np.asarray(float(value)), element)[()]
 
 
-def _tensor(name: str, tensor: dict, kind: str, rng, scale: float) -> Tensor:
+def _tensor(name: str, tensor: dict, kind: str, maker: _Maker) -> Tensor:
     pointee = kind.lstrip("*").removeprefix("k")
     element = ELEMENTS.get(tensor["dtype"]) or SIGNATURE[pointee]
+    if id(tensor) in maker.large:
+        return _in_pages(name, tensor, SIGNATURE.get(pointee, element), element, maker)
     shape = tuple(tensor["shape"])
-    count = _items_held(tensor)
+    count = items_held(tensor)
     data = np.zeros(count, stored(element))
     if held(element).kind == "f":
         data[:] = encode(np.full(count, np.nan, held(element)), element)
@@ -246,13 +198,23 @@ def _tensor(name: str, tensor: dict, kind: str, rng, scale: float) -> Tensor:
     itemsize = data.itemsize
     offset = int(tensor["offset"])
     view = np.lib.stride_tricks.as_strided(data[offset:], shape, [s * itemsize for s in strides])
-    values = _values(tensor, element, shape, rng, scale)
+    values = _values(tensor, element, shape, maker)
     view[...] = np.asarray(encode(values, element)).astype(data.dtype, copy=False)
-    unheld = max(int(tensor["storage"]), 0) - count
+    unheld = storage_of(tensor) - count
     return Tensor(name, SIGNATURE.get(pointee, element), data, offset, shape, strides, unheld)
 
 
-def _values(tensor: dict, element: str, shape, rng, scale: float) -> np.ndarray:
+def _in_pages(name: str, tensor: dict, seen_as: str, element: str, maker: _Maker) -> Tensor:
+    """A tensor of which only what is touched is there."""
+    values = np.asarray(encode(_values(tensor, element, (PATTERN,), maker), element))
+    data = values.astype(stored(element), copy=False)
+    count = min(storage_of(tensor), FARTHEST // data.itemsize)
+    shape, strides = tuple(tensor["shape"]), tuple(tensor["stride"])
+    pages = Pages(count * data.itemsize, data)
+    return Tensor(name, seen_as, data, int(tensor["offset"]), shape, strides, storage_of(tensor) - count, pages)
+
+
+def _values(tensor: dict, element: str, shape, maker: _Maker) -> np.ndarray:
     low, high = tensor.get("range") or (None, None)
     if "data" in tensor:
         wide = np.array(tensor["data"], np.int64 if element[0] == "i" else np.float64)
@@ -260,9 +222,10 @@ def _values(tensor: dict, element: str, shape, rng, scale: float) -> np.ndarray:
     if element[0] == "i":
         if low is None:
             low, high = 0, 1
-        drawn = rng.integers(int(low), int(high), size=shape, endpoint=True, dtype=np.int64)
+        drawn = maker.rng.integers(int(low), int(high), size=shape, endpoint=True, dtype=np.int64)
         return drawn.astype(held(element))
-    drawn = rng.standard_normal(shape) * scale if low is None else rng.uniform(float(low), float(high), shape)
+    drawn = maker.rng.uniform(float(low), float(high), shape) if low is not None else maker.rng.standard_normal(shape)
+    drawn = drawn * maker.scale if low is None else drawn
     wide = np.asarray(drawn, np.float32 if element in FLOAT8 or element == "bf16" else held(element))
     return np.asarray(rounded(wide, element))
 
@@ -333,7 +296,7 @@ def longer(spec: LaunchSpec, inputs: Inputs, loops: list[str]) -> list[Inputs]:
     out = []
     for name in size_arguments(spec):
         value = spec.values[name] * LONGER
-        if name not in loops or sum(t.data.size for t in inputs.tensors()) > LARGEST // LONGER:
+        if name not in loops or sum(t.items for t in inputs.tensors()) > LARGEST // LONGER:
             continue
         more = {id(t): replace(t, data=np.resize(t.data, t.data.size * LONGER)) for t in inputs.tensors()}
         arguments = {key: _replaced(argument, more) for key, argument in inputs.arguments.items()}
@@ -355,7 +318,7 @@ def _tied(tensor: Tensor) -> Tensor:
     if (values < 0).any():  # else the launch may ask for what is not negative
         late = values[values.size // 2 :]
         late[late > 0] *= -1
-    return replace(tensor, data=np.asarray(encode(values, tensor.element)).astype(tensor.data.dtype, copy=False))
+    return tensor.refilled(np.asarray(encode(values, tensor.element)).astype(tensor.data.dtype, copy=False))
 
 
 def _replaced(value, chosen: dict[int, Tensor]):
@@ -371,7 +334,7 @@ def changed_tensors(inputs: Inputs, change: Callable[[Tensor], Tensor]) -> Input
     chosen = {}
     for views in inputs.storages():
         first = change(views[0])
-        chosen |= {id(view): replace(view, data=first.data, unheld=first.unheld) for view in views}
+        chosen |= {id(v): replace(v, data=first.data, unheld=first.unheld, pages=first.pages) for v in views}
         chosen[id(views[0])] = first
     return with_tensors(inputs, chosen)
 

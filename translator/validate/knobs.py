@@ -106,7 +106,7 @@ def _spread(tensor: Tensor, now: int) -> Knob:
     def turned(inputs: Inputs, value: int) -> tuple[Inputs, str]:
         data = (tensor.data.astype(np.float64) * (value / now)).astype(tensor.data.dtype)
         data[tensor.data == now] = min(value, np.iinfo(data.dtype).max)
-        changed = changed_tensors(inputs, lambda t: replace(t, data=data) if t.name == tensor.name else t)
+        changed = changed_tensors(inputs, lambda t: t.refilled(data) if t.name == tensor.name else t)
         return changed, f"{tensor.name} up to {value}"
 
     bits = 8 * held(tensor.element).itemsize

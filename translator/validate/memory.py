@@ -175,6 +175,10 @@ class Memory:
         self.buffers.append(buffer)
         return buffer
 
+    def pages(self) -> int:
+        """Pages that are held of large storage."""
+        return sum(len(buffer.pages) for buffer in self.buffers if buffer.pages is not None)
+
     def find(self, address: int) -> Buffer:
         window = (int(address) >> WINDOW) - 1
         if not 0 <= window < len(self.buffers):

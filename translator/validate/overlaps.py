@@ -62,7 +62,9 @@ def overlapping(
     One program runs: what several do to the same elements hardly ever has one meaning. judged: the variants that both sides
     have run so far; of a distance to either side one is enough.
     """
-    tensors = [tensor for tensor in inputs.tensors() if tensor.name in used and tensor.data.size]
+    tensors = [
+        tensor for tensor in inputs.tensors() if tensor.name in used and tensor.data.size and tensor.pages is None
+    ]
     written = {tensor.name for tensor in tensors if used[tensor.name].written.any()}
     pairs = [
         (one, other)

@@ -27,6 +27,7 @@ from translator.validate.turns import MOST, TURNS, spins
 
 STEP_COST = 8.0  # microseconds per op, and per element of global traffic: measured on one core of a 2020s server
 TRAFFIC_COST = 0.05
+PAGE_COST = 100.0  # per page of a large storage: what is held grows by it
 FEWEST = 2  # programs that are always run
 IN_ORDER, LAST_FIRST = "in order", "last first"
 LEAST_STEPS = 50_000  # ops that a program of a translation may always take,
@@ -226,7 +227,7 @@ class Pair:
         machine, arguments = self._source_machine(memory, inputs, schedule)
         if order == IN_ORDER:
             machine.run(arguments, [0])
-            cost = machine.work * STEP_COST + memory.traffic * TRAFFIC_COST
+            cost = machine.work * STEP_COST + memory.traffic * TRAFFIC_COST + memory.pages() * PAGE_COST
             numbers = choose_programs(machine.programs, 0 if inputs.brief else int(budget / max(cost, 1.0)))
             chosen = Programs(tuple(sorted({*numbers, *inputs.programs})), order)
             machine.run(arguments, chosen.numbers[1:])
@@ -274,6 +275,8 @@ class Pair:
         if not what and chosen.order == IN_ORDER and len(chosen.numbers) > 1:
             other = Memory(recording=True)
             replace(chosen, order=LAST_FIRST).run(*self._source_machine(other, inputs))
+            for buffer in memory.buffers:
+                buffer.catch_up()
             same = all(np.array_equal(a.data, b.data) for a, b in zip(memory.buffers, other.buffers))
             what = why_order_matters(other) or ("" if same else "the order of programs changes what they store")
         if what:
