@@ -79,32 +79,36 @@ def needed_values(function: Function, roots: Iterator[str]) -> frozenset[str]:
 
 
 def _sources(function: Function) -> dict[str, tuple[str, ...]]:
-    """Per value what it is computed from directly."""
+    """Per value what it is computed from directly. Regions side by side may give one name to different values: it stands for all of
+    them."""
     out: dict[str, tuple[str, ...]] = {}
     for op in function.walk():
-        yields = [
-            region.blocks[-1].ops[-1].operands for region in op.regions if region.blocks and region.blocks[-1].ops
-        ]
-        if op.name == "scf.for":
-            loop = op.for_loop
-            out[loop.variable] = (loop.low, loop.high, loop.step)
-            for (name, first), last, result in zip(loop.bindings, yields[0], op.results):
-                out[name] = out[result] = (first, last)
-        elif op.name == "scf.if":
-            for number, result in enumerate(op.results):
-                out[result] = (op.condition, *(values[number] for values in yields))
-        elif op.name == "scf.while":
-            everything = (*(first for _, first in op.bindings), *(value for values in yields for value in values))
-            names = [name for name, _ in op.bindings]
-            names += [name for region in op.regions for name, _ in region.blocks[0].arguments]
-            out |= dict.fromkeys((*names, *op.results), everything)
-        else:
-            inner = Function(
-                "", (), (), (), Region("", tuple(block for region in op.regions for block in region.blocks))
-            )
-            free = tuple(value for one in inner.walk() for value in one.operands)
-            out |= dict.fromkeys(op.results, (*op.operands, *free))
+        for name, sources in _sources_of(op):
+            out[name] = out.get(name, ()) + sources
     return out
+
+
+def _sources_of(op: Op) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """What an operation makes, and the arguments of its regions, with what each is computed from directly."""
+    yields = [region.blocks[-1].ops[-1].operands for region in op.regions if region.blocks and region.blocks[-1].ops]
+    if op.name == "scf.for":
+        loop = op.for_loop
+        yield loop.variable, (loop.low, loop.high, loop.step)
+        for (name, first), last, result in zip(loop.bindings, yields[0] if yields else (), op.results):
+            yield name, (first, last)
+            yield result, (first, last)
+    elif op.name == "scf.if":
+        for number, result in enumerate(op.results):
+            yield result, (op.condition, *(values[number] for values in yields))
+    elif op.name == "scf.while":
+        everything = (*(first for _, first in op.bindings), *(value for values in yields for value in values))
+        names = [name for name, _ in op.bindings]
+        names += [name for region in op.regions for name, _ in region.blocks[0].arguments]
+        yield from ((name, everything) for name in (*names, *op.results))
+    else:
+        inner = Function("", (), (), (), Region("", tuple(block for region in op.regions for block in region.blocks)))
+        free = tuple(value for one in inner.walk() for value in one.operands)
+        yield from ((result, (*op.operands, *free)) for result in op.results)
 
 
 def _region(region: Region, needed: frozenset[str], origin: dict[Block, Block]) -> Region:
