@@ -85,7 +85,7 @@ def _is_of_launch(report: FileReport) -> bool:
 
 
 def _status(reports: list[FileReport]) -> int:
-    if any(report.bug for report in reports):
+    if any(report.bugs for report in reports):
         return exit_status.BUG
     reports = [report for report in reports if not _passed_by(report)]
     refused = any(r.status == "refused" or any(x.status == "refused" for x in r.launches) for r in reports)
@@ -152,8 +152,8 @@ class _Printer:
             return
         told = [d for x in report.launches if x.status != "passed-over" for d in x.diagnostics]
         print_diagnostics([*report.diagnostics, *told])
-        if report.bug:
-            print(report.bug, file=sys.stderr)
+        for bug in report.bugs:
+            print(bug, file=sys.stderr)
 
     def _file(self, report: FileReport) -> None:
         request = report.planned.request

@@ -76,6 +76,11 @@ class FileReport:
         """What the reference machine says of each launch that was translated."""
         return [x.validation for x in self.launches if x.status == "translated"]
 
+    @property
+    def bugs(self) -> list[str]:
+        """Internal errors, of the translation and of its validation, as text."""
+        return [text for text in (self.bug, *(found.get("bug", "") for found in self.validations)) if text]
+
 
 @functools.cache
 def is_available(function: str) -> bool:
@@ -302,7 +307,7 @@ def _check(
         except TranslationError as error:
             found = {"status": "not_runnable", "diagnostics": [d.as_json() for d in error.diagnostics]}
         except InternalError as error:
-            found = {"status": "not_runnable", "bug": str(error)}
+            found = {"status": "not_runnable", "reason": "a bug in gluonize", "bug": str(error)}
         found = moved(found, draft, planned.output, 0)
         if found.get("status") == "mismatch":
             checked = replace(checked, diagnostics=(*checked.diagnostics, _mismatch(found, planned.output)))

@@ -1,0 +1,27 @@
+"""An internal error of the validation is an internal error of the command."""
+
+from __future__ import annotations
+
+from translator.cli import exit_status
+from translator.cli.translate_command import _status
+from translator.project.translate_run import CheckedLaunch, FileReport
+from translator.request import LaunchOutcome
+from translator.source.launch_spec import LaunchSpec
+
+
+def report(validation: dict) -> FileReport:
+    return FileReport(
+        None,
+        "translated",
+        (CheckedLaunch(LaunchOutcome(LaunchSpec("k", "k"), "translated"), "translated", validation=validation),),
+    )
+
+
+def test_a_validation_that_fails_inside_is_not_passed_over():
+    broken = report({"status": "not_runnable", "bug": "Traceback: in the reference machine"})
+    assert broken.bugs == ["Traceback: in the reference machine"]
+    assert _status([broken]) == exit_status.BUG
+
+
+def test_one_that_has_nothing_to_run_on_is():
+    assert _status([report({"status": "not_runnable", "reason": "no values"})]) == exit_status.DONE
