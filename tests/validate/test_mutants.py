@@ -5,6 +5,7 @@ The goldens are sampled, one mutant in GLUONIZE_MUTANTS (default 12; 1 is all of
 
 from __future__ import annotations
 
+import functools
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -101,10 +102,14 @@ def test_kept_outcomes_are_of_the_same_golden(tmp_path: Path, monkeypatch):
 
 
 def test_every_entry_names_mutants_that_exist_and_has_a_reason():
+    @functools.cache
+    def of_golden(fixture: str, target: str) -> list[Mutant]:
+        return list(mutants(fixture_set.Fixture(fixture_set.ROOT / fixture).golden_file(target).read_text()))
+
     for entry in listed():
         assert len(entry.reason) > 20, entry
         for target in entry.targets or fixture_set.TARGETS:
-            every = list(mutants(fixture_set.Fixture(fixture_set.ROOT / entry.fixture).golden_file(target).read_text()))
+            every = of_golden(entry.fixture, target)
             known = [
                 Outcome(entry.fixture, target, m.what, m.category, m.line, m.before, "", "", m.function, nth)
                 for m, nth in zip(every, golden_mutants.places(every))
