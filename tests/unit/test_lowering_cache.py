@@ -46,8 +46,9 @@ def test_the_oldest_entries_go_first(tmp_path):
 
 
 def test_a_folder_of_the_user_is_never_pruned(tmp_path):
-    (tmp_path / "kernel").mkdir()
-    assert prune_cache_folder(tmp_path, keep=0) == 0 and os.listdir(tmp_path) == ["kernel"]
+    for folder in (tmp_path / "mine", tmp_path / "gluonize" / "mine"):
+        (folder / "kernel").mkdir(parents=True)
+        assert prune_cache_folder(folder, keep=0) == 0 and os.listdir(folder) == ["kernel"]
 
 
 SCALE = """

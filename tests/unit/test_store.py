@@ -102,6 +102,20 @@ def test_a_store_that_cannot_be_written_is_told_once(tmp_path, caplog):
     assert shelf.get("k") is None and caplog.text.count("cannot be written") == 1
 
 
+def test_whatever_a_store_raises_is_a_miss(caplog):
+    """Such as what a client of an object store raises when it finds no credentials, which is no OSError."""
+
+    class Refuses:
+        protocol = "s3"
+
+        def __getattr__(self, name):
+            raise LookupError("no credentials")
+
+    shelf = Shelf(RemoteStore("s3://bucket", Refuses(), "bucket"))
+    shelf.put("k", b"1")
+    assert shelf.get("k") is None and shelf.prune(0) == 0 and caplog.text.count("no credentials") == 3
+
+
 def test_what_cannot_be_dated_is_found_all_the_same(tmp_path, monkeypatch, caplog):
     """Entries on a disk that is only read, or of another user."""
     shelf = Shelf(FolderStore(tmp_path))

@@ -59,4 +59,4 @@ def is_own(entry: str) -> bool:
 
 
 def _is_ours(folder: Path) -> bool:
-    return folder.parent.name.partition("-")[0] == "gluonize"
+    return folder.name == "triton" and folder.parent.name.partition("-")[0] == "gluonize"

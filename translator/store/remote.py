@@ -27,11 +27,16 @@ class RemoteStore:
 
     def read(self, name: str) -> bytes | None:
         try:
-            return self.fs.cat_file(self._path(name))
+            with _faults():
+                return self.fs.cat_file(self._path(name))
         except FileNotFoundError:
             return None
 
     def write(self, name: str, data: bytes) -> None:
+        with _faults():
+            self._write(name, data)
+
+    def _write(self, name: str, data: bytes) -> None:
         path = self._path(name)
         if self._whole():
             self.fs.pipe_file(path, data)
@@ -43,16 +48,17 @@ class RemoteStore:
         self.fs.mv(temporary, path)
 
     def delete(self, name: str) -> None:
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(FileNotFoundError), _faults():
             self.fs.rm_file(self._path(name))
 
     def touch(self, name: str) -> None:
         """Object stores do not date what is read: entries go by when they were written."""
 
     def entries(self) -> Iterator[Entry]:
-        self.fs.invalidate_cache()
         try:
-            found = self.fs.find(self.root, detail=True)
+            with _faults():
+                self.fs.invalidate_cache()
+                found = self.fs.find(self.root, detail=True)
         except FileNotFoundError:
             return
         for path, info in found.items():
@@ -66,6 +72,17 @@ class RemoteStore:
     def _whole(self) -> bool:
         protocol = self.fs.protocol
         return bool(_WHOLE & set((protocol,) if isinstance(protocol, str) else protocol))
+
+
+@contextlib.contextmanager
+def _faults() -> Iterator[None]:
+    """Every fault of a store as OSError: without credentials, for one, each implementation raises something of its own."""
+    try:
+        yield
+    except OSError:
+        raise
+    except Exception as error:  # whatever foreign code raises says why the store cannot be reached
+        raise OSError(f"{type(error).__name__}: {error}") from error
 
 
 def _date(info: dict) -> float:
