@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 from textwrap import dedent
 
 import pytest
 
 from translator.diagnostics import TranslationError
 from translator.frontend.offline import gpu_target
+from translator.source.host_objects import record_fields
 from translator.source.launch_spec import parse_launches
 from translator.source.load import load_kernel
 from translator.source.spec_values import decode_value, encode_value, value_problem
@@ -131,3 +133,46 @@ def test_a_launch_keeps_its_target():
 def test_targets_of_sources(name, expected):
     found = gpu_target(name)
     assert (found.backend, found.arch, found.warp_size) == expected
+
+
+PLAN = """
+    from triton.experimental import gluon
+    from triton.experimental.gluon import language as gl
+
+    class Plan:
+        def __init__(self, first, count):
+            self.first = first
+            self.count = count
+
+    @gluon.constexpr_function
+    def plan(size):
+        return Plan(size, count=size // 2)
+
+    @gluon.jit
+    def kernel(out, SIZE: gl.constexpr):
+        made: gl.constexpr = plan(SIZE)
+        gl.store(out, made.first + made.count)
+"""
+
+
+def test_a_plain_record_is_made_at_compile_time(tmp_path):
+    path = tmp_path / "plan.py"
+    path.write_text(dedent(PLAN))
+    scope = load_kernel(str(path), "kernel").fn.__globals__
+    made = scope["plan"](8)
+    assert (getattr(made, "value", made).first, getattr(made, "value", made).count) == (8, 4)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "class Plan:\n def __init__(self, n):\n  self.n = print(n)",
+        "class Plan:\n def __init__(self, n):\n  self.n = m",
+        "class Plan:\n def __init__(self, n=print()):\n  self.n = n",
+        "class Plan(Base):\n def __init__(self, n):\n  self.n = n",
+        "class Plan:\n def __init__(self, n):\n  self.n = n\n def m(self):\n  print()",
+    ],
+    ids=["a call", "something else", "a default", "a base", "a method"],
+)
+def test_any_other_class_is_not_made(text):
+    assert record_fields(ast.parse(text).body[0]) is None

@@ -24,7 +24,7 @@ from triton.runtime.jit import JITCallable, JITFunction
 
 from translator.diagnostics import Diagnostic
 from translator.source.evaluation import Evaluation
-from translator.source.host_objects import LookedThrough, UserClass, UserFunction
+from translator.source.host_objects import LookedThrough, UserClass, UserFunction, record_class, record_fields
 from translator.source.host_values import HostName
 from translator.source.reached import (
     Reached,
@@ -161,7 +161,7 @@ class JitBuilder:
         return ast.unparse(node) if isinstance(value, (HostName, UserClass, UserFunction, Scope)) else value
 
     def define_class(self, node: ast.ClassDef, scope: Scope | Frame) -> Any:
-        """Enums, named tuples and Triton aggregates become real classes; any other class a `UserClass`."""
+        """Enums, named tuples, plain records and Triton aggregates become real classes; any other class a `UserClass`."""
         decorators = [self._quiet(decorator, scope) for decorator in node.decorator_list]
         bases = [self._quiet(base, scope) for base in node.bases]
         qualname = f"{scope.qualname}.{node.name}" if scope.qualname else node.name
@@ -179,6 +179,8 @@ class JitBuilder:
             ]
             members = [(name, body.own(name)) for name in names]
             return self.evaluator.guarded(enums[0], node.name, members, module=scope.module, place=scope.place(node))
+        if (kept := record_fields(node)) is not None:
+            return record_class(node.name, kept, scope.module)
         return UserClass(node, body)
 
     def _quiet(self, node: ast.expr, scope: Scope | Frame) -> Any:
