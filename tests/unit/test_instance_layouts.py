@@ -49,8 +49,14 @@ SPEC = launch("k", {"x_ptr": "*i32", "y_ptr": "*i32"}, {"N": 8}, warps=1)
 @pytest.mark.parametrize("target", ["gfx950", "gfx1201"])
 def test_layouts_are_those_of_the_given_tensor(target: str, tmp_path):
     text = translate(tmp_path, SOURCE, SPEC, target=target).text
-    # Other shapes in each call: a text for each.
-    assert text.count("def exchange") == text.count("def merge") == SPEC.constexprs["N"]
+    assert text.count("def exchange") == text.count("def merge") == 1
+    exchange = text[text.index("def exchange") : text.index("def merge")]
+    assert "y = gl.reshape(x, shape)\n    layout: gl.constexpr = y.type.layout\n    # which half" in exchange
+    merge = text[text.index("def merge") : text.index("def k(")]
+    asked = merge.index("        layout: gl.constexpr = gl.reshape(x, shape).type.layout\n        flip = ")
+    assert asked < merge.index("    else:\n        flip = 0\n    for i in gl.static_range(stage):"), merge
+    assert "Layout([" not in exchange + merge and "convert_layout" not in text
+    assert "    for stage in gl.static_range(1, N + 1):\n        x = merge(x, stage, N)\n" in text
     found = compiled(tmp_path, text, SPEC, target)
     assert found.metrics.lds_bytes == 0
 

@@ -108,6 +108,7 @@ class Trace:
     by_name: dict[str, Frame]
     module: Any = None  # the MLIR module of the TTIR, alive with its context
     context: Any = None
+    siblings: dict[str, tuple[Frame, ...]] = field(default_factory=dict)  # of translator.facts.siblings, by frame
     _joined: dict[tuple[int, ...], Frame] = field(default_factory=dict)
 
     def joined(self, frames: list[Frame]) -> Frame:

@@ -7,7 +7,9 @@ layout that still occurs becomes a named constexpr at the top of the function, n
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from translator.layout.constructors import constructor
 from translator.numbered import numbered
@@ -16,6 +18,18 @@ from translator.ttgir.layouts import Blocked, DotOperand, Layout, Linear, Mfma, 
 _PLACEHOLDER = re.compile(r"__layout_(\d+)__")
 _DEFINED = re.compile(rf"^\s*{_PLACEHOLDER.pattern}: gl\.constexpr = ", re.MULTILINE)
 _VARIANT = re.compile(r"__variant_(\d+)_(\w+?)_of_(\w+?)__end__")
+
+
+@dataclass(frozen=True)
+class Asked(Layout):
+    """The layout that the function's text asks a tensor for, such as `y.type.layout`: each specialization has its own."""
+
+    text: str
+    dimensions: int
+
+    @property
+    def rank(self) -> int:
+        return self.dimensions
 
 
 @dataclass
@@ -47,10 +61,19 @@ class LayoutNames:
         tag = f"{self.order.index(root)}_{_slice_tag(layout)}"
         return f"__variant_{tag}_of_{name}__end__"
 
-    def spelled_out(self, text: str) -> str:
-        """`text` with the layouts themselves in the place of placeholders, to be compared with a text of another function."""
-        text = _VARIANT.sub(lambda m: f"<{m[3]} in {self.order[int(m[1])]} {m[2]}>", text)
-        return _PLACEHOLDER.sub(lambda m: f"<{self.order[int(m[1])]}>", text)
+    def moved_to(self, other: LayoutNames, text: str, instead: Mapping[Layout, Layout] = MappingProxyType({})) -> str:
+        """`text` with the placeholders of another function; instead: the layouts that stand for some of these."""
+
+        def number(own: str) -> int:
+            layout = self.order[int(own)]
+            new = instead.get(layout, layout)
+            other._placeholder(new)
+            known = other.roles.setdefault(new, [])
+            known += [role for role in self.roles.get(layout, []) if role not in known]
+            return other.order.index(new)
+
+        text = _VARIANT.sub(lambda m: f"__variant_{number(m[1])}_{m[2]}_of_{m[3]}__end__", text)
+        return _PLACEHOLDER.sub(lambda m: f"__layout_{number(m[1])}__", text)
 
     def suggest(self, layout: Layout | None, role: str, rank: int, line: int = 0) -> None:
         """`role` names the use at `line`; the lowest rank wins, then the first line."""
@@ -98,7 +121,7 @@ class LayoutNames:
         return text, [(names[x], x) for x in used if x not in defined]
 
     def _role(self, layout: Layout, only: bool) -> str:
-        if only and isinstance(layout, (Blocked, Linear)):
+        if only and isinstance(layout, (Asked, Blocked, Linear)):
             return "layout"
         roles = sorted(self.roles.get(layout, []))
         if roles:

@@ -12,10 +12,11 @@ from translator.facts.definitions import definition_node
 from translator.pipeline.loop import PipelinedLoop
 from translator.pipeline.prefetch import FEWEST_BUFFERS
 from translator.rewrite.emitted import LINE_LENGTH, EmittedFunction, EmittedKernel, LaidOut
-from translator.rewrite.function import HELPER, FunctionRewriter
+from translator.rewrite.function import FunctionRewriter
 from translator.rewrite.layout_constants import with_constants
 from translator.rewrite.loop_split import CannotSplit, PartitionFunction, Split
 from translator.rewrite.partitions import take_apart
+from translator.rewrite.shared_texts import HELPER
 from translator.rewrite.unit import Record, Unit
 
 
@@ -31,7 +32,8 @@ def assemble(unit: Unit, rewriter: FunctionRewriter, text: str) -> EmittedKernel
             index = int(m.group(1))
             if index not in reached:
                 inner, inner_text = unit.helper_versions[index]
-                _merge(record, inner.record)
+                for member in (inner, *(unit.helper_versions[i][0] for i in unit.made_of.get(index, ()))):
+                    _merge(record, member.record)
                 reach(inner_text)
                 reached.append(index)
 

@@ -20,7 +20,15 @@ from translator.facts.source_text import replace_spans
 from translator.facts.webs import Definition, UnrolledLoop, written_nodes
 from translator.frontend.trace import ConstFact, Frame
 from translator.layout.names import LayoutNames
-from translator.rewrite import calls, contracts, host_descriptors, instance_layouts, invariant, moving_parameters
+from translator.rewrite import (
+    calls,
+    contracts,
+    host_descriptors,
+    instance_layouts,
+    invariant,
+    moving_parameters,
+    shared_texts,
+)
 from translator.rewrite.assignments import Assignments
 from translator.rewrite.dead_variants import without_dead_variants
 from translator.rewrite.emission import TileRead
@@ -31,7 +39,6 @@ from translator.rewrite.unit import Record, Unit
 from translator.ttgir.layouts import Layout
 
 MAX_ROUNDS = 40
-HELPER = re.compile(r"__helper_(\d+)__")  # stands for a version of a helper until all are named
 
 
 class FunctionRewriter(Assignments):
@@ -234,12 +241,12 @@ class FunctionRewriter(Assignments):
 
     def unrolled_loop(self, s: UnrolledLoop) -> None:
         """One body after the other; a loop again where its shapes change and its text does not."""
-        bodies = self.unrolled_bodies(s, s.target.id)
-        if len(set(map(self.with_equal_helpers, bodies))) == 1:
+        body = shared_texts.one_body(self.unit, self.unrolled_bodies(s, s.target.id))
+        if body is not None:
             indent = self.facts.source.indent(s)
             self.replace(
                 s,
-                f"for {s.target.id} in {calls.emit_iterator(self, s.iter)}:\n{indented(bodies[:1], indent + '    ')}",
+                f"for {s.target.id} in {calls.emit_iterator(self, s.iter)}:\n{indented([body], indent + '    ')}",
             )
             return
         note = f"# {self.facts.source.text[self.facts.source.span(s)[0]:self.facts.source.span(s.iter)[1]]}, written out: shapes change"
@@ -262,14 +269,6 @@ class FunctionRewriter(Assignments):
             texts.append(textwrap.dedent(replace_spans(self.facts.source.text, start, end, self.edits)))
         self.edits = outer
         return texts[::-1]
-
-    def with_equal_helpers(self, text: str) -> str:
-        """A text in which helpers of the same text are one."""
-        return HELPER.sub(lambda found: f"__{self.helper_text(int(found[1]))}__", text)
-
-    def helper_text(self, index: int) -> str:
-        inner, text = self.unit.helper_versions[index]
-        return f"{inner.facts.frame.fn.__name__}: {self.with_equal_helpers(inner.names.spelled_out(text))}"
 
     def for_loop(self, s: ast.For) -> None:
         if isinstance(s, UnrolledLoop):

@@ -9,6 +9,7 @@ from typing import Any
 from translator.facts.callees import bind, callee_of, first_tensor, is_true
 from translator.facts.function import FunctionFacts
 from translator.facts.refusals import refuse
+from translator.facts.siblings import varies
 from translator.frontend.trace import ConstFact, TensorFact, TupleFact
 from translator.layout.shapes import NoLayout, infer
 from translator.rewrite import call_text, instance_layouts, tuples
@@ -97,9 +98,9 @@ def emit_shape(rw: Emission, node: ast.Call, callee, given, want: Any) -> str:
         if "shape" not in callee.row.template.holes:
             return _fit(rw, call_text.by_template(rw.record, callee.row, {"input": text}), own, want)
         shape = _shape_text(rw, node, callee, given, fact)
-        if instance_layouts.varies(rw.facts, node) and own == want:
+        if varies(rw.facts, node) and own == want:
             instance_layouts.offer(rw, node, own, text, shape)
-        elif instance_layouts.varies(rw.facts, data) and own == want:
+        elif varies(rw.facts, data) and own == want:
             _offer_operand(rw, node, data, parent, want)
         return _fit(rw, call_text.by_template(rw.record, callee.row, {"input": text, "shape": shape}), own, want)
     if step == "permute":

@@ -99,7 +99,7 @@ class Unit:
     bounds-masked, by path of the visit or name of the argument. kept_whole: loops, by path and line, that cannot be split, with
     the reason. ringed: loops that one slot does not serve. moved: pointer variables, as (function, variable), whose base moves
     from tile to tile in any case; moving: whether it does. versions: finished helper versions by (frame, path, wants);
-    helper_versions: (rewriter, text) of every version made.
+    helper_versions: (rewriter, text) of every version made; made_of: a version that is the text of several -> these.
     """
 
     kernel: KernelFacts
@@ -113,3 +113,4 @@ class Unit:
     versions: dict[Any, Any] = field(default_factory=dict)
     helper_versions: list[Any] = field(default_factory=list)
     in_progress: list[Any] = field(default_factory=list)
+    made_of: dict[int, tuple[int, ...]] = field(default_factory=dict)
