@@ -131,6 +131,50 @@ def test_without_the_option_nothing_changes(tmp_path):
     assert "num_warps=4" in translate(tmp_path, SCALE, scale()).text
 
 
+PRODUCT = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def product(a_ptr, b_ptr, c_ptr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    m, n, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    a = tl.load(a_ptr + m[:, None] * K + k[None, :])
+    b = tl.load(b_ptr + k[:, None] * N + n[None, :])
+    tl.store(c_ptr + m[:, None] * N + n[None, :], tl.dot(a, b))
+"""
+
+
+@pytest.mark.slow
+def test_warps_of_a_product_follow_its_tile(tmp_path):
+    signature = {"a_ptr": "*fp16", "b_ptr": "*fp16", "c_ptr": "*fp32"}
+
+    def sized(m, n, k, warps):
+        return launch("product", signature, {"M": m, "N": n, "K": k}, warps=warps)
+
+    result = translate(tmp_path, PRODUCT, sized(64, 64, 32, 4), target="gfx1250", general=True)
+    assert "warp_bases=columns(1, " in result.text and "root(" in result.text, result.notes
+    (tmp_path / "output.py").write_text(result.text)
+    for sizes in ((32, 64, 32, 2), (128, 64, 32, 4), (64, 128, 32, 2), (256, 256, 32, 4)):
+        answer = validate_launch(str(tmp_path / "source.py"), str(tmp_path / "output.py"), sized(*sizes), "gfx1250")
+        assert answer["status"] == "validated", (sizes, answer)
+
+
+def test_where_formulas_give_no_layout_the_kernel_is_translated(tmp_path, monkeypatch):
+    """Formulas that fit the neighbours and share out too few warps elsewhere are found anew, with what was missing."""
+    from translator.general import kernels
+
+    asked = []
+    real = kernels.is_complete
+
+    def complete(layout, lanes, warps):
+        asked.append(warps)
+        return real(layout, lanes, warps) and len(asked) > 1
+
+    monkeypatch.setattr(kernels, "is_complete", complete)
+    result = made(tmp_path, scale())
+    assert len(asked) > 1 and any("holds for BLOCK 64 to 16384" in note for note in result.notes)
+
+
 def test_neighbours_keep_to_their_limits():
     assert neighbours((32, 4), [(2, 64), (1, 4)]) == [(16, 2), (16, 4), (32, 2), (32, 4), (64, 2), (64, 4)]
     many = neighbours((32, 32, 32, 4), [(2, 64)] * 3 + [(1, 16)])

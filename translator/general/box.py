@@ -23,6 +23,11 @@ def corners(box: Box) -> Iterator[Point]:
     yield from dict.fromkeys(itertools.product(*((size.least, size.most) for size in box)))
 
 
+def points(box: Box) -> Iterator[Point]:
+    """Every combination of powers of two in the ranges."""
+    yield from itertools.product(*([v for i in range(size.most.bit_length()) if (v := 1 << i) in size] for size in box))
+
+
 def neighbours(point: Point, limits: Sequence[tuple[int, int]]) -> list[Point]:
     """`point` and what is a factor of two away from it, within the limits of each size."""
     steps = [
@@ -57,4 +62,4 @@ def largest_box(names: Sequence[str], own: Sequence[Point], tried: Iterable[Poin
     return None if best is None else best[1]
 
 
-__all__ = ["Box", "Point", "corners", "holds", "largest_box", "neighbours"]
+__all__ = ["Box", "Point", "corners", "holds", "largest_box", "neighbours", "points"]

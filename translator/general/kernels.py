@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from translator.general.box import Box, Point, corners, holds, largest_box, neighbours
+from translator.general.box import Box, Point, corners, holds, largest_box, neighbours, points
+from translator.layout.complete import is_complete
 from translator.layout.parametric import ParametricLayout, parametric
 from translator.layout.size_range import SizeRange
 from translator.rewrite.emitted import EmittedKernel
@@ -20,6 +21,7 @@ from translator.source.launch_spec import LaunchSpec
 WARPS = "num_warps"
 MOST_LANES = 1024  # of a workgroup
 LARGEST_TILE = 65536  # elements along one dimension
+MOST_DOUBTS = 24  # translations for sizes at which formulas give no layout
 EXTENSIONS = 3  # how often a range is doubled each way beyond the neighbours
 
 
@@ -72,7 +74,7 @@ class _Search:
     """Translations for other sizes, each made once, by the number of the launch. names: of the sizes, the number of warps last."""
 
     def __init__(self, given: Sequence[Given], tiles: Sequence[str], lanes: int, trial: Trial):
-        self.given, self.trial = given, trial
+        self.given, self.trial, self.lanes = given, trial, lanes
         self.names = (*tiles, WARPS)
         self.points: list[Point] = [(*(g.spec.constexprs[name] for name in tiles), g.num_warps) for g in given]
         self.limits = [(2, LARGEST_TILE)] * len(tiles) + [(1, MOST_LANES // lanes)]
@@ -103,7 +105,26 @@ class _Search:
         return "no formula gives its layouts for other sizes"
 
     def fitted(self, box: Box) -> Layouts | None:
-        """Formulas for all layouts, from every translation in the box; None where one has none."""
+        """Formulas for all layouts, from translations in the box, that give layouts everywhere in it; None where one has none.
+
+        Where they would give none, the kernel is translated for these sizes, and the formulas are found anew.
+        """
+        for _ in range(MOST_DOUBTS):
+            layouts = self._fitted(box)
+            doubt = None if layouts is None else next((p for p in points(box) if self._doubtful(layouts, p)), None)
+            if doubt is None:
+                return layouts
+            if not self.good(doubt):
+                return None
+        return None
+
+    def _doubtful(self, layouts: Layouts, point: Point) -> bool:
+        """Whether the formulas give no layout for some launch with these sizes, which the kernel was not translated for."""
+        keys = [(i, point) for i in range(len(self.given)) if (i, point) not in self.found]
+        found = [layout.at(self._sizes(key)) for key in keys for layout in layouts.values()]
+        return not all(is_complete(layout, self.lanes, point[-1]) for layout in found)
+
+    def _fitted(self, box: Box) -> Layouts | None:
         inside = [key for key, emitted in self.found.items() if emitted is not None and holds(box, key[1])]
         out: Layouts = {}
         for number, (name, _) in enumerate(self.given[0].emitted.kernel.laid_out.constants):

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 
 from translator.facts.kernel import words_of
 from translator.general.box import Box
+from translator.layout.base_runs import ALONG, COLUMNS, DOWN, ROWS
+from translator.layout.formulas import ROOT
 from translator.layout.parametric import ParametricLayout
 from translator.numbered import numbered
 from translator.rewrite.emitted import EmittedKernel
@@ -14,7 +16,7 @@ from translator.rewrite.layout_constants import with_constants
 from translator.rewrite.unit import Synthesized
 
 # Triton's min and max make tensors of numbers in device code; these give numbers.
-_BOUNDS = {
+_FUNCTIONS = {
     "between": '''@gluon.constexpr_function
 def between(value, least, most):
     """`value`, but no less than `least` and no more than `most`."""
@@ -29,6 +31,42 @@ def at_least(value, least):
 def at_most(value, most):
     """The smaller of both."""
     return min(value, most)
+''',
+    ROOT: '''@gluon.constexpr_function
+def root(value):
+    """The greatest power of two whose square is no more than `value`, itself a power of two or 0."""
+    return 1 << (value.bit_length() - 1) // 2 if value else 0
+''',
+    ROWS: '''@gluon.constexpr_function
+def rows(first, end):
+    """Bases of a layout: `first` rows further, twice as many, and so on below `end`."""
+    return [[first << i, 0] for i in range(max(end, 1).bit_length() - first.bit_length())]
+''',
+    COLUMNS: '''@gluon.constexpr_function
+def columns(first, end):
+    """Bases of a layout: `first` columns further, twice as many, and so on below `end`."""
+    return [[0, first << i] for i in range(max(end, 1).bit_length() - first.bit_length())]
+''',
+    ALONG: '''@gluon.constexpr_function
+def along(dim, first, end, rank):
+    """Bases of a layout: `first` elements further along `dim`, twice as many, and so on below `end`."""
+    return [[first << i if d == dim else 0 for d in range(rank)] for i in range(max(end, 1).bit_length() - first.bit_length())]
+''',
+    ROWS + DOWN: '''@gluon.constexpr_function
+def rows_down(first, end):
+    """Bases of a layout: the powers of two of rows from below `end` down to `first`."""
+    return [[first << i, 0] for i in reversed(range(max(end, 1).bit_length() - first.bit_length()))]
+''',
+    COLUMNS + DOWN: '''@gluon.constexpr_function
+def columns_down(first, end):
+    """Bases of a layout: the powers of two of columns from below `end` down to `first`."""
+    return [[0, first << i] for i in reversed(range(max(end, 1).bit_length() - first.bit_length()))]
+''',
+    ALONG + DOWN: '''@gluon.constexpr_function
+def along_down(dim, first, end, rank):
+    """Bases of a layout: the powers of two of elements along `dim` from below `end` down to `first`."""
+    steps = [first << i for i in reversed(range(max(end, 1).bit_length() - first.bit_length()))]
+    return [[step if d == dim else 0 for d in range(rank)] for step in steps]
 ''',
 }
 
@@ -57,7 +95,7 @@ def as_written(base: EmittedKernel, layouts: dict[str, ParametricLayout], box: B
     record.globals_needed = dict(record.globals_needed)
     record.explained = [*record.explained, f"layouts follow from the launch, as tried for {', '.join(map(str, box))}"]
     for name in used:
-        record.need(Synthesized(name, _BOUNDS[name]).called(spelled.names[name]), fn)
+        record.need(Synthesized(name, _FUNCTIONS[name]).called(spelled.names[name]), fn)
     kernel = replace(base.kernel, text=with_constants(general), laid_out=general)
     return replace(base, kernel=kernel, record=record)
 

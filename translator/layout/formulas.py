@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 Sizes = Mapping[str, int]
+ROOT = "root"
+MOST_POWER = 12  # of two, by which a product is multiplied or divided under a root
 
 
 @dataclass(frozen=True)
@@ -20,9 +22,11 @@ class Product:
 
     power: int
     exponents: tuple[tuple[str, int], ...] = ()
+    root: bool = False  # its square root, rounded down: how warps are shared out over the two sides of a tile
 
     def log(self, sizes: Sizes) -> int:
-        return self.power + sum(e * _log(sizes[name]) for name, e in self.exponents)
+        log = self.power + sum(e * _log(sizes[name]) for name, e in self.exponents)
+        return log // 2 if self.root else log
 
     def text(self, spelled: Callable[[str], str]) -> str:
         """As Python: `BLOCK // (64 * gl.num_warps())`."""
@@ -32,7 +36,8 @@ class Product:
         above, below = ([x for x in side if x != "1"] for side in (above, below))
         over = " * ".join(above) or "1"
         under = " * ".join(below)
-        return over if not below else f"{over} // {f'({under})' if len(below) > 1 else under}"
+        whole = over if not below else f"{over} // {f'({under})' if len(below) > 1 else under}"
+        return f"{spelled(ROOT)}({whole})" if self.root else whole
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,11 @@ class Formula:
             return "" if self.most is None else "at_most"
         return "at_least" if self.most is None else "between"
 
+    @property
+    def functions(self) -> frozenset[str]:
+        """The functions that the text calls."""
+        return frozenset({self.function, ROOT if self.value.root else ""} - {""})
+
     def text(self, spelled: Callable[[str], str] = str) -> str:
         """As Python; spelled: how a size is written, and a function that keeps a value within bounds."""
         value = self.value.text(spelled)
@@ -79,7 +89,7 @@ def fit(samples: Sequence[tuple[Sizes, int]]) -> Formula | None:
     if len(set(entries)) == 1:
         return Formula(Product(entries[0]))
     names = [n for n in samples[0][0] if len({sizes[n] for sizes, _ in samples}) > 1]
-    for search in (_unbounded, _bounded, _bounded_by_a_size):
+    for search in (_unbounded, _bounded, _bounded_by_a_size, _rooted):
         for exponents in _exponents(names):
             if (found := search(exponents, samples, entries)) is not None:
                 return found
@@ -114,6 +124,20 @@ def _bounded_by_a_size(exponents: Exponents, samples: Samples, entries: list[int
         most = Product(max(y - x for x, y in zip(logs, entries)), ((name, exponent),))
         if (found := _within(exponents, samples, entries, most)) is not None:
             return found
+    return None
+
+
+def _rooted(exponents: Exponents, samples: Samples, entries: list[int]) -> Formula | None:
+    """The root of a product, within bounds."""
+    least = min(entries)
+    bounds = [Product(max(entries))]
+    for name, _ in exponents:
+        above = max(y - _log(sizes[name]) for (sizes, _), y in zip(samples, entries))
+        bounds.append(Product(above, ((name, 1),)))
+    for most, power in itertools.product(bounds, sorted(range(-MOST_POWER, MOST_POWER + 1), key=abs)):
+        value = Product(power, exponents, root=True)
+        if all(min(max(value.log(s), least), most.log(s)) == y for (s, _), y in zip(samples, entries)):
+            return _bounds(value, least, most, samples)
     return None
 
 

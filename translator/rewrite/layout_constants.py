@@ -7,7 +7,7 @@ import ast
 import black
 
 from translator.layout.names import definition
-from translator.layout.parametric import Entry
+from translator.layout.parametric import Entry, EntryBases
 from translator.rewrite.emitted import LINE_LENGTH, LaidOut
 from translator.ttgir.layouts import Blocked, DotOperand, Layout, Linear, Mfma, SharedLayout, Wmma
 
@@ -66,6 +66,8 @@ def describe(layout: Layout) -> str:
             return f"Consecutive elements per lane{where}, as many as there are and a load takes."
         return f"{n} consecutive element{'s' if n > 1 else ''} per lane{where}."
     if isinstance(layout, Linear):
+        if isinstance(layout.register, EntryBases):
+            return ""
         n = 1
         fastest = next((i for i, x in enumerate(layout.register[0]) if x), 0) if layout.register else 0
         for basis in layout.register:

@@ -178,8 +178,8 @@ def part_of(shape: Ints, ctas: Bases) -> Ints:
 
 
 def lists(value: object) -> str:
-    """Nested tuples as Python list syntax."""
-    if isinstance(value, tuple):
+    """Nested tuples as Python list syntax; what is spelled otherwise as that."""
+    if isinstance(value, tuple) and type(value).__repr__ is tuple.__repr__:
         return "[" + ", ".join(lists(v) for v in value) + "]"
     return repr(value)
 
