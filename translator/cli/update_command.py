@@ -63,7 +63,11 @@ def _run_update(
         counts = {action: sum(u.action == action for u in done) for action in dict.fromkeys(u.action for u in done)}
         listed = ", ".join(f"{count} {action}" for action, count in counts.items())
         console.print(f"{len(done)} generated file{'s' * (len(done) != 1)}: {listed}")
-    if any(updated.report is not None and updated.report.bug for updated in done):
+    return _status(done)
+
+
+def _status(done: list[Updated]) -> int:
+    if any(updated.report is not None and updated.report.bugs for updated in done):
         return exit_status.BUG
     if any(updated.action == "refused" for updated in done):
         return exit_status.REFUSED
@@ -92,5 +96,5 @@ def _print(updated: Updated, console, verbosity: Verbosity) -> None:
         console.print(f"  conflicts to resolve at line{'s' * (len(updated.merge.conflicts) > 1)} {lines}", markup=False)
     sys.stdout.flush()
     print_diagnostics(updated.diagnostics)
-    if updated.report is not None and updated.report.bug:
-        print(updated.report.bug, file=sys.stderr)
+    for bug in updated.report.bugs if updated.report is not None else ():
+        print(bug, file=sys.stderr)
