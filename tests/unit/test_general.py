@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 from translation_of import TARGET, compiled, launch, translate
 from translator.diagnostics import TranslationError
-from translator.general.box import holds, largest_box, neighbours
+from translator.general.box import holds, largest_box, neighbours, points, sample
 from translator.general.kernels import general_layouts
 from translator.layout.constructors import constructor
 from translator.layout.size_range import SizeRange
@@ -129,6 +130,29 @@ def test_without_a_formula_the_launches_are_those_given(tmp_path, monkeypatch):
 
 def test_without_the_option_nothing_changes(tmp_path):
     assert "num_warps=4" in translate(tmp_path, SCALE, scale()).text
+
+
+def test_a_range_holds_throughout(tmp_path, monkeypatch):
+    """A translation inside a range that no formula agrees with ends it, though its corners agree."""
+    from translator.general import kernels
+
+    real = kernels._Search.at
+
+    def with_another_text_inside(search, i, point):
+        if point[0] in (1024, 2048) and point[1] == 4:
+            search.found[i, point] = None
+        return real(search, i, point)
+
+    monkeypatch.setattr(kernels._Search, "at", with_another_text_inside)
+    (note,) = [note for note in made(tmp_path, scale(block=256)).notes if "holds for" in note]
+    assert int(re.search(r"BLOCK \d+ to (\d+)", note)[1]) < 1024, note
+
+
+def test_a_sample_of_many_sizes_is_the_same_each_time():
+    box = (SizeRange("M", 1, 1024), SizeRange("N", 1, 1024))
+    assert sample(box) == sample(box) and len(set(sample(box))) == 27 and all(holds(box, p) for p in sample(box))
+    few = (SizeRange("M", 16, 64), SizeRange("num_warps", 2, 4))
+    assert sample(few) == list(points(few)) and len(sample(few)) == 6
 
 
 PRODUCT = """import triton

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import random
 from collections.abc import Iterable, Iterator, Sequence
 
 from translator.layout.size_range import SizeRange
@@ -26,6 +27,12 @@ def corners(box: Box) -> Iterator[Point]:
 def points(box: Box) -> Iterator[Point]:
     """Every combination of powers of two in the ranges."""
     yield from itertools.product(*([v for i in range(size.most.bit_length()) if (v := 1 << i) in size] for size in box))
+
+
+def sample(box: Box) -> list[Point]:
+    """Points all over the box: each where they are few, else the same ones at every call."""
+    every = list(points(box))
+    return every if len(every) <= MOST_POINTS else random.Random(len(every)).sample(every, MOST_POINTS)
 
 
 def neighbours(point: Point, limits: Sequence[tuple[int, int]]) -> list[Point]:
@@ -62,4 +69,4 @@ def largest_box(names: Sequence[str], own: Sequence[Point], tried: Iterable[Poin
     return None if best is None else best[1]
 
 
-__all__ = ["Box", "Point", "corners", "holds", "largest_box", "neighbours", "points"]
+__all__ = ["Box", "Point", "corners", "holds", "largest_box", "neighbours", "points", "sample"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from translator.general.box import Box, Point, corners, holds, largest_box, neighbours, points
+from translator.general.box import Box, Point, corners, holds, largest_box, neighbours, points, sample
 from translator.layout.complete import is_complete
 from translator.layout.parametric import ParametricLayout, parametric
 from translator.layout.size_range import SizeRange
@@ -21,6 +21,7 @@ from translator.source.launch_spec import LaunchSpec
 WARPS = "num_warps"
 MOST_LANES = 1024  # of a workgroup
 LARGEST_TILE = 65536  # elements along one dimension
+NO_FORMULA = "no formula gives its layouts for other sizes"
 MOST_DOUBTS = 24  # translations for sizes at which formulas give no layout
 EXTENSIONS = 3  # how often a range is doubled each way beyond the neighbours
 
@@ -50,7 +51,7 @@ def general_layouts(
         return "its loops are split between warps"
     search = _Search(given, tiles, lanes, trial)
     found = search.near()
-    return found if isinstance(found, str) else search.extended(*found)
+    return found if isinstance(found, str) else search.settled(*search.extended(*found))
 
 
 def alike(one: EmittedKernel, other: EmittedKernel, joined: bool = False) -> bool:
@@ -102,7 +103,7 @@ class _Search:
             if (layouts := self.fitted(box)) is not None:
                 return box, layouts
             box = self._smaller(box)
-        return "no formula gives its layouts for other sizes"
+        return NO_FORMULA
 
     def fitted(self, box: Box) -> Layouts | None:
         """Formulas for all layouts, from translations in the box, that give layouts everywhere in it; None where one has none.
@@ -148,6 +149,18 @@ class _Search:
                     box, layouts = tried, more
         return box, layouts
 
+    def settled(self, box: Box, layouts: Layouts) -> tuple[Box, Layouts] | str:
+        """The box, made smaller until translations for sizes throughout it agree with its formulas too."""
+        while not self._good_inside(box) or (layouts := self.fitted(box)) is None:
+            if (box := self._smaller(box)) is None:
+                return NO_FORMULA
+        return box, layouts
+
+    def _good_inside(self, box: Box) -> bool:
+        """Whether translations agree where they were tried, and all over the box."""
+        refused = any(emitted is None and holds(box, point) for (_, point), emitted in self.found.items())
+        return not refused and all(map(self.good, sample(box)))
+
     def _sizes(self, key: tuple[int, Point]) -> dict[str, int]:
         return dict(zip(self.names, key[1])) | dict(self.given[key[0]].widths)
 
@@ -176,4 +189,4 @@ def _down(size: SizeRange, limits: tuple[int, int]) -> SizeRange | None:
     return replace(size, least=size.least // 2) if size.least // 2 >= limits[0] else None
 
 
-__all__ = ["Given", "WARPS", "alike", "general_layouts", "with_sizes"]
+__all__ = ["Given", "NO_FORMULA", "WARPS", "alike", "general_layouts", "with_sizes"]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from translator.general.box import Box
-from translator.general.kernels import WARPS, Given, Layouts, alike, general_layouts, with_sizes
+from translator.general.kernels import NO_FORMULA, WARPS, Given, Layouts, alike, general_layouts, with_sizes
 from translator.general.written import as_written
 from translator.layout.size_range import SizeRange
 from translator.rewrite.configuration import Key
@@ -58,7 +58,7 @@ def _general(versions: Sequence[KernelVersion], lanes: int, trial: Trial) -> lis
     used = frozenset().union(*(layout.sizes for layouts in made.values() for layout in layouts.values()))
     shared = tuple(size for size in box or () if size.name in used)
     if not shared or any(v.configuration[key] not in size for v in versions for key, size in _keys(v, shared)):
-        return "no formula gives its layouts for other sizes"
+        return NO_FORMULA
     written = [
         replace(v, emitted=as_written(v.emitted, made[v.spec.id], shared, WARPS), holds_for=shared) for v in versions
     ]
