@@ -33,14 +33,16 @@ TILE = f"tensordesc<fp16[{BLOCK}, {BLOCK}]>"
 
 
 def described(rows: int, columns: int) -> dict:
+    """A tensor whose rows start at multiples of 16 elements: others cannot be copied to LDS directly."""
+    stride = -(-columns // 16) * 16
     tensor = {
         "dtype": "float16",
         "shape": [rows, columns],
-        "stride": [columns, 1],
-        "storage": rows * columns,
+        "stride": [stride, 1],
+        "storage": rows * stride,
         "offset": 0,
     }
-    sizes = {"shape": [rows, columns], "strides": [columns, 1], "block_shape": [BLOCK, BLOCK]}
+    sizes = {"shape": [rows, columns], "strides": [stride, 1], "block_shape": [BLOCK, BLOCK]}
     return {"descriptor": {"base": {"tensor": tensor}, **sizes}}
 
 
