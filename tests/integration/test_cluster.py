@@ -147,7 +147,10 @@ def test_ctrl_c_leaves_a_state_to_go_on_from(project, alone):
     while run.process.poll() is None and not list((shared / "results").glob("*")):
         time.sleep(0.1)
     os.kill(run.process.pid, signal.SIGINT)
-    assert run.ended() == 130, run.log
+    status = run.ended()
+    if status == 0:
+        pytest.skip("it was done before it could be interrupted")
+    assert status == 130, run.log
     assert not run.results.exists()
     again = Run(project, "far", "--cluster", "local:2", shared=shared)
     assert again.ended() == 0, again.log

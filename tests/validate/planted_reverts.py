@@ -67,8 +67,9 @@ REVERTS = {
         ("loops of products", "persistent", "modes", "locks"),
     ),
     "defaults": Revert(
-        "a launch that leaves an argument to its default is not checked",
+        "a launch that leaves an argument to its default is neither checked nor thought of",
         {
+            "translator.translation:given_numbers": lambda old: lambda specs, defaults: old(specs, {}),
             "translator.rewrite.host_file:checks_a_default": lambda old: lambda fn, contract: False,
             "translator.rewrite.module:checks_a_default": lambda old: lambda fn, contract: False,
         },
