@@ -113,6 +113,22 @@ def test_a_variable_that_is_not_set_here_is_not_that_of_the_worker(project, tmp_
     assert run_in_sandbox(replace(job, environment=(("OMP_FLEET", "1"),)), str(tmp_path / "worker")).payload == "1"
 
 
+def reaches(path: str) -> tuple[str | None, ...]:
+    return os.environ.get("AWS_ACCESS_KEY_ID"), os.environ.get("FLEET_A")
+
+
+def test_a_worker_reaches_the_shared_cache_with_credentials_of_its_own(project, tmp_path, monkeypatch):
+    """They are not sent, and no source sees them that asks for them."""
+    path = project / "pkg/a.py"
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "of the worker")
+    monkeypatch.setenv("FLEET_A", "of the worker")
+    job = sent(reaches, str(path), environment=())
+    assert "of the worker" not in repr(job)
+    assert run_in_sandbox(job, str(tmp_path / "worker")).payload == ("of the worker", None)
+    asks = replace(job, environment=(("AWS_ACCESS_KEY_ID", None),))
+    assert run_in_sandbox(asks, str(tmp_path / "worker")).payload == (None, None)
+
+
 def test_a_change_here_is_seen_there(project, tmp_path):
     path = str(project / "pkg/a.py")
     first, _ = until_answered(reads_all, path, base=tmp_path / "worker")

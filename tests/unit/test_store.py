@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import stat
 import subprocess
 import sys
 import uuid
@@ -13,6 +14,8 @@ from pathlib import Path
 import pytest
 
 from translator.diagnostics import TranslationError
+from translator.project.cache import ContentCache
+from translator.store import shelf as shelf_module
 from translator.store.address import absolute_url, open_store, parse_bytes, shown_bytes
 from translator.store.chosen import share, shared_shelf
 from translator.store.entries import seal, unseal
@@ -22,9 +25,11 @@ from translator.store.remote import RemoteStore
 from translator.store.shelf import Shelf
 
 
-@pytest.fixture(params=["file", "memory", "moved"])
+@pytest.fixture(params=["file", "memory", "moved", "s3"])
 def store(request, tmp_path):
-    """A store in a folder, in fsspec's memory, and in a file system whose writes are not whole by themselves."""
+    """A store in a folder, in fsspec's memory, in a file system whose writes are not whole by themselves, and in a bucket."""
+    if request.param == "s3":
+        return open_store(f"{request.getfixturevalue('bucket')}/{uuid.uuid4().hex}")
     if request.param == "file":
         return open_store(f"file://{tmp_path}/store")
     if request.param == "memory":
@@ -91,6 +96,83 @@ def test_a_process_that_writes_much_evicts_by_itself(tmp_path):
     for number in range(100):
         shelf.put(f"k{number}", bytes(500))
     assert sum(entry.size for entry in shelf.store.entries()) <= 11_000
+
+
+def test_what_another_machine_writes_after_a_listing_is_seen(store):
+    """As an eviction lists, which a long run does now and then."""
+    store.write("first", b"1")
+    list(store.entries())
+    other = store
+    if isinstance(store, RemoteStore):
+        other = RemoteStore(store.url, type(store.fs)(skip_instance_cache=True), store.root)
+    other.write("second", b"2")
+    assert store.read("second") == b"2" and len(list(store.entries())) == 2
+
+
+def permissions(path: Path) -> str:
+    return oct(stat.S_IMODE(path.stat().st_mode))[2:]
+
+
+@pytest.mark.parametrize("mode, below, entry", [("700", "700", "600"), ("2770", "2770", "660"), ("755", "755", "644")])
+def test_who_may_use_the_folder_may_use_its_entries(tmp_path, mode, below, entry):
+    """Whatever the umask of who writes."""
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    folder.chmod(int(mode, 8))
+    before = os.umask(0o077)
+    try:
+        FolderStore(folder).write("a/b/k", b"1")
+    finally:
+        os.umask(before)
+    assert [permissions(folder / name) for name in ("", "a", "a/b", "a/b/k")] == [mode, below, below, entry]
+
+
+def test_a_folder_that_is_made_follows_the_umask_and_a_users_own_is_private(tmp_path):
+    before = os.umask(0o022)
+    try:
+        open_store(f"file://{tmp_path}/shared").write("k", b"1")
+        ContentCache.in_folder(tmp_path / "own").put("k", 1)
+    finally:
+        os.umask(before)
+    assert [permissions(tmp_path / name) for name in ("shared", "shared/k", "own", "own/k")] == [
+        "755",
+        "644",
+        "700",
+        "600",
+    ]
+
+
+def test_a_store_that_does_not_answer_is_left_alone_for_a_while(monkeypatch):
+    """Each attempt may take many seconds; but one entry that is not readable is no reason."""
+    now, asked = [0.0], []
+
+    class Gone:
+        url, gone = "gone://", True
+
+        def read(self, name):
+            asked.append(name)
+            if self.gone:
+                raise OSError("no answer")
+
+        def write(self, name, data):
+            asked.append(f"{name}!")
+
+        def entries(self):
+            return iter(())
+
+    monkeypatch.setattr(shelf_module.time, "monotonic", lambda: now[0])
+    shelf = Shelf(Gone())
+    for name in "abcdef":
+        shelf.get(name)
+    shelf.put("g", b"1")
+    assert asked == ["a", "b", "c", "g!"]
+    now[0], Gone.gone = 100.0, False
+    for name in "hi":
+        shelf.get(name)
+    Gone.gone = True
+    for name in "jk":
+        shelf.get(name)
+    assert asked[4:] == ["h", "i", "j", "k"]
 
 
 def test_a_store_that_cannot_be_written_is_told_once(tmp_path, caplog):

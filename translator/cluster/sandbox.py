@@ -31,7 +31,8 @@ from translator.store.shelf import Shelf
 
 CONTENT_BYTES = 1 << 30  # of files that a worker keeps
 MAX_TREES = 100
-# Variables that a job sees of the worker's own: what finding programs, libraries and folders takes.
+# Variables that a job sees of the worker's own: what finding programs, libraries and folders takes, and reaching the shared cache,
+# whose credentials are never sent.
 _OWN = (
     "PATH",
     "HOME",
@@ -47,6 +48,17 @@ _OWN = (
     "OMP_",
     "VIRTUAL_ENV",
     "CONDA",
+    "FSSPEC_",
+    "AWS_",
+    "S3_",
+    "GOOGLE_",
+    "GCSFS_",
+    "AZURE_",
+    "SSL_",
+    "REQUESTS_CA_BUNDLE",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
 )
 _OWN_CACHE = ("TRITON_CACHE_DIR", "TRITON_CACHE_MANAGER", "TRITON_HOME")
 
@@ -69,7 +81,7 @@ def run_in_sandbox(job: Job, base: str) -> Answer:
 
 def _run(job: Job, base: str) -> Answer:
     os.makedirs(base, exist_ok=True)
-    shelf = Shelf(FolderStore(Path(base, "contents")), CONTENT_BYTES)
+    shelf = Shelf(FolderStore(Path(base, "contents"), mode=0o700), CONTENT_BYTES)
     for digest, content in job.contents.items():
         shelf.put(digest, content)
     root, missing = _tree(job.world, shelf, os.path.join(base, f"trees-{os.getpid()}"))

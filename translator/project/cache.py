@@ -103,7 +103,7 @@ class ContentCache:
 @functools.lru_cache(maxsize=8)
 def _shelf(folder: Path, limit: int) -> Shelf:
     """One for each folder, so that all caches of a process count together what they write."""
-    return Shelf(FolderStore(folder), limit)
+    return Shelf(FolderStore(folder, mode=0o700), limit)
 
 
 def user_folder() -> Path:

@@ -31,7 +31,8 @@ def open_store(url: str) -> Store:
         help = "pip install 'gluonize[cluster]', or name a folder that all machines have"
         raise TranslationError(Diagnostic("cache-address", f"{url} needs fsspec", help=help)) from None
     try:
-        fs, root = fsspec.url_to_fs(url)
+        # What others write is seen at once: listings are not remembered.
+        fs, root = fsspec.url_to_fs(url, use_listings_cache=False)
     except (ImportError, ValueError) as error:
         raise TranslationError(Diagnostic("cache-address", f"cannot open the cache {url}", why=str(error))) from None
     return RemoteStore(url, fs, root.rstrip("/"))

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 
 from translator.store.entries import Store, seal, unseal
 
 LIMIT_BYTES = 5 * 10**9
 _KEPT = 0.8  # of the limit is left by an eviction, so that not every write makes the next one necessary
 _BETWEEN = 0.1  # of the limit is written by one process before it looks again
+_FAULTS = 3  # one after another, and a store is left alone for a while: each may take long to be noticed
+_REST_SECONDS = 60.0
 log = logging.getLogger("gluonize")
 
 
 class Shelf:
     """Payloads by name. Faults of the store are misses, told once each kind; damaged entries are removed and told.
+
+    A store that fails again and again is not asked the same (to read, to write) for a while.
 
     limit: bytes of all entries; what was not used for longest is evicted above it.
     """
@@ -24,12 +29,17 @@ class Shelf:
         self.limit = limit
         self._lock = threading.Lock()
         self._unseen = limit  # bytes written since the size was last looked at: the first write looks
+        self._faults: dict[str, int] = {}  # of each kind, since it last worked
+        self._rests: dict[str, float] = {}  # until when the store is left alone
         self._told: set[str] = set()
 
     def get(self, name: str) -> bytes | None:
         """The payload of an entry, None when there is none that is whole."""
+        if self._rests_from("read"):
+            return None
         try:
             data = self.store.read(name)
+            self._faults.pop("read", None)
             if data is None:
                 return None
             payload = unseal(data)
@@ -45,8 +55,11 @@ class Shelf:
 
     def put(self, name: str, payload: bytes) -> None:
         """Keep a payload, and evict what is too much."""
+        if self._rests_from("written"):
+            return
         try:
             self.store.write(name, seal(payload))
+            self._faults.pop("written", None)
         except OSError as error:
             self._tell("written", error)
             return
@@ -79,8 +92,14 @@ class Shelf:
             self._tell("pruned", error)
         return gone
 
+    def _rests_from(self, what: str) -> bool:
+        return time.monotonic() < self._rests.get(what, 0.0)
+
     def _tell(self, what: str, error: OSError) -> None:
         with self._lock:
             told, _ = what in self._told, self._told.add(what)
+            self._faults[what] = self._faults.get(what, 0) + 1
+            if self._faults[what] >= _FAULTS:
+                self._rests[what] = time.monotonic() + _REST_SECONDS
         if not told:
             log.warning("the cache %s cannot be %s: %s", self.store.url, what, error)
