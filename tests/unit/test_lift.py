@@ -335,3 +335,55 @@ def test_arithmetic_on_pairs_of_a_type_without_arithmetic_is_refused(tmp_path):
     with pytest.raises(TranslationError) as refused:
         lifted(tmp_path, source, "cuda:100", arguments, {"BLOCK": 512}, [1])
     assert "f8E5M2" in refused.value.diagnostics[0].why
+
+
+def test_a_value_that_is_written_over_before_its_use_is_refused(tmp_path):
+    """A lifted kernel reads where a value is needed: here that would be behind the store."""
+    source = """
+    @gluon.jit
+    def kernel(x_ptr, y_ptr, BLOCK: gl.constexpr):
+        place = gl.arange(0, BLOCK, gl.BlockedLayout([4], [32], [4], [0]))
+        x = gl.load(x_ptr + place)
+        y = gl.load(y_ptr + place)
+        gl.store(x_ptr + place, y)
+        gl.store(y_ptr + place, x)
+    """
+    arguments = {name: ("*fp32", tensor(512)) for name in ("x_ptr", "y_ptr")}
+    with pytest.raises(TranslationError, match="x_ptr is written between the read of a value and its use"):
+        lifted(tmp_path, source, "cuda:90", arguments, {"BLOCK": 512}, [1])
+    both = source.replace("gl.store(x_ptr + place, y)", "gl.store(x_ptr + place, y + x)")
+    assert lifted(tmp_path, both, "cuda:90", arguments, {"BLOCK": 512}, [1]).count("tl.load") == 2
+
+
+def test_a_place_that_is_read_again_after_it_was_written_is_refused(tmp_path):
+    source = """
+    @gluon.jit
+    def kernel(x_ptr, y_ptr, BLOCK: gl.constexpr):
+        place = gl.arange(0, BLOCK, gl.BlockedLayout([4], [32], [4], [0]))
+        gl.store(x_ptr + place, gl.load(x_ptr + place) + 1.0)
+        gl.store(y_ptr + place, gl.load(x_ptr + place))
+    """
+    arguments = {name: ("*fp32", tensor(512)) for name in ("x_ptr", "y_ptr")}
+    with pytest.raises(TranslationError, match="x_ptr is read again after it was written"):
+        lifted(tmp_path, source, "cuda:90", arguments, {"BLOCK": 512}, [1])
+
+
+def test_a_slot_whose_bytes_another_slot_has_written_is_not_read(tmp_path):
+    """Two rows of 16-bit numbers are one row of 32-bit ones."""
+    source = """
+    @gluon.jit
+    def kernel(x_ptr, y_ptr, BLOCK: gl.constexpr):
+        layout: gl.constexpr = gl.BlockedLayout([4], [32], [4], [0])
+        wide: gl.constexpr = gl.SwizzledSharedLayout(1, 1, 1, [0])
+        place = gl.arange(0, BLOCK, layout)
+        ring = gl.allocate_shared_memory(gl.float32, [2, BLOCK], wide)
+        ring.index(0).store(gl.load(x_ptr + place))
+        other = ring.reinterpret(gl.float16, [4, BLOCK], wide)
+        other.index(1).store(gl.full([BLOCK], 2.0, gl.float16, layout))
+        gl.store(y_ptr + place, ring.index(0).load(layout))
+    """
+    arguments = {name: ("*fp32", tensor(512)) for name in ("x_ptr", "y_ptr")}
+    with pytest.raises(TranslationError, match="ring is read where nothing, or something of another type, was written"):
+        lifted(tmp_path, source, "cuda:90", arguments, {"BLOCK": 512}, [1])
+    apart = source.replace("other.index(1)", "other.index(2)")
+    assert "tl.load(x_ptr" in lifted(tmp_path, apart, "cuda:90", arguments, {"BLOCK": 512}, [1])

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from translator.lift.machine import Effect, NotLifted, Run
-from translator.lift.memory_ops import read, result_name, write
+from translator.lift.machine import NotLifted, Run
+from translator.lift.memory_ops import effect, loaded, read, result_name, write
 from translator.lift.scalars import Scalar, combine
 from translator.lift.sync_ops import init, nothing, same
 from translator.lift.values import Node, Value, View
@@ -50,7 +50,7 @@ def tile_in(run: Run, op: Op, given: list[Value]) -> list[Value]:
     if source.enabled:
         kind = Type("int" if target.element.startswith("i") else "float", target.element, source.descriptor.type.shape)
         args = (source.descriptor, *_offsets(source))
-        write(run, target, run.graph.node("descriptor_load", args, kind, (), "", op.place, run.around))
+        write(run, target, loaded(run, op, "descriptor_load", args, kind))
     if at is not None:
         run.barrier(given[at], op).arrive(run.part.warps)
     return [None] * len(op.results)
@@ -67,7 +67,7 @@ def tile_out(run: Run, op: Op, given: list[Value]) -> list[Value]:
     value = read(run, given[1])
     at = op.keyword("barrier")
     if target.enabled:
-        run.effects.append(Effect(op, "tile", (target.descriptor, *_offsets(target), value), run.around))
+        effect(run, op, "tile", (target.descriptor, *_offsets(target), value))
     if at is not None:
         run.barrier(given[at], op).arrive(run.part.warps)
     return [None] * len(op.results)
@@ -83,7 +83,7 @@ def arrive(run: Run, op: Op, given: list[Value]) -> list[Value]:
 def buffer_load(run: Run, op: Op, given: list[Value]) -> list[Value]:
     pointers, rest = _addressed(run, op, given)
     kind = replace(op.type, layout="")
-    return [run.graph.node("tt.load", (pointers, *rest), kind, (), result_name(op), op.place, run.around)]
+    return [loaded(run, op, "tt.load", (pointers, *rest), kind, result_name(op))]
 
 
 def _addressed(run: Run, op: Op, given: list[Value]) -> tuple[Node, list[Value]]:
@@ -100,7 +100,7 @@ def _addressed(run: Run, op: Op, given: list[Value]) -> tuple[Node, list[Value]]
 
 def buffer_store(run: Run, op: Op, given: list[Value]) -> list[Value]:
     pointers, rest = _addressed(run, op, given)
-    run.effects.append(Effect(op, "store", (pointers, given[0], *rest[:1]), run.around))
+    effect(run, op, "store", (pointers, given[0], *rest[:1]))
     return []
 
 
@@ -111,14 +111,14 @@ def buffer_to_lds(run: Run, op: Op, given: list[Value]) -> list[Value]:
     kind = Type(parse_type(element).kind, element, pointers.type.shape)
     if len(rest) == 1:
         rest.append(run.graph.node("arith.constant", (), kind, ("0.0" if kind.is_float else "0",)))
-    write(run, target, run.graph.node("tt.load", (pointers, *rest), kind, (), "", op.place, run.around))
+    write(run, target, loaded(run, op, "tt.load", (pointers, *rest), kind))
     return [None] * len(op.results)
 
 
 def lds_to_global(run: Run, op: Op, given: list[Value]) -> list[Value]:
     source = next(x for x in given if isinstance(x, View))
     pointers, *rest = [x for x in given if x is not source]
-    run.effects.append(Effect(op, "store", (pointers, read(run, source), *rest[:1]), run.around))
+    effect(run, op, "store", (pointers, read(run, source), *rest[:1]))
     return [None] * len(op.results)
 
 

@@ -19,6 +19,7 @@ from translator.lift.node_text import (
     node_text,
     shape_text,
 )
+from translator.lift.order import LOADS
 from translator.lift.reach import exprs_of, exprs_under, folds_of, inputs, roots, under
 from translator.lift.scalars import NAMES, Expr, atoms_of
 from translator.lift.text_tree import BranchText, Fold, LoopText, StoreText, Text
@@ -38,7 +39,6 @@ ALWAYS_NAMED = (
     "half",
     "part",
 )
-LOADS = ("tt.load", "descriptor_load", "descriptor_gather")
 TAKEN = frozenset(keyword.kwlist) | {"tl", "triton", "range", "float", "min", "max"}
 
 

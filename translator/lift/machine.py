@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from translator.lift.barriers import Barrier
+from translator.lift.order import MemoryOrder, Reordered
 from translator.lift.recurrences import Carrying, held_positions
 from translator.lift.scalars import Expr, Scalar, apply, atom, ceil_div, combine, const, number, terms
 from translator.lift.slots import Memory, Unreadable
@@ -23,11 +24,11 @@ MOST_STEPS = 400_000
 
 
 class NotLifted(Exception):
-    """Why a kernel cannot be lifted, and the operation at which that shows."""
+    """Why a kernel cannot be lifted, and the operation at which that shows; certain: whatever other sizes say."""
 
-    def __init__(self, why: str, op: Op | None = None):
+    def __init__(self, why: str, op: Op | None = None, certain: bool = False):
         super().__init__(why)
-        self.why, self.op = why, op
+        self.why, self.op, self.certain = why, op, certain
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +87,7 @@ class Run:
         self.number = next(_NUMBERS)
         self.clusters = module.number("ttg.num-ctas") > 1
         self.graph = Graph()
-        self.memory = Memory(self.graph)
+        self.memory, self.order = Memory(self.graph), MemoryOrder()
         self.barriers: dict[tuple, Barrier] = {}
         self.effects: list[Effect] = []
         self.reached: set[Op] = set()
@@ -152,8 +153,8 @@ class Run:
             raise NotLifted(f"{name} has no meaning without the machine that it is for", op)
         try:
             out = handler(self, op, given)
-        except Unreadable as error:
-            raise NotLifted(str(error), op) from None
+        except (Unreadable, Reordered) as error:
+            raise NotLifted(str(error), op, certain=isinstance(error, Reordered)) from None
         if name in MAKES_PROGRESS:
             self.moved = True
         return out

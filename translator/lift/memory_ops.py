@@ -39,7 +39,10 @@ def index(run: Run, op: Op, given: list[Value]) -> list[Value]:
     at = decided(given[1], op).value if len(given) > 1 else int(INSIDE.search(op.body).group(1))
     if view.steps or view.box[0] != (0, view.shape[0]):
         raise NotLifted("a slot of a view that is not whole", op)
-    return [replace(view, slot=(*view.slot, at), box=view.box[1:], shape=view.shape[1:])]
+    low, high = view.span
+    step = (high - low) / view.shape[0]
+    span = (low + at * step, low + (at + 1) * step)
+    return [replace(view, slot=(*view.slot, at), box=view.box[1:], shape=view.shape[1:], span=span)]
 
 
 def subslice(run: Run, op: Op, given: list[Value]) -> list[Value]:
@@ -214,6 +217,17 @@ def _unblocked(run: Run, op: Op, value: Node, shape: tuple[int, ...]) -> Node:
 # --- global memory
 
 
+def loaded(run: Run, op: Op, name: str, given: Sequence[Value], kind: Type, author: str = "") -> Node:
+    """What a read of global memory gives; author: its name of it. Raises: Reordered."""
+    return run.order.loaded(run.graph.node(name, given, kind, (), author, op.place, run.around))
+
+
+def effect(run: Run, op: Op, kind: str, operands: tuple[Value, ...], attrs: tuple = ()) -> None:
+    """A write to global memory through its first operand. Raises: Reordered."""
+    run.order.stored(operands[0], operands[1:])
+    run.effects.append(Effect(op, kind, operands, run.around, attrs))
+
+
 def tile_load(run: Run, op: Op, given: list[Value]) -> list[Value]:
     """TMA: a block of a descriptor into a slot, then its bytes to the barrier."""
     first, last = op.bracket()
@@ -227,9 +241,7 @@ def tile_load(run: Run, op: Op, given: list[Value]) -> list[Value]:
     target = next(v for v in views if v.element != "i64")
     bars = [v for v in views if v.element == "i64"]
     kind = Type("int" if target.element.startswith("i") else "float", target.element, op_block(op, given[0], target))
-    value = run.graph.node(
-        "descriptor_load", (given[0], *given[first:last]), kind, (), place=op.place, context=run.around
-    )
+    value = loaded(run, op, "descriptor_load", (given[0], *given[first:last]), kind)
     write(run, target, value)
     for bar in bars:
         landed(run, op, bar, kind)
@@ -251,9 +263,7 @@ def gather(run: Run, op: Op, given: list[Value]) -> list[Value]:
         return []
     target = next(v for v in views if v.element != "i64")
     kind = Type("int" if target.element.startswith("i") else "float", target.element, target.shape)
-    value = run.graph.node(
-        "descriptor_gather", (descriptor, rows, column), kind, (), place=op.place, context=run.around
-    )
+    value = loaded(run, op, "descriptor_gather", (descriptor, rows, column), kind)
     write(run, target, value)
     for bar in (v for v in views if v.element == "i64"):
         landed(run, op, bar, kind)
@@ -268,25 +278,25 @@ def tile_store(run: Run, op: Op, given: list[Value]) -> list[Value]:
         value = run.graph.node("tt.reshape", (value,), _shaped(value.type, block), ())
     kind = "reduce" if op.name.endswith("reduce") else "tile"
     attrs = (op.text.split(",")[0].strip(),) if kind == "reduce" else ()
-    run.effects.append(Effect(op, kind, (given[0], *given[first:last], value), run.around, attrs))
+    effect(run, op, kind, (given[0], *given[first:last], value), attrs)
     return []
 
 
 def scatter(run: Run, op: Op, given: list[Value]) -> list[Value]:
     descriptor, rows, column, source = given[:4]
-    run.effects.append(Effect(op, "scatter", (descriptor, rows, column, read(run, source)), run.around))
+    effect(run, op, "scatter", (descriptor, rows, column, read(run, source)))
     return []
 
 
 def pointer_store(run: Run, op: Op, given: list[Value]) -> list[Value]:
-    run.effects.append(Effect(op, "store", tuple(given), run.around))
+    effect(run, op, "store", tuple(given))
     return []
 
 
 def pointer_load(run: Run, op: Op, given: list[Value]) -> list[Value]:
     """`tt.load`: pointer, mask and other, those that are given."""
     kind = replace(op.type, layout="")
-    return [run.graph.node("tt.load", given, kind, (), result_name(op), op.place, run.around)]
+    return [loaded(run, op, "tt.load", given, kind, result_name(op))]
 
 
 def async_copy(run: Run, op: Op, given: list[Value]) -> list[Value]:
@@ -297,7 +307,7 @@ def async_copy(run: Run, op: Op, given: list[Value]) -> list[Value]:
     kind = Type(parse_type(element).kind, element, pointers.type.shape)
     if len(rest) == 1:
         rest.append(_zeros(run, kind))
-    write(run, target, run.graph.node("tt.load", (pointers, *rest), kind, (), "", op.place, run.around))
+    write(run, target, loaded(run, op, "tt.load", (pointers, *rest), kind))
     return [None]
 
 

@@ -52,14 +52,16 @@ def _run(module: Module, spec: LaunchSpec, changed: dict[str, int], program, gri
 
 
 def _tried(budget: Budget, module: Module, spec: LaunchSpec, changed: dict[str, int], program, grid) -> list[Run]:
-    """The run, or nothing where these sizes are none that the kernel takes."""
+    """The run, or nothing where these sizes are none that the kernel takes. Raises: NotLifted that is certain."""
     if budget.left <= 0:
         return []
     try:
         run = Run(module, arguments_of(module, spec, changed), program, grid, HANDLERS)
         run.most = min(run.most, budget.left)
         return [run.go()]
-    except NotLifted:
+    except NotLifted as error:
+        if error.certain:
+            raise
         return []
     finally:
         budget.left -= run.steps

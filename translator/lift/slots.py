@@ -14,12 +14,19 @@ class Unreadable(Exception):
 
 @dataclass
 class Memory:
-    """What slots hold: boxes with the values last written to them."""
+    """What slots hold: boxes with the values last written to them; and where slots lie, by the number of their allocation."""
 
     graph: Graph
     pieces: dict[tuple, list[tuple[Box, tuple, Node]]] = field(default_factory=dict)
+    spans: dict[int, dict[tuple, tuple]] = field(default_factory=dict)
 
     def write(self, view: View, value: Node) -> None:
+        spans = self.spans.setdefault(view.alloc.number, {})
+        low, high = view.span
+        for key, (start, end) in spans.items():
+            if key != view.key and start < high and low < end:
+                self.pieces[key] = []  # the same bytes as other slots
+        spans[view.key] = view.span
         kept = []
         for box, tag, old in self.pieces.get(view.key, []):
             if tag != view.tag:

@@ -36,7 +36,7 @@ def init(run: Run, op: Op, given: list[Value]) -> list[Value]:
 def expect(run: Run, op: Op, given: list[Value]) -> list[Value]:
     size = int(op.body.split(",")[1].split()[0])
     if given[1].value:
-        run.barrier(given[0], op).expect(size * (1 if not run.clusters else 1))
+        run.barrier(given[0], op).expect(size)
     return []
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 from translator.lift.scalars import Scalar
@@ -80,7 +81,8 @@ class Alloc:
 class View:
     """A slot of an allocation, or a box of it, seen through `steps` (`("trans", order)`, `("reshape", shape)`).
 
-    shape, element: of what is seen. tag: how the slot's bytes are read, where they were given another type.
+    shape, element: of what is seen. tag: how the slot's bytes are read, where they were given another type. span: where the slot
+    lies in the allocation, from and to, as fractions of it.
     """
 
     alloc: Alloc
@@ -90,6 +92,7 @@ class View:
     element: str
     steps: tuple[tuple, ...] = ()
     tag: tuple = ()
+    span: tuple[Fraction, Fraction] = (Fraction(0), Fraction(1))
 
     @property
     def key(self) -> tuple[int, tuple[int, ...]]:
