@@ -219,12 +219,13 @@ def _unblocked(run: Run, op: Op, value: Node, shape: tuple[int, ...]) -> Node:
 
 def loaded(run: Run, op: Op, name: str, given: Sequence[Value], kind: Type, author: str = "") -> Node:
     """What a read of global memory gives; author: its name of it. Raises: Reordered."""
-    return run.order.loaded(run.graph.node(name, given, kind, (), author, op.place, run.around))
+    node = run.graph.node(name, given, kind, (), author, op.place, run.around)
+    return run.order.loaded(node, run.part.number)
 
 
 def effect(run: Run, op: Op, kind: str, operands: tuple[Value, ...], attrs: tuple = ()) -> None:
     """A write to global memory through its first operand. Raises: Reordered."""
-    run.order.stored(operands[0], operands[1:])
+    run.order.stored(operands[0], operands[1:], run.part.number)
     run.effects.append(Effect(op, kind, operands, run.around, attrs))
 
 

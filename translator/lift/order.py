@@ -28,22 +28,28 @@ class MemoryOrder:
         self._last_anywhere = 0  # of those to pointers that come from no argument
         self._issued: dict[Node, int] = {}  # how many stores were before a load
         self._seen: set[Node] = set()  # what earlier stores are made of
+        self._writers: dict[str, set[int]] = {}  # by argument: the partitions that have stored to it
 
-    def loaded(self, load: Node) -> Node:
-        """Remember when `load` is made. Raises: Reordered where the same place was read before it was written, too."""
+    def loaded(self, load: Node, partition: int) -> Node:
+        """Remember when `load` is made. Raises: Reordered where the same place was read before it was written, too, and for what
+        another partition has written: the partitions' own orders are kept, not that between them."""
         if load in self._issued and self._written_since(load):
             raise Reordered(f"{_said(load)} is read again after it was written")
+        if any(self._writers.get(base, set()) - {partition} for base in bases_of(load.args[0])):
+            raise Reordered(f"{_said(load)} is read by one partition after another one has written it")
         self._issued.setdefault(load, self._stores)
         return load
 
-    def stored(self, to: Node, values: Iterable[object]) -> None:
+    def stored(self, to: Node, values: Iterable[object], partition: int) -> None:
         """A store through `to`, of what `values` are made of. Raises: Reordered where one of its loads was before another store."""
         for load in self._new_loads((to, *values)):
             if self._written_since(load):
                 raise Reordered(f"{_said(load)} is written between the read of a value and its use")
         self._stores += 1
         bases = bases_of(to)
-        self._last.update(dict.fromkeys(bases, self._stores))
+        for base in bases:
+            self._last[base] = self._stores
+            self._writers.setdefault(base, set()).add(partition)
         if not bases:
             self._last_anywhere = self._stores
 
