@@ -9,7 +9,7 @@ from concurrent.futures import CancelledError
 import pytest
 
 from translator.cluster import pool as pool_module
-from translator.cluster.connection import Lost, check_address
+from translator.cluster.connection import Lost, check_address, patience
 from translator.cluster.job import Answer, Needs
 from translator.cluster.pool import ClusterPool
 from translator.cluster.version import version
@@ -149,6 +149,19 @@ def test_many_jobs_never_have_more_under_way_than_workers_need(pool):
 def test_what_is_no_address(address):
     with pytest.raises(TranslationError, match="cluster-address"):
         check_address(address)
+
+
+@pytest.mark.parametrize(
+    "given, seconds", [("soon", None), ("-1", None), ("nan", None), ("inf", None), ("2.5", 2.5), ("", 120.0)]
+)
+def test_a_patience_that_is_no_number_of_seconds_is_refused(given: str, seconds: float | None, monkeypatch):
+    monkeypatch.setenv("GLUONIZE_CLUSTER_PATIENCE", given)
+    if seconds is None:
+        with pytest.raises(TranslationError, match="cluster-patience"):
+            check_address("local:1")
+    else:
+        check_address("local:1")
+        assert patience() == seconds
 
 
 def test_versions_tell_code_apart():

@@ -6,9 +6,10 @@ import importlib.util
 from pathlib import Path
 
 import pytest
-from translation_of import dedent, launch, tensor, validated
+from translation_of import dedent, launch, tensor, translate, validated
 
 from translator.rewrite.import_aliases import with_aliases
+from translator.validate import validate_launch
 
 MATMUL = """
     @triton.jit
@@ -92,6 +93,29 @@ def test_the_import_gives_way(case: str, target: str, tmp_path: Path):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     assert module.here() == (3, "text"), text
+
+
+CONSTANTS = """
+    gl = tl.constexpr(3)
+    cdna3: tl.constexpr = tl.constexpr(2)
+    KIND = tl.constexpr(tl.float16)
+
+
+    @tl.constexpr
+    def gluon(x):
+        return x * gl
+"""
+
+
+def test_constants_of_a_file_without_host_code_ask_the_import(tmp_path: Path):
+    source = dedent(IMPORTS + CONSTANTS + MATMUL.format(more="", result="(acc * gl + gluon(cdna3)).to(KIND)"))
+    values = {"a_ptr": tensor(32, 96), "b_ptr": tensor(96, 32), "c_ptr": tensor(32, 32), "K": 96}
+    spec = launch("k", SIGNATURE, {"B": 32}, values=values)
+    text = translate(tmp_path, source, spec, standalone=True).text
+    assert "gl = gl_.constexpr(3)\n" in text and "cdna3 = gl_.constexpr(2)\n" in text and "gl_.float16" in text, text
+    (tmp_path / "output.py").write_text(text)
+    result = validate_launch(str(tmp_path / "source.py"), str(tmp_path / "output.py"), spec, "gfx942")
+    assert result["status"] == "validated", result
 
 
 def test_nothing_else_is_touched():

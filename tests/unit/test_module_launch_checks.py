@@ -10,7 +10,7 @@ import pytest
 from triton.compiler.errors import CompilationError
 
 from test_family import COPY, copy
-from translation_of import dedent, launch, translate
+from translation_of import dedent, launch, tensor, translate, validated
 from translator.rewrite.launch_checks import RunTimeContract, guard
 from translator.rewrite.fallback import LAUNCHER, LAUNCHER_IMPORTS, torch_name
 from translator.validate.launch_check import launch_check
@@ -323,3 +323,33 @@ def test_a_check_that_asks_for_the_grid_sees_it(tmp_path, decorators):
     module._check_k(grid=(2**12,), warmup=True, **arguments)
     with pytest.raises(ValueError, match="stride is negative"):
         module._check_k(grid=(4,), **arguments | {"stride": -1})
+
+
+SHARED_OUT = dedent("""
+    import triton
+    import triton.language as tl
+
+
+    @triton.jit
+    def k(a_ptr, b_ptr, out_ptr, K, B: tl.constexpr):
+        r = tl.arange(0, B)
+        each = K // B // tl.num_programs(0)
+        acc = tl.zeros((B, B), tl.float32)
+        for i in range(tl.program_id(0) * each, tl.program_id(0) * each + each):
+            a = tl.load(a_ptr + r[:, None] * K + i * B + r[None, :])
+            acc = tl.dot(a, tl.load(b_ptr + (i * B + r)[:, None] * B + r[None, :]), acc)
+        tl.store(out_ptr + tl.program_id(0) * B * B + r[:, None] * B + r[None, :], acc)
+""")
+
+
+def test_a_check_that_divides_by_the_grid_passes_a_grid_of_nothing(tmp_path):
+    signature = {"a_ptr": "*fp16", "b_ptr": "*fp16", "out_ptr": "*fp32", "K": "i32"}
+    values = {"a_ptr": tensor(32, 128), "b_ptr": tensor(128, 32), "out_ptr": tensor(32, 32), "K": 128}
+    text = validated(tmp_path, SHARED_OUT, launch("k", signature, {"B": 32}, values=values))
+    assert "// grid[0]" in text, text
+    path = tmp_path / "shared_out.py"
+    path.write_text(text)
+    arguments = dict(a_ptr=Tensor(), b_ptr=Tensor(), out_ptr=Tensor(), K=128, B=32)
+    _imported(path)._check_k(grid=(0,), **arguments)
+    with pytest.raises(ValueError, match="K is negative"):
+        _imported(path)._check_k(grid=(0,), **arguments | {"K": -1})

@@ -37,6 +37,21 @@ LOOK_BACK = """def kernel(x_ptr, out_ptr, lock_ptr, B: tl.constexpr):
     tl.debug_barrier()
     tl.atomic_xchg(lock_ptr + pid, 1)
 """
+# Polls by adding nothing: what it last read is not what it waits for any more when others wait.
+COUNTED = """def kernel(x_ptr, out_ptr, lock_ptr, B: tl.constexpr):
+    i = tl.arange(0, B)
+    pid = tl.program_id(0)
+    x = tl.load(x_ptr + i + pid * B)
+    mine = tl.num_programs(0) - 1 - pid
+    turn = tl.atomic_add(lock_ptr, 0)
+    while turn != mine:
+        turn = tl.atomic_add(lock_ptr, 0)
+    if mine > 0:
+        x += tl.load(out_ptr + i) * 2.0
+    tl.store(out_ptr + i, x)
+    tl.debug_barrier()
+    tl.atomic_add(lock_ptr, 1)
+"""
 RACE = """def kernel(x_ptr, out_ptr, B: tl.constexpr):
     i = tl.arange(0, B)
     tl.store(out_ptr + i, tl.load(x_ptr + i) * tl.program_id(0))
@@ -53,7 +68,10 @@ LONG = """def kernel(x_ptr, out_ptr, n, B: tl.constexpr):
 LOCKED = PLAIN | {"lock_ptr": tensor(8, "int32", range=[0, 0])}
 
 
-@pytest.mark.parametrize("text, before, after", [(LOCK, "* 2.0", "* 3.0"), (LOOK_BACK, "total += tl", "total -= tl")])
+@pytest.mark.parametrize(
+    "text, before, after",
+    [(LOCK, "* 2.0", "* 3.0"), (COUNTED, "* 2.0", "* 3.0"), (LOOK_BACK, "total += tl", "total -= tl")],
+)
 def test_programs_that_wait_for_later_ones_are_run_and_compared(text: str, before: str, after: str, tmp_path: Path):
     spec = launch(LOCKED, {}, (4,))
     result = run(tmp_path, text, text, spec, with_variants=False)

@@ -21,7 +21,10 @@ class Lost(Exception):
 
 
 def check_address(address: str) -> None:
-    """Refuse an address that cannot be one, or a cluster without Dask. Raises: TranslationError `cluster-address`."""
+    """Refuse an address that cannot be one, a cluster without Dask, and a patience that is none.
+
+    Raises: TranslationError `cluster-address`, `cluster-patience`.
+    """
     kind, _, rest = address.partition(":")
     local = kind == "local" and rest.isdigit() and int(rest) > 0
     if not local and "://" not in address:
@@ -32,6 +35,21 @@ def check_address(address: str) -> None:
     if importlib.util.find_spec("distributed") is None:
         help = "pip install 'gluonize[cluster]'"
         raise TranslationError(Diagnostic("cluster-address", f"--cluster {address} needs Dask", help=help))
+    patience()
+
+
+def patience() -> float:
+    """Seconds for which a scheduler may not answer. Raises: TranslationError `cluster-patience` where the variable has no number."""
+    given = os.environ.get("GLUONIZE_CLUSTER_PATIENCE") or str(PATIENCE_SECONDS)
+    try:
+        seconds = float(given)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < float("inf"):
+        message = f"GLUONIZE_CLUSTER_PATIENCE={given}: no number of seconds"
+        help = f"the time that a scheduler may take to come back, such as {PATIENCE_SECONDS:.0f}"
+        raise TranslationError(Diagnostic("cluster-patience", message, help=help))
+    return seconds
 
 
 class Connection:
@@ -39,7 +57,7 @@ class Connection:
 
     def __init__(self, address: str):
         self.address = address
-        self.patience = float(os.environ.get("GLUONIZE_CLUSTER_PATIENCE", PATIENCE_SECONDS))
+        self.patience = patience()
         self._client: Any = None
         self._cluster: Any = None
         self._lock = threading.Lock()

@@ -11,7 +11,7 @@ def open_pool(jobs: int, timeout: float, cached: bool = True, cluster: str | Non
     """`jobs` child processes (0: one per core), or jobs under way on a cluster (0: what its workers need).
 
     timeout: seconds of CPU time for a job. cached: keep and use answers.
-    Raises: TranslationError `cluster-address`; a scheduler that does not answer is told when the first job is sent.
+    Raises: TranslationError `cluster-address`, `cluster-patience`; a scheduler that does not answer is told when the first job is sent.
     """
     pool: Pool
     if cluster:

@@ -64,6 +64,10 @@ class Bound:
     def asks_grid(self) -> bool:
         return self.op == "programs" or any(part.asks_grid() for part in self.parts if isinstance(part, Bound))
 
+    def divides_by_grid(self) -> bool:
+        parts = [part for part in self.parts if isinstance(part, Bound)]
+        return self.op == "//" and parts[1].asks_grid() or any(part.divides_by_grid() for part in parts)
+
     def text(self, argument: Callable[[str], str] = str, programs: str = "grid") -> str:
         """As Python. argument: how an argument is spelled; programs: a list with the counts along the axes."""
         return self._text(argument, programs, 0)

@@ -17,8 +17,11 @@ from translator.rewrite.file_text import FileText
 _GLUON = "triton.experimental"
 
 
-def with_aliases(text: str) -> str:
-    """The text of a whole output file, in which each name of the top level and of a parameter means one thing."""
+def with_aliases(text: str, ours_alone: bool = False) -> str:
+    """The text of a whole output file, in which each name of the top level and of a parameter means one thing.
+
+    ours_alone: what stands outside of functions was written for the output: `limit = gl.constexpr(3)` asks Gluon's module.
+    """
     file = FileText(text)
     ours = _imports(file)
     parameters = _parameters(file)
@@ -31,7 +34,7 @@ def with_aliases(text: str) -> str:
     for name, (statement, alias) in ((name, ours[name]) for name in aliases):
         imported = f"from {statement.module} import {alias.name} as {aliases[name]}"
         edits.append((*file.span(statement), imported))
-    edits += [(*file.span(base), aliases[base.id]) for base in _modules_used(file) if base.id in aliases]
+    edits += [(*file.span(base), aliases[base.id]) for base in _modules_used(file, ours_alone) if base.id in aliases]
     return file.edited(edits)
 
 
@@ -74,14 +77,14 @@ def _parameters(file: FileText) -> set[str]:
     return {a.arg for f in _gluon_functions(file) for a in ast.walk(f.args) if isinstance(a, ast.arg)}
 
 
-def _modules_used(file: FileText) -> list[ast.Name]:
+def _modules_used(file: FileText, ours_alone: bool) -> list[ast.Name]:
     """The names of Gluon's modules where functions of the output ask them for something, decorators included."""
-    found: dict[ast.Name, None] = {}
-    for function in _gluon_functions(file):
-        for n in ast.walk(function):
-            if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name):
-                found[n.value] = None
-    return list(found)
+    nodes = [n for function in _gluon_functions(file) for n in ast.walk(function)]
+    if ours_alone:
+        top = file.top_level()
+        nodes += [*top, *(n for node in top for d in getattr(node, "decorator_list", ()) for n in ast.walk(d))]
+    asked = (n.value for n in nodes if isinstance(n, ast.Attribute))
+    return list(dict.fromkeys(n for n in asked if isinstance(n, ast.Name)))
 
 
 __all__ = ["with_aliases"]

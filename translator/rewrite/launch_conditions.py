@@ -28,6 +28,7 @@ def condition_lines(kernel: str, conditions: Conditions) -> list[str]:
     lines = [*_numbers(conditions), *_refusals(kernel, plain)]
     if counting:
         lines += ['    if given.get("warmup"):', "        return  # nothing is launched", *_grid()]
+        lines += _nothing_launched(counting, "return")
     return lines + _refusals(kernel, counting)
 
 
@@ -42,6 +43,7 @@ def _refusals(kernel: str, conditions: Conditions) -> list[str]:
 def condition_tests(conditions: Conditions) -> list[str]:
     """Statements that return False for a launch outside of the conditions."""
     lines = [*_numbers(conditions), *(_grid() if asks_grid(conditions) else [])]
+    lines += _nothing_launched(conditions, "return True")
     for condition, _ in conditions:
         lines += [f"    if {failure(condition)}:", "        return False"]
     return lines
@@ -73,6 +75,12 @@ def _grid() -> list[str]:
         '    grid = given.get("grid", ())',
         "    grid = [*(grid(given) if callable(grid) else grid), 1, 1, 1]",
     ]
+
+
+def _nothing_launched(conditions: Conditions, leave: str) -> list[str]:
+    """What is divided by a count of programs has no value for a grid of 0."""
+    divides = any(condition.bound.divides_by_grid() for condition, _ in conditions)
+    return ["    if 0 in grid:", f"        {leave}  # nothing is launched"] if divides else []
 
 
 def run_checked_name(kernel: str) -> str:

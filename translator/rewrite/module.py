@@ -85,7 +85,7 @@ def standalone_module(versions: Sequence[KernelVersion], facts: SourceFacts) -> 
         blocks += [f"{name} = {family.name}" for name in sorted(asked)]
     notes = tuple(note for family in families for note in family.notes)
     text = "\n\n".join(parts) + "\n" + "".join(f"\n\n{block.strip()}\n" for block in blocks)
-    return with_aliases(text), notes
+    return with_aliases(text, ours_alone=True), notes
 
 
 def _import_order(line: str) -> tuple:

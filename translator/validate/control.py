@@ -115,7 +115,9 @@ def _idle(program: Running, op: Op, again: bool) -> None:
     if program.turns is None:
         if again:
             raise WaitsForever(op.name, "the loop waits for what no program that ran before has done")
-    elif not program.turns.wait(f"the loop at {op.place}") and again:
+    elif not again:
+        program.turns.let_others()
+    elif not program.turns.wait(f"the loop at {op.place}"):
         raise Hazard("deadlock", "every program that is left waits in a loop like this, and none can go on")
 
 

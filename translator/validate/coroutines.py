@@ -68,8 +68,11 @@ class Scheduler:
 
     def pause(self, me: int) -> None:
         """After an arrival: where the schedule alternates, another partition goes on."""
-        if not self.alternating:
-            return
+        if self.alternating:
+            self.hand_on(me)
+
+    def hand_on(self, me: int) -> None:
+        """Give the turn to the next one, who need not do anything for this one to go on."""
         with self.condition:
             following = self._next(me)
             if following is not None:

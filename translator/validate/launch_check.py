@@ -77,7 +77,7 @@ def launch_check(
         exec(code, scope)
         try:
             scope[name](grid=inputs.grid or grid, **given)
-        except (ValueError, TypeError) as refused:
+        except (ValueError, TypeError, ArithmeticError) as refused:
             return str(refused)
         except (NameError, AttributeError, KeyError, IndexError) as error:
             return f"{NO_ANSWER}: {error}"

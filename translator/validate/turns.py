@@ -58,6 +58,12 @@ class Turns:
         """This program no longer spins."""
         self.shared.scheduler.waiting.pop(self.me, None)
 
+    def let_others(self) -> None:
+        """Let the others run in a loop that counts, or has just read something new: it may end by itself."""
+        self.gone_on()
+        self.shared.scheduler.hand_on(self.me)
+        self.shared.memory.program = self.number
+
     def switch(self) -> None:
         """Before an access that others may see: by some schedules another program goes on."""
         shared = self.shared
