@@ -2,11 +2,12 @@
 
 import os
 import subprocess
+import sys
 
 import pytest
 
 from translator.diagnostics import TranslationError
-from translator.project.source_files import find_sources, is_several
+from translator.project.source_files import find_sources, is_several, refuse_without_kernels
 from translator.project.translate_plan import TranslateOptions, plan_translation
 
 KERNEL = "import triton\n\n@triton.jit\ndef k(p):\n    pass\n"
@@ -80,3 +81,20 @@ def test_two_sources_are_never_written_to_one_file(tree):
     with pytest.raises(TranslationError, match="a.py and other/a.py would both be written to out/a_gfx950.py"):
         plan_translation(TranslateOptions(None, "gfx950", sources=("a.py", "other/a.py"), out_dir="out"))
     plan_translation(TranslateOptions(None, "gfx950", sources=("a.py", "other/a.py")))
+
+
+def test_a_file_that_cannot_hold_a_kernel_is_refused_at_once(tree):
+    """Without loading what translates."""
+    asked = "from translator.cli.edge import run; print(run(['translate', 'plain.py', '-t', 'gfx950']))"
+    loaded = "import sys; print('translator.project.translate_run' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", f"{asked}; {loaded}"], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["2", "False"]
+    assert "plain.py: there are no Triton kernels in it [source-no-kernels]" in done.stderr
+
+
+@pytest.mark.parametrize("text", [KERNEL, "def f(:\n", "k = make_jit(f)\n"])
+def test_any_other_file_is_read(tmp_path, text):
+    path = tmp_path / "source.py"
+    path.write_text(text)
+    refuse_without_kernels(str(path))
+    refuse_without_kernels(str(tmp_path / "missing.py"))

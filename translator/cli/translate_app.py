@@ -99,9 +99,14 @@ def translate(
         from translator.cli.update_command import run_update
 
         return run_update((), None, _options(given, _OF_UPDATES), context.obj, merge=False)
+    from translator.project.source_files import refuse_without_kernels
+
+    options = _options(given | {"target": required_target(target)})
+    if options.source and not (options.launches or options.kernels or options.json or options.format != "text"):
+        refuse_without_kernels(options.source)  # before the translator is loaded, which takes longer
     from translator.cli.translate_command import run_translate
 
-    return run_translate(_options(given | {"target": required_target(target)}), context.obj)
+    return run_translate(options, context.obj)
 
 
 def _options(given: dict[str, Any], only: tuple[str, ...] = ()) -> TranslateOptions:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import fnmatch
 import glob
 import os
@@ -52,6 +53,26 @@ def find_sources(sources: tuple[str, ...]) -> tuple[list[SourceFile], int]:
             found.setdefault(os.path.normpath(path), SourceFile(path, inside))
     kept = [file for file in found.values() if file.path in sources or _has_kernels(file.path)]
     return kept, len(found) - len(kept)
+
+
+def refuse_without_kernels(source: str) -> None:
+    """A file that can hold no kernel is refused as reading it would. Raises: TranslationError `source-no-kernels`."""
+    try:
+        with open(source, "rb") as file:
+            content = file.read()
+    except OSError:
+        return  # a module, or a file that reading it later says more of
+    if b"jit" not in content and _is_python(content, source):
+        message, help = "there are no Triton kernels in it", "kernels are functions with @triton.jit"
+        raise TranslationError(Diagnostic("source-no-kernels", message, source, help=help))
+
+
+def _is_python(content: bytes, source: str) -> bool:
+    try:
+        ast.parse(content, source)
+    except (SyntaxError, ValueError):
+        return False
+    return True
 
 
 def _is_pattern(source: str) -> bool:
