@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from translator.diagnostics import Diagnostic, TranslationError
+from translator.source.given_values import completed
 from translator.source.spec_values import decode_value, encode_value, value_problem
 
 __all__ = ["VERSION", "LaunchSpec", "decode_value", "encode_value", "parse_launches", "read_launches"]
@@ -31,6 +32,15 @@ _NAME = re.compile(r"[^\W\d]\w*(?:\.(?:<locals>|[^\W\d]\w*))*")
 # Fields that the corpus and other tools write beside ours; they are allowed and not read.
 _IGNORED = ("package", "kind", "triton_compiles", "note", "$comment", "plain", "reference", "uses", "descriptors")
 _IGNORED += ("shared", "tmem_columns")
+# Options that launches give most; a name that is nearly one of them is a misspelling, any other is Triton's to judge.
+_OPTIONS = ("num_warps", "num_stages", "num_ctas", "waves_per_eu", "matrix_instr_nonkdim", "enable_fp_fusion")
+_OPTIONS += (
+    "maxnreg",
+    "launch_cooperative_grid",
+    "schedule_hint",
+    "allow_flush_denorm",
+    "max_num_imprecise_acc_default",
+)
 
 
 @dataclass(frozen=True)
@@ -285,7 +295,12 @@ class _Checker:
     def values(self, item: Mapping) -> dict[str, Any]:
         kinds = item.get("signature")
         kinds = kinds if isinstance(kinds, Mapping) else {}
-        return {name: _with_base(value, kinds.get(name)) for name, value in self.table(item, "values").items()}
+        out = {}
+        for name, value in self.table(item, "values").items():
+            out[name], problem = completed(_with_base(value, kinds.get(name)))
+            if problem:
+                self.report("spec-value", f"values.{name}", problem)
+        return out
 
     def grid(self, value: Any) -> tuple[int, ...]:
         sizes = value if isinstance(value, (list, tuple)) else None
@@ -311,6 +326,9 @@ class _Checker:
                 self.report("spec-field", f"attrs.{name}", "a constexpr argument has no attributes")
 
     def options(self, options: dict[str, Any]) -> None:
+        for name in options:
+            if name not in _OPTIONS and (near := difflib.get_close_matches(name, _OPTIONS, 1, 0.8)):
+                self.report("spec-field", f"options.{name}", f"no such option; did you mean {near[0]}?")
         for name in ("num_warps", "num_stages", "num_ctas", "waves_per_eu", "matrix_instr_nonkdim"):
             value = options.get(name, 1)
             if type(value) is not int or value < 0:
