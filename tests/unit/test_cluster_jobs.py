@@ -284,6 +284,14 @@ class TestWorker:
         )
         assert self.answer(sent(parses, str(project / "pkg/a.py"))).kind in ("value", "bug")
 
+    def test_a_memory_limit_holds(self, project):
+        path = str(project / "pkg/a.py")
+        job = replace(sent(parses, path), function="translator.cluster.small_job:hold", memory=300_000_000)
+        answer = self.answer(replace(job, args=(400_000_000,)))
+        assert answer.kind == "refused" and answer.payload[0].code == "compiler-memory"
+        assert self.answer(replace(job, args=(4,))).payload == 4
+        assert self.answer(replace(job, args=(400_000_000,), memory=0)).payload == 400_000_000
+
     def test_a_time_limit_holds(self, project):
         job = replace(sent(parses, str(project / "pkg/a.py")), function="translator.cluster.small_job:spin", limit=0.3)
         answer = self.answer(replace(job, args=(str(project / "pkg/a.py"), 30.0, 1)))

@@ -66,6 +66,13 @@ def test_answers_and_what_was_said_arrive(pool, caplog):
     assert (job.function, job.args, job.limit, job.what) == ("module:function", (1,), 7.0, "a job")
 
 
+def test_the_memory_limit_goes_with_the_job(pool, monkeypatch):
+    monkeypatch.setenv("GLUONIZE_MEMORY_LIMIT", "2GB")
+    one = pool(Answer("value", 5))
+    call(one)
+    assert one._connection.jobs[0].memory == 2 * 10**9
+
+
 def test_what_is_lost_is_sent_again_and_told(pool, caplog):
     one = pool(Lost("workers died"), Answer("lost", "its folder went"), Lost("broke"), Answer("value", 5))
     with caplog.at_level(logging.WARNING, "gluonize"):

@@ -11,6 +11,7 @@ import pytest
 
 from translator.diagnostics import Diagnostic, InternalError, TranslationError
 from translator.lowering.worker import WorkerPool
+from translator.project.cache import switches
 
 HERE = __name__
 
@@ -63,6 +64,26 @@ def chatter():
 
 def leave():
     os._exit(7)
+
+
+def hold(bytes_):
+    HELD.append(bytearray(bytes_))
+    return os.getpid()
+
+
+def refused_for_memory():
+    try:
+        bytearray(1 << 40)
+    except MemoryError:
+        raise TranslationError(Diagnostic("source-syntax", "what it was doing failed")) from None
+
+
+def abort_for_memory():
+    os.write(2, b"terminate called after throwing an instance of 'std::bad_alloc'\n")
+    os.abort()
+
+
+HELD = []
 
 
 @pytest.fixture
@@ -120,6 +141,46 @@ def test_the_limit_is_of_cpu_time(pool):
         pool.call(f"{HERE}:work", timeout=0.5)
     assert caught.value.diagnostics[0].code == "compiler-timeout"
     assert pool.call(f"{HERE}:double", 4) == 8
+
+
+class TestMemoryLimit:
+    """A job that asks for more than it may have is refused by its name, and costs no other job anything."""
+
+    @pytest.fixture
+    def small(self):
+        with WorkerPool(1, memory=300_000_000) as pool:
+            yield pool
+
+    @pytest.mark.parametrize("job", ["hold", "refused_for_memory", "abort_for_memory"])
+    def test_what_asks_for_too_much_is_refused(self, small, job):
+        arguments = (400_000_000,) if job == "hold" else ()
+        with pytest.raises(TranslationError) as caught:
+            small.call(f"{HERE}:{job}", *arguments, what="compiling k")
+        (found,) = caught.value.diagnostics
+        assert found.code == "compiler-memory" and found.message == "compiling k needs more memory than 300.0 MB"
+        assert small.call(f"{HERE}:double", 4) == 8
+
+    def test_what_other_jobs_left_in_a_child_is_no_reason(self, small):
+        first = small.call(f"{HERE}:hold", 200_000_000)
+        assert small.call(f"{HERE}:hold", 200_000_000) != first
+
+    def test_a_refusal_for_memory_says_nothing_of_a_source(self, small):
+        with pytest.raises(TranslationError, match="compiler-memory"):
+            small.call("translator.project.recorded:run_recorded", f"{HERE}:refused_for_memory", (), {})
+
+    def test_without_a_limit_the_machine_is_the_limit(self, pool):
+        with pytest.raises(TranslationError, match="compiler-memory.*|more memory than there is"):
+            pool.call(f"{HERE}:hold", 1 << 60)
+        # Python's parser raises MemoryError for what is nested too deeply.
+        with pytest.raises(TranslationError, match="source-syntax"):
+            pool.call(f"{HERE}:refused_for_memory")
+
+    def test_the_limit_is_read_from_the_environment(self, monkeypatch):
+        monkeypatch.setenv("GLUONIZE_MEMORY_LIMIT", "1.5GB")
+        assert WorkerPool(1).memory == 1_500_000_000 and not any("MEMORY" in name for name, _ in switches())
+        monkeypatch.setenv("GLUONIZE_MEMORY_LIMIT", "a lot")
+        with pytest.raises(TranslationError, match="memory-limit"):
+            WorkerPool(1)
 
 
 def test_what_a_job_prints_does_not_damage_its_answer(pool):

@@ -6,7 +6,7 @@ stays fast.
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Optional
 
 import typer
 
@@ -53,12 +53,24 @@ def global_options(
             autocompletion=complete_word("auto", "always", "never"),
         ),
     ] = "auto",
+    memory_limit: Annotated[
+        Optional[str],
+        typer.Option(
+            "--memory-limit",
+            metavar="SIZE",
+            help="Memory of each child process, such as 4GB, on workers too; else GLUONIZE_MEMORY_LIMIT, else no limit.",
+        ),
+    ] = None,
     version: Annotated[
         bool, typer.Option("--version", help="Print version numbers and leave.", is_eager=True, callback=_print_version)
     ] = False,
 ) -> None:
     if color not in ("auto", "always", "never"):
         raise typer.BadParameter("auto, always or never", param_hint="--color")
+    if memory_limit is not None:
+        from translator.lowering.memory_limit import limit_children
+
+        limit_children(memory_limit)
     context.obj = Verbosity(verbose, quiet, color)
     if verbose:
         from translator.cli.logs import log_to_stderr

@@ -35,7 +35,8 @@ class World:
 class Job:
     """One call. switches: environment variables that compilers read, which need a process of their own. environment: those
     that the sources may ask for, None for one that is not set. contents: digest -> compressed bytes of files that the worker may not have. version: of
-    gluonize and Triton. limit, what: as for `WorkerPool.submit`."""
+    gluonize and Triton. limit, what: as for `WorkerPool.submit`. memory: bytes that a child may ask for, 0 for no limit.
+    """
 
     function: str
     args: tuple
@@ -48,6 +49,7 @@ class Job:
     shared: tuple[tuple[str, str], ...]
     version: tuple[str, ...]
     contents: dict[str, bytes] = field(default_factory=dict, hash=False)
+    memory: int = 0
 
 
 @dataclass(frozen=True)

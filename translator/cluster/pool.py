@@ -17,6 +17,7 @@ from translator.cluster.job import Answer, Job, Needs, World
 from translator.cluster.version import version
 from translator.cluster.world import Knowledge, content, environment_of
 from translator.diagnostics import ClusterLost, Diagnostic, InternalError, TranslationError
+from translator.lowering.memory_limit import memory_limit
 from translator.lowering.worker import WorkerPool, job_count
 from translator.project.cache import switches
 from translator.project.kept_jobs import runs_user_code
@@ -50,6 +51,7 @@ class ClusterPool:
         self.jobs = jobs or ORCHESTRATED
         self.timeout = timeout
         self._wide = jobs
+        self._memory = memory_limit()
         self._connection = Connection(address)
         self._knowledge = Knowledge()
         self._sent: set[str] = set()
@@ -175,7 +177,7 @@ class ClusterPool:
         job = Job(
             task.function, task.args, task.kwargs, task.limit, task.what, world,
             switches=tuple(switches()), environment=environment_of(world), shared=_shared(), version=version(),
-            contents=contents,
+            memory=self._memory, contents=contents,
         )  # fmt: skip
         answer: Answer = pickle.loads(self._connection.run(pickle.dumps(job)))
         self._sent |= set(contents)

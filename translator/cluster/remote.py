@@ -17,7 +17,7 @@ from translator.lowering.worker import WorkerPool
 from translator.project.cache import switches
 
 SANDBOX = "translator.cluster.sandbox:run_in_sandbox"
-MAX_POOLS = 4  # sets of switches that have children at a time
+MAX_POOLS = 4  # sets of switches, and limits, that have children at a time
 _pools: OrderedDict[tuple, WorkerPool] = OrderedDict()
 _lock = threading.Lock()
 
@@ -46,13 +46,13 @@ def answer_of(job: Job) -> Answer:
 
 
 def _submit(job: Job) -> Any:
-    base, jobs = _own_folder(), _threads()
+    base, jobs, kind = _own_folder(), _threads(), (job.switches, job.memory)
     while True:
         with _lock:
-            pool = _pools.get(job.switches)
+            pool = _pools.get(kind)
             if pool is None:
-                pool = _pools[job.switches] = WorkerPool(jobs, environment=_environment(job))
-            _pools.move_to_end(job.switches)
+                pool = _pools[kind] = WorkerPool(jobs, environment=_environment(job), memory=job.memory)
+            _pools.move_to_end(kind)
             old = _pools.popitem(last=False)[1] if len(_pools) > MAX_POOLS else None
         if old is not None:
             old.close()

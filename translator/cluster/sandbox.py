@@ -21,6 +21,7 @@ from typing import Any
 
 from translator.cluster.job import Answer, Found, Job, Lookup, Needs, World
 from translator.diagnostics import TranslationError
+from translator.lowering.memory_limit import is_starved
 from translator.lowering.worker_process import resolve
 from translator.project.mapped import mapped
 from translator.source import module_file
@@ -94,10 +95,13 @@ def _run(job: Job, base: str) -> Answer:
             kind, payload = "value", resolve(job.function)(*args, **kwargs)
         except _Missing as error:
             return Answer("needs", error.needs)
-        except TranslationError as error:
-            kind, payload = "refused", error.diagnostics
-        except Exception:  # told to whoever asks as a bug in gluonize, as `worker_process` does
-            kind, payload = "bug", traceback.format_exc()
+        except Exception as error:
+            if is_starved(error):
+                raise  # `worker_process` answers, and the child ends
+            if isinstance(error, TranslationError):
+                kind, payload = "refused", error.diagnostics
+            else:  # told to whoever asks as a bug in gluonize, as `worker_process` does
+                kind, payload = "bug", traceback.format_exc()
         if not os.path.isdir(root):
             return Answer("lost", "the worker's folder went away while the job ran")
         if inside.missing != Needs():  # something took the question's failure for an answer

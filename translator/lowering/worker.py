@@ -24,6 +24,7 @@ from typing import Any
 
 from translator.diagnostics import Diagnostic, InternalError, TranslationError
 from translator.lowering.cache_folder import prune_cache_folder, use_cache_folder
+from translator.lowering.memory_limit import ended_starved, memory_limit, starved
 from translator.lowering.stderr_log import error_lines, read_log
 from translator.lowering.worker_process import HEADER_BYTES, write_frame
 
@@ -40,9 +41,9 @@ _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
 # folder would be found first.
 _START_CHILD = """
 import sys
-sys.path[:] = sys.argv[2:]
+sys.path[:] = sys.argv[3:]
 from translator.lowering.worker_process import main
-main(sys.argv[1])
+main(sys.argv[1], int(sys.argv[2]))
 """
 log = logging.getLogger("gluonize")
 
@@ -62,18 +63,19 @@ class WorkerPool:
 
     Use it as a context manager: leaving it normally waits for what was submitted; leaving it by an exception, Ctrl-C
     included, kills the children at once and cancels the rest. environment: of the children, that of this
-    process when left out.
+    process when left out. memory: bytes that a child may ask for, 0 for no limit; GLUONIZE_MEMORY_LIMIT when left out.
     """
 
     def __init__(
         self, jobs: int = 1, *, timeout: float = JOB_SECONDS, max_jobs: int = MAX_JOBS,
-        environment: dict[str, str] | None = None,
+        environment: dict[str, str] | None = None, memory: int | None = None,
     ):  # fmt: skip
         assert jobs >= 1, f"a pool needs at least one job, not {jobs}"
         self.jobs = jobs
         self.timeout = timeout
         self.max_jobs = max_jobs
         self.environment = environment
+        self.memory = memory_limit() if memory is None else memory
         self._queue: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._workers: list[_Worker] = []
         self._lock = threading.Lock()
@@ -87,7 +89,7 @@ class WorkerPool:
         """Call `module:function` with picklable arguments in a child.
 
         `timeout` in seconds of CPU time; `what` names the job in diagnostics. The future raises TranslationError for what the
-        function refused and for `compiler-abort` and `compiler-timeout`, InternalError for any other exception.
+        function refused and for `compiler-abort`, `compiler-timeout` and `compiler-memory`, InternalError for any other exception.
         """
         future: Future = Future()
         job = _Job(future, function, args, kwargs, timeout or self.timeout, what or function)
@@ -148,6 +150,10 @@ def _took_too_long(job: _Job, printed: str) -> TranslationError:
     return TranslationError(Diagnostic("compiler-timeout", message, why=printed, help="raise --timeout"))
 
 
+class _Starved(Exception):
+    """A child was refused memory; with what it printed."""
+
+
 class _Worker:
     """One child process and the thread that feeds it."""
 
@@ -180,6 +186,18 @@ class _Worker:
         self._stop()
 
     def _run(self, job: _Job) -> Any:
+        """The result of a job; one that other jobs left too little memory is run again in a child of its own."""
+        if self.process is not None:
+            try:
+                return self._run_once(job)
+            except _Starved:
+                pass
+        try:
+            return self._run_once(job)
+        except _Starved as error:
+            raise TranslationError(starved(job.what, self.pool.memory, str(error))) from None
+
+    def _run_once(self, job: _Job) -> Any:
         if self.process is None:
             self._start()
         request = (job.function, job.args, job.kwargs, job.timeout)
@@ -196,6 +214,9 @@ class _Worker:
         for level, message in said:
             log.log(level, "%s", message)
         self.done += 1
+        if kind == "starved":
+            self._stop()  # what was being imported or made is half done
+            raise _Starved(payload)
         if self.done >= self.pool.max_jobs or peak > MAX_BYTES:
             self._stop()
         if kind == "refused":
@@ -232,7 +253,7 @@ class _Worker:
         self.done = 0
         # A session of its own: Ctrl-C reaches the parent only, which then kills its children.
         self.process = subprocess.Popen(
-            [sys.executable, "-c", _START_CHILD, self.log, *sys.path],
+            [sys.executable, "-c", _START_CHILD, self.log, str(self.pool.memory), *sys.path],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=handle,
@@ -261,9 +282,12 @@ class _Worker:
         """What to raise for a job whose child died."""
         status = self.process.wait()
         printed = self._printed()
+        hungry = ended_starved(read_log(self.log))
         self._stop()
         if self.killed:
             return CancelledError()
+        if hungry:
+            return _Starved(printed)
         if status >= 0:
             return InternalError(f"{job.what}: the child process left with status {status}\n{printed}")
         name = signal.Signals(-status).name

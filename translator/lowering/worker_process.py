@@ -1,8 +1,8 @@
 """The child side of `worker.py`: runs named functions one after another, in a process that may die of any of them.
 
 Frames on the pipes are an 8-byte little-endian length and a pickle. A request is `(function, args, kwargs, seconds)`; the
-answer is `(kind, payload, peak_bytes, said)` with kind `value`, `refused` (diagnostics) or `raised` (a traceback as text);
-said: what was logged meanwhile, as (level, message), which must not stand among what the compiler prints.
+answer is `(kind, payload, peak_bytes, said)` with kind `value`, `refused` (diagnostics), `starved` (of memory, below a limit)
+or `raised` (a traceback as text); said: what was logged meanwhile, as (level, message), which must not stand among what the compiler prints.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from collections.abc import Callable
 from typing import Any, BinaryIO
 
 from translator.diagnostics import TranslationError
+from translator.lowering.memory_limit import is_starved, limit_own_memory
 from translator.lowering.stderr_log import redirect_stderr
 
 HEADER_BYTES = 8
@@ -52,10 +53,12 @@ def run_job(function: str, args: tuple, kwargs: dict) -> tuple[str, Any]:
     """One answer without its memory figure; never raises an Exception."""
     try:
         return "value", resolve(function)(*args, **kwargs)
-    except TranslationError as error:
-        return "refused", error.diagnostics
-    except Exception:  # the parent re-raises it as a bug in gluonize, with this traceback
-        return "raised", traceback.format_exc()
+    except Exception as error:
+        if is_starved(error):
+            return "starved", ""
+        if isinstance(error, TranslationError):
+            return "refused", error.diagnostics
+        return "raised", traceback.format_exc()  # the parent re-raises it as a bug in gluonize, with this traceback
 
 
 def _collected_log() -> list[tuple[int, str]]:
@@ -69,8 +72,13 @@ def _collected_log() -> list[tuple[int, str]]:
     return said
 
 
-def main(log_path: str) -> None:
-    """Serve requests from standard input until it closes; everything printed meanwhile goes into `log_path`."""
+def main(log_path: str, memory: int = 0) -> None:
+    """Serve requests from standard input until it closes; everything printed meanwhile goes into `log_path`.
+
+    memory: bytes that this process may ask for, 0 for no limit.
+    """
+    if memory:
+        limit_own_memory(memory)
     requests = os.fdopen(os.dup(0), "rb")
     answers = os.fdopen(os.dup(1), "wb")
     redirect_stderr(log_path)
@@ -92,6 +100,8 @@ def main(log_path: str) -> None:
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
         try:
             write_frame(answers, (kind, payload, peak, list(said)))
+        except MemoryError:
+            write_frame(answers, ("starved", "", peak, []))
         except (pickle.PicklingError, TypeError, AttributeError):
             write_frame(answers, ("raised", traceback.format_exc(), peak, list(said)))
         except BrokenPipeError:

@@ -18,6 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from translator.lowering.memory_limit import VARIABLE as MEMORY_LIMIT
 from translator.project.digests import file_digest
 from translator.project.mapped import mapped
 from translator.project.places import Places
@@ -32,7 +33,7 @@ _SWITCHES = ("TRITON_", "AMDGCN_", "LLVM_", "MLIR_", "GLUONIZE_")  # environment
 _NOT_SWITCHES = frozenset(
     {
         "TRITON_CACHE_DIR", "TRITON_CACHE_MANAGER", "TRITON_HOME",
-        "GLUONIZE_CACHE_DIR", "GLUONIZE_CLUSTER_PATIENCE", "GLUONIZE_EMULATOR", *SHARED,
+        "GLUONIZE_CACHE_DIR", "GLUONIZE_CLUSTER_PATIENCE", "GLUONIZE_EMULATOR", MEMORY_LIMIT, *SHARED,
     }  # fmt: skip
 )
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from translator.diagnostics import TranslationError
+from translator.lowering.memory_limit import is_starved
 from translator.project.digests import text_digest
 from translator.request import TranslateRequest, TranslateResult
 from translator.source import module_file
@@ -48,6 +49,8 @@ def run_recorded(function: str, args: tuple, kwargs: dict) -> tuple[tuple[str, o
         try:
             answer = "value", getattr(importlib.import_module(module), name)(*args, **kwargs)
         except TranslationError as error:
+            if is_starved(error):
+                raise  # says nothing of the source
             answer = "refused", error.diagnostics
     return answer, reads()
 

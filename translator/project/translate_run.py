@@ -305,7 +305,12 @@ def _check(
         try:
             found = validation.result()
         except TranslationError as error:
-            found = {"status": "not_runnable", "diagnostics": [d.as_json() for d in error.diagnostics]}
+            reason = error.diagnostics[0].message
+            found = {
+                "status": "not_runnable",
+                "reason": reason,
+                "diagnostics": [d.as_json() for d in error.diagnostics],
+            }
         except InternalError as error:
             found = {"status": "not_runnable", "reason": "a bug in gluonize", "bug": str(error)}
         found = moved(found, draft, planned.output, 0)
