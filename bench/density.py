@@ -1,6 +1,6 @@
 """Matrix density of the hottest loop at the tiles of hand-written Gluon kernels: theirs, Triton's, ours.
 
-    python bench/density.py [--only NAME] [-j 2] [--json bench/results/density.json] [--markdown bench/results/density.md]
+    python bench/density.py [--only NAME] [-j 2 | --cluster ADDRESS] [--json bench/results/density.json] [--markdown bench/results/density.md]
 
 Density is matrix instructions over all instructions of the loop: it counts instructions, not cycles. `parity` is what
 `gluonize translate` writes, `aggressive` what it writes with `--optimize aggressive`, chosen by predicted cycles.
@@ -17,11 +17,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from translator.cluster.open_pool import open_pool  # noqa: E402
 from translator.diagnostics import TranslationError  # noqa: E402
 from translator.lowering.metrics import KernelMetrics  # noqa: E402
-from translator.lowering.worker import WorkerPool  # noqa: E402
 from translator.optimize.choose import LOWER, best, figures_of, try_candidates  # noqa: E402
 from translator.choices.chosen import Choices  # noqa: E402
+from translator.project.kept_jobs import KeptJobs  # noqa: E402
 from translator.request import TranslateRequest  # noqa: E402
 from translator.source.launch_spec import LaunchSpec, read_launches  # noqa: E402
 
@@ -144,7 +145,7 @@ def figures(metrics: KernelMetrics | None) -> dict | None:
     }  # fmt: skip
 
 
-def measure_row(row: Row, pool: WorkerPool) -> dict:
+def measure_row(row: Row, pool: KeptJobs) -> dict:
     source, spec = str(ROOT / "fixtures" / row.fixture / "kernel.py"), spec_of(row)
     request = TranslateRequest(source, row.target, (spec.kernel,), (spec,), optimize="aggressive")
     triton = pool.submit(LOWER, source, spec, row.target)
@@ -198,11 +199,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="rows whose name has this in it")
     parser.add_argument("-j", "--jobs", type=int, default=2)
+    parser.add_argument("--cluster", metavar="ADDRESS", help="as of gluonize translate")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--markdown", type=Path)
     a = parser.parse_args()
     results, kept = [], json.loads(a.json.read_text()) if a.json and a.json.exists() else []
-    with WorkerPool(a.jobs, timeout=300) as pool:
+    with open_pool(a.jobs, 300, cached=False, cluster=a.cluster) as pool:
         for row in ROWS:
             if a.only in f"{row.name} {row.target}":
                 results.append(measure_row(row, pool))

@@ -1,6 +1,6 @@
 """Guessed launches beside captured ones: how often a guess has the right pointer types and kinds of constants.
 
-    python bench/derive.py LAUNCHES.json FOLDER [--only TEXT] [--json FILE] [-v]
+    python bench/derive.py LAUNCHES.json FOLDER [--only TEXT] [-j 1 | --cluster ADDRESS] [--json FILE] [-v]
 
 LAUNCHES.json holds captured launches, FOLDER the packages that their sources are in. Every kernel of the file is derived as if
 nothing was known of its launches; the guessed launch that agrees best is compared with each captured one.
@@ -13,22 +13,15 @@ import collections
 import json
 import os
 import sys
-import time
 from typing import Any
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
+from translator.cluster.open_pool import open_pool
 from translator.diagnostics import InternalError, TranslationError
-from translator.lowering.worker import WorkerPool
 from translator.source.launch_spec import LaunchSpec
 
-
-def derive_one(source: str, kernel: str, folder: str, target: str) -> Any:
-    """The derivation of one kernel; runs in a child."""
-    from translator.frontend.judge import FrontEndJudge
-    from translator.source.derive.derivation import derive_kernel
-
-    return derive_kernel(source, kernel, lambda loaded: FrontEndJudge(loaded, target), search_path=[folder])
+DERIVE = "translator.planned_launches:derived_unseen"
 
 
 def constant_kind(value: Any) -> str:
@@ -89,6 +82,8 @@ def main() -> int:
     parser.add_argument("folder")
     parser.add_argument("--only", default="")
     parser.add_argument("--target", default="gfx950")
+    parser.add_argument("-j", "--jobs", type=int, default=1)
+    parser.add_argument("--cluster", metavar="ADDRESS", help="as of gluonize translate")
     parser.add_argument("--json")
     parser.add_argument("-v", "--verbose", action="store_true")
     asked = parser.parse_args()
@@ -101,13 +96,13 @@ def main() -> int:
     total: dict[str, collections.Counter] = {part: collections.Counter() for part in ("pointer", "constant", "number")}
     classes: collections.Counter = collections.Counter()
     wrong, failed, seconds = [], [], []
-    with WorkerPool(1, timeout=120.0) as pool:
-        for (source, kernel), launches in kernels.items():
-            started = time.perf_counter()
+    with open_pool(asked.jobs, 120.0, cached=False, cluster=asked.cluster) as pool:
+        folder = os.path.abspath(asked.folder)
+        jobs = [pool.submit(DERIVE, *names, (folder,), asked.target) for names in kernels]
+        for (source, kernel), launches, job in zip(kernels, kernels.values(), jobs):
             try:
-                found = pool.call(
-                    "bench.derive:derive_one", source, kernel, os.path.abspath(asked.folder), asked.target
-                )
+                found, taken = job.result()
+                seconds.append(taken)
             except (TranslationError, InternalError) as error:
                 text = (
                     error.diagnostics[0].why or error.diagnostics[0].message
@@ -116,8 +111,6 @@ def main() -> int:
                 )
                 failed.append((source, kernel, text[-300:]))
                 continue
-            finally:
-                seconds.append(time.perf_counter() - started)
             for launch in launches:
                 rows = max((compare(spec, launch) for spec in found.launches), key=agreement)
                 for part, entries in rows.items():
@@ -128,7 +121,7 @@ def main() -> int:
                         if want != got:
                             wrong.append((part, source, kernel, name, want, got))
     report = {
-        "kernels": len(kernels), "without a launch": len(failed), "seconds, median": sorted(seconds)[len(seconds) // 2],
+        "kernels": len(kernels), "without a launch": len(failed), "seconds, median": sorted(seconds)[len(seconds) // 2] if seconds else 0.0,
         "pointers right but for the width of floats": _share(classes),
         **{f"{part}s right": _share(c) for part, c in total.items()},
     }  # fmt: skip

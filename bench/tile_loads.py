@@ -1,6 +1,6 @@
 """Which loads the tensor data mover of gfx1250 makes, and why it does not make the others.
 
-    python bench/tile_loads.py [FOLDER [--launches FILE]] [--only ID] [-j 2] [--list] [--json FILE]
+    python bench/tile_loads.py [FOLDER [--launches FILE]] [--only ID] [-j 2 | --cluster ADDRESS] [--list] [--json FILE]
 
 Looks at every load of a tensor in the fixtures, or in the launch file of FOLDER, whose sources are modules in it. Prints the
 number of loads with the data mover and without it by reason; `--list` every load. Exit status 1 when a launch is not
@@ -21,15 +21,17 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from bench.launch_sets import Unit, chosen_units  # noqa: E402
+from translator.cluster.open_pool import open_pool  # noqa: E402
 from translator.diagnostics import TranslationError  # noqa: E402
-from translator.lowering.worker import WorkerPool  # noqa: E402
+from translator.lowering.worker import JOB_SECONDS  # noqa: E402
+from translator.project.kept_jobs import KeptJobs  # noqa: E402
 from translator.report.data_mover import TileLoad  # noqa: E402
 
 TARGET = "gfx1250"
 LOADS = "translator.report.explain_job:loads_of_launch"
 
 
-def loads_of(pool: WorkerPool, unit: Unit) -> dict[str, tuple[TileLoad, ...] | str]:
+def loads_of(pool: KeptJobs, unit: Unit) -> dict[str, tuple[TileLoad, ...] | str]:
     """Launch -> its loads, or why it is not translated."""
     out: dict[str, tuple[TileLoad, ...] | str] = {}
     for spec in unit.launches:
@@ -51,11 +53,15 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--launches", type=Path)
     parser.add_argument("--only", default="")
     parser.add_argument("-j", "--jobs", type=int, default=2)
+    parser.add_argument("--cluster", metavar="ADDRESS", help="as of gluonize translate")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args(arguments)
     units = chosen_units(given.folder, given.launches, given.only)
-    with WorkerPool(given.jobs) as pool, ThreadPoolExecutor(given.jobs) as threads:
+    with (
+        open_pool(given.jobs, JOB_SECONDS, cached=False, cluster=given.cluster) as pool,
+        ThreadPoolExecutor(pool.jobs) as threads,
+    ):
         found = {k: v for part in threads.map(lambda unit: loads_of(pool, unit), units) for k, v in part.items()}
     failed = {launch: why for launch, why in found.items() if isinstance(why, str)}
     loads = {launch: each for launch, each in found.items() if not isinstance(each, str)}

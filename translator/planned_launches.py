@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 from typing import Any
-
 
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.frontend.judge import FrontEndJudge
@@ -70,6 +70,13 @@ def _planned(request: TranslateRequest) -> PlannedLaunches:
     notes += [_kept(o) for o in unknown]
     assumed = tuple(f"guessed for {line}" for derivation in derivations for line in derivation.lines())
     return PlannedLaunches(tuple(launches), tuple(notes), assumed, tuple(unknown), tuple(derivations))
+
+
+def derived_unseen(source: str, kernel: str, search_path: tuple[str, ...], target: str) -> tuple[Derivation, float]:
+    """The launches of one kernel as if nothing was known of them, and the seconds that it took (`bench/derive.py`)."""
+    started = time.perf_counter()
+    found = derive_kernel(source, kernel, lambda loaded: FrontEndJudge(loaded, target), search_path=search_path)
+    return found, time.perf_counter() - started
 
 
 def _kept(outcome: LaunchOutcome) -> str:

@@ -52,6 +52,15 @@ def test_each_load_has_a_way_or_a_reason(launch, tmp_path, capsys):
     assert inner == "its loop is not pipelined: Triton fetches no load of its body ahead"
 
 
+@pytest.mark.slow
+def test_a_cluster_finds_the_same(launch, tmp_path, capsys):
+    pytest.importorskip("distributed")
+    assert tile_loads.main([str(tmp_path), "-j", "1"]) == 0
+    here = capsys.readouterr().out
+    assert tile_loads.main([str(tmp_path), "--cluster", "local:1"]) == 0
+    assert capsys.readouterr().out == here
+
+
 def test_explain_says_the_same(launch):
     request = TranslateRequest(launch.source, "gfx1250", launches=(launch,))
     found = [c for c in explain_launch(request, launch, "rewrite").choices if c.kind == "access"]
