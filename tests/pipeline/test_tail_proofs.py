@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from translator.facts import known, overflow, ranges, signs, values
+from translator.facts import known, launch_values, overflow, ranges, signs, values
 from translator.facts.function import FunctionFacts
 from translator.facts.loop_range import loop_bounds
 from translator.facts.obligations import Obligation
@@ -192,9 +192,9 @@ def small(monkeypatch):
     def narrowed(bits: int) -> Machine:
         machine = Machine(bits, bits + 2)
         whole = ranges.int_type
-        for module in (overflow, signs, values, tail):
+        for module in (launch_values, overflow, signs, values, tail):
             monkeypatch.setattr(module, "int_type", lambda dtype: machine.types.get(dtype) or whole(dtype))
-        for module in (known, values, overflow):
+        for module in (known, launch_values, values, overflow):
             monkeypatch.setattr(module, "is_linear", lambda type: type.signed and type.bits >= bits)
         return machine
 

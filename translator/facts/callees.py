@@ -196,19 +196,19 @@ def transposed_by(facts: FunctionFacts, node: ast.expr) -> ast.expr | None:
 
 
 def is_none(facts: FunctionFacts, node) -> bool:
-    fact = facts.fact(node)
+    fact = facts.settled(node)
     return isinstance(fact, ConstFact) and fact.value is None
 
 
 def is_absent(facts: FunctionFacts, node) -> bool:
     """A mask that masks nothing: None, or a compile-time truth."""
-    fact = facts.fact(node)
+    fact = facts.settled(node)
     return isinstance(fact, ConstFact) and (fact.value is None or bool(fact.value))
 
 
 def is_zero(facts: FunctionFacts, node) -> bool:
     """Whether `node` is 0, and in a helper also for other callers: what the kernel is given is asserted there."""
-    fact = facts.fact(node)
+    fact = facts.settled(node)
     if facts.path and isinstance(node, ast.Name) and node.id in {a.arg for a in facts.tree.args.args}:
         return False
     value = fact.value if isinstance(fact, ConstFact) else None
@@ -216,7 +216,7 @@ def is_zero(facts: FunctionFacts, node) -> bool:
 
 
 def is_empty(facts: FunctionFacts, node) -> bool:
-    fact = facts.fact(node)
+    fact = facts.settled(node)
     return isinstance(fact, ConstFact) and not fact.value
 
 
@@ -246,5 +246,5 @@ def first_tensor(facts: FunctionFacts, given: dict[str, ast.expr]) -> ast.expr |
 
 
 def is_true(facts: FunctionFacts, node) -> bool:
-    fact = facts.fact(node) if node is not None else None
+    fact = facts.settled(node) if node is not None else None
     return isinstance(fact, ConstFact) and bool(fact.value)

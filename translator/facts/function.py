@@ -29,6 +29,7 @@ class Function(Protocol):
     called: Any
 
     def fact(self, node: ast.AST) -> Any: ...
+    def settled(self, node: ast.AST) -> Any: ...
     def taken(self, statement: ast.AST) -> bool: ...
     def iteration_visits(self, node: ast.AST, iteration: tuple[int, ...]) -> list[Visit]: ...
     def branches_around(self, node: ast.AST) -> list[ast.If]: ...
@@ -37,6 +38,13 @@ class Function(Protocol):
 
 # The facts of the helper that a call of the function reaches, and the arguments it gives.
 FindCallee = Callable[["FunctionFacts", ast.Call], tuple["FunctionFacts | None", dict[str, ast.expr]]]
+
+
+def _is_same(one: Any, other: ConstFact) -> bool:
+    """Whether a fact is of the same constant: 0 is neither False nor -0.0."""
+    if not isinstance(one, ConstFact) or type(one.value) is not type(other.value):
+        return False
+    return one == other and (not isinstance(one.value, float) or repr(one.value) == repr(other.value))
 
 
 class FunctionFacts:
@@ -121,6 +129,15 @@ class FunctionFacts:
             return self.frame.fact(node)
         visits = self.iteration_visits(node, iteration)
         return visits[0].fact if visits else None
+
+    def settled(self, node: ast.AST) -> Any:
+        """The fact of `node`; None of a compile-time value that is another one in another visit, as the index of an unrolled loop is."""
+        fact = self.fact(node)
+        if not isinstance(fact, ConstFact):
+            return fact
+        iteration = getattr(node, "iteration", None)
+        visits = self.frame.visits[node_key(node)] if iteration is None else self.iteration_visits(node, iteration)
+        return fact if all(_is_same(v.fact, fact) for v in visits[1:]) else None
 
     def iteration_visits(self, node: ast.AST, iteration: tuple[int, ...]) -> list[Visit]:
         """The visits of a node in one iteration of the loops that are written out around it, outermost first."""

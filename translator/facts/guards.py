@@ -61,7 +61,7 @@ def _not_negative(function: Function, test: ast.expr) -> list[ast.Name]:
     """The signed variables that are not negative where `test` is true: `x >= 0`, `0 <= x < n`, in any conjunction."""
     found = []
     for small, large in _inequalities(test):
-        fact = function.fact(small)
+        fact = function.settled(small)
         constant = isinstance(fact, ConstFact) and type(fact.value) is int and fact.value >= 0
         kind = function.fact(large)
         if constant and isinstance(large, ast.Name) and isinstance(kind, TensorFact) and kind.dtype.startswith("int"):

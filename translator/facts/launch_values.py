@@ -8,9 +8,11 @@ from typing import Any
 from translator.facts.callees import is_descriptor
 from translator.facts.function import Function
 from translator.facts.host_bounds import Bound, argument, ceiling, number, plus, positive, programs, quotient, times
+from translator.facts.known import is_linear
 from translator.facts.operations import operation_of
+from translator.facts.ranges import int_type
 from translator.facts.values import BINARY, Question
-from translator.frontend.trace import ConstFact
+from translator.frontend.trace import ConstFact, TensorFact
 
 
 def constant(function: Function, node: ast.AST, fact: ConstFact) -> Bound | None:
@@ -32,7 +34,7 @@ def descriptor_size(function: Function, node: ast.AST) -> str | None:
     """`desc.shape[1]` where `desc` is a descriptor that the kernel is given: the name by which a launch check has that number."""
     if function.path or not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Attribute):
         return None
-    owner, axis = node.value.value, function.fact(node.slice)
+    owner, axis = node.value.value, function.settled(node.slice)
     if node.value.attr != "shape" or not isinstance(owner, ast.Name) or not isinstance(axis, ConstFact):
         return None
     return (
@@ -45,7 +47,7 @@ def descriptor_size(function: Function, node: ast.AST) -> str | None:
 def value_in_launch(question: Question, node: ast.AST) -> Bound | None:
     """What `node`, of which nothing overflows, is in a launch; None where the host cannot tell."""
     function = question.function
-    fact = function.fact(node)
+    fact = function.settled(node)
     if isinstance(fact, ConstFact):
         return constant(function, node, fact)
     if (size := descriptor_size(function, node)) is not None:
@@ -59,25 +61,31 @@ def value_in_launch(question: Question, node: ast.AST) -> Bound | None:
             return argument(d.name)
         return value_in_launch(question, d.value) if d.value is not None and not d.augmented else None
     if isinstance(node, ast.BinOp) and BINARY.get(node.op.__class__) in ("add", "mul", "floordiv"):
-        return _operated(question, BINARY[node.op.__class__], node.left, node.right)
+        return _operated(question, node, BINARY[node.op.__class__], node.left, node.right)
     operation = operation_of(node, function.fact(node.func)) if isinstance(node, ast.Call) else None
     if operation is None:
         return None
     if operation.name == "cdiv":
         x, by = operation.operands.get("x"), operation.operands.get("div")
-        return None if x is None or by is None else _operated(question, "cdiv", x, by)
-    axis = function.fact(operation.first) if operation.first is not None else None
+        return None if x is None or by is None else _operated(question, node, "cdiv", x, by)
+    axis = function.settled(operation.first) if operation.first is not None else None
     counted = operation.name == "num_programs" and isinstance(axis, ConstFact) and axis.value in (0, 1, 2)
     return programs(axis.value) if counted else None
 
 
-def _operated(question: Question, name: str, left: ast.AST, right: ast.AST) -> Bound | None:
-    a, b = value_in_launch(question, left), value_in_launch(question, right)
-    if a is None or b is None or name in ("add", "mul"):
-        return None if a is None or b is None else (plus if name == "add" else times)(a, b)
+def _operated(question: Question, node: ast.AST, name: str, left: ast.AST, right: ast.AST) -> Bound | None:
+    a, b, fact = value_in_launch(question, left), value_in_launch(question, right), question.function.fact(node)
+    type = int_type(fact.dtype) if isinstance(fact, TensorFact) else None
+    if a is None or b is None or type is None:
+        return None
+    if name in ("add", "mul"):
+        return (plus if name == "add" else times)(a, b) if is_linear(type) else None
     known = [question.value(n) for n in (left, right)]
     if known[0].exact.lo < 0 or known[1].exact.lo < 0:  # Python rounds down, Triton toward zero
         return None
+    top = known[0].range.hi + (known[1].range.hi - 1 if name == "cdiv" else 0)
+    if not question.exactly and (any(k.exact != k.range for k in known) or top > type.most):
+        return None  # it may be a quotient of what overflowed
     b = b if known[1].exact.lo >= 1 else positive(b)
     return ceiling(a, b) if name == "cdiv" else quotient(a, b)
 

@@ -77,7 +77,7 @@ def every_iteration(facts: FunctionFacts, statements: list[ast.stmt]) -> list[as
     for s in statements:
         if not facts.taken(s):
             continue
-        if isinstance(s, ast.If) and isinstance(fact := facts.fact(s.test), ConstFact):
+        if isinstance(s, ast.If) and isinstance(fact := facts.settled(s.test), ConstFact):
             out += every_iteration(facts, s.body if fact.value else s.orelse)
         else:
             out.append(s)
@@ -85,7 +85,7 @@ def every_iteration(facts: FunctionFacts, statements: list[ast.stmt]) -> list[as
 
 
 def int_of(facts: FunctionFacts, node: ast.expr) -> int | None:
-    fact = facts.fact(node)
+    fact = facts.settled(node)
     return fact.value if isinstance(fact, ConstFact) and isinstance(fact.value, int) else None
 
 

@@ -191,7 +191,7 @@ class _Walk:
 
     def upper(self, node: ast.AST) -> Bound | None:
         """A bound of `node` as it would be if it did not overflow itself; what it is made of is pinned."""
-        fact, known = self.function.fact(node), self.question.value(node)
+        fact, known = self.function.settled(node), self.question.value(node)
         if isinstance(fact, ConstFact):
             return constant(self.function, node, fact)
         type = self._type(node)
@@ -222,7 +222,7 @@ class _Walk:
             name = BINARY.get(node.op.__class__)
             return None if name is None else self._operated(name, node.left, node.right, type, sure)
         if isinstance(node, ast.IfExp):
-            test = self.function.fact(node.test)
+            test = self.function.settled(node.test)
             if isinstance(test, ConstFact):
                 return self.operand(node.body if test.value else node.orelse, type)
             return most_of_two(self.operand(node.body, type), self.operand(node.orelse, type))
@@ -367,7 +367,7 @@ class _Walk:
     def _call(self, node: ast.Call, operation: Operation, type: IntType, sure: bool) -> Bound | None:
         name, first = operation.name, operation.first
         if name in ("program_id", "num_programs"):
-            axis = self.function.fact(first) if first is not None else None
+            axis = self.function.settled(first) if first is not None else None
             if not isinstance(axis, ConstFact) or axis.value not in (0, 1, 2):
                 return None
             return less(programs(axis.value), 1) if name == "program_id" else programs(axis.value)

@@ -165,7 +165,7 @@ class Question:
         return found
 
     def _either(self, c: _Context, node: ast.IfExp) -> Known | None:
-        test = c.function.fact(node.test)
+        test = c.function.settled(node.test)
         if isinstance(test, ConstFact):
             return self._value(c, node.body if test.value else node.orelse)
         return joined([self._value(c, node.body), self._value(c, node.orelse)])
@@ -240,7 +240,9 @@ class Question:
         if name in ("sum", "cumsum"):
             count = prod(fact.shape) // (prod(made.shape) if name == "sum" else 1)
             inner = cast(inner, type)
-            exact = exact_mul(inner.exact, Range(1, count)) if is_linear(type) else summed(type, inner.range, count)
+            exact = (
+                near(exact_mul(inner.exact, Range(1, count))) if is_linear(type) else summed(type, inner.range, count)
+            )
             return Known(summed(type, inner.range, count), exact)
         return whole
 
@@ -346,7 +348,7 @@ def _facts(function: Function, node: ast.AST) -> list[Any]:
 
 def _most_programs(function: Function, operation: Operation) -> int:
     """How many programs a grid may have along the axis that is asked for."""
-    axis = function.fact(operation.first) if operation.first is not None else None
+    axis = function.settled(operation.first) if operation.first is not None else None
     along_x = isinstance(axis, ConstFact) and axis.value == 0
     return MOST_ITEMS // (function.kernel.num_warps * function.kernel.target.warp_size) if along_x else MOST_PROGRAMS
 

@@ -9,7 +9,8 @@ import ast
 
 from translator.facts import callees
 from translator.facts.loop_range import HINTS, is_index, loop_bounds
-from translator.frontend.trace import ConstFact
+from translator.facts.ranges import int_type
+from translator.frontend.trace import ConstFact, TensorFact
 from translator.rewrite import descriptors
 from translator.rewrite.addresses import is_bare_parameter
 from translator.rewrite.emission import Emission
@@ -74,9 +75,11 @@ def _argument(made: ast.Call, position: int, name: str) -> ast.expr | None:
 
 def _is_multiple(rw: Emission, node: ast.expr, of: int) -> bool:
     """Whether an integer expression is known to be a multiple of the power of two `of`."""
-    fact = rw.facts.fact(node)
+    fact = rw.facts.settled(node)
     if isinstance(fact, ConstFact):
         return isinstance(fact.value, int) and fact.value % of == 0
+    if isinstance(fact, TensorFact) and int_type(fact.dtype) is None:
+        return False  # 4 times a half is no multiple of 4
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
         return _is_multiple(rw, node.left, of) and _is_multiple(rw, node.right, of)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):

@@ -246,7 +246,7 @@ def _uncast(facts: FunctionFacts, node: ast.expr) -> ast.expr:
 
 
 def _is_one(facts: FunctionFacts, node: ast.expr) -> bool:
-    fact = facts.fact(node)
+    fact = facts.settled(node)
     return isinstance(fact, ConstFact) and isinstance(fact.value, (int, float)) and fact.value == 1
 
 

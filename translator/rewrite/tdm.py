@@ -200,5 +200,5 @@ def prefetch_text(rw: Emission, desc: str, offsets: list[str], condition: str) -
 
 
 def constant_zero(facts: FunctionFacts, node: ast.expr) -> bool:
-    fact = facts.fact(node)
+    fact = facts.settled(node)
     return isinstance(fact, ConstFact) and fact.value == 0
