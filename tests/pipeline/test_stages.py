@@ -17,6 +17,21 @@ from planted import KERNELS, matmul_launch, source  # noqa: E402
 from translator.ttgir.layouts import Mfma, Wmma  # noqa: E402
 from translator.optimize.soundness import barriers_inside_stages  # noqa: E402
 from translator.choices.chosen import Choices, choices_of  # noqa: E402
+from translator.gluon.printer import lines  # noqa: E402
+from translator.gluon.tree import (  # noqa: E402
+    Assign,
+    Authored,
+    ElementType,
+    Line,
+    Named,
+    Operand,
+    Permuted,
+    Product,
+    Read,
+    Slot,
+    assignment,
+    walk,
+)
 from translator.pipeline.body import StagePlan, late_read, plan_stages, stage_contents  # noqa: E402
 from translator.pipeline.prefetch import prefetched  # noqa: E402
 from translator.pipeline.schedule import copy_schedule, register_schedule  # noqa: E402
@@ -60,53 +75,84 @@ def test_memory_stages_have_the_higher_priority():
     assert memory.priority > compute.priority
 
 
-def contents(texts: list[str], dots: list[bool]) -> list[list[str]]:
+def product(a, b, acc: str = "acc", after: str = "", target: str = "acc") -> Assign:
+    """`target = mfma(a, b, acc)after`; an operand is the name of a variable, or code with its stem and what it reads."""
+    holes = [Operand((x,), x, frozenset({x})) if isinstance(x, str) else Operand(*x) for x in (a, b)]
+    made = Product(("cdna4.mfma(", holes[0], ", ", holes[1], f", {acc})"), frozenset({acc}))
+    return assignment(target, (made, after) if after else (made,))
+
+
+def value(target: str, *code, reads=()) -> Assign:
+    return assignment(target, code, frozenset(reads))
+
+
+def contents(steps: list[tuple], dots: list[bool]) -> list[tuple]:
     stages = plan_stages([i == 0 for i in range(len(dots))], dots, COPIES)
-    return stage_contents(texts, stages, {"v": "v_smem"}, lambda name: name)
+    return stage_contents(steps, stages, {"v": "v_smem"}, lambda name: name)
 
 
-READ = "a = async_copy.load_shared_relaxed(a_smem.index(slot), a_operand)"
+def texts(stages: list) -> list[list[str]]:
+    return [[line for step in steps for line in lines(step, "")] for steps in stages]
+
+
+READ = value("a", Read(Slot("a_smem", "slot"), "a_operand", "async_copy"))
+BIAS = Read(Slot("bias_smem", "slot"), "mfma")
+NAMED = Read(Permuted(Named("b"), (1, 0)), "b_operand", "async_copy")
 
 
 @pytest.mark.parametrize(
     "compute, found",
     [
-        ("acc = cdna4.mfma(a, b, acc)", ""),
-        ("acc = cdna4.mfma(a, b, acc + bias_smem.index(slot).load(mfma))", "bias_smem.index(slot)"),
-        ("c[0] = cdna4.mfma(a, async_copy.load_shared_relaxed(b.permute([1, 0]), b_operand), acc)", "b"),
+        (product("a", "b"), ""),
+        (value("acc", *product("a", "b").value, " + ", BIAS), "bias_smem.index(slot)"),
+        (Authored(("c[0] = cdna4.mfma(a, ", NAMED, ", acc)")), "b"),
+        (value("acc", "gl.load(p) + ", *product("a", "b").value), ""),
     ],
-    ids=["registers", "accumulator", "not a plain assignment"],
+    ids=["registers", "accumulator", "not a plain assignment", "global memory"],
 )
-def test_a_read_in_a_compute_stage_is_seen(compute: str, found: str):
+def test_a_read_in_a_compute_stage_is_seen(compute, found: str):
     dots = [False, True]
-    assert late_read(contents([READ, compute], dots), plan_stages([True, False], dots, COPIES)) == found
+    assert late_read(contents([(READ,), (compute,)], dots), plan_stages([True, False], dots, COPIES)) == found
+
+
+CONVERTED = ("gl.convert_layout(p.to(", ElementType("v"), "), layout)"), "p", frozenset({"p"})
+ATTENTION = [
+    (value("k", "K"),),
+    (Line("# Scores"), product("q", "k", "zeros", " * s", "qk")),
+    (value("p", "gl.exp2(qk)", reads=["qk"]),),
+    (value("l", "p + l", reads=["p", "l"]),),
+    (value("v", "V"),),
+    (product(CONVERTED, "v"),),
+    (value("m", "n", reads=["n"]),),
+]
 
 
 @pytest.mark.parametrize(
-    "texts, dots, expected",
+    "steps, dots, expected",
     [
         (
-            [READ, "acc = cdna3.mfma(a, b_smem.index(slot).permute([1, 0]).load(b_operand), acc)"],
+            [(READ,), (product("a", ((Read(Permuted(Slot("b_smem", "slot"), (1, 0)), "b_operand"),), "b_smem")),)],
             [0, 1],
             [
-                [READ, "b_smem_as_operand = b_smem.index(slot).permute([1, 0]).load(b_operand)"],
-                ["acc = cdna3.mfma(a, b_smem_as_operand, acc)"],
+                ["a = async_copy.load_shared_relaxed(a_smem.index(slot), a_operand)",
+                 "b_smem_as_operand = b_smem.index(slot).permute([1, 0]).load(b_operand)"],
+                ["acc = cdna4.mfma(a, b_smem_as_operand, acc)"],
             ],
         ),
         (
-            ["k = K", "# Scores\nqk = cdna5.wmma(q, k, zeros) * s", "p = gl.exp2(qk)", "l = p + l", "v = V",
-             "acc = cdna5.wmma(gl.convert_layout(p.to(v.dtype), layout), v, acc)", "m = n"],
+            ATTENTION,
             [0, 1, 0, 0, 0, 1, 0],
             [
                 ["k = K"],
-                ["# Scores\nqk_dot = cdna5.wmma(q, k, zeros)"],
+                ["# Scores", "qk_dot = cdna4.mfma(q, k, zeros)"],
                 ["qk = qk_dot * s", "p = gl.exp2(qk)", "p_as_operand = gl.convert_layout(p.to(v_smem.dtype), layout)",
                  "l = p + l", "v = V"],
-                ["acc = cdna5.wmma(p_as_operand, v, acc)", "m = n"],
+                ["acc = cdna4.mfma(p_as_operand, v, acc)", "m = n"],
             ],
         ),
         (
-            ["a = A", "x = cdna4.mfma(a, b, zero)", "y = cdna4.mfma(gl.convert_layout(x.to(h), l), b, y) + z"],
+            [(value("a", "A"),), (product("a", "b", "zero", target="x"),),
+             (product((("gl.convert_layout(x.to(h), l)",), "x", frozenset({"x"})), "b", "y", " + z", "y"),)],
             [0, 1, 1],
             [
                 ["a = A"],
@@ -117,8 +163,8 @@ def test_a_read_in_a_compute_stage_is_seen(compute: str, found: str):
     ],
     ids=["operand read late", "attention", "a product of a product"],
 )  # fmt: skip
-def test_statements_with_a_product_are_taken_apart(texts, dots, expected):
-    assert contents(texts, [bool(d) for d in dots]) == expected
+def test_statements_with_a_product_are_taken_apart(steps, dots, expected):
+    assert texts(contents(steps, [bool(d) for d in dots])) == expected
 
 
 LOOP = """
@@ -295,29 +341,43 @@ def test_planted_mistakes_in_reads_ahead_are_found(what: str, tmp_path: Path):
     assert_found(text.replace(old, new), "gfx950", tmp_path)
 
 
+A_TILE, B_TILE = value("a", Read(Slot("a_smem", "slot"), "x")), value("b", Slot("b_smem", "slot"))
+
+
 @pytest.mark.parametrize(
-    "texts",
+    "statements",
     [
-        ["a = a_smem.index(slot).load(x)", "h = a.to(gl.float16)", "acc = cdna4.mfma(h, b, acc)"],
-        ["b = b_smem.index(slot)", "acc = cdna4.mfma(a, b, acc)"],
-        ["n = k + 1", "a = a_smem.index(slot).slice(n, 4).load(x)", "acc = cdna4.mfma(a, b, acc)"],
-        ["a = a_smem.index(slot).load(x)", "acc = cdna4.mfma(a, b, acc)", "s += gl.sum(a, 0)"],
-        ["a = a_ptr", "acc = cdna4.mfma(a, b, acc)"],
+        [A_TILE, value("h", "a.to(gl.float16)", reads=["a"]), product("h", "b")],
+        [B_TILE, product("a", "b")],
+        [value("n", "k + 1", reads=["k"]),
+         value("a", Read(Slot("a_smem", "slot"), "x"), "[n]", reads=["n"]), product("a", "b")],
+        [A_TILE, product("a", "b"), Authored(("s += gl.sum(a, 0)",), frozenset({"a"}), frozenset({"s"}))],
+        [value("a", "a_ptr", reads=["a_ptr"]), product("a", "b")],
+        [A_TILE, Authored(("s += ", Read(Slot("b_smem", "slot"), "x")), binds=frozenset({"s"})), product("a", "b")],
+        [A_TILE, product("a", "b"), value("c", Read(Slot("b_smem", "slot"), "x"))],
     ],
-    ids=["converted", "tile in LDS", "place of its own", "used again", "no read"],
-)
-def test_reads_that_are_not_ahead(texts: list[str]):
-    assert prefetched(texts, ["mfma" in text for text in texts], "slot", lambda name: name) is None
+    ids=["converted", "tile in LDS", "place of its own", "used again", "no read", "read by another statement",
+         "read behind the product"],
+)  # fmt: skip
+def test_reads_that_are_not_ahead(statements: list):
+    multiplies = [any(isinstance(n, Product) for n in walk(s)) for s in statements]
+    assert prefetched([(s,) for s in statements], multiplies, "slot", lambda name: name) is None
 
 
 def test_reads_ahead():
-    texts = ["copy(a_smem.index(free))\na = a_smem.index(slot).load(x)", "b = b_smem.index(slot)", "p += s"]
-    texts += ["acc = cdna4.mfma(a, b.permute([1, 0]).load(y), acc)", "q += s"]
-    found = prefetched(texts, ["mfma" in text for text in texts], "slot", lambda name: name)
+    b = (Read(Permuted(Named("b"), (1, 0)), "y"),), "b"
+    steps = [
+        (Line("copy(a_smem.index(free))"), A_TILE),
+        (B_TILE,),
+        (Line("p += s"),),
+        (product("a", b),),
+        (Line("q += s"),),
+    ]
+    found = prefetched(steps, [False, False, False, True, False], "slot", lambda name: name)
     reads = ["a = a_smem.index(slot).load(x)", "b_as_operand = b_smem.index(slot).permute([1, 0]).load(y)"]
-    assert list(found.first) == [read.replace("slot", "0") for read in reads]
-    product = ["copy(a_smem.index(free))", "p += s", "acc = cdna4.mfma(a, b_as_operand, acc)", "q += s"]
-    assert [line for line in found.body if not line.startswith("#")] == [*product, *reads]
+    assert lines(found.first, "") == [read.replace("slot", "0") for read in reads]
+    others = ["copy(a_smem.index(free))", "p += s", "acc = cdna4.mfma(a, b_as_operand, acc)", "q += s"]
+    assert [line for line in lines(found.body, "") if not line.startswith("#")] == [*others, *reads]
 
 
 UNROLLED = {

@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Container
 from typing import Any
 
 from translator.facts import callees
 from translator.facts.function import FunctionFacts
 from translator.facts.syntax import augmented_binop
 from translator.facts.webs import Definition, Web
+from translator.frontend.trace import ConstFact
 from translator.ttgir.layouts import DotOperand, Layout
 
 
 def definition_node(d: Definition) -> ast.AST | None:
     """The node whose visit produced the defined value."""
     return augmented_binop(d.node) if d.augmented else d.value
+
+
+def names_read(facts: FunctionFacts, node: ast.AST, without: Container[ast.AST] = ()) -> list[ast.Name]:
+    """The names whose values `node` reads at run time outside of `without`: a tensor that is asked for its type is not read."""
+    if node in without or isinstance(node, ast.expr) and isinstance(facts.fact(node), ConstFact):
+        return []
+    inner = [name for child in ast.iter_child_nodes(node) for name in names_read(facts, child, without)]
+    return [node, *inner] if isinstance(node, ast.Name) else inner
 
 
 def assigned_fact(facts: FunctionFacts, s: ast.stmt) -> Any:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from translator.facts import callees
+from translator.facts.definitions import names_read
 from translator.facts.function import FunctionFacts
 from translator.facts.loop_range import is_index, varies
 from translator.facts.webs import Web
@@ -102,14 +103,6 @@ def what_runs_ahead(
 
 def arguments_of(call: ast.Call) -> list[ast.expr]:
     return [*call.args, *(k.value for k in call.keywords)]
-
-
-def names_read(facts: FunctionFacts, node: ast.AST) -> list[ast.Name]:
-    """The names whose values `node` reads at run time: a tensor that is asked for its type is not read."""
-    if isinstance(node, ast.expr) and isinstance(facts.fact(node), ConstFact):
-        return []
-    inner = [name for child in ast.iter_child_nodes(node) for name in names_read(facts, child)]
-    return [node, *inner] if isinstance(node, ast.Name) else inner
 
 
 def is_pure(facts: FunctionFacts, value: ast.expr | None) -> bool:

@@ -1,4 +1,4 @@
-"""The body of a pipelined loop in pieces: the text of each statement, and the stages that two groups of warps alternate in.
+"""The stages of a pipelined loop that two groups of warps alternate in.
 
 Ping-pong, for two waves on each SIMD: one group of warps is a stage behind the other, so that one moves data while the
 other multiplies. A compute stage is a run of matrix instructions and nothing else (`translator.pipeline.dot_parts` takes
@@ -15,19 +15,15 @@ iteration reads. It stands before the last stage, when the copies of this iterat
 from __future__ import annotations
 
 import ast
-import re
-import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from translator.rewrite.emission import Emission
-from translator.pipeline.dot_parts import after_definitions, dot_parts, own_dtype
+from translator.gluon.printer import printed
+from translator.gluon.tree import ElementType, Node, Permuted, Read, Stage, binds, mapped, reads, walk
+from translator.pipeline.dot_parts import dot_parts
 from translator.pipeline.loop import PipelinedLoop
 from translator.pipeline.schedule import Schedule
-from translator.facts.source_text import replace_spans
-from translator.facts.refusals import refuse
 
-LDS_READ = re.compile(r"(\w+(?:\.index\([^)]*\))?)(?:\.permute\([^)]*\))?\.load\(|load_shared_relaxed\((\w+)")
 FEWEST_STORED = 2  # slots of tiles that travel through registers: one group of warps reads while the other stores
 MEMORY_PRIORITY, COMPUTE_PRIORITY = 1, 0
 
@@ -77,80 +73,82 @@ def why_not_alternating(schedule: Schedule) -> str:
     return "its reads of tiles and its products do not follow one another"
 
 
-def statement_texts(rw: Emission, s: ast.For, start: int) -> list[str]:
-    """The rewritten lines of each statement of the body, comments above it included; the body begins at `start`."""
-    outer, rw.edits = rw.edits, []
-    rw.block(s.body)
-    edits, rw.edits = rw.edits, outer
-    texts, used = [], 0
-    for statement in s.body:
-        end = rw.facts.source.line_end(statement)
-        # What is inserted at the end of a line belongs to the statement before.
-        own = [e for e in edits if start <= e[0] and e[1] <= end and (e[1] > start or not texts)]
-        used += len(own)
-        texts.append(replace_spans(rw.facts.source.text, start, end, own).removeprefix("\n"))
-        start = end
-    if used != len(edits):
-        raise refuse(rw.facts.frame, s, "ping-pong", "statements of this loop share a line", help="put each on its own")
-    return texts
-
-
-def late_read(contents: list[list[str]], stages: tuple[StagePlan, ...]) -> str:
-    """A read of LDS in a compute stage, where the other group may already refill the slot; empty when there is none."""
-    for stage, texts in zip(stages, contents):
-        for text in texts if stage.kind == "compute" else ():
-            if found := LDS_READ.search(text):
-                return found.group(1) or found.group(2)
-    return ""
-
-
 def reads_tiles(loop: PipelinedLoop, statement: ast.stmt) -> bool:
     inside = set(ast.walk(statement))
     return any(load.statement in inside for load in loop.plan.loads)
 
 
+Statements = tuple[Node, ...]  # what one of the author's has become
+
+
 def stage_contents(
-    texts: list[str], stages: tuple[StagePlan, ...], tiles: dict[str, str], fresh: Callable[[str], str]
-) -> list[list[str]]:
-    """The statements of each stage, those with a matrix instruction taken apart.
+    steps: list[Statements], stages: tuple[StagePlan, ...], tiles: dict[str, str], fresh: Callable[[str], str]
+) -> list[list[Statements]]:
+    """What each stage holds, with the statements that have a matrix instruction taken apart.
 
     Operands are made in the stage before: converted as early as possible, read from LDS last. What is done with a product
     opens the next stage, but stays with the last product. tiles: the ring of each tile.
     """
-    contents: list[list[str]] = []
-    left: list[str] = []
+    contents: list[list[Statements]] = []
+    left: list[Statements] = []
     last = [stage for stage in stages if stage.kind == "compute"][-1]
     for stage in stages:
         own, left = left, []
         for i in stage.statements:
-            parts = dot_parts(texts[i], fresh) if stage.kind == "compute" else None
+            parts = dot_parts(steps[i], fresh) if stage.kind == "compute" else None
             if parts is None or not contents:
-                own.append(texts[i])
+                own.append(steps[i])
                 continue
-            for _, line in parts.operands:
-                line = own_dtype(line, tiles)
-                # What this stage makes itself cannot be an operand of the stage before.
-                if after_definitions(line, own):
-                    own.append(line)
-                elif LDS_READ.search(line):
-                    contents[-1].append(line)
-                else:
-                    contents[-1].insert(after_definitions(line, contents[-1]), line)
+            for operand in parts.operands:
+                _place(_before_tiles(operand, tiles), own, contents[-1])
             own.append(parts.matrix)
-            if parts.after:
+            if parts.after is not None:
                 following = left if stage is not last and i == stage.statements[-1] else own
-                following.append(parts.after)
+                following.append((parts.after,))
         contents.append(own)
     return contents
 
 
-def alternating(contents: list[list[str]], stages: tuple[StagePlan, ...], indent: str, waits: list[str]) -> list[str]:
-    """The lines of the stages; the waits stand before the last one."""
-    lines: list[str] = []
-    for stage, texts in zip(stages, contents):
-        if stage is stages[-1]:
-            lines += [indent + line if line else "" for line in waits]
-        lines.append(f'{indent}with gl.amd.warp_pipeline_stage("{stage.kind}", priority={stage.priority}):')
-        for text in texts:
-            lines += textwrap.indent(textwrap.dedent(text), indent + "    ").splitlines()
-    return lines
+def _before_tiles(node: Node, tiles: dict[str, str]) -> Node:
+    """`node` with the element types of tiles taken from their rings, so that it may stand before the tiles are read."""
+    if isinstance(node, ElementType):
+        return ElementType(tiles.get(node.name, node.name))
+    return mapped(node, lambda part: _before_tiles(part, tiles))
+
+
+def _place(operand: Node, own: list[Statements], before: list[Statements]) -> None:
+    """Put an operand into the stage `before` the one that it is used in, which holds `own` so far."""
+    # What this stage makes itself cannot be an operand of the stage before.
+    if _after_definitions(operand, own):
+        own.append((operand,))
+    elif any(isinstance(n, Read) for n in walk(operand)):
+        before.append((operand,))
+    else:
+        before.insert(_after_definitions(operand, before), (operand,))
+
+
+def _after_definitions(node: Node, steps: list[Statements]) -> int:
+    """Where `node` may stand at the earliest: behind the last step that binds what it reads."""
+    used = reads(node)
+    return max((i for i, step in enumerate(steps, 1) if binds(step) & used), default=0)
+
+
+def late_read(contents: list[list[Statements]], stages: tuple[StagePlan, ...]) -> str:
+    """A read of LDS in a compute stage, where the other group may already refill the slot; empty when there is none."""
+    for stage, steps in zip(stages, contents):
+        for node in walk(tuple(steps)) if stage.kind == "compute" else ():
+            if isinstance(node, Read):
+                place = node.place
+                while isinstance(place, Permuted):
+                    place = place.place
+                return printed(place)
+    return ""
+
+
+def alternating(contents: list[list[Statements]], stages: tuple[StagePlan, ...], waits: Statements) -> list[Node]:
+    """The stages; the waits stand before the last one."""
+    made = [
+        Stage(stage.kind, stage.priority, tuple(s for step in steps for s in step))
+        for stage, steps in zip(stages, contents)
+    ]
+    return [*made[:-1], *waits, made[-1]]

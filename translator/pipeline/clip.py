@@ -51,7 +51,8 @@ class Clip:
         """The comparison in `layout`, for the tile that is being fetched."""
         start = " + ".join(factor(scalar_text(rw, s), "+") for s in self.starts)
         end = counts.condition(rw, self.loop, self.loop.at)
-        product = isinstance(node := ast.parse(start, mode="eval").body, ast.BinOp) and isinstance(node.op, ast.Mult)
+        first = self.starts[0].node
+        product = len(self.starts) == 1 and isinstance(first, ast.BinOp) and isinstance(first.op, ast.Mult)
         left = f"{operand(rw.emit(self.bound))} - {start if product else operand(start)}"
         limit = f"gl.where({end}, {left}, 0)" if self.ends else left
         return f"{term_text(rw, self.steady, layout, first=True)} < {limit}"

@@ -63,14 +63,11 @@ def prologue_index(rw: Emission, loop: PipelinedLoop) -> str:
     if loop.only_holds:
         return "0" if plan.low is None else rw.emit(plan.low)
     text = loop.tile if plan.step is None else f"{loop.tile} * {operand(rw.emit(plan.step))}"
-    return text if plan.low is None else f"{_first_term(rw.emit(plan.low))} + {text}"
-
-
-def _first_term(text: str) -> str:
-    """`text` as the left side of a sum."""
-    node = ast.parse(text, mode="eval").body
-    binds = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod)
-    return text if isinstance(node, ast.BinOp) and isinstance(node.op, binds) else operand(text)
+    if plan.low is None:
+        return text
+    low, binds = rw.emit(plan.low), (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod)
+    stands = isinstance(plan.low, ast.BinOp) and isinstance(plan.low.op, binds)
+    return f"{low if stands else operand(low)} + {text}"
 
 
 def condition(rw: Emission, loop: PipelinedLoop, index: str) -> str:
@@ -80,15 +77,17 @@ def condition(rw: Emission, loop: PipelinedLoop, index: str) -> str:
     return f"({operand(rw.emit(plan.low))} < {high}) & ({there})" if plan.asks_start and plan.low is not None else there
 
 
-def as_value(facts: FunctionFacts, loop: PipelinedLoop, text: str, mask: ast.expr | None = None) -> str:
+def as_value(
+    facts: FunctionFacts, loop: PipelinedLoop, text: str, mask: ast.expr | None = None, ends: bool = True
+) -> str:
     """`text`, which says whether a tile is there, as a mask; for the first tiles it may be decided while compiling.
 
-    mask: what of it is the author's, if anything; None: it is the loop's end alone.
+    mask: what of it is the author's, if anything; ends: whether the loop's end is in it.
 
     Before: mask=t * B < K      After: mask=gl.to_tensor(t * B < K)     where a launch may fix K
     """
-    names = {node.id for node in ast.walk(ast.parse(text, mode="eval")) if isinstance(node, ast.Name)}
-    if not loop.written_out and names & {loop.ahead, loop.plan.index}:
+    changes = ends or any(n in loop.index_names for n in ast.walk(mask))
+    if not loop.written_out and changes and loop.at in (loop.ahead, loop.plan.index):
         return text
     parts = [mask] if mask is not None else [end for end in (loop.plan.low, loop.plan.high) if end is not None]
     return text if any(is_run_time(facts, part, loop.plan.loop) for part in parts) else f"gl.to_tensor({text})"

@@ -8,23 +8,25 @@ need run ahead too, once more in the prologue; those that the consumer needs as 
 from __future__ import annotations
 
 import ast
-import textwrap
 
 from translator.facts import products
 from translator.facts.function import FunctionFacts
 from translator.facts.loop_range import is_index
+from translator.gluon.printer import lines
+from translator.gluon.tree import Assign, Line
 from translator.pipeline import clusters, counts, l2, once, producer, refill, slices, unroll
-from translator.pipeline.body import alternating, late_read, stage_contents, statement_texts
 from translator.pipeline.loop import PipelinedLoop, Ring
 from translator.pipeline.plan import NotPipelined, PipelinePlan, run_of_loads
-from translator.pipeline.prefetch import FEWEST_BUFFERS, prefetched
+from translator.pipeline.passes import as_lines, body_start, read_ahead
+from translator.pipeline.prefetch import FEWEST_BUFFERS
 from translator.pipeline.prepare import fresh
 from translator.pipeline.prologue import prologue, shared_state
+from translator.pipeline.steps import take_steps
 from translator.pipeline.waits import wait_lines
 from translator.rewrite import calls, invariant, tdm
 from translator.rewrite.emission import Emission, added
 from translator.rewrite.gluon_modules import async_module
-from translator.rewrite.splice import operand
+from translator.rewrite.splice import operand, without_indent
 from translator.rewrite.unit import Synthesized
 
 # Of `gl.where(slot == 0, count - 1, slot - 1)` LLVM makes a subtraction with overflow, in vector registers, where there are three
@@ -75,12 +77,18 @@ def emit_statement(rw: Emission, s: ast.stmt) -> bool:
             lines.append(f"{async_module(rw)}.commit_group()")
         lines += l2.prefetches(rw, loop, copied)
         lines = counts.where_fetched(rw, loop, lines)
-        rw.edits.append((start, start, "".join(line + indent for line in lines)))
+        rw.edits.append((start, start, "".join(_hole(rw, s, line) + indent for line in lines)))
     if loaded:
         lines = [producer.fetch(rw, loop, ring, loop.free, condition) for ring in loaded]
         lines = counts.where_fetched(rw, loop, lines)
-        rw.edits.append((end, end, "".join(indent + line for line in lines)))
+        rw.edits.append((end, end, "".join(indent + _hole(rw, s, line) for line in lines)))
     return True
+
+
+def _hole(rw: Emission, s: ast.stmt, line: str) -> str:
+    """A line of ours beside the statement `s`."""
+    text = without_indent(line, rw.facts.source.indent(s))
+    return line if text is None else rw.hole(Line(text))
 
 
 def _consumer_statement(rw: Emission, s: ast.stmt) -> None:
@@ -88,7 +96,8 @@ def _consumer_statement(rw: Emission, s: ast.stmt) -> None:
     if isinstance(s, ast.Assign) and s.value in rw.staged and isinstance(s.targets[0], ast.Name):
         web = rw.facts.webs.of_definition[(s, s.targets[0].id)]
         if len(web.definitions) == 1 and not rw.state(web).variants and web.uses:
-            rw.replace(s.value, rw.staged[s.value].slot())
+            text = rw.splice(s, {s.value: rw.hole(rw.staged[s.value].slot())})
+            rw.replace(s, rw.hole(Assign(web.name, rw.holes.code(text), web.name)))
             return
     rw.plain_statement(s)
 
@@ -112,37 +121,35 @@ def _group(facts: FunctionFacts, loop: PipelinedLoop, s: ast.stmt) -> tuple[list
     return before if s is run[0] else [], after if s is run[-1] else []
 
 
-def _body(rw: Emission, loop: PipelinedLoop, s: ast.For, top: int, inner: str) -> None:
-    """The statements of the body, with what stands at its top (offset `top`, indentation `inner`)."""
+def _body(rw: Emission, loop: PipelinedLoop, s: ast.For) -> None:
+    """The statements of the body, and what stands at its top."""
     index = loop.plan.index
     if loop.stages:
         rounds = ", written once per buffer: slots are literals" if loop.first else ""
         rw.record.choose(
             f"warps of `for {index}` alternate between memory and compute in {len(loop.stages)} stages{rounds}"
         )
-        _alternate(rw, loop, s, top, inner)
     elif loop.first:
         rw.record.choose(f"`for {index}` is written once per buffer: slots are literals")
-        _unrolled(rw, loop, s, top, inner)
-    elif loop.prefetch:
-        _prefetch(rw, loop, s, top, inner)
-    else:
-        rw.block(s.body)
-        if loop.refills:
-            refill.place_copies(rw, loop, s)
-        lines = once.first_lines(rw, loop) if loop.plan.once else _top_lines(rw, loop)
-        rw.edits.append((top, top, _block(lines, inner)))
+    rw.block(s.body)
+    if loop.prefetch and not loop.stages and not loop.first:
+        edits = list(rw.edits)
+        loop.prefetched = read_ahead(rw, loop, take_steps(rw, s, body_start(rw, s))[0])
+        rw.edits = edits
+    loop.copies_again = refill.fills(rw, loop) if loop.refills else ()
+    loop.top = as_lines(once.first_lines(rw, loop) if loop.plan.once else _top_lines(rw, loop))
+    loop.waits = as_lines(wait_lines(rw, loop)) if loop.stages else ()
 
 
 def emit_loop(rw: Emission, s: ast.For) -> bool:
-    """Emit a pipelined loop; False when the loop is an ordinary one."""
+    """Emit a pipelined loop, but for its body (`finish_loop`); False when the loop is an ordinary one."""
     loop = rw.pipelined_loops.get(s)
     if (reason := rw.whole.get(s)) is not None:
-        rw.record.choose(f"`for {ast.unparse(s.target)}` is not warp-specialized: {reason}")
+        rw.record.choose(f"`for {rw.facts.source.of(s.target)}` is not warp-specialized: {reason}")
     if loop is None:
         for kept in rw.plans:
             if isinstance(kept, NotPipelined) and kept.wanted and kept.line == s.lineno:
-                rw.record.choose(f"`for {ast.unparse(s.target)}` is not software-pipelined: {kept.reason}")
+                rw.record.choose(f"`for {rw.facts.source.of(s.target)}` is not software-pipelined: {kept.reason}")
         return False
     plan = loop.plan
     rw.record.choose(_chosen(plan, loop))
@@ -153,23 +160,28 @@ def emit_loop(rw: Emission, s: ast.For) -> bool:
     rw.record.obligations |= plan.assumed | loop.assumed
     loop.begin_round()
     rw.loops = (*rw.loops, s)
-    inner, outer = rw.facts.source.indent(s.body[0]), rw.facts.source.indent(s)
-    top = rw.facts.source.offset(rw.facts.source.first_line(s.body[0], s.iter.end_lineno), 0)
-    _body(rw, loop, s, top, inner)
+    _body(rw, loop, s)
     rw.loops = rw.loops[:-1]
     loop.end_round(rw)
-    first = rw.facts.source.first_line(s)
-    before = rw.facts.source.offset(first, 0)
-    gap = [""] if first > 1 and rw.facts.source.lines[first - 2].strip() else []
+    _around(rw, loop, s)
+    rw.written_loops.append(loop)
+    return True
+
+
+def _around(rw: Emission, loop: PipelinedLoop, s: ast.For) -> None:
+    """The loop's header, and what stands before and behind the loop."""
+    plan, source = loop.plan, rw.facts.source
+    first = source.first_line(s)
+    before, outer = source.offset(first, 0), source.indent(s)
+    gap = [""] if first > 1 and source.lines[first - 2].strip() else []
     gap += invariant.lines_before(rw, s)
     if plan.once:
         rw.edits.append((before, before, _block(gap, outer)))
-        rw.edits.append((rw.facts.source.span(s)[0], rw.facts.source.span(s.iter)[1], once.header(rw, loop)))
-        end = rw.facts.source.line_end(s)
-        rw.edits += [(end, end, f"\n{inner}{line}") for line in _after_lines(rw, loop)]
-        return True
+        rw.edits.append((source.span(s)[0], source.span(s.iter)[1], once.header(rw, loop)))
+        loop.end = as_lines(_after_lines(rw, loop))
+        return
     if loop.first:
-        start, end = rw.facts.source.span(s.target)[0], rw.facts.source.span(s.iter)[1]
+        start, end = source.span(s.target)[0], source.span(s.iter)[1]
         rw.edits.append((start, end, unroll.header(rw, loop)))
     elif loop.written_out:
         rw.replace(s.target, loop.tile)
@@ -179,53 +191,10 @@ def emit_loop(rw: Emission, s: ast.For) -> bool:
     first_lines = shared_state(rw, loop) if loop.specialized else prologue(rw, loop)
     if loop.prefetched is not None:
         rw.record.choose(f"`for {plan.index}` reads operands from LDS one iteration ahead")
-        first_lines += [*wait_lines(rw, loop)[1:], *loop.prefetched.first]
+        first_lines += [*wait_lines(rw, loop)[1:], *lines(loop.prefetched.first, "")]
     rw.edits.append((before, before, _block([*gap, *first_lines, ""], outer)))
-    after = _tail_lines(rw, loop, inner) + [outer + line for line in _after_lines(rw, loop)]
-    if after:
-        end = rw.facts.source.line_end(s)
-        rw.edits.append((end, end, "".join("\n" + line for line in after)))
-    return True
-
-
-def _alternate(rw: Emission, loop: PipelinedLoop, s: ast.For, top: int, indent: str) -> None:
-    """The body in stages that two groups of warps alternate in (`translator.pipeline.body`), once per buffer or once."""
-    texts = statement_texts(rw, s, top)
-    waits = wait_lines(rw, loop)
-    if any(ring.load.stored for ring in loop.rings):
-        texts.append("\n".join(indent + producer.store(rw, ring, loop.slot) for ring in loop.rings))
-    tiles = {ring.load.name: ring.smem for ring in loop.rings}
-    contents = stage_contents(texts, loop.stages, tiles, lambda name: fresh(rw, name, loop.plan.loop))
-    contents[-1] += [f"{loop.counter} += 1"] if loop.counter else []
-    loop.late_read = late_read(contents, loop.stages)
-    lines = []
-    if loop.first:
-        lines.append(f"{indent}for {loop.slot} in gl.static_range({loop.buffers}):")
-        indent += "    "
-    lines += [indent + line if line else "" for line in _top_lines(rw, loop) if line not in waits]
-    if waits:
-        waits = ["# The tile of the next iteration has landed: the other warps read it a stage earlier.", *waits[1:]]
-    lines += alternating(contents, loop.stages, indent, waits)
-    rw.edits.append((top, rw.facts.source.line_end(s), "\n".join(lines)))
-
-
-def _unrolled(rw: Emission, loop: PipelinedLoop, s: ast.For, top: int, indent: str) -> None:
-    """The body once per buffer (`translator.pipeline.unroll`)."""
-    texts = statement_texts(rw, s, top)
-    lines = [f"for {loop.slot} in gl.static_range({loop.buffers}):"]
-    lines += ["    " + line if line else "" for line in _top_lines(rw, loop)]
-    text = _block(lines, indent) + textwrap.indent("\n".join(text for text in texts if text), "    ")
-    rw.edits.append((top, rw.facts.source.line_end(s), text))
-
-
-def _prefetch(rw: Emission, loop: PipelinedLoop, s: ast.For, top: int, indent: str) -> None:
-    """The body with its reads at the end (`translator.pipeline.prefetch`), or as it is."""
-    texts = statement_texts(rw, s, top)
-    multiplies = [rw.facts.taken(a) and products.multiplies(rw.facts, a) for a in s.body]
-    loop.prefetched = prefetched(texts, multiplies, loop.slot, lambda name: fresh(rw, name, loop.plan.loop))
-    body = loop.prefetched.body if loop.prefetched is not None else [textwrap.dedent(text) for text in texts]
-    lines = _block(_top_lines(rw, loop), indent) + _block([text for text in body if text], indent)
-    rw.edits.append((top, rw.facts.source.line_end(s), lines.rstrip("\n")))
+    loop.end = as_lines(_tail_lines(rw, loop))
+    loop.after = as_lines(_after_lines(rw, loop))
 
 
 def _chosen(plan: PipelinePlan, loop: PipelinedLoop) -> str:
@@ -321,13 +290,13 @@ def _free_slot(rw: Emission, loop: PipelinedLoop, number: str) -> str:
     return f"{added(rw, PREVIOUS_SLOT)}({loop.slot}, {loop.buffers})"
 
 
-def _tail_lines(rw: Emission, loop: PipelinedLoop, indent: str) -> list[str]:
+def _tail_lines(rw: Emission, loop: PipelinedLoop) -> list[str]:
     if loop.stages:
         return []
-    counting = [f"{indent}{loop.counter} += 1"] if loop.counter else []
+    counting = [f"{loop.counter} += 1"] if loop.counter else []
     stores = [producer.store(rw, ring, loop.store_slot) for ring in loop.rings if ring.load.stored]
     stores = counts.where_fetched(rw, loop, stores)
-    return [indent + line for line in stores] + counting
+    return stores + counting
 
 
 def _index_used(facts: FunctionFacts, loop: PipelinedLoop) -> bool:
@@ -388,7 +357,7 @@ def _shares_place(rw: Emission, loop: PipelinedLoop) -> bool:
     if not loop.written_out or rw.facts.kernel.loops or rw.facts.kernel.num_warps == 1:
         return False
     first, last = (rw.facts.source.span(s)[i] for i, s in enumerate((loop.plan.loop.body[0], loop.plan.loop.body[-1])))
-    return any(first <= start <= last and "gl.allocate_shared_memory(" in text for start, _, text in rw.edits)
+    return any(first <= start <= last and "gl.allocate_shared_memory(" in rw.shown(text) for start, _, text in rw.edits)
 
 
 def _block(lines: list[str], indent: str) -> str:

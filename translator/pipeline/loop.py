@@ -8,12 +8,16 @@ from typing import Any
 
 from translator.facts.obligations import Obligation
 from translator.facts.webs import Web
+from translator.gluon import tree
+from translator.gluon.tree import Named, Node, Permuted, Place, Slot
 from translator.pipeline.plan import PipelinePlan, PipelinedLoad
 from translator.rewrite import costs
 from translator.rewrite.descriptors import Copies
 from translator.rewrite.emission import Emission
 from translator.rewrite.gluon_modules import async_module
 from translator.ttgir.layouts import Layout
+
+Statements = tuple[Node, ...]
 
 
 @dataclass
@@ -66,6 +70,13 @@ class PipelinedLoop:
     prefetched: Any = None  # Prefetched, where they are
     l2_ahead: int = 0  # how many tiles beyond those that are copied are asked for in the L2 cache
     hidden: bool = True  # whether matrix instructions follow the copies into a slot that is filled again
+    # What stands around the author's statements in this round: at the top and at the end of the body, behind the loop; the waits
+    # at the top; what fills the slots again behind the last read.
+    top: Statements = ()
+    end: Statements = ()
+    after: Statements = ()
+    waits: Statements = ()
+    copies_again: Statements = ()
     sliced: Any = None  # SlicedDot, where the accumulator is kept in slices
     # Variable -> (load statement, how the permuted tile is read) of tiles that are read in two ways; those of this round.
     permuted: dict[str, tuple[ast.stmt, str]] = field(default_factory=dict)
@@ -153,20 +164,18 @@ class Read:
     loop: PipelinedLoop
     ring: Ring
 
-    def slot(self, order: tuple[int, ...] = ()) -> str:
-        """The tile where it lies in LDS, its dimensions permuted by `order`."""
-        text = f"{self.ring.smem}.index({self.loop.slot})"
+    def slot(self, order: tuple[int, ...] = ()) -> Place:
+        """Where the tile lies in LDS, its dimensions permuted by `order`."""
+        place = Slot(self.ring.smem, self.loop.slot)
         tile = self.ring.load.tile
         if tile is not None:
             order = tuple(tile.permutation[d] for d in order or range(len(tile.permutation)))
-        return text if order == tuple(range(len(order))) else f"{text}.permute({list(order)})"
+        return place if order == tuple(range(len(order))) else Permuted(place, order)
 
-    def text(self, rw: Emission, layout: Layout, tile: str = "") -> str:
-        """The tile in `layout`; `tile`: an expression for it in LDS, by default its slot."""
-        tile = tile or self.slot()
-        if self.loop.copies and not self.ring.load.stored and rw.facts.kernel.target.relaxed_lds_reads:
-            return f"{async_module(rw)}.load_shared_relaxed({tile}, {rw.names.spell(layout)})"
-        return f"{tile}.load({rw.names.spell(layout)})"
+    def text(self, rw: Emission, layout: Layout, tile: Place | None = None) -> str:
+        """The tile in `layout`; `tile`: where it lies, by default its slot."""
+        relaxed = self.loop.copies and not self.ring.load.stored and rw.facts.kernel.target.relaxed_lds_reads
+        return rw.hole(tree.Read(tile or self.slot(), rw.names.spell(layout), async_module(rw) if relaxed else ""))
 
 
 @dataclass
@@ -227,7 +236,7 @@ def permuted_read(rw: Emission, data: ast.expr, order: tuple[int, ...], layout: 
         read = rw.staged[data]
     else:
         return None
-    return read.text(rw, layout, f"{tile}.permute({list(order)})" if tile else read.slot(order))
+    return read.text(rw, layout, Permuted(Named(tile), order) if tile else read.slot(order))
 
 
 def read_where_used(rw: Emission, data: ast.expr) -> Read | None:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import ast
 import copy
-import re
 
 from translator.rewrite.emission import Emission
 from translator.facts.function import FunctionFacts
@@ -61,5 +60,5 @@ def start_lines(rw: Emission, ahead: Web) -> list[str]:
 
 def name_ahead(name: str) -> str:
     """What the producer's variable is called: that it is one of pointers stays at the end."""
-    found = re.fullmatch(r"(.+?)(_(?:ptrs?|pointers?))", name)
-    return f"{found[1]}_ahead{found[2]}" if found else f"{name}_ahead"
+    stem, _, kind = name.rpartition("_")
+    return f"{stem}_ahead_{kind}" if stem and kind in ("ptr", "ptrs", "pointer", "pointers") else f"{name}_ahead"

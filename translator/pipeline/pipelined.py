@@ -7,6 +7,7 @@ import ast
 from translator.facts.webs import UnrolledLoop
 from translator.pipeline.emit import emit_loop, emit_statement
 from translator.pipeline.loop import permuted_read, read_where_used
+from translator.pipeline.passes import finish_loop
 from translator.pipeline.prepare import prepare
 from translator.rewrite.emission import TileRead
 from translator.rewrite.function import FunctionRewriter
@@ -18,6 +19,12 @@ class PipelinedFunction(FunctionRewriter):
 
     def prepare_loops(self) -> None:
         prepare(self)
+
+    def finish_loops(self, statements: list[ast.stmt]) -> None:
+        inside = {n for s in statements for n in ast.walk(s) if isinstance(n, ast.For)}
+        for loop in [loop for loop in self.written_loops if loop.plan.loop in inside]:
+            finish_loop(self, loop)
+            self.written_loops.remove(loop)
 
     def statement(self, s: ast.stmt) -> None:
         if not emit_statement(self, s):

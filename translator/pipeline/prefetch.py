@@ -14,81 +14,87 @@ not used.
 
 from __future__ import annotations
 
-import ast
-import re
-import textwrap
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from translator.pipeline.body import LDS_READ
+from translator.gluon.tree import (
+    Assign,
+    Line,
+    Named,
+    Node,
+    Read,
+    Slot,
+    binds,
+    mapped,
+    places,
+    reads,
+    walk,
+)
 from translator.pipeline.dot_parts import dot_parts
-from translator.facts.syntax import loads
 
 FEWEST_BUFFERS = 3
 
 
 @dataclass(frozen=True)
 class Prefetched:
-    """Lines without indentation. first: reads of tile 0, before the loop; body: of the loop, below its first lines."""
+    """first: reads of tile 0, before the loop; body: of the loop, below its first lines."""
 
-    first: tuple[str, ...]
-    body: tuple[str, ...]
+    first: tuple[Node, ...]
+    body: tuple[Node, ...]
 
 
-def prefetched(texts: list[str], dots: list[bool], slot: str, fresh: Callable[[str], str]) -> Prefetched | None:
+def prefetched(
+    steps: list[tuple[Node, ...]], dots: list[bool], slot: str, fresh: Callable[[str], str]
+) -> Prefetched | None:
     """The statements of a body with its reads at the end; None where something else than its one product uses them.
 
-    slot: the variable with the slot to read; fresh: gives a name that the function does not use.
+    steps: what each of the author's statements has become; dots: which of them multiply. slot: the variable with the slot to
+    read; fresh: gives a name that the function does not use.
     """
     if dots.count(True) != 1:
         return None
     at = dots.index(True)
-    parts = dot_parts(texts[at], fresh)
+    parts = dot_parts(steps[at], fresh)
     if parts is None:
         return None
-    before = [s for text in texts[:at] for s in _statements(text)] + [line for _, line in parts.operands]
-    after = [textwrap.dedent(text) for text in (parts.after, *texts[at + 1 :]) if text.strip()]
-    assigned = {name for text in (*before, parts.matrix, *after) for name in _names(text, ast.Store)}
-    aliases: dict[str, str] = {}
-    reads: dict[str, str] = {}
-    others: list[str] = []
-    for text in before:
-        target, value = _assignment(text)
-        for name, tile in aliases.items():
-            value = re.sub(rf"\b{name}\b", tile, value)
-        if target and LDS_READ.search(value) and f".index({slot})" in value:
-            reads[target] = value
-        elif target and re.fullmatch(rf"\w+\.index\({slot}\)(\.permute\([^()]*\))?", value):
-            aliases[target] = value
+    before = [*(s for step in steps[:at] for s in step), *parts.operands]
+    after = [*([parts.after] if parts.after is not None else []), *(s for step in steps[at + 1 :] for s in step)]
+    tiles: dict[str, Node] = {}
+    ahead: list[Assign] = []
+    others: list[Node] = []
+    for s in before:
+        read = _instead(s, tiles)
+        value = read.value if isinstance(read, Assign) else None
+        if value is None or not _of_slot(value, slot):
+            others.append(s)
+        elif any(isinstance(n, Read) for n in walk(value)):
+            ahead.append(replace(read, code=(f"{read.target} = ", *value)))
+        elif len(value) == 1:
+            tiles |= dict.fromkeys((read.target, read.name), value[0])
         else:
-            others.append(text)
-    inputs = {name for value in reads.values() for name in _names(value, ast.Load)}
-    used = {name for text in (*others, *after) for name in loads(ast.parse(text))}
-    if not reads or inputs & assigned or used & {*reads, *aliases} or {*aliases} & {*_names(parts.matrix, ast.Load)}:
+            others.append(s)
+    rest = (*others, *parts.matrix, *after)
+    early = reads(tuple(ahead)) & binds((*before, *rest))
+    late = {*tiles, *binds(tuple(ahead))} & reads((*others, *after)) | {*tiles} & reads(parts.matrix)
+    if not ahead or early or late or _of_slot(rest, slot):
         return None
-    ahead = [f"{name} = {value}" for name, value in reads.items()]
-    first = [line.replace(f".index({slot})", ".index(0)") for line in ahead]
-    comment = "# The next tile's operands, read while this tile is multiplied."
-    return Prefetched(tuple(first), (*others, parts.matrix, *after, comment, *ahead))
+    comment = Line("# The next tile's operands, read while this tile is multiplied.")
+    return Prefetched(tuple(_at(read, slot, "0") for read in ahead), (*rest, comment, *ahead))
 
 
-def _statements(text: str) -> list[str]:
-    """Each statement of `text` with the comments above it."""
-    text = textwrap.dedent(text)
-    lines, out, start = text.splitlines(), [], 0
-    for statement in ast.parse(text).body:
-        out.append("\n".join(lines[start : statement.end_lineno]))
-        start = statement.end_lineno
-    return out
+def _of_slot(node: Node | tuple, slot: str) -> bool:
+    return any(isinstance(place, Slot) and place.index == slot for place in places(node))
 
 
-def _assignment(text: str) -> tuple[str, str]:
-    """(name, value) of a plain assignment to a name; else ("", text)."""
-    body = ast.parse(text).body
-    if len(body) != 1 or not isinstance(body[0], ast.Assign) or not isinstance(body[0].targets[0], ast.Name):
-        return "", text
-    return body[0].targets[0].id, ast.get_source_segment(text, body[0].value)
+def _instead(node: Node, tiles: dict[str, Node]) -> Node:
+    """`node` with the slots of tiles for the variables that name them."""
+    if isinstance(node, Named):
+        return tiles.get(node.name, node)
+    return mapped(node, lambda part: _instead(part, tiles))
 
 
-def _names(text: str, context: type) -> set[str]:
-    return {n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name) and isinstance(n.ctx, context)}
+def _at(node: Node, slot: str, index: str) -> Node:
+    """`node` with another slot."""
+    if isinstance(node, Slot) and node.index == slot:
+        return replace(node, index=index)
+    return mapped(node, lambda part: _at(part, slot, index))

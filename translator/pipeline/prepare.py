@@ -11,13 +11,13 @@ import math
 from dataclasses import replace
 
 from translator.facts import callees, products
+from translator.facts.definitions import names_read
 from translator.facts.function import FunctionFacts
 from translator.facts.loop_range import is_index
 from translator.facts.signs import Signs, obligation_at
 from translator.facts.webs import Definition, Web
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.numbered import numbered
-from translator.pipeline.ahead import names_read
 from translator.pipeline.body import plan_stages, reads_tiles
 from translator.pipeline.clip import clip_masks
 from translator.pipeline.index_loads import Guard

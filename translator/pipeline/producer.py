@@ -88,7 +88,8 @@ def _masks(
     ends = not ring.load.covered and not ring.clipped and condition
     if masked:
         mask_text = both_masks(mask_text, condition if ends else "")
-        mask_text = mask_text if rw.facts.tensor(mask) is not None else counts.as_value(rw.facts, loop, mask_text, mask)
+        if rw.facts.tensor(mask) is None:
+            mask_text = counts.as_value(rw.facts, loop, mask_text, mask, bool(ends))
     elif ends:
         mask_text = counts.as_value(rw.facts, loop, condition)
     if mask_text:

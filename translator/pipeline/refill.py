@@ -10,18 +10,16 @@ that are read after all others are read with them, to registers (`PipelinePlan.r
 
 from __future__ import annotations
 
-import ast
-import re
+from collections.abc import Callable, Iterable
 
-from translator.facts import products
-from translator.facts.function import FunctionFacts
-from translator.facts.source_text import replace_spans
-from translator.numbered import numbered
+from translator.gluon.tree import Assign, Line, Node, Permuted, Read, Slot, Variable, assignment, mapped, places, walk
 from translator.pipeline import counts, producer
 from translator.pipeline.clusters import before_next
 from translator.pipeline.loop import PipelinedLoop
 from translator.rewrite.emission import Emission
 from translator.rewrite.gluon_modules import async_module
+
+Statements = tuple[Node, ...]  # what one of the author's has become
 
 
 class TooLate(Exception):
@@ -40,22 +38,9 @@ def check_refills(every: list[Emission]) -> None:
                 raise TooLate((rw.facts.path, loop.plan.loop.lineno))
 
 
-def place_copies(rw: Emission, loop: PipelinedLoop, s: ast.For) -> None:
-    """Copy the next tiles after the statement of the body that reads the slots last; the body has been emitted."""
+def fills(rw: Emission, loop: PipelinedLoop) -> tuple[Node, ...]:
+    """What copies the next tiles when all warps have read these."""
     copied = [ring for ring in loop.rings if not ring.held]
-    texts = [_emitted(rw, statement) for statement in s.body]
-    rings = [ring.smem for ring in copied]
-    early: dict[str, str] = {}
-    last = _last_reader(texts, rings)
-    while (
-        loop.plan.reads_early
-        and not _multiplies(rw.facts, s.body[last + 1 :])
-        and _read_early(rw, texts, last, rings, early)
-    ):
-        start, end = _span(rw.facts, s.body[last])
-        rw.edits = [e for e in rw.edits if not (start <= e[0] and e[1] <= end)] + [(start, end, texts[last])]
-        last = _last_reader(texts, rings)
-    loop.hidden = _multiplies(rw.facts, s.body[last + 1 :])
     loop.fetch_at(loop.ahead)
     condition = counts.condition(rw, loop, loop.ahead)
     lines = [
@@ -65,55 +50,70 @@ def place_copies(rw: Emission, loop: PipelinedLoop, s: ast.For) -> None:
     ]
     if producer.closes_group(loop, copied):
         lines.append(f"{async_module(rw)}.commit_group()")
-    reads = [f"{name} = {read}" for read, name in early.items()]
     lines = ["# Every warp has read this tile: the next one takes its place.", *counts.where_fetched(rw, loop, lines)]
-    indent, end = rw.facts.source.indent(s.body[0]), rw.facts.source.line_end(s.body[last])
-    rw.edits.append((end, end, "".join(f"\n{indent}{line}" for line in [*reads, *lines])))
+    return tuple(Line(line) for line in lines)
 
 
-def _read_early(rw: Emission, texts: list[str], last: int, rings: list[str], early: dict[str, str]) -> bool:
-    """Take operands from variables, where the text `last` reads them from LDS; False where it does more than that.
+def refilled(
+    steps: list[Statements],
+    multiplies: list[bool],
+    rings: set[str],
+    copies: Statements,
+    early: Callable[[str, Iterable[str]], str] | None,
+) -> tuple[list[Statements], bool]:
+    """The body with the copies of the next tiles behind the last read of these; and whether a product follows them.
 
-    early: the variable of each read.
+    rings: those that are filled again. early: gives a name that the function does not use, for operands that are read with
+    those of the statement before, so that a product does follow; None where none may be.
     """
-    slot = "|".join([*(rf"{ring}\.index\(0\)" for ring in rings), *_slot_names(texts, rings)])
-    reads = re.compile(rf"\b({slot})(?:\.permute\([^)]*\))?\.load\(\w+\)")
-    names, text = dict(early), texts[last]
-    for found in reads.finditer(texts[last]):
-        stem = found.group(1).partition("_smem")[0]
-        if found.group(0) not in names:
-            names[found.group(0)] = numbered(f"{stem}_early", {*rw.facts.source_names, *names.values()}.__contains__)
-        text = text.replace(found.group(0), names[found.group(0)])
-    if _last_reader([*texts[:last], text], rings) == last:
-        return False
-    texts[last] = text
-    rw.locals |= {*names.values()}
-    early.update(names)
-    return True
+    steps, last, reads = list(steps), _last_reader(steps, rings), {}
+    while early is not None and not any(multiplies[last + 1 :]):
+        named, found = _read_early(steps[last], rings, _slots(steps, rings), dict(reads), early)
+        before = _last_reader([*steps[:last], named], rings)
+        if before == last:
+            break
+        steps[last], reads, last = named, found, before
+    steps[last] = (*steps[last], *(assignment(name, (read,)) for read, name in reads.items()), *copies)
+    return steps, any(multiplies[last + 1 :])
 
 
-def _multiplies(facts: FunctionFacts, statements: list[ast.stmt]) -> bool:
-    return any(products.multiplies(facts, statement) for statement in statements)
+def _read_early(
+    step: Statements,
+    rings: set[str],
+    slots: set[str],
+    names: dict[Read, str],
+    fresh: Callable[[str, Iterable[str]], str],
+) -> tuple[Statements, dict[Read, str]]:
+    """A step that takes operands from variables, where it reads them from LDS; and the variable of each read.
+
+    slots: the variables that name a tile where it lies.
+    """
+
+    def change(node: Node) -> Node:
+        if not isinstance(node, Read) or not _reads(node, rings | slots):
+            return mapped(node, change)
+        place = node.place.place if isinstance(node.place, Permuted) else node.place
+        if node not in names:
+            stem = place.ring if isinstance(place, Slot) else place.name
+            names[node] = fresh(f"{stem.partition('_smem')[0]}_early", names.values())
+        return Variable(names[node])
+
+    return mapped(step, change), names
 
 
-def _span(facts: FunctionFacts, statement: ast.stmt) -> tuple[int, int]:
-    return facts.source.starts[statement.lineno - 1], facts.source.line_end(statement)
-
-
-def _emitted(rw: Emission, statement: ast.stmt) -> str:
-    """The text that a statement has become, with what was inserted before it."""
-    start, end = _span(rw.facts, statement)
-    return replace_spans(rw.facts.source.text, start, end, [e for e in rw.edits if start <= e[0] and e[1] <= end])
-
-
-def _slot_names(texts: list[str], rings: list[str]) -> list[str]:
+def _slots(steps: list[Statements], rings: set[str]) -> set[str]:
     """What tiles are called where they lie in LDS."""
-    pattern = re.compile(rf"^ *(\w+) = (?:{'|'.join(rings)})\.index\(\w+\)(?:\.permute\([^)]*\))?$", re.M)
-    return [name for text in texts for name in pattern.findall(text)]
+    named = [(s.target, s.value) for s in walk(tuple(steps)) if isinstance(s, Assign)]
+    return {
+        name for name, v in named if v and len(v) == 1 and isinstance(v[0], (Slot, Permuted)) and _reads(v[0], rings)
+    }
 
 
-def _last_reader(texts: list[str], rings: list[str]) -> int:
-    """The number of the last text that reads one of `rings`, also by a name for its slot."""
-    names = [*rings, *_slot_names(texts, rings)]
-    read = re.compile(rf"\b(?:{'|'.join(names)})\b(?!\.dtype|\.shape)")
-    return max((i for i, text in enumerate(texts) if read.search(text)), default=0)
+def _reads(node: Node, names: set[str]) -> bool:
+    return any((place.ring if isinstance(place, Slot) else place.name) in names for place in places(node))
+
+
+def _last_reader(steps: list[Statements], rings: set[str]) -> int:
+    """The number of the last step that reads one of `rings`, also by a name for its slot."""
+    names = rings | _slots(steps, rings)
+    return max((i for i, step in enumerate(steps) if any(_reads(s, names) for s in step)), default=0)

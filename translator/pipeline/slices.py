@@ -21,6 +21,7 @@ from translator.facts import products
 from translator.rewrite.emission import Emission
 from translator.facts.function import FunctionFacts
 from translator.facts.definitions import assigned_fact
+from translator.gluon.tree import Named, Part
 from translator.pipeline.loop import PipelinedLoop
 from translator.pipeline.plan import PipelinePlan
 from translator.facts import callees
@@ -167,7 +168,7 @@ def accumulate(rw: Emission, loop: PipelinedLoop, sliced: SlicedDot) -> list[str
             return dots._operand(rw, node, rw.facts.tensor(node), elements[which], layouts[which], sliced.dot)
         if (which, i) not in known:
             size = sliced.shape[which]
-            tile = f"{node.id}.slice({i * size}, {size}, {which})"
+            tile = Part(Named(node.id), i * size, size, which)
             read = rw.staged[rw.facts.webs.reaching[node][0].value]
             known[which, i] = sliced.operands[which][i]
             lines.append(f"{known[which, i]} = {read.text(rw, layouts[which], tile)}")

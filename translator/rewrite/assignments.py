@@ -5,14 +5,16 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from translator.facts import callees
 from translator.facts.definitions import assigned_fact, keeps
 from translator.facts.desugar import Promotion
 from translator.facts.syntax import loads
 from translator.facts.webs import Web
 from translator.frontend.trace import TensorFact, TupleFact
+from translator.gluon.tree import NONE, Assign, Product, beside, walk
 from translator.rewrite import calls, lds_operands, moved_once, pointer_variables
 from translator.rewrite.expressions import Expressions
-from translator.rewrite.splice import promoted
+from translator.rewrite.splice import promoted, without_indent
 from translator.rewrite.tuples import flat_targets
 from translator.ttgir.layouts import Layout
 
@@ -117,6 +119,18 @@ class Assignments(Expressions):
         self.replace(s, self.joined(s, lines))
 
     def assign_text(self, s: ast.stmt, name: str, variant: str, layout: Layout) -> str:
+        """The assignment of one variant, as a statement that passes over pipelined loops can look into."""
+        text = self.assigned(s, name, variant, layout)
+        moves = without_indent(text, self.facts.source.indent(s))
+        if moves is None or not self.in_pipelined_loop:
+            return text
+        code = self.holes.code(moves)
+        made = any(isinstance(n, Product) for n in walk(code))
+        products = [n for n in ast.walk(s.value) if made and callees.is_dot(self.facts, n)]
+        reads = self.reads(s.value, products) | ({name} if isinstance(s, ast.AugAssign) else NONE)
+        return self.hole(Assign(variant, code, name, beside(reads, code)))
+
+    def assigned(self, s: ast.stmt, name: str, variant: str, layout: Layout) -> str:
         target = s.targets[0] if isinstance(s, ast.Assign) else s.target
         if isinstance(s, ast.AugAssign):
             fact = assigned_fact(self.facts, s)

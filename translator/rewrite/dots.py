@@ -11,6 +11,7 @@ import ast
 from translator.rewrite.emission import Emission
 from translator.facts.function import FunctionFacts
 from translator.frontend.trace import TensorFact
+from translator.gluon.tree import Named, Operand, Product, Read, Slot, beside, walk
 from translator.facts import callees
 from translator.facts.products import DTYPE, ELEMENT, DotPlan
 from translator.rewrite import fp8, invariant, moved_once, shapes
@@ -81,31 +82,55 @@ _FILLED = "gl.allocate_shared_memory("  # in the text of an operand that is move
 
 
 def _instruction(rw, plan: DotPlan, fa, fb, a: str, b: str, acc: str) -> str:
-    moved = "gl.convert_layout(" in acc or ".load(" in acc  # itself, or operands of the product that it is
+    shown = rw.shown(acc)
+    moved = "gl.convert_layout(" in shown or ".load(" in shown  # itself, or operands of the product that it is
     if moved and not (a.isidentifier() and b.isidentifier()):
         # Keywords are evaluated first: operands read before would be held across the barriers of the move.
         acc = f"acc={acc}"
     if isinstance(plan.result, Blocked):
-        if ".load(" in a and ".load(" in b and _held(rw.facts, plan, 1) < _held(rw.facts, plan, 0):
+        if all(".load(" in rw.shown(text) for text in (a, b)) and _held(rw.facts, plan, 1) < _held(rw.facts, plan, 0):
             # What is read first is held across the barriers of the other read.
             return f"gl.dot_fma(acc={acc.removeprefix('acc=')}, b={b}, a={a})"
         return f"gl.dot_fma({a}, {b}, {acc})"
+    filled = all(_FILLED in rw.shown(text) for text in (a, b))
+    a, b = (_hole(rw, node, text) for node, text in ((plan.a, a), (plan.b, b)))
     if plan.scaled:
         if not rw.facts.kernel.target.has_scaled_dots:
             raise refuse(rw.facts.frame, plan.node, "dot-scaled", "no scaled matrix instruction on this target")
         module = rw.record.amd(rw.facts.kernel.dot_module)
         name = "mfma_scaled" if isinstance(plan.result, Mfma) else "wmma_scaled"
         formats = [SCALED_FORMAT[f.dtype] for f in (fa, fb)]
-        return f'{module}.{name}({a}, None, "{formats[0]}", {b}, None, "{formats[1]}", {acc})'
+        return _product(rw, plan, f'{module}.{name}({a}, None, "{formats[0]}", {b}, None, "{formats[1]}", {acc})')
     if plan.tf32:
         rw.record.imports.add("from triton.language.core import builtin")
         return f"{added(rw, Synthesized('mfma_tf32', _MFMA_TF32))}({a}, {b}, {acc})"
     module = rw.record.amd(rw.facts.kernel.dot_module)
     name = "mfma" if isinstance(plan.result, Mfma) else "wmma"
-    if all(_FILLED in text for text in (a, b)) and _tiles(rw.facts, plan, 1) < _tiles(rw.facts, plan, 0):
+    if filled and _tiles(rw.facts, plan, 1) < _tiles(rw.facts, plan, 0):
         # What is read first is held across the barriers of the other read.
-        return f"{module}.{name}({a}, acc={acc.removeprefix('acc=')}, b={b})"
-    return f"{module}.{name}({a}, {b}, {acc})"
+        return _product(rw, plan, f"{module}.{name}({a}, acc={acc.removeprefix('acc=')}, b={b})")
+    return _product(rw, plan, f"{module}.{name}({a}, {b}, {acc})")
+
+
+def _hole(rw, node: ast.expr, text: str) -> str:
+    """An operand, which is the text `text`; its stem is the variable under casts and transposes, or the ring it is read from."""
+    if not rw.in_pipelined_loop:
+        return text
+    code, stem = rw.holes.code(text), node
+    while not isinstance(stem, ast.Name):
+        stem = callees.cast_of(rw.facts, stem) or callees.transposed_by(rw.facts, stem)
+        if stem is None:
+            break
+    read = next((n for n in walk(code) if isinstance(n, Read)), None)
+    place = next((n for n in walk(read) if isinstance(n, (Slot, Named))), None)
+    own = place.ring if isinstance(place, Slot) else place.name if place is not None else ""
+    return rw.hole(Operand(code, own or (stem.id if stem is not None else "dot"), beside(rw.reads(node), code)))
+
+
+def _product(rw, plan: DotPlan, text: str) -> str:
+    if not rw.in_pipelined_loop:
+        return text
+    return rw.hole(Product(rw.holes.code(text), rw.reads(plan.node, (plan.a, plan.b))))
 
 
 def _tiles(facts: FunctionFacts, plan: DotPlan, which: int) -> int:

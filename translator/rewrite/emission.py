@@ -7,11 +7,14 @@ Handlers of calls, of pointers and of pipelined loops know each other only throu
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
 from typing import Any, Protocol
 
 from translator.facts.function import FunctionFacts
 from translator.facts.webs import Web
 from translator.frontend.trace import Frame, TensorFact
+from translator.gluon.holes import Holes
+from translator.gluon.tree import Node, Place
 from translator.layout.names import LayoutNames
 from translator.numbered import numbered
 from translator.rewrite.unit import Record, Synthesized, Unit
@@ -20,9 +23,9 @@ from translator.ttgir.layouts import Layout
 
 
 class TileRead(Protocol):
-    """How a tile in LDS is read; tile: an expression for it, by default its slot."""
+    """How a tile in LDS is read; tile: where it lies, by default its slot."""
 
-    def text(self, rw: Emission, layout: Layout, tile: str = "") -> str: ...
+    def text(self, rw: Emission, layout: Layout, tile: Place | None = None) -> str: ...
 
 
 class Emission(Protocol):
@@ -46,6 +49,7 @@ class Emission(Protocol):
     edits: list[tuple[int, int, str]]
     held_fills: list[tuple[int, int, str]]
     loops: tuple[ast.AST, ...]
+    holes: Holes
     locals: set[str]
     pointer_roots: dict[str, str]
     bare_pointers: set[str]
@@ -55,6 +59,7 @@ class Emission(Protocol):
     held: dict[ast.Call, Any]
     pipelined_statements: dict[ast.stmt, Any]
     pipelined_loops: dict[ast.For, Any]
+    written_loops: list[Any]
     ring_blocks: dict[str, tuple]
     whole: dict[ast.For, str]
     pushed: set[ast.AST]
@@ -99,6 +104,13 @@ class Emission(Protocol):
     def insert_before(self, s: ast.stmt, *lines: str) -> None: ...
     def append_lines(self, s: ast.stmt, lines: list[str]) -> None: ...
     def rewrite(self) -> str: ...
+
+    # What passes over a pipelined loop look into: nodes in its text. Elsewhere a node is its text.
+    @property
+    def in_pipelined_loop(self) -> bool: ...
+    def hole(self, node: Node) -> str: ...
+    def shown(self, text: str) -> str: ...
+    def reads(self, node: ast.AST, without: Collection[ast.AST] = ()) -> frozenset[str]: ...
 
 
 def added(rw: Emission, function: Synthesized) -> str:

@@ -12,6 +12,7 @@ from triton.experimental.gluon import language as gl
 from triton.runtime.jit import JITCallable
 
 from translator.frontend.trace import ConstFact, TensorFact, TupleFact
+from translator.gluon.tree import ElementType
 from translator.rewrite import addresses, calls, contracts, costs, descriptors, invariant, lds_operands
 from translator.facts.desugar import Promotion
 from translator.rewrite.homes import Homes
@@ -263,7 +264,8 @@ class Expressions(Homes):
             return spelled
         if node.attr in ("dtype", "shape") and isinstance(base, ast.Name) and base in self.facts.webs.of_use:
             if self.facts.tensor(base) is not None and self.state(self.facts.webs.of_use[base]).split is None:
-                return f"{base.id}.{node.attr}"  # the same in all its layouts: none is asked for
+                # The same in all its layouts: none is asked for.
+                return self.hole(ElementType(base.id)) if node.attr == "dtype" else f"{base.id}.shape"
         if self.facts.tensor(node) is not None:  # x.T and namedtuple or aggregate fields
             return calls.emit_attribute(self, node, want)
         if self.facts.tensor(base) is not None and isinstance(base, ast.Name) and base in self.facts.webs.of_use:

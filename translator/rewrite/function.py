@@ -11,14 +11,19 @@ from __future__ import annotations
 import ast
 import re
 import textwrap
+from collections.abc import Collection
 from typing import Any
 
+from translator.facts.definitions import names_read
 from translator.facts.function import FunctionFacts
 from translator.facts.reading import read_function
 from translator.facts.refusals import refuse
 from translator.facts.source_text import replace_spans
 from translator.facts.webs import Definition, UnrolledLoop, written_nodes
 from translator.frontend.trace import ConstFact, Frame
+from translator.gluon.holes import Holes
+from translator.gluon.printer import printed
+from translator.gluon.tree import Named, Node, Read, Slot, Variable, mapped
 from translator.layout.names import LayoutNames
 from translator.rewrite import (
     calls,
@@ -47,6 +52,7 @@ class FunctionRewriter(Assignments):
     def __init__(self, unit: Unit, facts: FunctionFacts, wants: Any = None, argument_homes=None):
         super().__init__(unit, facts, argument_homes)
         self.wants = wants
+        self.holes = Holes(facts.source.text)
         self.names = LayoutNames()
         self.record = Record()
         self.pointer_roots: dict[str, str] = {}  # helper's pointer parameter -> the kernel parameter it comes from
@@ -94,6 +100,35 @@ class FunctionRewriter(Assignments):
     def prepare_loops(self) -> None:
         """Before anything is written: loops that are to be pipelined."""
 
+    def finish_loops(self, statements: list[ast.stmt]) -> None:
+        """When the edits of all loops in `statements` are final: passes over those that are pipelined."""
+
+    @property
+    def in_pipelined_loop(self) -> bool:
+        return not self.pipelined_loops.keys().isdisjoint(self.loops)
+
+    def hole(self, node: Node) -> str:
+        """What stands for `node` in text: a hole in pipelined loops, which passes look into; else its own text."""
+        return self.holes.put(node) if self.in_pipelined_loop else printed(node)
+
+    def shown(self, text: str) -> str:
+        """`text` with that of its holes."""
+        return printed(self.holes.code(text))
+
+    def opened(self, text: str) -> str:
+        """`text` with that of its holes, but for places in LDS, which passes have to see."""
+
+        def change(node: Node) -> Node:
+            return Variable(self.holes.put(node)) if isinstance(node, (Read, Slot, Named)) else mapped(node, change)
+
+        return printed(mapped(self.holes.code(text), change))
+
+    def reads(self, node: ast.AST, without: Collection[ast.AST] = ()) -> frozenset[str]:
+        """The variables that `node` reads as rewritten, outside of `without`."""
+        read = names_read(self.facts, node, {*self.staged, *self.held, *without})
+        held = (self.held[n].ring.next for n in ast.walk(node) if n in self.held)
+        return frozenset({n.id for n in read if n in self.facts.webs.of_use}.union(held))
+
     def permuted_tile(self, data: ast.expr, order: tuple[int, ...], layout: Layout) -> str | None:
         return None
 
@@ -113,6 +148,7 @@ class FunctionRewriter(Assignments):
                 if state.split is not None:
                     self.record.obligations |= state.split.assumed
             self.hoisted = {}
+            self.written_loops: list[Any] = []  # pipelined loops whose bodies are to be finished
             self.instance_layouts: dict[tuple[Layout, ast.stmt], str] = {}
             self.edits: list[tuple[int, int, str]] = []
             self.held_fills: list[tuple[int, int, str]] = []  # those that fill LDS which is read by several statements
@@ -122,6 +158,7 @@ class FunctionRewriter(Assignments):
             self.block(self.facts.tree.body)
             instance_layouts.insert(self)
             if not self.changed:
+                self.finish_loops(self.facts.tree.body)
                 break
         else:
             raise refuse(
@@ -131,7 +168,7 @@ class FunctionRewriter(Assignments):
                 f"layouts of `{self.facts.frame.fn.__name__}` do not settle",
             )
         self.record.reads = parameters_read(self.facts, self.facts.tree.body)
-        text = replace_spans(self.facts.source.text, 0, len(self.facts.source.text), self.edits)
+        text = self.shown(replace_spans(self.facts.source.text, 0, len(self.facts.source.text), self.edits))
         return instance_layouts.chosen(self, without_dead_variants(text))
 
     def replace(self, node: ast.AST, text: str) -> None:
@@ -266,7 +303,8 @@ class FunctionRewriter(Assignments):
                     node.literal = index or str(value)
             self.edits = []
             self.block(body)
-            texts.append(textwrap.dedent(replace_spans(self.facts.source.text, start, end, self.edits)))
+            self.finish_loops(body)
+            texts.append(textwrap.dedent(self.opened(replace_spans(self.facts.source.text, start, end, self.edits))))
         self.edits = outer
         return texts[::-1]
 

@@ -12,6 +12,8 @@ from translator.rewrite.emission import Emission
 from translator.facts.function import FunctionFacts
 from translator.facts.definitions import definition_node
 from translator.frontend.trace import ConstFact
+from translator.gluon.tree import Named, Permuted, assignment
+from translator.gluon.tree import Read as TileRead
 from translator.memory.operands import OperandInLds
 from translator.facts import callees
 from translator.rewrite import addresses, invariant, shapes
@@ -310,8 +312,8 @@ def definitions(rw: Emission, s: ast.stmt, web: Web) -> list[str]:
         every = set().union(*reads.values())
         if len(reads) > 1:
             rw.names.suggest(buffer[0], f"{web.name.lower()}_shared", 1, s.lineno)
-            line = f"{_buffer_name(rw, web, buffer)} = {allocation(rw, web.name, buffer[0], stored=buffer[2])}"
-            lines.append((every, line))
+            filled = allocation(rw, web.name, buffer[0], stored=buffer[2])
+            lines.append((every, rw.hole(assignment(_buffer_name(rw, web, buffer), (filled,), frozenset({web.name})))))
         for read, uses in reads.items():
             if len(uses) > 1 or at_once:
                 text = _read(rw, _buffer(rw, web.name, web, buffer), read)
@@ -347,6 +349,9 @@ def _first_of(after: list[ast.stmt], uses: set[ast.AST]) -> ast.stmt | None:
 
 def _read(rw, buffer: str, read: OperandRead) -> str:
     layout, transposed = read
+    if buffer.isidentifier():
+        place = Permuted(Named(buffer), (1, 0)) if transposed else Named(buffer)
+        return rw.hole(TileRead(place, rw.names.spell(layout)))
     return f"{buffer}{'.permute([1, 0])' if transposed else ''}.load({rw.names.spell(layout)})"
 
 

@@ -14,6 +14,7 @@ from translator.facts import callees, products
 from translator.facts.function import FunctionFacts
 from translator.facts.refusals import refuse
 from translator.frontend.trace import ConstFact, TensorFact
+from translator.gluon.tree import Named
 from translator.layout.shapes import infer
 from translator.rewrite import shapes
 from translator.rewrite.emission import Emission, TileRead, added
@@ -149,7 +150,7 @@ def _operand(rw, given, side: str, fmt: str, ty, axis: int, read: TileRead | Non
     source = replace(ty.layout, k_width=ty.layout.k_width // 2) if packed else ty.layout
     if read is not None:
         rw.names.suggest(source, f"{node.id.lower()}_operand", 1, node.lineno)
-        value = node.id if behind_move else read.text(rw, source, node.id)
+        value = rw.hole(Named(node.id)) if behind_move else read.text(rw, source, Named(node.id))
     else:
         value = operand(rw.emit(node, source if matrix else rw.home(node)))
     if not packed and fact.dtype in BYTES:  # 8-bit floats carried as bytes

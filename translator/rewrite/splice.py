@@ -51,6 +51,14 @@ def indented(blocks: list[str], indent: str) -> str:
     return "\n".join(indent + line if line.strip() else line for line in lines)
 
 
+def without_indent(text: str, indent: str) -> str | None:
+    """`text` with `indent` off all its lines but the first; None where one has less."""
+    first, *others = text.split("\n")
+    if not all(line.startswith(indent) and line.strip() or not line for line in others):
+        return None
+    return "\n".join([first, *(line.removeprefix(indent) for line in others)])
+
+
 def promoted(variable: str, node: ast.BinOp, value: str) -> str:
     """`x += t` for `x = x + t`, whose right side is the text `value`, where both are the same variable."""
     sign = "-" if isinstance(node.op, ast.Sub) else "+"

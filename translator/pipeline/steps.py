@@ -1,0 +1,85 @@
+"""The body of a pipelined loop as it has been written: what each of the author's statements has become, as a tree.
+
+The rewriter edits the author's text; here the edits of one loop's body become one tree, so that passes can look into it.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from translator.facts.source_text import replace_spans
+from translator.gluon.tree import NONE, Authored, Code, Line, Node, beside
+from translator.rewrite.emission import Emission
+
+Edit = tuple[int, int, str]
+
+
+@dataclass(frozen=True)
+class Step:
+    """What has become of a statement, or of several that share a line."""
+
+    sources: tuple[ast.stmt, ...]
+    statements: tuple[Node, ...]
+
+
+def take_steps(rw: Emission, s: ast.For, top: int) -> tuple[list[Step], int]:
+    """The steps of a body that begins at offset `top`, whose edits are taken from `rw`; and where it ends."""
+    source, statements, out = rw.facts.source, list(s.body), []
+    stop = source.line_end(s)
+    edits = [e for e in rw.edits if top <= e[0] and (e[0] < stop or e[1] == stop)]
+    rw.edits = [e for e in rw.edits if e not in edits]
+    start, begins_line = top, True
+    while statements:
+        own = [statements.pop(0)]
+        end = source.line_end(own[-1])
+        while statements and (
+            source.starts[statements[0].lineno - 1] <= end or any(e[0] < end and e[1] > end + 1 for e in edits)
+        ):
+            own.append(statements.pop(0))
+            end = source.line_end(own[-1])
+        here = [e for e in edits if e[1] <= end or e[0] < end]
+        edits = [e for e in edits if e not in here]
+        end = max([end, *(e[1] for e in here)])  # what is left out takes its newline along
+        text = replace_spans(source.text, start, end, here)
+        if text:
+            text = text if begins_line else text.removeprefix("\n")
+            text = text.removesuffix("\n") if source.text[end - 1] == "\n" else text
+            out.append(Step(tuple(own), _statements(rw, own, text, source.indent(s.body[0]))))
+        start, begins_line = end, source.text[end - 1] == "\n"
+    assert not edits, f"bug in gluonize: {edits[0]} belongs to no statement"
+    return out, start
+
+
+def _statements(rw: Emission, sources: list[ast.stmt], text: str, indent: str) -> tuple[Node, ...]:
+    """The statements of a step: those of ours that stand on lines of their own, and the author's."""
+    out: list[Node] = []
+    own: list[str] = []
+
+    def close() -> None:
+        moves = all(line.startswith(indent) if line.strip() else not line for line in own)
+        lines = [line.removeprefix(indent) if moves else line for line in own]
+        if moves and all(not line or line.startswith("#") for line in lines):
+            out.extend(Line(line) for line in lines)
+        else:
+            out.append(_authored(rw, sources, rw.holes.code("\n".join(lines)), not moves))
+        own.clear()
+
+    for line in text.split("\n"):
+        code = rw.holes.code(line.removeprefix(indent))
+        if line.startswith(indent) and len(code) == 1 and isinstance(code[0], Node):
+            close()
+            out.append(code[0])
+        else:
+            own.append(line)
+    close()
+    return tuple(out)
+
+
+def _authored(rw: Emission, sources: list[ast.stmt], code: Code, verbatim: bool) -> Authored:
+    inside = {n for s in sources for n in ast.walk(s)}
+    bound = frozenset(name for node, name in rw.facts.webs.of_definition if node in inside)
+    return Authored(code, beside(NONE.union(*map(rw.reads, sources)), code), bound, verbatim)
+
+
+__all__ = ["Step", "take_steps"]
