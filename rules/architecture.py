@@ -72,6 +72,7 @@ class Target:
     vector instructions of other waves on the same SIMD. lds_partitions: parts of LDS that are read at the same time.
     casts_fp8: Triton has instructions for casts of OCP's fp8 formats on it. buffer_fp64_extremes: buffer atomics of fp64 `min` and
     `max` compile for it. cluster_ctas: the workgroups that may run together as one program (`num_ctas`) at most, 1 without clusters.
+    native_tanh: libdevice's `tanh` is one instruction.
     """
 
     name: str
@@ -104,6 +105,7 @@ class Target:
     compute_units: int | None
     clock_ghz: float | None
     sources: dict[str, str] = field(default_factory=dict, hash=False)
+    native_tanh: bool = False
 
     def __post_init__(self):
         def check(condition: bool, message: str) -> None:
@@ -131,6 +133,7 @@ class Target:
         check(self.has_async_copies or not self.copies_take_buffers, "buffer copies without copies")
         check(self.has_async_copies or not self.copies_to_global, "copies from LDS without copies to it")
         check(self.cluster_ctas == 1 or "clusters" in self.sources, "no source for clusters")
+        check(not self.native_tanh or "tanh" in self.sources, "no source for tanh")
         check(self.relaxed_lds_reads <= self.has_async_copies, "relaxed reads of what no copy has written")
         for fact in ("lds", "registers", "async", "copies", "matrix pipe", "casts", "atomics", "clock"):
             check(fact in self.sources, f"no source for {fact}")

@@ -11,8 +11,10 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+from rules.architecture import Target
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,13 @@ class PtxRow:
     shift: int = -1  # the operand that must be a number from 0 to 31
     word: str = ""  # for names of functions; the opcode if empty
     needs: str = ""  # a function of `FUNCTIONS`
+    native: str = ""  # the spelling, which needs no function, for targets with this capability (`rules.targets`)
+    capability: str = ""
+
+    def on(self, target: Target) -> PtxRow:
+        """The row as it is spelled for a target."""
+        has = bool(self.capability) and getattr(target, self.capability)
+        return replace(self, gluon=self.native, needs="") if has else self
 
 
 def _amdgcn(opcode: str) -> str:
@@ -44,7 +53,16 @@ ROWS: tuple[PtxRow, ...] = (
     PtxRow("sqrt", 1, "gl.sqrt({0})", lambda np, x: np.sqrt(x), "gl.sqrt_rn({0})"),
     PtxRow("sin", 1, "gl.sin({0})", lambda np, x: np.sin(x)),
     PtxRow("cos", 1, "gl.cos({0})", lambda np, x: np.cos(x)),
-    PtxRow("tanh", 1, "libdevice.tanh({0})", lambda np, x: np.tanh(x), libdevice=True),
+    PtxRow(
+        "tanh",
+        1,
+        "tanh_from_exp({0})",
+        lambda np, x: np.tanh(x),
+        libdevice=True,
+        needs="tanh_from_exp",
+        native="libdevice.tanh({0})",
+        capability="native_tanh",
+    ),
     PtxRow("abs", 1, "gl.abs({0})", lambda np, x: np.abs(x)),
     PtxRow("neg", 1, "(-{0})", lambda np, x: -x),
     PtxRow("mov", 1, "{0}", lambda np, x: x),
@@ -133,6 +151,13 @@ TYPED_ROWS: tuple[PtxRow, ...] = (
 )  # fmt: skip
 # Functions of the output that rows call.
 FUNCTIONS = {
+    "tanh_from_exp": '''@gluon.jit
+def tanh_from_exp(x):
+    """tanh to 17 bits: near zero, where the difference would cancel, by its series."""
+    square = x * x
+    near = x * (1 + square * (square * 0.13333333 - 0.33333333))
+    return gl.where(square < 0.0025, near, 1 - libdevice.fast_dividef(2.0, 1 + gl.exp(2 * x)))
+''',
     "to_int32": '''@gluon.jit
 def to_int32(x):
     """x towards zero, the nearest there is where it does not fit, 0 for NaN."""
@@ -242,3 +267,15 @@ def evaluate(steps: list[Step], np: Any, operands: list, results: int = 1) -> tu
         found = np.asarray(step.row.numpy(np, *given))
         values[step.result] = found if step.row.gives == "a" else found.astype(held[step.row.gives], copy=False)
     return tuple(values[f"${i}"] for i in range(results))
+
+
+def is_dropped(text: str) -> bool:
+    """Whether the AMD compiler leaves out assembly that does something."""
+    return is_ptx(text) and any(x not in NO_EFFECT for x in instructions(text))
+
+
+def is_ptx(text: str) -> bool:
+    """PTX names registers `%r1`/`$0` after dotted opcodes (`mov.b32`, `cvt.rn.f16.f32`), AMDGCN has `v_`/`s_` opcodes."""
+    opcodes = re.findall(r"(?:^|[;\n{])\s*(?:@!?\S+\s+)?([a-zA-Z_][\w.]*)", text)
+    amd = [o for o in opcodes if re.match(r"(v|s|ds|buffer|global|flat|scratch|tensor)_", o)]
+    return bool(opcodes) and not amd

@@ -176,6 +176,7 @@ TARGETS: dict[str, Target] = {
             buffer_fp64_extremes=True,
             native_fp8=("fp8e4nv", "fp8e5"),
             compute_units=None,
+            native_tanh=True,
             clock_ghz=None,
             sources={
                 "lds": _LDS,
@@ -185,6 +186,7 @@ TARGETS: dict[str, Target] = {
                 "matrix pipe": "lowered: the scheduler fills the cycles of a WMMA with independent instructions (coexec)",
                 "casts": "lowered: v_cvt_scale_pk8_f16_fp8 and its like",
                 "atomics": "lowered: buffer_atomic_max_num_f64",
+                "tanh": "lowered: libdevice's tanh of fp32 is v_tanh_f32",
                 "clusters": "triton: supportsMultiCTALaunch; lowered: the mask of a multicast copy has 16 bits",
                 "clock": "not published",
             },

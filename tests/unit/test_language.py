@@ -150,7 +150,7 @@ def asm(text: str, arguments: str, constraints: str, dtype: str = "tl.float32") 
 
 PTX = {
     "ex2": (asm("ex2.approx.ftz.f32 $0, $1;", "x", "=f,f"), "gl.exp2(x)"),
-    "tanh": (asm("tanh.approx.f32 $0, $1;", "x", "=f,f"), "libdevice.tanh(x)"),
+    "tanh": (asm("tanh.approx.f32 $0, $1;", "x * x * x * 4", "=f,f"), "tanh_from_exp("),
     "rounded": (asm("mul.rn.f32 $0, $1, $2;", "x, x", "=f,f,f"), "v_mul_f32"),
     "number": (asm("fma.rn.f32 $0, $1, $2, $3;", "x, x, 2.0", "=f,f,f,f"), "gl.fma(x, x, 2.0)"),
     "bf16": (asm("cvt.rn.bf16.f32 $0, $1;", "x", "=h,f", "tl.bfloat16") + ".to(tl.float32)", "x.to(gl.bfloat16)"),
@@ -182,6 +182,13 @@ def test_ptx_that_has_a_row(name, pool, tmp_path):
     text += f"    x = tl.load(x_ptr + o)\n    y = {expression}\n    tl.store(y_ptr + o, y)\n"
     output = checked(pool, tmp_path, text, "kernel", "gfx950", {"x_ptr": "*fp32", "y_ptr": "*fp32"})
     assert expected in output
+
+
+def test_tanh_is_one_instruction_where_there_is_one(pool, tmp_path):
+    text = f"{HEAD}@triton.jit\ndef kernel(x_ptr, y_ptr, B: tl.constexpr):\n    o = tl.arange(0, B)\n"
+    text += f"    tl.store(y_ptr + o, {PTX['tanh'][0]})\n".replace("x * x * x * 4", "tl.load(x_ptr + o)")
+    output = checked(pool, tmp_path, text, "kernel", "gfx1250", {"x_ptr": "*fp32", "y_ptr": "*fp32"})
+    assert "libdevice.tanh(" in output and "tanh_from_exp" not in output
 
 
 def test_ptx_with_two_results(pool, tmp_path):

@@ -232,3 +232,32 @@ def test_tables_show_both_sides():
     assert "hottest loop has 1.50x the instructions" in summary and "spills 7 VGPRs, Triton 0" in summary
     assert "1.50x" not in text_of(parity_summary([parity(loop=dict(insns=150, mma=0))]))  # not the same loop
     assert "128 x8" in text_of(metrics_table("matmul", "gfx950", SIDE))
+
+
+def test_what_triton_compiles_without_its_ptx_is_no_measure(tmp_path):
+    from translation_of import compiled, dedent, launch
+
+    text = dedent("""
+        import triton
+        import triton.language as tl
+
+
+        @triton.jit
+        def k(x_ptr, y_ptr, B: tl.constexpr):
+            o = tl.arange(0, B)
+            x = tl.load(x_ptr + o)
+            y = tl.inline_asm_elementwise("ex2.approx.f32 $0, $1;", "=f,f", [x], tl.float32, is_pure=True, pack=1)
+            tl.store(y_ptr + o, y)
+    """)
+    spec = launch("k", {"x_ptr": "*fp32", "y_ptr": "*fp32"}, {"B": 256})
+    theirs = compiled(tmp_path, text, spec).metrics
+    whole = compiled(tmp_path, text.replace("ex2.approx.f32", "v_exp_f32").replace("=f,f", "=v,v"), spec).metrics
+    assert theirs.incomplete and not whole.incomplete
+    dropped = dataclasses.replace(
+        parity(mix={"insns": 6000}, spill=9), triton=dataclasses.replace(SIDE, incomplete=True)
+    )
+    assert dropped.regressions() == () and "PTX" in dropped.note and dropped.as_json()["note"] == dropped.note
+    assert parity(spill=9).regressions() and not parity().note
+    console = Console(width=200, record=True)
+    console.print(parity_summary([dropped]))
+    assert dropped.note in console.export_text()

@@ -71,6 +71,8 @@ def _show(parity: Parity, gluon: Lowered, triton: Lowered, console) -> None:
 
     console.print(parity_table(parity))
     console.print(table_of_loops("predicted cycles of one iteration", gluon.cycles, triton.cycles))
+    if parity.note:
+        console.print(f"  {parity.note}")
     for regression in parity.regressions():
         console.print(f"  worse than Triton: {regression}", style="yellow")
     console.print()

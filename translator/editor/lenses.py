@@ -8,6 +8,7 @@ from translator.editor.line_map import LineMap
 from translator.editor.made import Made
 from translator.editor.session import Session
 from translator.editor.work import Figures
+from translator.lowering.parity import Parity
 
 COMPUTED = "parity: being computed"
 Lens = tuple[int, str]  # line from 1, text
@@ -62,8 +63,7 @@ def figures_text(one: Figures) -> str:
         parts.append(f"{inner:.2f}x in the hottest loop")
     parts += [f"{ours.vgpr} VGPRs ({theirs.vgpr})", f"LDS {ours.lds_bytes} ({theirs.lds_bytes})"]
     parts += [f"spills {ours.spill} ({theirs.spill})"] * bool(ours.spill or theirs.spill)
-    worse = p.regressions()
-    return ", ".join(parts) + (f"; worse: {'; '.join(worse)}" if worse else "; worse in nothing")
+    return ", ".join(parts) + _judged([p])
 
 
 def summary(found: Sequence[Figures]) -> str:
@@ -75,9 +75,14 @@ def summary(found: Sequence[Figures]) -> str:
     parts = [f"{_range([p.ratios()['insns'] for _, p in compared])} the instructions of Triton's compile"]
     if inner := [x for f, _ in compared if (x := _in_loop(f))]:
         parts.append(f"{_range(inner)} in the hottest loop")
-    worse = list(dict.fromkeys(line for _, p in compared for line in p.regressions()))
     count = f"{len(found)} launches: " if len(found) > 1 else ""
-    return count + ", ".join(parts) + (f"; worse: {'; '.join(worse)}" if worse else "; worse in nothing")
+    return count + ", ".join(parts) + _judged([p for _, p in compared])
+
+
+def _judged(parities: Sequence[Parity]) -> str:
+    worse = list(dict.fromkeys(line for p in parities for line in p.regressions()))
+    notes = sorted({p.note for p in parities} - {""})
+    return f"; worse: {'; '.join(worse)}" if worse else f"; {notes[0]}" if notes else "; worse in nothing"
 
 
 def _in_loop(one: Figures) -> float | None:

@@ -6,11 +6,13 @@ functions here are what the child runs.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from rules import ptx
 from rules.targets import target as target_row
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.lowering.cache_entry import incomplete_entry, unusable_cache
@@ -21,6 +23,7 @@ from translator.lowering.stderr_log import captured_stderr, error_lines
 from translator.source.compile_arguments import compile_arguments
 from translator.source.launch_spec import LaunchSpec
 
+_ASSEMBLY = re.compile(r'tt\.elementwise_inline_asm "((?:[^"\\]|\\.)*)"')
 STAGES = ("ttir", "ttgir", "llir", "amdgcn", "hsaco")
 
 
@@ -50,6 +53,11 @@ class Lowered:
             return None
         message = f"{self.kernel} needs {self.lds_bytes} bytes of LDS; {self.target} gives a workgroup {row.lds_bytes}"
         return Diagnostic("lds-overflow", message, help="use a smaller tile, fewer stages or fewer buffers")
+
+
+def drops_ptx(compiled: Any) -> bool:
+    """Whether the compiler left out PTX that the kernel has: what it made computes something else."""
+    return any(ptx.is_dropped(text.replace("\\0A", "\n")) for text in _ASSEMBLY.findall(compiled.asm.get("ttir", "")))
 
 
 def compile_kernel(
@@ -99,7 +107,9 @@ def compile_kernel(
         name=compiled.metadata.name,
         num_warps=num_warps,
         lds_bytes=shared,
-        metrics=measure(assembly, shared=shared, target=row, num_warps=num_warps),
+        metrics=replace(
+            measure(assembly, shared=shared, target=row, num_warps=num_warps), incomplete=drops_ptx(compiled)
+        ),
         seconds=time.perf_counter() - started,
         stages={stage: compiled.asm[stage] for stage in STAGES if stage in compiled.asm} if keep_stages else {},
         notes=tuple(notes),

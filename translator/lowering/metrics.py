@@ -85,7 +85,8 @@ class InstructionMix:
 @dataclass(frozen=True)
 class KernelMetrics:
     """What one compiled kernel costs. vgpr counts AGPRs too where they share a file; LDS and scratch in bytes;
-    occupancy in waves per SIMD (0 when one workgroup does not fit the target)."""
+    occupancy in waves per SIMD (0 when one workgroup does not fit the target). incomplete: PTX of the source was dropped.
+    """
 
     mix: InstructionMix
     vgpr: int
@@ -98,10 +99,11 @@ class KernelMetrics:
     loops: int
     loop: InstructionMix | None
     occupancy: int | None = None
+    incomplete: bool = False
 
     def as_json(self) -> dict:
         """One flat object; the hottest loop's counts under `loop` (None without loops)."""
-        own = {name: value for name, value in asdict(self).items() if name not in ("mix", "loop")}
+        own = {name: value for name, value in asdict(self).items() if name not in ("mix", "loop", "incomplete")}
         return {**asdict(self.mix), **own, "loop": asdict(self.loop) if self.loop else None}
 
 

@@ -86,6 +86,11 @@ class Parity:
         """
         return mean_widths(accesses(self.translated.mix, kind), accesses(self.triton.mix, kind))
 
+    @property
+    def note(self) -> str:
+        """Why the figures are not of the same work, and nothing of one is worse; "" where they are."""
+        return "not comparable: Triton drops the source's PTX" if self.triton.incomplete else ""
+
     def regressions(self) -> tuple[str, ...]:
         """One line per figure in which the translation is worse than Triton beyond the limits above."""
         return tuple(line for lines in self.worse().values() for line in lines)
@@ -96,6 +101,8 @@ class Parity:
         Instructions, matrix instructions and barriers are those of the hottest loops, per tile: a longer prologue is often
         the price of a shorter loop. Kernels that have not the same loop are compared as a whole.
         """
+        if self.note:
+            return {}
         same = self.same_loop()
         what, per = ("hottest loop", " per tile") if same else ("kernel", "")
         ours, theirs = (side.loop if same else side.mix for side in (self.translated, self.triton))
@@ -128,6 +135,7 @@ class Parity:
             "unrolled": list(self.unrolled()),
             "widths": {k: [round(x, 1) for x in v] for k, v in widths.items()},
             "regressions": list(self.regressions()),
+            **({"note": self.note} if self.note else {}),
         }
 
 

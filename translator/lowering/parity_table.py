@@ -64,7 +64,7 @@ def parity_summary(parities: Iterable[Parity]) -> Table:
             _pair(ours.vgpr, theirs.vgpr),
             _pair(ours.spill, theirs.spill),
             _pair(ours.lds_bytes, theirs.lds_bytes),
-            Text("; ".join(p.regressions()), style="yellow"),
+            Text(p.note) if p.note else Text("; ".join(p.regressions()), style="yellow"),
         )
     return table
 

@@ -106,7 +106,7 @@ def summary_rows(checked: tuple[Checked, ...]) -> list[list[str]]:
                 f"{ours.spill} / {theirs.spill}",
                 f"{ours.lds_bytes} / {theirs.lds_bytes}",
                 f"{ours.occupancy} / {theirs.occupancy}",
-                "; ".join(p.regressions()) or "nothing",
+                p.note or "; ".join(p.regressions()) or "nothing",
             ]
         )
     return [head, *rows] if rows else []

@@ -62,10 +62,12 @@ def status_chips(checked: tuple[Checked, ...]) -> list[tuple[str, str]]:
     parities = [c.parity for c in checked if c.parity]
     if parities:
         worse = sum(bool(p.regressions()) for p in parities)
+        notes = {p.note for p in parities} - {""}
+        good = ", ".join(sorted(notes)) or "no worse than Triton"
         out.append(
             (
-                f"worse than Triton in {worse} of {len(parities)}" if worse else "no worse than Triton",
-                "warn" if worse else "good",
+                f"worse than Triton in {worse} of {len(parities)}" if worse else good,
+                "warn" if worse else "" if notes else "good",
             )
         )
         waves = sorted({p.translated.occupancy for p in parities if p.translated.occupancy is not None})
@@ -88,6 +90,8 @@ def _card(entry: Checked, upstream: Checked | None, reason: str) -> str:
         if worse := entry.parity.regressions():
             items = "".join(f'<li class="chip warn">{escape(w)}</li>' for w in worse)
             parts.append(f'<ul class="chips">{items}</ul>')
+        if entry.parity.note:
+            parts.append(f'<p class="soft">{escape(entry.parity.note)}</p>')
         parts.append(_table(entry.parity, theirs))
     if reason:
         parts.append(f'<p class="soft">Upstream\'s translator: {escape(reason)}</p>')

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rules import ptx
 from translator.rewrite.emission import Emission
@@ -33,7 +33,7 @@ def inline_asm(rw: Emission, node: ast.Call, callee, given, want) -> str:
     if shared is not None and layout is None:
         layout = rw.home(next(a for a in tensors if rw.facts.tensor(a) is shared))
     operands = {a: rw.operand_in(a, shared, layout) for a in items}
-    if text is None or is_ptx(text):
+    if text is None or ptx.is_ptx(text):
         rewritten = _rewritten(rw, node, text, given, items, operands) if text is not None else None
         if rewritten is None:
             raise refuse(
@@ -91,8 +91,9 @@ def _rewritten(rw, node: ast.Call, text: str, given, items, operands) -> str | N
             "int16",
         ):
             return f"{texts[0]}.to(gl.{dtype})" + (".to(gl.int16, bitcast=True)" if results[0] == "int16" else "")
-    steps = ptx.read_steps(text, len(results))
-    if steps is None or not all(result in _KINDS for result in results):
+    target = rw.facts.kernel.target
+    steps = [replace(step, row=step.row.on(target)) for step in ptx.read_steps(text, len(results)) or ()]
+    if not steps or not all(result in _KINDS for result in results):
         return None
     first = len(results)
     values = {f"${i + first}": _Value(x, kind) for i, (x, kind) in enumerate(zip(texts, kinds))}
@@ -173,10 +174,3 @@ def _function(steps: list[ptx.Step], kinds: list[str], results: list[str]) -> Sy
     name = f"asm_{'_'.join(words[:6])}_{digest:04x}"
     lines = [f"def {name}({', '.join(parameters)}):", '    """What the PTX assembly of the source computes."""', *body]
     return Synthesized(name, "@gluon.jit\n" + "\n".join(lines) + "\n")
-
-
-def is_ptx(text: str) -> bool:
-    """PTX names registers `%r1`/`$0` after dotted opcodes (`mov.b32`, `cvt.rn.f16.f32`), AMDGCN has `v_`/`s_` opcodes."""
-    opcodes = re.findall(r"(?:^|[;\n{])\s*(?:@!?\S+\s+)?([a-zA-Z_][\w.]*)", text)
-    amd = [o for o in opcodes if re.match(r"(v|s|ds|buffer|global|flat|scratch|tensor)_", o)]
-    return bool(opcodes) and not amd
