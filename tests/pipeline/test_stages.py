@@ -17,7 +17,7 @@ from planted import KERNELS, matmul_launch, source  # noqa: E402
 from translator.ttgir.layouts import Mfma, Wmma  # noqa: E402
 from translator.optimize.soundness import barriers_inside_stages  # noqa: E402
 from translator.choices.chosen import Choices, choices_of  # noqa: E402
-from translator.gluon.printer import lines  # noqa: E402
+from translator.gluon.printer import lines, printed  # noqa: E402
 from translator.gluon.tree import (  # noqa: E402
     Assign,
     Authored,
@@ -160,8 +160,9 @@ ATTENTION = [
                  "y_dot = cdna4.mfma(x_as_operand, b, y)", "y = y_dot + z"],
             ],
         ),
+        ([(READ,), (), (product("a", "b"),), ()], [0, 0, 1, 0], [[printed(READ)], [printed(product("a", "b"))]]),
     ],
-    ids=["operand read late", "attention", "a product of a product"],
+    ids=["operand read late", "attention", "a product of a product", "statements that are left out"],
 )  # fmt: skip
 def test_statements_with_a_product_are_taken_apart(steps, dots, expected):
     assert texts(contents(steps, [bool(d) for d in dots])) == expected

@@ -34,7 +34,7 @@ def dot_parts(statements: tuple[Node, ...], fresh: Callable[[str], str]) -> DotP
 
     fresh: gives a name that the function does not use.
     """
-    *comments, statement = statements
+    *comments, statement = statements or (None,)
     if not all(isinstance(s, Line) for s in comments) or not isinstance(statement, Assign):
         return None
     found = [n for n in walk(statement.code) if isinstance(n, Product)]

@@ -42,10 +42,12 @@ def take_steps(rw: Emission, s: ast.For, top: int) -> tuple[list[Step], int]:
         edits = [e for e in edits if e not in here]
         end = max([end, *(e[1] for e in here)])  # what is left out takes its newline along
         text = replace_spans(source.text, start, end, here)
+        made: tuple[Node, ...] = ()  # of a statement that is left out
         if text:
             text = text if begins_line else text.removeprefix("\n")
             text = text.removesuffix("\n") if source.text[end - 1] == "\n" else text
-            out.append(Step(tuple(own), _statements(rw, own, text, source.indent(s.body[0]))))
+            made = _statements(rw, own, text, source.indent(s.body[0]))
+        out.append(Step(tuple(own), made))
         start, begins_line = end, source.text[end - 1] == "\n"
     assert not edits, f"bug in gluonize: {edits[0]} belongs to no statement"
     return out, start
