@@ -330,3 +330,60 @@ def k(x, low, high, N: tl.constexpr):
 """
     found = signature(derive(tmp_path, text))
     assert (found["low"], found["high"]) == ("*fp32", "*fp32")
+
+
+COPY = """
+@triton.jit
+def k(
+    x_ptr,{comment}
+    out_ptr, n,
+    BLOCK: tl.constexpr,
+):
+    '''{docstring}'''
+    i = tl.arange(0, BLOCK)
+    tl.store(out_ptr + i, tl.load(x_ptr + i, mask=i < n), mask=i < n)
+"""
+
+
+@pytest.mark.parametrize(
+    "comment, docstring, expected",
+    [
+        ("  # (n,), bfloat16", "", "*bf16"),
+        ("  # *fp16 [n]", "", "*fp16"),
+        ("  # indices, torch.int32 or torch.int64", "", "*i32"),
+        ("", "Copies.\n\n    x_ptr: pointer to the values,\n        float16, contiguous\n    n: int32\n    ", "*fp16"),
+        ("", "Args:\n        x_ptr (tl.pointer_type, int8): quantized\n        out_ptr: fp32\n    ", "*i8"),
+        ("", ":param x_ptr: ``float8_e4m3fn`` of shape (n,)", "*fp8e4nv"),
+        (
+            "  # the input, converted to fp32",
+            "x_ptr: summed in float32",
+            "*fp32",
+        ),  # nothing is said: as where nothing is known
+        ("  # of int values", "n: fp16", "*fp32"),
+    ],
+)
+def test_what_comments_and_docstrings_say(tmp_path, comment, docstring, expected):
+    found = derive(tmp_path, COPY.format(comment=comment, docstring=docstring))
+    assert signature(found)["x_ptr"] == expected
+    said = "what the source says of x_ptr" == row(found, "x_ptr").why
+    assert said == (expected != "*fp32")
+
+
+@pytest.mark.parametrize(
+    "condition, expected",
+    [
+        ("x.dtype == torch.float16", "*fp16"),
+        ("x.is_contiguous() and x.dtype in (torch.int32, torch.int64)", "*i32"),
+        ("torch.bfloat16 == x.dtype", "*bf16"),
+        ("out.dtype == torch.float16 and x.dtype == out.dtype", "*fp16"),
+        ("x.dtype != torch.float16", "*fp32"),
+    ],
+)
+def test_what_host_code_asserts_of_types(tmp_path, condition, expected):
+    host = f"""
+def run(x, out):
+    assert {condition}, "types"
+    k[(1,)](x, out, x.numel(), BLOCK=128)
+"""
+    found = derive(tmp_path, COPY.format(comment="", docstring="") + host)
+    assert signature(found)["x_ptr"] == expected

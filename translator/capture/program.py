@@ -9,11 +9,12 @@ import os
 import runpy
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from translator.capture.commands import notebook_text
 from translator.capture.pretended_device import pretended_device
 from translator.diagnostics import Diagnostic, TranslationError
+from translator.source.launch_spec import LaunchSpec
 
 
 def run_program(
@@ -30,15 +31,23 @@ def run_program(
     """Run a program as Python would, and write what it launched.
 
     kind: `script`, `module`, `notebook` or `entry`. launch: run kernels where there is a GPU. pretend: where there is none, let
-    torch programs believe that there is. report: a file that gets the counts and notes, as JSON. The launches are written however
-    the program ends; what it raises is raised.
+    torch programs believe that there is. report: a file that gets each launch as it is found, then the counts and notes, as lines of
+    JSON: it has the launches until then however the program ends. What it raises is raised.
     """
     from translator.capture.recorder import Recorder, has_device, installed
 
     main = program.rpartition(".")[2] if kind == "module" else Path(program).stem
     interpreted = os.environ.get("TRITON_INTERPRET") == "1"
     runs = launch and not interpreted and has_device()
-    recorder = Recorder(os.path.dirname(os.path.realpath(out)), kernels, main, runs)
+    lines = open(report, "w", encoding="utf-8", buffering=1)  # whole lines, each at once
+    _write(lines, {"runs": runs or interpreted})
+    recorder = Recorder(
+        os.path.dirname(os.path.realpath(out)),
+        kernels,
+        main,
+        runs,
+        lambda spec: _write(lines, {"spec": _without_id(spec)}),
+    )
     sys.argv = [program, *arguments]
     at_home = kind in ("module", "entry")
     sys.path.insert(0, os.getcwd() if at_home else os.path.dirname(os.path.realpath(program)))
@@ -47,9 +56,12 @@ def run_program(
         with installed(recorder), device:
             _start(kind, program)
     finally:
-        found = {"launches": recorder.launches, "notes": recorder.notes, "runs": runs or interpreted}
-        found["specs"] = [_without_id(spec.as_json()) for spec in recorder.specs]
-        Path(report).write_text(json.dumps(found))
+        _write(lines, {"launches": recorder.launches, "notes": recorder.notes})
+        lines.close()
+
+
+def _write(lines: TextIO, data: dict[str, Any]) -> None:
+    lines.write(json.dumps(data) + "\n")
 
 
 def _start(kind: str, program: str) -> None:
@@ -78,5 +90,5 @@ def _run_notebook(path: str) -> None:
     runpy.run_path(str(script), run_name="__main__")
 
 
-def _without_id(data: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in data.items() if name != "id"}
+def _without_id(spec: LaunchSpec) -> dict[str, Any]:
+    return {name: value for name, value in spec.as_json().items() if name != "id"}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -32,11 +32,15 @@ _TARGET = GPUTarget("hip", "gfx942", 64)
 class Recorder:
     """Collects launch specs. folder: where they will be written, which relative source paths start from.
 
-    kernels: only these, all when empty. runs: whether launches really happen.
+    kernels: only these, all when empty. runs: whether launches really happen. told: is given each spec as it is found.
     """
 
-    def __init__(self, folder: str, kernels: tuple[str, ...] = (), main: str = "", runs: bool = False):
+    def __init__(
+        self, folder: str, kernels: tuple[str, ...] = (), main: str = "", runs: bool = False,
+        told: Callable[[LaunchSpec], None] = lambda spec: None,
+    ):  # fmt: skip
         self.folder, self.kernels, self.main, self.runs = os.path.realpath(folder), kernels, main, runs
+        self.told = told
         self.specs: list[LaunchSpec] = []
         self.notes: list[str] = []
         self.launches = 0
@@ -73,6 +77,7 @@ class Recorder:
         if key not in self._known:
             self._known.add(key)
             self.specs.append(spec)
+            self.told(spec)
 
     def _spec(self, fn: JITFunction, args: tuple, grid: Any, kwargs: dict[str, Any]) -> LaunchSpec:
         if id(fn) not in self._binders:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import NoReturn
 
 from translator.capture.commands import resolve_command
 from translator.cli import exit_status
@@ -48,11 +49,12 @@ def run_capture(
     }  # fmt: skip
     found, status = _recorded(settings, run == "interpret")
     launches = merged(before, found["specs"])
+    if "launches" not in found:
+        _refuse_cut_off(found, status, launches, out, program.name)
     for note in found["notes"]:
         print(f"note: {note}", file=sys.stderr)
     if launches:
-        data = {"version": VERSION, "launches": [spec.as_json() for spec in launches]}
-        write_whole(out, json.dumps(data, indent=2) + "\n")
+        _write_launches(out, launches)
     if not verbosity.quiet:
         kernels_found = sorted({spec.kernel for spec in launches})
         how = "" if found["runs"] else " (recorded, not run)"
@@ -71,10 +73,24 @@ def run_capture(
     return exit_status.DONE
 
 
-def _recorded(settings: dict, interpreted: bool) -> tuple[dict, int]:
-    """What the recording process reports of the program, and the status that the program left with.
+def _refuse_cut_off(found: dict, status: int, launches: list[LaunchSpec], out: str, name: str) -> NoReturn:
+    """Of a program that ended without Python's leave, by a signal or `os._exit`: the launches until then. Raises: TranslationError."""
+    why = f"it was ended by signal {-status}" if status < 0 else f"it left at once with status {status}"
+    help = "" if found["specs"] else "nothing had been recorded until then"
+    if found["specs"]:
+        _write_launches(out, launches)
+        help = f"{out} has the {len(found['specs'])} launches until then"
+    raise TranslationError(Diagnostic("capture", "the program did not end by itself", name, why=why, help=help))
 
-    Raises: TranslationError `capture` when a signal ended it; InternalError.
+
+def _write_launches(out: str, launches: list[LaunchSpec]) -> None:
+    data = {"version": VERSION, "launches": [spec.as_json() for spec in launches]}
+    write_whole(out, json.dumps(data, indent=2) + "\n")
+
+
+def _recorded(settings: dict, interpreted: bool) -> tuple[dict, int]:
+    """What the recording process reports of the program, and the status that the program left with: `launches` and `notes`, which
+    come last, are missing where it did not end by itself. Raises: InternalError.
     """
     with tempfile.TemporaryDirectory(prefix="gluonize-capture-") as folder:
         report = os.path.join(folder, "report.json")
@@ -85,15 +101,14 @@ def _recorded(settings: dict, interpreted: bool) -> tuple[dict, int]:
         command = [sys.executable, "-c", _START, json.dumps({**settings, "report": report})]
         done = subprocess.run(command, check=False, env=environment)
         try:
-            return json.loads(Path(report).read_text()), done.returncode
+            lines = Path(report).read_text(encoding="utf-8").splitlines(keepends=True)
         except FileNotFoundError:
-            # The program ended without Python's leave (os._exit, a signal), or ours did not start.
-            if done.returncode >= 0:
-                raise InternalError(f"the recording process left with status {done.returncode}") from None
-            why = f"it was ended by signal {-done.returncode}"
-            raise TranslationError(
-                Diagnostic("capture", "the program did not end by itself", settings["program"], why=why)
-            ) from None
+            raise InternalError(f"the recording process left with status {done.returncode}") from None
+    read = [json.loads(line) for line in lines if line.endswith("\n")]  # the last one may be cut off
+    found: dict = {"specs": [data["spec"] for data in read if "spec" in data]}
+    for data in read:
+        found |= {name: value for name, value in data.items() if name != "spec"}
+    return found, done.returncode
 
 
 def merged(before: list[LaunchSpec], new: list[dict]) -> list[LaunchSpec]:

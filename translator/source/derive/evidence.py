@@ -10,6 +10,7 @@ from typing import Any
 import triton
 
 from translator.source.derive.configs import autotune_configs, covering_configs, heuristics
+from translator.source.derive.documented import documented_types
 from translator.source.derive.origins import Flow, trace_origins
 from translator.source.derive.sites import Site, find_sites
 from translator.source.derive.uses import Uses, read_uses
@@ -46,6 +47,11 @@ class Evidence:
         for base, found in _strides(self.flow).items():
             out[base] = [name for name in self.parameters if name in found]
         return out
+
+    @functools.cached_property
+    def documented(self) -> dict[str, str]:
+        """The element types that comments and the docstring name, by argument."""
+        return documented_types(self.node, self.loaded.text)
 
     @functools.cached_property
     def converts(self) -> bool:

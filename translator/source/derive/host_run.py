@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from translator.source.derive.host_expressions import HostExpressions, TooLong
-from translator.source.derive.host_model import Model, Shape, has_model
+from translator.source.derive.host_model import TRITON_TYPE, Dtype, Model, Shape, has_model
 from translator.source.derive.ranks import ranks_shown
 from translator.source.derive.sites import Site
 from translator.source.host_objects import UserFunction
+from translator.source.host_values import HostName
 from translator.source.program import Program
 from translator.source.scope import Frame, Scope
 
@@ -136,6 +137,8 @@ class HostRun(HostExpressions):
         elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
             old = env.get(node.target.id, Model(node.target.id))
             env[node.target.id] = self.binary(node, old, self.value(node.value, env, scope), scope)
+        elif isinstance(node, ast.Assert):
+            self.asserted(node.test, env, scope)
         elif isinstance(node, ast.If):
             self.branch(node, env, scope, goal)
         elif isinstance(node, ast.For):
@@ -157,6 +160,19 @@ class HostRun(HostExpressions):
             self.mutate(node.value, env, scope)
         elif isinstance(node, ast.FunctionDef):
             env[node.name] = UserFunction(node, self.frame(env, scope))
+
+    def asserted(self, test: ast.expr, env: dict[str, Any], scope: Scope | Frame) -> None:
+        """`assert x.dtype == torch.float16 and y.dtype in (torch.int32, torch.int64)`: the types of tensors; of several the first."""
+        if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+            for part in test.values:
+                self.asserted(part, env, scope)
+        elif isinstance(test, ast.Compare):
+            sides = [self.value(x, env, scope) for x in (test.left, *test.comparators)]
+            if all(isinstance(op, (ast.Eq, ast.Is, ast.In)) for op in test.ops):
+                shown = next((kind for side in sides if (kind := _shown_type(side))), "")
+                for owner in [side.owner.root() for side in sides if isinstance(side, Dtype)]:
+                    if shown and not owner.element:
+                        owner.element, owner.why = shown, f"`assert {ast.unparse(test)[:48]}`"
 
     def branch(self, node: ast.If, env: dict[str, Any], scope: Scope | Frame, goal: ast.AST | None) -> None:
         """The branch that the launch is in; else the one that the test says, and none of an unknown one that leaves."""
@@ -232,6 +248,15 @@ class HostRun(HostExpressions):
                 else []
             )
         return items if len(items) == count else [Model(_name_of(t)) for t in target.elts]
+
+
+def _shown_type(value: Any) -> str:
+    """The element type that a torch dtype is, or the first of several; "" for anything else."""
+    if isinstance(value, (tuple, list)):
+        return next((kind for item in value if (kind := _shown_type(item))), "")
+    if isinstance(value, Dtype):
+        return value.owner.root().element
+    return TRITON_TYPE.get(value.torch_dtype, "") if isinstance(value, HostName) else ""
 
 
 def _is_tensor(arg: ast.arg, function: ast.FunctionDef | ast.Lambda) -> bool:

@@ -10,7 +10,7 @@ import triton
 import triton.language as tl
 from triton.runtime.jit import JITCallable
 
-from translator.source.derive.elements import element_of
+from translator.source.derive.elements import Element, element_of
 from translator.source.derive.evidence import Evidence
 from translator.source.derive.guess import Guess, Proposal, has_form
 from translator.source.derive.host_model import TRITON_TYPE, Dtype, Model, has_model
@@ -173,9 +173,16 @@ class Proposer:
             if root in given:
                 found |= {n: Guess.pointer(given[root], "the same tensor's type is set", "computed") for n in names}
                 continue
-            element = element_of(names, self.evidence.uses, self.evidence.converts, self.evidence.is_fp8)
+            element = self.element(names)
             for name in names:
                 found[name] = Guess.pointer(element.kind, element.why, element.confidence)
+
+    def element(self, names: list[str]) -> Element:
+        """The type of pointers that share one: the source's own words for one of them, else what is done with their values."""
+        said = next((n for n in names if n in self.evidence.documented), None)
+        if said is not None:
+            return Element(self.evidence.documented[said], f"what the source says of {said}", "use")
+        return element_of(names, self.evidence.uses, self.evidence.converts, self.evidence.is_fp8)
 
     def torch_types(self, found: dict[str, Guess]) -> None:
         """`OUT=y.dtype` at the launch: the type that the tensor has among the arguments."""
