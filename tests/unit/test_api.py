@@ -47,11 +47,14 @@ def test_unknown_target_names_the_known_ones():
 
 def test_a_damaged_output_is_noticed():
     from translator.diagnostics import InternalError
-    from translator.rewrite.concrete import check_concrete
+    from translator.rewrite.file_text import FileText
+    from translator.rewrite.gluon_function import parsed
 
-    check_concrete("x = 1  # kept\n")
+    damaged = "def f(:\n    pass\n"
     with pytest.raises(InternalError, match="not a Python module"):
-        check_concrete("def f(:\n    pass\n")
+        FileText.of_output(damaged)
+    with pytest.raises(InternalError, match="not Python"):
+        parsed(damaged)
 
 
 def test_rank_one_reduction_that_keeps_its_dimension(tmp_path):

@@ -2,10 +2,19 @@
 
 import pytest
 
+from translator.layout.names import Variant
 from translator.rewrite.dead_variants import without_dead_variants
+from translator.rewrite.gluon_function import parsed
+from translator.ttgir.layouts import Blocked
 
 V = "__variant_1_full_of_p__end__"
 W = "__variant_2_full_of_p__end__"
+ROOT = Blocked((1,), (64,), (4,), (0,))
+HOLES = {
+    V: Variant("p", ROOT, "full"),
+    W: Variant("p", ROOT, "full"),
+    "__variant_1_full_of_q__end__": Variant("q", ROOT, "full"),
+}
 CASES = {
     "the author's layout": (["p = a + b", f"{V} = a + c", f"use({V})"], [0]),
     "another layout": (["p = a + b", f"{V} = a + c", "use(p)"], [1]),
@@ -41,4 +50,5 @@ CASES = {
 def test_dead_variants(lines, gone):
     text = "def f(a, b, c, n):\n" + "".join(f"    {line}\n" for line in lines)
     kept = [line for i, line in enumerate(lines) if i not in gone]
-    assert without_dead_variants(text) == "def f(a, b, c, n):\n" + "".join(f"    {line}\n" for line in kept)
+    left = without_dead_variants(parsed(text), HOLES)
+    assert left.text == "def f(a, b, c, n):\n" + "".join(f"    {line}\n" for line in kept)

@@ -8,7 +8,9 @@ import pytest
 
 from translation_of import compiled, dedent, launch, translate
 from translator.diagnostics import TranslationError
-from translator.rewrite import global_names, merge
+from translator.rewrite.gluon_function import parsed
+from translator.rewrite.merge import merge as merged_functions
+from translator.rewrite.merge import name_of
 
 HEAD = "import triton\nimport triton.language as tl\n\n\n"
 COPY = HEAD + dedent("""
@@ -177,6 +179,11 @@ TAKEN = "    if C:\n        # why\n        x = 1\n        y = 2\n    z = 3\n"
 LEFT = f"    if C:\n        {REFUSED}\n    z = 3\n"
 
 
+def merge(a: str, b: str) -> str | None:
+    both = merged_functions(parsed(a), parsed(b))
+    return both and both.text
+
+
 def test_layout_constants_are_told_from_the_body():
     names = {
         "mma": "gl.amd.AMDMFMALayout(version=4)",
@@ -187,44 +194,44 @@ def test_layout_constants_are_told_from_the_body():
         "".join(f"    # {n}\n    {n}: gl.constexpr = {v}\n" for n, v in names.items())
         + "\n    N: gl.constexpr = f(C)\n"
     )
-    parts = merge.split(text)
-    assert [c.name for c in parts.constants] == ["mma", "a", "b"] and parts.text() == text
-    assert parts.plain == function("\n    N: gl.constexpr = f(C)\n")
+    found = parsed(text)
+    assert [name_of(s) for s in found.constants] == ["mma", "a", "b"] and found.text == text
+    assert found.plain.text == function("\n    N: gl.constexpr = f(C)\n")
 
 
 @pytest.mark.parametrize("order", [1, -1], ids=["forward", "backward"])
 def test_merge_takes_the_branch_that_is_there(order):
     a, b = [function(TAKEN), function(LEFT)][::order]
-    assert "x = 1\n        y = 2\n    z = 3" in merge.merge(a, b) and REFUSED not in merge.merge(a, b)
+    assert "x = 1\n        y = 2\n    z = 3" in merge(a, b) and REFUSED not in merge(a, b)
 
 
 @pytest.mark.parametrize("order", [1, -1], ids=["forward", "backward"])
 def test_merge_of_elif_and_else(order):
     chain = f"    if C:\n        {REFUSED}\n    elif D:\n        x = 2\n"
     a, b = [function(chain), function(f"    if C:\n        x = 1\n    else:\n        {REFUSED}\n")][::order]
-    assert merge.merge(a, b) == function("    if C:\n        x = 1\n    elif D:\n        x = 2\n")
+    assert merge(a, b) == function("    if C:\n        x = 1\n    elif D:\n        x = 2\n")
 
 
 def test_merge_of_arms_of_a_conditional_expression():
     call = REFUSED
     left = function(f"    x = f(a) if C else {call}\n")
     right = function(f"    x = (\n        {call}\n        if C\n        else g(a)\n    )\n")
-    both = merge.merge(left, right), merge.merge(right, left)
+    both = merge(left, right), merge(right, left)
     assert [" ".join(text.split()) for text in both] == [
         "def k(C): x = f(a) if C else g(a)",
         "def k(C): x = ( f(a) if C else g(a) )",
     ]
-    assert merge.merge(left, right.replace("g(a)", "g(a)\n    ) + (1")) is None
+    assert merge(left, right.replace("g(a)", "g(a)\n    ) + (1")) is None
 
 
 def test_merge_of_code_after_a_constant_return():
     left = function(f"    if C:\n        return\n    {REFUSED}\n")
     right = function("    if C:\n        return\n    x = 1\n    y = 2\n")
-    assert merge.merge(left, right) == right == merge.merge(right, left)
+    assert merge(left, right) == right == merge(right, left)
 
 
 def test_merge_keeps_the_layouts_of_both():
-    joined = merge.merge(function(LEFT), function(TAKEN, "8"))
+    joined = merge(function(LEFT), function(TAKEN, "8"))
     assert "gl.BlockedLayout([8]" in joined and "x = 1" in joined
 
 
@@ -240,19 +247,18 @@ def test_merge_keeps_the_layouts_of_both():
     ids=["statement", "condition", "layout", "missing", "cast"],
 )
 def test_merge_refuses_other_differences(a, b):
-    assert merge.merge(a, b) is None and merge.merge(b, a) is None
+    assert merge(a, b) is None and merge(b, a) is None
 
 
 def test_merge_takes_the_cast_to_the_pointers_type():
     a, b = (function(f"    gl.store(p, {x})\n") for x in ("x", "x.to(p.dtype.element_ty)"))
-    assert merge.merge(a, b) == merge.merge(b, a) == b
+    assert merge(a, b) == merge(b, a) == b
 
 
 def test_a_renamed_helper_leaves_a_parameter_or_variable_of_its_name_alone():
     text = "def f(flip, x):\n    sort = flip + x\n    return order(sort, flip)\n"
-    assert global_names.rename(text, {"flip": "flip_2", "sort": "sort_2", "order": "order_2"}) == text.replace(
-        "order", "order_2"
-    )
+    renamed = parsed(text).renaming({"flip": "flip_2", "sort": "sort_2", "order": "order_2"})
+    assert renamed.text == text.replace("order", "order_2")
 
 
 LOOP = HEAD + dedent("""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import textwrap
 
+from translator.rewrite.gluon_function import parsed
 from translator.rewrite.loop_split import Split
 from translator.rewrite.partitions import take_apart
 from translator.facts.syntax import free_names
@@ -35,7 +36,7 @@ SPLIT = Split("k", "", (("a_smem",),), (("ready", "empty"),), "slot", "phase", "
 
 
 def parts() -> tuple[str, str, str]:
-    text, ((_, producer), (_, consumer)) = take_apart(TEXT, SPLIT, "kernel")
+    text, ((_, producer), (_, consumer)) = take_apart(parsed(TEXT), SPLIT, "kernel")
     for part in (text, producer, consumer):
         ast.parse(part)
     return text, producer, consumer
@@ -63,7 +64,7 @@ def test_branches_keep_their_chain():
 
 def test_the_first_of_two_loops_over_rings_of_one_name_is_taken():
     again = TEXT[TEXT.index("        first = i * n") : TEXT.index("        store_tile")].replace("range(n)", "range(m)")
-    text, _ = take_apart(TEXT.replace("        store_tile", again + "        store_tile"), SPLIT, "kernel")
+    text, _ = take_apart(parsed(TEXT.replace("        store_tile", again + "        store_tile")), SPLIT, "kernel")
     assert "for k in range(m):" in text and "for k in range(n):" not in text
 
 

@@ -59,7 +59,9 @@ def alike(one: EmittedKernel, other: EmittedKernel, joined: bool = False) -> boo
     mine, theirs = one.kernel.laid_out, other.kernel.laid_out
     if mine is None or theirs is None or mine.added != theirs.added:
         return False
-    if mine.text != theirs.text and not (joined and merge_plain(mine.text, theirs.text) is not None):
+    if mine.function.text != theirs.function.text and not (
+        joined and merge_plain(mine.function, theirs.function) is not None
+    ):
         return False
     if [name for name, _ in mine.constants] != [name for name, _ in theirs.constants]:
         return False

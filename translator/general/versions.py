@@ -62,7 +62,7 @@ def _general(versions: Sequence[KernelVersion], lanes: int, trial: Trial) -> lis
     written = [
         replace(v, emitted=as_written(v.emitted, made[v.spec.id], shared, WARPS), holds_for=shared) for v in versions
     ]
-    one = len(joined(v.emitted.kernel.text for v in written)) == 1
+    one = len(joined(v.emitted.kernel.function for v in written)) == 1
     return written if one else "its launches have different formulas"
 
 

@@ -96,7 +96,7 @@ def as_written(base: EmittedKernel, layouts: dict[str, ParametricLayout], box: B
     record.explained = [*record.explained, f"layouts follow from the launch, as tried for {', '.join(map(str, box))}"]
     for name in used:
         record.need(Synthesized(name, _FUNCTIONS[name]).called(spelled.names[name]), fn)
-    kernel = replace(base.kernel, text=with_constants(general), laid_out=general)
+    kernel = replace(base.kernel, function=with_constants(general), laid_out=general)
     return replace(base, kernel=kernel, record=record)
 
 

@@ -1,23 +1,20 @@
 """Names for the layouts of one function: placeholders while it is being rewritten, roles at the end.
 
-While a function is rewritten a layout is referred to by a placeholder identifier; when the text is final, each root
+While a function is rewritten a layout is referred to by a placeholder identifier; when its tree is final, each root
 layout that still occurs becomes a named constexpr at the top of the function, named after its most telling use.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from translator.layout.constructors import constructor
 from translator.numbered import numbered
 from translator.ttgir.layouts import Blocked, DotOperand, Layout, Linear, Mfma, Slice, Wmma
 
-_PLACEHOLDER = re.compile(r"__layout_(\d+)__")
-_DEFINED = re.compile(rf"^\s*{_PLACEHOLDER.pattern}: gl\.constexpr = ", re.MULTILINE)
-_VARIANT = re.compile(r"__variant_(\d+)_(\w+?)_of_(\w+?)__end__")
+_USES = ("_load", "_operand", "_layout")  # how names of layouts end
 
 
 @dataclass(frozen=True)
@@ -32,12 +29,25 @@ class Asked(Layout):
         return self.dimensions
 
 
+@dataclass(frozen=True)
+class Variant:
+    """A variable in another layout than the one that has its name: `root`, which has a name, or the slices of it in `tag`."""
+
+    variable: str
+    root: Layout
+    tag: str
+
+
 @dataclass
 class LayoutNames:
-    """Placeholders and role suggestions of one function."""
+    """Placeholders and role suggestions of one function. holes: what each placeholder stands for."""
 
     order: list[Layout] = field(default_factory=list)
     roles: dict[Layout, list[tuple[int, int, str]]] = field(default_factory=dict)
+    holes: dict[str, Layout | Variant] = field(default_factory=dict)
+
+    def copy(self) -> LayoutNames:
+        return LayoutNames(list(self.order), {k: list(v) for k, v in self.roles.items()}, dict(self.holes))
 
     def spell(self, layout: Layout) -> str:
         """The expression for `layout` with its named part as a placeholder."""
@@ -50,30 +60,43 @@ class LayoutNames:
             if isinstance(layout, DotOperand):
                 self._placeholder(layout.parent)
             self.order.append(layout)
-        return f"__layout_{self.order.index(layout)}__"
+        hole = f"__layout_{self.order.index(layout)}__"
+        self.holes[hole] = layout
+        return hole
 
     def variant(self, name: str, layout: Layout) -> str:
         """A placeholder for the variant of variable `name` in `layout`."""
         root = layout
         while isinstance(root, Slice):
             root = root.parent
-        self._placeholder(root)
-        tag = f"{self.order.index(root)}_{_slice_tag(layout)}"
-        return f"__variant_{tag}_of_{name}__end__"
+        return self._variant(Variant(name, root, _slice_tag(layout)))
 
-    def moved_to(self, other: LayoutNames, text: str, instead: Mapping[Layout, Layout] = MappingProxyType({})) -> str:
-        """`text` with the placeholders of another function; instead: the layouts that stand for some of these."""
+    def _variant(self, variant: Variant) -> str:
+        self._placeholder(variant.root)
+        hole = f"__variant_{self.order.index(variant.root)}_{variant.tag}_of_{variant.variable}__end__"
+        self.holes[hole] = variant
+        return hole
 
-        def number(own: str) -> int:
-            layout = self.order[int(own)]
+    def moved_to(
+        self, other: LayoutNames, used: Iterable[str], instead: Mapping[Layout, Layout] = MappingProxyType({})
+    ) -> dict[str, str]:
+        """The placeholders of another function for those among the names `used`; instead: layouts that stand for some of these."""
+
+        def moved(layout: Layout) -> Layout:
             new = instead.get(layout, layout)
-            other._placeholder(new)
             known = other.roles.setdefault(new, [])
             known += [role for role in self.roles.get(layout, []) if role not in known]
-            return other.order.index(new)
+            return new
 
-        text = _VARIANT.sub(lambda m: f"__variant_{number(m[1])}_{m[2]}_of_{m[3]}__end__", text)
-        return _PLACEHOLDER.sub(lambda m: f"__layout_{number(m[1])}__", text)
+        holes = {name: self.holes[name] for name in used if name in self.holes}
+        return {
+            name: (
+                other._variant(replace(hole, root=moved(hole.root)))
+                if isinstance(hole, Variant)
+                else other._placeholder(moved(hole))
+            )
+            for name, hole in holes.items()
+        }
 
     def suggest(self, layout: Layout | None, role: str, rank: int, line: int = 0) -> None:
         """`role` names the use at `line`; the lowest rank wins, then the first line."""
@@ -82,43 +105,39 @@ class LayoutNames:
         if layout is not None and (rank, line, role) not in self.roles.setdefault(layout, []):
             self.roles[layout].append((rank, line, role))
 
-    def resolve(self, text: str, taken: set[str]) -> tuple[str, list[tuple[str, Layout]]]:
-        """Replace placeholders by names; -> text, and the (name, layout) constants to define, parents first.
+    def named(
+        self, used: Iterable[str], taken: set[str], defined: Container[str] = ()
+    ) -> tuple[dict[str, str], list[tuple[str, Layout]]]:
+        """Names for the placeholders among the names `used`, and the (name, layout) constants to define, parents first.
 
-        Placeholders that the text itself defines are none of these.
+        defined: placeholders that the function itself defines.
         """
-        used: list[Layout] = []
-        pattern = re.compile(f"{_PLACEHOLDER.pattern}")
-
-        def use(layout: Layout) -> None:
-            if isinstance(layout, DotOperand):
-                use(layout.parent)
-            if layout not in used:
-                used.append(layout)
-
-        for m in pattern.finditer(text):
-            use(self.order[int(m.group(1))])
+        holes = {name: self.holes[name] for name in used if name in self.holes}
+        layouts: dict[Layout, None] = {}
+        for hole in holes.values():
+            if isinstance(hole, DotOperand):
+                layouts.setdefault(hole.parent)
+            if not isinstance(hole, Variant):
+                layouts.setdefault(hole)
         names: dict[Layout, str] = {}
         busy = set(taken)
-        data = [x for x in used if not isinstance(x, (Mfma, Wmma, DotOperand))]
-        for layout in used:
+        data = [x for x in layouts if not isinstance(x, (Mfma, Wmma, DotOperand))]
+        for layout in layouts:
             names[layout] = _unique(self._role(layout, len(data) == 1), busy)
 
-        def variant(m: re.Match) -> str:
-            root, tag, name = self.order[int(m.group(1))], m.group(2), m.group(3)
-            suffix = names.get(root) or self._role(root, False)
-            suffix = re.sub(r"_(load|operand|layout)$", "", suffix)
+        def variant(hole: Variant) -> str:
+            name, tag = hole.variable, hole.tag
+            suffix = names.get(hole.root) or self._role(hole.root, False)
+            suffix = next((suffix.removesuffix(use) for use in _USES if suffix.endswith(use)), suffix)
             base = f"{name}_{suffix}" if suffix != name else f"{name}_2"
             return base if tag == "full" else base + ("" if tag.startswith("s") else tag)
 
-        variants: dict[str, str] = {}
-        for m in _VARIANT.finditer(text):
-            if m.group(0) not in variants:
-                variants[m.group(0)] = _unique(variant(m), busy)
-        text = _VARIANT.sub(lambda m: variants[m.group(0)], text)
-        defined = {self.order[int(m.group(1))] for m in _DEFINED.finditer(text)}
-        text = _PLACEHOLDER.sub(lambda m: names[self.order[int(m.group(1))]], text)
-        return text, [(names[x], x) for x in used if x not in defined]
+        found = {
+            name: _unique(variant(hole), busy) if isinstance(hole, Variant) else names[hole]
+            for name, hole in holes.items()
+        }
+        own = {hole for name, hole in holes.items() if name in defined}
+        return found, [(names[x], x) for x in layouts if x not in own]
 
     def _role(self, layout: Layout, only: bool) -> str:
         if only and isinstance(layout, (Asked, Blocked, Linear)):

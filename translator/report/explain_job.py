@@ -20,6 +20,7 @@ from translator.report.explanation import Choice, Explanation
 from translator.report.function_view import FunctionView, named_layouts
 from translator.request import TranslateRequest
 from translator.rewrite.function import FunctionRewriter
+from translator.rewrite.gluon_function import GluonFunction
 from translator.source.launch_spec import LaunchSpec
 from translator.ttgir.layouts import Layout
 
@@ -90,7 +91,7 @@ class _Watching(PipelinedFunction):
         self.nodes: list[ast.AST] = []
         self.current: list[ast.stmt] = []
         self.round: Any = None
-        self.raw = ""
+        self.written: GluonFunction | None = None
         type(self).seen.append(self)
 
     def statement(self, s: ast.stmt) -> None:
@@ -112,9 +113,9 @@ class _Watching(PipelinedFunction):
         self.noted.append((self.current[-1] if self.current else None, node, text, layout, len(self.loops)))
         return super().convert(text, layout)
 
-    def rewrite(self) -> str:
-        self.raw = super().rewrite()
-        return self.raw
+    def rewrite(self) -> GluonFunction:
+        self.written = super().rewrite()
+        return self.written
 
 
 def _watching() -> type[_Watching]:

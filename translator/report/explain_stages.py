@@ -124,7 +124,7 @@ def conversions(view: FunctionView) -> Iterator[Choice]:
     for statement, node, text, layout, depth in view.rw.noted:  # type: ignore[attr-defined]
         written = f"gl.convert_layout({text}, {view.rw.names.spell(layout)})"
         where = statement or node
-        if written not in view.rw.raw or where is None:  # type: ignore[attr-defined]
+        if written not in view.rw.written.text or where is None:  # type: ignore[attr-defined]
             continue
         fact = view.rw.facts.fact(node) if node is not None and hasattr(node, "lineno") else None
         if not isinstance(fact, TensorFact) and statement is not None and hasattr(statement, "value"):

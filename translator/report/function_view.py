@@ -21,7 +21,7 @@ from translator.ttgir.layouts import Layout, Opaque
 def named_layouts(rw: FunctionRewriter) -> dict[str, Layout]:
     """The layouts that the translation gives a name."""
     taken = rw.locals | {n.id for n in ast.walk(rw.facts.tree) if isinstance(n, ast.Name)}
-    _, constants = rw.names.resolve(rw.raw, taken)  # type: ignore[attr-defined]
+    _, constants = rw.names.named(rw.written.variables, taken)  # type: ignore[attr-defined]
     return dict(constants)
 
 
@@ -70,8 +70,9 @@ class FunctionView:
         """What the translation calls the version of a variable in one of its layouts."""
         rw = self.rw
         taken = rw.locals | {n.id for n in ast.walk(rw.facts.tree) if isinstance(n, ast.Name)}
-        text, _ = rw.names.resolve(f"{rw.raw}\n{rw.names.variant(name, layout)}", taken)  # type: ignore[attr-defined]
-        return text.rpartition("\n")[2]
+        hole = rw.names.variant(name, layout)
+        names, _ = rw.names.named([*rw.written.variables, hole], taken)  # type: ignore[attr-defined]
+        return names[hole]
 
     def choice(self, node: ast.AST, kind: str, what: str, **fields: Any) -> Choice:
         return Choice(self.line(node), kind, what, function=self.function, file=self.file, **fields)

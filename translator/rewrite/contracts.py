@@ -11,29 +11,24 @@ import ast
 import functools
 import json
 import os
-import re
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
+import libcst as cst
 from triton.runtime.jit import JITFunction
 
 from translator.rewrite.configuration import Configuration, Key, any_of, common_keys, words_of
-from translator.rewrite.parameters_read import fixed_parameters
+from translator.rewrite.gluon_function import GluonFunction, layout_made, parsed
+from translator.rewrite.tree_walk import called, dotted, names, walk
 from translator.source.moved_lines import file_line
 from translator.layout.size_range import SizeRange
 
 _UNTRANSLATED = "was in no translated launch"
-_LAYOUT = re.compile(r"\bgl\.(?:amd\.)?\w*Layout(?:\.\w+)?\(")
-# Layouts that fit one shape only.
-_SHAPED = re.compile(
-    r"\bgl\.(?:DistributedLinearLayout|DotOperandLayout|amd\.AMD(?:MFMA|WMMA)Layout|PaddedSharedLayout|SharedLinearLayout)(?:\.\w+)?\("
-)
-# Layouts that fit one element type only.
-_MATRIX = re.compile(r"\bgl\.(?:DotOperandLayout|amd\.AMD(?:MFMA|WMMA)Layout)\(")
-# Shapes that were written out as numbers.
-_LITERAL_SHAPE = re.compile(
-    r"\bgl\.(?:zeros|full|reshape|allocate_shared_memory)\([^()]*\[(?:[^][]*, )?\d+(?:, [^][]*)?\]"
-)
+# Layouts that fit one element type only, and those that fit one shape only.
+_MATRIX = frozenset(("DotOperandLayout", "AMDMFMALayout", "AMDWMMALayout"))
+_SHAPED = _MATRIX | {"DistributedLinearLayout", "PaddedSharedLayout", "SharedLinearLayout"}
+# Calls that take a shape, which may be written out as numbers.
+_TAKE_SHAPES = frozenset(("gl.zeros", "gl.full", "gl.reshape", "gl.allocate_shared_memory"))
 # Calls whose arguments give shapes.
 _SHAPE_CALLS = frozenset(
     "arange zeros full reshape view broadcast_to expand_dims make_tensor_descriptor make_block_ptr ones zeros_like rand"
@@ -56,16 +51,15 @@ def negated(condition: str) -> str:
     return f"not {condition}" if condition.isidentifier() else f"not ({condition})"
 
 
-def is_untranslated(node: ast.AST) -> bool:
+def is_untranslated(node: cst.CSTNode) -> bool:
     """Whether the statement or expression is what `untranslated` wrote."""
-    call = node.value if isinstance(node, ast.Expr) else node
-    return (
-        isinstance(call, ast.Call)
-        and ast.unparse(call.func) == "gl.static_assert"
-        and len(call.args) == 2
-        and isinstance(call.args[1], ast.Constant)
-        and _UNTRANSLATED in str(call.args[1].value)
-    )
+    if isinstance(node, cst.SimpleStatementLine):
+        node = node.body[0]
+    call = node.value if isinstance(node, cst.Expr) else node
+    if not isinstance(call, cst.Call) or dotted(call.func) != "gl.static_assert" or len(call.args) != 2:
+        return False
+    message = call.args[1].value
+    return isinstance(message, cst.SimpleString) and _UNTRANSLATED in message.value
 
 
 def quoted(text: str) -> str:
@@ -91,97 +85,108 @@ class Needs:
         return key.kind in ("element", "dtype") and (self.elements or key.name in self.stored)
 
 
-def needs(fn: JITFunction, texts: Sequence[str], read: Set[str] = frozenset()) -> Needs:
-    """What a translated kernel and its helpers, given as text in this order, are tied to.
+def needs(fn: JITFunction, functions: Sequence[GluonFunction], read: Set[str] = frozenset()) -> Needs:
+    """What a translated kernel and its helpers, in this order, are tied to.
 
     read: the parameters that the source depends on.
     """
-    layouts = any(_LAYOUT.search(text) for text in texts)
-    shaped = any(_SHAPED.search(text) or _LITERAL_SHAPE.search(text) for text in texts)
-    matrix = any(_MATRIX.search(text) for text in texts)
-    stored = stored_pointers(texts[0])
+    uses = [uses_of(function) for function in functions]
+    made = frozenset().union(*(use.layouts for use in uses))
+    shaped = bool(made & _SHAPED) or any(use.literal_shapes for use in uses)
     # What a helper stores to is not looked into: then the types of all pointers count.
-    elements = matrix or any(stored_pointers(text) for text in texts[1:])
+    elements = bool(made & _MATRIX) or any(use.stored for use in uses[1:])
     shapes = shape_parameters(fn) if shaped else frozenset()
-    return Needs(layouts, shapes, elements, stored, fixed_parameters(set(read), texts[0]))
+    # A parameter that the translation does not name is fixed in it.
+    return Needs(bool(made), shapes, elements, uses[0].stored, frozenset(read - functions[0].variables.keys()))
+
+
+@dataclass(frozen=True)
+class Uses:
+    """layouts: constructors that a function calls; literal_shapes: whether it writes a shape out as numbers; stored: the names
+    behind the pointers of buffer stores and atomics whose value is not cast to the pointer's own type."""
+
+    layouts: frozenset[str]
+    literal_shapes: bool
+    stored: frozenset[str]
 
 
 @functools.lru_cache(maxsize=1024)
-def stored_pointers(text: str) -> frozenset[str]:
-    """The names behind the pointers of buffer stores and atomics whose value is not cast to the pointer's own type."""
-    tree = ast.parse(text).body[0]
-    sources = _sources(tree)
-    wanted: set[str] = set()
-    for node in ast.walk(tree):
-        name = node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else ""
-        if name == "buffer_store" and not _is_cast(node.args[0]):  # type: ignore[attr-defined]
-            wanted |= _names(node.args[1])  # type: ignore[attr-defined]
+def uses_of(function: GluonFunction) -> Uses:
+    calls = [n for n in walk(function.node) if isinstance(n, cst.Call)]
+    stored: set[str] = set()
+    for call in calls:
+        name = called(call)
+        if name == "buffer_store" and not _is_cast(call.args[0].value):
+            stored |= names(call.args[1])
         elif name.startswith("buffer_atomic"):
-            wanted |= _names(node.args[0])  # type: ignore[attr-defined]
-    return frozenset(_reached(wanted, sources))
+            stored |= names(call.args[0])
+    return Uses(
+        frozenset(made for call in calls if (made := layout_made(call))),
+        any(_has_literal_shape(call) for call in calls),
+        frozenset(_reached(stored, _sources(function.node))) if stored else frozenset(),
+    )
 
 
-def _is_cast(value: ast.expr) -> bool:
+def _has_literal_shape(call: cst.Call) -> bool:
+    lists = [a.value for a in call.args if isinstance(a.value, cst.List)] if dotted(call.func) in _TAKE_SHAPES else []
+    return any(isinstance(element.value, cst.Integer) for shape in lists for element in shape.elements)
+
+
+def _is_cast(value: cst.BaseExpression) -> bool:
     """`x.to(ptr.dtype.element_ty)`, perhaps converted to another layout."""
-    if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
-        if value.func.attr == "convert_layout":
-            return _is_cast(value.args[0])
-        return value.func.attr == "to" and ast.unparse(value.args[0]).endswith(".dtype.element_ty")
-    return False
+    if called(value) == "convert_layout":
+        return _is_cast(value.args[0].value)  # type: ignore[attr-defined]
+    return called(value) == "to" and dotted(value.args[0].value).endswith(".dtype.element_ty")  # type: ignore[attr-defined]
 
 
-def _sources(tree: ast.AST) -> dict[str, set[str]]:
+def _sources(tree: cst.CSTNode) -> dict[str, set[str]]:
     """The names in what is assigned to each name."""
     out: dict[str, set[str]] = {}
-    for node in ast.walk(tree):
-        targets = (
-            node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
-        )
+    for node in walk(tree):
+        targets = [t.target for t in node.targets] if isinstance(node, cst.Assign) else []
+        targets = [node.target] if isinstance(node, cst.AnnAssign) and node.value is not None else targets
         for target in targets:
-            if isinstance(target, ast.Name) and getattr(node, "value", None) is not None:
-                out.setdefault(target.id, set()).update(_names(node.value))  # type: ignore[attr-defined]
+            if isinstance(target, cst.Name):
+                out.setdefault(target.value, set()).update(names(node.value))
     return out
 
 
-def _reached(names: set[str], sources: dict[str, set[str]]) -> set[str]:
+def _reached(found: set[str], sources: dict[str, set[str]]) -> set[str]:
     """The names, and all that they are made of."""
-    todo, found = set(names), set()
+    todo, reached = set(found), set()
     while todo:
         name = todo.pop()
-        if name not in found:
-            found.add(name)
+        if name not in reached:
+            reached.add(name)
             todo |= sources.get(name, set())
-    return found
+    return reached
 
 
 def shape_parameters(fn: JITFunction, _busy: frozenset[int] = frozenset()) -> frozenset[str]:
     """The parameters of a source function on which the shapes of its tensors depend."""
-    tree = ast.parse(fn.src).body[0]
-    assert isinstance(tree, ast.FunctionDef)
+    tree = parsed(fn.src).node
     wanted: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call):
+    for node in walk(tree):
+        if isinstance(node, cst.Call):
             wanted |= _shape_names(fn, node, _busy | {id(fn)})
     reached = _reached(wanted, _sources(tree))
     return frozenset(p.name for p in fn.params if p.name in reached)
 
 
-def _shape_names(fn: JITFunction, call: ast.Call, busy: frozenset[int]) -> set[str]:
+def _shape_names(fn: JITFunction, call: cst.Call, busy: frozenset[int]) -> set[str]:
     """The names in those arguments of a call that decide shapes."""
-    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-    arguments = [*call.args, *(k.value for k in call.keywords)]
-    if name in _SHAPE_CALLS and isinstance(call.func, ast.Attribute):
-        return set().union(*(_names(a) for a in arguments)) if arguments else set()
+    name = called(call)
+    if name in _SHAPE_CALLS and isinstance(call.func, cst.Attribute):
+        return set().union(*(names(a) for a in call.args)) if call.args else set()
     helper = fn.__globals__.get(name)
     if not isinstance(helper, JITFunction) or id(helper) in busy or helper.__module__.startswith("triton."):
         return set()
     shapes = shape_parameters(helper, busy)
-    bound = dict(zip((p.name for p in helper.params), call.args)) | {k.arg: k.value for k in call.keywords if k.arg}
-    return set().union(*(_names(value) for parameter, value in bound.items() if parameter in shapes))
-
-
-def _names(node: ast.AST) -> set[str]:
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    positional = [a for a in call.args if a.keyword is None]
+    bound = dict(zip((p.name for p in helper.params), positional)) | {
+        a.keyword.value: a for a in call.args if a.keyword
+    }
+    return set().union(*(names(value) for parameter, value in bound.items() if parameter in shapes))
 
 
 def within(kernel: str, ranges: Sequence[SizeRange]) -> list[str]:

@@ -17,6 +17,7 @@ from translator.gluon.holes import Holes
 from translator.gluon.tree import Node, Place
 from translator.layout.names import LayoutNames
 from translator.numbered import numbered
+from translator.rewrite.gluon_function import GluonFunction
 from translator.rewrite.unit import Record, Synthesized, Unit
 from translator.rewrite.variables import WebState
 from translator.ttgir.layouts import Layout
@@ -103,7 +104,7 @@ class Emission(Protocol):
     def replace(self, node: ast.AST, text: str) -> None: ...
     def insert_before(self, s: ast.stmt, *lines: str) -> None: ...
     def append_lines(self, s: ast.stmt, lines: list[str]) -> None: ...
-    def rewrite(self) -> str: ...
+    def rewrite(self) -> GluonFunction: ...
 
     # What passes over a pipelined loop look into: nodes in its text. Elsewhere a node is its text.
     @property

@@ -1,33 +1,39 @@
-"""What the translation of one kernel gives: functions as text, and what they rely on."""
+"""What the translation of one kernel gives: functions, and what they rely on."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
 
+from translator.rewrite.gluon_function import GluonFunction
 from translator.rewrite.unit import Record
 from translator.ttgir.layouts import Layout
-
-LINE_LENGTH = 120
 
 
 @dataclass(frozen=True)
 class LaidOut:
-    """A function before its layouts are written out. text: all else; constants: names and layouts, parents first; added: further
-    lines for the top of its body."""
+    """A function before its layouts are written out. function: all else; constants: names and layouts, parents first; added:
+    further lines for the top of its body."""
 
-    text: str
+    function: GluonFunction
     constants: tuple[tuple[str, Layout], ...] = ()
     added: tuple[str, ...] = ()
 
 
 @dataclass
 class EmittedFunction:
-    name: str
-    text: str
+    function: GluonFunction
     fn: Any
     noinline: bool = False
     laid_out: LaidOut | None = None  # None where its text was made of more than that
+
+    @property
+    def name(self) -> str:
+        return self.function.name
+
+    @property
+    def text(self) -> str:
+        return self.function.text
 
 
 @dataclass

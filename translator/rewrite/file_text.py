@@ -7,6 +7,7 @@ import re
 import textwrap
 from collections.abc import Sequence
 
+from translator.diagnostics import InternalError
 from translator.facts.source_text import SourceText, replace_spans
 
 _FIRST_LINES = re.compile(r"(?:#!.*\n)?(?:#.*coding[:=].*\n)?")
@@ -21,6 +22,14 @@ class FileText(SourceText):
         for line in self.lines:
             self.starts.append(self.starts[-1] + len(line))
         self.tree = ast.parse(text)
+
+    @classmethod
+    def of_output(cls, text: str) -> FileText:
+        """A file that was put together here. Raises: InternalError where it is not Python."""
+        try:
+            return cls(text)
+        except SyntaxError as error:
+            raise InternalError(f"the output is not a Python module: {error}") from error
 
     # What is where ---------------------------------------------------------------------------------------------------
 
@@ -201,7 +210,7 @@ def _names_read(tree: ast.AST) -> set[str]:
 
 def unused_imports(before: FileText, text: str, superseded: set[str]) -> str:
     """Drop imports that only replaced code used, and imports whose name a copy has taken."""
-    after = FileText(text)
+    after = FileText.of_output(text)
     used_before, used_after = _names_read(before.tree), _names_read(after.tree)
     exported = {n.value for n in ast.walk(after.tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
     edits = []

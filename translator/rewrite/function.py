@@ -37,6 +37,7 @@ from translator.rewrite import (
 from translator.rewrite.assignments import Assignments
 from translator.rewrite.dead_variants import without_dead_variants
 from translator.rewrite.emission import TileRead
+from translator.rewrite.gluon_function import GluonFunction, parsed
 from translator.rewrite.parameters_read import parameters_read
 from translator.rewrite.splice import indented
 from translator.rewrite.tuples import flatten_like
@@ -135,8 +136,8 @@ class FunctionRewriter(Assignments):
     def tile_read_at_use(self, data: ast.expr) -> TileRead | None:
         return None
 
-    def rewrite(self) -> str:
-        """The function's text with placeholders for layouts; rounds until no demand is new."""
+    def rewrite(self) -> GluonFunction:
+        """The function with placeholders for layouts; rounds until no demand is new."""
         self.prepare_loops()
         # Names that prepare() made, of tiles ahead, are among them.
         self.redefined = frozenset(d.name for w in self.facts.webs.all for d in w.definitions if _reads_itself(d))
@@ -169,7 +170,7 @@ class FunctionRewriter(Assignments):
             )
         self.record.reads = parameters_read(self.facts, self.facts.tree.body)
         text = self.shown(replace_spans(self.facts.source.text, 0, len(self.facts.source.text), self.edits))
-        return instance_layouts.chosen(self, without_dead_variants(text))
+        return instance_layouts.chosen(self, without_dead_variants(parsed(text), self.names.holes))
 
     def replace(self, node: ast.AST, text: str) -> None:
         if text != self.facts.source.of(node):

@@ -6,19 +6,23 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from translator.numbered import numbered
 from translator.rewrite import merge
 from translator.rewrite.emitted import EmittedFunction, EmittedKernel
-from translator.rewrite.global_names import rename, renamed_def
+from translator.rewrite.gluon_function import GluonFunction
 
 
 @dataclass
 class Helper:
     """A translated helper of the file; `fn` is its source function."""
 
-    name: str
-    text: str
+    function: GluonFunction
     fn: Any
     noinline: bool
+
+    @property
+    def name(self) -> str:
+        return self.function.name
 
 
 @dataclass
@@ -32,27 +36,24 @@ class HelperPool:
     taken: set[str]
     helpers: list[Helper] = field(default_factory=list)
 
-    def place(self, emitted: EmittedKernel) -> tuple[str, dict[str, Helper]]:
-        """Take in the helpers of a kernel; -> the kernel's text that calls them, and the helpers by their old names."""
+    def place(self, emitted: EmittedKernel) -> tuple[GluonFunction, dict[str, Helper]]:
+        """Take in the helpers of a kernel; -> the kernel that calls them, and the helpers by their old names."""
         placed: dict[str, Helper] = {}
         for helper in emitted.helpers:
             placed[helper.name] = self._place(helper, {old: h.name for old, h in placed.items()})
-        return rename(emitted.kernel.text, {old: h.name for old, h in placed.items()}), placed
+        return emitted.kernel.function.renaming({old: h.name for old, h in placed.items()}), placed
 
     def _place(self, helper: EmittedFunction, names: dict[str, str]) -> Helper:
-        text = rename(helper.text, names)
+        function = helper.function.renaming(names)
         for known in self.helpers:
             if place_of(known.fn) == place_of(helper.fn):
-                joined = merge.merge(known.text, renamed_def(text, known.name))
+                joined = merge.merge(known.function, function.called(known.name))
                 if joined is not None:
-                    known.text = joined
+                    known.function = joined
                     return known
-        base = self.base_name(helper.fn)
-        name, n = base, 2
-        while name in self.taken:
-            name, n = f"{base}_{n}", n + 1
+        name = numbered(self.base_name(helper.fn), self.taken.__contains__)
         self.taken.add(name)
-        self.helpers.append(Helper(name, renamed_def(text, name), helper.fn, helper.noinline))
+        self.helpers.append(Helper(function.called(name), helper.fn, helper.noinline))
         return self.helpers[-1]
 
 

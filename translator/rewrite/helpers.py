@@ -16,6 +16,7 @@ from translator.facts import callees
 from translator.facts.reading import MAX_CALL_DEPTH
 from translator.rewrite import call_text
 from translator.rewrite.splice import operand
+from translator.rewrite.unit import helper_hole
 from translator.facts.refusals import refuse
 from translator.ttgir.layouts import Layout
 
@@ -26,7 +27,7 @@ def _bound(facts: FunctionFacts, node: ast.Call, callee) -> dict[str, ast.expr]:
 
 
 def _version(rw: Emission, node: ast.Call, callee, want: Any):
-    """The rewritten helper for this call and demand; -> (name, argument wants, return wants)."""
+    """The rewritten helper for this call and demand; -> (index, argument wants, return wants)."""
     frame, ident = callees.callee_frame(rw.facts, node)
     if frame is None:
         raise refuse(rw.facts.frame, node, "helper", f"helper `{callee.name}` was not traced", "bug in gluonize")
@@ -54,7 +55,7 @@ def _version(rw: Emission, node: ast.Call, callee, want: Any):
         _inherit_pointers(rw, node, callee, inner)
         if len(rw.facts.visits(node)) == 1:  # in an unrolled loop, arguments differ from call to call
             inner.facts.called = rw.facts, _bound(rw.facts, node, callee)
-        text = inner.rewrite()
+        function = inner.rewrite()
     finally:
         rw.unit.in_progress.pop()
     wants = {}
@@ -65,9 +66,7 @@ def _version(rw: Emission, node: ast.Call, callee, want: Any):
                 wants[web.name] = state.home if state.home in state.variants else state.variants[0]
             elif web.name in homes or web.name in filled:
                 wants[web.name] = inner.found_home(web) or homes.get(web.name) or filled.get(web.name)
-    index = len(rw.unit.helper_versions)
-    rw.unit.helper_versions.append((inner, text))
-    rw.unit.versions[key] = (index, text, wants, inner.wants)
+    rw.unit.versions[key] = (rw.unit.add_helper(inner, function), wants, inner.wants)
     return rw.unit.versions[key]
 
 
@@ -110,7 +109,7 @@ def return_home(rw: Emission, node: ast.Call, callee) -> Layout | None:
 
 
 def return_homes(rw: Emission, node: ast.Call, callee, fact: TupleFact) -> tuple:
-    _, _, _, wants = _version(rw, node, callee, None)
+    _, _, wants = _version(rw, node, callee, None)
     if isinstance(wants, tuple) and len(wants) == len(fact.items):
         return wants
     return tuple(wants if isinstance(f, TensorFact) and f.shape else None for f in fact.items)
@@ -123,9 +122,9 @@ def emit_helper_call(rw: Emission, node: ast.Call, callee, want: Any) -> str:
     demanded = want
     if isinstance(want, tuple) and all(w is None for w in want):
         demanded = None
-    index, _, wants, returns = _version(rw, node, callee, demanded)
+    index, wants, returns = _version(rw, node, callee, demanded)
     rw.record.helpers.append(index)
-    name = f"__helper_{index}__"
+    name = helper_hole(index)
     children: dict[ast.AST, str] = {}
     for parameter, argument in _bound(rw.facts, node, callee).items():
         if rw.facts.tensor(argument) is not None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import os
-import re
 import types
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -173,7 +172,7 @@ class _Rewriting:
             if key in self.kept:
                 out.append(Replacement(node, "", after=tuple(jit_text(h) for h in helpers)))
             else:
-                out.append(Replacement(node, helpers[0].text, after=tuple(jit_text(h) for h in helpers[1:])))
+                out.append(Replacement(node, helpers[0].function.text, after=tuple(jit_text(h) for h in helpers[1:])))
         for fn in self.plain:
             if place_of(fn) not in by_place:
                 text, _ = plain_translation(fn, self.prelude)
@@ -186,7 +185,7 @@ class _Rewriting:
         if self.general:
             return self.with_general(family, node)
         if not family.contract:
-            return Replacement(node, family.text, family.before)
+            return Replacement(node, family.function.text, family.before)
         above = [d.kind for d in loaded.decorators if d.kind != "jit"]
         plain = node in self.file.tree.body and set(above) <= {"autotune", "heuristics"}
         if plain and loaded.node is not None and not _made_by_call(loaded):
@@ -194,12 +193,14 @@ class _Rewriting:
             install = hook(family.name, jit, family.contract)
             defaults_of = jit if checks_a_default(loaded.fn, family.contract) else ""
             check = guard(family.name, family.contract, defaults_of=defaults_of, shared=self.shared)
-            return Replacement(node, family.text, family.before, (f"{check}\n\n\n{install}",))
+            return Replacement(node, family.function.text, family.before, (f"{check}\n\n\n{install}",))
         # A kernel that host code may wrap or make again: the hook goes in where the jit function is made.
         names = tuple(p.name for p in loaded.fn.params)
         check = guard(family.name, family.contract, names, shared=self.shared)
         install = installer(family.name, family.contract, loaded.fn)
-        return Replacement(node, family.text, (*family.before, check, install), hook=f"@{checked_name(family.name)}")
+        return Replacement(
+            node, family.function.text, (*family.before, check, install), hook=f"@{checked_name(family.name)}"
+        )
 
     def with_general(self, family: Family, node: ast.FunctionDef) -> Replacement:
         if node not in self.file.tree.body:
@@ -213,7 +214,7 @@ class _Rewriting:
             renamed(self.file, node, f"{family.name}_general"),
             f"{fallback.fits_function(family, picked_later)}\n\n\n{fallback.installed(family)}",
         )
-        return Replacement(node, family.text, family.before, after)
+        return Replacement(node, family.function.text, family.before, after)
 
     def edits_of(self, r: Replacement) -> list[tuple[int, int, str]]:
         top = self.file.top_statement(r.node)
@@ -295,8 +296,8 @@ def renamed(file: FileText, node: ast.FunctionDef, name: str) -> str:
     """A function of the file with its decorators, as the author wrote it but for its name."""
     first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
     start, end = file.def_span(node)
-    text = file.text[file.starts[first - 1] : start], file.text[start:end]
-    return text[0] + re.sub(r"^def\s+\w+", f"def {name}", text[1], count=1)
+    at = start + len("def")
+    return file.text[file.starts[first - 1] : at] + file.text[at:end].replace(node.name, name, 1)
 
 
 def _made_by_call(loaded: LoadedKernel) -> bool:

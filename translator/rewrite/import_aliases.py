@@ -22,7 +22,7 @@ def with_aliases(text: str, ours_alone: bool = False) -> str:
 
     ours_alone: what stands outside of functions was written for the output: `limit = gl.constexpr(3)` asks Gluon's module.
     """
-    file = FileText(text)
+    file = FileText.of_output(text)
     ours = _imports(file)
     parameters = _parameters(file)
     taken = {name for name in ours if name in parameters or _bound_otherwise(file, name)}

@@ -9,14 +9,16 @@ What the helper takes and gives in one shape keeps its layout; the rest follows 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+
+import libcst as cst
 
 from translator.facts.siblings import varies
-from translator.facts.source_text import SourceText, replace_spans
 from translator.layout.names import Asked
 from translator.rewrite.emission import Emission
+from translator.rewrite.gluon_function import GluonFunction, Statement, code, constant
 from translator.rewrite.statements import statement_of
+from translator.rewrite.tree_walk import walk
 from translator.rewrite.tuples import flatten
 from translator.ttgir.layouts import Blocked, DotOperand, Layout, Linear
 
@@ -65,53 +67,35 @@ def _agreed(rw: Emission) -> set[Layout]:
     return {layout.root for layout in flatten(tuple(own)) if layout is not None}
 
 
-def chosen(rw: Emission, text: str) -> str:
-    """A function's text, with placeholders for layouts, with one definition for each layout that a tensor is asked for, if that is
-    before all its uses."""
-    offered = {rw.names.spell(layout): layout for layout in rw.names.order}
-    instead: dict[Layout, Layout] = {}
-    done: set[str] = set()
-    while True:
-        source = SourceText(text)
-        tree = ast.parse(text).body[0]
-        found = _definitions(tree, offered.keys() - done)
-        if not found:
-            return rw.names.moved_to(rw.names, text, instead) if instead else text
-        name, places = next(iter(found.items()))
-        done.add(name)
-        kept = _serving(tree, name, places)
-        if kept is not None:
-            layout, value = offered[name], source.of(kept.value)
-            instead[layout] = Asked(value, layout.rank)
-        text = replace_spans(text, 0, len(text), [_without(source, b[i]) for b, i in places if b[i] is not kept])
-
-
-def _definitions(tree: Any, names) -> dict[str, list[tuple[list[ast.stmt], int]]]:
-    """The definitions of layouts: the block and place of each."""
-    found: dict[str, list[tuple[list[ast.stmt], int]]] = {}
-    for block in _blocks(tree):
+def chosen(rw: Emission, function: GluonFunction) -> GluonFunction:
+    """A function with one definition for each layout that a tensor is asked for, if that is before all its uses."""
+    blocks = [node.body for node in walk(function.node) if isinstance(node, cst.IndentedBlock)]
+    places: dict[str, list[tuple[Sequence[Statement], int]]] = {}
+    for block in blocks:
         for i, s in enumerate(block):
-            if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name) and s.target.id in names:
-                found.setdefault(s.target.id, []).append((block, i))
-    return found
+            if (found := constant(s)) is not None and found.target.value in rw.names.holes:
+                places.setdefault(found.target.value, []).append((block, i))
+    instead: dict[Layout, Layout] = {}
+    gone: list[Statement] = []
+    for name, own in places.items():
+        kept = _serving(function, name, own)
+        if kept is not None:
+            layout = rw.names.holes[name]
+            instead[layout] = Asked(code(constant(kept).value), layout.rank)
+        gone += [block[i] for block, i in own if block[i] is not kept]
+    if not places:
+        return function
+    left = function.without(gone)
+    return left.exchanging(rw.names.moved_to(rw.names, left.variables, instead))
 
 
-def _serving(tree: Any, name: str, places: list[tuple[list[ast.stmt], int]]) -> Any:
+def _serving(function: GluonFunction, name: str, places: list[tuple[Sequence[Statement], int]]) -> Statement | None:
     """The definition that stands before all uses: of a variable rather than of an expression, then the first one."""
-    own = {block[i].target for block, i in places}
-    uses = {n for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == name} - own
+    own = [constant(block[i]).target for block, i in places]
+    uses = {n for n in walk(function.node) if isinstance(n, cst.Name) and n.value == name}.difference(own)
     serving = []
     for block, i in places:
-        following = {n for s in block[i + 1 :] for n in ast.walk(s)}
-        if uses and uses <= following:
-            value = block[i].value.value.value  # type: ignore[attr-defined]
-            serving.append((not isinstance(value, ast.Name), block[i].lineno, block[i]))
-    return min(serving, key=lambda found: found[:2])[2] if serving else None
-
-
-def _without(source: SourceText, s: ast.stmt) -> tuple[int, int, str]:
-    return source.starts[s.lineno - 1], source.line_end(s) + 1, ""
-
-
-def _blocks(tree: Any) -> list[list[ast.stmt]]:
-    return [b for n in ast.walk(tree) for f in ("body", "orelse") if isinstance(b := getattr(n, f, None), list) and b]
+        if uses and uses <= {n for s in block[i + 1 :] for n in walk(s)}:
+            tensor = constant(block[i]).value.value.value  # type: ignore[union-attr]
+            serving.append((not isinstance(tensor, cst.Name), block[i]))
+    return min(serving, key=lambda found: found[0])[1] if serving else None

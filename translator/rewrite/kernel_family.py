@@ -7,13 +7,10 @@ one that picks at compile time. All of it is device code, so decorators and laun
 
 from __future__ import annotations
 
-import ast
 import functools
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-
-import black
+from dataclasses import dataclass
 
 from translator.rewrite import contracts, merge
 from translator.rewrite.launch_checks import RunTimeContract
@@ -26,10 +23,18 @@ from translator.rewrite.configuration import (
     configuration,
     distinguishing_keys,
 )
-from translator.rewrite.emitted import LINE_LENGTH, EmittedKernel
-from translator.rewrite.global_names import renamed_def
+from translator.rewrite.emitted import EmittedKernel
+from translator.rewrite.gluon_function import (
+    LINE_LENGTH,
+    GluonFunction,
+    Statement,
+    first_after_gap,
+    formatted,
+    statements,
+    wrapped,
+)
 from translator.rewrite.helper_pool import Helper, HelperPool
-from translator.rewrite.signatures import argument_names, passed_on, without_parameters
+from translator.rewrite.tree_walk import same
 from translator.source.launch_spec import LaunchSpec
 from translator.source.load import LoadedKernel
 
@@ -53,13 +58,13 @@ class KernelVersion:
 
 @dataclass(frozen=True)
 class Family:
-    """A public kernel. before: complete definitions that belong in front of it; text: its `def`, without decorators;
-    served: what each launch has of the facts that the text is tied to."""
+    """A public kernel. before: complete definitions that belong in front of it; served: what each launch has of the facts that
+    it is tied to."""
 
     name: str
     versions: tuple[KernelVersion, ...]
     before: tuple[str, ...]
-    text: str
+    function: GluonFunction
     contract: RunTimeContract
     served: tuple[Configuration, ...]
     notes: tuple[str, ...] = ()
@@ -74,39 +79,39 @@ def build_family(versions: Sequence[KernelVersion], pool: HelperPool) -> Family:
     name = versions[0].emitted.kernel.name
     groups: list[_Group] = []
     for version in versions:
-        text, placed = pool.place(version.emitted)
+        function, placed = pool.place(version.emitted)
         for number, (known, members, helpers) in enumerate(groups):
-            if (joined := merge.merge(known, text)) is not None:
+            if (joined := merge.merge(known, function)) is not None:
                 groups[number] = (joined, [*members, version], [*helpers, *placed.values()])
                 break
         else:
-            groups.append((text, [version], list(placed.values())))
+            groups.append((function, [version], list(placed.values())))
     notes: list[str] = []
     groups, untold = _told_apart(groups)
     if untold:
         ids = ", ".join(v.spec.id for v in untold)
         notes.append(f"{name}: device code cannot tell {ids} from other launches; their translation serves it")
     keys = distinguishing_keys([[v.configuration for v in members] for _, members, _ in groups]) or ()
-    members = [Member(text, tuple(v), tuple(helpers)) for text, v, helpers in groups]
+    members = [Member(function, tuple(v), tuple(helpers)) for function, v, helpers in groups]
     contract = RunTimeContract.of([v.emitted.record for v in versions])
     known = {key for v in versions for key in v.configuration} - (
         {CTAS} - set(common_keys(v.configuration for v in versions))
     )
     if len(members) == 1:
-        before, text = (), members[0].checked(name)
+        before, function = (), members[0].checked(name)
     elif len(alike := _alike(members)) == 1:
-        before, text = _one_kernel(name, members, keys)
+        before, function = _one_kernel(name, members, keys)
     else:
-        before, text = _dispatcher(name, alike, keys, pool.taken)
+        before, function = _dispatcher(name, alike, keys, pool.taken)
     served = tuple(
         {key: value for key, value in c.items() if key in keys or key in known and member.needs.wants(key)}
         for member in members
         for c in member.configurations
     )
-    return Family(name, tuple(versions), tuple(before), text, contract, served, tuple(notes))
+    return Family(name, tuple(versions), tuple(before), function, contract, served, tuple(notes))
 
 
-_Group = tuple[str, list[KernelVersion], list[Helper]]
+_Group = tuple[GluonFunction, list[KernelVersion], list[Helper]]
 
 
 def _told_apart(groups: Sequence[_Group]) -> tuple[list[_Group], list[KernelVersion]]:
@@ -125,24 +130,20 @@ def _told_apart(groups: Sequence[_Group]) -> tuple[list[_Group], list[KernelVers
 
 def texts_of(versions: Sequence[KernelVersion]) -> int:
     """How many texts launches have that differ in more than layouts and the defaults of added parameters."""
-    found = set()
-    for version in versions:
-        text = version.emitted.kernel.text
-        head, _ = without_parameters(merge.split(text).head, added_parameters(version, text))
-        found.add((head, merge.split(text).body))
-    return len(found)
+    plain = [(version, version.emitted.kernel.function.plain) for version in versions]
+    return len({function.without_parameters(added_parameters(v, function))[0].text for v, function in plain})
 
 
-def added_parameters(version: KernelVersion, text: str) -> set[str]:
+def added_parameters(version: KernelVersion, function: GluonFunction) -> set[str]:
     """Parameters such as `NUM_BUFFERS`, which the source does not have."""
-    return set(argument_names(text)) - {p.name for p in version.loaded.fn.params}
+    return {p.name.value for p in function.parameters} - {p.name for p in version.loaded.fn.params}
 
 
 @dataclass(frozen=True)
 class Member:
     """One distinct translation and the launches it serves."""
 
-    text: str
+    function: GluonFunction
     versions: tuple[KernelVersion, ...]
     helpers: tuple[Helper, ...]
 
@@ -157,47 +158,44 @@ class Member:
     def read(self) -> set[str]:
         return {name for version in self.versions for name in version.emitted.record.reads}
 
+    @property
+    def functions(self) -> list[GluonFunction]:
+        return [self.function, *(h.function for h in self.helpers)]
+
     @functools.cached_property
     def needs(self) -> contracts.Needs:
-        texts = [self.text, *(h.text for h in self.helpers)]
-        return contracts.needs(self.versions[0].loaded.fn, texts, self.read)
+        return contracts.needs(self.versions[0].loaded.fn, self.functions, self.read)
 
-    def checked(self, kernel: str) -> str:
-        """The text with its contract at the top."""
+    def checked(self, kernel: str) -> GluonFunction:
+        """The function with its contract at the top."""
         ranges, every = self.versions[0].holds_for, self.configurations
         elsewhere = [key for key in common_keys(every) if key.name in {size.name for size in ranges}]
         asserted = contracts.within(kernel, ranges) + contracts.assertions(kernel, self.needs, every, elsewhere)
-        return with_assertions(self.text, asserted)
+        return with_assertions(self.function, asserted)
 
 
-def with_assertions(text: str, assertions: Sequence[str]) -> str:
+def with_assertions(function: GluonFunction, assertions: Sequence[str]) -> GluonFunction:
     """The function with statements before its layout constants, or before its body if it has none."""
     if not assertions:
-        return text
-    parts = merge.split(text)
-    block = _indented(formatted("\n".join(assertions), len(parts.indent)), parts.indent)
-    body = parts.body if parts.constants or parts.body.startswith("\n") else "\n" + parts.body
-    return parts.head + block + merge.constants_text(parts.constants, parts.indent) + body
+        return function
+    body = function.body if function.constants else first_after_gap(function.body)
+    return function.with_statements(_written(assertions, function.indent), function.constants, body)
 
 
-def formatted(text: str, indent: int = 0) -> str:
-    return black.format_str(text, mode=black.Mode(line_length=LINE_LENGTH - indent))
+def _written(lines: Sequence[str], indent: int) -> tuple[Statement, ...]:
+    return statements(wrapped("\n".join(lines), indent)) if lines else ()
 
 
-def _indented(text: str, indent: str) -> str:
-    return "".join(indent + line if line.strip() else line for line in text.splitlines(keepends=True))
-
-
-def _joined(members: list[Member]) -> tuple[list[merge.Parts], str] | None:
-    """The members' parts and the text that they share but for layouts; None if more differs."""
-    parts = _table_parts(members)
-    plain = parts[0].plain
-    for other in parts[1:]:
-        joined = merge.merge_plain(plain, other.plain)
-        if joined is None or {c.name for c in other.constants} != {c.name for c in parts[0].constants}:
+def _joined(members: list[Member]) -> tuple[list[_Layouts], GluonFunction] | None:
+    """The members' layouts, and the function that they share but for these; None if more differs."""
+    (first, *others), functions = _table_parts(members)
+    plain = functions[0]
+    for layouts, function in zip(others, functions[1:]):
+        joined = merge.merge_plain(plain, function)
+        if joined is None or layouts.keys() != first.keys():
             return None
         plain = joined
-    return parts, plain
+    return [first, *others], plain
 
 
 def _alike(members: list[Member]) -> list[list[Member]]:
@@ -212,31 +210,33 @@ def _alike(members: list[Member]) -> list[list[Member]]:
     return groups
 
 
-def _one_kernel(name: str, members: list[Member], keys: tuple[Key, ...], chosen: bool = False) -> tuple[list[str], str]:
+def _one_kernel(
+    name: str, members: list[Member], keys: tuple[Key, ...], chosen: bool = False
+) -> tuple[list[str], GluonFunction]:
     """One kernel whose layouts come from a function of the configuration; chosen: its caller has checked that."""
     found = _joined(members)
     assert found is not None, f"bug in gluonize: translations of {name} differ in more than layouts"
-    parts, plain = found
+    layouts, plain = found
     every = [c for member in members for c in member.configurations]
-    texts = [text for member in members for text in (member.text, *(h.text for h in member.helpers))]
+    functions = [function for member in members for function in member.functions]
     read = {name for member in members for name in member.read}
-    needed = contracts.needs(members[0].versions[0].loaded.fn, texts, read)
+    needed = contracts.needs(members[0].versions[0].loaded.fn, functions, read)
     # Layouts fit the tile and the number of warps that they were made for, not those of another launch.
     keys = tuple(key for key in common_keys(every) if key in keys or _decides_layouts(key, needed, every))
     if chosen:
         keys = tuple(key for key in keys if len({repr(c[key]) for c in every}) > 1)
     function = f"{name}_layouts"
     arguments = [_argument(key) for key in keys]
-    names = [c.name for c in parts[0].constants]
+    names = list(layouts[0])
     lines = [
         "@gluon.constexpr_function",
         f"def {function}({', '.join(arguments)}):",
         f'    """The layouts of {name} for each launch it was translated for; None for any other."""',
     ]
-    for member, own in zip(members, parts):
+    for member, own in zip(members, layouts):
         test = _test(keys, arguments, member.rows(keys))
         lines.append(f"    if {test}:")
-        lines.append(merge.constants_text(tuple(_assigned(c) for c in own.constants), " " * 8).rstrip("\n"))
+        lines += [textwrap.indent(text, " " * 8) for text in own.values()]
         lines.append(f"        return {', '.join(names)}{',' if len(names) == 1 else ''}")
     lines.append("    return None")
     rows = [row for member in members for row in member.rows(keys)]
@@ -249,10 +249,7 @@ def _one_kernel(name: str, members: list[Member], keys: tuple[Key, ...], chosen:
         *([] if chosen else [f"gl.static_assert(layouts is not None, {message})"]),
         *(f"{constant}: gl.constexpr = layouts[{i}]" for i, constant in enumerate(names)),
     ]
-    start = len(parts[0].head)
-    return [formatted("\n".join(lines))], plain[:start] + _indented(
-        formatted("\n".join(head), len(parts[0].indent)), parts[0].indent
-    ) + plain[start:]
+    return [formatted("\n".join(lines))], plain.with_statements(_written(head, plain.indent), plain.body)
 
 
 def _decides_layouts(key: Key, needed: contracts.Needs, every: list[Configuration]) -> bool:
@@ -263,17 +260,21 @@ def _decides_layouts(key: Key, needed: contracts.Needs, every: list[Configuratio
     )
 
 
-def _table_parts(members: list[Member]) -> list[merge.Parts]:
-    """The members' texts; added parameters whose defaults differ stand among the layouts, which the table gives."""
-    parts = [merge.split(member.text) for member in members]
-    defaults = [without_parameters(p.head, added_parameters(m.versions[0], m.text))[1] for p, m in zip(parts, members)]
+_Layouts = dict[str, str]  # what the table gives, by name: an assignment, with the comments above it
+
+
+def _table_parts(members: list[Member]) -> tuple[list[_Layouts], list[GluonFunction]]:
+    """The members' layouts, and the functions without them; added parameters whose defaults differ are among the layouts."""
+    added = [added_parameters(m.versions[0], m.function) for m in members]
+    defaults = [m.function.without_parameters(names)[1] for m, names in zip(members, added)]
     differing = {name for own in defaults for name in own if len({d.get(name) for d in defaults}) > 1}
-    out = []
-    for part in parts:
-        head, own = without_parameters(part.head, differing)
-        constants = tuple(merge.LayoutConstant(n, "", f"{n}: gl.constexpr = {value}") for n, value in own.items())
-        out.append(replace(part, head=head, constants=constants + part.constants))
-    return out
+    tables, functions = [], []
+    for member in members:
+        function, own = member.function.without_parameters(differing)
+        table = {name: f"{name} = {value}" for name, value in sorted(own.items())}
+        tables.append(table | {merge.name_of(s): _assigned(s) for s in function.constants})
+        functions.append(function.plain)
+    return tables, functions
 
 
 def _argument(key: Key) -> str:
@@ -296,12 +297,15 @@ def _test(keys: Sequence[Key], arguments: Sequence[str], rows: Sequence[tuple]) 
     return texts[0] if len(texts) == 1 else " or ".join(f"({t})" if len(keys) > 1 else t for t in texts)
 
 
-def _assigned(constant: merge.LayoutConstant) -> merge.LayoutConstant:
+def _assigned(layout: Statement) -> str:
     """A layout constant as a plain assignment, which host code wants."""
-    return merge.LayoutConstant(constant.name, constant.comment, f"{constant.name} = {constant.value}")
+    comments = [line.comment.value for line in layout.leading_lines if line.comment is not None]
+    return "\n".join([*comments, f"{merge.name_of(layout)} = {merge.value_of(layout)}"])
 
 
-def _dispatcher(name: str, groups: list[list[Member]], keys: tuple[Key, ...], taken: set[str]) -> tuple[list[str], str]:
+def _dispatcher(
+    name: str, groups: list[list[Member]], keys: tuple[Key, ...], taken: set[str]
+) -> tuple[list[str], GluonFunction]:
     """Private kernels, one for each group, and the public one that picks among them by compile-time conditions."""
     members = [member for group in groups for member in group]
     every = [c for member in members for c in member.configurations]
@@ -312,10 +316,9 @@ def _dispatcher(name: str, groups: list[list[Member]], keys: tuple[Key, ...], ta
         if len({repr(c[key]) for c in every}) == 1 and all(need.wants(key) for need in needed)
     ]
     before = []
-    head, own = _public_head(members)
-    parts = merge.split(members[0].text)
+    public, own = _public(members)
     asserted = contracts.assertions(name, needed[0], every, [key for key in common_keys(every) if key not in shared])
-    lines = formatted("\n".join(asserted), len(parts.indent)).splitlines() if asserted else []
+    lines = formatted("\n".join(asserted), public.indent).splitlines() if asserted else []
     # All of the contract is here: autotuning passes over a configuration only if the kernel itself refuses it.
     tested = [
         key
@@ -327,31 +330,38 @@ def _dispatcher(name: str, groups: list[list[Member]], keys: tuple[Key, ...], ta
     for number, group in enumerate(groups):
         private = _private_name(name, keys, [row for member in group for row in member.rows(keys)], taken)
         taken.add(private)
-        text = group[0].text
+        function = group[0].function
         if len(group) > 1:
-            table, text = _one_kernel(private, group, keys, chosen=True)
+            table, function = _one_kernel(private, group, keys, chosen=True)
             before += table
-        before.append(f"@gluon.jit\n{renamed_def(text, private).rstrip()}\n")
+        before.append(f"@gluon.jit\n{function.called(private).text.rstrip()}\n")
         test = any_of(tested, [row for member in group for row in member.rows(tested)])
         test = f"if {test}:" if len(test) < LINE_LENGTH - 12 else f"if ({_filled(test)}):"
-        lines += [("else:" if both else f"el{test}") if number else test, _call(private, passed_on(text, own))]
+        lines += [("else:" if both else f"el{test}") if number else test, _call(private, _passed_on(function, own))]
     if not both:
         message = contracts.quoted(contracts.translated_for(name, tested, rows))
-        refusal = formatted(f"gl.static_assert(False, {message})", len(parts.indent) + 4)
-        lines += ["else:", *_indented(refusal, "    ").splitlines()]
-    return before, head + _indented("\n".join(lines) + "\n", parts.indent)
+        refusal = formatted(f"gl.static_assert(False, {message})", public.indent + 4)
+        lines += ["else:", *textwrap.indent(refusal, "    ").splitlines()]
+    return before, public.with_statements(statements("\n".join(lines) + "\n"))
 
 
-def _public_head(members: list[Member]) -> tuple[str, set[str]]:
-    """The signature of the public kernel, and the arguments that it does not have.
+def _public(members: list[Member]) -> tuple[GluonFunction, set[str]]:
+    """A function with the signature of the public kernel, and the arguments that it does not have.
 
     Arguments that the translation added (`NUM_BUFFERS`) are public only if all translations have the same.
     """
-    head = merge.split(members[0].text).head
-    if len({ast.dump(ast.parse(m.text).body[0].args) for m in members}) == 1:  # type: ignore[attr-defined]
-        return head, set()
-    own = set().union(*(added_parameters(m.versions[0], m.text) for m in members))
-    return without_parameters(head, own)[0], own
+    first = members[0].function
+    if all(same(m.function.node.params, first.node.params) for m in members):
+        return first, set()
+    own = set().union(*(added_parameters(m.versions[0], m.function) for m in members))
+    return first.without_parameters(own)[0], own
+
+
+def _passed_on(function: GluonFunction, own: set[str]) -> list[str]:
+    """The arguments that hand everything on but for the private kernel's own."""
+    named = {p.name.value for p in function.node.params.kwonly_params}
+    given = [p.name.value for p in function.parameters if p.name.value not in own]
+    return [f"{name}={name}" if name in named else name for name in given]
 
 
 def _filled(condition: str) -> str:

@@ -2,49 +2,27 @@
 
 from __future__ import annotations
 
-import ast
-
-import black
-
 from translator.layout.names import definition
 from translator.layout.parametric import Entry, EntryBases
-from translator.rewrite.emitted import LINE_LENGTH, LaidOut
+from translator.rewrite.emitted import LaidOut
+from translator.rewrite.gluon_function import GluonFunction, Statement, first_after_gap, statements, wrapped
 from translator.ttgir.layouts import Blocked, DotOperand, Layout, Linear, Mfma, SharedLayout, Wmma
 
 
-def with_constants(function: LaidOut) -> str:
-    """The text with the layout constants at the top of the body."""
-    text, constants = function.text, function.constants
+def with_constants(laid_out: LaidOut) -> GluonFunction:
+    """The function with the layout constants at the top of the body."""
+    function, constants = laid_out.function, laid_out.constants
     if not constants:
-        return text
+        return function
     names = {layout: name for name, layout in constants}
-    tree = ast.parse(text).body[0]
-    lines = text.splitlines(keepends=True)
-    at = _body_start(tree, lines)
-    indent = " " * tree.body[0].col_offset
-    block: list[str] = []
+    block: list[Statement] = []
     for name, layout in constants:
         comment = describe(layout)
-        if comment:
-            block.append(f"# {comment}\n")
-        block.append(definition(name, layout, names) + "\n")
-    block += [f"{line}\n" for line in function.added]
-    formatted = black.format_str("".join(block), mode=black.Mode(line_length=LINE_LENGTH - len(indent)))
-    inserted = "".join(indent + line if line.strip() else line for line in formatted.splitlines(keepends=True))
-    following = "".join(lines[at:])
-    gap = "" if following.startswith("\n") else "\n"
-    return "".join(lines[:at]) + inserted + gap + following
-
-
-def _body_start(tree: ast.FunctionDef, lines: list[str]) -> int:
-    """Index of the line before which constants go: after the signature and the docstring."""
-    first = tree.body[0]
-    if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
-        return first.end_lineno
-    at = first.lineno - 1
-    while at > 0 and (not lines[at - 1].strip() or lines[at - 1].lstrip().startswith("#")):
-        at -= 1
-    return at
+        text = f"# {comment}\n" if comment else ""
+        block += statements(wrapped(f"{text}{definition(name, layout, names)}\n", function.indent))
+    for line in laid_out.added:
+        block += statements(wrapped(f"{line}\n", function.indent))
+    return function.with_statements(block, first_after_gap(function.body))
 
 
 def describe(layout: Layout) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import os
 import textwrap
 from collections.abc import Sequence
@@ -47,12 +46,7 @@ def names_in(versions: Sequence[KernelVersion]) -> set[str]:
     found = {v.emitted.kernel.name for v in versions}
     for version in versions:
         found |= set(version.emitted.record.globals_needed)
-        for function in (version.emitted.kernel, *version.emitted.helpers):
-            for node in ast.walk(ast.parse(function.text)):
-                if isinstance(node, ast.arg):
-                    found.add(node.arg)
-                elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                    found.add(node.id)
+        found = found.union(*(f.function.bound for f in (version.emitted.kernel, *version.emitted.helpers)))
     return found
 
 
@@ -74,7 +68,7 @@ def standalone_module(versions: Sequence[KernelVersion], facts: SourceFacts) -> 
     shared = len(contracts) > 1
     blocks += [shared_check(contracts)] if shared else []
     for family in families:
-        blocks += [*family.before, f"@gluon.jit\n{family.text.strip()}"]
+        blocks += [*family.before, f"@gluon.jit\n{family.function.text.strip()}"]
         if family.contract:
             defaults_of = family.name if checks_a_default(family.loaded.fn, family.contract) else ""
             blocks += [
@@ -93,7 +87,7 @@ def _import_order(line: str) -> tuple:
 
 
 def jit_text(helper: Helper) -> str:
-    return f"@gluon.jit{'(noinline=True)' if helper.noinline else ''}\n{helper.text.strip()}"
+    return f"@gluon.jit{'(noinline=True)' if helper.noinline else ''}\n{helper.function.text.strip()}"
 
 
 def header(families: Sequence[Family], facts: SourceFacts) -> str:

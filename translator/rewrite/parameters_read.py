@@ -4,13 +4,10 @@
 """
 
 from __future__ import annotations
-from translator.facts.function import FunctionFacts
 
 import ast
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    pass
+from translator.facts.function import FunctionFacts
 
 # Arguments that say how to get a result, not which.
 _HINTS = frozenset(
@@ -40,11 +37,4 @@ def parameters_read(facts: FunctionFacts, body: list[ast.stmt]) -> set[str]:
     return found
 
 
-def fixed_parameters(read: set[str], text: str) -> frozenset[str]:
-    """Those of the parameters `read` that the translation does not name again."""
-    (function,) = [n for n in ast.parse(text).body if isinstance(n, ast.FunctionDef)]
-    named = {n.id for s in function.body for n in ast.walk(s) if isinstance(n, ast.Name)}
-    return frozenset(read - named)
-
-
-__all__ = ["fixed_parameters", "parameters_read"]
+__all__ = ["parameters_read"]

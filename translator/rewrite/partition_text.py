@@ -7,8 +7,7 @@ import textwrap
 
 from translator.facts.source_text import first_line
 from translator.facts.syntax import blocks_of, called, inside, loads
-from translator.rewrite.emitted import LINE_LENGTH
-from translator.rewrite.global_names import rename
+from translator.rewrite.gluon_function import LINE_LENGTH, parsed
 
 # Calls that would not give the same value, or have an effect, if other warps made them too.
 IMPURE = frozenset(
@@ -149,7 +148,5 @@ def renamed_lines(lines: list[str], names: dict[str, str]) -> list[str]:
     """The lines of a body with names replaced."""
     if not names:
         return lines
-    text = rename("def f():\n" + "\n".join(lines), names)
-    left = [n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name) and n.id in names]
-    assert not left, f"bug in gluonize: {left[0]} was not renamed"
-    return text.splitlines()[1:]
+    function = parsed("def f():\n" + "\n".join(lines))
+    return function.exchanging(names).text.splitlines()[1:]

@@ -25,8 +25,9 @@ import ast
 import re
 from collections.abc import Iterator
 
+from translator.rewrite.gluon_function import GluonFunction
 from translator.rewrite.loop_split import CannotSplit, Split
-from translator.rewrite.merge import is_layout
+from translator.rewrite.merge import name_of
 from translator.rewrite.partition_text import (
     IMPURE,
     Lines,
@@ -53,22 +54,23 @@ from translator.facts.syntax import (
 _BUILTINS = ("min", "max", "range", "len", "int", "float", "bool", "abs", "print")
 
 
-def take_apart(text: str, split: Split, name: str, suffix: str = "") -> tuple[str, list[tuple[str, str]]]:
+def take_apart(function: GluonFunction, split: Split, name: str, suffix: str = "") -> tuple[str, list[tuple[str, str]]]:
     """The function with its first specialized loop taken apart, and (name, text) of the two partitions.
 
     Raises: CannotSplit.
     """
-    return _Splitter(text, split, f"{name}_producer{suffix}", f"{name}_consumer{suffix}").result()
+    return _Splitter(function, split, f"{name}_producer{suffix}", f"{name}_consumer{suffix}").result()
 
 
 class _Splitter:
-    def __init__(self, text: str, split: Split, producer: str, consumer: str):
+    def __init__(self, function: GluonFunction, split: Split, producer: str, consumer: str):
         self.split, self.producer_name, self.consumer_name = split, producer, consumer
-        self.lines = Lines(text)
-        self.tree: ast.FunctionDef = ast.parse(text).body[0]  # type: ignore[assignment]
+        self.lines = Lines(function.text)
+        self.tree: ast.FunctionDef = ast.parse(function.text).body[0]  # type: ignore[assignment]
         copying = [n for n in self.statements() if isinstance(n, ast.For) and copies_into(n, split.rings)]
         self.loop = next(n for n in copying if not any(x in copying for x in inside(n.body)))
-        self.constants = {s.target.id: s for s in self.tree.body if is_layout(s)}
+        names = {name_of(s) for s in function.constants}
+        self.constants = {s.target.id: s for s in self.tree.body if stores(s) & names}  # type: ignore[attr-defined]
         arguments = self.tree.args
         self.parameters = [a.arg for a in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]]
         self.constexprs = {

@@ -7,85 +7,76 @@ x = merge_3(x, 3, n)
 
 from __future__ import annotations
 
-import re
 import textwrap
 from dataclasses import dataclass
 
-from translator.layout.names import LayoutNames
 from translator.rewrite import merge
-from translator.rewrite.unit import Unit
+from translator.rewrite.gluon_function import GluonFunction, parsed
+from translator.rewrite.unit import Unit, helper_hole
 
-HELPER = re.compile(r"__helper_(\d+)__")  # stands for a version of a helper until all are named
+_HEAD = "def body():\n"
 
 
 @dataclass
 class _Shared:
-    """Versions of a helper with one text, which has the placeholders of the first."""
+    """Versions of a helper that are one function, which has the placeholders of the first."""
 
     members: list[int]
-    text: str
+    function: GluonFunction
 
 
 def one_body(unit: Unit, bodies: list[str]) -> str | None:
     """What the bodies of a loop's iterations are as one text, for which helpers are made one; None where they differ."""
-    shared = _shared(unit, {int(m[1]) for body in bodies for m in HELPER.finditer(body)})
+    each = [parsed(_HEAD + textwrap.indent(body, "    ")) for body in dict.fromkeys(bodies)]
+    shared = _shared(unit, {i for body in each for i in unit.called_by(body)})
     first = {i: s.members[0] for s in shared for i in s.members}
-    body = _merged([_calling(text, first) for text in dict.fromkeys(bodies)])
-    if body is None:
-        return None
+    body, *others = (_calling(body, first) for body in each)
+    for other in others:
+        both = merge.merge_plain(body, other)
+        if both is None:
+            return None
+        body = both
     final: dict[int, int] = {}
-    needed = {int(m[1]) for m in HELPER.finditer(body)}
+    needed = set(unit.called_by(body))
     for s in reversed(shared):
-        needed |= {int(m[1]) for m in HELPER.finditer(s.text)} if s.members[0] in needed else set()
+        needed |= set(unit.called_by(s.function)) if s.members[0] in needed else set()
     for s in (s for s in shared if s.members[0] in needed):
         inner, own = unit.helper_versions[s.members[0]]
-        text = _calling(s.text, final)
-        if text != own or len(s.members) > 1:
-            final[s.members[0]] = len(unit.helper_versions)
-            unit.made_of[len(unit.helper_versions)] = tuple(s.members)
-            unit.helper_versions.append((inner, text))
-    return _calling(body, final)
+        function = _calling(s.function, final)
+        if function.text != own.text or len(s.members) > 1:
+            final[s.members[0]] = unit.add_helper(inner, function)
+            unit.made_of[final[s.members[0]]] = tuple(s.members)
+    return textwrap.dedent(_calling(body, final).text.removeprefix(_HEAD))
 
 
-def _calling(text: str, instead: dict[int, int]) -> str:
-    return HELPER.sub(lambda m: f"__helper_{instead.get(int(m[1]), int(m[1]))}__", text)
+def _calling(function: GluonFunction, instead: dict[int, int]) -> GluonFunction:
+    return function.exchanging({helper_hole(old): helper_hole(new) for old, new in instead.items() if old != new})
 
 
 def _shared(unit: Unit, indices: set[int]) -> list[_Shared]:
     """The helpers `indices` and all that they call, those that can be one text as one; callees first."""
     todo, reached = list(indices), set(indices)
     while todo:
-        called = {int(m[1]) for m in HELPER.finditer(unit.helper_versions[todo.pop()][1])}
+        called = set(unit.called_by(unit.helper_versions[todo.pop()][1]))
         todo += called - reached
         reached |= called
     out: list[_Shared] = []
     first: dict[int, int] = {}
     for index in sorted(reached):  # a helper is written after those that it calls
-        inner, text = unit.helper_versions[index]
-        text = _calling(text, first)
+        inner, function = unit.helper_versions[index]
+        function = _calling(function, first)
         for known in out:
             model = unit.helper_versions[known.members[0]][0]
             if model.facts.frame.fn is not inner.facts.frame.fn:
                 continue
-            names = LayoutNames(list(model.names.order), {k: list(v) for k, v in model.names.roles.items()})
-            if (both := merge.merge_plain(known.text, inner.names.moved_to(names, text))) is not None:
-                model.names, known.text = names, both
+            names = model.names.copy()
+            moved = function.exchanging(inner.names.moved_to(names, function.variables))
+            if (both := merge.merge_plain(known.function, moved)) is not None:
+                model.names, known.function = names, both
                 known.members.append(index)
                 first[index] = known.members[0]
                 break
         else:
             first[index] = index
-            out.append(_Shared([index], text))
+            out.append(_Shared([index], function))
     return out
-
-
-def _merged(bodies: list[str]) -> str | None:
-    """One text for blocks of statements, as `merge_plain` makes it of functions."""
-    head = "def body():\n"
-    first, *rest = (head + textwrap.indent(body, "    ") for body in bodies)
-    for text in rest:
-        both = merge.merge_plain(first, text)
-        if both is None:
-            return None
-        first = both
-    return textwrap.dedent(first.removeprefix(head)) if rest else bodies[0]

@@ -9,6 +9,7 @@ from translator.facts.kernel import KernelFacts
 from translator.facts.obligations import Obligation, checked, conditions
 from translator.facts.host_bounds import Condition
 from translator.choices.chosen import Choices
+from translator.rewrite.gluon_function import GluonFunction
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ class Unit:
     bounds-masked, by path of the visit or name of the argument. kept_whole: loops, by path and line, that cannot be split, with
     the reason. ringed: loops that one slot does not serve. moved: pointer variables, as (function, variable), whose base moves
     from tile to tile in any case; moving: whether it does. versions: finished helper versions by (frame, path, wants);
-    helper_versions: (rewriter, text) of every version made; made_of: a version that is the text of several -> these.
+    helper_versions: (rewriter, function) of every version made; made_of: a version that is the function of several -> these.
     """
 
     kernel: KernelFacts
@@ -114,3 +115,18 @@ class Unit:
     helper_versions: list[Any] = field(default_factory=list)
     in_progress: list[Any] = field(default_factory=list)
     made_of: dict[int, tuple[int, ...]] = field(default_factory=dict)
+
+    def add_helper(self, rewriter: Any, function: GluonFunction) -> int:
+        """A version of a helper; -> its index."""
+        self.helper_versions.append((rewriter, function))
+        return len(self.helper_versions) - 1
+
+    def called_by(self, function: GluonFunction) -> list[int]:
+        """The versions of helpers that a function calls, in the order in which they come first."""
+        holes = {helper_hole(index): index for index in range(len(self.helper_versions))}
+        return [holes[name] for name in function.variables if name in holes]
+
+
+def helper_hole(index: int) -> str:
+    """The name that stands for a version of a helper until all are named."""
+    return f"__helper_{index}__"

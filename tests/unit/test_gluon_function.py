@@ -1,0 +1,116 @@
+"""Functions of the output as values: their parts, and the functions that are made of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from translator.layout.names import LayoutNames
+from translator.rewrite.gluon_function import parsed, statements
+from translator.rewrite.long_lines import with_long_lines_wrapped
+from translator.rewrite.tree_walk import dotted, names, same, stores, walk
+from translator.ttgir.layouts import Blocked, Slice
+
+TEXT = '''def k(a, b=f(a), *, c: gl.constexpr = 2,  # of c
+      d: gl.constexpr = 3,
+):
+    """What it does."""
+    # Of x.
+    x: gl.constexpr = gl.BlockedLayout(
+        [1], [64],
+    )
+
+    # Of y.
+    y: gl.constexpr = x.rank
+    if a:
+        # Of z.
+        z = g(x)  # beside
+        # at the end
+    else: z = [w for w in (y, b)]
+    return z
+    # after all
+'''
+
+
+def test_a_function_is_its_text():
+    function = parsed(TEXT)
+    assert function.text == TEXT and function.name == "k" and len(function.constants) == 1
+    assert function.header == TEXT[: TEXT.index("    # Of x")]
+    assert function.bound == {"a", "b", "c", "d", "x", "y", "z", "w"}
+    assert list(function.variables) == ["x", "gl", "y", "a", "z", "g", "w", "b"]
+
+
+def test_the_signature_can_lose_parameters():
+    shorter, defaults = parsed(TEXT).without_parameters({"d"})
+    assert defaults == {"d": "3"} and shorter.header.startswith("def k(a, b=f(a), *, c: gl.constexpr = 2,  # of c\n):")
+    last, defaults = parsed("def k(a, n: gl.constexpr = 4):\n    pass\n").without_parameters({"n", "m"})
+    assert defaults == {"n": "4"} and last.text == "def k(a):\n    pass\n"
+
+
+def test_comments_stay_where_a_statement_goes():
+    function = parsed("def k():\n    # one\n    x = 1\n    # two\n    y = 2\n")
+    first, second = function.statements
+    assert function.without([first]).text == "def k():\n    # one\n    # two\n    y = 2\n"
+    assert function.without([second]).text == "def k():\n    # one\n    x = 1\n    # two\n"
+
+
+def test_names_that_are_bound_are_renamed_only_where_variables_are_meant():
+    function = parsed("def k(f, x):\n    y = f(x.g, g=g(h))\n    return h\n")
+    assert function.renaming({"f": "f_2", "g": "g_2", "y": "y_2"}).text == function.text.replace("g(h)", "g_2(h)")
+    assert function.exchanging({"y": "z"}).text == function.text.replace("y =", "z =")
+
+
+def test_statements_go_where_they_are_put():
+    function = parsed("def k(a):\n  if a: return\n")  # two columns
+    added = function.with_statements(statements("# Why.\nx = (\n    1\n)\n"), function.body)
+    assert added.text == "def k(a):\n  # Why.\n  x = (\n      1\n  )\n  if a: return\n"
+    assert parsed("def k(a): return a\n").with_statements(statements("b = a\n")).text == "def k(a):\n    b = a\n"
+
+
+@pytest.mark.parametrize(
+    "a, b, alike",
+    [
+        ("x = (a +\n     b)  # why\n", "x = a + b\n", True),
+        ("x = a - b\n", "x = a + b\n", False),
+        ("f(x=a)\n", "f(y=a)\n", False),
+        ("x.a = 1\n", "x.b = 1\n", False),
+        ("f(a)\n", "f(a, b)\n", False),
+    ],
+)
+def test_the_same_code_may_be_written_differently(a, b, alike):
+    assert same(statements(a)[0], statements(b)[0]) is alike
+
+
+def test_what_is_read_and_assigned():
+    (s,) = statements("for i, (j, k) in f(x=a.b):\n    c[i] = d\n    e += (g := h)\n")
+    assert names(s) == set("ijkfacdegh") and stores(s) == set("ijkeg")
+    assert [dotted(n) for n in walk(statements("a.b.c(d().e)\n")[0]) if dotted(n)] == ["a.b.c", "a.b", "a", "d"]
+
+
+def test_only_lines_of_the_author_may_be_too_long():
+    long = f"x = f({', '.join(f'argument_{i}' for i in range(12))})"
+    wrapped = with_long_lines_wrapped(
+        parsed(f"def k():\n    if a:\n        {long}  # kept\n    {long}\n"), f"    {long}\n"
+    )
+    assert wrapped.text.count(long) == 1 and wrapped.text.endswith(f"    {long}\n")
+    assert "        x = f(\n            argument_0," in wrapped.text and max(map(len, wrapped.text.splitlines())) > 120
+
+
+def test_placeholders_stand_for_layouts_until_all_have_names():
+    rows, columns = Blocked((1, 4), (8, 8), (4, 1), (1, 0)), Blocked((4, 1), (8, 8), (4, 1), (0, 1))
+    names_of = LayoutNames()
+    names_of.suggest(rows, "a_load", 0)
+    lines = [
+        f"x = f({names_of.spell(Slice(1, rows))})",
+        f"{names_of.variant('x', rows)} = g(x, {names_of.spell(columns)})",
+    ]
+    function = parsed("def k():\n" + "".join(f"    {line}\n" for line in lines))
+    found, constants = names_of.named(function.variables, {"layout_2d"})
+    assert [name for name, _ in constants] == ["a_load", "layout_2d_2"] and dict(constants)["a_load"] == rows
+    text = "def k():\n    x = f(gl.SliceLayout(1, a_load))\n    x_a = g(x, layout_2d_2)\n"
+    assert function.exchanging(found).text == text
+    other = LayoutNames()
+    other.spell(columns)
+    moved = function.exchanging(names_of.moved_to(other, function.variables, {rows: columns}))
+    assert moved.exchanging(other.named(moved.variables, set())[0]).text == (
+        "def k():\n    x = f(gl.SliceLayout(1, layout))\n    x_layout = g(x, layout)\n"
+    )

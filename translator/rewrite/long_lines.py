@@ -1,0 +1,34 @@
+"""Statements that are too long, as black has them; the author's own lines stay as they are."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from translator.rewrite.gluon_function import LINE_LENGTH, GluonFunction, code, formatted, statements
+from translator.rewrite.tree_walk import mapped
+
+
+def with_long_lines_wrapped(function: GluonFunction, original: str) -> GluonFunction:
+    """`function` with black's lines for each statement that has one which is too long and none of `original`."""
+    kept = set(original.splitlines())
+    long = {line for line in function.text.splitlines() if len(line) > LINE_LENGTH} - kept
+    if not long:
+        return function
+
+    def wrapped(block: cst.IndentedBlock, columns: int) -> cst.IndentedBlock:
+        columns += len(block.indent or function.module.default_indent)
+
+        def change(node: cst.CSTNode) -> cst.CSTNode | None:
+            if isinstance(node, cst.IndentedBlock):
+                return wrapped(node, columns)
+            if not isinstance(node, cst.SimpleStatementLine):
+                return None
+            own = code(node.with_changes(leading_lines=()))
+            if long.isdisjoint(" " * columns + line for line in own.splitlines()):
+                return node
+            new = statements(formatted(own, columns))[0]
+            return new.with_changes(leading_lines=node.leading_lines)
+
+        return block.with_changes(body=[mapped(s, change) for s in block.body])
+
+    return function.with_node(function.node.with_changes(body=wrapped(function.block, 0)))

@@ -1,0 +1,134 @@
+"""Going through concrete syntax trees by what is code in them: no white space, no comments, no parentheses, in the order of the text.
+
+libcst's own visitors look up a method for every node and attribute; these functions look at the fields of a node that hold code.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import libcst as cst
+
+# Names of fields that hold how code is written, or names that are no variables.
+_NO_CODE = frozenset(
+    "lpar rpar lbracket rbracket lbrace rbrace semicolon comma equal dot colon first_colon second_colon asynchronous header footer "
+    "indent newline encoding default_indent default_newline has_trailing_newline posonly_ind start end".split()
+)
+_NO_VARIABLES = {(cst.Attribute, "attr"), (cst.Arg, "keyword"), (cst.FunctionDef, "name"), (cst.Param, "name")}
+_IN_ORDER: dict[type, tuple[str, ...]] = {
+    cst.IfExp: ("body", "test", "orelse"),
+    cst.FunctionDef: ("decorators", "params", "returns", "body"),
+    cst.Parameters: ("posonly_params", "params", "star_arg", "kwonly_params", "star_kwarg"),
+}
+_TARGETS = {
+    cst.AssignTarget: "target",
+    cst.AugAssign: "target",
+    cst.AnnAssign: "target",
+    cst.NamedExpr: "target",
+    cst.For: "target",
+    cst.CompFor: "target",
+    cst.AsName: "name",
+}
+
+
+@functools.lru_cache(maxsize=None)
+def _fields(kind: type) -> tuple[str, ...]:
+    if kind in _IN_ORDER:
+        return _IN_ORDER[kind]
+    names = (f.name for f in dataclasses.fields(kind) if "whitespace" not in f.name and "lines" not in f.name)
+    return tuple(n for n in names if n not in _NO_CODE and (kind, n) not in _NO_VARIABLES)
+
+
+def _children(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    for name in _fields(type(node)):
+        value = getattr(node, name)
+        if isinstance(value, cst.CSTNode):
+            yield value
+        elif isinstance(value, (list, tuple)):
+            yield from value
+
+
+def walk(node: cst.CSTNode) -> Iterator[Any]:
+    """`node` and all code in it, in the order of the text. A `cst.Name` is a variable, but for the names in imports."""
+    todo = [node]
+    while todo:
+        found = todo.pop()
+        yield found
+        todo += reversed([*_children(found)])
+
+
+def mapped(node: Any, change: Callable[[Any], Any]) -> Any:
+    """The tree in which a node for which `change` gives another one is that, and nothing else is new; None: go on inside."""
+    new = change(node)
+    if new is not None:
+        return new
+    changes: dict[str, Any] = {}
+    for name in _fields(type(node)):
+        value = getattr(node, name)
+        if isinstance(value, cst.CSTNode):
+            made = mapped(value, change)
+            if made is not value:
+                changes[name] = made
+        elif isinstance(value, (list, tuple)):
+            every = [mapped(item, change) for item in value]
+            if any(a is not b for a, b in zip(every, value)):
+                changes[name] = every
+    return node.with_changes(**changes) if changes else node
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two trees are the same code, however it is written."""
+    if a is b:
+        return True
+    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
+        return len(a) == len(b) and all(map(same, a, b))
+    if type(a) is not type(b) or not isinstance(a, cst.CSTNode):
+        return a == b
+    own = (
+        ("name",) if isinstance(a, (cst.Param, cst.FunctionDef)) else ("attr",) if isinstance(a, cst.Attribute) else ()
+    )
+    own = ("keyword",) if isinstance(a, cst.Arg) else own
+    return all(same(getattr(a, name), getattr(b, name)) for name in (*own, *_fields(type(a))))
+
+
+def names(node: cst.CSTNode) -> set[str]:
+    """The variables in `node`, read or written."""
+    return {n.value for n in walk(node) if isinstance(n, cst.Name)}
+
+
+def stores(node: cst.CSTNode) -> set[str]:
+    """The variables that are assigned anywhere in `node`."""
+    found: set[str] = set()
+    for n in walk(node):
+        target = _TARGETS.get(type(n))
+        if target is not None:
+            found |= set(_targets(getattr(n, target)))
+    return found
+
+
+def _targets(node: cst.CSTNode) -> Iterator[str]:
+    if isinstance(node, cst.Name):
+        yield node.value
+    elif isinstance(node, (cst.Tuple, cst.List)):
+        for element in node.elements:
+            yield from _targets(element.value)
+
+
+def dotted(node: cst.CSTNode) -> str:
+    """`gl.amd.AMDMFMALayout` of an expression that is names with dots; empty for any other."""
+    parts = []
+    while isinstance(node, cst.Attribute):
+        parts.append(node.attr.value)
+        node = node.value
+    return ".".join([node.value, *reversed(parts)]) if isinstance(node, cst.Name) else ""
+
+
+def called(node: cst.CSTNode) -> str:
+    """The last part of the name of what is called; empty where nothing is."""
+    func = node.func if isinstance(node, cst.Call) else None
+    if isinstance(func, cst.Attribute):
+        return func.attr.value
+    return func.value if isinstance(func, cst.Name) else ""
