@@ -66,16 +66,15 @@ class _Splitter:
     def __init__(self, function: GluonFunction, split: Split, producer: str, consumer: str):
         self.split, self.producer_name, self.consumer_name = split, producer, consumer
         self.lines = Lines(function.text)
-        self.tree: ast.FunctionDef = ast.parse(function.text).body[0]  # type: ignore[assignment]
+        (self.tree,) = ast.parse(function.text).body
         copying = [n for n in self.statements() if isinstance(n, ast.For) and copies_into(n, split.rings)]
         self.loop = next(n for n in copying if not any(x in copying for x in inside(n.body)))
-        names = {name_of(s) for s in function.constants}
-        self.constants = {s.target.id: s for s in self.tree.body if stores(s) & names}  # type: ignore[attr-defined]
-        arguments = self.tree.args
-        self.parameters = [a.arg for a in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]]
+        layouts = {name_of(s) for s in function.constants}
+        self.constants = {n: s for s in self.tree.body for n in stores(s) & layouts}
+        self.parameters = [p.name.value for p in function.parameters]
         self.constexprs = {
             a.arg
-            for a in ast.walk(arguments)
+            for a in ast.walk(self.tree.args)
             if isinstance(a, ast.arg) and a.annotation is not None and is_constexpr(a.annotation)
         }
         for s in self.statements():
@@ -85,7 +84,7 @@ class _Splitter:
         self.tensors = self.all_tensors()
 
     def statements(self) -> Iterator[ast.stmt]:
-        yield from inside(self.tree.body)
+        return inside(self.tree.body)
 
     # Facts ----------------------------------------------------------------------------------------------------------
 
@@ -240,7 +239,7 @@ class _Splitter:
     # Functions ------------------------------------------------------------------------------------------------------
 
     def result(self) -> tuple[str, list[tuple[str, str]]]:
-        every = [s for s in self.statements()]
+        every = list(self.statements())
         if any(a.end_lineno == b.lineno for a, b in zip(every, every[1:]) if not blocks_of(a)):
             raise CannotSplit("several of its statements share a line")
         copying = self.copying()
@@ -280,9 +279,8 @@ class _Splitter:
             producer_lines,
             alone=True,
         )
-        for name in producer_args:
-            if name in self.tensors:
-                raise CannotSplit(f"the tensor `{name}`, which an address needs, cannot be handed to other warps")
+        if given := [name for name in producer_args if name in self.tensors]:
+            raise CannotSplit(f"the tensor `{given[0]}`, which an address needs, cannot be handed to other warps")
         call = [
             "gl.warp_specialize(",
             "    [",
