@@ -108,6 +108,7 @@ def test_placeholders_stand_for_layouts_until_all_have_names():
     assert [name for name, _ in constants] == ["a_load", "layout_2d_2"] and dict(constants)["a_load"] == rows
     text = "def k():\n    x = f(gl.SliceLayout(1, a_load))\n    x_a = g(x, layout_2d_2)\n"
     assert function.exchanging(found).text == text
+    assert not names_of.named(function.variables, set(), defined=names_of.holes)[1]
     other = LayoutNames()
     other.spell(columns)
     moved = function.exchanging(names_of.moved_to(other, function.variables, {rows: columns}))

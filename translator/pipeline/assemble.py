@@ -11,7 +11,7 @@ from translator.pipeline.loop import PipelinedLoop
 from translator.pipeline.prefetch import FEWEST_BUFFERS
 from translator.rewrite.emitted import EmittedFunction, EmittedKernel, LaidOut
 from translator.rewrite.function import FunctionRewriter
-from translator.rewrite.gluon_function import GluonFunction, constant, parsed
+from translator.rewrite.gluon_function import GluonFunction, parsed
 from translator.rewrite.long_lines import with_long_lines_wrapped
 from translator.rewrite.layout_constants import with_constants
 from translator.rewrite.loop_split import CannotSplit, PartitionFunction, Split
@@ -129,8 +129,7 @@ def _merge(into: Record, other: Record) -> None:
 def laid_out_function(rw: FunctionRewriter, function: GluonFunction) -> LaidOut:
     """`function` with placeholders resolved, its layout constants, and what is asserted of the depths of its rings."""
     taken = rw.locals | {n.id for n in ast.walk(rw.facts.tree) if isinstance(n, ast.Name)}
-    own = {found.target.value for s in function.statements if (found := constant(s)) is not None}
-    names, constants = rw.names.named(function.variables, taken, own)
+    names, constants = rw.names.named(function.variables, taken, function.bound)
     function = with_long_lines_wrapped(function.exchanging(names), rw.facts.source.text)
     added: list[str] = []
     copying = {loop.buffers for loop in rw.pipelined_loops.values() if loop.copies}
