@@ -3,8 +3,12 @@
     python bench/cluster_overhead.py [--jobs 10000] [--work 0.2] [--json FILE]
 
 Scheduler and workers are processes of their own on this machine. A job uses the CPU for `--work` seconds in a child of a worker and
-reads one source file that is sent with it. Overhead is the time of jobs that do nothing, on one worker. Efficiency is what two workers do in the time that two single runs (one child each, without Dask) take for the
-same jobs. Load of the machine from elsewhere falsifies both: the load average is written beside them.
+reads one source file that is sent with it. Overhead is the time of jobs that do nothing, on one worker. Memory is compared between
+the second quarter of these jobs and the last. Efficiency is what two workers do in the time that two single runs (one child each,
+without Dask) take for the same jobs.
+
+Load of the machine from elsewhere falsifies what a clock says, so the load average is written beside it, and the CPU seconds of
+client, scheduler and workers, which it hardly changes. About four minutes on two idle cores.
 """
 
 from __future__ import annotations
@@ -22,14 +26,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 REPO = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(REPO), str(REPO / "tests" / "integration")]
+sys.path[:0] = [str(REPO), str(REPO / "bench"), str(REPO / "tests" / "integration")]
 
 from cluster_processes import Cluster  # noqa: E402
+from process_memory import descendants  # noqa: E402
 from translator.cluster.pool import ClusterPool  # noqa: E402
 from translator.lowering.worker import WorkerPool  # noqa: E402
 
 SPIN = "translator.cluster.small_job:spin"
-SAMPLES = 20  # of memory, over a run
+SAMPLES = 40  # of memory, over a run
+TICK = os.sysconf("SC_CLK_TCK")
 
 
 def resident(pid: int) -> int:
@@ -38,6 +44,16 @@ def resident(pid: int) -> int:
         if line.startswith("VmRSS:"):
             return int(line.split()[1]) * 1024
     return 0
+
+
+def cpu_seconds(root: int) -> float:
+    """CPU time of a process, of all below it, and of those below it that have ended."""
+    total = 0
+    for pid in {root} | descendants(root):
+        with contextlib.suppress(OSError):
+            words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            total += sum(map(int, words[11:15]))  # utime, stime, cutime, cstime
+    return total / TICK
 
 
 def run(
@@ -75,55 +91,103 @@ def cluster_pool(folder: Path, workers: int) -> Iterator[tuple[Cluster, ClusterP
             pool.close()
 
 
-def single(jobs: int, work: float) -> float:
-    """Seconds of one run with one child, without Dask."""
+def single(jobs: int, work: float) -> tuple[float, float]:
+    """Seconds, and CPU seconds, of one run with one child, without Dask."""
     pool = WorkerPool(1, max_jobs=10**9)
     try:
         run(pool, 8, 0.0, __file__, [], ())
-        return run(pool, jobs, work, __file__, [], ())
+        before = cpu_seconds(os.getpid())
+        return run(pool, jobs, work, __file__, [], ()), cpu_seconds(os.getpid()) - before
     finally:
         pool.close()
 
 
-def two_singles(jobs: int, work: float) -> float:
-    """Seconds in which two single runs at the same time, in processes of their own, do `jobs` jobs together."""
+def two_singles(jobs: int, work: float) -> tuple[float, float]:
+    """Seconds in which two single runs at the same time, in processes of their own, do `jobs` jobs together; CPU seconds of both."""
     command = [sys.executable, __file__, "--single", str(jobs // 2), "--work", str(work)]
     both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    return max(float(process.communicate()[0]) for process in both)
+    found = [tuple(map(float, process.communicate()[0].split())) for process in both]
+    return max(seconds for seconds, _ in found), sum(cpu for _, cpu in found)
+
+
+class Watched:
+    """CPU seconds of the parts of a cluster while a block runs; `spent` when it is left."""
+
+    def __init__(self, cluster: Cluster):
+        self.pids = {"client": [os.getpid()], "scheduler": [cluster.scheduler.pid]}
+        self.pids["workers"] = [worker.pid for worker in cluster.workers]
+        self.spent: dict[str, float] = {}
+
+    def _all(self) -> dict[str, float]:
+        # Scheduler and workers are started by this process too: what is theirs is not the client's.
+        found = {name: sum(map(cpu_seconds, pids)) for name, pids in self.pids.items()}
+        return found | {"client": found["client"] - found["scheduler"] - found["workers"]}
+
+    def __enter__(self) -> Watched:
+        self.before = self._all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.spent = {name: after - self.before[name] for name, after in self._all().items()}
+
+
+def measure_overhead(folder: Path, jobs: int) -> dict:
+    """Jobs that do nothing, one after another on one worker."""
+    with cluster_pool(folder, 1) as (cluster, pool):
+        samples: list = []
+        with Watched(cluster) as watched:
+            seconds = run(pool, jobs, 0.0, __file__, samples, (os.getpid(), cluster.scheduler.pid))
+    print(f"{jobs} jobs in {seconds:.1f} s", file=sys.stderr, flush=True)
+    cpu = {name: spent / jobs * 1000 for name, spent in watched.spent.items()}
+    return {"jobs": jobs, "seconds": seconds, "overhead_ms": seconds / jobs * 1000, "cpu_ms": cpu, "memory": samples}
+
+
+def measure_efficiency(folder: Path, work: float, rounds: int = 3) -> dict:
+    """Two workers and two single runs take turns; the best time of each side, and the CPU seconds of all rounds."""
+    some, clock, cpu = max(50, int(10 / work)), [], []
+    for number in range(rounds):
+        with cluster_pool(folder / str(number), 2) as (cluster, pool), Watched(cluster) as watched:
+            far = run(pool, some, work, __file__, [], ())
+        near, near_cpu = two_singles(some, work)
+        clock.append([far, near])
+        cpu.append([sum(watched.spent.values()), near_cpu])
+        print(f"two workers {far:.1f} s, two single runs {near:.1f} s", file=sys.stderr, flush=True)
+    best, spent = [min(column) for column in zip(*clock)], [sum(column) for column in zip(*cpu)]
+    return {
+        "work_ms": work * 1000, "efficiency_jobs": some, "rounds": clock, "cpu_rounds": cpu,
+        "efficiency": best[1] / best[0], "cpu_efficiency": spent[1] / spent[0],
+    }  # fmt: skip
 
 
 def measure(jobs: int, work: float) -> dict:
-    """All figures; of the rounds of the efficiency, which take turns, the best of each side."""
-    found: dict = {"jobs": jobs, "load_before": os.getloadavg()}
+    """All figures."""
+    found: dict = {"load_before": os.getloadavg()}
     with tempfile.TemporaryDirectory(prefix="cluster-overhead-") as folder:
-        with cluster_pool(Path(folder, "one"), 1) as (cluster, pool):
-            samples: list = []
-            seconds = run(pool, jobs, 0.0, __file__, samples, (os.getpid(), cluster.scheduler.pid))
-        found |= {"seconds": seconds, "overhead_ms": seconds / jobs * 1000, "memory": samples}
-        print(f"{jobs} jobs in {seconds:.1f} s", file=sys.stderr, flush=True)
-        some = max(50, int(10 / work))
-        rounds = []
-        for number in range(3):
-            with cluster_pool(Path(folder, f"two-{number}"), 2) as (_, pool):
-                far = run(pool, some, work, __file__, [], ())
-            rounds.append([far, two_singles(some, work)])
-            print(f"two workers {far:.1f} s, two single runs {rounds[-1][1]:.1f} s", file=sys.stderr, flush=True)
-    best = [min(column) for column in zip(*rounds)]
-    found |= {"work_ms": work * 1000, "efficiency_jobs": some, "rounds": rounds, "efficiency": best[1] / best[0]}
-    found["load_after"] = os.getloadavg()
-    return found
+        found |= measure_overhead(Path(folder, "one"), jobs)
+        found |= measure_efficiency(Path(folder, "two"), work)
+    return found | {"load_after": os.getloadavg()}
+
+
+def grown(samples: list) -> list[tuple[float, float]]:
+    """Of each process: bytes in the second quarter of the samples, and how many more in the last."""
+    quarter = len(samples) // 4
+    early, late = samples[quarter : 2 * quarter], samples[-quarter:]
+    means = [[sum(column) / quarter for column in list(zip(*part))[1:]] for part in (early, late)]
+    return [(before, after - before) for before, after in zip(*means)]
 
 
 def report(found: dict) -> str:
     """The figures as text."""
-    first, last = found["memory"][1], found["memory"][-1]
-    grown = [f"{(b - a) / 1e6:+.1f} MB of {a / 1e6:.0f} MB" for a, b in zip(first[1:], last[1:])]
+    more = [f"{more / 1e6:+.1f} MB of {before / 1e6:.0f} MB" for before, more in grown(found["memory"])]
     loads = [f"{found[when][0]:.1f}" for when in ("load_before", "load_after")]
+    cpu = ", ".join(f"{name} {spent:.2f}" for name, spent in found["cpu_ms"].items())
     return "\n".join(
         [
             f"{found['jobs']} jobs that do nothing, one worker: {found['overhead_ms']:.2f} ms each",
-            f"memory from job {first[0]} to job {last[0]}: client {grown[0]}, scheduler {grown[1]}",
-            f"two workers against two single runs, jobs of {found['work_ms']:.0f} ms: {found['efficiency']:.1%}",
+            f"CPU ms of each: {cpu}; together {sum(found['cpu_ms'].values()):.2f}",
+            f"memory, second quarter to last quarter: client {more[0]}, scheduler {more[1]}",
+            f"two workers against two single runs, jobs of {found['work_ms']:.0f} ms: {found['efficiency']:.1%} by the clock,"
+            f" {found['cpu_efficiency']:.1%} in CPU seconds",
             f"load average before and after: {', '.join(loads)} on {os.cpu_count()} cores",
         ]
     )
@@ -137,7 +201,7 @@ def main() -> None:
     parser.add_argument("--json")
     a = parser.parse_args()
     if a.single:
-        print(single(a.single, a.work))
+        print(*single(a.single, a.work))
         return
     found = measure(a.jobs, a.work)
     print(report(found))

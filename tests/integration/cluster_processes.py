@@ -1,4 +1,4 @@
-"""A Dask scheduler and workers as processes of their own, which tests kill and start again; run as a script, a trouble maker."""
+"""A Dask scheduler and workers as processes of their own, which tests kill and start again, and trouble that does so at random."""
 
 from __future__ import annotations
 
@@ -80,6 +80,49 @@ class Cluster:
         return subprocess.Popen(
             command, cwd=self.folder, env=self.environment, stdout=self.log, stderr=self.log, start_new_session=True
         )
+
+
+class Trouble:
+    """While a block runs: a worker is killed every few seconds, entries of a cache are lost or damaged, once the scheduler is restarted.
+
+    every: seconds between two rounds, about; most: of them, as no job ends on a machine that is slower than its workers are killed.
+    faults: what was done, each with the seconds since the beginning.
+    """
+
+    SCHEDULER_ROUND = 3
+
+    def __init__(self, cluster: Cluster, cache: Path, chance: random.Random, every: float, most: int = 12):
+        self.cluster, self.cache, self.chance, self.every, self.most = cluster, cache, chance, every, most
+        self.faults: list[tuple[float, str]] = []
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._make, daemon=True)
+
+    def __enter__(self) -> Trouble:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def count(self, kind: str) -> int:
+        return sum(what.startswith(kind) for _, what in self.faults)
+
+    def _make(self) -> None:
+        started, rounds = time.monotonic(), 0
+        while rounds < self.most and not self._stop.wait(self.every * self.chance.uniform(0.7, 1.3)):
+            rounds += 1
+            done = []
+            if rounds == self.SCHEDULER_ROUND:
+                self.cluster.restart_scheduler()
+                done.append("scheduler restarted")
+            else:
+                number = self.chance.randrange(len(self.cluster.workers))
+                self.cluster.kill_worker(number)
+                done.append(f"worker {number} killed")
+            if self.cache.exists() and (damaged := damage(self.cache, self.chance)):
+                done.append(f"entries of the cache lost or damaged: {damaged}")
+            self.faults += [(time.monotonic() - started, what) for what in done]
 
 
 def kill(process: subprocess.Popen) -> None:

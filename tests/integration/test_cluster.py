@@ -16,7 +16,7 @@ import pytest
 
 pytest.importorskip("distributed")
 
-from cluster_processes import Cluster, damage  # noqa: E402
+from cluster_processes import Cluster, Trouble, damage  # noqa: E402
 from test_shared_cache import without_seconds  # noqa: E402
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
@@ -104,17 +104,10 @@ def test_the_same_bytes_whatever_is_killed_lost_or_damaged(project, alone):
     with Cluster(project.parent / "elsewhere") as cluster:
         run = Run(project, "far", "--cluster", cluster.address, shared=shared)
         time.sleep(6)
-        rounds = damaged = 0
-        while run.process.poll() is None and rounds < 12:
-            rounds += 1
-            cluster.kill_worker(rounds % 2)
-            damaged += damage(shared, chance) if shared.exists() else 0
-            if rounds == 3:
-                cluster.restart_scheduler()
-            time.sleep(chance.uniform(5, 9))
-        assert run.ended() == 0, run.log
+        with Trouble(cluster, shared, chance, every=6.0) as trouble:
+            assert run.ended() == 0, run.log
         assert run.made() == alone
-        assert cluster.kills >= 1 and "sent again" in run.log
+        assert trouble.count("worker") and "sent again" in run.log
         # Once more, after the damage: what is found is used, what is damaged is told and made anew.
         assert damage(shared, chance)
         again = Run(project, "again", "--cluster", cluster.address, shared=shared)

@@ -9,7 +9,7 @@ from concurrent.futures import CancelledError
 import pytest
 
 from translator.cluster import pool as pool_module
-from translator.cluster.connection import Lost, check_address, patience
+from translator.cluster.connection import Connection, Lost, check_address, patience
 from translator.cluster.job import Answer, Needs
 from translator.cluster.pool import ClusterPool
 from translator.cluster.version import version
@@ -25,7 +25,7 @@ class Script:
         self.answers = list(answers)
         self.jobs = []
 
-    def run(self, payload):
+    def run(self, payload, what):
         self.jobs.append(pickle.loads(payload))
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         if isinstance(answer, BaseException):
@@ -78,6 +78,26 @@ def test_what_is_lost_is_sent_again_and_told(pool, caplog):
     with caplog.at_level(logging.WARNING, "gluonize"):
         assert call(one, what="a job") == 5
     assert caplog.text.count("a job: ") == 3 and caplog.text.count("sent again") == 3
+
+
+def test_a_worker_that_ended_is_told_with_the_jobs_it_had(caplog):
+    """Dask gives them to another worker without a word."""
+    one = Connection("tcp://nowhere:1")
+    one._under_way = {"k1": "job 1", "k2": "job 2", "k3": "job 3"}
+    gone = {"action": "remove-worker", "worker": "tcp://w", "processing-tasks": {"k3", "k1", "of another client"}}
+    with caplog.at_level(logging.INFO, "gluonize"):
+        for message in (
+            gone,
+            {"action": "add-worker", "worker": "tcp://v"},
+            "of some plugin",
+            gone | {"processing-tasks": set()},
+        ):
+            one._heard((0.0, message))
+    assert [record.getMessage() for record in caplog.records] == [
+        "job 1: its worker tcp://w ended: sent again",
+        "job 3: its worker tcp://w ended: sent again",
+        "worker tcp://w ended",
+    ]
 
 
 def test_a_child_that_was_killed_is_tried_again_but_not_for_ever(pool):

@@ -63,17 +63,22 @@ class Connection:
         self._lock = threading.Lock()
         self._closed = False
         self._gone: ClusterLost | None = None
+        self._under_way: dict[str, str] = {}  # Dask's key of a job -> what it is
 
-    def run(self, payload: bytes) -> bytes:
-        """Run a pickled job on some worker. Raises: Lost when it has to be sent again, ClusterLost when that is in vain."""
+    def run(self, payload: bytes, what: str) -> bytes:
+        """Run a pickled job on some worker. Raises: Lost when it has to be sent again, ClusterLost when that is in vain.
+
+        A job whose worker ends is given to another one by Dask, which we only tell.
+        """
         from distributed import CancelledError, KilledWorker
         from distributed.comm import CommClosedError
 
         from translator.cluster.remote import run_job
 
-        client = self.client()
+        client, key = self.client(), f"gluonize-{uuid.uuid4().hex}"
+        self._under_way[key] = what
         try:
-            future = client.submit(run_job, payload, key=f"gluonize-{uuid.uuid4().hex}", pure=False)
+            future = client.submit(run_job, payload, key=key, pure=False)
             try:
                 return future.result()
             finally:
@@ -87,6 +92,19 @@ class Connection:
         except (CancelledError, CommClosedError, OSError, TimeoutError, RuntimeError) as error:
             # A client that lost its scheduler cancels everything and raises one of these, whatever it was doing.
             raise Lost(f"the line to the scheduler broke ({type(error).__name__})") from None
+        finally:
+            del self._under_way[key]
+
+    def _heard(self, event: tuple[float, Any]) -> None:
+        """Tell of a worker that ended; jobs of ours that it had are with another one by now, or wait for one."""
+        _, message = event
+        if isinstance(message, dict) and message.get("action") == "remove-worker":
+            under_way = dict(self._under_way)
+            ours = sorted(under_way[key] for key in message.get("processing-tasks", ()) if key in under_way)
+            for what in ours:
+                log.warning("%s: its worker %s ended: sent again", what, message.get("worker"))
+            if not ours:
+                log.info("worker %s ended", message.get("worker"))
 
     def client(self) -> Any:
         """The client, connected. Raises: ClusterLost when no scheduler answers within the patience."""
@@ -136,6 +154,7 @@ class Connection:
                     log.warning("no scheduler answers at %s: waiting for it", self.address)
                 time.sleep(0.5)
                 continue
+            client.subscribe_topic("all", self._heard)
             log.info(
                 "%s to %s, dashboard %s", "connected again" if again else "connected", where, client.dashboard_link
             )

@@ -179,7 +179,7 @@ class ClusterPool:
             switches=tuple(switches()), environment=environment_of(world), shared=_shared(), version=version(),
             memory=self._memory, contents=contents,
         )  # fmt: skip
-        answer: Answer = pickle.loads(self._connection.run(pickle.dumps(job)))
+        answer: Answer = pickle.loads(self._connection.run(pickle.dumps(job), task.what))
         self._sent |= set(contents)
         return answer
 
