@@ -24,6 +24,7 @@ help:
 	@echo 'make test-slow the slow tests: every command of the documentation, mutants of every golden'
 	@echo 'make test-all  all tests, each fixture compiled for every target'
 	@echo 'make golden    rewrite fixtures/*/golden and show what changed'
+	@echo 'make bench-cluster  what a cluster costs, and whether trouble changes a byte; five minutes on two idle cores'
 	@echo 'make docs      build the documentation site into build/site'
 	@echo 'make lint      check formatting, and the direction of imports (make imports)'
 	@echo 'make setup     only set up $(VENV)'
@@ -60,6 +61,11 @@ test-slow: $(STAMP)
 .PHONY: test-all
 test-all: $(STAMP)
 	$(BIN)/python -m pytest $(WORKERS) -m 'slow or not slow' --all-targets $(PYTEST_ARGS)
+
+.PHONY: bench-cluster
+bench-cluster: $(STAMP)
+	$(BIN)/python bench/cluster_overhead.py
+	$(BIN)/python bench/cluster_faults.py
 
 .PHONY: docs
 docs: $(STAMP)

@@ -2,17 +2,18 @@
 
     python bench/cluster_faults.py [FOLDER [--launches FILE]] [--only TEXT ...] [-t gfx950] [--every 5] [--most 12] [--seed 1] [--json FILE]
 
-Runs over the fixtures, or over FOLDER as the other benches do. Three runs of `gluonize translate`, each on a machine that has kept
+Runs over the fixtures, or over FOLDER as the other benches do. Four runs of `gluonize translate`, each on a machine that has kept
 nothing itself, with a shared cache:
 
 1. `-j 1`, with an empty cache.
 2. On a scheduler and two workers, processes of their own, with an empty cache: about every `--every` seconds a worker gets
    SIGKILL, and entries of the cache are lost, cut off or changed; once the scheduler is killed and started again.
 3. `-j 1`, with the cache that the first run filled.
+4. `-j 1`, with the cache that the second run left, damaged once more.
 
 Exit status 1 unless all have the same outputs and results, the third compiles nothing and takes less than 5 % of the CPU time of the
-first, and the log of the second names the workers, the scheduler and the entries that it came upon. Without `--only`, a
-few fixtures: about three minutes on two idle cores.
+first, the log of the second names the workers and the scheduler, and that of the fourth damaged entries. Without `--only`, a few
+fixtures: about three minutes on two idle cores.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ REPO = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(REPO), str(REPO / "tests" / "integration")]
 
 from bench.launch_sets import Unit, chosen_units, write_launches  # noqa: E402
-from cluster_processes import Cluster, Trouble  # noqa: E402
+from cluster_processes import Cluster, Trouble, damage  # noqa: E402
 from test_shared_cache import without_seconds  # noqa: E402
 
 FIXTURES = ("softmax", "matmul", "layer_norm", "flash_attention", "rms_norm", "scan", "vector_add")
@@ -95,10 +96,10 @@ def with_trouble(
     return far, trouble.faults
 
 
-def wrong(alone: Run, far: Run, warm: Run, faults: list) -> list[str]:
+def wrong(alone: Run, far: Run, warm: Run, mended: Run, faults: list) -> list[str]:
     """What is not as it has to be."""
     done = {kind: any(what.startswith(kind) for _, what in faults) for kind in ("worker", "scheduler", "entries")}
-    checks = {
+    checks: dict[str, bool] = {
         "there are no outputs": not alone.outputs,
         "the run with trouble has other outputs": far.outputs != alone.outputs,
         "the run with trouble has other results or another status": far.made != alone.made,
@@ -107,6 +108,8 @@ def wrong(alone: Run, far: Run, warm: Run, faults: list) -> list[str]:
         and "connected again" not in far.log,
         "there was no trouble": not any(done.values()),
         "the second run has other outputs or results": warm.made != alone.made,
+        "the run with a damaged cache has other outputs or results": mended.made != alone.made,
+        "entries were damaged and the log does not say so": "damaged" not in mended.log,
         "the second run compiled something": warm.compiled > 0,
         f"the second run took more than {WARM_SHARE:.0%} of the first": warm.cpu_seconds
         > WARM_SHARE * alone.cpu_seconds,
@@ -114,20 +117,20 @@ def wrong(alone: Run, far: Run, warm: Run, faults: list) -> list[str]:
     return [what for what, so in checks.items() if so]
 
 
-def report(alone: Run, far: Run, warm: Run, faults: list) -> str:
+def report(alone: Run, far: Run, warm: Run, mended: Run, faults: list) -> str:
     """The figures as text."""
-    names = {"-j 1": alone, "with trouble": far, "again, warm": warm}
+    names = {"-j 1": alone, "with trouble": far, "again, warm": warm, "again, damaged": mended}
     lines = [
-        f"{name:13s} {len(run.outputs)} outputs, {len(run.results)} results, status {run.status}: {run.seconds:.1f} s,"
+        f"{name:14s} {len(run.outputs)} outputs, {len(run.results)} results, status {run.status}: {run.seconds:.1f} s,"
         f" {run.cpu_seconds:.1f} s of CPU time here, {run.compiled} kernels of machine code"
         for name, run in names.items()
     ]
     lines += [f"  at {at:5.1f} s: {what}" for at, what in faults]
     told = {
-        what: sum(what in line for line in far.log.splitlines())
+        what: sum(what in line for run in (far, mended) for line in run.log.splitlines())
         for what in ("sent again", "connected again", "damaged")
     }
-    lines.append("lines of the log: " + ", ".join(f"{count} {what}" for what, count in told.items()))
+    lines.append("lines of the logs: " + ", ".join(f"{count} {what}" for what, count in told.items()))
     return "\n".join(lines)
 
 
@@ -164,13 +167,15 @@ def main() -> int:
         far, faults = with_trouble(folder, arguments, a.folder, a.every, a.most, a.seed)
         print(f"with trouble: {far.seconds:.1f} s", file=sys.stderr, flush=True)
         warm = translate(folder, "warm", [*arguments, "-j", "1"], a.folder, folder / "shared-alone")
-    print(report(alone, far, warm, faults))
-    found = wrong(alone, far, warm, faults)
+        damage(folder / "shared-far", random.Random(a.seed))
+        mended = translate(folder, "mended", [*arguments, "-j", "1"], a.folder, folder / "shared-far")
+    print(report(alone, far, warm, mended, faults))
+    found = wrong(alone, far, warm, mended, faults)
     print("\n".join(found) or "all as it has to be")
     if a.json:
         runs = {
             name: {k: v for k, v in asdict(run).items() if k != "outputs"}
-            for name, run in (("alone", alone), ("far", far), ("warm", warm))
+            for name, run in (("alone", alone), ("far", far), ("warm", warm), ("mended", mended))
         }
         a.json.write_text(json.dumps({"wrong": found, "faults": faults, "runs": runs}, indent=1) + "\n")
     return int(bool(found))
