@@ -28,6 +28,7 @@ CLUSTERS = {
     "matmul": (("gfx1250", 2), ("gfx1250", 4)),
     "descriptor_matmul": (("gfx1250", 2),),
     "flash_attention": (("gfx1250", 2), ("gfx1250", 4)),
+    "softmax": (("gfx1250", 2), ("gfx1250", 4)),
 }
 
 

@@ -12,15 +12,16 @@ from rules.timing import TIMINGS
 from translator.cycles.assembly import read_program
 from translator.cycles.paths import Step
 from translator.cycles.stream import ARRIVE, ISSUE, MEET, Translator
-from translator.frontend.cluster_moves import stays
 from translator.frontend.cluster_rows import column_bits, rows_instead
 from translator.layout.constructors import constructor
 from translator.layout.shapes import from_gluon, infer, to_gluon
 from translator.report.layout_job import drawn_layouts
 from translator.request import TranslateRequest
 from translator.translation import translate_kernel
+from translator.ttgir.cta_parts import stays
 from translator.ttgir.layouts import AttributeReader, Blocked, DotOperand, Linear, Slice, Wmma, part_of
 from translator.ttgir.shared_layouts import Padded, SharedLinear, Swizzled, read_shared, slots_bytes
+from translator.validate.cluster_memory import holders
 from translator.validate.stages import translated_stage
 from rules.targets import target as target_row
 
@@ -119,6 +120,15 @@ def test_each_cta_has_its_part_in_its_own_lds():
 )  # fmt: skip
 def test_what_stays_in_its_cta(held, wanted, stay):
     assert stays(held, wanted) is stay
+
+
+@pytest.mark.parametrize(
+    "shape, ctas, expected",
+    [((4,), ((1,),), [1, 1, 2, 2]), ((4,), ((0,),), [3] * 4), ((2, 2), ((0, 1), (1, 0)), [1, 2, 4, 8]),
+     ((1, 2), ((1, 0),), [3, 3]), ((), ((),), [3])],
+)  # fmt: skip
+def test_which_ctas_have_an_element(shape, ctas, expected):
+    assert holders(shape, ctas).tolist() == expected
 
 
 def test_shapes_are_inferred_for_clusters():
@@ -239,6 +249,41 @@ def test_a_vector_that_is_written_too_is_not_shared_with_those_who_read_it(tmp_p
     values = {"x_ptr": tensor(32, 128), "w_ptr": tensor(128), "y_ptr": tensor(32, 128)}
     text = validated(tmp_path, written, clustered(2, {"R": 32, "B": 128}, values, signature), "gfx1250")
     assert "[[0, 0]]" in text and "[[1, 0]]" not in text, text
+
+
+IN_PLACE = dedent("""
+    import triton
+    import triton.language as tl
+
+
+    @triton.jit
+    def k(a_ptr, b_ptr, c_ptr, BM: tl.constexpr, BN: tl.constexpr):
+        m = tl.arange(0, BM)
+        n = tl.arange(0, BN)
+        a = tl.load(a_ptr + m[:, None] * BN + n[None, :])
+        b = tl.load(b_ptr + n[:, None] * BN + n[None, :])
+        tl.store(STORED + m[:, None] * BN + n[None, :], tl.dot(a, b).to(tl.float16))
+""")
+
+
+def in_place(stored: str):
+    signature = dict.fromkeys(("a_ptr", "b_ptr", "c_ptr"), "*fp16")
+    values = {"a_ptr": tensor(128, 64), "b_ptr": tensor(64, 64), "c_ptr": tensor(128, 64)}
+    return IN_PLACE.replace("STORED", stored), clustered(4, {"BM": 128, "BN": 64}, values, signature)
+
+
+@pytest.mark.parametrize("stored, ways", [("a_ptr", [[1, 0], [2, 0]]), ("c_ptr", [[0, 1], [1, 0]])])
+def test_workgroups_that_store_to_an_operand_share_no_rows_of_it(tmp_path: Path, stored: str, ways: list):
+    """By columns, one would store its part of rows that another one has yet to read."""
+    assert f"cga_layout={ways}" in validated(tmp_path, *in_place(stored), "gfx1250")
+
+
+def test_an_operand_that_all_read_and_one_stores_to(tmp_path: Path):
+    text, spec = in_place("b_ptr")
+    (tmp_path / "source.py").write_text(text)
+    result = translate_kernel(TranslateRequest(str(tmp_path / "source.py"), "gfx1250", launches=(spec,)))
+    found = result.outcomes[0].diagnostics[0]
+    assert (found.code, found.line) == ("clusters", 10) and "reads and another one stores to" in found.message, found
 
 
 def test_an_atomic_whose_old_value_nobody_reads(tmp_path: Path):

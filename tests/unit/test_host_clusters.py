@@ -127,12 +127,12 @@ CROSSING = dedent("""
             a = tl.load(a_ptr + m[:, None] * K + m[None, :] + i)
             b = tl.load(b_ptr + (m[:, None] + i) * B + m[None, :])
             acc = tl.dot(a, b, acc)
-        tl.atomic_add(c_ptr + m[:, None] * B + m[None, :], acc, sem="relaxed")
+        tl.store(c_ptr + m[:, None] * B + m[None, :], acc + tl.trans(acc))
 """)
 
 
 def test_a_value_that_another_workgroup_has_is_refused_at_its_line(tmp_path: Path, capsys, monkeypatch):
-    """The atomic operation takes rows of workgroups, and of the product they have columns."""
+    """Of the product workgroups have columns, and of what is added to it rows."""
     for name in ("GLUONIZE_CACHE", "TRITON_ALWAYS_COMPILE"):  # which `--no-cache` sets
         monkeypatch.setenv(name, "")
     (tmp_path / "k.py").write_text(CROSSING)
@@ -146,7 +146,7 @@ def test_a_value_that_another_workgroup_has_is_refused_at_its_line(tmp_path: Pat
     status = run([*words, "--num-ctas", "2", "-o", str(tmp_path / "out.py"), "--no-validate"])
     said = " ".join(capsys.readouterr().err.split())
     assert (
-        status == 2 and "k.py:13:5: num_ctas=2: a value that a CTA needs and another one has [clusters]" in said
+        status == 2 and "k.py:13:51: num_ctas=2: a value that a CTA needs and another one has [clusters]" in said
     ), said
     assert not (tmp_path / "out.py").exists()
 

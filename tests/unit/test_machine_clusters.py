@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
 from translation_of import dedent, launch, tensor, translate
 
 from translator.ttgir.parse import parse_module
 from translator.validate import validate_launch
 from translator.validate.bind import bind, place_tensors
+from translator.validate.cluster_memory import PeerAccesses
 from translator.validate.engine import Machine
 from translator.validate.inputs import make_inputs
 from translator.validate.memory import Memory
@@ -163,6 +165,53 @@ def test_a_mistake_behind_the_loop_is_found_at_its_line(name: str, past_the_end)
 def test_every_kind_is_planted():
     kinds = {"cluster-start", "cluster-arrive", "cluster-wait", "cluster-overwrite", "cluster-reuse", "cluster-exit"}
     assert {mistake.kind for mistake in (*MISTAKES.values(), *PAST_THE_END.values())} >= kinds
+
+
+ALL, OWN, SWAPPED = ([3] * 4, [1, 1, 2, 2], [2, 2, 1, 1])
+ACCESSES = {
+    "each reads what it stores": ([("load", OWN), ("store", OWN)], ""),
+    "one stores what another has not read yet": ([("load", ALL), ("store", OWN)], "may not have read yet"),
+    "all have read it": ([("load", ALL), ("barrier", ALL), ("store", OWN)], ""),
+    "another reads what one has stored": ([("store", OWN), ("load", SWAPPED)], "has stored to"),
+    "no barrier shows it": ([("store", OWN), ("barrier", ALL), ("load", SWAPPED)], "has stored to"),
+    "each reads what it has stored": ([("store", OWN), ("load", OWN)], ""),
+    "two store to one element": ([("store", OWN), ("store", SWAPPED)], "two workgroups of a cluster store"),
+    "of those that have an element one stores": ([("store", ALL), ("store", ALL)], ""),
+    "one stores what all have": ([("store", ALL), ("load", ALL)], "has stored to"),
+}
+
+
+@pytest.mark.parametrize("name", ACCESSES)
+def test_memory_that_workgroups_share(name: str):
+    """Four elements of two workgroups; each access is in an interval of its own."""
+    steps, expected = ACCESSES[name]
+    found: list[str] = []
+    accesses = PeerAccesses(lambda hazard: found.append(hazard.message))
+    buffer = Memory().add("x", "f32", np.zeros(4, np.float32))
+    offset = np.arange(4) * 4
+    for interval, (step, held) in enumerate(steps):
+        accesses.interval, accesses.held = interval, np.array(held, np.uint16)
+        if step == "load":
+            accesses.load(buffer, offset, 4, None, slice(None))
+        elif step == "store":
+            accesses.store(buffer, offset, None, slice(None), np.full(4, interval + 1, np.uint32))
+        else:
+            accesses.known = interval
+    assert bool(found) == bool(expected) and all(expected in message for message in found), found
+
+
+def test_memory_that_is_accessed_by_halves():
+    """A store of two bytes after a load of four: the other half is as it was."""
+    found: list[str] = []
+    accesses = PeerAccesses(lambda hazard: found.append(hazard.message))
+    buffer = Memory().add("x", "f32", np.zeros(2, np.float32))
+    accesses.held = np.array([1, 2], np.uint16)
+    accesses.load(buffer, np.array([0, 4]), 4, None, slice(None))
+    accesses.store(buffer, np.array([2, 6]), None, slice(None), np.full(2, 1, np.uint16))
+    assert not found
+    accesses.held = np.array([2], np.uint16)
+    accesses.store(buffer, np.array([0]), None, slice(None), np.full(1, 1, np.uint16))
+    assert len(found) == 1
 
 
 def fetched(folder: Path, spec, text: str) -> int:

@@ -12,17 +12,16 @@ from translator.diagnostics import Diagnostic, TranslationError
 from translator.frontend.anchors import Path, path_of
 from translator.frontend.trace import Trace
 from translator.source.moved_lines import file_line
+from translator.ttgir.cta_parts import ATOMICS, along_shared_axis, ctas_of, moved, of_one_cta, stays
 from translator.ttgir.layouts import Bases, DotOperand
 from translator.ttgir.module import Module, Op
+from translator.ttgir.types import Type
 
 OWN_LDS = "each CTA reads its own LDS alone, and Triton 3.9 has nothing that moves values between CTAs"
-_ALONG_AXIS = {
-    "tt.reduce": "a reduction along a dimension that CTAs share",
-    "tt.scan": "a scan along a dimension that CTAs share",
-    "tt.gather": "a gather along a dimension that CTAs share",
-}
-_ATOMICS = ("tt.atomic_rmw", "tt.atomic_cas", "tt.atomic_poll")
 _ROWS = ("tt.descriptor_gather", "tt.descriptor_scatter", "tt.descriptor_reduce")
+_STORES = ("tt.store", "tt.descriptor_store")
+_READS = ("tt.load", "tt.descriptor_load")
+_NO_FENCE = "each CTA goes on at a pace of its own, and Triton 3.9 has no fence that shows one CTA's stores to another"
 _BARRIERS = ("ttg.barrier", "gpu.barrier", "tt.debug_barrier")
 
 
@@ -47,12 +46,10 @@ def cluster_obstacles(module: Module) -> tuple[Obstacle, ...]:
 
 
 def _obstacle(module: Module, op: Op, used: set[str]) -> tuple[str, str]:
-    if op.name in _ALONG_AXIS and any(basis[op.attribute("axis")] for basis in _ctas(module, op)):
-        return _ALONG_AXIS[op.name], OWN_LDS
-    if op.name == "tt.histogram" and any(map(any, _ctas(module, op))):
-        return "a histogram of a tensor that CTAs share", OWN_LDS
-    if op.name in _ATOMICS and used.intersection(op.results) and not all(map(any, _result_ctas(module, op) or ((),))):
-        return "the old value of an atomic operation", f"one CTA makes it for all; {OWN_LDS}"
+    if along := along_shared_axis(module, op):
+        return along, OWN_LDS
+    if old := of_one_cta(module, op, bool(used.intersection(op.results))):
+        return old, f"one CTA makes it for all; {OWN_LDS}"
     if op.name in _BARRIERS:
         return "a barrier", "it would be one of each CTA for itself, so another CTA may not have written yet"
     if op.name in _ROWS:
@@ -60,60 +57,80 @@ def _obstacle(module: Module, op: Op, used: set[str]) -> tuple[str, str]:
             "rows of a tensor descriptor",
             "the data mover would fetch them for each CTA, which none of its layouts says",
         )
-    if op.name == "ttg.convert_layout" and not stays(_ctas(module, op), _result_ctas(module, op)):
+    if op.name == "ttg.convert_layout" and not stays(*moved(module, op)):
         if isinstance(module.layout(op.type), DotOperand):
             return "an operand of a product of which a CTA has a part only", OWN_LDS
-        if not _through_descriptor(module, op):
-            return "a value that a CTA needs and another one has", OWN_LDS
+        return "a value that a CTA needs and another one has", OWN_LDS
     return "", ""
 
 
-def _through_descriptor(module: Module, op: Op) -> bool:
-    """Whether what is converted comes from a tensor descriptor or goes to one: such tiles are read and written as they are needed."""
-    comes = any(op.operands[0] in other.results for other in module.walk() if other.name == "tt.descriptor_load")
-    users = [other.name for other in module.walk() if set(op.results) & set(other.operands)]
-    return comes or bool(users) and set(users) == {"tt.descriptor_store"}
-
-
-def _ctas(module: Module, op: Op) -> Bases:
-    """How CTAs share the first tensor operand."""
-    return module.layout(op.operand_types[0]).ctas
-
-
-def _result_ctas(module: Module, op: Op) -> Bases:
-    return module.layout(op.type).ctas if op.type.is_tensor else ()
-
-
-def vectors_in_place(module: Module) -> tuple[Obstacle, ...]:
-    """Vectors that every CTA reads whole from an argument that the kernel writes too: one CTA may write before another has read."""
-    source = {result: op.operands[0] for op in module.walk() if op.operands for result in op.results}
-    for op in module.walk():
-        if op.name == "scf.for":
-            source.update(op.for_loop.bindings)
-        elif op.name == "scf.while":
-            source.update(op.bindings)
-
-    def argument(name: str) -> str:
-        while name in source:
-            name = source[name]
-        return name
-
-    written = {argument(op.operands[0]) for op in module.walk() if op.name in ("tt.store", *_ATOMICS)}
+def tiles_in_two_ways(module: Module) -> tuple[Obstacle, ...]:
+    """Tiles of a tensor descriptor that CTAs would have to share in another way than the first one of it: its layout is one for all."""
+    origins = _Origins(module, "tt.make_tensor_descriptor")
+    first: dict[str, Bases] = {}
     found = []
     for op in module.walk():
-        if op.name == "tt.load" and op.type.is_tensor and len(op.type.shape) == 1:
-            if not all(map(any, _result_ctas(module, op))) and argument(op.operands[0]) in written:
-                found.append(Obstacle(path_of(op), "a vector that is read by every CTA and written by one", OWN_LDS))
+        if op.name in ("tt.descriptor_load", "tt.descriptor_store"):
+            ctas = ctas_of(module, _accessed(op))
+            if any(first.setdefault(name, ctas) != ctas for name in sorted(origins.of(op.operands[0]))):
+                found.append(Obstacle(path_of(op), "a tensor descriptor whose tiles CTAs share in two ways", OWN_LDS))
     return tuple(found)
 
 
-def stays(held: Bases, wanted: Bases) -> bool:
-    """Whether every CTA that holds its part of a tensor by `held` has all of its part by `wanted`."""
-    for d in range(len((*held, *wanted, ())[0])):
-        finer = sum(bool(basis[d]) for basis in wanted) - sum(bool(basis[d]) for basis in held)
-        if any(own[d] and finer < 0 or other[d] >> max(0, finer) != own[d] for own, other in zip(held, wanted)):
-            return False
-    return True
+def memory_in_two_ways(module: Module) -> tuple[Obstacle, ...]:
+    """Reads of an argument that the kernel stores to as well, of what another CTA may store: nothing says which one is first."""
+    origins = _Origins(module)
+    stored: dict[str, set[Bases]] = {}
+    for op in module.walk():
+        if op.name in _STORES:
+            for name in origins.of(op.operands[0]):
+                stored.setdefault(name, set()).add(ctas_of(module, _accessed(op)))
+    found = []
+    for op in module.walk():
+        if op.name in _READS and (written := [stored[name] for name in origins.of(op.operands[0]) if name in stored]):
+            ctas = ctas_of(module, _accessed(op))
+            if not ctas or not all(map(any, ctas)) or any(ways != {ctas} for ways in written):
+                found.append(Obstacle(path_of(op), "memory that one CTA reads and another one stores to", _NO_FENCE))
+    return tuple(found)
+
+
+def _accessed(op: Op) -> Type:
+    """The type of what an access reads or stores, or of the pointers to it."""
+    if op.results:
+        return op.type
+    return op.operand_types[1 if op.name == "tt.descriptor_store" else 0]
+
+
+class _Origins:
+    """Where pointers and descriptors of a module come from: arguments, and the operations `made` that make them. What comes from memory is
+    known of none.
+    """
+
+    def __init__(self, module: Module, made: str = "") -> None:
+        self._known = {name: frozenset({name}) for name, kind in module.entry.arguments if kind.kind in ("ptr", "desc")}
+        self._from: dict[str, list[str]] = {}
+        for op in module.walk():
+            inner = [name for region in op.regions for block in region.blocks for name in block.ops[-1].operands]
+            for result in op.results:
+                if op.name == made:
+                    self._known[result] = frozenset({result})
+                elif op.name not in (*_READS, *ATOMICS):
+                    self._from[result] = [*op.operands, *inner]
+            for name, init in (
+                op.for_loop.bindings if op.name == "scf.for" else op.bindings if op.name == "scf.while" else ()
+            ):
+                self._from[name] = [init, *inner]
+
+    def of(self, name: str) -> frozenset[str]:
+        """The arguments and operations that a value may come from."""
+        seen, asked, out = set(), [name], frozenset()
+        while asked:
+            name = asked.pop()
+            out |= self._known.get(name, frozenset())
+            if name not in seen and name not in self._known:
+                seen.add(name)
+                asked += self._from.get(name, [])
+        return out
 
 
 def refusal(trace: Trace, num_ctas: int, obstacles: tuple[Obstacle, ...]) -> TranslationError:
@@ -138,4 +155,4 @@ def refusal(trace: Trace, num_ctas: int, obstacles: tuple[Obstacle, ...]) -> Tra
     return TranslationError(*dict.fromkeys(found))
 
 
-__all__ = ["Obstacle", "cluster_obstacles", "refusal", "stays", "vectors_in_place"]
+__all__ = ["Obstacle", "cluster_obstacles", "memory_in_two_ways", "refusal", "tiles_in_two_ways"]

@@ -41,7 +41,7 @@ def with_vectors_whole(module: Any) -> Any:
     ... order = [0], CGALayout = [[1]]    ->    order = [0], CGALayout = [[0]]
     """
     lines = module.str().splitlines(keepends=True)
-    return module_of("".join(_with_bases(line, _vector_whole) for line in lines), module.context)
+    return module_of("".join(with_bases(line, _vector_whole) for line in lines), module.context)
 
 
 def of_whole_tiles(module: Any, count: int) -> Any:
@@ -95,14 +95,14 @@ def rows_instead(ctas: Bases, columns: frozenset[int]) -> Bases:
 
 
 def _rewritten(line: str, columns: frozenset[int]) -> str:
-    return _with_bases(line, lambda ctas: rows_instead(ctas, columns))
+    return with_bases(line, lambda ctas: rows_instead(ctas, columns))
 
 
 def _vector_whole(ctas: Bases) -> Bases:
     return tuple((0,) for _ in ctas) if len(ctas[0]) == 1 else ctas
 
 
-def _with_bases(line: str, change: Callable[[Bases], Bases]) -> str:
+def with_bases(line: str, change: Callable[[Bases], Bases]) -> str:
     """A definition of a layout with other CTAs; any other line as it is."""
     if not line.startswith("#") or _NAME not in line:
         return line
@@ -125,4 +125,12 @@ def _of_whole_tiles(line: str, bits: int) -> str:
     return line.replace("}>", f", {_NAME}{whole}}}>")
 
 
-__all__ = ["column_bits", "module_of", "of_whole_tiles", "rows_instead", "with_rows_split", "with_vectors_whole"]
+__all__ = [
+    "column_bits",
+    "module_of",
+    "of_whole_tiles",
+    "rows_instead",
+    "with_bases",
+    "with_rows_split",
+    "with_vectors_whole",
+]

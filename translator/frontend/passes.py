@@ -14,6 +14,7 @@ from triton._C.libtriton import amd, ir, nvidia, passes
 from triton.backends.amd import compiler as amd_compiler
 
 from translator.frontend.cluster_rows import of_whole_tiles, with_rows_split, with_vectors_whole
+from translator.frontend.cluster_tiles import with_tiles_as_used
 
 
 def run_ttir_passes(module: Any, options: Any) -> None:
@@ -74,6 +75,12 @@ def run_layout_passes(module: Any, options: Any, split_rows: bool = False, whole
     amd.passes.ttgpuir.add_sink_layout_conversions(pm)
     passes.common.add_canonicalizer(pm)
     pm.run(module, "make_ttgir")
+    if options.num_ctas > 1 and (changed := with_tiles_as_used(module)) is not module:
+        module = changed
+        pm = ir.pass_manager(module.context)
+        passes.ttgpuir.add_remove_layout_conversions(pm)
+        passes.common.add_canonicalizer(pm)
+        pm.run(module, "make_ttgir_tiles")
     return module
 
 

@@ -12,7 +12,13 @@ from triton.compiler.compiler import make_backend
 from rules.targets import Target, target as target_row
 from translator.facts.given import GivenNumbers
 from translator.frontend.anchors import Anchors, Path, path_of, read_anchors
-from translator.frontend.cluster_moves import Obstacle, cluster_obstacles, refusal, vectors_in_place
+from translator.frontend.cluster_moves import (
+    Obstacle,
+    cluster_obstacles,
+    memory_in_two_ways,
+    refusal,
+    tiles_in_two_ways,
+)
 from translator.frontend.cluster_rows import module_of
 from translator.frontend.offline import offline_target
 from translator.frontend.passes import (
@@ -32,6 +38,7 @@ from translator.memory.operands import OperandInLds, read_early, read_operands
 from translator.memory.staging import Rows, Staged, read_descriptor_layouts, read_rows, read_staging, with_row_numbers
 from translator.source.compile_arguments import compile_arguments
 from translator.source.launch_spec import LaunchSpec
+from translator.ttgir.cta_parts import shares_tensors
 from translator.ttgir.layouts import SharedLayout
 from translator.ttgir.parse import parse_module
 
@@ -120,35 +127,35 @@ def _lay_out_cluster(trace: Trace, options: Any) -> None:
 
     - as Triton's passes share out products, or by rows of them alone;
     - so, with all of each vector in every workgroup;
-    - all of everything in every workgroup.
+    - all of everything in every workgroup, which is laid out for one.
 
     Raises: TranslationError `clusters` where none does, of what the first asks for.
     """
     text, context = trace.module.str(), trace.module.context
     asked: tuple[Obstacle, ...] = ()
+    found = None
     for lay_out in _CLUSTERS:
         try:
             module = lay_out(module_of(text, context), options)
             parsed = parse_module(module.str())
-            obstacles = cluster_obstacles(parsed) or vectors_in_place(parsed) * (lay_out in _OF_WHOLE_VECTORS)
+            obstacles = cluster_obstacles(parsed) + tiles_in_two_ways(parsed)
+            obstacles += memory_in_two_ways(parsed) if lay_out is not run_whole_passes else ()
         except RuntimeError:  # Triton's passes have no layouts of that kind
             continue
         if not obstacles:
-            trace.module = module
-            return
+            found = module
+            if shares_tensors(parsed):
+                break
         asked = asked or obstacles
-    if not asked:
-        trace.module = run_layout_passes(trace.module, options)
-    raise refusal(trace, options.num_ctas, asked)
+    if found is None and asked:
+        raise refusal(trace, options.num_ctas, asked)
+    trace.module = run_layout_passes(trace.module, options) if found is None else found
 
 
-_OF_WHOLE_VECTORS = (
-    partial(run_layout_passes, whole_vectors=True),
-    partial(run_layout_passes, split_rows=True, whole_vectors=True),
-)
 _CLUSTERS = (
     run_layout_passes,
     partial(run_layout_passes, split_rows=True),
-    *_OF_WHOLE_VECTORS,
+    partial(run_layout_passes, whole_vectors=True),
+    partial(run_layout_passes, split_rows=True, whole_vectors=True),
     run_whole_passes,
 )

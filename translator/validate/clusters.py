@@ -12,11 +12,33 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
+from translator.ttgir.cta_parts import (
+    along_shared_axis,
+    behind_arrow,
+    ctas_of,
+    moved,
+    of_one_cta,
+    shares_tensors,
+    stays,
+)
 from translator.ttgir.locations import UNKNOWN, Place
+from translator.ttgir.module import Module, Op
 from translator.ttgir.shared_layouts import read_shared
+from translator.validate.cluster_memory import PeerAccesses, holders
 from translator.validate.hazards import Finding, Hazard, Report, stop
 
 Extents = list[tuple[int, int]]
+# Accesses of memory by each CTA for its part, with where the type of that part stands: of the first operand, or behind the arrow.
+_ACCESSES = {
+    "tt.load": "behind the arrow",
+    "amdg.buffer_load": "behind the arrow",
+    "ttg.async_copy_global_to_local": "behind the arrow",
+    "amdg.async_tdm_copy_global_to_local": "behind the arrow",
+    "amdg.buffer_store": "behind the arrow",
+    "tt.store": "operand",
+}
 
 
 @dataclass(frozen=True)
@@ -39,16 +61,29 @@ class _Spread:
 
 class Cluster:
     """`known`: all CTAs are done with the intervals before it, None where nothing is known. `place`: of the op that runs now. report(hazard):
-    raises it, or notes it.
+    raises it, or notes it. `peers`: what CTAs do to memory, None where they share nothing and one of them stores everything.
     """
 
-    def __init__(self, report: Report = stop) -> None:
+    def __init__(self, report: Report = stop, module: Module | None = None) -> None:
         self.report = report
+        self.module = module
+        self.peers = PeerAccesses(report) if module is not None and shares_tensors(module) else None
         self.known: int | None = None
         self.place = UNKNOWN
         self._arrived: tuple[int, Place] | None = None
         self._uses: dict[tuple[int, int], _Use] = {}
         self._spread: list[_Spread] = []
+
+    def begin(self, op: Op, interval: int, used: bool) -> None:
+        """`op` is about to run; used: whether anything reads its result. Raises: Hazard where it needs what another CTA has."""
+        self.place = op.place
+        if "peer" not in op.memo:
+            op.memo["peer"] = _needed(self.module, op, used)
+        if op.memo["peer"]:
+            raise Hazard("cluster-peer", op.memo["peer"])
+        if self.peers is not None:
+            self.peers.interval, self.peers.known = interval, -1 if self.known is None else self.known
+            self.peers.held = _held(self.module, op) if op.name in _ACCESSES else None
 
     # The barrier of the cluster.
 
@@ -135,6 +170,26 @@ class Cluster:
                 Finding("cluster-arrive", message, "amdg.cluster_barrier_arrive", p.file, p.line, p.column, program)
             )
         return found
+
+
+def _needed(module: Module, op: Op, used: bool) -> str:
+    """What a CTA would need of another one to carry out `op`, "" for nothing."""
+    what = along_shared_axis(module, op) or of_one_cta(module, op, used)
+    held, wanted = moved(module, op)
+    if held and wanted and not stays(held, wanted):
+        what = "a part of a tile that another workgroup has in its LDS, or that this one does not bring it"
+        what = "a value that another workgroup has" if op.name == "ttg.convert_layout" else what
+    return f"needs what another workgroup of the cluster has: {what}" if what else ""
+
+
+def _held(module: Module, op: Op) -> np.ndarray:
+    """Of the elements that an access reads or stores, in order, the CTAs that have them."""
+    if "held" not in op.memo:
+        kind = op.operand_types[0] if _ACCESSES[op.name] == "operand" else behind_arrow(op)
+        ctas = ctas_of(module, kind)
+        whole = ((0,) * len(kind.shape or ()),) * (module.clusters.bit_length() - 1)
+        op.memo["held"] = holders(kind.shape or (), ctas if ctas and len(ctas[0]) == len(whole[0]) else whole)
+    return op.memo["held"]
 
 
 def extents_of(view) -> Extents:

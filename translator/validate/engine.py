@@ -52,7 +52,7 @@ class Program:
         self.op: Op | None = None  # that runs now
         self.lds = SharedMemory(self.report, machine.in_program_order)
         self.lds.cluster = (
-            Cluster(self.report) if machine.module.clusters > 1 and not machine.module.is_nvidia else None
+            Cluster(self.report, self.module) if machine.module.clusters > 1 and not machine.module.is_nvidia else None
         )
         self.warps = machine.module.warps
         self.barriers = Barriers(self.lds, self.warps, published=self.module.is_nvidia)
@@ -197,10 +197,11 @@ class Program:
             self.steps += 1
             if self.lds.partitions is not None:
                 self.lds.partitions.place = op.place
-            if self.lds.cluster is not None:
-                self.lds.cluster.place = op.place
             try:
                 self.op = op
+                if self.lds.cluster is not None:
+                    self.lds.cluster.begin(op, self.lds.epoch, self.uses(op))
+                    self.memory.peers = None if self.machine.views_overlap else self.lds.cluster.peers
                 row = TABLE.get(name)
                 if row is not None:
                     self.env = env
@@ -237,7 +238,8 @@ class Machine:
     Masked-off lanes without `other` are undefined in the language: `unset` is what a load gives there (the AMD backend: 0),
     `stale` what a copy leaves in shared memory (whatever was there before: NaN shows it). `environment` holds the values of
     a program by name. `step_limit` is how many ops a program may take, `longest` how many one took. `in_program_order`: hazards of order are
-    noted in `noted`, and the program goes on as if each asynchronous operation had been done where it stands; so a source is run.
+    noted in `noted`, and the program goes on as if each asynchronous operation had been done where it stands; so a source is run. `views_overlap`:
+    of arguments that share storage nobody says which workgroup of a cluster is first, nor does the source say which warp is.
     """
 
     def __init__(self, module: Module, memory: Memory, grid: tuple[int, ...], environment: type[dict] = dict):
@@ -255,6 +257,7 @@ class Machine:
         self.findings: list[Finding] = []
         self.waiting: list[int] = []  # programs that have not begun
         self.in_program_order = False
+        self.views_overlap = False
         self.noted: dict[tuple[str, str, int], Finding] = {}
         self.blamed = UNKNOWN  # the last op that wrote the byte that the memory watches
         self.work = 0

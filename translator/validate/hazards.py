@@ -12,7 +12,7 @@ KINDS = frozenset(
     "out-of-bounds wild-pointer misaligned buffer-offset store-conflict "
     "lds-uninitialised lds-in-flight lds-overwrite-in-flight lds-overwrite-source lds-overwrite-read lds-reuse-in-flight "
     "lds-race lds-index lds-store-unwaited lds-load-unwaited pipeline-stage index-range "
-    "cluster-start cluster-arrive cluster-wait cluster-overwrite cluster-reuse cluster-exit "
+    "cluster-start cluster-arrive cluster-wait cluster-overwrite cluster-reuse cluster-exit cluster-peer cluster-memory "
     "mbarrier-uninitialised mbarrier-unpublished mbarrier-underflow mbarrier-phase mbarrier-reinitialised "
     "mbarrier-bytes mbarrier-invalidated missing-fence wgmma-unwaited "
     "deadlock endless false-hint device-assert division-by-zero loop-step broken-promise".split()

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from translator.validate.cluster_memory import PeerAccesses
 from translator.validate.dtypes import NARROW, decode, encode, rounded, stored
 from translator.validate.hazards import Hazard, NotRunnable
 from translator.validate.sparse import PAGE, Pages
@@ -152,7 +153,8 @@ def _spread(value, shape) -> np.ndarray:
 class Memory:
     """All buffers of one run. `program` is the number of the program that runs now; `traffic` counts elements accessed; `crossing` names a
     buffer from which a program read what another one stored, `reread`: a program read what it had stored itself; `changes` counts stores and atomic operations that changed something; with
-    `recording`, every buffer remembers what was read. `hit` turns true when the byte that `watch` names (buffer, offset) is written.
+    `recording`, every buffer remembers what was read. `hit` turns true when the byte that `watch` names (buffer, offset) is written. `peers`: of
+    a program that is a cluster.
     """
 
     buffers: list[Buffer] = field(default_factory=list)
@@ -164,6 +166,7 @@ class Memory:
     recording: bool = False
     watch: tuple[str, int] | None = None
     hit: bool = False
+    peers: PeerAccesses | None = None
 
     def add(self, name: str, element: str, data: np.ndarray, unheld: int = 0, pages: Pages | None = None) -> Buffer:
         """A buffer with the bytes of `data`, and `unheld` items behind them that cannot be used; or with `pages`, whose bytes they are."""
@@ -250,6 +253,8 @@ class Memory:
                 out[part] = buffer.data[: len(buffer.data) // size * size].view(dtype)[offset // size]
                 if self.recording:
                     buffer.see(offset, size)
+                if self.peers is not None:
+                    self.peers.load(buffer, offset, size, lanes, part)
                 if buffer.writer is not None and not (self.crossing and self.reread):
                     self._check_order(buffer, offset, size)
         values = decode(out, element)
@@ -277,15 +282,19 @@ class Memory:
         size = dtype.itemsize
         flat = np.asarray(address).reshape(-1)
         bits = np.asarray(encode(_spread(value, np.shape(address)), element)).astype(dtype, copy=False)
+        lanes = None
         if mask is not None:
             on = _spread(mask, np.shape(address))
             if not on.all():
+                lanes = np.flatnonzero(on)
                 flat, bits = flat[on], bits[on]
         if not flat.size:
             return
         self.traffic += flat.size
         for part in self.by_buffer(flat):
             buffer, offset = self.resolve(flat[part], size)
+            if self.peers is not None:
+                self.peers.store(buffer, offset, lanes, part, bits[part])
             self._store(buffer, offset, bits[part], dtype)
 
     def _look(self, buffer: Buffer, offset: np.ndarray, size: int) -> None:

@@ -301,7 +301,7 @@ class Pair:
         tight = len(chosen.numbers) == math.prod(inputs.grid or self.grid)
         addresses = place_tensors(memory, inputs, source if math.isnan(stale) else None, tight)
         machine = Machine(self.translated, memory, inputs.grid or self.grid)
-        machine.schedule, machine.stale = schedule, stale
+        machine.schedule, machine.stale, machine.views_overlap = schedule, stale, inputs.shares
         machine.step_limit = LEAST_STEPS + STEPS_PER_STEP * self.longest
         try:
             chosen.run(machine, bind(self.translated, self.names[1], inputs, addresses))

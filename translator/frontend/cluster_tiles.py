@@ -1,0 +1,98 @@
+"""How workgroups of a cluster share what they load and store: as the values are used, for no value moves between workgroups.
+
+Triton's passes share the tiles of tensor descriptors and of atomic operations by their first dimension, whatever they are used for:
+
+    %b = tt.descriptor_load ... -> tensor<128x128xf16, #blocked>    CTAs have rows
+    ttg.convert_layout %b : #blocked -> #mma                        and of the product columns
+
+Here the tile is loaded by columns. So it is for what is stored, where nothing but such a conversion stands between; pointers and masks are
+converted, for which Triton's passes make them anew.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from translator.frontend.cluster_rows import module_of, with_bases
+from translator.ttgir.cta_parts import moved, stays
+from translator.ttgir.layouts import Bases, Blocked
+from translator.ttgir.module import Module, Op
+from translator.ttgir.parse import parse_module
+from translator.ttgir.types import Type
+
+_ACCESSES = ("tt.store", "tt.atomic_rmw")
+
+
+def with_tiles_as_used(module: Any) -> Any:
+    """A module of TTGIR with layouts of workgroups, in which they share each tile of a descriptor as its values are used."""
+    text = module.str()
+    parsed = parse_module(text)
+    changes = [*_loads(parsed), *_stores(parsed)]
+    if not changes:
+        return module
+    lines: list[str] = text.splitlines(keepends=True)
+    made: list[str] = []
+    for number, (kind, ctas, ops) in enumerate(changes):
+        alias, new = kind.layout, f"{kind.layout}_tile{number}"
+        definition = next(line for line in lines if line.startswith(f"{alias} = "))
+        made.append(with_bases(definition.replace(alias, new, 1), lambda _, ctas=ctas: ctas))
+        for op in ops:
+            line = lines[op.line - 1]
+            lines[op.line - 1] = _accessed(op, line, alias, new) if op.name in _ACCESSES else _of_type(line, kind, new)
+    first = next(i for i, line in enumerate(lines) if line.startswith("module"))
+    return module_of("".join([*lines[:first], *made, *lines[first:]]), module.context)
+
+
+def _of_type(line: str, kind: Type, alias: str) -> str:
+    """The line with tensors of another layout in place of those of type `kind`."""
+    return line.replace(kind.printed, kind.printed.replace(f"{kind.layout}>", f"{alias}>"))
+
+
+def _accessed(op: Op, line: str, alias: str, new: str) -> str:
+    """The line of a store through pointers with all of its tensors in the layout `new`: pointers and mask are converted before it."""
+    pointers, value, *masks = op.operands
+    types = [op.operand_types[0], *(op.operand_types[0].of("i1") for _ in masks)]
+    before = ""
+    for place, (name, kind) in enumerate(zip((pointers, *masks), types)):
+        own = f"%{new[1:]}_{op.line}_{place}"
+        before += f"{own} = ttg.convert_layout {name} : {kind.printed} -> {replace(kind, layout=new).printed}\n"
+        line = re.sub(re.escape(name) + r"(?![\w#])", own, line, count=1)
+    return before + line.replace(f", {alias}>", f", {new}>")
+
+
+def _loads(module: Module) -> Iterator[tuple[Type, Bases, list[Op]]]:
+    """Tiles that are loaded in one way and converted to another: their type, how they are needed, and what names them."""
+    for op in module.walk():
+        if op.name == "tt.descriptor_load" and isinstance(module.layout(op.type), Blocked):
+            users = [other for other in module.walk() if op.results[0] in other.operands]
+            needed = {moved(module, user)[1] for user in users if user.name == "ttg.convert_layout"}
+            if all(user.name == "ttg.convert_layout" for user in users) and _crosses(module, users):
+                whole = tuple((0,) * len(basis) for basis in module.layout(op.type).ctas)
+                yield op.type, needed.pop() if len(needed) == 1 else whole, [op, *users]
+
+
+def _stores(module: Module) -> Iterator[tuple[Type, Bases, list[Op]]]:
+    """Tiles that are converted from one way to another and stored in that."""
+    for op in module.walk():
+        if op.name == "ttg.convert_layout" and isinstance(module.layout(op.type), Blocked):
+            users = [other for other in module.walk() if op.results[0] in other.operands]
+            written = users and all(_writes(module, user, op.results[0]) for user in users)
+            if written and _crosses(module, [op]):
+                yield op.type, moved(module, op)[0], [op, *users]
+
+
+def _writes(module: Module, op: Op, value: str) -> bool:
+    """Whether `op` does nothing with a value but store it, or add it to memory."""
+    if op.name in _ACCESSES:
+        return op.operands[1] == value and not any(set(op.results) & set(other.operands) for other in module.walk())
+    return op.name == "tt.descriptor_store"
+
+
+def _crosses(module: Module, conversions: list[Op]) -> bool:
+    return any(not stays(*moved(module, op)) for op in conversions)
+
+
+__all__ = ["with_tiles_as_used"]
