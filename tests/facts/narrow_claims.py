@@ -96,8 +96,17 @@ class Claims:
             if proof.holds(self.node):
                 self.said["sign"] += 1
                 self.said["checked sign"] += any(o.condition is not None for o in proof.assumed)
+                yield from self._refused(proof.assumed)
                 what = f"not 0 or more by {sorted(map(str, proof.assumed))}"
                 yield from self.wrong(what, 0, MOST_OF_ALL, every, lambda row: self._admits(row, proof.assumed))
+
+    def _refused(self, assumed: set[Obligation]) -> Iterator[str]:
+        """What a launch that the kernel is translated for would not pass."""
+        kernel = self.owner.kernel
+        for o in assumed:
+            negative = o.condition is None and kernel.given_negative.intersection(o.arguments)
+            if negative or o.condition is not None and kernel.refuses(o.condition):
+                yield f"{ast.unparse(self.node)} rests on {o}, which a launch breaks"
 
     def _admits(self, row: int, assumed: set[Obligation]) -> bool:
         checked = [o for o in assumed if o.discharge == "launch"]
@@ -156,6 +165,23 @@ class Claims:
                 self.said["most"] += 1
                 what = f"more than {most} by {sorted(map(str, found))}"
                 yield from self.wrong(what, 0, most, positive, self._taking(found))
+        yield from self._most_of_two(positive)
+
+    def _most_of_two(self, positive: np.ndarray) -> Iterator[str]:
+        """Of the sum and of the product with the argument `b`."""
+        other = next((n for n in ast.walk(self.owner.tree) if isinstance(n, ast.Name) and n.id == "b"), None)
+        seen = self.given.machine.seen.get(other)
+        if seen is None or not isinstance(other.ctx, ast.Load):
+            return
+        mine, its = self.seen.most["all"], seen.most["all"]
+        for products, together in (([[self.node], [other]], mine + its), ([[self.node, other]], mine * its)):
+            found = most_checked(self.owner, products, 14)
+            for row in (
+                np.flatnonzero(self.alive & positive & (its >= 0) & (together > 14)) if found is not None else ()
+            ):
+                if self.given.admits(row, frozenset(), found):
+                    yield f"{ast.unparse(self.node)} and b give {together[row]} for {self.given.described(row)}"
+                    return
 
     def _in_launch(self, positive: np.ndarray) -> Iterator[str]:
         for exactly, flag in ((False, "fits"), (True, "whole")):

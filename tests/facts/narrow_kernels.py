@@ -6,7 +6,7 @@ import ast
 import contextlib
 import functools
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from narrow_numbers import BITS, Number, kind_of
 from triton.compiler import ASTSource
 
 from rules.targets import target
-from translator.facts import known, launch_values, overflow, ranges, signs, values
+from translator.facts import known, launch_values, overflow, ranges, signs, span, values
 from translator.facts.function import FunctionFacts
 from translator.facts.host_bounds import Condition
 from translator.facts.kernel import KernelFacts
@@ -37,6 +37,11 @@ WARPS, LANES_OF_A_WARP = 2, 2
 MOST_PROGRAMS, MOST_ITEMS = 15, 31  # of 2**31 - 1 and 2**32 - 1
 HEAD = "import triton\nimport triton.language as tl\n\n\n"
 HELPERS = """
+@triton.jit
+def multiple_of(x, n):
+    return x + n
+
+
 @triton.jit
 def apart(x, y):
     return x - y
@@ -59,6 +64,21 @@ def chosen(x, n):
     else:
         found = x
     return found
+
+
+@triton.jit
+def early(x, n):
+    if n > 1:
+        return x
+    return x - n * 2
+
+
+@triton.jit
+def branching(x, n: tl.constexpr):
+    if n > 3:
+        return x - n
+    else:
+        return x
 
 
 @triton.jit
@@ -90,16 +110,22 @@ class _NarrowTarget:
         return getattr(self.row, name)
 
 
-def traced(body: str, folder: Path, given: tuple = (), name: str = "kernel") -> FunctionFacts:
-    """The facts of a kernel whose arguments are those of SIGNATURE and CONSTEXPRS. Raises what Triton's front end raises."""
+def traced(
+    body: str, folder: Path, given: tuple = (), name: str = "kernel", fixed: Mapping[str, int] | None = None
+) -> FunctionFacts:
+    """The facts of a kernel whose arguments are those of SIGNATURE and CONSTEXPRS; fixed: arguments that are compile-time numbers.
+
+    Raises what Triton's front end raises.
+    """
     lines = "\n".join("    " + line for line in body.splitlines())
     arguments = [*SIGNATURE, *(f"{name}: tl.constexpr" for name in CONSTEXPRS)]
     path = folder / f"{name}.py"
     path.write_text(
         f"{HEAD}{HELPERS}@triton.jit\ndef kernel({', '.join(arguments)}):\n    o = tl.arange(0, C)\n{lines}\n"
     )
-    signature = SIGNATURE | dict.fromkeys(CONSTEXPRS, "constexpr")
-    spec = LaunchSpec(name, "kernel", str(path), signature, CONSTEXPRS, {}, {"num_warps": WARPS})
+    constexprs = CONSTEXPRS | (fixed or {})
+    signature = SIGNATURE | dict.fromkeys(constexprs, "constexpr")
+    spec = LaunchSpec(name, "kernel", str(path), signature, constexprs, {}, {"num_warps": WARPS})
     fn = load_for_launch(spec).fn
     compiled = compile_arguments(spec, fn, None)
     source = ASTSource(fn=fn, signature=compiled.signature, constexprs=compiled.constexprs, attrs=compiled.attrs)
@@ -138,8 +164,8 @@ def narrow() -> Iterator[None]:
     def narrow_linear(type: IntType) -> bool:
         return linear(replace(type, bits=wide.get(type.bits, type.bits)))
 
-    changed = [(m, "int_type", narrow_type) for m in (launch_values, overflow, signs, values, tail)]
-    changed += [(m, "is_linear", narrow_linear) for m in (known, launch_values, values, overflow)]
+    changed = [(m, "int_type", narrow_type) for m in (launch_values, overflow, signs, span, values, tail)]
+    changed += [(m, "is_linear", narrow_linear) for m in (known, launch_values, span, values, overflow)]
     changed += [(m, "MOST_PROGRAMS", MOST_PROGRAMS) for m in (values, overflow)]
     changed += [(values, "MOST_ITEMS", MOST_ITEMS)]
     saved = [(module, name, getattr(module, name)) for module, name, _ in changed]

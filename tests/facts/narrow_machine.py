@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from narrow_rounds import Rounds
 from narrow_numbers import COMPARED, Number, Unknown, aligned, common, folded, is_wide, kind_of, operated, wrapped
 from triton.runtime.jit import JITFunction
 
@@ -66,8 +67,9 @@ class Machine:
         self.rows, self.grid, self.programs, self.rng = rows, grid, programs, rng
         self.seen: dict[ast.AST, Seen] = {}
         self.owner: dict[ast.AST, FunctionFacts] = {}
-        self.indices: dict[ast.For, list[np.ndarray]] = {}
         self.dead = np.zeros(rows, bool)
+        self.rounds: Rounds | None = None
+        self.checks: dict[ast.AST, Callable[[_Run, Number, np.ndarray], None]] = {}  # of what a node is, where it is
 
     def run(self, facts: FunctionFacts, names: Mapping[str, Any], active: np.ndarray | None = None) -> Any:
         call = _Run(self, facts, dict(names))
@@ -81,14 +83,18 @@ class _Run:
     def __init__(self, machine: Machine, facts: FunctionFacts, names: dict[str, Any]):
         self.machine, self.facts, self.names = machine, facts, names
         self.result: Any = None
+        self.returned = np.zeros(machine.rows, bool)
 
     # Statements ------------------------------------------------------------------------------------------------------
 
     def block(self, statements: Iterable[ast.stmt], active: np.ndarray) -> None:
         for s in statements:
-            self.statement(s, active)
+            if (left := active & ~self.returned).any() or not active.any():
+                self.statement(s, left)
 
     def statement(self, s: ast.stmt, active: np.ndarray) -> None:
+        if self.machine.rounds is not None:
+            self.machine.rounds.runs(s, active)
         if isinstance(s, ast.Assign):
             self.bind(s.targets[0], self.value(s.value, active), active)
         elif isinstance(s, ast.AnnAssign):
@@ -110,7 +116,9 @@ class _Run:
         elif isinstance(s, ast.While):
             self.repeat(s, active)
         elif isinstance(s, ast.Return):
-            self.result = self.value(s.value, active) if s.value is not None else None
+            found = self.value(s.value, active) if s.value is not None else None
+            self.result = self.merged(found, self.result, active)
+            self.returned |= active
         elif isinstance(s, ast.Expr):
             self.value(s.value, active)
         elif not isinstance(s, ast.Pass):
@@ -155,20 +163,29 @@ class _Run:
                 self.names[s.target.id] = i
                 self.block(s.body, active)
             return
-        dtype = "".join(sorted({x.dtype for x in found if isinstance(x, Number)}, key=lambda d: kind_of(d)[0])[-1:])
-        low, high, step = (self.number(x, dtype or "int32") for x in found)
+        kinds = [x.dtype if isinstance(x, Number) else "int32" for x in found]
+        dtype = common(common(kinds[0], kinds[1]), kinds[2])
+        low, high, step = (self.number(x, dtype).to(dtype) for x in found)
         fits, whole = low.fits & high.fits & step.fits, low.whole & high.whole & step.whole
         index = np.broadcast_to(low.value, (self.machine.rows,)).copy()
-        taken = self.machine.indices.setdefault(s, [])
-        for _ in range(ROUNDS):
+        rounds = self.machine.rounds
+        if rounds is not None:
+            rounds.starts(s, active, dtype, (low, high, step))
+        for turn in range(ROUNDS + 1):
             going = active & np.where(step.value > 0, index < high.value, (step.value < 0) & (index > high.value))
             if not going.any():
                 break
-            taken.append(np.where(going, index, _FAR))
-            self.bind(s.target, Number(dtype or "int32", index.copy(), fits, whole), going)
+            if turn == ROUNDS:
+                self.machine.dead |= going  # goes on for longer than is waited for
+                break
+            if rounds is not None:
+                rounds.goes(index, going)
+            self.bind(s.target, Number(dtype, index.copy(), fits, whole), going)
             self.seen_at(s.target, self.names[s.target.id], going)
             self.block(s.body, going)
             index = index + step.value
+        if rounds is not None:
+            rounds.ends()
 
     def repeat(self, s: ast.While, active: np.ndarray) -> None:
         for _ in range(ROUNDS):
@@ -185,16 +202,20 @@ class _Run:
         found = self.evaluated(node, active)
         if isinstance(found, Number):
             self.seen_at(node, found, active)
+        if self.machine.rounds is not None and isinstance(found, Number | int):
+            self.machine.rounds.sees(node, found, active)
         return found
 
     def seen_at(self, node: ast.AST, number: Number, active: np.ndarray) -> None:
         self.machine.owner[node] = self.facts
+        if node in self.machine.checks:
+            self.machine.checks[node](self, number, active)
         self.machine.seen.setdefault(node, Seen()).take(number, active)
 
     def dtype(self, node: ast.AST) -> str:
         visits = self.facts.frame.visits.get(node_key(node), [])
         kinds = {v.fact.dtype for v in visits if isinstance(v.fact, TensorFact)}
-        if len(kinds) != 1 or not next(iter(kinds)).lstrip("uint").isdigit():
+        if len(kinds) != 1 or not (kinds == {"fp32"} or next(iter(kinds)).lstrip("uint").isdigit()):
             raise Unknown(ast.unparse(node))
         return kinds.pop()
 
@@ -224,9 +245,8 @@ class _Run:
         if isinstance(node, ast.IfExp):
             return self.chosen(node, active)
         if isinstance(node, ast.Subscript):
-            return self.value(node.value, active).each(
-                lambda x: x[(slice(None), *([None, slice(None)] if ast.unparse(node.slice).startswith("None") else [slice(None), None]))]  # fmt: skip
-            )
+            rows = isinstance(node.slice, ast.Tuple) and ast.unparse(node.slice.elts[0]) != "None"
+            return self.value(node.value, active).each(lambda x: x[:, :, None] if rows else x[:, None])
         if isinstance(node, ast.Attribute) and node.attr == "T":
             return self.value(node.value, active).each(lambda x: np.swapaxes(x, 1, 2))
         if isinstance(node, ast.Call):
@@ -347,6 +367,8 @@ class _Run:
         dtype = self.dtype(node)
         first = self.number(given[0] if given else next(iter(named.values())), dtype)
         if name in ("to", "cast"):
+            if first.dtype == "fp32":
+                self.ends(first.value != wrapped(first.value, dtype), active)  # it has no such number
             return first.to(dtype)
         if name in _SAME:
             return first

@@ -22,6 +22,8 @@ def kind_of(dtype: str) -> tuple[int, bool]:
 
 def wrapped(value, dtype: str):
     """A number modulo 2**bits as the type reads it."""
+    if dtype == "fp32":
+        return value  # of whole numbers, as those here are
     bits, signed = kind_of(dtype)
     value = np.asarray(value) & ((1 << bits) - 1)
     return np.where(value >> (bits - 1) == 1, value - (1 << bits), value) if signed else value
@@ -52,7 +54,8 @@ class Number:
         return Number(self.dtype, *(change(x) for x in (self.value, self.fits, self.whole)))
 
     def to(self, dtype: str) -> Number:
-        return Number(dtype, wrapped(self.value, dtype), self.fits, self.whole)
+        value = (self.value != 0).astype(np.int64) if dtype == "int1" else wrapped(self.value, dtype)
+        return Number(dtype, value, self.fits, self.whole)
 
 
 class Unknown(Exception):

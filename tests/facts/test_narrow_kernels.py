@@ -7,21 +7,23 @@ from pathlib import Path
 
 import pytest
 from narrow_claims import unsound
-from narrow_kernels import launches, narrow, run, traced
+from narrow_kernels import CONSTEXPRS, launches, narrow, run, traced
+
+from translator.facts.given import GivenNumbers
 
 CASES = {
     "sums": "x = a + b\ny = x - 3\nz2 = (a + 1) * o + b",
     "products": "x = a * b\ny = a * o\nq = x + y",
     "programs": "p0 = tl.program_id(0)\np1 = tl.program_id(axis=1)\nn0 = tl.num_programs(0)\nx = p0 * a + p1\ny = p0 * C + o\nz2 = n0 - p0\nr = tl.num_programs(2) * b",
-    "widths": "x = a.to(tl.int64) * b\ny = (a * b).to(tl.int64)\nr = w.to(tl.int32)\ns = (w + a).to(tl.int16)\nt = tl.cast(a, tl.int8)\nv = (a + b).to(tl.int8).to(tl.int32)",
+    "widths": "x = a.to(tl.int64) * b\ny = (a * b).to(tl.int64)\nr = w.to(tl.int32)\ns = (w + a).to(tl.int16)\nt = tl.cast(a, tl.int8)\nv = (a + b).to(tl.int8).to(tl.int32)\nf = (a.to(tl.float32) - 3).to(tl.int32)\ng = (o.to(tl.float32) * 2 - 3).to(tl.int32)\nk = (w // 2).to(tl.int32)\nj = (w // 3 + a).to(tl.int32)",
     "signs": "x = u.to(tl.int32)\ny = a.to(tl.uint32)\nr = (a.to(tl.uint32) - b.to(tl.uint32)).to(tl.int32)\ns = e.to(tl.int8)\nt = (e + 1).to(tl.int32)\nv = u + 5\nq = z - 1\nm = z.to(tl.int64)\nk = (e.to(tl.int8, bitcast=True)).to(tl.int32)",
     "quotients": "x = a // 3\ny = a // b\nr = (a * b) // 4\ns = a % 5\nt = (a + b) % C\nv = tl.cdiv(a, 3)\nq = tl.cdiv(a, b)\nm = tl.cdiv(w, a)\nk = a // 4 * 4\nj = (a - b) // 2\ng = (a - b) % 3",
-    "bits": "x = a & 7\ny = a & b\nr = a | b\ns = a ^ b\nt = ~a\nv = a >> 2\nq = a << 2\nm = (a << 2) >> 2\nk = u >> 1\nj = -a",
+    "bits": "x = a & 7\ny = a & b\nr = a | b\ns = a ^ b\nt = ~a\nv = a >> 2\nq = a << 2\nm = (a << 2) >> 2\nf = a << (b & 3)\ng = 1 << (c & 3)\nn2 = a.to(tl.int1)\nn3 = n2.to(tl.int32) - 1\nn4 = (a > b).to(tl.int8)\nk = u >> 1\nj = -a",
     "choices": "x = tl.minimum(a, b)\ny = tl.maximum(a - b, 0)\nr = tl.where(a > b, a, b - a)\ns = tl.where(o < a, o, a)\nt = min(a, 5)\nv = max(a, b)\nq = a if a > 3 else b\nm = tl.abs(a)\nk = tl.maximum(a * b, o)",
     "reductions": "x = tl.sum(o + a, 0)\ny = tl.cumsum(o * a, 0)\nr = tl.max(o - a, 0)\ns = tl.sum((o < a).to(tl.int32), 0)\nt = tl.flip(o) - b\nv = tl.min(o * b, 0)",
     "memory": "x = tl.load(p + o)\ny = x + a\nr = x & 3\ns = tl.load(p + o) % 4\nt = tl.maximum(x, 0) + a",
     "shapes": "x = o[:, None] * a + o[None, :]\ny = x.T\nr = tl.full((C,), 3, tl.int32) + a\ns = tl.zeros((C,), tl.int64) + w\nt = tl.arange(2, 2 + C) * b",
-    "helpers": "x = apart(a, b)\ny, r = both(a, o)\ns = behind(a)\nt = behind(a, by=b)\nv = chosen(a, b)\nq = apart(y=a, x=b)\nm = inner(a, b)\nk = behind(x=b, by=2)",
+    "helpers": "x = apart(a, b)\ny, r = both(a, o)\ns = behind(a)\nt = behind(a, by=b)\nv = chosen(a, b)\nj = early(a, b)\ng = branching(a, C) + branching(b, N)\nq = apart(y=a, x=b)\nm = inner(a, b)\nk = behind(x=b, by=2)",
     "names of builtins": "x = arange(o, a)\ny = minimum(a, b)\nr = arange(y=a, x=b)",
     "loops": "x = 0\nfor i in range(a):\n    x = i\ny = x + b\nr = b\nfor j in range(0, a, 2):\n    r = j * b",
     "loops down": "x = 0\nfor i in range(a, 0, -1):\n    x = i\nfor i in tl.range(3, b, step=-1):\n    x = i + a\nfor i in tl.range(b, a):\n    x = i - b\nfor i in range(a, b, MINUS):\n    x = i",
@@ -30,7 +32,7 @@ CASES = {
     "branches": "x = a\nif a >= 0:\n    x = a + 1\n    y = a * 2\nelse:\n    x = 0\nr = x + b\nif b > a:\n    s = b - a\n    x = b - a",
     "guards": "x = 0\nif (a >= b) & (b >= 0):\n    x = a - b\nif 0 <= a < b:\n    x = a + x\n    y = b - a\nm = b % 5\nif a >= m:\n    x = a - m\nif a > 2:\n    a -= 4\n    x = a\nr = x",
     "guards that move": "x = a\ny = b\nif x >= y:\n    x += 2\n    r = x - y\nif x >= y:\n    y += 2\n    s = x - y\nif x >= 0:\n    x -= 3\n    t = x + 0",
-    "guards of others": "x = a\nif x >= 0:\n    y = b + 0\n    x = b\n    r = x + 0\nif a >= 0 or b >= 0:\n    s = a + 0\nif (a >= 0) | (b > 3):\n    t = a + 0\nif not (a >= 0):\n    v = a + 0",
+    "guards of others": "x = a\nif x >= 0:\n    y = b + 0\n    x = b\n    r = x + 0\nif a >= 0 or b >= 0:\n    s = a + 0\nif (a >= 0) | (b > 3):\n    t = a + 0\nif a >= -2:\n    m = a + 0\nif -3 < b:\n    k = b + 0\nif not (a >= 0):\n    v = a + 0",
     "guards of unsigned": "x = u\nif u >= 1:\n    x = u - 2\nif c >= 0:\n    y = c - 1\nif w >= a:\n    r = w - a\nif h > c:\n    s = h - c",
     "constants": "x = C * a\ny = C - 5\nr = N * C + a\nk = 3\ns = k * a\nC2 = C * 2\nt = C2 + a\nv = MINUS * a\nq = a // C",
     "parameters again": "a = a - 1\nx = a * 2\nb += 3\ny = b * 2",
@@ -42,7 +44,14 @@ CASES = {
     "nested": "x = 0\nfor i in range(a):\n    for j in range(i, b):\n        x = j - i\n        y = i * 2 + j\nr = x",
     "carried": "x = a\ny = b\nfor i in range(2):\n    t = x\n    x = y\n    y = t - 1\nr = x",
     "early": "x = tl.minimum(a, 4)\nfor i in range(x):\n    y = i * b\nfor i in range(tl.minimum(a * b, 3)):\n    r = i + a\nfor i in range(tl.cdiv(a, C)):\n    s = i * C + o",
-    "quotients of programs": "g = tl.program_id(0)\nx = g // tl.cdiv(a, C)\ny = g % tl.cdiv(a, C)\nr = y * C + o\ns = x * a + y\nt = tl.minimum(g * 2, a)",
+    "quotients of programs": "g = tl.program_id(0)\nx = g // tl.cdiv(a, C)\ny = g % tl.cdiv(a, C)\nr = y * C + o\ns = x * a + y\nt = tl.minimum(g * 2, a)\nv = (g - 5) // 2\nm = tl.cdiv(g - 6, 3) + o\nk = (g - 3) * 2 // 3",
+}
+
+
+GIVEN = {
+    "negative": (GivenNumbers({"a": 3, "b": 2}), GivenNumbers({"b": -2, "a": 1})),
+    "large": (GivenNumbers({"a": 15, "b": 15, **CONSTEXPRS}, (7, 15, 15)),),
+    "unsaid": (GivenNumbers({"a": 1, **CONSTEXPRS}, (7, 1, 1), {"b": 9}),),
 }
 
 
@@ -59,3 +68,9 @@ def made(
 @pytest.mark.parametrize("case", CASES)
 def test_what_is_said_holds(case: str, tmp_path: Path):
     assert made(tmp_path, CASES[case]) == ""
+
+
+@pytest.mark.parametrize("given", GIVEN)
+@pytest.mark.parametrize("case", ["products", "programs"])
+def test_what_launches_break_is_not_assumed(case: str, given: str, tmp_path: Path):
+    assert made(tmp_path, CASES[case], given=GIVEN[given], every=False) == ""
