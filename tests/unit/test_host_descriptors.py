@@ -221,3 +221,38 @@ def test_rows_that_triton_does_not_find_aligned_are_not_copied_to_lds(columns, t
         output.write_text(result.text)
         pool.call("translator.lowering.jobs:lower_file", str(output), spec, "gfx1250")
     assert ("global_to_shared" in result.text) == (columns == 256)
+    hooks = ast.parse(result.text).body
+    code = compile(
+        ast.Module([n for n in hooks if getattr(n, "name", "") == "_check_product"], []), "output.py", "exec"
+    )
+    space = {"product": type("Kernel", (), {"arg_names": ()})}
+    exec(code, space)
+
+    def launched(columns: int) -> None:
+        tuples = {"a_desc": (0, (128, columns), (columns, 1)), "b_desc": (0, (columns, 64), (64, 1))}
+        space["_check_product"](**tuples)
+
+    launched(columns)
+    if columns == 200:
+        launched(104)
+        return
+    assert "assumes a_desc.strides.0 divisible by 16" in result.text, result.text  # the mover takes any row of b
+    with pytest.raises(ValueError, match="product: a_desc.strides.0 is no multiple of 16"):
+        launched(104)
+
+
+def test_a_stride_that_the_kernel_is_given_is_checked_too(tmp_path):
+    made = ROWS_FROM_MEMORY.replace("a_desc, b_desc, row_ptr", "a_ptr, b_ptr, K, row_ptr").replace("a_desc.shape[1]", "K")
+    lines = """
+        a_desc = tl.make_tensor_descriptor(a_ptr, [128, K], [K, 1], [BLOCK, BLOCK])
+        b_desc = tl.make_tensor_descriptor(b_ptr, [K, BLOCK], [BLOCK, 1], [BLOCK, BLOCK])
+        row = """
+    source = made.replace("\n    row = ", dedent(lines).join(["\n", ""]).replace("\n", "\n    ").rstrip() + " ")
+    values = {"a_ptr": tensor(128, 256), "b_ptr": tensor(256, 64), "c_ptr": tensor(64, 64), "K": 256}
+    values["row_ptr"] = tensor(1, range=[0, 64])
+    signature = {"a_ptr": "*fp16", "b_ptr": "*fp16", "K": "i32", "row_ptr": "*i32", "c_ptr": "*fp32"}
+    attrs = {"a_ptr": "DS", "b_ptr": "DS", "row_ptr": "DS", "c_ptr": "DS", "K": "D"}
+    spec = translation_of.launch("product", signature, {"BLOCK": 64}, attrs=attrs, values=values)
+    text = validated(tmp_path, source, spec, "gfx1250")
+    assert "global_to_shared" in text and "K divisible by 16" in text, text
+    compiled(tmp_path, text, spec, "gfx1250")

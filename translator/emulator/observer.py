@@ -12,6 +12,7 @@ from translator.emulator.session import Session
 from translator.emulator.sides import Side, end_of, start_of
 from translator.emulator.verdict import SideResult, Verdict, judge
 from translator.validate.compare import compare
+from translator.validate.inputs import Tensor
 from translator.validate.memory import Memory
 from translator.validate.pair import SourceRun
 
@@ -26,6 +27,7 @@ class EmulatedLaunch:
         self.end = time.monotonic() + seconds
         self.slack = APPROXIMATION if APPROXIMATE.search(source.built["ttgir"]) else 0.0
         self.ran = self.left_out = 0
+        self.not_held = ""  # why inputs cannot be in the emulator's memory
         self.decided: Verdict | None = None  # a verdict that no more inputs change
         self.notes: list[str] = []
         self.unclear: Verdict | None = None
@@ -38,7 +40,10 @@ class EmulatedLaunch:
         Where tensors overlap in one storage it depends on the order of waves what they do, and a storage of gibibytes is not there.
         """
         storages = run.inputs.storages()
-        if self.decided is not None or any(len(views) > 1 or views[0].pages is not None for views in storages):
+        if self.decided is not None:
+            return
+        if not_held := _not_held(storages):
+            self.not_held = self.not_held or not_held
             return
         if self.last is not None and time.monotonic() > self.end:
             self.left_out += 1
@@ -65,7 +70,7 @@ class EmulatedLaunch:
         """
         found = self.decided or self.unclear or self.agreed or self.last
         if found is None:
-            return Verdict("not_runnable", "the reference machine ran the source on no inputs")
+            return Verdict("not_runnable", self.not_held or "the reference machine ran the source on no inputs")
         notes = list(dict.fromkeys(self.notes))
         if self.left_out:
             notes.append(f"{self.left_out} more sets of inputs were not run: the time was over")
@@ -80,3 +85,12 @@ class EmulatedLaunch:
         if isinstance(done, Stopped):
             return SideResult(stopped=done)
         return SideResult(tuple(compare(run.memory, end_of(start, done), run.reduction, run.narrowest, self.slack)))
+
+
+def _not_held(storages: list[list[Tensor]]) -> str:
+    """Why the emulator is not given these tensors, "" where it is."""
+    if any(views[0].pages is not None for views in storages):
+        return "its tensors take gibibytes, which the emulator has no memory for: validate a launch with smaller ones"
+    if any(len(views) > 1 for views in storages):
+        return "its tensors overlap in one storage: what they hold depends on the order of waves"
+    return ""

@@ -22,26 +22,41 @@ _PARAMETER = 16  # what Triton specializes an integer argument on
 
 def wide_enough(rw: Emission, owner: ast.expr, offsets: list[ast.expr]) -> bool:
     """Whether each row of the tile at `offsets` of a descriptor is known to start at a multiple of the narrowest copy."""
-    if not rw.facts.kernel.target.direct_to_lds_bits:
-        return False
-    elements = min(rw.facts.kernel.target.direct_to_lds_bits) // bits_of(
-        descriptors.block_of(rw.facts.fact(owner)).dtype
-    )
+    return bool(rw.facts.kernel.target.direct_to_lds_bits) and _rests_on(rw, owner, offsets) is not None
+
+
+def rest_on_multiples(rw: Emission, call: ast.Call) -> None:
+    """Write down the arguments that Triton was told are multiples of 16, without which a load's copies to LDS do not compile."""
+    callee = callees.callee_of(rw.facts, call)
+    offsets = callees.bind(rw.facts, call, callee)["offsets"]
+    for name in _rests_on(rw, callee.owner, offsets.elts) or ():
+        rw.record.is_multiple(name, "copies of a descriptor's tiles to LDS")
+
+
+def _rests_on(rw: Emission, owner: ast.expr, offsets: list[ast.expr]) -> frozenset[str] | None:
+    """The arguments that have to be multiples of 16 for rows to start so; None where they are not known to."""
+    narrowest = min(rw.facts.kernel.target.direct_to_lds_bits)
+    elements = narrowest // bits_of(descriptors.block_of(rw.facts.fact(owner)).dtype)
+    if elements <= 1:
+        return frozenset()
     made = descriptors.made_by(rw.facts, owner)
     strides = _argument(made, 2, "strides") if made is not None else None
     rows = list(strides.elts[:-1]) if isinstance(strides, (ast.List, ast.Tuple)) else []
-    return elements <= 1 or (
-        _rows_of_argument(rw, owner) and all(_is_multiple(rw, e, elements) for e in [*rows, offsets[-1]])
-    )
+    found: frozenset[str] | None = _rows_of_argument(rw, owner)
+    for node in (*rows, offsets[-1]):
+        found = _both(found, _multiple_by(rw, node, elements))
+    return found
 
 
-def _rows_of_argument(rw: Emission, owner: ast.expr) -> bool:
-    """Whether the rows of a descriptor that is an argument are known to start so: Triton asks its strides for multiples of 16 elements."""
+def _rows_of_argument(rw: Emission, owner: ast.expr) -> frozenset[str] | None:
+    """What makes sure that the rows of a descriptor that is an argument start so: Triton asks its strides for multiples of 16
+    elements. None where it does not find them."""
     origin = descriptors.origin_of(rw.facts, owner)
     if not isinstance(origin, ast.arg):
-        return True
+        return frozenset()
     rank = descriptors.block_of(rw.facts.fact(owner)).rank
-    return all(f"{origin.arg}.strides.{d}" in rw.facts.kernel.divisible for d in range(rank - 1))
+    strides = frozenset(f"{origin.arg}.strides.{d}" for d in range(rank - 1))
+    return strides if strides <= rw.facts.kernel.divisible else None
 
 
 def source_layout(rw: Emission, call: ast.Call, owner: ast.expr) -> Layout:
@@ -73,43 +88,52 @@ def _argument(made: ast.Call, position: int, name: str) -> ast.expr | None:
     return next((k.value for k in made.keywords if k.arg == name), None)
 
 
-def _is_multiple(rw: Emission, node: ast.expr, of: int) -> bool:
-    """Whether an integer expression is known to be a multiple of the power of two `of`."""
+def _multiple_by(rw: Emission, node: ast.expr, of: int) -> frozenset[str] | None:
+    """The arguments that have to be multiples of 16 for an integer expression to be one of the power of two `of`; None where
+    it is not known to be."""
     fact = rw.facts.settled(node)
     if isinstance(fact, ConstFact):
-        return isinstance(fact.value, int) and fact.value % of == 0
+        return frozenset() if isinstance(fact.value, int) and fact.value % of == 0 else None
     if isinstance(fact, TensorFact) and int_type(fact.dtype) is None:
-        return False  # 4 times a half is no multiple of 4
+        return None  # 4 times a half is no multiple of 4
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
-        return _is_multiple(rw, node.left, of) and _is_multiple(rw, node.right, of)
+        return _both(_multiple_by(rw, node.left, of), _multiple_by(rw, node.right, of))
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-        return _is_multiple(rw, node.left, of) or _is_multiple(rw, node.right, of)
+        return _fewest(_multiple_by(rw, node.left, of), _multiple_by(rw, node.right, of))
     if isinstance(node, ast.Call):
-        return _called_multiple(rw, node, of)
+        return _called_multiple_by(rw, node, of)
     if not isinstance(node, ast.Name):
-        return False
+        return None
     if is_bare_parameter(rw, node):
-        return not rw.facts.path and node.id in rw.facts.kernel.divisible and _PARAMETER % of == 0
+        known = not rw.facts.path and node.id in rw.facts.kernel.divisible and _PARAMETER % of == 0
+        return frozenset({node.id}) if known else None
     for loop in (n for n in ast.walk(rw.facts.tree) if isinstance(n, ast.For)):
         if is_index(rw.facts, loop, node):
             bounds = loop_bounds(rw.facts, loop, either_way=True)
-            if bounds is None:
-                return False
+            if bounds is None or bounds[2] is None:
+                return None
             low, _, step = bounds
-            return (low is None or _is_multiple(rw, low, of)) and step is not None and _is_multiple(rw, step, of)
+            return _both(frozenset() if low is None else _multiple_by(rw, low, of), _multiple_by(rw, step, of))
     value = rw.facts.webs.value_of(node)
-    return value is not None and _is_multiple(rw, value, of)
+    return _multiple_by(rw, value, of) if value is not None else None
 
 
-def _called_multiple(rw: Emission, node: ast.Call, of: int) -> bool:
+def _both(a: frozenset[str] | None, b: frozenset[str] | None) -> frozenset[str] | None:
+    return None if a is None or b is None else a | b
+
+
+def _fewest(*found: frozenset[str] | None) -> frozenset[str] | None:
+    return min((names for names in found if names is not None), key=len, default=None)
+
+
+def _called_multiple_by(rw: Emission, node: ast.Call, of: int) -> frozenset[str] | None:
     callee = callees.callee_of(rw.facts, node)
     if callee is None or callee.row is None:
-        return False
+        return None
     given = list(callees.bind(rw.facts, node, callee).values())
-    if callee.name == HINTS[0] and len(given) == 2 and _is_multiple(rw, given[1], of):
-        return True
     inner = given[0] if callee.name in HINTS and given else callees.cast_of(rw.facts, node)
-    return inner is not None and _is_multiple(rw, inner, of)
+    hinted = _multiple_by(rw, given[1], of) if callee.name == HINTS[0] and len(given) == 2 else None
+    return _fewest(hinted, _multiple_by(rw, inner, of) if inner is not None else None)
 
 
-__all__ = ["source_layout", "wide_enough"]
+__all__ = ["rest_on_multiples", "source_layout", "wide_enough"]

@@ -6,7 +6,7 @@ import ast
 
 from translator.facts import callees, products
 from translator.facts.source_text import replace_spans
-from translator.pipeline import counts, mover_copies
+from translator.pipeline import copy_width, counts, mover_copies
 from translator.pipeline.loop import PipelinedLoop, Ring, tile_copies
 from translator.rewrite import descriptors, pointers, shapes
 from translator.rewrite.accesses import both_masks
@@ -46,6 +46,7 @@ def fetch(rw: Emission, loop: PipelinedLoop, ring: Ring, slot: str, condition: s
         exists = "" if ring.load.covered else condition
         if ring.load.stored:
             return f"{ring.next} = {descriptors.tile_fetch(rw, owner, given['offsets'], staged.source, exists)}"
+        copy_width.rest_on_multiples(rw, ring.load.call)
         target = f"{ring.smem}.index({slot})"
         return descriptors.tile_fetch(rw, owner, given["offsets"], staged.source, exists, target, tile_copies(rw))
     pointer = given["pointer"]

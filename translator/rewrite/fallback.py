@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from translator.rewrite.launch_checks import RunTimeContract, names_tuple
+from translator.rewrite.launch_checks import RunTimeContract, multiple_lines, names_tuple
 from translator.rewrite.kernel_family import Family
 from translator.rewrite.launch_conditions import condition_tests
 
@@ -106,6 +106,8 @@ def fits_function(family: Family, picked_later: bool) -> str:
             f"    if any(isinstance(given.get(name), int) and given[name] < 0 for name in {names_tuple(contract.non_negative)}):",
             "        return False",
         ]
+    if contract.multiples:
+        lines += multiple_lines(names_tuple(contract.multiples), "return False")
     lines += condition_tests(contract.conditions)
     defaults = {"num_warps": 4} | ({"num_ctas": 1} if any("num_ctas" in row for row in rows) else {})
     lines += [

@@ -24,6 +24,7 @@ class RunTimeContract:
     non_negative: tuple[str, ...]
     descriptors: tuple[str, ...] = ()  # arguments that take (base, shape, strides) for the descriptor of the source
     conditions: tuple[tuple[Condition, str], ...] = ()  # each with an expression that it is for
+    multiples: tuple[str, ...] = ()  # of 16: arguments (`K`), strides of descriptors (`desc.strides.0`)
 
     @classmethod
     def of(cls, records: Sequence[Record]) -> RunTimeContract:
@@ -33,10 +34,12 @@ class RunTimeContract:
         asked = [(c, what) for record in reversed(records) for c, what in record.conditions.items()]
         found = {Condition(c.bound.knowing(numbers), c.most): what for c, what in asked}
         conditions = tuple((c, found[c]) for c in needed(found))
-        return cls(tuple(sorted(pointers)), tuple(sorted(numbers)), tuple(sorted(tuples)), conditions)
+        multiples = {name for record in records for name in record.multiples}
+        held = tuple(tuple(sorted(names)) for names in (pointers, numbers, tuples))
+        return cls(*held, conditions, tuple(sorted(multiples)))
 
     def __bool__(self) -> bool:
-        return bool(self.within_2gib or self.non_negative or self.descriptors or self.conditions)
+        return bool(self.within_2gib or self.non_negative or self.descriptors or self.conditions or self.multiples)
 
     @property
     def asks_grid(self) -> bool:
@@ -47,6 +50,7 @@ class RunTimeContract:
         out = [f"storage of {', '.join(self.within_2gib)} within 2 GiB"] if self.within_2gib else []
         out += [f"{', '.join(self.non_negative)} >= 0"] if self.non_negative else []
         out += [str(condition) for condition, _ in self.conditions]
+        out += [f"{', '.join(self.multiples)} divisible by 16"] if self.multiples else []
         return out + [
             f"{name} is (base, tuple(shape), tuple(strides)) of the tensor descriptor" for name in self.descriptors
         ]
@@ -57,6 +61,17 @@ def names_tuple(names: Sequence[str]) -> str:
     return f"({quotes},)" if len(names) == 1 else f"({quotes})"
 
 
+def multiple_lines(names: str, refusal: str) -> list[str]:
+    """Statements that refuse an argument, or a stride of a descriptor, that is no multiple of 16."""
+    return [
+        f"    for name in {names}:",
+        '        held, _, axis = name.partition(".strides.")',
+        "        value = given[held][2][int(axis)] if axis else given.get(held)",
+        "        if isinstance(value, int) and value % 16:",
+        f"            {refusal}",
+    ]
+
+
 def check_name(kernel: str) -> str:
     return f"_check_{kernel.lstrip('_')}"
 
@@ -65,6 +80,7 @@ def checked_name(kernel: str) -> str:
     return f"_checked_{kernel.lstrip('_')}"
 
 
+_FIELDS = ("within_2gib", "non_negative", "descriptors", "multiples")
 _CHECKED_RUN = (
     "    def checked(*args, **kwargs):",
     "        check(*args, **kwargs)",
@@ -102,16 +118,18 @@ def guard(
         f"    given = {defaults}dict(zip({names}, args)) | kwargs",
     ]
     if shared:
-        terms = {field: getattr(contract, field) for field in ("within_2gib", "non_negative", "descriptors")}
+        terms = {field: getattr(contract, field) for field in _FIELDS}
         given = [f"{field}={names_tuple(names)}" for field, names in terms.items() if names]
         lines += [f"    {SHARED_CHECK_NAME}({', '.join([quoted(kernel), 'given', *given])})"] if given else []
         return "\n".join([*lines, *condition_lines(kernel, contract.conditions)])
-    listed = [names_tuple(n) if n else "" for n in (contract.within_2gib, contract.non_negative, contract.descriptors)]
+    listed = [names_tuple(names) if (names := getattr(contract, field)) else "" for field in _FIELDS]
     both = bool(set(contract.descriptors) & set(contract.within_2gib))
     return "\n".join([*lines, *_refusals(kernel, *listed, both), *condition_lines(kernel, contract.conditions)])
 
 
-def _refusals(kernel: str, within_2gib: str, non_negative: str, descriptors: str, both: bool) -> list[str]:
+def _refusals(
+    kernel: str, within_2gib: str, non_negative: str, descriptors: str, multiples: str, both: bool
+) -> list[str]:
     """The statements of a hook; kernel: its name, or a variable in braces; both: a descriptor's base is checked too."""
     lines: list[str] = []
     if within_2gib:
@@ -134,6 +152,8 @@ def _refusals(kernel: str, within_2gib: str, non_negative: str, descriptors: str
             "        if not isinstance(given.get(name), tuple):",
             f'            raise TypeError(f"{kernel}: {{name}} takes (base, tuple(shape), tuple(strides)) of the descriptor")',
         ]
+    if multiples:
+        lines += multiple_lines(multiples, f'raise ValueError(f"{kernel}: {{name}} is no multiple of 16")')
     return lines
 
 
@@ -142,13 +162,12 @@ SHARED_CHECK_NAME = "_refuse_outside"
 
 def shared_check(contracts: Sequence[RunTimeContract]) -> str:
     """The function that the hooks of several kernels of a file call with the arguments of a launch."""
-    fields = ("within_2gib", "non_negative", "descriptors")
-    used = [field for field in fields if any(getattr(c, field) for c in contracts)]
+    used = [field for field in _FIELDS if any(getattr(c, field) for c in contracts)]
     lines = [
         f"def {SHARED_CHECK_NAME}({', '.join(['kernel', 'given', *(f'{field}=()' for field in used)])}):",
         '    """Refuse a launch outside what the translation of its kernel assumes."""',
     ]
-    listed = [field if field in used else "" for field in fields]
+    listed = [field if field in used else "" for field in _FIELDS]
     return "\n".join([*lines, *_refusals("{kernel}", *listed, both="descriptors" in used)])
 
 

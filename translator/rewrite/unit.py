@@ -48,6 +48,15 @@ class Record:
         return checked(self.obligations, "not-negative")
 
     @property
+    def multiples(self) -> set[str]:
+        """Kernel parameters, and strides of descriptors (`desc.strides.0`), that must be multiples of 16."""
+        return {o.expression for o in self.obligations if o.kind == "multiple"}
+
+    def is_multiple(self, name: str, rewrite: str) -> None:
+        """`name` (`K`, `desc.strides.0`) is a multiple of 16, as Triton finds it in the launches of the translation."""
+        self.obligations.add(Obligation(0, name, "multiple", rewrite, "launch", (name.partition(".")[0],)))
+
+    @property
     def conditions(self) -> dict[Condition, str]:
         """What of arguments and programs is checked before a launch, each with an expression that it is for."""
         return conditions(self.obligations)
