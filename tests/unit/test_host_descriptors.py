@@ -242,7 +242,9 @@ def test_rows_that_triton_does_not_find_aligned_are_not_copied_to_lds(columns, t
 
 
 def test_a_stride_that_the_kernel_is_given_is_checked_too(tmp_path):
-    made = ROWS_FROM_MEMORY.replace("a_desc, b_desc, row_ptr", "a_ptr, b_ptr, K, row_ptr").replace("a_desc.shape[1]", "K")
+    made = ROWS_FROM_MEMORY.replace("a_desc, b_desc, row_ptr", "a_ptr, b_ptr, K, row_ptr").replace(
+        "a_desc.shape[1]", "K"
+    )
     lines = """
         a_desc = tl.make_tensor_descriptor(a_ptr, [128, K], [K, 1], [BLOCK, BLOCK])
         b_desc = tl.make_tensor_descriptor(b_ptr, [K, BLOCK], [BLOCK, 1], [BLOCK, BLOCK])

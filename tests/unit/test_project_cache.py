@@ -13,7 +13,9 @@ import pytest
 from test_project_check import LAUNCH, SOURCE, edit, values
 from translator.project.cache import ContentCache, content_key, own_digest, still_holds
 from translator.project.recorded import Reads, recording
+from translator.request import TranslateRequest
 from translator.source import module_file
+from translator.translation import translate_kernel
 
 
 @pytest.fixture
@@ -80,6 +82,49 @@ def test_an_entry_holds_only_while_its_files_do(cache, tmp_path):
     helper.write_text("A = 1\n")
     assert cache.get("k") == 1
     (tmp_path / "later.py").write_text("")  # a module that could not be found before
+    assert cache.get("k") is None
+
+
+KERNEL = """
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def k(x_ptr, y_ptr, n, B: tl.constexpr):
+    o = tl.arange(0, B)
+    tl.store(y_ptr + o, tl.load(x_ptr + o, mask=o < n), mask=o < n)
+"""
+PACKAGE_LAUNCH = """
+import torch
+from pkg.kernel import k
+
+
+def host(x):
+    y = torch.empty_like(x)
+    k[(1,)](x, y, x.numel(), B=512)
+"""
+
+
+def test_a_guess_holds_only_while_no_other_file_of_the_package_launches_the_kernel(cache, tmp_path):
+    package = tmp_path / "pkg"
+    package.mkdir()
+    for name, text in (("__init__", ""), ("kernel", KERNEL), ("other", "A = 1\n")):
+        (package / f"{name}.py").write_text(text)
+    request = TranslateRequest(str(package / "kernel.py"), "gfx942", search_path=(str(tmp_path),))
+    with recording() as reads:
+        assert "B=512" not in translate_kernel(request).text
+    cache.put("k", 1, reads())
+    assert cache.get("k") == 1
+    (package / "unrelated.py").write_text("B = 2\n")
+    assert cache.get("k") == 1
+    (package / "new.py").write_text(PACKAGE_LAUNCH)
+    assert cache.get("k") is None
+    with recording() as reads:
+        assert "B=512" in translate_kernel(request).text
+    cache.put("k", 1, reads())
+    assert cache.get("k") == 1
+    (package / "new.py").write_text("C = 3\n")
     assert cache.get("k") is None
 
 

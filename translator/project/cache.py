@@ -133,13 +133,16 @@ def content_key(*parts: Any) -> str:
 
 def still_holds(reads: Reads, environment: str) -> bool:
     """Whether every file that was read, every module lookup and each variable that files ask for are what they were."""
+    from translator.source.derive.sites import files_mentioning_now
     from translator.source.module_file import _find_in
 
     if environment != environment_digest(reads.environment):
         return False
     if any(file_digest(path) != digest for path, digest in reads.files):
         return False
-    return all(location(_find_in.__wrapped__(*lookup)) == found for lookup, found in reads.lookups)
+    if any(location(_find_in.__wrapped__(*lookup)) != found for lookup, found in reads.lookups):
+        return False
+    return all(files_mentioning_now(path, called) == found for path, called, found in reads.mentions)
 
 
 def _moved(reads: Reads, move) -> Reads:
@@ -152,7 +155,8 @@ def _moved(reads: Reads, move) -> Reads:
     lookups = tuple(
         ((name, part, tuple(map(move, folders))), found_at(found)) for (name, part, folders), found in reads.lookups
     )
-    return replace(reads, files=files, lookups=lookups)
+    mentions = tuple((move(path), called, tuple(map(move, found))) for path, called, found in reads.mentions)
+    return replace(reads, files=files, lookups=lookups, mentions=mentions)
 
 
 def environment_digest(names: Iterable[str]) -> str:

@@ -163,4 +163,6 @@ class _Drafts:
             for (name, part, folders), found in reads.lookups
             if found not in gone
         )
-        return replace(reads, files=tuple(item for item in reads.files if item[0] not in gone), lookups=lookups)
+        files = tuple(item for item in reads.files if item[0] not in gone)
+        mentions = tuple(item for item in reads.mentions if item[0] not in gone)
+        return replace(reads, files=files, lookups=lookups, mentions=mentions)

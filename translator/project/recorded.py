@@ -11,6 +11,7 @@ from translator.lowering.memory_limit import is_starved
 from translator.project.digests import text_digest
 from translator.request import TranslateRequest, TranslateResult
 from translator.source import module_file
+from translator.source.derive import sites
 from translator.source.environment_names import names_asked
 
 Lookup = tuple[str, str, tuple[str, ...]]  # arguments of `module_file._find_in`
@@ -21,12 +22,14 @@ class Reads:
     """What a translation depended on beside its request.
 
     files: (absolute path, digest) of every Python file read. lookups: where modules were looked for and what was found,
-    "" for nothing. environment: the variables that the files may ask for, `*` among them for all.
+    "" for nothing. environment: the variables that the files may ask for, `*` among them for all. mentions: (file, names of a
+    kernel of it, the other files of its package in which it may be launched).
     """
 
     files: tuple[tuple[str, str], ...] = ()
     lookups: tuple[tuple[Lookup, str], ...] = ()
     environment: tuple[str, ...] = ()
+    mentions: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = ()
 
 
 def translate_recorded(request: TranslateRequest, function: str) -> tuple[TranslateResult, Reads]:
@@ -61,7 +64,8 @@ def recording() -> Iterator:
     texts: dict[str, str] = {}
     names: set[str] = set()
     lookups: dict[Lookup, str] = {}
-    parse, find_in = module_file._parse, module_file._find_in
+    mentions: dict[tuple[str, tuple[str, ...]], tuple[str, ...]] = {}
+    parse, find_in, files_mentioning = module_file._parse, module_file._find_in, sites.files_mentioning
 
     def recorded_parse(path: str, mtime_ns: int, size: int):
         found = parse(path, mtime_ns, size)
@@ -75,15 +79,22 @@ def recording() -> Iterator:
         lookups[(name, part, folders)] = location(found)
         return found
 
+    def recorded_mentioning(path: str, called: tuple[str, ...]):
+        found = mentions[(path, called)] = files_mentioning(path, called)
+        return found
+
     def reads() -> Reads:
         files = tuple(sorted((path, text_digest(text)) for path, text in texts.items()))
-        return Reads(files, tuple(sorted(lookups.items())), tuple(sorted(names)))
+        looked_into = tuple((*asked, found) for asked, found in sorted(mentions.items()))
+        return Reads(files, tuple(sorted(lookups.items())), tuple(sorted(names)), looked_into)
 
     module_file._parse, module_file._find_in = recorded_parse, recorded_find
+    sites.files_mentioning = recorded_mentioning
     try:
         yield reads
     finally:
         module_file._parse, module_file._find_in = parse, find_in
+        sites.files_mentioning = files_mentioning
 
 
 def location(found: module_file.ModuleFile | None) -> str:

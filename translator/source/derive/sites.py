@@ -53,9 +53,7 @@ def find_sites(program: Program, home: Scope, kernel: ast.FunctionDef) -> list[S
     found = list(_sites_in(home, kernel, called))
     if found:
         return found
-    for path in _package_files(home.path):
-        if path == home.path or not any(f"{name}[" in _text(path) for name in called):
-            continue
+    for path in files_mentioning(home.path, called):
         try:
             parse_file(path)
         except TranslationError:
@@ -112,6 +110,21 @@ def _own_nodes(statement: ast.stmt) -> Iterator[ast.AST]:
             stack.extend(ast.iter_child_nodes(node))
 
 
+def files_mentioning(path: str, called: tuple[str, ...]) -> tuple[str, ...]:
+    """The other files of the package around a file whose text may launch a kernel of one of these names.
+
+    Which they are may change with any file of the package, a new one too: what is kept of an answer that looked into them asks again.
+    """
+    others = (other for other in _package_files(path) if other != path)
+    return tuple(other for other in others if any(f"{name}[" in _text(other) for name in called))
+
+
+def files_mentioning_now(path: str, called: tuple[str, ...]) -> tuple[str, ...]:
+    """The same of what is on disk now, in a process that has asked before."""
+    _package_files.cache_clear()
+    return files_mentioning(path, called)
+
+
 @functools.lru_cache(maxsize=8)
 def _package_files(path: str) -> tuple[str, ...]:
     """The Python files of the package that a file is in, in order; only the file itself for a script."""
@@ -130,8 +143,16 @@ def _files_below(top: str) -> tuple[str, ...]:
     return tuple(out)
 
 
-@functools.lru_cache(maxsize=_MAX_FILES)
 def _text(path: str) -> str:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return ""
+    return _text_then(path, found.st_mtime_ns, found.st_size)
+
+
+@functools.lru_cache(maxsize=_MAX_FILES)
+def _text_then(path: str, _mtime_ns: int, _size: int) -> str:
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             return file.read()
