@@ -6,18 +6,20 @@ import json
 from dataclasses import replace
 
 import pytest
+from cluster_sources import SOURCES
 
 from rules.targets import TARGETS
 from translator.cli.edge import run
 from translator.cycles.analysis import analyze
 from translator.lowering.compile import Lowered
+from translator.lowering.worker import WorkerPool
 from translator.lowering.metrics import InstructionMix, KernelMetrics
 from translator.optimize.candidates import ROWS, candidates
-from translator.optimize.choose import Tried, best, figures_of
+from translator.optimize.choose import Tried, best, figures_of, rows_for, try_candidates
 from translator.optimize import search
 from translator.optimize.cost import Cost, cost
 from translator.choices.chosen import Choices, choices_of
-from translator.request import TranslateRequest
+from translator.request import TranslateRequest, as_launched
 from translator.source.launch_spec import LaunchSpec
 
 LOOP = InstructionMix(
@@ -78,6 +80,33 @@ def test_parity_is_the_first_candidate_and_none_comes_twice(target: str, warps: 
     found = candidates(TARGETS[target], warps)
     assert found[0] == Choices() and found[0].name == "parity"
     assert len({t.name for t in found}) == len(found)
+
+
+def test_clusters_are_tried_where_the_target_has_them_and_nothing_else_is_launched():
+    spec = LaunchSpec("k", "k", "", {}, {}, {}, {"num_warps": 4}, (1,))
+    asked = TranslateRequest("k.py", "gfx1250")
+    for request, counts in (
+        (asked, {0, 2, 4}),
+        (replace(asked, fallback="general"), {0}),
+        (replace(asked, target="gfx950"), {0}),
+    ):
+        assert {choices.number("num-ctas") for choices in rows_for(request, spec)} == counts
+
+
+@pytest.mark.slow
+def test_a_tile_that_fills_the_registers_of_a_workgroup_is_shared_by_four(tmp_path):
+    source = replace(SOURCES["matmul"], constexprs={"BM": 256, "BN": 256, "BK": 64})
+    (tmp_path / "k.py").write_text(source.file)
+    spec = as_launched(source.launch(4), choices_of(num_ctas="4"))
+    request = TranslateRequest(str(tmp_path / "k.py"), "gfx1250", launches=(spec,))
+    with WorkerPool(1) as pool:
+        tried = try_candidates(request, spec, pool, (Choices(), choices_of(num_ctas="4")))
+    assert all(entry.cost is not None for entry in tried), tried
+    assert best(tried) == {"k": choices_of(num_ctas="4")}
+
+
+def test_a_number_of_workgroups_that_the_launch_says():
+    assert choices_of(num_ctas="launch").number("num-ctas") == 0
 
 
 def test_every_candidate_row_says_what_it_may_buy():

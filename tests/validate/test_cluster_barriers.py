@@ -58,6 +58,18 @@ def test_no_barrier_of_the_cluster_is_superfluous(name: str, count: int, folder:
             assert any(found["kind"].startswith("cluster-") for found in answer["hazards"]), changed
 
 
+def test_a_tile_that_no_workgroup_shares_needs_no_barrier(folder: Path, tmp_path: Path):
+    """Each has its rows of the tile, which no copy of another one touches; a copy to all would have a peer too many."""
+    text, spec = translated(folder, "descriptor copy", 2), SOURCES["descriptor copy"].launch(2)
+    assert "cluster" not in text
+    (tmp_path / "source.py").write_text(SOURCES["descriptor copy"].file)
+    (tmp_path / "output.py").write_text(text.replace("[1, 0], [[1, 0]])", "[1, 0], [[0, 0]])"))
+    answer = validate_launch(str(tmp_path / "source.py"), str(tmp_path / "output.py"), spec, "gfx1250")
+    (found,) = answer["hazards"]
+    line = next(n for n, line in enumerate(text.splitlines(), 1) if "tdm.async_load(" in line)
+    assert (found["kind"], found["line"]) == ("cluster-start", line), answer
+
+
 def fetched(folder: Path, name: str, count: int) -> dict[str, int]:
     """The bytes that a translation reads from memory, by copies and by lanes, by the text of the line that asks for them."""
     text, spec = translated(folder, name, count), SOURCES[name].launch(count)

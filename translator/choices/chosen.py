@@ -44,8 +44,9 @@ class Choices:
         return (name, value) in self.overrides
 
     def number(self, name: str) -> int:
-        """The number that `name` is overridden with; 0 where it is not."""
-        return int(dict(self.overrides).get(name, 0))
+        """The number that `name` is overridden with; 0 where it is not, or with a word."""
+        given = dict(self.overrides).get(name, "")
+        return int(given) if given.isdigit() else 0
 
     def replacing(self, **values: str) -> Choices:
         """These choices with others, named with `_` for `-`."""

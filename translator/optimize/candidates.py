@@ -18,6 +18,10 @@ class CandidateRow:
     why: str
 
 
+def _clusters(target: Target, num_warps: int) -> bool:
+    return target.cluster_ctas > 1
+
+
 def _always(target: Target, num_warps: int) -> bool:
     return True
 
@@ -62,6 +66,12 @@ ROWS = (
         _copies,
         "a product does not wait for the reads of its own operands",
     ),
+    CandidateRow(
+        choices_of(num_ctas="2"),
+        _clusters,
+        "half of a tile for each of two workgroups, operands that both need are read once",
+    ),
+    CandidateRow(choices_of(num_ctas="4"), _clusters, "a quarter of a tile for each of four workgroups"),
     CandidateRow(choices_of(accumulator_slices="2x1"), _always, "half of A in registers at a time"),
     CandidateRow(choices_of(accumulator_slices="4x1"), _always, "a quarter of A in registers at a time"),
     CandidateRow(choices_of(accumulator_slices="1x2"), _always, "half of B in registers at a time"),

@@ -21,7 +21,7 @@ from translator.lowering.compile import Lowered
 from translator.optimize.candidates import candidates, two_waves
 from translator.optimize.cost import Cost, cost
 from translator.optimize.soundness import barriers_inside_stages
-from translator.request import TranslateRequest
+from translator.request import TranslateRequest, with_clusters
 from translator.source.launch_spec import LaunchSpec
 
 if TYPE_CHECKING:
@@ -58,8 +58,9 @@ def make_choices(request: TranslateRequest, pool: "WorkerPool") -> TranslateRequ
 
 
 def rows_for(request: TranslateRequest, spec: LaunchSpec) -> tuple[Choices, ...]:
-    """What the rows that can pay for a launch choose."""
-    return candidates(target_row(request.target), int(spec.options.get("num_warps", 4)), request.asked)
+    """What the rows that can pay for a launch choose. No clusters beside a fallback, which launches one workgroup for each program."""
+    found = candidates(target_row(request.target), int(spec.options.get("num_warps", 4)), request.asked)
+    return found if request.fallback is None else tuple(x for x in found if not x.number("num-ctas"))
 
 
 def try_candidates(
@@ -101,7 +102,14 @@ def try_candidates(
                     file.write(result.text)
                 what = f"{spec.kernel} on {row.name} ({choices.name})"
                 future = pool.submit(
-                    LOWER, path, spec, row.name, request.search_path, request.import_hosts, True, what=what
+                    LOWER,
+                    path,
+                    with_clusters(spec, choices),
+                    row.name,
+                    request.search_path,
+                    request.import_hosts,
+                    True,
+                    what=what,
                 )
             tried.append(entry)
             pending.append(future)

@@ -99,7 +99,7 @@ def _access(rw, node: ast.Call, owner: ast.expr, kind: str, indices: list[ast.ex
                 text = f"{operand(text)}.to({operand(rw.emit(owner))}.dtype)"
             return tdm.store_text(rw, rw.emit(owner), offsets, text)
         layout = want if isinstance(want, Layout) else _layout(rw, node, None, block.shape, want)
-        return tdm.load_text(rw, rw.emit(owner), offsets, layout)
+        return tdm.load_text(rw, rw.emit(owner), offsets, layout, tdm.is_shared(rw.facts, origin, block.shape))
     shape = _accessed_shape(rw.facts, node, kind, indices, value, block)
     layout = _layout(rw, node, value, shape, want)
     rank = len(shape)

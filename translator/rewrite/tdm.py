@@ -88,6 +88,13 @@ def layout_of(facts: FunctionFacts, origin: ast.Call | ast.arg, shape: tuple[int
     return Swizzled(1, 1, 1, tuple(reversed(range(len(shape)))), ctas)
 
 
+def is_shared(facts: FunctionFacts, origin: Origin, shape: tuple[int, ...]) -> bool:
+    """Whether several workgroups of a cluster have the same part of a descriptor's tiles, as far as that is known."""
+    if facts.kernel.num_ctas == 1:
+        return False
+    return origin is None or not all(map(any, layout_of(facts, origin, shape).ctas))
+
+
 def check_offsets(rw: Emission, origin: Origin, offsets: list[ast.expr]) -> None:
     """Raises: NotForTheDataMover when an offset may be negative."""
     for offset in offsets:
@@ -139,21 +146,23 @@ def index_text(rw: Emission, node: ast.expr) -> str:
     return f"{operand(text)}.to(gl.int32)" if wide else text
 
 
-def load_text(rw: Emission, desc: str, offsets: str, layout: Layout) -> str:
+def load_text(rw: Emission, desc: str, offsets: str, layout: Layout, shared: bool) -> str:
+    """A call that loads a tile. shared: whether several workgroups of a cluster have the same part of it."""
     tdm = module(rw)
     copy = [f"{tdm}.async_load(desc, offsets, smem)", f"{tdm}.async_wait(0)"]
-    if rw.facts.kernel.num_ctas > 1:
+    name = "load_shared_tile" if shared else "load_tile"
+    if shared:
         alone = "# A copy comes to all workgroups that share the tile: each has left this LDS before, and waits for all copies."
         copy = [alone, "gl.barrier()", *all_workgroups(rw), *copy, *all_workgroups(rw)]
     copy_text = "\n    ".join(copy)
     text = f'''@gluon.jit
-def load_tile(desc, offsets, layout: gl.constexpr):
+def {name}(desc, offsets, layout: gl.constexpr):
     """Load a tile through LDS; elements outside of the tensor read as zero."""
     smem = gl.allocate_shared_memory(desc.dtype, desc.block_shape, desc.layout)
     {copy_text}
     return smem.load(layout)
 '''
-    return f"{added(rw, Synthesized('load_tile', text))}({desc}, {offsets}, {rw.names.spell(layout)})"
+    return f"{added(rw, Synthesized(name, text))}({desc}, {offsets}, {rw.names.spell(layout)})"
 
 
 def store_text(rw: Emission, desc: str, offsets: str, value: str) -> str:

@@ -1,0 +1,46 @@
+"""Kernels of many kinds as clusters: each is translated, compiled and validated, and costs no more than what Triton makes of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from cluster_sources import SOURCES
+from translation_of import compiled, validated
+
+from translator.lowering.jobs import lower_file
+
+# Those that Triton's own backend compiles for several workgroups; the others need what one workgroup has in another one.
+OF_TRITON = (
+    "elementwise",
+    "elementwise of a tile",
+    "masked",
+    "sum of rows",
+    "greatest of rows",
+    "softmax",
+    "scan of rows",
+    "descriptor copy",
+    "descriptor elementwise",
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [2, 4, 8, 16])
+@pytest.mark.parametrize("name", SOURCES)
+def test_a_source_is_validated_and_compiled(name: str, count: int, tmp_path: Path):
+    spec = SOURCES[name].launch(count)
+    text = validated(tmp_path, SOURCES[name].file, spec, "gfx1250")
+    assert f"gl.num_ctas() == {count}" in text
+    assert compiled(tmp_path, text, spec, "gfx1250").metrics.mix.insns
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [2, 4])
+@pytest.mark.parametrize("name", OF_TRITON)
+def test_no_more_instructions_than_triton_has(name: str, count: int, tmp_path: Path):
+    spec = SOURCES[name].launch(count)
+    text = validated(tmp_path, SOURCES[name].file, spec, "gfx1250")
+    ours = compiled(tmp_path, text, spec, "gfx1250").metrics
+    theirs = lower_file(str(tmp_path / "source.py"), spec, "gfx1250").metrics
+    assert ours.mix.insns <= theirs.mix.insns and ours.spill <= theirs.spill
+    assert theirs.loop is None or ours.loop is not None and ours.loop.insns <= theirs.loop.insns
