@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 import textwrap
 
-from translator.rewrite.gluon_function import parsed
+from translator.rewrite.gluon_function import parsed, statements
 from translator.rewrite.loop_split import Split
 from translator.rewrite.partitions import take_apart
-from translator.facts.syntax import free_names
+from translator.rewrite.tree_statements import free_names
 
 TEXT = textwrap.dedent("""
     def kernel(a_desc, c_desc, m, n, MODE: gl.constexpr, NUM_BUFFERS: gl.constexpr = 2):
@@ -36,10 +36,10 @@ SPLIT = Split("k", "", (("a_smem",),), (("ready", "empty"),), "slot", "phase", "
 
 
 def parts() -> tuple[str, str, str]:
-    text, ((_, producer), (_, consumer)) = take_apart(parsed(TEXT), SPLIT, "kernel")
-    for part in (text, producer, consumer):
-        ast.parse(part)
-    return text, producer, consumer
+    function, (producer, consumer) = take_apart(parsed(TEXT), SPLIT, "kernel")
+    for part in (function, producer, consumer):
+        ast.parse(part.text)
+    return function.text, producer.text, consumer.text
 
 
 def test_the_loop_around_stays_with_the_kernel():
@@ -64,7 +64,8 @@ def test_branches_keep_their_chain():
 
 def test_the_first_of_two_loops_over_rings_of_one_name_is_taken():
     again = TEXT[TEXT.index("        first = i * n") : TEXT.index("        store_tile")].replace("range(n)", "range(m)")
-    text, _ = take_apart(parsed(TEXT.replace("        store_tile", again + "        store_tile")), SPLIT, "kernel")
+    twice = parsed(TEXT.replace("        store_tile", again + "        store_tile"))
+    text = take_apart(twice, SPLIT, "kernel")[0].text
     assert "for k in range(m):" in text and "for k in range(n):" not in text
 
 
@@ -78,4 +79,4 @@ if B:
     z = x
 w = z
 """
-    assert free_names(ast.parse(text).body) == {"A", "B", "gl", "y", "z"}
+    assert free_names(statements(text)) == {"A", "B", "gl", "y", "z"}

@@ -11,7 +11,7 @@ from translator.pipeline.loop import PipelinedLoop
 from translator.pipeline.prefetch import FEWEST_BUFFERS
 from translator.rewrite.emitted import EmittedFunction, EmittedKernel, LaidOut
 from translator.rewrite.function import FunctionRewriter
-from translator.rewrite.gluon_function import GluonFunction, parsed
+from translator.rewrite.gluon_function import GluonFunction
 from translator.rewrite.long_lines import with_long_lines_wrapped
 from translator.rewrite.layout_constants import with_constants
 from translator.rewrite.loop_split import CannotSplit, PartitionFunction, Split
@@ -74,14 +74,13 @@ def split_loops(rw: FunctionRewriter, function: GluonFunction) -> tuple[GluonFun
     for number, loop in enumerate(loops, 1):
         suffix = "" if number == 1 else f"_{number}"
         try:
-            text, functions = take_apart(function, split_of(rw, loop), rw.facts.frame.fn.__name__, suffix)
+            function, partitions = take_apart(function, split_of(rw, loop), rw.facts.frame.fn.__name__, suffix)
         except CannotSplit as found:
             found.key = (rw.facts.path, loop.plan.loop.lineno)
             raise
-        function = parsed(text)
-        for name, partition in functions:
-            wrapped = with_long_lines_wrapped(parsed(partition), "")
-            made.append(EmittedFunction(wrapped, PartitionFunction(name, rw.facts.frame.fn.file_name or "")))
+        for partition in partitions:
+            source = PartitionFunction(partition.name, rw.facts.frame.fn.file_name or "")
+            made.append(EmittedFunction(with_long_lines_wrapped(partition, ""), source))
     return function, made
 
 

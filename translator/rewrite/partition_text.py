@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import ast
 import textwrap
+from collections.abc import Collection, Iterable, Mapping
 
-from translator.facts.source_text import first_line
-from translator.facts.syntax import blocks_of, called, inside, loads
-from translator.rewrite.gluon_function import LINE_LENGTH, parsed
+import libcst as cst
+
+from translator.rewrite.gluon_function import BLANK, LINE_LENGTH, GluonFunction, Statement, is_blank, statements
+from translator.rewrite.tree_statements import blocks_of, inside, is_call
+from translator.rewrite.tree_walk import loads, mapped
 
 # Calls that would not give the same value, or have an effect, if other warps made them too.
 IMPURE = frozenset(
@@ -16,85 +18,82 @@ IMPURE = frozenset(
 _COPIES = ("global_to_shared", "mbarrier_arrive", "async_load")
 
 
-def is_copy(s: ast.stmt) -> bool:
-    return isinstance(s, ast.Expr) and called(s.value) in _COPIES
+def is_copy(s: Statement) -> bool:
+    return is_call(s, _COPIES)
 
 
-def is_hint(s: ast.stmt) -> bool:
-    return isinstance(s, ast.Expr) and called(s.value) in ("assume", "static_assert")
+def is_hint(s: Statement) -> bool:
+    return is_call(s, ("assume", "static_assert"))
 
 
-def copies_into(loop: ast.For, rings: tuple[tuple[str, ...], ...]) -> bool:
+def copies_into(loop: cst.For, rings: tuple[tuple[str, ...], ...]) -> bool:
     """Whether the loop, or one inside, copies into one of the rings."""
     names = {name for group in rings for name in group}
-    return any(is_copy(s) and loads(s) & names for s in inside(loop.body))
+    return any(is_copy(s) and loads(s) & names for s in inside(loop.body.body))
 
 
-class Lines:
-    """The lines of a function, by statement."""
+def alone(s: Statement) -> Statement:
+    """A statement with no more than the comments right above it."""
+    above: list[cst.EmptyLine] = []
+    for line in s.leading_lines:
+        above = [*above, line] if line.comment is not None else []
+    return s.with_changes(leading_lines=above)
 
-    def __init__(self, text: str):
-        self.lines = text.splitlines()
 
-    def rendered(
-        self,
-        statements: list[ast.stmt],
-        chosen: set[ast.stmt],
-        indent: str,
-        extra: dict[ast.stmt, tuple[list[str], list[str]]],
-    ) -> list[str]:
-        """The chosen ones among `statements`, with their comments; extra: lines before and after a statement."""
-        out: list[str] = []
-        for s in statements:
-            blocks = blocks_of(s)
-            if not blocks:
-                if s not in chosen:
-                    continue
-                first, last = extra.get(s, ([], []))
-                out += [*(indent + x for x in first), *self.of(s, indent), *(indent + x for x in last)]
+def rendered(
+    block: Iterable[Statement], chosen: Collection[Statement], extra: Mapping[Statement, tuple[list[str], list[str]]]
+) -> list[Statement]:
+    """The chosen ones among the statements of a block, with their comments; extra: lines before and after a statement."""
+    out: list[Statement] = []
+    for s in block:
+        blocks = blocks_of(s)
+        bodies = [rendered(b, chosen, extra) for b in blocks]
+        if s not in chosen if not blocks else not any(bodies):
+            continue
+        first, last = extra.get(s, ([], []))
+        out += [made for line in first for made in statements(line)]
+        out.append(alone(_with_blocks(s, *bodies) if blocks else s))
+        out += [made for line in last for made in statements(line)]
+    return out
+
+
+def _with_blocks(s: Statement, body: list[Statement], other: list[Statement] = ()) -> Statement:  # type: ignore[assignment]
+    """A statement with blocks, with these instead."""
+    s = s.with_changes(body=s.body.with_changes(body=body or statements("pass"), footer=()))
+    if isinstance(s, cst.With):
+        return s
+    if isinstance(s.orelse, cst.If):
+        return s.with_changes(orelse=other[0] if other else None)
+    return s.with_changes(orelse=cst.Else(cst.IndentedBlock(other)) if other else None)
+
+
+def without(function: GluonFunction, gone: Collection[Statement], loop: Statement, call: list[str]) -> GluonFunction:
+    """The function without the statements `gone` and their comments, `call` for the loop, and no two blank lines in a row."""
+    (run,) = statements("\n".join(call))
+
+    def change(node: cst.CSTNode) -> cst.CSTNode | None:
+        if not isinstance(node, cst.IndentedBlock):
+            return None
+        kept, above = [], []
+        for s in node.body:
+            lines = [*above, *s.leading_lines]
+            if s in gone:
+                above = lines[: len(lines) - len(alone(s).leading_lines)]
                 continue
-            chained = [len(b) == 1 and self.is_elif(b[0]) for b in blocks]
-            inner = [indent if c else indent + "    " for c in chained]
-            bodies = [self.rendered(b, chosen, i, extra) for b, i in zip(blocks, inner)]
-            if not any(bodies):
-                continue
-            first, last = extra.get(s, ([], []))
-            head = self.header(s, indent)
-            out += [*(indent + x for x in first), *head, *(bodies[0] or [indent + "    pass"])]
-            if len(bodies) > 1 and bodies[1]:
-                out += bodies[1] if chained[1] else [indent + "else:", *bodies[1]]
-            out += [indent + x for x in last]
-        return out
+            kept.append((run if s is loop else mapped(s, change)).with_changes(leading_lines=_collapsed(lines)))
+            above = []
+        return node.with_changes(body=kept, footer=[*above, *node.footer])
 
-    def is_elif(self, s: ast.stmt) -> bool:
-        return isinstance(s, ast.If) and self.lines[s.lineno - 1].startswith("elif", s.col_offset)
+    return function.with_node(mapped(function.node, change))
 
-    def of(self, s: ast.stmt, indent: str) -> list[str]:
-        """The lines of a statement, with the comments above it, at another indentation."""
-        lines = self.lines[first_line(self.lines, s.lineno) - 1 : s.end_lineno]
-        return [indent + line.removeprefix(" " * s.col_offset) if line.strip() else "" for line in lines]
 
-    def header(self, s: ast.stmt, indent: str) -> list[str]:
-        """The lines of a statement with blocks up to its first block, with the comments above it."""
-        lines = self.lines[first_line(self.lines, s.lineno) - 1 : blocks_of(s)[0][0].lineno - 1]
-        while lines and lines[-1].lstrip().startswith("#"):
-            lines.pop()
-        return [indent + line.removeprefix(" " * s.col_offset) if line.strip() else "" for line in lines]
+def _collapsed(lines: list[cst.EmptyLine]) -> list[cst.EmptyLine]:
+    return [line for i, line in enumerate(lines) if not (i and is_blank(line) and is_blank(lines[i - 1]))]
 
-    def without(self, gone: set[ast.stmt], loop: ast.stmt, call: list[str]) -> str:
-        """The function without the statements `gone` and their comments, `call` for the loop."""
-        last = {first_line(self.lines, s.lineno): s.end_lineno for s in gone}
-        out, line = [], 1
-        while line <= len(self.lines):
-            if line in last:
-                line = last[line] + 1
-            elif line == loop.lineno:
-                out += [" " * loop.col_offset + x for x in call]
-                line = loop.end_lineno + 1
-            else:
-                out.append(self.lines[line - 1])
-                line += 1
-        return _collapsed(out) + "\n"
+
+def after_a_blank_line(block: list[Statement]) -> list[Statement]:
+    first, *rest = block
+    return [first.with_changes(leading_lines=[BLANK, *first.leading_lines]), *rest]
 
 
 def call_lines(name: str, arguments: list[str]) -> list[str]:
@@ -133,20 +132,3 @@ def _unbroken(lines: list[str]) -> list[str]:
             line = f"{name} {line}"
         out.append(line)
     return out
-
-
-def _collapsed(lines: list[str]) -> str:
-    """The lines with no more than one blank one in a row."""
-    out: list[str] = []
-    for line in lines:
-        if line.strip() or not out or out[-1].strip():
-            out.append(line)
-    return "\n".join(out)
-
-
-def renamed_lines(lines: list[str], names: dict[str, str]) -> list[str]:
-    """The lines of a body with names replaced."""
-    if not names:
-        return lines
-    function = parsed("def f():\n" + "\n".join(lines))
-    return function.exchanging(names).text.splitlines()[1:]

@@ -16,46 +16,49 @@ waits for `ready` before it reads a slot and arrives at `empty` after; and
 
     acc = gl.warp_specialize([(consumer, (...)), (producer, (...))], [4])
 
-stands for the loop. Statements move as text, with the comments above them.
+stands for the loop. Statements move with the comments above them.
 """
 
 from __future__ import annotations
 
-import ast
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from translator.rewrite.gluon_function import GluonFunction
+import libcst as cst
+
+from translator.rewrite.gluon_function import GluonFunction, Statement, constant, parsed, statements
 from translator.rewrite.loop_split import CannotSplit, Split
 from translator.rewrite.merge import name_of
 from translator.rewrite.partition_text import (
     IMPURE,
-    Lines,
+    after_a_blank_line,
+    alone,
     call_lines,
     copies_into,
     docstring,
     header_of,
     is_copy,
     is_hint,
-    renamed_lines,
+    rendered,
+    without,
 )
-from translator.facts.syntax import (
+from translator.rewrite.tree_statements import (
     blocks_of,
-    called,
+    call_of,
     free_names,
     inside,
     is_constexpr,
-    loads,
     own_loads,
     own_stores,
-    stores,
 )
+from translator.rewrite.tree_walk import called, loads, names, stores, walk
 
 _BUILTINS = ("min", "max", "range", "len", "int", "float", "bool", "abs", "print")
 
 
-def take_apart(function: GluonFunction, split: Split, name: str, suffix: str = "") -> tuple[str, list[tuple[str, str]]]:
-    """The function with its first specialized loop taken apart, and (name, text) of the two partitions.
+def take_apart(
+    function: GluonFunction, split: Split, name: str, suffix: str = ""
+) -> tuple[GluonFunction, list[GluonFunction]]:
+    """The function with its first specialized loop taken apart, and the two partitions.
 
     Raises: CannotSplit.
     """
@@ -65,26 +68,27 @@ def take_apart(function: GluonFunction, split: Split, name: str, suffix: str = "
 class _Splitter:
     def __init__(self, function: GluonFunction, split: Split, producer: str, consumer: str):
         self.split, self.producer_name, self.consumer_name = split, producer, consumer
-        self.lines = Lines(function.text)
-        (self.tree,) = ast.parse(function.text).body
-        copying = [n for n in self.statements() if isinstance(n, ast.For) and copies_into(n, split.rings)]
-        self.loop = next(n for n in copying if not any(x in copying for x in inside(n.body)))
-        layouts = {name_of(s) for s in function.constants}
-        self.constants = {n: s for s in self.tree.body for n in stores(s) & layouts}
+        self.function = function
+        every = list(self.statements())
+        self.place = {s: i for i, s in enumerate(every)}
+        copying = [s for s in every if isinstance(s, cst.For) and copies_into(s, split.rings)]
+        self.loop = next(s for s in copying if not any(x in copying for x in inside(s.body.body)))
+        self.in_loop = set(inside([self.loop]))
+        self.constants = {name_of(s): s for s in function.constants}
         self.parameters = [p.name.value for p in function.parameters]
-        self.constexprs = {
-            a.arg
-            for a in ast.walk(self.tree.args)
-            if isinstance(a, ast.arg) and a.annotation is not None and is_constexpr(a.annotation)
-        }
-        for s in self.statements():
-            if isinstance(s, ast.AnnAssign) and is_constexpr(s.annotation) and isinstance(s.target, ast.Name):
-                self.constexprs.add(s.target.id)
-        self.locals = set(self.parameters) | {n for s in self.tree.body for n in stores(s)}
+        self.constexprs = {p.name.value for p in function.parameters if is_constexpr(p.annotation)}
+        self.constexprs |= {found.target.value for s in every if (found := constant(s)) is not None}
+        self.locals = set(self.parameters) | {n for s in function.statements for n in stores(s)}
         self.tensors = self.all_tensors()
 
-    def statements(self) -> Iterator[ast.stmt]:
-        return inside(self.tree.body)
+    def statements(self) -> Iterator[Statement]:
+        return inside(self.function.statements)
+
+    def is_before(self, s: Statement) -> bool:
+        return self.place[s] < self.place[self.loop]
+
+    def is_after(self, s: Statement) -> bool:
+        return not self.is_before(s) and s not in self.in_loop
 
     # Facts ----------------------------------------------------------------------------------------------------------
 
@@ -94,78 +98,61 @@ class _Splitter:
         while True:
             before = len(found)
             for s in self.statements():
-                value = getattr(s, "value", None)
-                if (
-                    isinstance(s, (ast.Assign, ast.AugAssign, ast.AnnAssign))
-                    and value is not None
-                    and self.is_tensor(value, found)
-                ):
+                value = call_of(s)
+                if value is not None and stores(s) and self.is_tensor(value, found):
                     found |= stores(s)
             if len(found) == before:
                 return found - set(self.constants)
 
-    def is_tensor(self, value: ast.expr, tensors: set[str]) -> bool:
+    def is_tensor(self, value: cst.CSTNode, tensors: set[str]) -> bool:
         if called(value) in ("make_tensor_descriptor", "update_tensor_descriptor", "allocate_shared_memory"):
             return False
-        for node in ast.walk(value):
-            if isinstance(node, ast.Attribute) and node.attr in ("dtype", "shape", "type"):
-                return False
-            if isinstance(node, ast.Name) and node.id in tensors:
-                return True
-            if isinstance(node, ast.Call) and any(k.arg == "layout" for k in node.keywords):
-                return True
-        return False
+        every = list(walk(value))
+        if any(isinstance(a, cst.Arg) and a.keyword is not None and a.keyword.value == "layout" for a in every):
+            return True
+        asked = [n for n in every if isinstance(n, cst.Attribute) and n.attr.value in ("dtype", "shape", "type")]
+        scalars = {n for attribute in asked for n in walk(attribute)}
+        return any(isinstance(n, cst.Name) and n.value in tensors and n not in scalars for n in every)
 
-    def blocks_around(self) -> list[tuple[list[ast.stmt], int]]:
+    def blocks_around(self) -> list[tuple[Sequence[Statement], int]]:
         """The blocks that the loop is in, outermost first, with the index of the statement that holds it."""
-        out: list[tuple[list[ast.stmt], int]] = []
+        out: list[tuple[Sequence[Statement], int]] = []
+        body: Sequence[Statement] | None = self.function.statements
+        while body is not None:
+            i = next(i for i, s in enumerate(body) if self.loop in inside([s]))
+            out.append((body, i))
+            body = next((inner for inner in blocks_of(body[i]) if self.loop in inside(inner)), None)
+        return out
 
-        def visit(body: list[ast.stmt]) -> bool:
-            for i, s in enumerate(body):
-                if s is self.loop:
-                    out.append((body, i))
-                    return True
-                for inner in blocks_of(s):
-                    if visit(inner):
-                        out.append((body, i))
-                        return True
-            return False
-
-        visit(self.tree.body)
-        return out[::-1]
-
-    def before(self) -> list[ast.stmt]:
+    def before(self) -> list[Statement]:
         """The statements that run before the loop, on the way to it."""
         return [s for body, i in self.blocks_around() for s in body[:i]]
 
-    def enclosing_loops(self) -> list[ast.stmt]:
-        return [
-            body[i]
-            for body, i in self.blocks_around()
-            if isinstance(body[i], (ast.For, ast.While)) and body[i] is not self.loop
-        ]
+    def enclosing_loops(self) -> list[Statement]:
+        every = (body[i] for body, i in self.blocks_around())
+        return [s for s in every if isinstance(s, (cst.For, cst.While)) and s is not self.loop]
 
     # Slices ---------------------------------------------------------------------------------------------------------
 
-    def copying(self) -> set[ast.stmt]:
+    def copying(self) -> set[Statement]:
         """The statements of the body that the copies are, or need."""
-        chosen = {s for s in inside(self.loop.body) if is_copy(s)}
+        chosen = {s for s in inside(self.loop.body.body) if is_copy(s)}
         while True:
             needed = {n for s in chosen for n in loads(s)} | {self.split.slot, self.split.phase}
             more = {
                 s
-                for s in inside(self.loop.body)
+                for s in inside(self.loop.body.body)
                 if s not in chosen and not blocks_of(s) and not is_hint(s) and stores(s) & needed
             }
             if not more:
                 return chosen
             chosen |= more
 
-    def computing(self, copying: set[ast.stmt]) -> set[ast.stmt]:
+    def computing(self, copying: set[Statement]) -> set[Statement]:
         """The statements of the body that are not for the copies alone."""
-        simple = [s for s in inside(self.loop.body) if not blocks_of(s)]
+        simple = [s for s in inside(self.loop.body.body) if not blocks_of(s)]
         chosen = {s for s in simple if s not in copying and not is_hint(s)}
-        tests = {n for s in inside(self.loop.body) if blocks_of(s) for n in own_loads(s)}
+        tests = {n for s in inside(self.loop.body.body) if blocks_of(s) for n in own_loads(s)}
         while True:
             needed = {n for s in chosen for n in loads(s)} | {self.split.slot, self.split.phase} | tests | self.after()
             more = {s for s in simple if s not in chosen and not is_copy(s) and not is_hint(s)}
@@ -174,25 +161,25 @@ class _Splitter:
                 return chosen
             chosen |= more
 
-    def moved(self, copying: set[ast.stmt]) -> set[str]:
+    def moved(self, copying: set[Statement]) -> set[str]:
         """Variables of the copies alone: what moves from tile to tile, and is not read by anything else."""
-        outside = [s for s in inside(self.loop.body) if s not in copying and not blocks_of(s)]
-        moving = {n for s in copying if isinstance(s, ast.AugAssign) for n in stores(s)}
+        outside = [s for s in inside(self.loop.body.body) if s not in copying and not blocks_of(s)]
+        moving = {n for s in copying if _is_augmented(s) for n in stores(s)}
         return moving - {n for s in outside for n in loads(s)}
 
     def after(self) -> set[str]:
         """Names that are read after the loop."""
-        names = {n for s in self.statements() if s.lineno > self.loop.end_lineno for n in own_loads(s)}
+        names = {n for s in self.statements() if self.is_after(s) for n in own_loads(s)}
         for outer in self.enclosing_loops():
             names |= loads(outer)
         return names
 
-    def outside(self, names: set[str]) -> tuple[list[ast.stmt], set[ast.stmt]]:
+    def outside(self, names: set[str]) -> tuple[list[Statement], set[Statement]]:
         """The statements on the way to the loop that are or hold one that computes tensors among `names`; and all of these.
 
         Raises: CannotSplit.
         """
-        chosen: set[ast.stmt] = set()
+        chosen: set[Statement] = set()
         path = self.before()
         todo = names & self.tensors
         done: set[str] = set()
@@ -201,16 +188,16 @@ class _Splitter:
             done.add(name)
             if name in self.parameters:
                 raise CannotSplit(f"the tensor `{name}`, which an address needs, is an argument")
-            makers = [
-                s for s in self.statements() if name in stores(s) and s.lineno < self.loop.lineno and not blocks_of(s)
-            ]
+            makers = [s for s in self.statements() if name in stores(s) and self.is_before(s) and not blocks_of(s)]
             for s in makers:
                 holder = next((p for p in path if s is p or s in set(inside([p]))), None)
-                if holder is None or isinstance(holder, (ast.For, ast.While)):
+                if holder is None or isinstance(holder, (cst.For, cst.While)):
                     raise CannotSplit(f"`{name}`, which an address needs, is made by another loop or branch")
-                for call in ast.walk(s):
+                for call in walk(s):
                     if called(call) in IMPURE or (
-                        isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id not in _BUILTINS
+                        isinstance(call, cst.Call)
+                        and isinstance(call.func, cst.Name)
+                        and call.func.value not in _BUILTINS
                     ):
                         raise CannotSplit(f"`{name}`, which an address needs, comes from memory or a function")
                 if s not in chosen:
@@ -218,33 +205,32 @@ class _Splitter:
                     todo |= (loads(s) & self.tensors) - done
                 self.check_unchanged(s)
             for outer in self.enclosing_loops():
-                if any(name in stores(s) and s.lineno > self.loop.lineno for s in inside(outer.body)):
+                if any(name in stores(s) and not self.is_before(s) for s in inside(outer.body.body)):
                     raise CannotSplit(f"`{name}`, which an address needs, is carried by the loop around")
         return [s for s in path if s in chosen or any(x in chosen for x in inside([s]))], chosen
 
-    def check_unchanged(self, s: ast.stmt) -> None:
+    def check_unchanged(self, s: Statement) -> None:
         """Scalars that `s` uses are handed over as they are at the loop: they must not have changed in between."""
         for name in loads(s) - self.tensors - set(self.constants):
             for other in self.statements():
                 if name not in own_stores(other):
                     continue
-                between = s.lineno < other.lineno < self.loop.lineno
+                between = self.place[s] < self.place[other] < self.place[self.loop]
                 carried = any(
-                    outer.lineno <= other.lineno <= outer.end_lineno and not outer.lineno < s.lineno < outer.end_lineno
+                    other in set(inside([outer])) and s not in set(inside(outer.body.body))
                     for outer in self.enclosing_loops()
                 )
-                if between or (carried and other.lineno > s.lineno):
+                if between or (carried and self.place[other] > self.place[s]):
                     raise CannotSplit(f"`{name}`, which an address needs, changes before the loop")
 
     # Functions ------------------------------------------------------------------------------------------------------
 
-    def result(self) -> tuple[str, list[tuple[str, str]]]:
-        every = list(self.statements())
-        if any(a.end_lineno == b.lineno for a, b in zip(every, every[1:]) if not blocks_of(a)):
+    def result(self) -> tuple[GluonFunction, list[GluonFunction]]:
+        if any(isinstance(s, cst.SimpleStatementLine) and len(s.body) > 1 for s in self.statements()):
             raise CannotSplit("several of its statements share a line")
         copying = self.copying()
         computing = self.computing(copying)
-        body = self.loop.body
+        body = self.loop.body.body
         iterator = {n for n in loads(self.loop.iter)}
         needed = {n for s in copying for n in loads(s)} | iterator
         made = {n for s in copying for n in stores(s)}
@@ -255,29 +241,22 @@ class _Splitter:
         computing |= {s for s in inside(body) if is_hint(s)}
 
         results = self.results(computing)
-        consumer_body = self.lines.rendered(body, computing, " " * 8, self.reads(computing))
-        counting = [f"    {self.split.counter} = 0"] if self.split.counter else []
-        consumer_lines = [*counting, f"    {self.for_line()}", *consumer_body]
-        if results:
-            consumer_lines.append(f"    return {', '.join(results)}")
+        counting = list(statements(f"{self.split.counter} = 0")) if self.split.counter else []
+        returned = list(statements(f"return {', '.join(results)}")) if results else []
+        consumer_body = [*counting, self.looping(rendered(body, computing, self.reads(computing))), *returned]
         tiles = " and ".join(f"`{n}`" for group in self.split.rings for n in group)
-        consumer, consumer_args = self.function(
+        consumer, consumer_args = self.partition(
             self.consumer_name,
             f"The loop over `{self.split.index}`: waits until a slot is ready, and says when it is empty again.",
-            consumer_lines,
+            consumer_body,
         )
-        producer_lines = [
-            *self.lines.rendered(path, chosen, " " * 4, {}),
-            *([""] if path else []),
-            *counting,
-            f"    {self.for_line()}",
-            *self.lines.rendered(body, copying, " " * 8, self.waits()),
-        ]
-        producer, producer_args = self.function(
+        filling = [*counting, self.looping(rendered(body, copying, self.waits()))]
+        addresses = rendered(path, chosen, {})
+        producer, producer_args = self.partition(
             self.producer_name,
             f"Fills {tiles}: copies a tile into each slot as soon as it is empty.",
-            producer_lines,
-            alone=True,
+            [*addresses, *(after_a_blank_line(filling) if path else filling)],
+            unshared=True,
         )
         if given := [name for name in producer_args if name in self.tensors]:
             raise CannotSplit(f"the tensor `{given[0]}`, which an address needs, cannot be handed to other warps")
@@ -292,89 +271,85 @@ class _Splitter:
         ]
         if results:
             call[0] = f"{', '.join(results)} = {call[0]}"
-        text = self.without(call, chosen)
-        return text, [(self.producer_name, producer), (self.consumer_name, consumer)]
+        return self.without(call, chosen), [producer, consumer]
 
-    def for_line(self) -> str:
-        lines = self.lines.lines[self.loop.lineno - 1 : self.loop.iter.end_lineno]
-        return "\n".join([lines[0].strip(), *lines[1:]])
+    def looping(self, body: list[Statement]) -> Statement:
+        """The loop with another body."""
+        return self.loop.with_changes(leading_lines=(), body=self.loop.body.with_changes(body=body, footer=()))
 
-    def results(self, computing: set[ast.stmt]) -> list[str]:
+    def results(self, computing: set[Statement]) -> list[str]:
         """What the consumer computes that is used after the loop, in the order of the first assignments."""
-        there = {n for s in self.statements() if s.lineno < self.loop.lineno for n in own_stores(s)} | set(
-            self.parameters
-        )
+        there = {n for s in self.statements() if self.is_before(s) for n in own_stores(s)} | set(self.parameters)
         used = self.after()
         assigned = {n for s in computing for n in stores(s)}
         order = dict.fromkeys([*self.parameters, *(n for s in self.statements() for n in own_stores(s))])
         return [n for n in order if n in assigned and n in there and n in used]
 
-    def reads(self, computing: set[ast.stmt]) -> dict[ast.stmt, tuple[list[str], list[str]]]:
+    def reads(self, computing: set[Statement]) -> dict[Statement, tuple[list[str], list[str]]]:
         """The consumer's waits and arrivals, by the statements of the body that first and last read a group's slots."""
         module, slot, phase = self.split.barrier_module, self.split.slot, self.split.phase
-        extra: dict[ast.stmt, tuple[list[str], list[str]]] = {}
+        extra: dict[Statement, tuple[list[str], list[str]]] = {}
         for rings, (ready, empty) in zip(self.split.rings, self.split.barriers):
             views = set(rings)
             touching = []
-            for s in self.loop.body:
+            for s in self.loop.body.body:
                 inner = [x for x in inside([s]) if x in computing]
                 reading = [x for x in inner if loads(x) & views]
                 if reading:
                     touching.append(s)
                 for x in reading:  # a name for the tile as it lies in LDS
-                    if isinstance(x, ast.Assign) and called(x.value) in ("index", "permute", "reshape", "slice"):
+                    if stores(x) and called(call_of(x)) in ("index", "permute", "reshape", "slice"):
                         views |= stores(x)
             assert touching, f"bug in gluonize: nothing reads {rings}"
             extra.setdefault(touching[0], ([], []))[0].append(f"{module}.wait({ready}.index({slot}), {phase})")
             extra.setdefault(touching[-1], ([], []))[1].append(f"{module}.arrive({empty}.index({slot}))")
         return extra
 
-    def waits(self) -> dict[ast.stmt, tuple[list[str], list[str]]]:
+    def waits(self) -> dict[Statement, tuple[list[str], list[str]]]:
         """The producer's waits, by the statements that first copy into a group's slots."""
         module, slot, phase = self.split.barrier_module, self.split.slot, self.split.phase
         extra = {}
         for rings, (_, empty) in zip(self.split.rings, self.split.barriers):
-            first = next(s for s in inside(self.loop.body) if is_copy(s) and loads(s) & set(rings))
+            first = next(s for s in inside(self.loop.body.body) if is_copy(s) and loads(s) & set(rings))
             extra[first] = ([f"{module}.wait({empty}.index({slot}), {phase} ^ 1)"], [])
         return extra
 
-    def function(self, name: str, doc: str, lines: list[str], alone: bool = False) -> tuple[str, list[str]]:
-        """The text of a partition, and the arguments that it takes. alone: shared variables get their own names back."""
-        body = ast.parse("def f():\n" + "\n".join(lines)).body[0].body  # type: ignore[attr-defined]
-        renamed = {}
-        if alone:
-            bound = {n for s in body for n in stores(s) | loads(s)}
+    def partition(
+        self, name: str, doc: str, body: list[Statement], unshared: bool = False
+    ) -> tuple[GluonFunction, list[str]]:
+        """A partition, and the arguments that it takes. unshared: shared variables get their own names back."""
+        written = parsed("def f():\n    pass\n").with_statements(body)
+        if unshared:
+            renamed = {}
             for twin, own in self.split.twins:
-                for n in sorted(bound):
-                    if (n == twin or n.startswith(twin + "_")) and (new := own + n.removeprefix(twin)) not in bound:
-                        renamed[n] = new
-            lines = renamed_lines(lines, renamed)
-            body = ast.parse("def f():\n" + "\n".join(lines)).body[0].body  # type: ignore[attr-defined]
-        free = free_names(body)
+                for n in sorted(written.variables):
+                    if n == twin or n.startswith(twin + "_"):
+                        new = own + n.removeprefix(twin)
+                        renamed |= {n: new} if new not in written.variables else {}
+            written = written.exchanging(renamed)
+        free = free_names(written.statements)
         needed = self.closure(free)
-        constants = [c for c in self.constants if c in needed]
+        constants = [alone(s) for c, s in self.constants.items() if c in needed]
         order = [*self.parameters, *dict.fromkeys(n for s in self.statements() for n in own_stores(s))]
         arguments = [n for n in dict.fromkeys(order) if n in free and n not in self.constants]
         spelled = [f"{n}: gl.constexpr" if n in self.constexprs else n for n in arguments]
-        out = [header_of(name, spelled), *docstring(doc)]
-        for constant in constants:
-            out += self.lines.of(self.constants[constant], "    ")
-        out += ["", *lines] if constants else lines
-        return "\n".join(out) + "\n", arguments
+        shell = parsed("\n".join([header_of(name, spelled), *docstring(doc)]) + "\n")
+        own = list(written.statements)
+        return shell.with_statements(constants, after_a_blank_line(own) if constants else own), arguments
 
     def closure(self, names: set[str]) -> set[str]:
         """Layout constants among `names`, with those they are made of."""
         found = names & set(self.constants)
         while True:
-            more = {n for c in found for n in loads(self.constants[c].value)} & set(self.constants) - found
+            more = {n for c in found for n in loads(self.constants[c])} & set(self.constants) - found
             if not more:
                 return found
             found |= more
 
-    def without(self, call: list[str], moved: set[ast.stmt]) -> str:
+    def without(self, call: list[str], moved: set[Statement]) -> GluonFunction:
         """The function with `call` for the loop, and without what only the producer needs."""
-        given = set(re.findall(r"\w+", " ".join(call)))
-        gone: set[ast.stmt] = set()
+        given = names(statements("\n".join(call))[0])
+        gone: set[Statement] = set()
         while True:
             used = given | self.used_outside(gone)
             dead = {s for s in moved - gone if not stores(s) & used}
@@ -388,13 +363,12 @@ class _Splitter:
             gone |= dead
         constants = self.closure(used)
         gone |= {s for name, s in self.constants.items() if name not in constants}
-        return self.lines.without(gone, self.loop, call)
+        return without(self.function, gone, self.loop, call)
 
-    def used_outside(self, gone: set[ast.stmt]) -> set[str]:
+    def used_outside(self, gone: set[Statement]) -> set[str]:
         """Names that are read outside the loop, by statements that are not in `gone`."""
-        return {
-            n
-            for s in self.statements()
-            if s not in gone and not self.loop.lineno <= s.lineno <= self.loop.end_lineno
-            for n in own_loads(s)
-        }
+        return {n for s in self.statements() if s not in gone and s not in self.in_loop for n in own_loads(s)}
+
+
+def _is_augmented(s: Statement) -> bool:
+    return isinstance(s, cst.SimpleStatementLine) and isinstance(s.body[0], cst.AugAssign)

@@ -23,6 +23,7 @@ _IN_ORDER: dict[type, tuple[str, ...]] = {
     cst.FunctionDef: ("decorators", "params", "returns", "body"),
     cst.Parameters: ("posonly_params", "params", "star_arg", "kwonly_params", "star_kwarg"),
 }
+_LITERALS = {"True", "False", "None"}  # which are names to libcst
 _TARGETS = {
     cst.AssignTarget: "target",
     cst.AugAssign: "target",
@@ -96,25 +97,35 @@ def same(a: Any, b: Any) -> bool:
 
 def names(node: cst.CSTNode) -> set[str]:
     """The variables in `node`, read or written."""
-    return {n.value for n in walk(node) if isinstance(n, cst.Name)}
+    return {n.value for n in walk(node) if isinstance(n, cst.Name)} - _LITERALS
 
 
 def stores(node: cst.CSTNode) -> set[str]:
     """The variables that are assigned anywhere in `node`."""
-    found: set[str] = set()
+    return {name.value for name in assigned(node)}
+
+
+def loads(node: cst.CSTNode) -> set[str]:
+    """The variables that are read anywhere in `node`; what is augmented is read."""
+    every = [*walk(node)]
+    written = set(assigned(node)).difference(n.target for n in every if isinstance(n, cst.AugAssign))
+    return {n.value for n in every if isinstance(n, cst.Name) and n not in written} - _LITERALS
+
+
+def assigned(node: cst.CSTNode) -> Iterator[cst.Name]:
+    """The names by which variables are assigned in `node`, in the order of the text."""
     for n in walk(node):
-        target = _TARGETS.get(type(n))
-        if target is not None:
-            found |= set(_targets(getattr(n, target)))
-    return found
+        if type(n) in _TARGETS:
+            yield from targets(getattr(n, _TARGETS[type(n)]))
 
 
-def _targets(node: cst.CSTNode) -> Iterator[str]:
+def targets(node: cst.CSTNode) -> Iterator[cst.Name]:
+    """The names of variables in what stands left of `=`."""
     if isinstance(node, cst.Name):
-        yield node.value
+        yield node
     elif isinstance(node, (cst.Tuple, cst.List)):
         for element in node.elements:
-            yield from _targets(element.value)
+            yield from targets(element.value)
 
 
 def dotted(node: cst.CSTNode) -> str:
