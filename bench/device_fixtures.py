@@ -3,7 +3,8 @@
     python bench/device_fixtures.py build --out DIR [--targets gfx942,gfx950] [--only NAME] [-j 2]
     python bench/device_fixtures.py run DIR --json FILE [-j 8]
 
-`build` translates each launch of each fixture for each target and writes one bundle per pair. Every pipelined one, and the
+`build` translates each launch of each fixture, and of the Gluon kernels for Hopper in bench/hopper, for each target and writes one
+bundle per pair. Every pipelined one, and the
 hand-written matmuls of tests/validate/kernels, comes with copies that have one synchronisation bug each: every wait removed
 or weakened, every slot of a ring that a loop reads or fills exchanged for the next. What is refused is listed by name in
 DIR/index.json.
@@ -41,7 +42,12 @@ def build(out: Path, targets: list[str], only: str, jobs: int, planted: bool) ->
     out.mkdir(parents=True, exist_ok=True)
     index = _read_index(out)
     with WorkerPool(jobs, timeout=120) as pool:
-        for case in [*_fixture_cases(targets), *_strategy_cases(targets), *_pipelined_cases(targets)]:
+        for case in [
+            *_fixture_cases(targets),
+            *_strategy_cases(targets),
+            *_pipelined_cases(targets),
+            *_hopper_cases(targets),
+        ]:
             if only not in case["name"]:
                 continue
             started = time.monotonic()
@@ -99,6 +105,17 @@ def _pipelined_cases(targets: list[str]):
             spec = replace(matmul_launch(272, 208, 144 + 64), id=f"pipelined/{kernel}")
             files = {"source": str(KERNELS / "matmul.py"), "output": str(KERNELS / f"{kernel}.py")}
             yield {"name": f"pipelined-{kernel}.{target}", "spec": spec, "target": target, **files}
+
+
+def _hopper_cases(targets: list[str]):
+    """Kernels that are Gluon for the device itself: they run as they are, beside their translations."""
+    from translator.source.launch_spec import read_launches
+
+    folder = ROOT / "bench" / "hopper"
+    for spec in read_launches(str(folder / "launches.json")):
+        for target in targets:
+            name = f"{spec.id.replace('/', '-')}.{target}"
+            yield {"name": name, "spec": spec, "source": str(folder / "kernels.py"), "target": target, "output": ""}
 
 
 def _build_one(pool, out: Path, case: dict, planted: bool) -> dict:
@@ -181,6 +198,12 @@ def summary(results: list[dict], refused: list[dict]) -> dict:
         "ran": len(results),
         "refused": len(refused),
         "numbers_match": sum(r["numbers"].startswith("match") for r in results),
+        "sources_that_match": sum(r["numbers_of_source"].startswith("match") for r in results),
+        "sources_that_differ": [
+            f"{r['id']} {r['target']}: {r['numbers_of_source']}"
+            for r in results
+            if not r["numbers_of_source"].startswith(("match", "not run"))
+        ],
         "no_hazard_found": sum(r["hazards"] == "none found" for r in results),
         "numbers_differ": [
             f"{r['id']} {r['target']}: {r['numbers']}" for r in results if not r["numbers"].startswith("match")

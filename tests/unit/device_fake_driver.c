@@ -34,6 +34,18 @@ int NAME(cuDriverGetVersion, hipDriverGetVersion)(int *version) { *version = 123
 static const char *words(int status) { return status == 710 ? "device-side assert triggered" : "fake error"; }
 #ifdef API_CUDA
 int cuGetErrorString(int status, const char **text) { *text = words(status); return 0; }
+
+/* The "map" has what it was made from: type, rank, address, sizes, strides, block, swizzle, fill; word 1 has all bits set. */
+int cuTensorMapEncodeTiled(void *map, int type, unsigned rank, void *base, const unsigned long long *sizes,
+                           const unsigned long long *strides, const unsigned *block, const unsigned *steps, int interleave,
+                           int swizzle, int promotion, int fill) {
+  unsigned long long *word = map;
+  if ((unsigned long)map % 64 || interleave || steps[0] != 1 || promotion != 2) return 1;
+  memset(map, 0, 128);
+  word[0] = type * 256 + rank; word[1] = ~0ull; word[2] = (unsigned long)base; word[3] = swizzle * 256 + fill;
+  for (unsigned i = 0; i < rank; i++) { word[4 + i] = sizes[i]; word[12 + i] = block[i]; if (i + 1 < rank) word[8 + i] = strides[i]; }
+  return 0;
+}
 #else
 const char *hipGetErrorString(int status) { return words(status); }
 #endif

@@ -15,7 +15,14 @@ def code(planted="", sanitizer="", matched=3, messages=(), **more):
 
 
 def result(*codes, numbers="match in 3 of 3 runs", hazards="none found"):
-    return {"id": "matmul/fp16", "target": "gfx950", "numbers": numbers, "hazards": hazards, "codes": list(codes)}
+    return {
+        "id": "matmul/fp16",
+        "target": "gfx950",
+        "numbers_of_source": "not run",
+        "numbers": numbers,
+        "hazards": hazards,
+        "codes": list(codes),
+    }
 
 
 def test_planted_bugs_are_found_by_the_sanitizer_or_by_numbers_or_not():

@@ -21,7 +21,7 @@ def launch_arguments(ttgir: str, names: list[str], inputs: Inputs) -> list[dict]
     """One entry per parameter: name, kind (`tensor` or `scalar`), type, size in bytes, and where the value comes from.
 
     `tensor`: name of the tensor and byte offset of the pointer in it. `scalar`: `bytes` in hexadecimal. A host-side tensor
-    descriptor is given as the pointer to its tensor, `descriptor` true. Raises: Refused.
+    descriptor is given as the pointer to its tensor, `descriptor` true, with `shape`, `strides` and `padding`. Raises: Refused.
     """
     return arguments_of(parse_module(ttgir), names, inputs)
 
@@ -43,6 +43,8 @@ def arguments_of(module: Module, names: list[str], inputs: Inputs) -> list[dict]
             buffer = memory.find(address)
             entry |= {"kind": "tensor", "tensor": buffer.name, "offset": address - buffer.base, "size": POINTER_BYTES}
             entry |= {"descriptor": is_descriptor}
+            if isinstance(value, Descriptor):
+                entry |= {"shape": list(value.bounds), "strides": list(value.strides), "padding": float(value.padding)}
         else:
             bits = np.asarray(encode(np.asarray(value), kind.element)).astype(stored(kind.element))
             entry |= {"kind": "scalar", "bytes": bits.tobytes().hex(), "size": bits.itemsize}

@@ -12,12 +12,15 @@ from pathlib import Path
 from translator import __version__
 from translator.device import code_object
 from translator.device.arguments import launch_arguments
+from translator.device.build_jobs import SANITIZER
 from translator.device.bundle import Code, make_code, write_bundle
 from translator.device.planted import planted_bugs
 from translator.device.refusal import Refused
-from translator.device.retarget import retarget
+from translator.device.retarget import SM, retarget
+from translator.device.tensor_maps import with_maps
 from translator.diagnostics import Diagnostic, InternalError, TranslationError
 from translator.lowering.worker import WorkerPool
+from translator.source.gluon_kernels import plain_launch
 from translator.source.launch_spec import LaunchSpec
 from translator.validate.inputs import Inputs
 
@@ -57,11 +60,13 @@ def build_bundle(pool: WorkerPool, request: BundleRequest) -> BuiltBundle:
 
     Raises: TranslationError when nothing could be bundled, or not what was asked for by name; InternalError for our bugs.
     """
-    r, spec = request, replace(request.spec, grid=tuple(request.spec.grid) or (1,))
+    r, given = request, replace(request.spec, grid=tuple(request.spec.grid) or (1,))
+    own_target = given.target.replace("sm_", "cuda:")  # of a source that is Gluon already
+    spec = plain_launch(given) if own_target else given
     what = f"{spec.id} on {r.target}"
     native = pool.call(JOBS + "compile_native", r.output, spec, r.target, r.folders, r.import_hosts, False, what=what)
     inputs, tensors, flops = pool.call(
-        JOBS + "reference", r.source, spec, r.target, r.folders, r.import_hosts, what=f"{what}: reference"
+        JOBS + "reference", r.source, given, r.target, r.folders, r.import_hosts, what=f"{what}: reference"
     )
     arguments = launch_arguments(native["ttgir"], native["names"], inputs)
     codes: list[Code] = []
@@ -71,6 +76,8 @@ def build_bundle(pool: WorkerPool, request: BundleRequest) -> BuiltBundle:
     @functools.cache
     def source() -> dict:
         """Triton's own compile of the source for the target."""
+        if own_target:
+            raise Refused("the source", f"it is Gluon for {given.target}", "not-bundled")
         return pool.call(
             JOBS + "compile_native", r.source, spec, r.target, r.folders, r.import_hosts, False, what="the source"
         )
@@ -90,7 +97,8 @@ def build_bundle(pool: WorkerPool, request: BundleRequest) -> BuiltBundle:
             notes.append(f"{device}: {_said(error)}")
     if any(code.kind == "cubin" for code in codes):
         try:
-            codes.append(_source_on_cuda(pool, source(), inputs, arguments))
+            native_source = functools.partial(_native_source, pool, r, given, own_target, inputs, notes)
+            codes += native_source() if own_target else [_source_on_cuda(pool, source(), inputs, arguments)]
         except TranslationError as error:
             notes.append(f"cuda: the source's own code object is left out: {_said(error)}")
     if not codes:
@@ -106,6 +114,7 @@ def build_bundle(pool: WorkerPool, request: BundleRequest) -> BuiltBundle:
         flops,
         _provenance(r, spec, native),
         tuple(notes),
+        f"the source itself, Gluon for {given.target}" if own_target else "Triton's own compile of the source",
     )
     return BuiltBundle(content, tuple(code.name for code in codes), tuple(notes))
 
@@ -193,6 +202,32 @@ def _source_on_cuda(pool: WorkerPool, source: dict, inputs: Inputs, arguments: l
         raise Refused("arguments", "the source takes other arguments than the translation", "not-bundled")
     built = pool.call(JOBS + "compile_cuda", retarget(source["ttgir"]), False, what="cubin of the source")
     return replace(make_code("cuda-source", built), of="source")
+
+
+def _native_source(
+    pool: WorkerPool, r: BundleRequest, spec: LaunchSpec, target: str, inputs: Inputs, notes: list[str]
+) -> list[Code]:
+    """A source that is Gluon for the CUDA device as it is, plain and under the sanitizer. Raises: TranslationError."""
+    if target != f"cuda:{SM}":
+        raise Refused("the source", f"it is for {spec.target}, the device is sm_{SM}", "not-bundled")
+    if int(spec.options.get("num_ctas", 1)) > 1:
+        raise Refused(
+            "num_ctas", "a launch of clusters takes what the program on the GPU machine does not ask for", "not-bundled"
+        )
+    out = []
+    for name, sanitizer in (("cuda-native", ""), ("cuda-native-consan", SANITIZER)):
+        try:
+            built = pool.call(
+                JOBS + "compile_native", r.source, spec, target, r.folders, r.import_hosts, bool(sanitizer), what=name
+            )
+            arguments = with_maps(launch_arguments(built["ttgir"], built["names"], inputs), built["maps"])
+        except TranslationError as error:
+            if not sanitizer:
+                raise
+            notes.append(f"cuda: no sanitizer run of the source: {_said(error)}")
+            continue
+        out.append(replace(make_code(name, built, sanitizer), of="source", arguments=tuple(arguments)))
+    return out
 
 
 def _provenance(r: BundleRequest, spec: LaunchSpec, native: dict) -> dict:

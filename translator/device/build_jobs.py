@@ -20,7 +20,10 @@ SCRATCH = ("global_scratch", "profile_scratch")
 def compile_native(
     output: str, spec: LaunchSpec, target: str, folders: tuple[str, ...], import_hosts: bool, sanitize: bool
 ) -> dict:
-    """The translation (or the source) for the AMD target itself: `code`, `ttgir`, `names` and launch metadata."""
+    """The translation (or the source) for the target itself: `code`, `ttgir`, `names` and launch metadata.
+
+    target: also `cuda:90`, of a source that is Gluon for it; `maps` is then what its host descriptors are made of.
+    """
     import triton
     from triton.compiler import ASTSource
     from triton.experimental.gluon._runtime import GluonASTSource
@@ -45,8 +48,9 @@ def compile_native(
             raise TranslationError(
                 compiler_diagnostic(error, loaded.fn, printed(), f"{spec.kernel} ({target})")
             ) from error
-    found = _described(compiled, "hsaco", gpu.warp_size)
-    return found | {"ttgir": compiled.asm["ttgir"], "names": list(loaded.fn.arg_names)}
+    found = _described(compiled, "cubin" if gpu.backend == "cuda" else "hsaco", gpu.warp_size)
+    maps = list(getattr(compiled.metadata, "tensordesc_meta", None) or ())
+    return found | {"ttgir": compiled.asm["ttgir"], "names": list(loaded.fn.arg_names), "maps": maps}
 
 
 def _load(output: str, spec: LaunchSpec, folders: tuple[str, ...], import_hosts: bool):
@@ -134,11 +138,12 @@ def compile_poison(kind: str, target: str) -> dict:
 def reference(source: str, spec: LaunchSpec, target: str, folders: tuple[str, ...], import_hosts: bool):
     """The inputs of the launch and what the source makes of them."""
     from translator.device.expected import expected_tensors
+    from translator.source.gluon_kernels import plain_launch
     from translator.validate.stages import source_stage
 
     spec = replace(spec, grid=tuple(spec.grid) or (1,))
     stage = source_stage(source, spec, target, folders, import_hosts)
-    return expected_tensors(stage.text, spec, stage.names)
+    return expected_tensors(stage.text, plain_launch(spec) if stage.is_gluon and spec.target else spec, stage.names)
 
 
 def lower_error(what: str, error: TranslationError) -> Diagnostic:

@@ -36,7 +36,8 @@ RAN_AS = {"cubin": "the translation's TTGIR, re-targeted to CUDA", "hsaco": "the
 class Code:
     """One code object. `sanitizer` names its instrumentation, `planted` the bug in it; both are "" for the kernel itself.
 
-    `of` says whether it is the translation or Triton's own compile of the source. `block` is in threads, `shared` in bytes per workgroup, the scratches in bytes per program.
+    `of` says whether it is the translation or Triton's own compile of the source; `arguments` are its own where it does not take
+    those of the translation. `block` is in threads, `shared` in bytes per workgroup, the scratches in bytes per program.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Code:
     sanitizer: str = ""
     planted: str = ""
     of: str = "translation"
+    arguments: tuple[dict, ...] | None = None
 
 
 def make_code(name: str, built: dict, sanitizer: str = "", planted: str = "") -> Code:
@@ -69,8 +71,12 @@ def write_bundle(
     flops: int,
     provenance: dict,
     notes: tuple[str, ...] = (),
+    source_ran_as: str = "",
 ) -> bytes:
-    """The bytes of the zip file. flops: floating-point operations of all matrix products of the launch, 0 without."""
+    """The bytes of the zip file. flops: floating-point operations of all matrix products of the launch, 0 without.
+
+    source_ran_as: what the source's own code object is, for who reads the result.
+    """
     files: dict[str, bytes] = {}
     manifest = {
         "format": FORMAT,
@@ -82,6 +88,7 @@ def write_bundle(
         "tensors": [_tensor(tensor, files) for tensor in tensors],
         "flops": flops,
         "ran_as": RAN_AS,
+        "source_ran_as": source_ran_as,
         "cannot_show": CANNOT_SHOW,
         "notes": list(notes),
         "provenance": provenance,
@@ -111,7 +118,8 @@ def sha256(content: bytes) -> str:
 def _code(code: Code, grid: tuple[int, ...], files: dict[str, bytes], folder: str = "code/") -> dict:
     path = f"{folder}{code.name}.{code.kind}"
     files[path] = code.content
-    return {
+    own = {} if code.arguments is None else {"arguments": list(code.arguments)}
+    return own | {
         "name": code.name,
         "kind": code.kind,
         "file": path,

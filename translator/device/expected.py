@@ -85,6 +85,7 @@ def _run(ttir: str, spec: LaunchSpec, names: list[str], inputs: Inputs) -> tuple
     addresses = place_tensors(memory, inputs)
     module = parse_module(ttir)
     machine = Machine(module, memory, tuple(spec.grid) or (1,))
+    machine.in_program_order = bool(module.target)  # of a source that is Gluon
     machine.run(bind(module, names, inputs, addresses), list(range(machine.programs)))
     return memory, machine
 

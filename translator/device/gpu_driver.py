@@ -54,7 +54,12 @@ ARGUMENTS = {
     "EventRecord": (_POINTER, _POINTER),
     "EventSynchronize": (_POINTER,),
     "EventElapsedTime": (_POINTER, _POINTER, _POINTER),
+    "TensorMapEncodeTiled": (_POINTER, _INT, _UNSIGNED, *[_POINTER] * 5, *[_INT] * 4),  # of CUDA only
 }
+MAP_BYTES, MAP_ALIGNMENT = 128, 64  # of a CUtensorMap
+L2_PROMOTION_128B, FILL_NAN = 2, 1
+# Drivers up to this version let small tensors be prefetched beyond their end; the bit that says so is cleared, as CUTLASS does.
+PREFETCHES, SMALL, PREFETCH_BIT = 13010, 128 << 10, 21
 
 
 class DeviceError(Exception):
@@ -130,6 +135,25 @@ class Driver:
         pointers = (ctypes.c_void_p * len(buffers))(*(ctypes.addressof(b) for b in buffers))
         sizes = [ctypes.c_uint(n) for n in (*grid, block, 1, 1, shared)]
         self.call("ModuleLaunchKernel", function, *sizes, ctypes.c_void_p(), pointers, ctypes.c_void_p())
+
+    def tensor_map(self, base: int, described: dict) -> bytes:
+        """The bytes of a tiled CUtensorMap of the tensor at `base`; the innermost dimension comes last in `described`."""
+        shape, block = described["shape"][::-1], described["block"][::-1]
+        size, rank = described["element_bytes"], len(shape)
+        strides = [size * n for n in described["strides"][-2::-1]]
+        whole = ctypes.create_string_buffer(MAP_BYTES + MAP_ALIGNMENT)
+        start = -ctypes.addressof(whole) % MAP_ALIGNMENT
+        arrays = [(ctypes.c_uint64 * rank)(*shape), (ctypes.c_uint64 * max(rank - 1, 1))(*strides)]
+        arrays += [(ctypes.c_uint32 * rank)(*block), (ctypes.c_uint32 * rank)(*[1] * rank)]
+        modes = (0, described["swizzle"], L2_PROMOTION_128B, FILL_NAN if described["nan"] else 0)
+        at = ctypes.c_void_p(ctypes.addressof(whole) + start)
+        self.call("TensorMapEncodeTiled", at, described["type"], rank, ctypes.c_void_p(base), *arrays, *modes)
+        encoded = bytearray(whole.raw[start : start + MAP_BYTES])
+        last = sum((n - 1) * step for n, step in zip(shape, [size, *strides]))
+        if self.version <= PREFETCHES and last + 1 < SMALL:
+            word = int.from_bytes(encoded[8:16], "little") & ~(1 << PREFETCH_BIT)
+            encoded[8:16] = word.to_bytes(8, "little")
+        return bytes(encoded)
 
     def synchronize(self) -> None:
         self.call("DeviceSynchronize")

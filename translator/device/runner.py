@@ -109,12 +109,18 @@ class Bundle:
         return [c for c in codes if planted or not c["planted"]]
 
 
-def parameters(bundle: Bundle, code: dict, pointers: dict[str, int], scratch: tuple[int, int]) -> list[bytes]:
+def parameters(
+    bundle: Bundle, code: dict, driver: Driver, pointers: dict[str, int], scratch: tuple[int, int]
+) -> list[bytes]:
     """The bytes of each parameter: the kernel's, then global and profile scratch."""
     out = []
-    for argument in bundle.manifest["arguments"]:
+    for argument in code.get("arguments") or bundle.manifest["arguments"]:
         if argument["kind"] == "tensor":
-            out.append((pointers[argument["tensor"]] + argument["offset"]).to_bytes(8, "little"))
+            address = pointers[argument["tensor"]] + argument["offset"]
+            encoded = (
+                driver.tensor_map(address, argument["map"]) if "map" in argument else address.to_bytes(8, "little")
+            )
+            out.append(encoded)
         else:
             out.append(bytes.fromhex(argument["bytes"]))
     return out + [pointer.to_bytes(8, "little") for pointer in scratch]
@@ -132,7 +138,7 @@ def run_code(bundle: Bundle, code: dict, driver: Driver, runs: int, timed: int) 
     function = driver.function(bundle.zip.read(code["file"]), code["symbol"], code["shared"])
     poison = next((p for p in manifest["poison"] if p["kind"] == driver.kind), None)
     poisoner = driver.function(bundle.zip.read(poison["file"]), poison["symbol"], poison["shared"]) if poison else None
-    values = parameters(bundle, code, pointers, scratch)
+    values = parameters(bundle, code, driver, pointers, scratch)
 
     def prepare() -> None:
         for t in tensors:
@@ -254,7 +260,8 @@ def run_bundle(
     good = [r for r in results if not r["planted"] and r["of"] == "translation"]
     plain = next((r for r in good if not r["sanitizer"]), None)
     sanitized = next((r for r in good if r["sanitizer"]), None)
-    source = next((r for r in results if r["of"] == "source"), None)
+    source = next((r for r in results if r["of"] == "source" and not r["sanitizer"]), None)
+    sanitized_source = next((r for r in results if r["of"] == "source" and r["sanitizer"]), None)
     return {
         "id": manifest["id"],
         "target": manifest["target"],
@@ -263,6 +270,8 @@ def run_bundle(
         "ran_as": manifest["ran_as"][kind],
         "numbers": numbers_line(plain),
         "numbers_of_source": numbers_line(source),
+        "hazards_of_source": hazards_line(sanitized_source),
+        "source_ran_as": manifest.get("source_ran_as") or "Triton's own compile of the source",
         "hazards": hazards_line(sanitized),
         "cannot_show": manifest["cannot_show"][kind],
         "codes": results,
@@ -277,8 +286,9 @@ def show(result: dict) -> str:
         if "microseconds" in code and not code["planted"]:
             t = code["microseconds"]
             time_line += f"\n  time of the {code['of']}: median {t['median']} us, {t['least']} to {t['most']} us in {t['samples']} runs"
-    source = result["numbers_of_source"]
-    beside = "" if source == "not run" else f" (Triton's own compile of the source: {source})"
+    source, hazards = result["numbers_of_source"], result["hazards_of_source"]
+    found = "" if hazards == "not run" else f"; hazards: {hazards}"
+    beside = "" if source == "not run" else f" ({result['source_ran_as']}: {source}{found})"
     return (
         f"{result['id']} {result['target']} on {result['device'] or 'no device'} ({result['ran_as']})\n"
         f"  numbers: {result['numbers']}{beside}\n  hazards: {result['hazards']}\n"
