@@ -98,6 +98,14 @@ def test_bad_command_lines_are_refused(folder, capsys, arguments, said):
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("launches", [[], ["-l", "l.json"]], ids=["guessed", "given"])
+def test_a_report_takes_the_launches_that_a_translation_was_made_for(launches, folder, capsys):
+    options = ["--no-validate", "--no-parity", "--no-compile"]
+    assert run(["translate", "scale.py", "-t", "gfx942", *launches, "-o", "scale_gfx942.py", *options]) == 0
+    assert run(["report", "scale.py", "-t", "gfx942", "-o", "r.html", "--no-validate"]) == 0
+    assert "occupancy" in (folder / "r.html").read_text()
+
+
 def test_report_shows_everything(folder, capsys):
     assert (
         run(["report", "scale.py", "by_hand.py", "-t", "gfx942", "-l", "l.json", "-o", "r.html", "--no-validate"]) == 0

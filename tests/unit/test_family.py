@@ -153,7 +153,10 @@ def test_values_that_shape_nothing_stay_open(tmp_path):
 def test_launches_that_device_code_cannot_tell_apart_share_a_translation(tmp_path):
     unaligned = launch("k", {"x_ptr": "*fp32", "y_ptr": "*fp32", "n": "i32"}, {"BLOCK": 1024}, "unaligned", attrs={})
     result = translate(tmp_path, COPY, copy("fp32"), unaligned)
-    assert any("cannot tell unaligned" in note for note in result.notes)
+    assert any("cannot tell unaligned from earlier" in note for note in result.notes)
+    first, second = (line for line in result.text.splitlines() if line.startswith("# k: 4 warps"))
+    assert first == second and result.text.count("runs as an earlier launch") == 1, result.text
+    assert result.text.index("runs as an earlier launch") > result.text.rindex("# k: 4 warps")
     assert compiled(tmp_path, result.text, unaligned).metrics is not None
 
 

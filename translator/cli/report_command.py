@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from translator.cli import exit_status
 from translator.cli.console import Verbosity, print_diagnostics, rich_console
-from translator.cli.review_inputs import Review, ReviewOptions, one_target, open_review, request_of
+from translator.cli.review_inputs import TRANSLATE, Review, ReviewOptions, one_target, open_review, request_of
 from translator.diagnostics import Diagnostic, InternalError, TranslationError
 from translator.lowering.worker import WorkerPool, job_count
 from translator.project.output_file import check_destination, write_whole
@@ -48,6 +48,8 @@ def run_report(review_options: ReviewOptions, options: ReportOptions, verbosity:
     with WorkerPool(job_count(options.jobs), timeout=review_options.timeout) as pool:
         review = open_review(review_options, pool)
         if not review.launches:
+            review = replace(review, launches=_recorded(pool, review_options, review))
+        if not review.launches:
             message = "no launches: layouts and machine code depend on what the kernel is launched with"
             raise TranslationError(Diagnostic("spec-missing", message, review.source_path, help="give -l FILE"))
         source = review_options.source
@@ -77,6 +79,18 @@ def run_report(review_options: ReviewOptions, options: ReportOptions, verbosity:
         console.print(f"{output}", markup=False)
     wrong = any(c.gluon is None or c.validation["status"] == "mismatch" for c in checked)
     return exit_status.CHECK_FAILED if wrong else exit_status.DONE
+
+
+def _recorded(pool: WorkerPool, options: ReviewOptions, review: Review) -> tuple[LaunchSpec, ...]:
+    """The launches that the translation says it was made for: those of its file, or guessed once more; none of a file without."""
+    generated = read_generated(review.result_name)
+    if generated is None:
+        return ()
+    made = replace(from_provenance(generated), source=options.source)
+    if made.launches is not None:
+        return tuple(replace(spec, source=options.source) for spec in made.specs())
+    result = pool.call(TRANSLATE, made.request(), what=f"guessing the launches of {options.source}")
+    return tuple(o.spec for o in result.outcomes if o.status == "translated")
 
 
 def _loops(pool: WorkerPool, options: ReviewOptions, review: Review, target: str) -> tuple[LoopTimeline, ...] | None:

@@ -68,6 +68,7 @@ class Family:
     contract: RunTimeContract
     served: tuple[Configuration, ...]
     notes: tuple[str, ...] = ()
+    untold: tuple[str, ...] = ()  # ids of launches that run the translation of an earlier one
 
     @property
     def loaded(self) -> LoadedKernel:
@@ -89,8 +90,9 @@ def build_family(versions: Sequence[KernelVersion], pool: HelperPool) -> Family:
     notes: list[str] = []
     groups, untold = _told_apart(groups)
     if untold:
-        ids = ", ".join(v.spec.id for v in untold)
-        notes.append(f"{name}: device code cannot tell {ids} from other launches; their translation serves it")
+        notes.append(
+            f"{name}: device code cannot tell {', '.join(v.spec.id for v in untold)} from earlier launches, whose translation serves it"
+        )
     keys = distinguishing_keys([[v.configuration for v in members] for _, members, _ in groups]) or ()
     members = [Member(function, tuple(v), tuple(helpers)) for function, v, helpers in groups]
     contract = RunTimeContract.of([v.emitted.record for v in versions])
@@ -108,7 +110,8 @@ def build_family(versions: Sequence[KernelVersion], pool: HelperPool) -> Family:
         for member in members
         for c in member.configurations
     )
-    return Family(name, tuple(versions), tuple(before), function, contract, served, tuple(notes))
+    ids = tuple(v.spec.id for v in untold)
+    return Family(name, tuple(versions), tuple(before), function, contract, served, tuple(notes), ids)
 
 
 _Group = tuple[GluonFunction, list[KernelVersion], list[Helper]]

@@ -90,6 +90,9 @@ def jit_text(helper: Helper) -> str:
     return f"@gluon.jit{'(noinline=True)' if helper.noinline else ''}\n{helper.function.text.strip()}"
 
 
+_SERVED = "runs as an earlier launch: device code sees neither num_stages nor alignment"
+
+
 def header(families: Sequence[Family], facts: SourceFacts) -> str:
     """Comment lines: tool, source, target, the launches and what the code relies on."""
     row = target_row(facts.target)
@@ -98,7 +101,9 @@ def header(families: Sequence[Family], facts: SourceFacts) -> str:
         f"# for {facts.target} ({row.architecture}, wave{row.warp_size}).",
     ]
     for family in families:
-        lines += [f"# {family.name}: {describe_launch(version)}" for version in family.versions]
+        for version in family.versions:
+            lines.append(f"# {family.name}: {describe_launch(version)}")
+            lines += [f"#   {_SERVED}"] if version.spec.id in family.untold else []
         lines += [f"#   assumes {line}" for line in family.contract.lines()]
         lines += dict.fromkeys(
             f"#   {line}" for version in family.versions for line in version.emitted.record.explained
