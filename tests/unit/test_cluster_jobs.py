@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import pickle
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -127,6 +129,25 @@ def test_a_worker_reaches_the_shared_cache_with_credentials_of_its_own(project, 
     assert run_in_sandbox(job, str(tmp_path / "worker")).payload == ("of the worker", None)
     asks = replace(job, environment=(("AWS_ACCESS_KEY_ID", None),))
     assert run_in_sandbox(asks, str(tmp_path / "worker")).payload == (None, None)
+
+
+def test_a_worker_does_not_watch_itself_while_its_children_work(monkeypatch):
+    distributed = pytest.importorskip("distributed")
+    from translator.cluster import remote
+
+    stopped = []
+    callbacks = {
+        name: SimpleNamespace(stop=functools.partial(stopped.append, name)) for name in ("heartbeat", "tick", "profile")
+    }
+    worker = SimpleNamespace(periodic_callbacks=callbacks, loop=SimpleNamespace(add_callback=lambda call: call()))
+    monkeypatch.setattr(distributed, "get_worker", lambda: worker)
+    remote._leave_time_to_children.cache_clear()
+    try:
+        for _ in range(2):
+            remote._leave_time_to_children()
+    finally:
+        remote._leave_time_to_children.cache_clear()
+    assert sorted(stopped) == ["profile", "tick"]
 
 
 def test_a_change_here_is_seen_there(project, tmp_path):

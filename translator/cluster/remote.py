@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import pickle
 import tempfile
@@ -20,12 +21,29 @@ SANDBOX = "translator.cluster.sandbox:run_in_sandbox"
 MAX_POOLS = 4  # sets of switches, and limits, that have children at a time
 _pools: OrderedDict[tuple, WorkerPool] = OrderedDict()
 _lock = threading.Lock()
+# What Dask does up to a hundred times a second to show where a worker's own process spends its time; ours is spent in children.
+_OF_OWN_PROCESS = ("profile", "tick")
 
 
 def run_job(payload: bytes) -> bytes:
     """Run a pickled `Job`; -> a pickled `Answer`. This is the one function that Dask calls."""
+    _leave_time_to_children()
     job: Job = pickle.loads(payload)
     return pickle.dumps(answer_of(job))
+
+
+@functools.cache
+def _leave_time_to_children() -> None:
+    """Stop what only watches the worker's own process, once: it takes a few percent of a core from what its children do."""
+    from distributed import get_worker
+
+    try:
+        worker = get_worker()
+    except ValueError:  # called without a worker, in a test
+        return
+    for name in _OF_OWN_PROCESS:
+        if (callback := worker.periodic_callbacks.get(name)) is not None:
+            worker.loop.add_callback(callback.stop)
 
 
 def answer_of(job: Job) -> Answer:
