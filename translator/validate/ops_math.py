@@ -202,7 +202,7 @@ def extern_elementwise(machine, op, *args):
         return (ctpop if name == "popcount" else _clz)(machine, op, args[0]).astype(held(op.type.element))
     if name not in LIBRARY:
         raise NotRunnable(f"tt.extern_elementwise {symbol}", "no such function in the machine's device library")
-    shape = op.type.shape or ()
+    shape = np.broadcast_shapes(*(np.shape(x) for x in args))  # in the region of a scan all its elements at once
     out = np.asarray(LIBRARY[name](*(np.asarray(x) for x in args)))
     if op.type.kind == "int":
         return out.astype(held(op.type.element)).reshape(shape)[()]
