@@ -12,6 +12,15 @@ from triton.experimental.gluon.language.amd import cdna3, cdna4, cdna5
 from translator.validate.hazards import Hazard, NotRunnable
 
 RNG = np.random.default_rng(11)
+SEEDED = RNG.bit_generator.state
+
+
+@pytest.fixture(autouse=True)
+def same_numbers():
+    """Whichever tests ran before in this process."""
+    RNG.bit_generator.state = SEEDED
+
+
 N = 64
 
 
