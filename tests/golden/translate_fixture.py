@@ -3,7 +3,7 @@
     python translate_fixture.py SOURCE TARGET [LAUNCH_ID | --strategy=NAME | --num-ctas=N]...
 
 A process of its own, because a fault in the compiler's passes can abort it. Runs in the repository root with relative
-paths, so that what is printed does not depend on the machine. Prints one JSON line: status, text, diagnostics (rendered)
+paths, so that what is printed does not depend on the machine; loops are verified. Prints one JSON line: status, text, diagnostics (rendered)
 and the lines they point to.
 """
 
@@ -13,10 +13,14 @@ import json
 import sys
 from pathlib import Path
 
-from translator.choices.chosen import Choices, choices_of
-from translator.request import TranslateRequest
-from translator.source.launch_spec import read_launches
-from translator.translation import translate_kernel
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from verified_loops import verified  # noqa: E402
+
+from translator.choices.chosen import Choices, choices_of  # noqa: E402
+from translator.request import TranslateRequest  # noqa: E402
+from translator.source.launch_spec import read_launches  # noqa: E402
+from translator.translation import translate_kernel  # noqa: E402
 
 
 def main(source: str, target: str, *words: str) -> None:
@@ -27,7 +31,8 @@ def main(source: str, target: str, *words: str) -> None:
     chosen = tuple(launch for launch in launches if not ids or launch.id in ids)
     choices = choices_of(num_ctas=ctas) if ctas else Choices()
     request = TranslateRequest(source=source, target=target, launches=chosen, strategy=strategy, choices=choices)
-    result = translate_kernel(request)
+    with verified():
+        result = translate_kernel(request)
     found = [*result.diagnostics, *(d for outcome in result.outcomes for d in outcome.diagnostics)]
     text = Path(source).read_text()
     answer = {

@@ -4,24 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from translator.gluon.tree import (
-    Assign,
-    Authored,
-    Code,
-    ElementType,
-    Line,
-    Named,
-    Node,
-    Operand,
-    Part,
-    PerSlot,
-    Permuted,
-    Product,
-    Read,
-    Slot,
-    Stage,
-    Variable,
-)
+from translator.gluon import tree
+from translator.gluon.tree import Code, Node
 
 STEP = "    "
 
@@ -41,39 +25,69 @@ def printed(code: Code | Node) -> str:
 
 
 def _printed(node: Node) -> str:
-    if isinstance(node, (Line, Stage, PerSlot)):
-        return "\n".join(lines([node], ""))
-    if isinstance(node, (Assign, Authored, Operand, Product)):
+    if isinstance(node, (tree.Assign, tree.Authored, tree.Operand, tree.Product, tree.Fill, tree.Load, tree.Store)):
         return printed(node.code)
-    if isinstance(node, Slot):
-        return f"{node.ring}.index({node.index})"
-    if isinstance(node, Permuted):
-        return f"{printed(node.place)}.permute({list(node.order)})"
-    if isinstance(node, Part):
-        return f"{printed(node.place)}.slice({node.start}, {node.size}, {node.dim})"
-    if isinstance(node, Read):
-        place = printed(node.place)
-        if node.relaxed:
-            return f"{node.relaxed}.load_shared_relaxed({place}, {node.layout})"
-        return f"{place}.load({node.layout})"
-    if isinstance(node, ElementType):
+    if isinstance(node, (tree.Line, tree.Number, tree.Current, tree.Commit)):
+        return node.text
+    if isinstance(node, (tree.Named, tree.Variable)):
+        return node.name
+    if isinstance(node, tree.ElementType):
         return f"{node.name}.dtype"
-    assert isinstance(node, (Named, Variable)), f"bug in gluonize: {node} is not printed"
-    return node.name
+    if isinstance(node, tree.Choose):
+        return f"{node.target} = {printed(node.number)}"
+    if isinstance(node, tree.Wait):
+        return f"{node.function}({printed(node.left)})"
+    if isinstance(node, tree.Barrier):
+        return "gl.barrier()"
+    if isinstance(node, (tree.Binary, tree.Least, tree.Previous)):
+        return _number(node)
+    if isinstance(node, (tree.Stage, tree.Repeat, tree.When)):
+        return "\n".join(lines([node], ""))
+    return _in_lds(node)
+
+
+def _number(node: Node) -> str:
+    if isinstance(node, tree.Least):
+        return f"min({printed(node.left)}, {printed(node.right)})"
+    if isinstance(node, tree.Previous):
+        slot, count = printed(node.slot), printed(node.count)
+        return (
+            f"{node.function}({slot}, {count})" if node.function else f"gl.where({slot} == 0, {count} - 1, {slot} - 1)"
+        )
+    left = printed(node.left)
+    binds = {"%": tree.Binary, "*": (tree.Binary, tree.Least)}.get(node.op, ())
+    return f"{f'({left})' if isinstance(node.left, binds) else left} {node.op} {printed(node.right)}"
+
+
+def _in_lds(node: Node) -> str:
+    if isinstance(node, tree.Slot):
+        return f"{node.ring}.index({node.index})"
+    place = printed(node.place)
+    if isinstance(node, tree.Permuted):
+        return f"{place}.permute({list(node.order)})"
+    if isinstance(node, tree.Part):
+        return f"{place}.slice({node.start}, {node.size}, {node.dim})"
+    assert isinstance(node, tree.Read), f"bug in gluonize: {node} is not printed"
+    if node.relaxed:
+        return f"{node.relaxed}.load_shared_relaxed({place}, {node.layout})"
+    return f"{place}.load({node.layout})"
 
 
 def lines(statements: Iterable[Node], indent: str) -> list[str]:
     """The lines of statements behind `indent`; empty lines stay empty."""
     out: list[str] = []
     for s in statements:
-        if isinstance(s, Stage):
-            out.append(f'{indent}with gl.amd.warp_pipeline_stage("{s.kind}", priority={s.priority}):')
-            out += lines(s.body, indent + STEP)
-        elif isinstance(s, PerSlot):
-            out.append(f"{indent}for {s.slot} in gl.static_range({s.count}):")
-            out += lines(s.body, indent + STEP)
+        if isinstance(s, (tree.Stage, tree.Repeat, tree.When)):
+            out += [indent + _head(s), *lines(s.body, indent + STEP)]
         else:
-            text = s.text if isinstance(s, Line) else _printed(s)
-            own = "" if isinstance(s, Authored) and s.verbatim else indent
-            out += [own + line if line else "" for line in text.split("\n")]
+            own = "" if isinstance(s, tree.Authored) and s.verbatim else indent
+            out += [own + line if line else "" for line in _printed(s).split("\n")]
     return out
+
+
+def _head(block: Node) -> str:
+    if isinstance(block, tree.Stage):
+        return f'with gl.amd.warp_pipeline_stage("{block.kind}", priority={block.priority}):'
+    if isinstance(block, tree.Repeat):
+        return f"for {block.name} in gl.static_range({printed(block.count)}):"
+    return f"if {printed(block.tile)} < {printed(block.count)}:"

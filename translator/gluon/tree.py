@@ -10,7 +10,7 @@ Which variables the author's code reads and binds is known from the facts, and s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar, Union
 
@@ -23,15 +23,60 @@ Code = tuple[Union[str, Node], ...]
 NONE: frozenset[str] = frozenset()
 
 
+# Numbers -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Number(Node):
+    """A literal, or what a variable or an expression gives."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Current(Node):
+    """The number of the tile that this iteration is about, as the loop spells it."""
+
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Binary(Node):
+    left: Node
+    op: str
+    right: Node
+
+
+@dataclass(frozen=True)
+class Least(Node):
+    """`min(left, right)`."""
+
+    left: Node
+    right: Node
+
+
+@dataclass(frozen=True)
+class Previous(Node):
+    """The slot before `slot` in a ring of `count`. function: what computes it; "" for a selection."""
+
+    slot: Node
+    count: Node
+    function: str = ""
+
+
+ONE = Number("1")
+
+
 # Places in LDS -------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Slot(Node):
-    """`ring.index(index)`."""
+    """`ring.index(index)`; tile: which one is to lie there, or to be put there."""
 
     ring: str
     index: str
+    tile: Node = Current()
 
 
 @dataclass(frozen=True)
@@ -147,6 +192,67 @@ class Authored(Node):
 
 
 @dataclass(frozen=True)
+class Choose(Node):
+    """A slot that the iteration uses: `target = number`."""
+
+    target: str
+    number: Node
+
+
+@dataclass(frozen=True)
+class Fill(Node):
+    """A copy into a slot, which is under way from here on: in the group that the next `Commit` closes, or counted by itself."""
+
+    code: Code
+    grouped: bool
+
+
+@dataclass(frozen=True)
+class Commit(Node):
+    text: str
+
+
+@dataclass(frozen=True)
+class Wait(Node):
+    """Until at most `left` groups, or copies that are counted by themselves, are under way; all warps meet."""
+
+    function: str
+    left: Node
+    grouped: bool
+
+
+@dataclass(frozen=True)
+class Barrier(Node):
+    """All warps meet."""
+
+
+@dataclass(frozen=True)
+class Load(Node):
+    """A load of the tile `tile` to a variable, from which `Store` takes it."""
+
+    code: Code
+    target: str
+    tile: Node
+
+
+@dataclass(frozen=True)
+class Store(Node):
+    """What `source` holds goes to a slot, which `code` names."""
+
+    code: Code
+    source: str
+
+
+@dataclass(frozen=True)
+class When(Node):
+    """The body, where there is a tile `tile` of `count`; decided while compiling."""
+
+    tile: Node
+    count: Node
+    body: tuple[Node, ...]
+
+
+@dataclass(frozen=True)
 class Stage(Node):
     """What one group of warps does while the other is in a stage of the other kind."""
 
@@ -156,12 +262,35 @@ class Stage(Node):
 
 
 @dataclass(frozen=True)
-class PerSlot(Node):
-    """The body once for each slot of a ring, whose number is then a literal."""
+class Repeat(Node):
+    """The body `count` times, for each value of a number that is then a literal."""
 
-    slot: str
-    count: str
+    name: str
+    count: Node
     body: tuple[Node, ...]
+
+
+@dataclass(frozen=True)
+class Pipelined(Node):
+    """A loop whose tiles come in slots: what stands before it, its body, and what stands behind it.
+
+    depth: how the number of slots is spelled, and how many it needs; count: how the number of tiles is, of a loop that is written
+    out; trips: the numbers that there can be, () for any. unrolled: whether the body is that of as many iterations as there
+    are slots.
+    """
+
+    before: tuple[Node, ...]
+    body: tuple[Node, ...]
+    after: tuple[Node, ...]
+    depth: str
+    fewest: int = 2
+    count: str = ""
+    trips: tuple[int, ...] = ()
+    unrolled: bool = False
+
+
+def as_lines(texts: Iterable[str]) -> tuple[Line, ...]:
+    return tuple(Line(text) for text in texts)
 
 
 def assignment(target: str, value: Code, reads: frozenset[str] = NONE) -> Assign:

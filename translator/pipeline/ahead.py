@@ -11,7 +11,7 @@ from translator.facts.definitions import names_read
 from translator.facts.function import FunctionFacts
 from translator.facts.loop_range import is_index, varies
 from translator.facts.webs import Web
-from translator.frontend.trace import ConstFact, TensorFact
+from translator.frontend.trace import TensorFact
 from translator.pipeline.index_loads import unguarded, why_not_ahead
 from translator.pipeline.moved_twice import can_start
 from translator.pipeline.tail import TailProof

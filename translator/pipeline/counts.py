@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 
+from translator.gluon.printer import printed
+from translator.gluon.tree import ONE, Binary, Current, Least, Node, Number, When
 from translator.rewrite.emission import Emission
 from translator.facts.function import FunctionFacts
 from translator.frontend.trace import TensorFact
@@ -25,9 +28,9 @@ def tile_number(rw: Emission, loop: PipelinedLoop) -> str:
 def distance(rw: Emission, loop: PipelinedLoop) -> str:
     """What the index of the tile ahead is greater by."""
     if loop.plan.step is None:
-        return loop.tiles_ahead
+        return printed(loop.tiles_ahead)
     step = operand(rw.emit(loop.plan.step))
-    return step if loop.only_holds or loop.refills else f"{operand(loop.tiles_ahead)} * {step}"
+    return step if loop.only_holds or loop.refills else f"{operand(printed(loop.tiles_ahead))} * {step}"
 
 
 def tiles(rw: Emission, loop: PipelinedLoop) -> str:
@@ -45,16 +48,20 @@ def trips(rw: Emission, loop: PipelinedLoop) -> str:
     return f"gl.maximum({tiles(rw, loop)}, 0)"
 
 
-def fetched_before(rw: Emission, loop: PipelinedLoop) -> str:
+def fetched_before(rw: Emission, loop: PipelinedLoop) -> Node:
     """How many tiles the prologue fetches."""
-    return f"min({loop.tiles_ahead}, {tiles(rw, loop)})" if loop.written_out else loop.tiles_ahead
+    return Least(loop.tiles_ahead, Number(tiles(rw, loop))) if loop.written_out else loop.tiles_ahead
 
 
-def where_fetched(rw: Emission, loop: PipelinedLoop, lines: list[str]) -> list[str]:
-    """`lines`, of a loop that is written out only for the tiles that are not fetched before it."""
-    if not loop.written_out or not lines:
-        return lines
-    return [f"if {loop.tile} + {loop.tiles_ahead} < {tiles(rw, loop)}:", *("    " + line for line in lines)]
+def where_fetched(rw: Emission, loop: PipelinedLoop, statements: Iterable[Node]) -> tuple[Node, ...]:
+    """`statements`, of a loop that is written out only for the tiles that are not fetched before it."""
+    found = tuple(statements)
+    if not loop.written_out or not found:
+        return found
+    tile = Binary(Current(loop.tile), "+", loop.depth)
+    if loop.tiles_ahead != loop.depth:
+        tile = Binary(tile, "-", ONE)
+    return (When(tile, Number(tiles(rw, loop)), found),)
 
 
 def prologue_index(rw: Emission, loop: PipelinedLoop) -> str:

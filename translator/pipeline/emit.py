@@ -9,24 +9,22 @@ from __future__ import annotations
 
 import ast
 
-from translator.facts import products
 from translator.facts.function import FunctionFacts
 from translator.facts.loop_range import is_index
-from translator.gluon.printer import lines
-from translator.gluon.tree import Assign, Line
+from translator.gluon.printer import lines, printed
+from translator.gluon.tree import ONE, Assign, Binary, Choose, Current, Line, Node, Number, Previous, as_lines
 from translator.pipeline import clusters, counts, l2, once, producer, refill, slices, unroll
 from translator.pipeline.loop import PipelinedLoop, Ring
 from translator.pipeline.plan import NotPipelined, PipelinePlan, run_of_loads
-from translator.pipeline.passes import as_lines, body_start, read_ahead
+from translator.pipeline.passes import read_ahead
 from translator.pipeline.prefetch import FEWEST_BUFFERS
 from translator.pipeline.prepare import fresh
 from translator.pipeline.prologue import prologue, shared_state
-from translator.pipeline.steps import take_steps
-from translator.pipeline.waits import wait_lines
-from translator.rewrite import calls, invariant, tdm
+from translator.pipeline.waits import wait_for, waits
+from translator.rewrite import calls, invariant
 from translator.rewrite.emission import Emission, added
 from translator.rewrite.gluon_modules import async_module
-from translator.rewrite.splice import operand, without_indent
+from translator.rewrite.splice import operand
 from translator.rewrite.unit import Synthesized
 
 # Of `gl.where(slot == 0, count - 1, slot - 1)` LLVM makes a subtraction with overflow, in vector registers, where there are three
@@ -68,27 +66,21 @@ def emit_statement(rw: Emission, s: ast.stmt) -> bool:
     start, end = rw.facts.source.span(s)
     condition = "" if loop.specialized else counts.condition(rw, loop, loop.ahead)
     if copied:
-        lines = [producer.fetch(rw, loop, ring, loop.free, condition) for ring in copied]
+        made = [producer.fetch(rw, loop, ring, loop.free, loop.fetched, condition, indent[1:]) for ring in copied]
         if loop.specialized:
             ready, _ = loop.barriers[loop.group_of(copied[0])]
             if any(ring.load.tile is None for ring in copied):
-                lines.append(f"{async_module(rw)}.mbarrier_arrive({ready}.index({loop.slot}))")
-        elif producer.closes_group(loop, copied):
-            lines.append(f"{async_module(rw)}.commit_group()")
-        lines += l2.prefetches(rw, loop, copied)
-        lines = counts.where_fetched(rw, loop, lines)
-        rw.edits.append((start, start, "".join(_hole(rw, s, line) + indent for line in lines)))
+                made.append(Line(f"{async_module(rw)}.mbarrier_arrive({ready}.index({loop.slot}))"))
+        else:
+            made += producer.commit(rw, loop, copied)
+        made += as_lines(l2.prefetches(rw, loop, copied))
+        made = counts.where_fetched(rw, loop, made)
+        rw.edits.append((start, start, "".join(rw.hole(node) + indent for node in made)))
     if loaded:
-        lines = [producer.fetch(rw, loop, ring, loop.free, condition) for ring in loaded]
-        lines = counts.where_fetched(rw, loop, lines)
-        rw.edits.append((end, end, "".join(indent + _hole(rw, s, line) for line in lines)))
+        made = [producer.fetch(rw, loop, ring, loop.free, loop.fetched, condition, indent[1:]) for ring in loaded]
+        made = counts.where_fetched(rw, loop, made)
+        rw.edits.append((end, end, "".join(indent + rw.hole(node) for node in made)))
     return True
-
-
-def _hole(rw: Emission, s: ast.stmt, line: str) -> str:
-    """A line of ours beside the statement `s`."""
-    text = without_indent(line, rw.facts.source.indent(s))
-    return line if text is None else rw.hole(Line(text))
 
 
 def _consumer_statement(rw: Emission, s: ast.stmt) -> None:
@@ -133,12 +125,10 @@ def _body(rw: Emission, loop: PipelinedLoop, s: ast.For) -> None:
         rw.record.choose(f"`for {index}` is written once per buffer: slots are literals")
     rw.block(s.body)
     if loop.prefetch and not loop.stages and not loop.first:
-        edits = list(rw.edits)
-        loop.prefetched = read_ahead(rw, loop, take_steps(rw, s, body_start(rw, s))[0])
-        rw.edits = edits
+        loop.prefetched = read_ahead(rw, loop)
     loop.copies_again = refill.fills(rw, loop) if loop.refills else ()
-    loop.top = as_lines(once.first_lines(rw, loop) if loop.plan.once else _top_lines(rw, loop))
-    loop.waits = as_lines(wait_lines(rw, loop)) if loop.stages else ()
+    loop.top = once.first(rw, loop) if loop.plan.once else tuple(_top(rw, loop))
+    loop.waits = waits(rw, loop) if loop.stages else ()
 
 
 def emit_loop(rw: Emission, s: ast.For) -> bool:
@@ -178,7 +168,7 @@ def _around(rw: Emission, loop: PipelinedLoop, s: ast.For) -> None:
     if plan.once:
         rw.edits.append((before, before, _block(gap, outer)))
         rw.edits.append((source.span(s)[0], source.span(s.iter)[1], once.header(rw, loop)))
-        loop.end = as_lines(_after_lines(rw, loop))
+        loop.end = tuple(_after(rw, loop))
         return
     if loop.first:
         start, end = source.span(s.target)[0], source.span(s.iter)[1]
@@ -188,13 +178,14 @@ def _around(rw: Emission, loop: PipelinedLoop, s: ast.For) -> None:
         rw.replace(s.iter, f"gl.static_range({counts.tiles(rw, loop)})")
     else:
         rw.replace(s.iter, calls.emit_iterator(rw, s.iter))
-    first_lines = shared_state(rw, loop) if loop.specialized else prologue(rw, loop)
+    loop.before = as_lines(shared_state(rw, loop)) if loop.specialized else prologue(rw, loop)
     if loop.prefetched is not None:
         rw.record.choose(f"`for {plan.index}` reads operands from LDS one iteration ahead")
-        first_lines += [*wait_lines(rw, loop)[1:], *lines(loop.prefetched.first, "")]
-    rw.edits.append((before, before, _block([*gap, *first_lines, ""], outer)))
-    loop.end = as_lines(_tail_lines(rw, loop))
-    loop.after = as_lines(_after_lines(rw, loop))
+        loop.before = (*loop.before, *waits(rw, loop)[1:], *loop.prefetched.first)
+    first_lines = [*_block(gap, outer).splitlines(), *lines(loop.before, outer), ""]
+    rw.edits.append((before, before, "".join(f"{line}\n" for line in first_lines)))
+    loop.end = tuple(_tail(rw, loop))
+    loop.after = tuple(_after(rw, loop))
 
 
 def _chosen(plan: PipelinePlan, loop: PipelinedLoop) -> str:
@@ -228,53 +219,51 @@ def _chosen(plan: PipelinePlan, loop: PipelinedLoop) -> str:
     return f"{staged}; {held} {ahead} in registers" if held else staged
 
 
-def _top_written_out(rw: Emission, loop: PipelinedLoop, index_used: bool) -> list[str]:
+def _top_written_out(rw: Emission, loop: PipelinedLoop, index_used: bool) -> list[Node]:
     """The loop index as a value, where it is used, and the slots of a loop that is written out."""
     lines = []
     if index_used:
         value = counts.index_value(rw.facts, loop, counts.prologue_index(rw, loop))
         lines.append(f"{loop.plan.index} = {value}")
-    lines.append(f"{loop.slot} = {loop.tile} % {loop.buffers}")
-    if loop.copies:
-        lines.append(f"{loop.free} = ({loop.tile} + {loop.buffers} - 1) % {loop.buffers}")
-    return lines
+    chosen = [*as_lines(lines), Choose(loop.slot, Binary(Current(loop.tile), "%", loop.depth))]
+    return [*chosen, Choose(loop.free, unroll.last_slot(Current(loop.tile), loop.depth))] if loop.copies else chosen
 
 
-def _top_refilled(rw: Emission, loop: PipelinedLoop, index_used: bool) -> list[str]:
+def _top_refilled(rw: Emission, loop: PipelinedLoop, index_used: bool) -> list[Node]:
     """The loop index as a value, where it is used and the loop is written out: there is no slot to compute."""
     if not loop.written_out or not index_used:
         return []
-    return [f"{loop.plan.index} = {counts.index_value(rw.facts, loop, counts.prologue_index(rw, loop))}"]
+    return [Line(f"{loop.plan.index} = {counts.index_value(rw.facts, loop, counts.prologue_index(rw, loop))}")]
 
 
-def _top_lines(rw: Emission, loop: PipelinedLoop) -> list[str]:
+def _top(rw: Emission, loop: PipelinedLoop) -> list[Node]:
     plan = loop.plan
-    lines = []
+    top: list[Node] = []
     by_tile = any(load.tile is not None and load.tile.counts_tiles for load in plan.loads)
     uses_ahead = bool(loop.index_names or by_tile or loop.l2_ahead or not all(load.covered for load in plan.loads))
     if loop.first:
-        lines += unroll.top_lines(rw, loop)
+        top += unroll.top(rw, loop)
     elif loop.refills:
-        lines += _top_refilled(rw, loop, uses_ahead or _index_used(rw.facts, loop))
+        top += _top_refilled(rw, loop, uses_ahead or _index_used(rw.facts, loop))
     elif loop.written_out:
-        lines += _top_written_out(rw, loop, uses_ahead or _index_used(rw.facts, loop))
+        top += _top_written_out(rw, loop, uses_ahead or _index_used(rw.facts, loop))
     elif not loop.only_holds:
-        number = counts.tile_number(rw, loop)
+        number = Current(counts.tile_number(rw, loop))
         if loop.counter or plan.step is not None:
-            lines.append(f"gl.assume({loop.counter or plan.index} >= 0)")
-        read = number if loop.prefetched is None else f"({number} + 1)"
-        lines.append(f"{loop.slot} = {read} % {loop.buffers}")
+            top.append(Line(f"gl.assume({loop.counter or plan.index} >= 0)"))
+        read = number if loop.prefetched is None else Binary(number, "+", ONE)
+        top.append(Choose(loop.slot, Binary(read, "%", loop.depth)))
         if loop.specialized:
-            return [*lines, f"{loop.phase} = ({number} // {loop.buffers}) & 1"]
+            return [*top, Line(f"{loop.phase} = ({number.text} // {loop.buffers}) & 1")]
         if loop.copies:
-            lines.append(f"{loop.free} = {_free_slot(rw, loop, number)}")
-    lines += wait_lines(rw, loop, under_way=2 if loop.prefetched is None else FEWEST_BUFFERS)
+            top.append(Choose(loop.free, _free_slot(rw, loop, number)))
+    top += waits(rw, loop, under_way=2 if loop.prefetched is None else FEWEST_BUFFERS)
     if uses_ahead:
-        lines.append(f"{loop.ahead} = {plan.index} + {counts.distance(rw, loop)}")
-    return lines
+        top.append(Line(f"{loop.ahead} = {plan.index} + {counts.distance(rw, loop)}"))
+    return top
 
 
-def _free_slot(rw: Emission, loop: PipelinedLoop, number: str) -> str:
+def _free_slot(rw: Emission, loop: PipelinedLoop, number: Node) -> Node:
     """The slot of the tile ahead: one remainder less, or in the form that the compiler can tell apart from `slot`.
 
     Of indices `i % n` and `(i + c) % n` it knows that they differ. Where it does not, it puts a barrier between a read
@@ -284,19 +273,13 @@ def _free_slot(rw: Emission, loop: PipelinedLoop, number: str) -> str:
     """
     told_apart = loop.plan.schedule.tensor_loads and (loop.stages or rw.unit.choices.asks("slot-form", "told-apart"))
     if told_apart or loop.mixed and rw.facts.kernel.num_warps > 1 or loop.prefetched is not None:
-        return f"({number} + {loop.buffers} - 1) % {loop.buffers}"
-    if loop.mixed:
-        return f"gl.where({loop.slot} == 0, {loop.buffers} - 1, {loop.slot} - 1)"
-    return f"{added(rw, PREVIOUS_SLOT)}({loop.slot}, {loop.buffers})"
+        return unroll.last_slot(number, loop.depth)
+    return Previous(Number(loop.slot), loop.depth, "" if loop.mixed else added(rw, PREVIOUS_SLOT))
 
 
-def _tail_lines(rw: Emission, loop: PipelinedLoop) -> list[str]:
-    if loop.stages:
-        return []
-    counting = [f"{loop.counter} += 1"] if loop.counter else []
-    stores = [producer.store(rw, ring, loop.store_slot) for ring in loop.rings if ring.load.stored]
-    stores = counts.where_fetched(rw, loop, stores)
-    return stores + counting
+def _tail(rw: Emission, loop: PipelinedLoop) -> list[Node]:
+    stores = counts.where_fetched(rw, loop, producer.stores(rw, loop.rings, loop.store_slot, loop.fetched))
+    return [*stores, *([Line(f"{loop.counter} += 1")] if loop.counter else [])]
 
 
 def _index_used(facts: FunctionFacts, loop: PipelinedLoop) -> bool:
@@ -316,15 +299,15 @@ def _computed_here(facts: FunctionFacts, loop: PipelinedLoop, s: ast.stmt) -> bo
     return facts.webs.of_definition[(s, target.id)] in loop.plan.on_both_sides
 
 
-def _after_lines(rw: Emission, loop: PipelinedLoop) -> list[str]:
-    lines = []
+def _after(rw: Emission, loop: PipelinedLoop) -> list[Node]:
     waited = loop.copies and not loop.specialized and not loop.written_out and not loop.plan.once
-    if waited:
-        lines += [
-            "# Copies past the last tile must not land in LDS that is used for something else.",
-            *([f"{async_module(rw)}.wait_group(0)"] if loop.plan.schedule.grouped else []),
-            *([f"{tdm.module(rw)}.async_wait(0)"] if loop.plan.schedule.tensor_loads else []),
-        ]
+    why = Line("# Copies past the last tile must not land in LDS that is used for something else.")
+    last = [why, *wait_for(rw, loop, Number("0"))] if waited else []
+    return [*last, *as_lines(_lines_after(rw, loop, waited))]
+
+
+def _lines_after(rw: Emission, loop: PipelinedLoop, waited: bool) -> list[str]:
+    lines = []
     lines += clusters.after_last(rw, loop, waited)
     if loop.plan.once:
         return lines
@@ -335,7 +318,7 @@ def _after_lines(rw: Emission, loop: PipelinedLoop) -> list[str]:
         lines += [f"{ring.smem}._keep_alive()" for ring in loop.rings]
     if loop.sliced is not None:
         lines += slices.join(rw, loop.sliced)
-    tiles = operand(counts.fetched_before(rw, loop))
+    tiles = operand(printed(counts.fetched_before(rw, loop)))
     if loop.specialized and loop.plan.rolled_back:
         # The moves happen in the producer.
         tiles = fresh(rw, "tiles", loop.plan.loop)

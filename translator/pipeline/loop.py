@@ -9,7 +9,7 @@ from typing import Any
 from translator.facts.obligations import Obligation
 from translator.facts.webs import Web
 from translator.gluon import tree
-from translator.gluon.tree import Named, Node, Permuted, Place, Slot
+from translator.gluon.tree import ONE, Binary, Current, Named, Node, Number, Permuted, Pipelined, Place, Slot
 from translator.pipeline.plan import PipelinePlan, PipelinedLoad
 from translator.rewrite import costs
 from translator.rewrite.descriptors import Copies
@@ -70,13 +70,15 @@ class PipelinedLoop:
     prefetched: Any = None  # Prefetched, where they are
     l2_ahead: int = 0  # how many tiles beyond those that are copied are asked for in the L2 cache
     hidden: bool = True  # whether matrix instructions follow the copies into a slot that is filled again
-    # What stands around the author's statements in this round: at the top and at the end of the body, behind the loop; the waits
-    # at the top; what fills the slots again behind the last read.
+    # What stands around the author's statements in this round: before the loop, at the top and at the end of the body, behind the
+    # loop; the waits at the top; what fills the slots again behind the last read. And all of it, when it is final.
+    before: Statements = ()
     top: Statements = ()
     end: Statements = ()
     after: Statements = ()
     waits: Statements = ()
     copies_again: Statements = ()
+    tree: Pipelined | None = None
     sliced: Any = None  # SlicedDot, where the accumulator is kept in slices
     # Variable -> (load statement, how the permuted tile is read) of tiles that are read in two ways; those of this round.
     permuted: dict[str, tuple[ast.stmt, str]] = field(default_factory=dict)
@@ -119,9 +121,20 @@ class PipelinedLoop:
         return self.plan.refills
 
     @property
-    def tiles_ahead(self) -> str:
+    def depth(self) -> Node:
+        """The number of slots."""
+        return Number(self.buffers)
+
+    @property
+    def tiles_ahead(self) -> Node:
         """How many tiles ahead of the one that is read a tile is fetched."""
-        return f"{self.buffers} - 1" if self.copies and not self.refills else self.buffers
+        return Binary(self.depth, "-", ONE) if self.copies and not self.refills else self.depth
+
+    @property
+    def fetched(self) -> Node:
+        """The tile that an iteration fetches."""
+        here = self.specialized or self.plan.once
+        return Current() if here else Binary(Current(), "+", self.tiles_ahead)
 
     def read_at_top(self, rw: Emission, ring: Ring) -> bool:
         """Whether a tile that is read in two ways is read in both where it is loaded, not where it is used.

@@ -27,8 +27,8 @@ def before(rw: Emission, loop: PipelinedLoop, ring: Ring) -> list[str]:
     return _make(rw, loop, ring, tile) if isinstance(tile, StridedTile) else _take(rw, loop, ring, tile)
 
 
-def copy(rw: Emission, loop: PipelinedLoop, ring: Ring, slot: str, condition: str) -> str:
-    """Issue the copy of the tile at `loop.at` into `slot`."""
+def copy(rw: Emission, loop: PipelinedLoop, ring: Ring, slot: str, target: str, condition: str) -> str:
+    """Issue the copy of the tile at `loop.at` into `slot`, which is `target`."""
     tile = ring.load.tile
     barrier = loop.ready_of(ring, slot)
     if isinstance(tile, DescriptorTile):
@@ -39,7 +39,7 @@ def copy(rw: Emission, loop: PipelinedLoop, ring: Ring, slot: str, condition: st
         if tile.unclipped:
             name = tdm.moved_text(rw, name, offsets, condition)
             offsets, condition = ["0"], ""
-    return tdm.copy_text(rw, name, offsets, f"{ring.smem}.index({slot})", condition, barrier)
+    return tdm.copy_text(rw, name, offsets, target, condition, barrier)
 
 
 def prefetch(rw: Emission, loop: PipelinedLoop, ring: Ring, condition: str) -> str:

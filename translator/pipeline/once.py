@@ -20,13 +20,13 @@ from dataclasses import replace
 from translator.facts.function import FunctionFacts
 from translator.facts.loop_range import int_of
 from translator.facts.signs import obligation_at
+from translator.gluon.tree import Node, Number, as_lines
 from translator.pipeline import clusters, mover_copies, producer
 from translator.pipeline.loop import PipelinedLoop
 from translator.pipeline.plan import PipelinePlan
 from translator.pipeline.tail import TailProof
-from translator.rewrite import tdm
+from translator.pipeline.waits import wait_for
 from translator.rewrite.emission import Emission
-from translator.rewrite.gluon_modules import async_module
 from translator.rewrite.splice import operand
 
 
@@ -74,7 +74,7 @@ def header(rw: Emission, loop: PipelinedLoop) -> str:
     return f"if {low} < {high}"
 
 
-def first_lines(rw: Emission, loop: PipelinedLoop) -> list[str]:
+def first(rw: Emission, loop: PipelinedLoop) -> tuple[Node, ...]:
     """The only tile of every load, at the top of the branch."""
     lines = [f"{loop.plan.index} = {rw.emit(loop.plan.low)}"]
     for ring in loop.rings:
@@ -82,11 +82,11 @@ def first_lines(rw: Emission, loop: PipelinedLoop) -> list[str]:
         lines += mover_copies.before(rw, loop, ring) if tile is not None else [producer.allocate(rw, loop, ring)]
     loop.fetch_at(loop.plan.index)
     lines += clusters.before_first(rw, loop)
-    lines += [producer.fetch(rw, loop, ring, "0", "") for ring in loop.rings]
-    lines += [producer.store(rw, ring, "0") for ring in loop.rings if ring.load.stored]
-    if not loop.copies:
-        return lines
-    schedule = loop.plan.schedule
-    lines += [f"{async_module(rw)}.commit_group()", f"{async_module(rw)}.wait_group(0)"] if schedule.grouped else []
-    lines += [f"{tdm.module(rw)}.async_wait(0)"] if schedule.tensor_loads else []
-    return lines
+    made = [
+        *as_lines(lines),
+        *(producer.fetch(rw, loop, ring, "0", loop.fetched, "") for ring in loop.rings),
+        *producer.stores(rw, loop.rings, "0", loop.fetched),
+    ]
+    if loop.copies:
+        made += [*producer.commit(rw, loop, loop.rings), *wait_for(rw, loop, Number("0"))]
+    return tuple(made)

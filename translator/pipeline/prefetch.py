@@ -18,10 +18,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from translator.gluon.tree import (
+    ONE,
     Assign,
+    Binary,
+    Current,
     Line,
     Named,
     Node,
+    Number,
     Read,
     Slot,
     binds,
@@ -79,7 +83,8 @@ def prefetched(
     if not ahead or early or late or _of_slot(rest, slot):
         return None
     comment = Line("# The next tile's operands, read while this tile is multiplied.")
-    return Prefetched(tuple(_at(read, slot, "0") for read in ahead), (*rest, comment, *ahead))
+    following = [_at(read, slot, slot, Binary(Current(), "+", ONE)) for read in ahead]
+    return Prefetched(tuple(_at(read, slot, "0", Number("0")) for read in ahead), (*rest, comment, *following))
 
 
 def _of_slot(node: Node | tuple, slot: str) -> bool:
@@ -93,8 +98,8 @@ def _instead(node: Node, tiles: dict[str, Node]) -> Node:
     return mapped(node, lambda part: _instead(part, tiles))
 
 
-def _at(node: Node, slot: str, index: str) -> Node:
-    """`node` with another slot."""
+def _at(node: Node, slot: str, index: str, tile: Node) -> Node:
+    """`node` with another tile, from another slot."""
     if isinstance(node, Slot) and node.index == slot:
-        return replace(node, index=index)
-    return mapped(node, lambda part: _at(part, slot, index))
+        return replace(node, index=index, tile=tile)
+    return mapped(node, lambda part: _at(part, slot, index, tile))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import copy
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 
 from translator.facts import callees, products
@@ -376,12 +377,12 @@ def _buffers_parameter(rw: Emission, plan: PipelinePlan) -> str:
     return name
 
 
-def fresh(rw: Emission, name: str, loop: ast.For | None = None) -> str:
-    """A name that the source does not use. Pipelined loops may share it unless one is in the other: the inner `loop` would
+def fresh(rw: Emission, name: str, loop: ast.For | None = None, taken: Iterable[str] = ()) -> str:
+    """A name that the source does not use, and none of `taken`. Pipelined loops may share it unless one is in the other: the inner `loop` would
     change what the outer one goes on with."""
     nested = (n for n in rw.loop_names if n is not loop and loop is not None and (holds(n, loop) or holds(loop, n)))
-    taken = rw.facts.source_names.union(*(rw.loop_names[n] for n in nested))
-    found = numbered(name, taken.__contains__)
+    used = rw.facts.source_names.union(taken, *(rw.loop_names[n] for n in nested))
+    found = numbered(name, used.__contains__)
     rw.locals.add(found)
     if loop is not None:
         rw.loop_names.setdefault(loop, set()).add(found)

@@ -6,6 +6,7 @@ import ast
 
 from translator.facts import callees, products
 from translator.facts.source_text import replace_spans
+from translator.gluon.tree import Commit, Fill, Load, Node, Slot, Store
 from translator.pipeline import copy_width, counts, mover_copies
 from translator.pipeline.loop import PipelinedLoop, Ring, tile_copies
 from translator.rewrite import descriptors, pointers, shapes
@@ -31,14 +32,28 @@ def allocate(rw: Emission, loop: PipelinedLoop, ring: Ring) -> str:
     return f"{ring.smem} = gl.allocate_shared_memory({dtype}, [{shape}], {rw.names.spell(staged.shared)})"
 
 
-def fetch(rw: Emission, loop: PipelinedLoop, ring: Ring, slot: str, condition: str) -> str:
-    """The statement that fetches one tile: to LDS slot `slot`, or to registers; `condition`: it is not past the end."""
+def fetch(
+    rw: Emission, loop: PipelinedLoop, ring: Ring, slot: str, tile: Node, condition: str, indent: str = ""
+) -> Node:
+    """The statement that fetches one tile: to LDS slot `slot`, or to registers; `condition`: it is not past the end.
+
+    indent: what is off the lines of its parts, which are the author's, but for the first.
+    """
+    target = rw.holes.put(Slot(ring.smem, slot, tile))
+    text = _fetch_text(rw, loop, ring, slot, target, condition)
+    code = rw.holes.code(text.replace(f"\n{indent}", "\n"))
+    if ring.load.tile is not None or ring.load.copied:
+        return Fill(code, ring.load.tile is None)
+    return Load(code, ring.next, tile)
+
+
+def _fetch_text(rw: Emission, loop: PipelinedLoop, ring: Ring, slot: str, target: str, condition: str) -> str:
     node, staged = ring.fetch, ring.load.staged
     if ring.load.tile is not None:
         other = callees.bind(rw.facts, node, callees.callee_of(rw.facts, node)).get("other")
         if other is not None and not callees.is_none(rw.facts, other):
             rw.record.explain("the data mover needs no other=0: past the bounds of a tensor it reads zero")
-        return mover_copies.copy(rw, loop, ring, slot, "" if ring.load.covered else condition)
+        return mover_copies.copy(rw, loop, ring, slot, target, "" if ring.load.covered else condition)
     given = callees.bind(rw.facts, node, callees.callee_of(rw.facts, node))
     rw.names.suggest(staged.source, f"{ring.load.name}_load", 1, ring.load.line)
     owner = callees.callee_of(rw.facts, node).owner
@@ -47,7 +62,6 @@ def fetch(rw: Emission, loop: PipelinedLoop, ring: Ring, slot: str, condition: s
         if ring.load.stored:
             return f"{ring.next} = {descriptors.tile_fetch(rw, owner, given['offsets'], staged.source, exists)}"
         copy_width.rest_on_multiples(rw, ring.load.call)
-        target = f"{ring.smem}.index({slot})"
         return descriptors.tile_fetch(rw, owner, given["offsets"], staged.source, exists, target, tile_copies(rw))
     pointer = given["pointer"]
     access = pointers.access_of(rw, pointer, staged.source) if callees.is_plain_access(rw.facts, node, given) else None
@@ -69,7 +83,7 @@ def fetch(rw: Emission, loop: PipelinedLoop, ring: Ring, slot: str, condition: s
         name = "global_to_shared"
         if rw.facts.kernel.target.copies_take_buffers:
             name = "buffer_load_to_shared" if use_buffer else "global_load_to_shared"
-        return f"{async_module(rw)}.{name}({ring.smem}.index({slot}), {', '.join(arguments)})"
+        return f"{async_module(rw)}.{name}({target}, {', '.join(arguments)})"
     function = f"{rw.record.amd(rw.facts.kernel.buffer_module)}.buffer_load" if use_buffer else "gl.load"
     text = f"{function}({', '.join(arguments)})"
     if ring.held and not loop.only_holds:
@@ -106,18 +120,24 @@ def _masks(
     return arguments
 
 
-def store(rw: Emission, ring: Ring, slot: str) -> str:
+def commit(rw: Emission, loop: PipelinedLoop, fetched: list[Ring]) -> tuple[Node, ...]:
+    """What closes a tile's commit group, where the last of its copies is the last of `fetched` that belongs to one."""
+    grouped = [ring for ring in loop.rings if ring.load.copied]
+    closes = loop.copies and bool(grouped) and grouped[-1] in fetched
+    return (Commit(f"{async_module(rw)}.commit_group()"),) if closes else ()
+
+
+def stores(rw: Emission, rings: list[Ring], slot: str, tile: Node) -> list[Node]:
+    """Tiles in registers go to their slots."""
+    return [_store(rw, ring, slot, tile) for ring in rings if ring.load.stored]
+
+
+def _store(rw: Emission, ring: Ring, slot: str, tile: Node) -> Node:
     staged, value = ring.load.staged, ring.next
     if staged.stored != staged.source:
         rw.names.suggest(staged.stored, f"{ring.load.name}_transposed", 1, ring.load.line)
         value = rw.convert(value, staged.stored)
-    return f"{ring.smem}.index({slot}).store({value})"
-
-
-def closes_group(loop: PipelinedLoop, fetched: list[Ring]) -> bool:
-    """Whether the last copy of a tile's commit group is the last of `fetched` that belongs to one."""
-    grouped = [ring for ring in loop.rings if ring.load.copied]
-    return loop.copies and bool(grouped) and grouped[-1] in fetched
+    return Store((Slot(ring.smem, slot, tile), f".store({value})"), ring.next)
 
 
 def render(rw: Emission, s: ast.stmt) -> str:

@@ -8,13 +8,14 @@ from collections.abc import Iterator
 
 from translator.facts.function import FunctionFacts
 from translator.frontend.trace import TensorFact
+from translator.gluon.tree import Line, Node, Number, Repeat, as_lines
 from translator.pipeline import clusters, counts, mover_copies, producer, slices
 from translator.pipeline.loop import PipelinedLoop, Ring
 from translator.pipeline.moved_twice import start_lines
 from translator.pipeline.prepare import fresh
-from translator.pipeline.waits import wait_lines
+from translator.pipeline.waits import waits
 from translator.rewrite.emission import Emission
-from translator.rewrite.gluon_modules import async_module, barrier_module
+from translator.rewrite.gluon_modules import barrier_module
 
 
 def shared_state(rw: Emission, loop: PipelinedLoop) -> list[str]:
@@ -36,7 +37,7 @@ def shared_state(rw: Emission, loop: PipelinedLoop) -> list[str]:
     return [*lines, "gl.barrier()"]
 
 
-def prologue(rw: Emission, loop: PipelinedLoop) -> list[str]:
+def prologue(rw: Emission, loop: PipelinedLoop) -> tuple[Node, ...]:
     plan = loop.plan
     lines = []
     for ring in loop.rings:
@@ -46,7 +47,6 @@ def prologue(rw: Emission, loop: PipelinedLoop) -> list[str]:
         else:
             lines += mover_copies.before(rw, loop, ring) if tile is not None else [producer.allocate(rw, loop, ring)]
     lines += [line for _, ahead in loop.doubled for line in start_lines(rw, ahead)]
-    tiles = counts.fetched_before(rw, loop)
     what = "fetched" if loop.mixed else "copied" if loop.copies else "loaded"
     tail = " Tiles past the end are masked out and still counted." if loop.copies and not loop.written_out else ""
     if loop.only_holds:
@@ -55,37 +55,37 @@ def prologue(rw: Emission, loop: PipelinedLoop) -> list[str]:
         lines += clusters.before_first(rw, loop)
         lines.append("")
         lines.append(f"# Prologue: the first tiles are {what} before the loop.{tail}")
-        lines.append(f"for {loop.tile} in gl.static_range({tiles}):")
     index = counts.prologue_index(rw, loop)
     loop.fetch_at(index)
-    body: list[str] = []
+    body: list[Node] = []
+    first = Number("0") if loop.only_holds else Number(loop.tile)
     if loop.index_names and not _plain_index(rw.facts, loop):
         text = counts.index_value(rw.facts, loop, index)
         index = fresh(rw, f"{plan.index}_{loop.tile}", plan.loop)
-        body.append(f"{index} = {text}")
+        body.append(Line(f"{index} = {text}"))
         loop.fetch_at(index)
     condition = counts.condition(rw, loop, index)
     fetched: list[Ring] = []
     with _names_of_prologue(rw, loop):
         for atom in plan.atoms:
             if atom in loop.ahead_of:
-                body.append(producer.render(rw, loop.ahead_of[atom]).replace("\n" + rw.facts.source.indent(atom), "\n"))
+                text = producer.render(rw, loop.ahead_of[atom])
+                body.append(Line(text.replace("\n" + rw.facts.source.indent(atom), "\n")))
             for ring in loop.rings:
                 if ring.load.statement is atom:
-                    body.append(producer.fetch(rw, loop, ring, loop.tile, condition))
+                    body += [producer.fetch(rw, loop, ring, loop.tile, first, condition)]
+                    body += producer.commit(rw, loop, [ring])
                     fetched.append(ring)
-                    if producer.closes_group(loop, [ring]):
-                        body.append(f"{async_module(rw)}.commit_group()")
-    body += [producer.store(rw, ring, loop.tile) for ring in fetched if ring.load.stored]
-    indent = "" if loop.only_holds else "    "
-    lines += [indent + line.replace("\n", f"\n{indent}") for line in body]
+    body += producer.stores(rw, fetched, loop.tile, first)
+    made = [*as_lines(lines)]
+    made += body if loop.only_holds else [Repeat(loop.tile, counts.fetched_before(rw, loop), tuple(body))]
     if loop.stages:
-        lines += wait_lines(rw, loop)[1:]
+        made += waits(rw, loop)[1:]
     if loop.sliced is not None:
         m, n = loop.sliced.parts
         rw.record.choose(f"`{loop.sliced.web.name}` is kept in {m} x {n} slices")
-        lines += slices.take_apart(rw, loop.sliced)
-    return [*lines, f"{loop.counter} = 0"] if loop.counter else lines
+        made += as_lines(slices.take_apart(rw, loop.sliced))
+    return (*made, Line(f"{loop.counter} = 0")) if loop.counter else tuple(made)
 
 
 @contextlib.contextmanager

@@ -10,14 +10,27 @@ that are read after all others are read with them, to registers (`PipelinePlan.r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
-from translator.gluon.tree import Assign, Line, Node, Permuted, Read, Slot, Variable, assignment, mapped, places, walk
+from translator.gluon.tree import (
+    Assign,
+    Barrier,
+    Line,
+    Node,
+    Permuted,
+    Read,
+    Slot,
+    Variable,
+    as_lines,
+    assignment,
+    mapped,
+    places,
+    walk,
+)
 from translator.pipeline import counts, producer
 from translator.pipeline.clusters import before_next
 from translator.pipeline.loop import PipelinedLoop
 from translator.rewrite.emission import Emission
-from translator.rewrite.gluon_modules import async_module
 
 Statements = tuple[Node, ...]  # what one of the author's has become
 
@@ -43,15 +56,14 @@ def fills(rw: Emission, loop: PipelinedLoop) -> tuple[Node, ...]:
     copied = [ring for ring in loop.rings if not ring.held]
     loop.fetch_at(loop.ahead)
     condition = counts.condition(rw, loop, loop.ahead)
-    lines = [
-        "gl.barrier()",
-        *before_next(rw, loop),
-        *(producer.fetch(rw, loop, ring, loop.free, condition) for ring in copied),
+    again = [
+        Barrier(),
+        *as_lines(before_next(rw, loop)),
+        *(producer.fetch(rw, loop, ring, loop.free, loop.fetched, condition) for ring in copied),
+        *producer.commit(rw, loop, copied),
     ]
-    if producer.closes_group(loop, copied):
-        lines.append(f"{async_module(rw)}.commit_group()")
-    lines = ["# Every warp has read this tile: the next one takes its place.", *counts.where_fetched(rw, loop, lines)]
-    return tuple(Line(line) for line in lines)
+    why = Line("# Every warp has read this tile: the next one takes its place.")
+    return (why, *counts.where_fetched(rw, loop, again))
 
 
 def refilled(
@@ -59,7 +71,7 @@ def refilled(
     multiplies: list[bool],
     rings: set[str],
     copies: Statements,
-    early: Callable[[str, Iterable[str]], str] | None,
+    early: Callable[..., str] | None,
 ) -> tuple[list[Statements], bool]:
     """The body with the copies of the next tiles behind the last read of these; and whether a product follows them.
 
@@ -82,7 +94,7 @@ def _read_early(
     rings: set[str],
     slots: set[str],
     names: dict[Read, str],
-    fresh: Callable[[str, Iterable[str]], str],
+    fresh: Callable[..., str],
 ) -> tuple[Statements, dict[Read, str]]:
     """A step that takes operands from variables, where it reads them from LDS; and the variable of each read.
 
@@ -95,7 +107,7 @@ def _read_early(
         place = node.place.place if isinstance(node.place, Permuted) else node.place
         if node not in names:
             stem = place.ring if isinstance(place, Slot) else place.name
-            names[node] = fresh(f"{stem.partition('_smem')[0]}_early", names.values())
+            names[node] = fresh(f"{stem.partition('_smem')[0]}_early", taken=names.values())
         return Variable(names[node])
 
     return mapped(step, change), names

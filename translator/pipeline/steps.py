@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
+from translator.facts import products
 from translator.facts.source_text import replace_spans
 from translator.gluon.tree import NONE, Authored, Code, Line, Node, beside
 from translator.rewrite.emission import Emission
@@ -21,12 +22,13 @@ class Step:
 
     sources: tuple[ast.stmt, ...]
     statements: tuple[Node, ...]
+    multiplies: bool  # whether they have a matrix product
 
 
-def take_steps(rw: Emission, s: ast.For, top: int) -> tuple[list[Step], int]:
-    """The steps of a body that begins at offset `top`, whose edits are taken from `rw`; and where it ends."""
+def take_steps(rw: Emission, s: ast.For) -> tuple[list[Step], tuple[int, int]]:
+    """The steps of a body, whose edits are taken from `rw`; and where it begins and ends."""
     source, statements, out = rw.facts.source, list(s.body), []
-    stop = source.line_end(s)
+    top, stop = source.offset(source.first_line(s.body[0], s.iter.end_lineno), 0), source.line_end(s)
     edits = [e for e in rw.edits if top <= e[0] and (e[0] < stop or e[1] == stop)]
     rw.edits = [e for e in rw.edits if e not in edits]
     start, begins_line = top, True
@@ -47,10 +49,11 @@ def take_steps(rw: Emission, s: ast.For, top: int) -> tuple[list[Step], int]:
             text = text if begins_line else text.removeprefix("\n")
             text = text.removesuffix("\n") if source.text[end - 1] == "\n" else text
             made = _statements(rw, own, text, source.indent(s.body[0]))
-        out.append(Step(tuple(own), made))
+        multiplies = any(rw.facts.taken(x) and products.multiplies(rw.facts, x) for x in own)
+        out.append(Step(tuple(own), made, multiplies))
         start, begins_line = end, source.text[end - 1] == "\n"
     assert not edits, f"bug in gluonize: {edits[0]} belongs to no statement"
-    return out, start
+    return out, (top, start)
 
 
 def _statements(rw: Emission, sources: list[ast.stmt], text: str, indent: str) -> tuple[Node, ...]:

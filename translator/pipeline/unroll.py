@@ -19,6 +19,7 @@ from translator.facts.function import FunctionFacts
 from translator.pipeline.plan import PipelinePlan
 from translator.pipeline.slices import accumulator_of
 from translator.facts import callees
+from translator.gluon.tree import ONE, Binary, Choose, Line, Node, Number
 from translator.rewrite.splice import operand
 
 if TYPE_CHECKING:
@@ -91,11 +92,16 @@ def header(rw: Emission, loop: "PipelinedLoop") -> str:
     return f"{loop.first} in range({low}, {rw.emit(plan.high)}, {step})"
 
 
-def top_lines(rw: Emission, loop: "PipelinedLoop") -> list[str]:
+def top(rw: Emission, loop: "PipelinedLoop") -> list[Node]:
     """The loop index and the slots of one copy of the body."""
     plan = loop.plan
     index = loop.slot if plan.step is None else f"{loop.slot} * {operand(rw.emit(plan.step))}"
     counts = any(load.tile is not None and load.tile.counts_tiles for load in plan.loads)
     used = {n.id for s in plan.loop.body for n in ast.walk(s) if isinstance(n, ast.Name)}
-    lines = [f"{plan.index} = {loop.first} + {index}"] if counts or plan.index in used else []
-    return [*lines, f"{loop.free} = ({loop.slot} + {loop.buffers} - 1) % {loop.buffers}"]
+    lines = [Line(f"{plan.index} = {loop.first} + {index}")] if counts or plan.index in used else []
+    return [*lines, Choose(loop.free, last_slot(Number(loop.slot), loop.depth))]
+
+
+def last_slot(number: Node, depth: Node) -> Node:
+    """The slot of the tile that is as far ahead of tile `number` as can be."""
+    return Binary(Binary(Binary(number, "+", depth), "-", ONE), "%", depth)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 
+from translator.gluon.tree import ONE, Binary, Current, Least, Line, Node, Number, Wait, as_lines
 from translator.pipeline import counts
 from translator.pipeline.clusters import before_next
 from translator.pipeline.loop import PipelinedLoop
@@ -11,24 +12,29 @@ from translator.rewrite.emission import Emission
 from translator.rewrite.gluon_modules import async_module
 
 
-def wait_lines(rw: Emission, loop: PipelinedLoop, under_way: int = 2) -> list[str]:
+def waits(rw: Emission, loop: PipelinedLoop, under_way: int = 2) -> tuple[Node, ...]:
     """A comment and the waits for one tile; nothing where the compiler waits.
 
     under_way: how many tiles less than buffers may still be under way.
     """
     if not loop.copies:
-        return []
-    lines = ["# This tile has landed, and every warp is done with the slot that the next copy fills."]
+        return ()
     if loop.refills:
-        lines = ["# This tile has landed."]
-    schedule, tiles = loop.plan.schedule, f"{loop.buffers} - {under_way}"
-    if loop.refills:
-        tiles = "0"
-    elif loop.written_out:
-        tiles = f"min({tiles}, {counts.tiles(rw, loop)} - 1 - {loop.tile})"
+        return (Line("# This tile has landed."), *wait_for(rw, loop, Number("0")))
+    left: Node = Binary(loop.depth, "-", Number(str(under_way)))
+    if loop.written_out:
+        left = Least(left, Binary(Binary(Number(counts.tiles(rw, loop)), "-", ONE), "-", Current(loop.tile)))
+    why = Line("# This tile has landed, and every warp is done with the slot that the next copy fills.")
+    return (why, *wait_for(rw, loop, left), *as_lines(before_next(rw, loop)))
+
+
+def wait_for(rw: Emission, loop: PipelinedLoop, left: Node) -> list[Node]:
+    """The waits after which the copies of at most `left` tiles are under way."""
+    schedule, found = loop.plan.schedule, []
     if schedule.grouped:
-        lines.append(f"{async_module(rw)}.wait_group({tiles})")
+        found.append(Wait(f"{async_module(rw)}.wait_group", left, True))
     if schedule.tensor_loads:
-        count = tiles if schedule.tensor_loads == 1 or loop.refills else f"({tiles}) * {schedule.tensor_loads}"
-        lines.append(f"{tdm.module(rw)}.async_wait({count})")
-    return lines if loop.refills else lines + before_next(rw, loop)
+        none = schedule.tensor_loads == 1 or left == Number("0")
+        copies = left if none else Binary(left, "*", Number(str(schedule.tensor_loads)))
+        found.append(Wait(f"{tdm.module(rw)}.async_wait", copies, False))
+    return found
