@@ -255,5 +255,12 @@ def test_what_a_pass_breaks(body: tuple[Node, ...], found: list[str]):
     assert moved((MAKE, USE), Pipelined((), body, (), "N")) == found
 
 
+def test_a_name_of_a_slot_may_go_with_its_last_use():
+    named = assignment("b", (Slot("b_smem", "slot"),))
+    assert moved((named, MAKE), Pipelined((), (MAKE,), (), "N")) == []
+    use = Authored((Read(Named("b"), "l"),))
+    assert moved((named, MAKE), Pipelined((), (MAKE, use), (), "N")) == ["`b` is made 0 times"]
+
+
 def test_what_is_made_before_the_loop_may_be_used_first():
     assert moved((MAKE, USE), Pipelined((MAKE,), (USE, MAKE), (), "N")) == []

@@ -60,7 +60,11 @@ def moved(before: tuple[Node, ...], after: Pipelined) -> list[str]:
     now = dict(_bindings(after.body))
     made = {name for name in now if name not in dict(_bindings(before))}
     used_early = _read_early(after.body)
-    found = [f"`{name}` is made {now.get(name, 0)} times" for name in sorted(once | made) if now.get(name, 0) != 1]
+    slots = {s.target for s in _flat(before) if isinstance(s, Assign) and _named_slot(s) is not None} - reads(
+        after.body
+    )
+    wrong = [name for name in sorted(once | made) if now.get(name, 0) != 1 and not (name in slots and name not in now)]
+    found = [f"`{name}` is made {now.get(name, 0)} times" for name in wrong]
     late = sorted(((once - early) | made) & used_early - carried)
     return found + [f"`{name}` is used before it is made" for name in late]
 
