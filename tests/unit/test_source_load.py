@@ -518,3 +518,18 @@ def test_limits_of_types_are_torchs():
     assert limits("finfo", "float64").tiny == 2.2250738585072014e-308
     assert (limits("iinfo", "uint8").min, limits("iinfo", "int64").max) == (0, 9223372036854775807)
     assert limits("iinfo", "float32") is None and limits("finfo", "int8") is None
+
+
+@pytest.mark.parametrize("condition", ["lib.ready()", "torch.utils._triton.has_triton()"])
+def test_functions_that_only_raise_stand_in_for_one_that_is_there(project, condition):
+    helper = (
+        f"import lib, torch.utils._triton\nif {condition}:\n    @triton.jit\n    def f(x):\n        return x + 1.0\n"
+        "else:\n    def f(*args):\n        '''Needs Triton.'''\n        raise RuntimeError('no Triton')\n"
+    )
+    assert trace(load(project(HEAD + helper + STORE.format("f(1.0)"))))
+
+
+def test_of_two_functions_that_both_do_something_none_is_taken(project):
+    helper = "import lib\nif lib.ready():\n    @triton.jit\n    def f(x):\n        return x\nelse:\n    @triton.jit\n    def f(x):\n        return -x\n"
+    found = trace_error(load(project(HEAD + helper + STORE.format("f(1.0)"))))
+    assert "which definition of f applies" in str(found)

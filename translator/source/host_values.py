@@ -63,6 +63,7 @@ _TRUE = frozenset({"torch.version.hip", "torch.Tensor"})
 ATTRIBUTE_FACTS: dict[str, object] = {"torch.version.cuda": None, "torch.version.xpu": None}
 CALL_FACTS: dict[str, object] = {
     "torch.cuda.is_available": True,
+    **{f"torch.utils._triton.{name}": True for name in ("has_triton", "has_triton_package")},
     **{f"torch.{other}.is_available": False for other in ("xpu", "npu", "mps", "hpu", "mlu", "musa", "backends.mps")},
 }
 

@@ -114,14 +114,20 @@ class Scope:
 
     def _agreed(self, name: str, possible: list) -> Binding:
         """The binding to take when several stay possible: they must have the same value, or be the branches of a `try`
-        of which only one can be evaluated. Where one imports from Triton and others stand in for it, Triton is there.
-        Raises: Undetermined."""
+        of which only one can be evaluated. Where one imports from Triton and others stand in for it, Triton is there; so is a
+        function where the others are functions that only raise. Raises: Undetermined."""
         imports = [binding for binding, _, _ in possible if _imports_triton(binding)]
         if len(imports) == 1:
             self.program.note(
                 f"{self.path}:{_line(imports[0])}: {name} is taken to be Triton's, without which there are no kernels"
             )
             return imports[0]
+        real = [binding for binding, _, _ in possible if not _only_raises(binding.node)]
+        if len(real) == 1:
+            self.program.note(
+                f"{self.path}:{_line(real[0])}: {name} is taken to be there; the others that stand in for it only raise an exception"
+            )
+            return real[0]
         values, failures = [], []
         for binding, _, _ in possible:
             try:
@@ -310,6 +316,15 @@ def catches(handler: ast.expr | None, error: Exception) -> bool:
 
 def _equal(a: Any, b: Any) -> bool:
     return a is b or (isinstance(a, (int, float, str, bool, tuple)) and a == b)
+
+
+def _only_raises(node: ast.AST | None) -> bool:
+    """Whether it is a function whose first statement, but for a docstring, raises an exception."""
+    if not isinstance(node, ast.FunctionDef):
+        return False
+    first, *rest = node.body
+    is_docstring = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+    return isinstance((rest or [first])[0] if is_docstring else first, ast.Raise)
 
 
 def _imports_triton(binding: Binding) -> bool:
