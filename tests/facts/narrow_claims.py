@@ -191,6 +191,9 @@ class Claims:
                 yield from self._is(bound, positive & ~self.seen.off[flag])
 
     def _is(self, bound: Bound, rows: np.ndarray) -> Iterator[str]:
+        if missing := bound.arguments() - self.given.arguments(0).keys():
+            yield f"{ast.unparse(self.node)} is {bound.text()}, but no launch has {sorted(missing)}"
+            return
         for row in np.flatnonzero(self.alive & rows):
             value = bound.value(self.given.arguments(row), self.given.grid[row].tolist())
             if not self.seen.least["all"][row] == self.seen.most["all"][row] == value:

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 from narrow_claims import unsound
+from narrow_draw import body
 from narrow_kernels import CONSTEXPRS, launches, narrow, run, traced
+
+from triton.compiler.errors import CompilationError
 
 from translator.facts.given import GivenNumbers
 
@@ -23,7 +26,7 @@ CASES = {
     "reductions": "x = tl.sum(o + a, 0)\ny = tl.cumsum(o * a, 0)\nr = tl.max(o - a, 0)\ns = tl.sum((o < a).to(tl.int32), 0)\nt = tl.flip(o) - b\nv = tl.min(o * b, 0)",
     "memory": "x = tl.load(p + o)\ny = x + a\nr = x & 3\ns = tl.load(p + o) % 4\nt = tl.maximum(x, 0) + a",
     "shapes": "x = o[:, None] * a + o[None, :]\ny = x.T\nr = tl.full((C,), 3, tl.int32) + a\ns = tl.zeros((C,), tl.int64) + w\nt = tl.arange(2, 2 + C) * b",
-    "helpers": "x = apart(a, b)\ny, r = both(a, o)\ns = behind(a)\nt = behind(a, by=b)\nv = chosen(a, b)\nj = early(a, b)\ng = branching(a, C) + branching(b, N)\nq = apart(y=a, x=b)\nm = inner(a, b)\nk = behind(x=b, by=2)",
+    "helpers": "x = apart(a, b)\ny, r = both(a, o)\ns = behind(a)\nt = behind(a, by=b)\nv = chosen(a, b)\nj = early(a, b)\nf = behind((a * b) // 4, by=0)\ne2 = apart((a + b) % 5, a)\ng = branching(a, C) + branching(b, N)\nq = apart(y=a, x=b)\nm = inner(a, b)\nk = behind(x=b, by=2)",
     "names of builtins": "x = arange(o, a)\ny = minimum(a, b)\nr = arange(y=a, x=b)",
     "loops": "x = 0\nfor i in range(a):\n    x = i\ny = x + b\nr = b\nfor j in range(0, a, 2):\n    r = j * b",
     "loops down": "x = 0\nfor i in range(a, 0, -1):\n    x = i\nfor i in tl.range(3, b, step=-1):\n    x = i + a\nfor i in tl.range(b, a):\n    x = i - b\nfor i in range(a, b, MINUS):\n    x = i",
@@ -31,10 +34,12 @@ CASES = {
     "products in loops": "x = o\nfor i in range(0, 6, 2):\n    x = o + i * a\n    y = (i + 1) * b\nr = x + 1",
     "branches": "x = a\nif a >= 0:\n    x = a + 1\n    y = a * 2\nelse:\n    x = 0\nr = x + b\nif b > a:\n    s = b - a\n    x = b - a",
     "guards": "x = 0\nif (a >= b) & (b >= 0):\n    x = a - b\nif 0 <= a < b:\n    x = a + x\n    y = b - a\nm = b % 5\nif a >= m:\n    x = a - m\nif a > 2:\n    a -= 4\n    x = a\nr = x",
-    "guards that move": "x = a\ny = b\nif x >= y:\n    x += 2\n    r = x - y\nif x >= y:\n    y += 2\n    s = x - y\nif x >= 0:\n    x -= 3\n    t = x + 0",
+    "guards that move": "x = a\ny = b\nif x >= y:\n    x += 2\n    r = x - y\nif x >= y:\n    y += 2\n    s = x - y\nif x >= 0:\n    x -= 3\n    t = x + 0\nif a < 3:\n    j = a + 0\nif b >= a:\n    k = a - b",
     "guards of others": "x = a\nif x >= 0:\n    y = b + 0\n    x = b\n    r = x + 0\nif a >= 0 or b >= 0:\n    s = a + 0\nif (a >= 0) | (b > 3):\n    t = a + 0\nif a >= -2:\n    m = a + 0\nif -3 < b:\n    k = b + 0\nif not (a >= 0):\n    v = a + 0",
     "guards of unsigned": "x = u\nif u >= 1:\n    x = u - 2\nif c >= 0:\n    y = c - 1\nif w >= a:\n    r = w - a\nif h > c:\n    s = h - c",
-    "constants": "x = C * a\ny = C - 5\nr = N * C + a\nk = 3\ns = k * a\nC2 = C * 2\nt = C2 + a\nv = MINUS * a\nq = a // C",
+    "guards of what overflows": "y = (a - 9) * b\nif y >= 0:\n    x = y + o\n    r = y * 2\nif b > 2:\n    s = (a - 9) * b\n    if s >= 0:\n        t = s + 1\nv = (a - 3) * (b - 7)\nif v >= 0:\n    m = v + a\nk = a * b\nif k >= 0:\n    j = k + o",
+    "steps of any sign": "x = 0\ns = h.to(tl.int32)\nfor i in range(a, b, s):\n    x = i\nfor i in range(2, b, s):\n    x = i + 1",
+    "constants": "K: tl.constexpr = C * 2\nm = K * a\nj = (a + MINUS) // C\nx = C * a\ny = C - 5\nr = N * C + a\nk = 3\ns = k * a\nC2 = C * 2\nt = C2 + a\nv = MINUS * a\nq = a // C",
     "parameters again": "a = a - 1\nx = a * 2\nb += 3\ny = b * 2",
     "tuples": "x, y = a, b - 1\nr = x + y\nx, y = y, x\ns = x - 1",
     "hints": "x = tl.multiple_of(a, 1)\ny = x + 1\nr = tl.max_contiguous(o, 1) * b",
@@ -74,3 +79,23 @@ def test_what_is_said_holds(case: str, tmp_path: Path):
 @pytest.mark.parametrize("case", ["products", "programs"])
 def test_what_launches_break_is_not_assumed(case: str, given: str, tmp_path: Path):
     assert made(tmp_path, CASES[case], given=GIVEN[given], every=False) == ""
+
+
+def test_something_is_said(tmp_path: Path):
+    """Else the tests above say nothing."""
+    said: Counter = Counter()
+    for case in ("products", "quotients of programs", "widths"):
+        made(tmp_path, CASES[case], said=said, every=False)
+    assert said["sign"] > 20 and said["checked sign"] > 5 and said["conditions"] > 10 and said["value"] > 1, said
+
+
+@pytest.mark.slow
+def test_random_kernels(tmp_path: Path):
+    ran = 0
+    for seed in range(60):
+        try:
+            assert made(tmp_path, body(seed), seed, every=False) == "", f"seed {seed}:\n{body(seed)}"
+            ran += 1
+        except CompilationError:  # mixed signs, or a variable that changes its type
+            continue
+    assert ran > 30

@@ -305,9 +305,10 @@ class _Walk:
             return None
         if not isinstance(self.function.fact(d.value), (ConstFact, TensorFact)):
             return None
-        known = self.question.value(d.value)  # a branch may say more of the variable, but not of what overflowed before
-        sure = known.exact.lo >= 0 or known.exact == known.range
-        return self.upper(d.value) if sure or not self.function.branches_around(d.node) else None
+        known, type = self.question.value(d.value), self._type(d.value)
+        if type is None or known.exact.lo < type.least and known.exact != known.range:
+            return None  # below the least number it is large again: a branch around a use does not say which it was
+        return self.upper(d.value)
 
     def _parameter(self, name: str) -> Bound | None:
         if not self.function.path:
