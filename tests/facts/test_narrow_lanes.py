@@ -14,7 +14,7 @@ from narrow_rounds import Rounds
 
 from translator.facts.function import FunctionFacts
 from translator.frontend.trace import ConstFact, TensorFact
-from translator.pipeline.copy_width import _is_multiple
+from translator.pipeline.copy_width import _multiple_by
 from translator.rewrite.addresses import Term
 from translator.rewrite.run_time import is_run_time
 from translator.rewrite.uniform_parts import taken_apart
@@ -161,7 +161,7 @@ def multiples(tmp_path: Path, case: str) -> tuple[str, int]:
         ):
             continue
         for of in (2, 4, 8):
-            if _is_multiple(rw, node, of):
+            if _multiple_by(rw, node, of) is not None:
                 said += isinstance(facts.fact(node), TensorFact)
                 given.machine.checks.setdefault(node, _divides(node, of, wrong))
     if case != "floats":  # of which the machine has whole ones only
