@@ -13,7 +13,7 @@ from translator.rewrite.call_text import append_argument, with_function
 from translator.facts.callees import Callee, is_absent, is_empty, is_none, is_plain_access, is_zero
 from translator.rewrite.costs import loaded_again, small_load
 from translator.rewrite.run_time import as_tensor, may_be_fixed
-from translator.rewrite.splice import operand
+from translator.rewrite.splice import expression, operand
 from translator.rewrite.statements import statement_of
 from translator.ttgir.elements import bits_of
 from translator.ttgir.layouts import Layout
@@ -91,7 +91,7 @@ def both_masks(mask: str, condition: str) -> str:
     """`mask & condition`; condition: a comparison, "" for none."""
     if not condition:
         return mask
-    node = ast.parse(mask, mode="eval").body
+    node = expression(mask)
     bare = isinstance(node, (ast.Name, ast.Call, ast.Subscript, ast.Attribute)) or (
         isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd)
     )
@@ -137,7 +137,7 @@ def emit_store(rw, node: ast.Call, callee: Callee, given, want):
 
 def _cast(rw, text: str, own: object, fact: TensorFact, pointee: str) -> str:
     """`text`, a value with the fact `own`, as the type that `fact` points to; what moves to another layout moves in fewer bits."""
-    node = ast.parse(text, mode="eval").body
+    node = expression(text)
     narrows = isinstance(own, TensorFact) and bits_of(own.dtype) > bits_of(fact.pointee)
     if narrows and isinstance(node, ast.Call) and ast.unparse(node.func) == "gl.convert_layout":
         moved = ast.get_source_segment(text, node.args[0])

@@ -16,7 +16,7 @@ from translator.gluon.tree import ElementType
 from translator.rewrite import addresses, calls, contracts, costs, descriptors, invariant, lds_operands
 from translator.facts.desugar import Promotion
 from translator.rewrite.homes import Homes
-from translator.rewrite.splice import operand
+from translator.rewrite.splice import expression, operand
 from translator.facts.syntax import ELEMENTWISE_NODES
 from translator.facts.refusals import refuse
 from translator.rewrite.variables import WebState
@@ -77,7 +77,7 @@ class Expressions(Homes):
                 continue
             needs_parens = isinstance(node, (ast.BinOp, ast.Compare, ast.UnaryOp, ast.BoolOp, ast.Attribute))
             needs_parens = needs_parens or (isinstance(node, ast.Subscript) and child is node.value)
-            changed_kind = type(child) is not type(_parse(text))
+            changed_kind = type(child) is not type(expression(text))
             edits.append((child, operand(text) if needs_parens and changed_kind else text))
         return self.facts.source.splice(node, edits)
 
@@ -335,10 +335,3 @@ class Expressions(Homes):
 
 def _spanned(node: ast.AST) -> bool:
     return hasattr(node, "lineno")
-
-
-def _parse(text: str) -> ast.AST | None:
-    try:
-        return ast.parse(text.strip(), mode="eval").body
-    except SyntaxError:
-        return None

@@ -25,7 +25,7 @@ from translator.rewrite.addresses import (
 )
 from translator.facts.signs import Signs
 from translator.rewrite.moved_bases import of_address, of_variable, reaches
-from translator.rewrite.splice import operand
+from translator.rewrite.splice import expression, operand
 from translator.rewrite.uniform_parts import address_of, found_with
 from translator.ttgir.layouts import Layout, Slice
 
@@ -79,7 +79,7 @@ def factor(text: str, sign: str) -> str:
 
 
 def _is_loose(text: str) -> bool:
-    node = ast.parse(f"({text}\n)", mode="eval").body
+    node = expression(f"({text}\n)")
     return isinstance(node, (ast.IfExp, ast.Compare, ast.BoolOp)) or (
         isinstance(node, ast.BinOp)
         and isinstance(node.op, (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift))

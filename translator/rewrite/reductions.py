@@ -10,6 +10,7 @@ from translator.rewrite.emission import Emission
 from translator.facts.function import FunctionFacts
 from translator.frontend.trace import ConstFact, TensorFact, TupleFact
 from translator.rewrite import call_text, tuples
+from translator.rewrite.splice import expression
 from translator.facts.callees import is_true
 from translator.facts.refusals import refuse
 from translator.ttgir.layouts import Layout, Slice
@@ -113,9 +114,9 @@ def _kept_scalar(rw, text: str, after: int, result: TensorFact, layout: Layout) 
 
     after: which positional argument keep_dims is, counted from the last; 0 where it is a keyword.
     """
-    call = ast.parse(text.strip(), mode="eval").body
+    call = expression(text)
     assert isinstance(call, ast.Call), f"bug in gluonize: {text}"
-    call.keywords = [k for k in call.keywords if k.arg != "keep_dims"]
+    call = ast.Call(call.func, list(call.args), [k for k in call.keywords if k.arg != "keep_dims"])
     if after:
         call.args[-after] = ast.Constant(False)
     dtype = products.DTYPE.get(result.dtype, result.dtype)

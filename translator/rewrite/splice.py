@@ -9,11 +9,19 @@ _ATOMS = (ast.Name, ast.Call, ast.Attribute, ast.Subscript, ast.Constant, ast.Li
 
 
 @functools.lru_cache(maxsize=1 << 14)
+def expression(text: str) -> ast.expr | None:
+    """The tree of an expression, which is kept and not to be changed; None for lines that are one in parentheses only."""
+    try:
+        return ast.parse(text.strip(), mode="eval").body
+    except SyntaxError:
+        return None
+
+
+@functools.lru_cache(maxsize=1 << 14)
 def is_atom(text: str) -> bool:
     """Whether the expression needs no parentheses as an operand."""
-    try:
-        node = ast.parse(text.strip(), mode="eval").body
-    except SyntaxError:
+    node = expression(text)
+    if node is None:
         return False
     if isinstance(node, ast.Tuple):
         return text.strip().startswith("(")
@@ -36,13 +44,7 @@ def operand(text: str) -> str:
 
 def closed(text: str) -> str:
     """`text` fit to stand alone on the right of `=`: in parentheses if it spans lines without any of its own."""
-    if "\n" not in text:
-        return text
-    try:
-        ast.parse(text.strip(), mode="eval")
-    except SyntaxError:
-        return f"({text})"
-    return text
+    return f"({text})" if "\n" in text and expression(text) is None else text
 
 
 def indented(blocks: list[str], indent: str) -> str:
