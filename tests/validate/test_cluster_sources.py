@@ -9,6 +9,8 @@ from cluster_sources import SOURCES
 from translation_of import compiled, validated
 
 from translator.lowering.jobs import lower_file
+from translator.request import TranslateRequest
+from translator.translation import translate_kernel
 
 # Those that Triton's own backend compiles for several workgroups; the others need what one workgroup has in another one.
 OF_TRITON = (
@@ -19,19 +21,36 @@ OF_TRITON = (
     "greatest of rows",
     "softmax",
     "scan of rows",
+    "histogram",
+    "atomics",
+    "pairs",
+    "gathered rows",
     "descriptor copy",
     "descriptor elementwise",
 )
 
 
+# Of 128 rows each of 16 workgroups would have 8.
+TOO_SMALL = [("attention", 16), ("causal attention", 16)]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("count", [2, 4, 8, 16])
-@pytest.mark.parametrize("name", SOURCES)
+@pytest.mark.parametrize(
+    "name, count", [(name, count) for name in SOURCES for count in (2, 4, 8, 16) if (name, count) not in TOO_SMALL]
+)
 def test_a_source_is_validated_and_compiled(name: str, count: int, tmp_path: Path):
     spec = SOURCES[name].launch(count)
     text = validated(tmp_path, SOURCES[name].file, spec, "gfx1250")
     assert f"gl.num_ctas() == {count}" in text
     assert compiled(tmp_path, text, spec, "gfx1250").metrics.mix.insns
+
+
+@pytest.mark.parametrize("name, count", TOO_SMALL)
+def test_a_product_is_not_split_below_a_matrix_instruction(name: str, count: int, tmp_path: Path):
+    (tmp_path / "source.py").write_text(SOURCES[name].file)
+    request = TranslateRequest(str(tmp_path / "source.py"), "gfx1250", launches=(SOURCES[name].launch(count),))
+    found = translate_kernel(request).outcomes[0].diagnostics
+    assert [d.code for d in found] == ["clusters"] * len(found) and found, found
 
 
 @pytest.mark.slow

@@ -13,12 +13,13 @@ from translator.frontend.anchors import Path, path_of
 from translator.frontend.trace import Trace
 from translator.source.moved_lines import file_line
 from translator.ttgir.cta_parts import ATOMICS, along_shared_axis, ctas_of, moved, of_one_cta, stays
-from translator.ttgir.layouts import Bases, DotOperand
+from translator.ttgir.layouts import Bases, DotOperand, Wmma, part_of
 from translator.ttgir.module import Module, Op
 from translator.ttgir.types import Type
 
 OWN_LDS = "each CTA reads its own LDS alone, and Triton 3.9 has nothing that moves values between CTAs"
 _ROWS = ("tt.descriptor_gather", "tt.descriptor_scatter", "tt.descriptor_reduce")
+_PRODUCTS = ("tt.dot", "tt.dot_scaled")
 _STORES = ("tt.store", "tt.descriptor_store")
 _READS = ("tt.load", "tt.descriptor_load")
 _NO_FENCE = "each CTA goes on at a pace of its own, and Triton 3.9 has no fence that shows one CTA's stores to another"
@@ -57,6 +58,14 @@ def _obstacle(module: Module, op: Op, used: set[str]) -> tuple[str, str]:
             "rows of a tensor descriptor",
             "the data mover would fetch them for each CTA, which none of its layouts says",
         )
+    if op.name in _PRODUCTS and isinstance(layout := module.layout(op.type), Wmma):
+        part = part_of(op.type.shape, layout.ctas)
+        if part != op.type.shape and any(own < size for own, size in zip(part[-2:], layout.instr_shape)):
+            sizes = (" x ".join(map(str, size)) for size in (part[-2:], layout.instr_shape[:2]))
+            return (
+                "a product too small for so many CTAs",
+                "each would have {} of it, and a matrix instruction makes {}".format(*sizes),
+            )
     if op.name == "ttg.convert_layout" and not stays(*moved(module, op)):
         if isinstance(module.layout(op.type), DotOperand):
             return "an operand of a product of which a CTA has a part only", OWN_LDS
