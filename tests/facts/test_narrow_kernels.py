@@ -35,7 +35,7 @@ CASES = {
     "branches": "x = a\nif a >= 0:\n    x = a + 1\n    y = a * 2\nelse:\n    x = 0\nr = x + b\nif b > a:\n    s = b - a\n    x = b - a",
     "guards": "x = 0\nif (a >= b) & (b >= 0):\n    x = a - b\nif 0 <= a < b:\n    x = a + x\n    y = b - a\nm = b % 5\nif a >= m:\n    x = a - m\nif a > 2:\n    a -= 4\n    x = a\nr = x",
     "guards that move": "x = a\ny = b\nif x >= y:\n    x += 2\n    r = x - y\nif x >= y:\n    y += 2\n    s = x - y\nif x >= 0:\n    x -= 3\n    t = x + 0\nif a < 3:\n    j = a + 0\nif b >= a:\n    k = a - b",
-    "guards of others": "x = a\nif x >= 0:\n    y = b + 0\n    x = b\n    r = x + 0\nif a >= 0 or b >= 0:\n    s = a + 0\nif (a >= 0) | (b > 3):\n    t = a + 0\nif a >= -2:\n    m = a + 0\nif -3 < b:\n    k = b + 0\nif not (a >= 0):\n    v = a + 0",
+    "guards of others": "x = a\nif x >= 0:\n    y = b + 0\n    x = b\n    r = x + 0\nif a >= 0 or b >= 0:\n    s = a + 0\nif (a >= 0) | (b > 3):\n    t = a + 0\nif 0 != b:\n    d = b + 0\nif a != b:\n    g = b - a\nif 3 == b:\n    f = b - a\nif a >= -2:\n    m = a + 0\nif -3 < b:\n    k = b + 0\nif not (a >= 0):\n    v = a + 0",
     "guards of unsigned": "x = u\nif u >= 1:\n    x = u - 2\nif c >= 0:\n    y = c - 1\nif w >= a:\n    r = w - a\nif h > c:\n    s = h - c",
     "guards of what overflows": "y = (a - 9) * b\nif y >= 0:\n    x = y + o\n    r = y * 2\nif b > 2:\n    s = (a - 9) * b\n    if s >= 0:\n        t = s + 1\nv = (a - 3) * (b - 7)\nif v >= 0:\n    m = v + a\nk = a * b\nif k >= 0:\n    j = k + o",
     "steps of any sign": "x = 0\ns = h.to(tl.int32)\nfor i in range(a, b, s):\n    x = i\nfor i in range(2, b, s):\n    x = i + 1",
