@@ -30,7 +30,7 @@ TEXT = {
     "rewrite/tdm_rows.py:_scatter": "rewrite/tdm_rows.py:access",
 }
 READS_ONLY = {
-    "rewrite/contracts.py:stored_pointers",
+    "rewrite/contracts.py:uses_of",
     "rewrite/accesses.py:emit_atomic",
     "memory/traced_launch.py:trace_launch",
 }

@@ -97,25 +97,21 @@ def build_bundle(pool: WorkerPool, request: BundleRequest) -> BuiltBundle:
             notes.append(f"{device}: {_said(error)}")
     if any(code.kind == "cubin" for code in codes):
         try:
-            native_source = functools.partial(_native_source, pool, r, given, own_target, inputs, notes)
-            codes += native_source() if own_target else [_source_on_cuda(pool, source(), inputs, arguments)]
+            if own_target:
+                codes += _native_source(pool, r, given, own_target, inputs, notes)
+            else:
+                codes.append(_source_on_cuda(pool, source(), inputs, arguments))
         except TranslationError as error:
             notes.append(f"cuda: the source's own code object is left out: {_said(error)}")
     if not codes:
         raise TranslationError(Diagnostic("nothing-to-bundle", what, why="; ".join(notes)))
-    content = write_bundle(
-        spec.id,
-        r.target,
-        spec.grid,
-        codes,
-        poison,
-        arguments,
-        tensors,
-        flops,
-        _provenance(r, spec, native),
-        tuple(notes),
-        f"the source itself, Gluon for {given.target}" if own_target else "Triton's own compile of the source",
+    source_ran_as = (
+        f"the source itself, Gluon for {given.target}" if own_target else "Triton's own compile of the source"
     )
+    content = write_bundle(
+        spec.id, r.target, spec.grid, codes, poison, arguments, tensors, flops, _provenance(r, spec, native), tuple(notes),
+        source_ran_as,
+    )  # fmt: skip
     return BuiltBundle(content, tuple(code.name for code in codes), tuple(notes))
 
 
