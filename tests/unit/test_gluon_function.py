@@ -95,6 +95,21 @@ def test_only_lines_of_the_author_may_be_too_long():
     assert "        x = f(\n            argument_0," in wrapped.text and max(map(len, wrapped.text.splitlines())) > 120
 
 
+def test_statements_that_share_a_line_which_is_too_long_are_all_kept():
+    """As black has them: each on a line of its own."""
+    arguments = ", ".join(f"argument_{i}" for i in range(5))
+    line = f"x = f({arguments}); y = g({arguments}); z += x * y"
+    wrapped = with_long_lines_wrapped(parsed(f"def k():\n    if a:\n        # why\n        {line}\n    {line}\n"), "")
+    alone = [f"x = f({arguments})", f"y = g({arguments})", "z += x * y"]
+    inner, outer = ["# why", *alone], alone
+    assert wrapped.text.splitlines() == [
+        "def k():",
+        "    if a:",
+        *(" " * 8 + s for s in inner),
+        *("    " + s for s in outer),
+    ]
+
+
 def test_placeholders_stand_for_layouts_until_all_have_names():
     rows, columns = Blocked((1, 4), (8, 8), (4, 1), (1, 0)), Blocked((4, 1), (8, 8), (4, 1), (0, 1))
     names_of = LayoutNames()

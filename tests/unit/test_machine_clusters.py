@@ -14,6 +14,7 @@ from translator.validate import validate_launch
 from translator.validate.bind import bind, place_tensors
 from translator.validate.cluster_memory import PeerAccesses
 from translator.validate.engine import Machine
+from translator.validate.hazards import Hazard
 from translator.validate.inputs import make_inputs
 from translator.validate.memory import Memory
 from translator.validate.stages import translated_stage
@@ -185,8 +186,8 @@ ACCESSES = {
 def test_memory_that_workgroups_share(name: str):
     """Four elements of two workgroups; each access is in an interval of its own."""
     steps, expected = ACCESSES[name]
-    found: list[str] = []
-    accesses = PeerAccesses(lambda hazard: found.append(hazard.message))
+    hazards: list[Hazard] = []
+    accesses = PeerAccesses(hazards.append)
     buffer = Memory().add("x", "f32", np.zeros(4, np.float32))
     offset = np.arange(4) * 4
     for interval, (step, held) in enumerate(steps):
@@ -197,7 +198,32 @@ def test_memory_that_workgroups_share(name: str):
             accesses.store(buffer, offset, None, slice(None), np.full(4, interval + 1, np.uint32))
         else:
             accesses.known = interval
-    assert bool(found) == bool(expected) and all(expected in message for message in found), found
+    assert bool(hazards) == bool(expected)
+    assert all(expected in hazard.message and hazard.kind == "cluster-memory" for hazard in hazards), hazards
+
+
+PEER = """
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+
+
+@gluon.jit
+def k(x_ptr, y_ptr):
+    split: gl.constexpr = gl.BlockedLayout([1], [32], [4], [0], [[1]])
+    other: gl.constexpr = gl.BlockedLayout([1], [32], [4], [0], [[HALF]])
+    x = gl.load(x_ptr + gl.arange(0, 256, layout=split))
+    gl.store(y_ptr + gl.arange(0, 256, layout=other), gl.convert_layout(x, other))
+"""
+
+
+@pytest.mark.parametrize("half, kind", [("1", ""), ("0", "cluster-peer")], ids=["its own half", "both halves"])
+def test_a_conversion_that_needs_what_another_workgroup_has(tmp_path: Path, half: str, kind: str):
+    spec = launch("k", {"x_ptr": "*fp32", "y_ptr": "*fp32"}, {}, values={"x_ptr": tensor(256), "y_ptr": tensor(256)})
+    spec.options["num_ctas"] = 2
+    try:
+        assert fetched(tmp_path, spec, PEER.replace("HALF", half)) and not kind
+    except Hazard as hazard:
+        assert hazard.kind == kind
 
 
 def test_memory_that_is_accessed_by_halves():

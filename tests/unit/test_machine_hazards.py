@@ -44,6 +44,8 @@ ELSEWHERE = {
     "mbarrier-underflow": test_machine_async.test_partitions_hand_over_shared_memory,
     "mbarrier-phase": test_machine_async.test_copies_that_arrive_at_a_barrier_and_fused_copies,
     "mbarrier-reinitialised": test_machine_async.test_copies_that_arrive_at_a_barrier_and_fused_copies,
+    "cluster-peer": test_machine_clusters.test_a_conversion_that_needs_what_another_workgroup_has,
+    "cluster-memory": test_machine_clusters.test_memory_that_workgroups_share,
     "cluster-start": test_machine_clusters.test_every_kind_is_planted,
     "cluster-arrive": test_machine_clusters.test_every_kind_is_planted,
     "cluster-wait": test_machine_clusters.test_every_kind_is_planted,

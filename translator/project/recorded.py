@@ -11,7 +11,6 @@ from translator.lowering.memory_limit import is_starved
 from translator.project.digests import text_digest
 from translator.request import TranslateRequest, TranslateResult
 from translator.source import module_file
-from translator.source.derive import sites
 from translator.source.environment_names import names_asked
 
 Lookup = tuple[str, str, tuple[str, ...]]  # arguments of `module_file._find_in`
@@ -61,6 +60,8 @@ def run_recorded(function: str, args: tuple, kwargs: dict) -> tuple[tuple[str, o
 @contextmanager
 def recording() -> Iterator:
     """Record every Python file that is parsed and every module that is looked for; yields a function -> Reads."""
+    from translator.source.derive import sites  # which imports Triton
+
     texts: dict[str, str] = {}
     names: set[str] = set()
     lookups: dict[Lookup, str] = {}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import libcst as cst
 
 from translator.rewrite.gluon_function import LINE_LENGTH, GluonFunction, code, formatted, statements
@@ -17,18 +19,18 @@ def with_long_lines_wrapped(function: GluonFunction, original: str) -> GluonFunc
 
     def wrapped(block: cst.IndentedBlock, columns: int) -> cst.IndentedBlock:
         columns += len(block.indent or function.module.default_indent)
+        return block.with_changes(body=[part for s in block.body for part in parts(s, columns)])
 
-        def change(node: cst.CSTNode) -> cst.CSTNode | None:
-            if isinstance(node, cst.IndentedBlock):
-                return wrapped(node, columns)
-            if not isinstance(node, cst.SimpleStatementLine):
-                return None
-            own = code(node.with_changes(leading_lines=()))
-            if long.isdisjoint(" " * columns + line for line in own.splitlines()):
-                return node
-            new = statements(formatted(own, columns))[0]
-            return new.with_changes(leading_lines=node.leading_lines)
-
-        return block.with_changes(body=[mapped(s, change) for s in block.body])
+    def parts(node: cst.CSTNode, columns: int) -> Sequence[cst.CSTNode]:
+        """The statement, or several where some share a line that is too long: black gives each a line of its own."""
+        if not isinstance(node, cst.SimpleStatementLine):
+            return [
+                mapped(node, lambda inner: wrapped(inner, columns) if isinstance(inner, cst.IndentedBlock) else None)
+            ]
+        own = code(node.with_changes(leading_lines=()))
+        if long.isdisjoint(" " * columns + line for line in own.splitlines()):
+            return [node]
+        first, *rest = statements(formatted(own, columns))
+        return [first.with_changes(leading_lines=node.leading_lines), *rest]
 
     return function.with_node(function.node.with_changes(body=wrapped(function.block, 0)))
