@@ -9,6 +9,7 @@ import pytest
 from narrow_claims import unsound
 from narrow_draw import body
 from narrow_kernels import CONSTEXPRS, launches, narrow, run, traced
+from narrow_numbers import Unknown
 
 from triton.compiler.errors import CompilationError
 
@@ -97,5 +98,7 @@ def test_random_kernels(tmp_path: Path):
             assert made(tmp_path, body(seed), seed, every=False) == "", f"seed {seed}:\n{body(seed)}"
             ran += 1
         except CompilationError:  # mixed signs, or a variable that changes its type
+            continue
+        except Unknown:  # a helper that unrolling gives another text in each iteration
             continue
     assert ran > 30
