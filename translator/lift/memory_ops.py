@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from translator.lift.machine import Effect, NotLifted, Run, decided
+from translator.lift.order import LOADS
 from translator.lift.scalars import Scalar
 from translator.lift.sync_ops import landed
 from translator.lift.values import Alloc, Node, Value, View
@@ -88,7 +89,7 @@ def reinterpreted(run: Run, op: Op, given: list[Value]) -> list[Value]:
 
 def write(run: Run, view: View, value: Node) -> None:
     """Store a tensor to a view of a buffer."""
-    if not value.name and value.op in ("descriptor_load", "descriptor_gather", "tt.load"):
+    if not value.name and value.op in LOADS:
         value.name = held_name(view.alloc)
     shape = tuple(high - low for low, high in view.box)
     for step in reversed(view.steps):

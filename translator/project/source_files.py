@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.project.config import find_config, read_exclude
+from translator.source.source_names import no_kernels
 
 # Folders that hold no sources of a project; what `.gitignore` names is left out as well.
 EXCLUDED_FOLDERS = frozenset(
@@ -63,8 +64,7 @@ def refuse_without_kernels(source: str) -> None:
     except OSError:
         return  # a module, or a file that reading it later says more of
     if b"jit" not in content and _is_python(content, source):
-        message, help = "there are no Triton kernels in it", "kernels are functions with @triton.jit"
-        raise TranslationError(Diagnostic("source-no-kernels", message, source, help=help))
+        raise TranslationError(no_kernels(source))
 
 
 def _is_python(content: bytes, source: str) -> bool:

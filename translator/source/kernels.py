@@ -13,6 +13,7 @@ from translator.source.load import resolve_source
 from translator.source.module_file import full_search_path
 from translator.source.program import Program
 from translator.source.scope import Scope
+from translator.source.source_names import no_kernels
 
 
 @dataclass(frozen=True)
@@ -81,13 +82,13 @@ def _definitions(scope: Scope) -> Iterator[tuple[ast.FunctionDef, Scope]]:
 
 def _none(scope: Scope) -> Diagnostic:
     """The refusal of a file without kernels: where it makes some in a way that is not read, which."""
-    message, help = "there are no Triton kernels in it", "kernels are functions with @triton.jit"
+    plain = no_kernels(scope.path)
     for call in unread_calls(scope):
         place = scope.path, call.lineno, call.col_offset + 1
         why = f"`{ast.unparse(call)}` makes a kernel of something that is no function of this file"
         help = "translate the file that defines the function, with @triton.jit above its def"
-        return Diagnostic("source-no-kernels", message, *place, why, help)
-    return Diagnostic("source-no-kernels", message, scope.path, help=help)
+        return Diagnostic(plain.code, plain.message, *place, why, help)
+    return plain
 
 
 def names_of(node: ast.FunctionDef, scope: Scope) -> tuple[str, ...]:

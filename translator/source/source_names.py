@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from translator.diagnostics import Diagnostic
 from translator.source.module_file import parse_file
 
 
@@ -27,3 +28,9 @@ def check_source(source: str) -> None:
 def source_folders(source: str) -> tuple[str, ...]:
     """Folders to look for modules in before `sys.path`: a script's own folder, as Python does."""
     return (os.path.dirname(os.path.abspath(source)),) if is_path(source) else ()
+
+
+def no_kernels(source: str) -> Diagnostic:
+    """What is said of a file without kernels."""
+    message, help = "there are no Triton kernels in it", "kernels are functions with @triton.jit"
+    return Diagnostic("source-no-kernels", message, source, help=help)
