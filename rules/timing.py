@@ -35,6 +35,8 @@ class Timing:
     scalar loads. barrier: clk from the last arrival to going on.
 
     stores_apart, scalars_apart: stores have a counter of their own; scalar loads have one apart from LDS.
+    port_bytes: per clk that a compute unit takes out of L2; l2_bytes: that L2 gives each of them while all of them ask. units: compute
+    units, each with workgroups of its own, that are assumed where the target's row has no number of them.
     memory_tbs: bandwidth of device memory in TB/s, 0 where it is not published. error, whole_error: what is known of the error of loops
     and of whole launches, for people.
     """
@@ -62,6 +64,9 @@ class Timing:
     barrier: int
     stores_apart: bool
     scalars_apart: bool
+    port_bytes: int
+    l2_bytes: int
+    units: int
     memory_tbs: float
     error: str
     whole_error: str
@@ -125,6 +130,8 @@ _CDNA = dict(
     barrier=8,
     stores_apart=False,
     scalars_apart=False,
+    port_bytes=64,
+    units=0,
 )
 _CDNA_BASIS = {
     "issue": "documented: a wave of 64 takes 4 clk on 16 lanes; tutorials (attention notes)",
@@ -146,6 +153,9 @@ _CDNA_BASIS = {
     "scalar_latency": "guess",
     "barrier": "guess: between 4 and 16",
     "memory_tbs": "documented: data sheet",
+    "port_bytes": "measured: tutorials (v8 notes), as memory_clk",
+    "l2_bytes": "documented: CDNA 3 white paper, 2 KiB per clk for the compute units of a die",
+    "units": "documented: in rules/targets.py",
     "stores_apart": "documented: vmcnt counts loads and stores",
     "scalars_apart": "documented: lgkmcnt counts both",
 }
@@ -170,6 +180,9 @@ _WAVE32 = dict(
     scalar_latency=200,
     barrier=8,
     stores_apart=True,
+    port_bytes=64,
+    l2_bytes=64,
+    units=0,
 )
 _WAVE32_BASIS = {
     "issue": "documented: a wave of 32 takes one clk on 32 lanes",
@@ -193,6 +206,9 @@ _WAVE32_BASIS = {
     "memory_latency": "guess: as CDNA; llvm says 320 without load",
     "scalar_latency": "guess",
     "barrier": "guess",
+    "port_bytes": "guess: as CDNA",
+    "l2_bytes": "guess: as gfx950",
+    "units": "documented: in rules/targets.py",
     "memory_tbs": "documented: data sheet; not published for gfx1250 and gfx1200",
     "stores_apart": "documented: vscnt, storecnt",
     "scalars_apart": "documented",
@@ -208,6 +224,7 @@ TIMINGS: dict[str, Timing] = {
     "gfx942": Timing(
         **_CDNA,
         memory_tbs=5.3,
+        l2_bytes=53,
         whole_error=_AT_FULL_CLOCK,
         lds_bytes=128,
         read_phases={4: _consecutive(64, 32), 8: _consecutive(64, 16), 16: _CDNA3_B128},
@@ -223,6 +240,7 @@ TIMINGS: dict[str, Timing] = {
     "gfx950": Timing(
         **_CDNA,
         memory_tbs=8.0,
+        l2_bytes=64,
         whole_error=_AT_FULL_CLOCK,
         lds_bytes=256,
         read_phases={4: _consecutive(64, 64), 8: _consecutive(64, 32), 16: _CDNA4_B128},
@@ -236,7 +254,7 @@ TIMINGS: dict[str, Timing] = {
         },
     ),
     "gfx1250": Timing(
-        **_WAVE32,
+        **(_WAVE32 | {"units": 256}),
         memory_tbs=0.0,
         whole_error=_ORDER_OF_MAGNITUDE,
         lds_bytes=256,
@@ -247,6 +265,7 @@ TIMINGS: dict[str, Timing] = {
         basis=_WAVE32_BASIS
         | {
             "matrix_alone": "guess: as RDNA",
+            "units": "guess: as gfx950",
             "lds_bytes": "guess: 4 bytes for each of 64 banks",
             "read_phases": "guess: as many consecutive lanes as fill 64 banks",
         },

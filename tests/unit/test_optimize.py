@@ -11,6 +11,7 @@ from cluster_sources import SOURCES
 from rules.targets import TARGETS
 from translator.cli.edge import run
 from translator.cycles.analysis import analyze
+from translator.cycles.traffic import Traffic
 from translator.lowering.compile import Lowered
 from translator.lowering.worker import WorkerPool
 from translator.lowering.metrics import InstructionMix, KernelMetrics
@@ -94,7 +95,8 @@ def test_clusters_are_tried_where_the_target_has_them_and_nothing_else_is_launch
 
 
 @pytest.mark.slow
-def test_a_tile_that_fills_the_registers_of_a_workgroup_is_shared_by_four(tmp_path):
+def test_a_large_tile_is_executed_faster_by_four_workgroups_that_take_in_twice_as_much(tmp_path):
+    """So they are chosen where compute units would be idle; where all of them work, what arrives decides."""
     source = replace(SOURCES["matmul"], constexprs={"BM": 256, "BN": 256, "BK": 64})
     (tmp_path / "k.py").write_text(source.file)
     spec = as_launched(source.launch(4), choices_of(num_ctas="4"))
@@ -102,7 +104,14 @@ def test_a_tile_that_fills_the_registers_of_a_workgroup_is_shared_by_four(tmp_pa
     with WorkerPool(1) as pool:
         tried = try_candidates(request, spec, pool, (Choices(), choices_of(num_ctas="4")))
     assert all(entry.cost is not None for entry in tried), tried
-    assert best(tried) == {"k": choices_of(num_ctas="4")}
+
+    def chosen(grid: tuple[int, ...], **other) -> Choices:
+        priced = [replace(x, cost=cost(replace(x.lowered.cycles, **other), True, grid)) for x in tried]
+        return best(priced)["k"]
+
+    assert chosen((8, 8)) == choices_of(num_ctas="4")
+    assert chosen((64, 64)) == chosen(()) == Choices()
+    assert chosen((64, 64), traffic=Traffic(0, 0)) == choices_of(num_ctas="4")
 
 
 def test_a_number_of_workgroups_that_the_launch_says():

@@ -7,6 +7,8 @@ import math
 from rules.targets import Target
 from rules.timing import Timing
 from translator.cycles.prediction import Estimate, KernelCycles
+from translator.cycles.spread import iteration_clk, spread
+from translator.cycles.traffic import Traffic
 from translator.source.launch_spec import LaunchSpec
 
 _WORD_BYTES = 4
@@ -25,19 +27,17 @@ def estimate(
         return f"the launch does not decide how often the loop at {unknown[0]} goes round"
     if not found.loops and not found.outside:
         return "the kernel could not be walked"
-    workgroups = max((x.workgroups for x in found.loops), default=1)
-    programs = math.prod(spec.grid)
-    units = target.compute_units / (1 if target.warp_size == 64 else 2)  # a workgroup lives on two of RDNA's
-    alone = min(workgroups, math.ceil(programs / units))
-    rounds = math.ceil(programs / (units * workgroups))
-    share = alone / workgroups  # fewer workgroups than fit: what they would wait for each other is not waited for
-    clk = found.outside + sum(trips[x.label] * x.cycles * share for x in found.loops)
-    computing = rounds * clk / (target.clock_ghz * 1e3)
+    launch = spread(spec.grid, found.ctas, max((x.workgroups for x in found.loops), default=1), target, timing)
+    clk = found.outside
+    for loop in found.loops:
+        traffic = found.traffic if loop is found.hot else Traffic(0, 0)
+        clk += trips[loop.label] * iteration_clk(loop, traffic, found.ctas, launch, timing)
+    computing = launch.rounds * clk / (target.clock_ghz * 1e3)
     size = tensor_bytes(spec)
     moving = size / (timing.memory_tbs * 1e6) if timing.memory_tbs else 0.0
     return Estimate(
         microseconds=max(computing, moving),
-        rounds=rounds,
+        rounds=launch.rounds,
         clk=clk,
         trips={x.label: trips[x.label] for x in found.loops},
         bytes=size,

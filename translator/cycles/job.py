@@ -10,9 +10,11 @@ from translator.cycles.analysis import analyze
 from translator.cycles.assembly import read_program
 from translator.cycles.estimate import argument_offsets, argument_words, estimate
 from translator.cycles.prediction import Estimate, KernelCycles, Walked
+from translator.cycles.traffic import hot_traffic
 from translator.cycles.trips import count_trips
 from translator.lowering.jobs import lower_file
 from translator.source.launch_spec import LaunchSpec
+from translator.ttgir.parse import parse_module
 
 
 def lower_and_walk(
@@ -30,6 +32,8 @@ def lower_and_walk(
     lowered = lower_file(source, spec, target, search_path, import_hosts, True)
     assembly = lowered.stages["amdgcn"]
     cycles = analyze(assembly, target, lowered.num_warps, lowered.lds_bytes)
+    module = parse_module(lowered.stages["ttgir"])
+    cycles = replace(cycles, ctas=module.clusters, traffic=hot_traffic(module))
     cycles = replace(cycles, estimate=_estimate(assembly, cycles, spec, target))
     lowered = replace(lowered, stages=lowered.stages if keep_stages else {})
     return Walked(**{f.name: getattr(lowered, f.name) for f in fields(lowered)}, cycles=cycles)

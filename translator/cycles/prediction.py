@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from translator.cycles.timeline import Lane
+from translator.cycles.traffic import Traffic
 from translator.lowering.compile import Lowered
 
 MOST_LOSSES = 20
@@ -123,7 +124,7 @@ class KernelCycles:
     """All innermost loops of a kernel, `hot` the one with most matrix work. outside: clk of what one wave set does once.
 
     error: what is known of the model's error on this target. notes: what was not modelled. estimate: of the whole launch, or why there
-    is none; None where there is no launch.
+    is none; None where there is no launch. ctas: workgroups of a program. traffic: of one iteration of the hot loop.
     """
 
     target: str
@@ -133,6 +134,8 @@ class KernelCycles:
     error: str
     notes: tuple[str, ...] = ()
     estimate: Estimate | str | None = None
+    ctas: int = 1
+    traffic: Traffic = Traffic(0, 0)
 
     @property
     def hot(self) -> LoopCycles | None:
@@ -145,6 +148,7 @@ class KernelCycles:
             "hot": hot.label if hot else None,
             "loops": [x.as_json() for x in self.loops],
             "outside": round(self.outside, 1),
+            "traffic": {"read": self.traffic.read, "received": self.traffic.received},
             "error": self.error,
             "notes": list(self.notes),
             "estimate": self.estimate.as_json() if self.estimate and not isinstance(self.estimate, str) else None,

@@ -126,7 +126,7 @@ def _costed(entry: Tried, job: Future) -> Tried:
     if alternating and (extra := barriers_inside_stages(lowered.stages["amdgcn"])):
         return replace(entry, diagnostics=(_unsound(entry, extra),))
     overflow = lowered.lds_overflow()
-    figures = cost(lowered.cycles, overflow is None)
+    figures = cost(lowered.cycles, overflow is None, entry.spec.grid)
     diagnostics = (overflow,) if overflow else ()
     return replace(entry, lowered=replace(lowered, stages={}), cost=figures, diagnostics=diagnostics)
 

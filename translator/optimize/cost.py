@@ -1,10 +1,14 @@
-"""What a candidate costs: predicted clocks of a compute unit for the work of its hottest loop."""
+"""What a candidate costs: predicted clocks of compute units for the work of its hottest loop."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rules.targets import target as target_row
+from rules.timing import TIMINGS
 from translator.cycles.prediction import KernelCycles
+from translator.cycles.spread import iteration_clk, spread
 
 # What is outside of the loops is paid once for as many iterations: K = 4096 at a tile of 64. It decides between loops that are alike.
 ITERATIONS = 64
@@ -12,7 +16,8 @@ ITERATIONS = 64
 
 @dataclass(frozen=True)
 class Cost:
-    """cycles: clocks of a compute unit per mega-operation of matrix work (per iteration without any), less is better.
+    """cycles: clocks of compute units per mega-operation of matrix work (per iteration of a program without any), less is better. Those
+    that have nothing to do for a launch count too.
 
     efficiency: of the matrix cores in the hottest loop, 0 to 1; None without matrix instructions. fits: LDS of one workgroup is
     within the target's.
@@ -27,10 +32,15 @@ class Cost:
         return (not self.fits, round(self.cycles, 3))
 
 
-def cost(found: KernelCycles, fits: bool) -> Cost:
-    """What the hottest loop costs, with its share of what is outside; a kernel without loops is all outside."""
-    loop = found.hot
+def cost(found: KernelCycles, fits: bool, grid: Sequence[int] = ()) -> Cost:
+    """What the hottest loop costs, with its share of what is outside; a kernel without loops is all outside.
+
+    grid: of the launch; without one, of one that fills the compute units.
+    """
+    row, timing, loop = target_row(found.target), TIMINGS[found.target], found.hot
+    launch = spread(grid, found.ctas, loop.workgroups if loop else 1, row, timing)
     if loop is None:
-        return Cost(found.outside, None, fits)
-    clk = loop.per_workgroup + found.outside / loop.workgroups / ITERATIONS
-    return Cost(clk / (loop.work / 1e6) if loop.work else clk, loop.efficiency, fits)
+        return Cost(found.outside * launch.resident * launch.price, None, fits)
+    clk = iteration_clk(loop, found.traffic, found.ctas, launch, timing) + found.outside / ITERATIONS
+    clk *= launch.price
+    return Cost(clk / (loop.work * found.ctas / 1e6) if loop.work else clk, loop.efficiency, fits)

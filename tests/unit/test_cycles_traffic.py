@@ -1,0 +1,176 @@
+"""Bytes that loops move for clusters, how launches spread over compute units, and what a search makes of both."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from cluster_sources import SOURCES
+
+from rules.targets import TARGETS
+from rules.timing import TIMINGS
+from translator.choices.chosen import Choices, choices_of
+from translator.cycles.analysis import analyze
+from translator.cycles.estimate import estimate
+from translator.cycles.prediction import KernelCycles
+from translator.cycles.spread import Spread, iteration_clk, spread
+from translator.cycles.traffic import Traffic, hot_traffic
+from translator.lowering.worker import WorkerPool
+from translator.optimize.choose import best, try_candidates
+from translator.optimize.cost import cost
+from translator.request import TranslateRequest, as_launched
+from translator.source.launch_spec import LaunchSpec
+from translator.ttgir.parse import parse_module
+
+HEAD = """
+#rows = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0], CGALayout = [[1, 0]]}>
+#whole = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0], CGALayout = [[0, 0]]}>
+#shared = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0], CGALayout = [[1, 0]]}>
+#shared1 = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0], CGALayout = [[0, 0]]}>
+#smem = #ttg.shared_memory
+module attributes {"ttg.num-ctas" = 2 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "hip:gfx1250"} {
+  tt.func public @k(%p: tensor<64x32x!tt.ptr<f16>, #rows>, %q: tensor<64x32x!tt.ptr<f16>, #whole>, %n: i32) {
+    %c = arith.constant 1 : i32
+"""
+PRODUCT = "%d = tt.dot %a, %b, %z : tensor<64x32xf16, #rows> * tensor<32x64xf16, #rows> -> tensor<64x64xf32, #rows>\n"
+COPY = "%t = amdg.async_tdm_copy_global_to_local %x into %s : !tt.tensordesc<64x32xf16> -> !ttg.memdesc<64x32xf16, {}, #smem, mutable>\n"
+ROWS, WHOLE = COPY.format("#shared"), COPY.format("#shared1")
+OWN = "%a = tt.load %p : tensor<64x32x!tt.ptr<f16>, #rows>\n"
+BOTH = "%b = tt.load %q : tensor<64x32x!tt.ptr<f16>, #whole>\n"
+TILE = 64 * 32 * 2
+
+
+def loop(body: str) -> str:
+    return "    scf.for %i = %c to %n step %c  : i32 {\n" + body + "    }\n"
+
+
+def module(*loops: str):
+    return parse_module(HEAD + "".join(loops) + "    tt.return\n  }\n}\n")
+
+
+@pytest.mark.parametrize(
+    "body, read, received",
+    [(ROWS, TILE, TILE // 2), (WHOLE, TILE, TILE), (OWN, TILE, TILE // 2), (BOTH, 2 * TILE, TILE), (ROWS + WHOLE, 2 * TILE, 3 * TILE // 2)],
+    ids=["rows are copied", "a multicast", "rows are loaded", "both load all of it", "as a product needs them"],
+)  # fmt: skip
+def test_what_is_read_and_what_arrives(body: str, read: int, received: int):
+    assert hot_traffic(module(loop(body))) == Traffic(read, received)
+
+
+def test_the_loop_with_products_counts_and_nothing_outside_of_it():
+    assert hot_traffic(module(loop(BOTH * 3), loop(ROWS + PRODUCT), WHOLE)) == Traffic(TILE, TILE // 2)
+    assert hot_traffic(module(loop(loop(ROWS + PRODUCT) + BOTH))) == Traffic(TILE, TILE // 2)
+    assert hot_traffic(module(loop(ROWS), loop(BOTH))) == Traffic(2 * TILE, TILE)
+    assert hot_traffic(module(ROWS)) == Traffic(0, 0)
+
+
+def test_loops_of_partitions_are_one():
+    """One copies what the other multiplies."""
+    text = f"""    ttg.warp_specialize(%n)
+    default {{
+{loop(PRODUCT)}      ttg.warp_yield
+    }}
+    partition0(%m: i32) num_warps(4) {{
+{loop(ROWS)}      ttg.warp_return
+    }} : (i32) -> ()
+"""
+    assert hot_traffic(module(text)) == Traffic(TILE, TILE // 2)
+
+
+UNITS = TIMINGS["gfx1250"].units
+
+
+def spread_of(programs: int, ctas: int, full: int = 2) -> Spread:
+    return spread((programs,), ctas, full, TARGETS["gfx1250"], TIMINGS["gfx1250"])
+
+
+def test_a_launch_pays_for_idle_compute_units():
+    assert spread_of(UNITS * 2, 1) == Spread(1, 2, 2, UNITS * 2, UNITS, 0.5)
+    assert spread_of(UNITS // 2, 1) == Spread(1, 1, 2, UNITS // 2, UNITS, 2)
+    assert spread_of(UNITS // 2, 2) == Spread(1, 1, 2, UNITS, UNITS, 2)
+    assert spread_of(UNITS * 2 + 1, 1).rounds == 2
+    for endless in (spread((), 2, 2, TARGETS["gfx1250"], TIMINGS["gfx1250"]), spread_of(UNITS << 10, 2)):
+        assert endless.price == 1 and endless.resident == 2
+
+
+def test_rdna_has_a_workgroup_on_two_compute_units():
+    row = TARGETS["gfx1100"]
+    assert spread((1,), 1, 1, row, TIMINGS["gfx1100"]).units == row.compute_units / 2
+
+
+MATRIX = "\tv_wmma_f32_16x16x32_f16 v[8:15], v[16:23], v[24:31], v[8:15]\n"
+LOOP = f".L:\n{MATRIX * 4}\ts_cbranch_scc1 .L\n\ts_endpgm\n"
+
+
+def kernel(ctas: int, read: int, received: int) -> KernelCycles:
+    """A loop of one workgroup on each compute unit, whatever the number of those that share its program."""
+    found = analyze(LOOP, "gfx1250", 4, TARGETS["gfx1250"].lds_bytes)
+    return replace(found, ctas=ctas, traffic=Traffic(read, received))
+
+
+def priced(programs: int, ctas: int, read: int, received: int) -> float:
+    """The cost of a program whose workgroups execute the same instructions each, for half the work where there are two."""
+    found = kernel(ctas, read, received)
+    share = replace(found.loops[0], work=found.loops[0].work // ctas)
+    return cost(replace(found, loops=(share,)), True, (programs,)).cycles
+
+
+@pytest.mark.parametrize(
+    "what, launch, timing, expected",
+    [
+        ("executed", (4096, 0, 0), {}, kernel(1, 0, 0).loops[0].cycles),
+        ("arrives", (1, 0, 1 << 20), {"port_bytes": 32}, (1 << 20) / 32),
+        ("is given to all", (UNITS, 1 << 20, 1), {"l2_bytes": 16}, (1 << 20) / 16),
+        ("is given to one", (1, 1 << 20, 1), {"l2_bytes": 16}, (1 << 20) / 16 / UNITS),
+    ],
+    ids=lambda x: x if isinstance(x, str) else "",
+)
+def test_what_takes_longest_is_the_time_of_an_iteration(what: str, launch: tuple, timing: dict, expected: float):
+    programs, read, received = launch
+    found, row = kernel(1, read, received).loops[0], replace(TIMINGS["gfx1250"], **timing)
+    at = spread((programs,), 1, 1, TARGETS["gfx1250"], row)
+    assert iteration_clk(found, Traffic(read, received), 1, at, row) == pytest.approx(expected)
+
+
+def test_clusters_win_through_their_traffic_alone():
+    """Two workgroups that wait as long as one take the same time; each of them takes in three quarters of what one would."""
+    assert priced(UNITS // 4, 2, 0, 0) == priced(UNITS // 4, 1, 0, 0)
+    tile = 1 << 16
+    assert priced(UNITS // 4, 2, tile, tile * 3 // 4) < priced(UNITS // 4, 1, tile, tile)
+
+
+def test_clusters_win_nothing_where_all_compute_units_are_busy():
+    """Their two workgroups take in more than the one does, and memory gives as much."""
+    tile = 1 << 16
+    assert priced(UNITS * 64, 2, tile, tile * 3 // 4) > priced(UNITS * 64, 1, tile, tile)
+
+
+def test_workgroups_without_loops_all_count():
+    """A program of two workgroups costs what both of them take."""
+    found = replace(kernel(1, 0, 0), loops=(), outside=100.0)
+    assert cost(found, True).cycles == 100 and cost(replace(found, ctas=2), True).cycles == 200
+    assert cost(found, True, (1,)).cycles == cost(replace(found, ctas=2), True, (1,)).cycles == 100 * UNITS
+
+
+def test_the_estimate_of_a_launch_knows_what_has_to_arrive():
+    spec = LaunchSpec("k", "k", grid=(8,))
+    row, timing = TARGETS["gfx950"], TIMINGS["gfx950"]
+    text = LOOP.replace(MATRIX, "\tv_mfma_f32_16x16x32_f16 v[8:11], v[4:7], v[4:7], v[8:11]\n")
+    found = analyze(text, "gfx950", 4, row.lds_bytes)
+    slow = estimate(replace(found, traffic=Traffic(1 << 20, 1 << 20)), {".L": 10}, spec, row, timing)
+    assert slow.clk == pytest.approx(found.outside + 10 * (1 << 20) / timing.port_bytes)
+    assert estimate(found, {".L": 10}, spec, row, timing).clk < slow.clk
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("programs, counts", [((8, 16), (2, 4)), ((64, 64), (0,))])
+def test_a_product_is_a_cluster_where_compute_units_would_be_idle(tmp_path, programs: tuple, counts: tuple):
+    source = SOURCES["matmul"]
+    (tmp_path / "k.py").write_text(source.file)
+    spec = replace(as_launched(source.launch(2), choices_of(num_ctas="2")), grid=programs)
+    request = TranslateRequest(str(tmp_path / "k.py"), "gfx1250", launches=(spec,))
+    tries = (Choices(), *(choices_of(num_ctas=count) for count in ("2", "4")))
+    with WorkerPool(1) as pool:
+        tried = try_candidates(request, spec, pool, tries)
+    assert all(entry.cost is not None for entry in tried), tried
+    assert best(tried)["k"].number("num-ctas") in counts

@@ -1,0 +1,98 @@
+"""Bytes that one iteration of a loop moves out of L2: for a whole program, and for one workgroup of it.
+
+    %t = amdg.async_tdm_copy_global_to_local ... -> !ttg.memdesc<64x128xf16, #shared>    two workgroups of a cluster have all of it
+
+is a multicast: 16 KiB are read for the program, and 16 KiB arrive at each workgroup. What is loaded to registers each workgroup that
+has it reads for itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from translator.ttgir.cta_parts import behind_arrow, ctas_of
+from translator.ttgir.elements import bits_of
+from translator.ttgir.layouts import part_of
+from translator.ttgir.module import Module, Op
+from translator.ttgir.types import Type
+
+_COPIES = ("amdg.async_tdm_copy_global_to_local", "ttg.async_copy_global_to_local", "amdg.buffer_load_to_local")
+_LOADS = ("tt.load", "amdg.buffer_load")
+_PRODUCTS = ("tt.dot", "tt.dot_scaled")
+_LOOPS = ("scf.for", "scf.while")
+_PARTITIONS = "ttg.warp_specialize"
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Of one iteration of a loop, in bytes. read: out of L2 for a program, what several workgroups share by a multicast once.
+    received: by one workgroup.
+    """
+
+    read: int
+    received: int
+
+
+def hot_traffic(module: Module) -> Traffic:
+    """The traffic of the innermost loop with most products, else of that which reads most; of a module without loops, nothing.
+
+    The loops of partitions, of which one copies what another one multiplies, are one.
+    """
+    found = [(_products(ops), _traffic(module, ops)) for ops in _loops(module)]
+    return max(found, key=lambda x: (x[0], x[1].read, x[1].received), default=(0, Traffic(0, 0)))[1]
+
+
+def _loops(module: Module) -> Iterator[list[Op]]:
+    """The operations of each innermost loop; of those in the partitions of one kernel, all together."""
+    for function in module.functions.values():
+        together = next((op for op in function.walk() if op.name == _PARTITIONS), None)
+        if together is not None:
+            yield [op for loop in _innermost(together) for op in _inside(loop)]
+            continue
+        for op in function.region.walk():
+            if op.name in _LOOPS and not any(inner.name in _LOOPS for inner in _inside(op)):
+                yield list(_inside(op))
+
+
+def _innermost(op: Op) -> Iterator[Op]:
+    for inner in _inside(op):
+        if inner.name in _LOOPS and not any(x.name in _LOOPS for x in _inside(inner)):
+            yield inner
+
+
+def _inside(op: Op) -> Iterator[Op]:
+    for region in op.regions:
+        yield from region.walk()
+
+
+def _products(ops: list[Op]) -> int:
+    """Multiplications of the matrix products, but for the length of what is summed."""
+    return sum(op.operand_types[0].size * op.type.size for op in ops if op.name in _PRODUCTS)
+
+
+def _traffic(module: Module, ops: list[Op]) -> Traffic:
+    read = received = 0
+    for op in ops:
+        if op.name in _COPIES:
+            kind = behind_arrow(op)
+            read += _bytes(kind, kind.shape)
+        elif op.name in _LOADS and op.type.is_tensor:
+            kind = op.type
+            read += module.clusters * _bytes(kind, _part(module, kind))
+        else:
+            continue
+        received += _bytes(kind, _part(module, kind))
+    return Traffic(read, received)
+
+
+def _part(module: Module, kind: Type) -> tuple[int, ...]:
+    """The shape of what one workgroup has."""
+    assert kind.shape is not None, f"bug in gluonize: {kind} has no shape"
+    ctas = ctas_of(module, kind)
+    return part_of(kind.shape, ctas) if ctas else kind.shape
+
+
+def _bytes(kind: Type, shape: tuple[int, ...] | None) -> int:
+    return math.prod(shape or ()) * bits_of(kind.element) // 8
