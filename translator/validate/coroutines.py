@@ -19,13 +19,15 @@ def abandoned(error: BaseException | None) -> bool:
 
 
 class Scheduler:
-    """Hands one turn round between `count` coroutines."""
+    """Hands one turn round between `count` coroutines. gates: the lock of each, closed but when it has been handed the turn: handing
+    it on wakes one thread, however many wait."""
 
     def __init__(self, count: int, schedule: str):
-        self.condition = threading.Condition()
         self.order = list(range(count))[:: -1 if schedule == "backward" else 1]
         self.alternating = schedule == "alternating"
-        self.turn = self.order[0]
+        self.gates = [threading.Lock() for _ in range(count)]
+        for coroutine in self.order[1:]:
+            self.gates[coroutine].acquire()
         self.waiting: dict[int, str] = {}
         self.done: set[int] = set()
         self.error: BaseException | None = None
@@ -33,11 +35,10 @@ class Scheduler:
         self.seen: dict[int, int] = {}
 
     def start(self, me: int) -> None:
-        with self.condition:
-            self._await(me)
+        self._await(me)
 
     def _await(self, me: int) -> None:
-        self.condition.wait_for(lambda: self.turn == me or self.error is not None)
+        self.gates[me].acquire()
         if self.error is not None:
             raise Abandoned
 
@@ -50,21 +51,14 @@ class Scheduler:
 
     def wait(self, me: int, what: str) -> bool:
         """Let the others run; false when nobody has done anything since all of them began to wait."""
-        with self.condition:
-            self.waiting[me] = what
-            live = [i for i in self.order if i not in self.done]
-            if self.seen.get(me) == self.progress and all(
-                i in self.waiting and self.seen.get(i) == self.progress for i in live
-            ):
-                return False
-            self.seen[me] = self.progress
-            following = self._next(me)
-            if following is None:
-                return False
-            self.turn = following
-            self.condition.notify_all()
-            self._await(me)
-            return True
+        self.waiting[me] = what
+        live = (i for i in self.order if i not in self.done)
+        if self.seen.get(me) == self.progress and all(
+            i in self.waiting and self.seen.get(i) == self.progress for i in live
+        ):
+            return False
+        self.seen[me] = self.progress
+        return self._handed_on(me)
 
     def pause(self, me: int) -> None:
         """After an arrival: where the schedule alternates, another partition goes on."""
@@ -73,12 +67,17 @@ class Scheduler:
 
     def hand_on(self, me: int) -> None:
         """Give the turn to the next one, who need not do anything for this one to go on."""
-        with self.condition:
-            following = self._next(me)
-            if following is not None:
-                self.turn = following
-                self.condition.notify_all()
-                self._await(me)
+        self._handed_on(me)
+
+    def _handed_on(self, me: int) -> bool:
+        """Whether there was another one to run meanwhile."""
+        if self.error is not None:
+            raise Abandoned
+        following = self._next(me)
+        if following is not None:
+            self.gates[following].release()
+            self._await(me)
+        return following is not None
 
     def moved(self, me: int) -> None:
         """Something happened that another partition may wait for."""
@@ -86,13 +85,16 @@ class Scheduler:
         self.waiting.pop(me, None)
 
     def finish(self, me: int, error: BaseException | None) -> None:
-        with self.condition:
-            self.done.add(me)
-            self.waiting.pop(me, None)
-            self.progress += 1
-            if error is not None and not isinstance(error, Abandoned):
-                self.error = self.error or error
-            following = self._next(me)
-            if following is not None:
-                self.turn = following
-            self.condition.notify_all()
+        """The end of a coroutine that has the turn, or that was abandoned: by then all the others were."""
+        self.done.add(me)
+        self.waiting.pop(me, None)
+        self.progress += 1
+        if self.error is not None:
+            return
+        if error is not None and not isinstance(error, Abandoned):
+            self.error = error
+            for other in self.order:
+                if other not in self.done:
+                    self.gates[other].release()
+        elif (following := self._next(me)) is not None:
+            self.gates[following].release()
