@@ -18,8 +18,7 @@ from translator.cluster.version import version
 from translator.cluster.world import Knowledge, content, environment_of
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.request import TranslateRequest
-from translator.source import module_file
-from translator.source.derive import sites
+from translator.source import module_file, package_files
 from translator.source.module_file import find_module, full_search_path, is_file, module_of_path, parse_file
 
 HERE = __name__
@@ -81,10 +80,16 @@ def test_a_job_reads_what_is_where_it_was_asked_for(project, tmp_path, monkeypat
     monkeypatch.setenv("FLEET_OTHER", "of this machine")
     path = str(project / "pkg/a.py")
     expected = reads_all(path) | {"environment": ("asked", None)}
-    before = os.getcwd(), dict(os.environ), module_file._stat, module_file._find_in, sites._files_below
+    before = os.getcwd(), dict(os.environ), module_file._stat, module_file._find_in, package_files._files_below
     answer, rounds = until_answered(reads_all, path, base=tmp_path / "worker")
     assert answer.kind == "value" and answer.payload == expected
-    assert before == (os.getcwd(), dict(os.environ), module_file._stat, module_file._find_in, sites._files_below)
+    assert before == (
+        os.getcwd(),
+        dict(os.environ),
+        module_file._stat,
+        module_file._find_in,
+        package_files._files_below,
+    )
     # The imports of a file are sent with it, so a chain of them is no round each.
     assert 1 < rounds <= 4
 
@@ -218,7 +223,7 @@ def test_a_folder_that_goes_away_is_no_answer(project, tmp_path):
 
 
 def package(path: str) -> tuple[str, ...]:
-    return sites._package_files(path)
+    return package_files._package_files(path)
 
 
 def test_the_files_of_a_package_are_those_there(project, tmp_path):

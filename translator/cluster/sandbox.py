@@ -22,10 +22,9 @@ from typing import Any
 from translator.cluster.job import Answer, Found, Job, Lookup, Needs, World
 from translator.diagnostics import TranslationError
 from translator.lowering.memory_limit import is_starved
-from translator.lowering.worker_process import resolve
+from translator.lowering.worker_process import resolve, worker_id
 from translator.project.mapped import mapped
-from translator.source import module_file
-from translator.source.derive import sites
+from translator.source import module_file, package_files
 from translator.source.module_file import ModuleFile
 from translator.store.folder import FolderStore
 from translator.store.shelf import Shelf
@@ -85,7 +84,7 @@ def _run(job: Job, base: str) -> Answer:
     shelf = Shelf(FolderStore(Path(base, "contents"), mode=0o700), CONTENT_BYTES)
     for digest, content in job.contents.items():
         shelf.put(digest, content)
-    root, missing = _tree(job.world, shelf, os.path.join(base, f"trees-{os.getpid()}"))
+    root, missing = _tree(job.world, shelf, os.path.join(base, f"trees-{worker_id() or os.getpid()}"))
     if missing:
         return Answer("needs", Needs(contents=missing))
     inside = _Inside(job.world, root)
@@ -142,7 +141,7 @@ class _Inside:
             (module_file, "_stat", self._stat),
             (module_file, "_find_in", self._find_in),
             (module_file, "_python_path", lambda: [self.there(path) for path in self.world.python_path]),
-            (sites, "_files_below", self._files_below),
+            (package_files, "_files_below", self._files_below),
         )
         saved = [getattr(module, name) for module, name, _ in places]
         for module, name, function in places:

@@ -19,7 +19,7 @@ from typing import Any
 from translator.cluster.job import Found, Lookup, Needs, World
 from translator.project.kept_jobs import OWN_PREFIX
 from translator.request import TranslateRequest
-from translator.source.derive.sites import _files_below
+from translator.source.package_files import _files_below
 from translator.source.environment_names import ALL, names_asked
 from translator.source.module_file import _find_in, decode_source_bytes
 

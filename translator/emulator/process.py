@@ -1,6 +1,6 @@
 """The emulator's process: reads requests from standard input until it closes, answers on standard output.
 
-`-c START CHECKOUT PLACES PATH...` starts it (`session.py`). Frames are those of `translator.lowering.worker_process`.
+`-c START CHECKOUT PLACES PATH...` starts it (`session.py`). Frames are those of `translator.lowering.frames`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import signal
 from translator.emulator.machine import Machine, Refusal, load
 from translator.emulator.registers import Unprepared
 from translator.emulator.request import PLACE_BYTES, Stopped
-from translator.lowering.worker_process import read_frame, write_frame
+from translator.lowering.frames import read_frame, write_frame
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 

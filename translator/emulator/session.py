@@ -17,7 +17,7 @@ import time
 from translator.emulator.request import PLACE, PLACE_BYTES, Done, Run, Stopped
 from translator.lowering.cache_folder import use_cache_folder
 from translator.lowering.stderr_log import read_log
-from translator.lowering.worker_process import HEADER_BYTES, write_frame
+from translator.lowering.frames import HEADER_BYTES, write_frame
 
 START_SECONDS = 60.0
 GRACE = 15.0  # seconds beyond its own limit that the process gets to answer

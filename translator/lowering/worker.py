@@ -24,9 +24,9 @@ from typing import Any
 
 from translator.diagnostics import Diagnostic, InternalError, TranslationError
 from translator.lowering.cache_folder import prune_cache_folder, use_cache_folder
+from translator.lowering.frames import HEADER_BYTES, write_frame
 from translator.lowering.memory_limit import ended_starved, memory_limit, starved
 from translator.lowering.stderr_log import error_lines, read_log
-from translator.lowering.worker_process import HEADER_BYTES, write_frame
 
 # Of CPU time, so that what else the machine does decides nothing: 15 s of compiling took more than a minute on a busy one.
 JOB_SECONDS = 60.0
@@ -150,6 +150,12 @@ def _took_too_long(job: _Job, printed: str) -> TranslationError:
     return TranslationError(Diagnostic("compiler-timeout", message, why=printed, help="raise --timeout"))
 
 
+def _kill(process: subprocess.Popen) -> None:
+    """End a child and what it has forked: all of its session."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
 class _Starved(Exception):
     """A child was refused memory; with what it printed."""
 
@@ -169,7 +175,7 @@ class _Worker:
     def kill(self) -> None:
         self.killed = True
         if (process := self.process) is not None:
-            process.kill()
+            _kill(process)
 
     def _serve(self) -> None:
         while (job := self.pool._queue.get()) is not None:
@@ -263,13 +269,13 @@ class _Worker:
         )
         os.close(handle)
         if self.killed:  # killed while the child was being started
-            self.process.kill()
+            _kill(self.process)
 
     def _stop(self) -> None:
         """End the child; an idle one leaves by itself when its input closes, a busy one is killed."""
         if self.process is None:
             return
-        self.process.kill()
+        _kill(self.process)
         self.process.wait()
         for stream in (self.process.stdin, self.process.stdout):
             with contextlib.suppress(OSError):

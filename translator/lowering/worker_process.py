@@ -1,12 +1,13 @@
 """The child side of `worker.py`: runs named functions one after another, in a process that may die of any of them.
 
-Frames on the pipes are an 8-byte little-endian length and a pickle. A request is `(function, args, kwargs, seconds)`; the
+Frames on the pipes are those of `frames.py`. A request is `(function, args, kwargs, seconds)`; the
 answer is `(kind, payload, peak_bytes, said)` with kind `value`, `refused` (diagnostics), `starved` (of memory, below a limit)
 or `raised` (a traceback as text); said: what was logged meanwhile, as (level, message), which must not stand among what the compiler prints.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import logging
@@ -20,27 +21,13 @@ from collections.abc import Callable
 from typing import Any, BinaryIO
 
 from translator.diagnostics import TranslationError
+from translator.lowering.apart import ALONE, Apart, asked
+from translator.lowering.frames import read_frame, write_frame
 from translator.lowering.memory_limit import is_starved, limit_own_memory
 from translator.lowering.stderr_log import redirect_stderr
 
-HEADER_BYTES = 8
-
-
-def write_frame(stream: BinaryIO, value: Any) -> None:
-    """Send one value; raises what pickle raises before anything is written."""
-    data = pickle.dumps(value)
-    stream.write(len(data).to_bytes(HEADER_BYTES, "little") + data)
-    stream.flush()
-
-
-def read_frame(stream: BinaryIO) -> Any:
-    """Receive one value. Raises EOFError when the other side is gone."""
-    header = stream.read(HEADER_BYTES)
-    size = int.from_bytes(header, "little")
-    data = stream.read(size) if len(header) == HEADER_BYTES else b""
-    if not header or len(data) < size:
-        raise EOFError
-    return pickle.loads(data)
+_COMPILES = "translator."  # functions of this package have the compiler loaded before anything else is done
+_served: list[int] = []
 
 
 def resolve(name: str) -> Callable[..., Any]:
@@ -72,6 +59,48 @@ def _collected_log() -> list[tuple[int, str]]:
     return said
 
 
+def worker_id() -> int:
+    """The process that serves requests, 0 outside of one; a job may run in another that was forked for it."""
+    return _served[0] if _served else 0
+
+
+class _Server:
+    """Does one request after another. said: what was logged since the last one."""
+
+    def __init__(self, log_path: str, answers: BinaryIO):
+        self.log_path, self.answers = log_path, answers
+        self.said = _collected_log()
+        self.apart: Apart | None = None
+
+    def serve(self, request: tuple) -> None:
+        """Do a request here or apart from this process, whichever it asks for."""
+        os.truncate(self.log_path, 0)
+        function, args = request[:2]
+        name = asked(function, args)
+        if self.apart is None and name.startswith(_COMPILES):
+            self.apart = Apart(self.answer)
+        if self.apart is not None and name in ALONE:
+            self.apart.run(request)
+        else:
+            self.answer(request)
+
+    def answer(self, request: tuple) -> None:
+        """Do a request in this process and write its answer."""
+        function, args, kwargs, seconds = request
+        self.said.clear()
+        # SIGPROF ends the process after this much CPU time, wherever it is.
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+        kind, payload = run_job(function, args, kwargs)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+        try:
+            write_frame(self.answers, (kind, payload, peak, list(self.said)))
+        except MemoryError:
+            write_frame(self.answers, ("starved", "", peak, []))
+        except (pickle.PicklingError, TypeError, AttributeError):
+            write_frame(self.answers, ("raised", traceback.format_exc(), peak, list(self.said)))
+
+
 def main(log_path: str, memory: int = 0) -> None:
     """Serve requests from standard input until it closes; everything printed meanwhile goes into `log_path`.
 
@@ -80,29 +109,12 @@ def main(log_path: str, memory: int = 0) -> None:
     if memory:
         limit_own_memory(memory)
     requests = os.fdopen(os.dup(0), "rb")
-    answers = os.fdopen(os.dup(1), "wb")
+    server = _Server(log_path, os.fdopen(os.dup(1), "wb"))
     redirect_stderr(log_path)
     os.dup2(2, 1)
     with open(os.devnull, "rb") as nothing:
         os.dup2(nothing.fileno(), 0)
-    said = _collected_log()
-    while True:
-        said.clear()
-        try:
-            function, args, kwargs, seconds = read_frame(requests)
-        except EOFError:
-            return
-        os.truncate(log_path, 0)
-        # SIGPROF ends the process after this much CPU time, wherever it is.
-        signal.setitimer(signal.ITIMER_PROF, seconds)
-        kind, payload = run_job(function, args, kwargs)
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-        try:
-            write_frame(answers, (kind, payload, peak, list(said)))
-        except MemoryError:
-            write_frame(answers, ("starved", "", peak, []))
-        except (pickle.PicklingError, TypeError, AttributeError):
-            write_frame(answers, ("raised", traceback.format_exc(), peak, list(said)))
-        except BrokenPipeError:
-            return
+    _served[:] = [os.getpid()]
+    with contextlib.suppress(EOFError, BrokenPipeError):
+        while True:
+            server.serve(read_frame(requests))

@@ -133,7 +133,7 @@ def content_key(*parts: Any) -> str:
 
 def still_holds(reads: Reads, environment: str) -> bool:
     """Whether every file that was read, every module lookup and each variable that files ask for are what they were."""
-    from translator.source.derive.sites import files_mentioning_now
+    from translator.source.package_files import files_mentioning_now
     from translator.source.module_file import _find_in
 
     if environment != environment_digest(reads.environment):

@@ -10,7 +10,7 @@ from translator.diagnostics import TranslationError
 from translator.lowering.memory_limit import is_starved
 from translator.project.digests import text_digest
 from translator.request import TranslateRequest, TranslateResult
-from translator.source import module_file
+from translator.source import module_file, package_files
 from translator.source.environment_names import names_asked
 
 Lookup = tuple[str, str, tuple[str, ...]]  # arguments of `module_file._find_in`
@@ -60,13 +60,11 @@ def run_recorded(function: str, args: tuple, kwargs: dict) -> tuple[tuple[str, o
 @contextmanager
 def recording() -> Iterator:
     """Record every Python file that is parsed and every module that is looked for; yields a function -> Reads."""
-    from translator.source.derive import sites  # which imports Triton
-
     texts: dict[str, str] = {}
     names: set[str] = set()
     lookups: dict[Lookup, str] = {}
     mentions: dict[tuple[str, tuple[str, ...]], tuple[str, ...]] = {}
-    parse, find_in, files_mentioning = module_file._parse, module_file._find_in, sites.files_mentioning
+    parse, find_in, files_mentioning = module_file._parse, module_file._find_in, package_files.files_mentioning
 
     def recorded_parse(path: str, mtime_ns: int, size: int):
         found = parse(path, mtime_ns, size)
@@ -90,12 +88,12 @@ def recording() -> Iterator:
         return Reads(files, tuple(sorted(lookups.items())), tuple(sorted(names)), looked_into)
 
     module_file._parse, module_file._find_in = recorded_parse, recorded_find
-    sites.files_mentioning = recorded_mentioning
+    package_files.files_mentioning = recorded_mentioning
     try:
         yield reads
     finally:
         module_file._parse, module_file._find_in = parse, find_in
-        sites.files_mentioning = files_mentioning
+        package_files.files_mentioning = files_mentioning
 
 
 def location(found: module_file.ModuleFile | None) -> str:

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 
 from translator import __version__
 from translator.choices.chosen import parse_choices
-from translator.optimize.choose import make_choices
-from translator.optimize.search import search_choices
 from translator.project.cache import ContentCache, content_key, folder_digest
 from translator.project.digests import file_digest, launches_digest, text_digest
 from translator.project.paths import located, named
@@ -43,8 +41,12 @@ def translate_cached(
         return found
     what = f"translating {request.source} for {request.target}"
     if request.optimize == "search":
+        from translator.optimize.search import search_choices  # with the model of cycles, as the next
+
         request = request if request.chosen else search_choices(request, pool)
     elif request.optimize == "aggressive" or request.strategy == "ping-pong":
+        from translator.optimize.choose import make_choices
+
         request = make_choices(request, pool)
     answer: tuple[TranslateResult, Reads] = pool.call(
         RECORDED, request, function, what=what, timeout=pool.timeout * _kernels(request)

@@ -45,7 +45,8 @@ class CodeStyle:
         import black
 
         mode = black.Mode(
-            target_versions={black.TargetVersion[name.upper()] for name in self.target_versions},
+            # Versions that this black does not know, of a later one, leave it to find out by itself.
+            target_versions={v for v in black.TargetVersion if v.name in map(str.upper, self.target_versions)},
             line_length=self.line_length,
             string_normalization=not self.keep_quotes,
             magic_trailing_comma=not self.skip_magic_trailing_comma,
@@ -128,13 +129,11 @@ def _length(value: Any, where: str) -> int:
 
 
 def _versions(given: Any, where: str) -> tuple[str, ...]:
-    """The versions of Python that this black knows; others (of a later black) leave it to find out by itself."""
-    import black
-
+    """The versions of Python that are asked for, as they are named there."""
     names = [given] if isinstance(given, str) else list(given)
     if not all(isinstance(name, str) for name in names):
         raise _wrong(where, f"target-version is {given!r}, not a list of names")
-    return tuple(name for name in names if name.upper() in black.TargetVersion.__members__)
+    return tuple(names)
 
 
 def _read(path: str) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """Where a module's file is, and its parsed text, without importing anything.
 
 `importlib.util.find_spec` imports the parent packages of a dotted name, so the search path is walked by hand here.
-All that reading a source asks of the file system goes through here (`_stat`, `_find_in`, `_python_path`, and `_files_below` of the
-sites): a job that was sent to another machine asks in their place what it was sent.
+All that reading a source asks of the file system goes through here (`_stat`, `_find_in`, `_python_path`, and `_files_below` of
+`package_files.py`): a job that was sent to another machine asks in their place what it was sent.
 """
 
 from __future__ import annotations

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import ast
-import functools
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from translator.diagnostics import TranslationError
+from translator.source import package_files
 from translator.source.kernels import names_of
 from translator.source.module_file import module_of_path, parse_file
 from translator.source.program import Program
 from translator.source.scope import Scope
-
-_MAX_FILES = 3000
 
 
 @dataclass(frozen=True)
@@ -53,7 +51,7 @@ def find_sites(program: Program, home: Scope, kernel: ast.FunctionDef) -> list[S
     found = list(_sites_in(home, kernel, called))
     if found:
         return found
-    for path in files_mentioning(home.path, called):
+    for path in package_files.files_mentioning(home.path, called):
         try:
             parse_file(path)
         except TranslationError:
@@ -108,53 +106,3 @@ def _own_nodes(statement: ast.stmt) -> Iterator[ast.AST]:
         yield node
         if not isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)):
             stack.extend(ast.iter_child_nodes(node))
-
-
-def files_mentioning(path: str, called: tuple[str, ...]) -> tuple[str, ...]:
-    """The other files of the package around a file whose text may launch a kernel of one of these names.
-
-    Which they are may change with any file of the package, a new one too: what is kept of an answer that looked into them asks again.
-    """
-    others = (other for other in _package_files(path) if other != path)
-    return tuple(other for other in others if any(f"{name}[" in _text(other) for name in called))
-
-
-def files_mentioning_now(path: str, called: tuple[str, ...]) -> tuple[str, ...]:
-    """The same of what is on disk now, in a process that has asked before."""
-    _package_files.cache_clear()
-    return files_mentioning(path, called)
-
-
-@functools.lru_cache(maxsize=8)
-def _package_files(path: str) -> tuple[str, ...]:
-    """The Python files of the package that a file is in, in order; only the file itself for a script."""
-    file, folder = module_of_path(path)
-    return _files_below(os.path.join(folder, file.name.partition(".")[0])) or (path,)
-
-
-def _files_below(top: str) -> tuple[str, ...]:
-    """The Python files in a folder and those in it, at most about `_MAX_FILES`."""
-    out: list[str] = []
-    for base, folders, names in os.walk(top):
-        folders[:] = sorted(name for name in folders if not name.startswith((".", "__")))
-        out += [os.path.join(base, name) for name in sorted(names) if name.endswith(".py")]
-        if len(out) > _MAX_FILES:
-            break
-    return tuple(out)
-
-
-def _text(path: str) -> str:
-    try:
-        found = os.stat(path)
-    except OSError:
-        return ""
-    return _text_then(path, found.st_mtime_ns, found.st_size)
-
-
-@functools.lru_cache(maxsize=_MAX_FILES)
-def _text_then(path: str, _mtime_ns: int, _size: int) -> str:
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read()
-    except OSError:
-        return ""

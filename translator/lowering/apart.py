@@ -1,0 +1,92 @@
+"""Jobs that run in a process without a past: forked for each, from one that has loaded the compiler and compiled nothing.
+
+What LLVM makes of a module can depend on where its objects lie in memory, so on what a process compiled before. A job whose
+answer has to be the same after any others, in any worker, runs apart from them.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import signal
+import traceback
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from translator.lowering.frames import read_frame, write_frame
+
+ALONE = ("translator.lowering.jobs:lower_file", "translator.cycles.job:lower_and_walk")
+# What such jobs import, so that a fork has it.
+_LOADED = (
+    "translator.lowering.jobs",
+    "translator.lowering.compile",
+    "translator.frontend.offline",
+    "translator.source.load",
+    "translator.source.gluon_kernels",
+    "translator.lift.kernel",
+    "triton.compiler",
+    "triton.experimental.gluon._runtime",
+)
+
+
+def asked(function: str, args: tuple) -> str:
+    """The function that a job is about, behind those that record what it reads or give it the files of another machine."""
+    inner = args[0] if args else None
+    if isinstance(inner, str) and inner in ALONE:
+        return inner
+    if isinstance(name := getattr(inner, "function", None), str):
+        return asked(name, inner.args)
+    return function
+
+
+class Apart:
+    """A process forked from this one now, which forks again for each job. `serve` does a job and sends its answer."""
+
+    def __init__(self, serve: Callable[[Any], None]):
+        for name in _LOADED:
+            importlib.import_module(name)
+        jobs, self._jobs = os.pipe()
+        self._ends, ends = os.pipe()
+        if os.fork():
+            os.close(jobs)
+            os.close(ends)
+            return
+        os.close(self._jobs)
+        os.close(self._ends)
+        _fork_for_each(serve, os.fdopen(jobs, "rb"), ends)
+
+    def run(self, job: Any) -> None:
+        """Have a job done. The process that did it having died, this one dies as it did."""
+        with os.fdopen(os.dup(self._jobs), "wb") as stream:
+            write_frame(stream, job)
+        status = os.read(self._ends, 4)
+        _end_like(int.from_bytes(status, "little") if status else signal.SIGKILL)
+
+
+def _fork_for_each(serve: Callable[[Any], None], jobs: Any, ends: int) -> NoReturn:
+    while True:
+        try:
+            job = read_frame(jobs)
+        except EOFError:
+            os._exit(0)
+        child = os.fork()
+        if not child:
+            try:
+                serve(job)
+            except BaseException:  # nothing of the process that it was forked from may run in it
+                traceback.print_exc()
+                os._exit(1)
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+        os.write(ends, status.to_bytes(4, "little"))
+
+
+def _end_like(status: int) -> None:
+    """Nothing after a job that was done; else this process ends by the same signal or status."""
+    if os.WIFSIGNALED(status):
+        name = os.WTERMSIG(status)
+        if name != signal.SIGKILL:
+            signal.signal(name, signal.SIG_DFL)
+        os.kill(os.getpid(), name)
+    if os.WEXITSTATUS(status):
+        os._exit(os.WEXITSTATUS(status))
