@@ -71,3 +71,11 @@ def test_a_compile_apart_has_the_limit_of_its_job() -> None:
             pool.call(LOWER, str(FIXTURE / "kernel.py"), spec, "gfx950", timeout=0.01)
         assert caught.value.diagnostics[0].code == "compiler-timeout"
         assert pool.call(LOWER, str(FIXTURE / "kernel.py"), spec, "gfx950").kernel == spec.kernel
+
+
+def test_a_worker_does_not_compile_itself() -> None:
+    spec = read_launches(str(FIXTURE / "launches.json"))[0]
+    with WorkerPool() as pool:
+        pool.call(LOWER, str(FIXTURE / "kernel.py"), spec, "gfx950")
+        read = pool.call("linecache:cache.__contains__", str(FIXTURE / "kernel.py"))
+    assert not read, "the worker has loaded the kernel"
