@@ -79,3 +79,16 @@ def test_a_worker_does_not_compile_itself() -> None:
         pool.call(LOWER, str(FIXTURE / "kernel.py"), spec, "gfx950")
         read = pool.call("linecache:cache.__contains__", str(FIXTURE / "kernel.py"))
     assert not read, "the worker has loaded the kernel"
+
+
+def test_children_lie_at_the_same_addresses() -> None:
+    with apart.fixed_addresses():
+        allowed = int(Path("/proc/thread-self/personality").read_text(), 16) & 0x0040000
+    if not allowed:
+        pytest.skip("the system does not let a process choose")
+    found = set()
+    for _ in range(3):
+        with WorkerPool() as pool:
+            found.add(pool.call("builtins:id", None))
+    assert len(found) == 1
+    assert not int(Path("/proc/thread-self/personality").read_text(), 16) & 0x0040000, "only children lie there"

@@ -1,16 +1,19 @@
 """Jobs that run in a process without a past: forked for each, from one that has loaded the compiler and compiled nothing.
 
-What LLVM makes of a module can depend on where its objects lie in memory, so on what a process compiled before. A job whose
-answer has to be the same after any others, in any worker, runs apart from them.
+What LLVM makes of a module can depend on where its objects lie in memory, so on what a process compiled before, and on where the
+system put it. A job whose answer has to be the same after any others, in any worker, runs apart from them, at addresses that are
+not drawn anew for each process.
 """
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import importlib
 import os
 import signal
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 from translator.lowering.frames import read_frame, write_frame
@@ -27,6 +30,21 @@ _LOADED = (
     "triton.compiler",
     "triton.experimental.gluon._runtime",
 )
+_ASK, _NO_RANDOM_ADDRESSES = 0xFFFFFFFF, 0x0040000  # of personality(2)
+
+
+@contextlib.contextmanager
+def fixed_addresses() -> Iterator[None]:
+    """Processes that this thread starts meanwhile lie at the same addresses each time, where the system is a Linux that allows it."""
+    personality = getattr(ctypes.CDLL(None), "personality", None)
+    before = -1 if personality is None else personality(_ASK)
+    if before == -1 or personality(before | _NO_RANDOM_ADDRESSES) == -1:
+        yield
+        return
+    try:
+        yield
+    finally:
+        personality(before)
 
 
 def asked(function: str, args: tuple) -> str:

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from translator.diagnostics import Diagnostic, InternalError, TranslationError
+from translator.lowering.apart import fixed_addresses
 from translator.lowering.cache_folder import prune_cache_folder, use_cache_folder
 from translator.lowering.frames import HEADER_BYTES, write_frame
 from translator.lowering.memory_limit import ended_starved, memory_limit, starved
@@ -258,15 +259,16 @@ class _Worker:
         handle, self.log = tempfile.mkstemp(prefix="gluonize-child-")
         self.done = 0
         # A session of its own: Ctrl-C reaches the parent only, which then kills its children.
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", _START_CHILD, self.log, str(self.pool.memory), *sys.path],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=handle,
-            bufsize=0,
-            start_new_session=True,
-            env=_ONE_THREAD | (os.environ if self.pool.environment is None else self.pool.environment),
-        )
+        with fixed_addresses():
+            self.process = subprocess.Popen(
+                [sys.executable, "-c", _START_CHILD, self.log, str(self.pool.memory), *sys.path],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=handle,
+                bufsize=0,
+                start_new_session=True,
+                env=_ONE_THREAD | (os.environ if self.pool.environment is None else self.pool.environment),
+            )
         os.close(handle)
         if self.killed:  # killed while the child was being started
             _kill(self.process)
