@@ -273,3 +273,27 @@ def test_copies_of_a_source_are_done_in_turn(tmp_path: Path):
     assert (answer["status"], answer["source_hazards"]) == ("validated", []), answer["reason"]
     answer = validated(tmp_path, AMD_SOURCE, MOVER_SOURCE, pointer_launch("gfx950"), "gfx1250")
     assert answer["found"] == "hazard" and answer["hazards"][0]["kind"] == "lds-in-flight"
+
+
+DIVIDES = """from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+
+
+@gluon.jit
+def doubled(x_ptr, y_ptr, n, BLOCK: gl.constexpr):
+    layout: gl.constexpr = gl.BlockedLayout([1], [LANES], [4], [0])
+    offsets = gl.program_id(0) % gl.cdiv(n, BLOCK) * BLOCK + gl.arange(0, BLOCK, layout=layout)
+    x = gl.load(x_ptr + offsets, mask=offsets < n)
+    gl.store(y_ptr + offsets, x * 2, mask=offsets < n)
+"""
+
+
+def test_a_translation_may_divide_by_zero_where_its_source_does(tmp_path: Path):
+    """With n = 0 the number of tiles is 0: a source that is Gluon goes on, and what it stores is compared."""
+    source, output = DIVIDES.replace("LANES", "64"), DIVIDES.replace("LANES", "32")
+    answer = validated(tmp_path, source, output, pointer_launch("gfx950"), "gfx1250")
+    assert answer["status"] == "validated", answer["reason"]
+    assert {hazard["kind"] for hazard in answer["source_hazards"]} == {"division-by-zero"}
+    whole = source.replace("gl.program_id(0) % gl.cdiv(n, BLOCK)", "gl.program_id(0)")
+    answer = validated(tmp_path, whole, output, pointer_launch("gfx950"), "gfx1250")
+    assert answer["found"] == "hazard" and answer["hazards"][0]["kind"] == "division-by-zero"

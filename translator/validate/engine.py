@@ -98,7 +98,8 @@ class Program:
 
     def report(self, hazard: Hazard) -> None:
         """A hazard of the op that runs: raised, or of a machine that goes on in program order, noted. Raises: Hazard."""
-        if not self.machine.in_program_order or hazard.kind not in OF_ORDER:
+        goes_on = self.machine.in_program_order and hazard.kind in OF_ORDER
+        if not goes_on and hazard.kind not in self.machine.excused:
             raise hazard
         assert self.op is not None, "bug in gluonize: a hazard outside of an operation"
         self.machine.note(hazard.at(self.op.name, self.op.place, self.program).finding)
@@ -238,7 +239,8 @@ class Machine:
     Masked-off lanes without `other` are undefined in the language: `unset` is what a load gives there (the AMD backend: 0),
     `stale` what a copy leaves in shared memory (whatever was there before: NaN shows it). `environment` holds the values of
     a program by name. `step_limit` is how many ops a program may take, `longest` how many one took. `in_program_order`: hazards of order are
-    noted in `noted`, and the program goes on as if each asynchronous operation had been done where it stands; so a source is run. `views_overlap`:
+    noted in `noted`, and the program goes on as if each asynchronous operation had been done where it stands; so a source is run.
+    `excused`: kinds of hazards that are noted too, because the source has them on the same inputs. `views_overlap`:
     of arguments that share storage nobody says which workgroup of a cluster is first, nor does the source say which warp is.
     """
 
@@ -257,6 +259,7 @@ class Machine:
         self.findings: list[Finding] = []
         self.waiting: list[int] = []  # programs that have not begun
         self.in_program_order = False
+        self.excused: frozenset[str] = frozenset()
         self.views_overlap = False
         self.noted: dict[tuple[str, str, int], Finding] = {}
         self.blamed = UNKNOWN  # the last op that wrote the byte that the memory watches

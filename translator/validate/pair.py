@@ -36,6 +36,7 @@ STEPS_PER_STEP = 16  # and as many more for each op of the longest program of th
 OF_SCHEDULE = frozenset(
     {"deadlock", "mbarrier-underflow", "lds-uninitialised"}
 )  # other turns of the partitions may not have them
+EXCUSED = frozenset({"division-by-zero"})  # what a translation may do where its source, which goes on, does it too
 MANY = 4  # trips of a loop of the translation after which more show nothing new; they are counted no further
 
 
@@ -112,6 +113,7 @@ class Pair:
         self.schedules = _schedules(translated)
         self.source_schedules = _schedules(source)  # the one first that the source got through
         self.of_source: dict[tuple[str, str, int], Finding] = {}  # hazards that the source has itself
+        self.excused: frozenset[str] = frozenset()  # kinds of those that it had on the last inputs
 
     def run(self, inputs: Inputs, budget: float) -> ValidationResult:
         """One set of inputs. Raises: SourceFault, NotRunnable.
@@ -193,6 +195,7 @@ class Pair:
         """
         memory, machine, chosen = self._run_by_some_schedule(inputs, budget, order)
         self.longest = machine.longest
+        self.excused = EXCUSED & {finding.kind for finding in machine.noted.values()}
         if inputs.shares:
             self._check_order(inputs, memory, chosen)
         if not inputs.variant and not self.used:
@@ -302,6 +305,7 @@ class Pair:
         addresses = place_tensors(memory, inputs, source if math.isnan(stale) else None, tight)
         machine = Machine(self.translated, memory, inputs.grid or self.grid)
         machine.schedule, machine.stale, machine.views_overlap = schedule, stale, inputs.shares
+        machine.excused = self.excused
         machine.step_limit = LEAST_STEPS + STEPS_PER_STEP * self.longest
         try:
             chosen.run(machine, bind(self.translated, self.names[1], inputs, addresses))
