@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from translator.lift.machine import NotLifted, Run
-from translator.lift.memory_ops import effect, loaded, read, result_name, write
+from translator.lift.memory_ops import effect, loaded, read, result_name, write, zeros
 from translator.lift.scalars import Scalar, combine
 from translator.lift.sync_ops import init, nothing, same
 from translator.lift.values import Node, Value, View
@@ -81,8 +81,11 @@ def arrive(run: Run, op: Op, given: list[Value]) -> list[Value]:
 
 
 def buffer_load(run: Run, op: Op, given: list[Value]) -> list[Value]:
+    """What its mask excludes reads as zero, unless another value is given for it."""
     pointers, rest = _addressed(run, op, given)
     kind = replace(op.type, layout="")
+    if len(rest) == 1:
+        rest.append(zeros(run, kind))
     return [loaded(run, op, "tt.load", (pointers, *rest), kind, result_name(op))]
 
 
@@ -110,7 +113,7 @@ def buffer_to_lds(run: Run, op: Op, given: list[Value]) -> list[Value]:
     element = pointers.type.element
     kind = Type(parse_type(element).kind, element, pointers.type.shape)
     if len(rest) == 1:
-        rest.append(run.graph.node("arith.constant", (), kind, ("0.0" if kind.is_float else "0",)))
+        rest.append(zeros(run, kind))
     write(run, target, loaded(run, op, "tt.load", (pointers, *rest), kind))
     return [None] * len(op.results)
 

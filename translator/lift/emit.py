@@ -6,6 +6,8 @@ import keyword
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from translator.lift.functions import Function
+from translator.lift.helpers import Helper, helper_of
 from translator.lift.index import Index, index_of
 from translator.lift.machine import NotLifted
 from translator.lift.node_text import (
@@ -18,6 +20,7 @@ from translator.lift.node_text import (
     kind_text,
     node_text,
     shape_text,
+    unspread,
 )
 from translator.lift.order import LOADS
 from translator.lift.reach import exprs_of, exprs_under, folds_of, inputs, roots, under
@@ -71,10 +74,11 @@ class Block:
 
 
 class Emitter:
-    """Writes the body of the kernel; parameters: names that are taken."""
+    """Writes the body of the kernel; parameters: names that are taken. helpers: the functions that it calls, by what they compute."""
 
-    def __init__(self, parameters: Sequence[str]):
-        self.taken = set(parameters) | TAKEN
+    def __init__(self, parameters: Sequence[str], prefix: str = "kernel"):
+        self.taken, self.prefix = set(parameters) | TAKEN, prefix
+        self.helpers: dict[str, Helper] = {}
         self.uses: dict[int, int] = {}
         self.frees: dict[int, frozenset[Expr]] = {}
         self.folds: list[Node] = []
@@ -126,7 +130,9 @@ class Emitter:
         )
 
     def _store(self, store: StoreText, block: Block) -> None:
-        operands = [None if x is None else self.operand(x, block)[0] for x in store.operands]
+        masked = store.kind == "store" and len(store.operands) > 2 and store.operands[2] is not None
+        given = (*store.operands[:2], unspread(store.operands[2])) if masked else store.operands  # type: ignore[arg-type]
+        operands = [None if x is None else self.operand(x, block)[0] for x in given]
         if store.kind == "store":
             mask = f", mask={operands[2]}" if len(operands) > 2 and operands[2] else ""
             block.lines.append(f"tl.store({operands[0]}, {self._stored(store, block)}{mask})")
@@ -195,6 +201,8 @@ class Emitter:
             return self.node(self.halved(node), block)
         if node.op in ("split", "half"):
             return self._half(node, home)
+        if node.op in ("tt.reduce", "tt.scan") and isinstance(node.attrs[0], Function):
+            return self._combined(node, home)
         text = (
             self._dot(node, home)
             if node.op in ("dot", "dot_scaled")
@@ -224,6 +232,24 @@ class Emitter:
         for other in [node, *self.halves.get((node.op, id(source)), [])]:
             home.names[id(other)] = names[other.attrs[0]]
         return names[node.attrs[0]], ATOM
+
+    def _combined(self, node: Node, home: Block) -> tuple[str, int]:
+        """All tensors that a reduction or scan by a function gives."""
+        function, axis, reverse, position = node.attrs
+        key = (node.op, function, axis, reverse, *map(id, node.args))
+        if (known := home.known((*key, position))) is None:
+            helper = self.helpers.get(function.key)
+            if helper is None:
+                helper = self.helpers[function.key] = helper_of(function, f"{self.prefix}_combine_{len(self.helpers)}")
+            given = ", ".join(self.operand(x, home)[0] for x in node.args)
+            names = [self.fresh(f"{node.op[3:]}d_{i}") for i in range(len(node.args))]
+            how = "tl.reduce" if node.op == "tt.reduce" else "tl.associative_scan"
+            several = f"({given})" if len(names) > 1 else given
+            text = f"{how}({several}, {axis}, {helper.name}{', reverse=True' if reverse else ''})"
+            home.lines.append(f"{', '.join(names)} = {text}")
+            home.names |= {(*key, i): name for i, name in enumerate(names)}
+            known = names[position]
+        return known, ATOM
 
     def halved(self, node: Node) -> Node:
         """A part of a tensor's last axis as halves of halves. Raises: NotLifted for another part."""
@@ -299,8 +325,7 @@ class Emitter:
             names[k] = self.fresh(held.next[k].name or node.name or "x")
             home.lines.append(f"{names[k]} = {text}")
         index, inner = self._open(held, [e for x in held.next.values() for e in exprs_of(x)], home)
-        keys = {n.attrs[1]: ("carried", *n.attrs) for x in held.next.values() for n in under(x) if n.op == "carried"}
-        inner.names |= {key: names[k] for k, key in keys.items() if k in names and key[2] == k}
+        inner.names |= {("carried", held.line, k): name for k, name in names.items()}
         later = {k: self.operand(x, inner)[0] for k, x in held.next.items()}
         if len(later) > 1:
             for k, text in later.items():

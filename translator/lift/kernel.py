@@ -31,7 +31,6 @@ import triton
 import triton.language as tl
 
 
-@triton.jit
 '''
 
 
@@ -60,25 +59,38 @@ def lift_kernel(loaded: LoadedKernel, spec: LaunchSpec, given_target: str | None
             )
         ) from error
     try:
-        lines, blocks = lifted_lines(module, spec)
+        body = lifted_body(module, spec, loaded.fn.__name__)
     except NotLifted as error:
         raise _refusal(loaded, error) from None
-    text = HEAD.format(kernel=loaded.fn.__name__, file=os.path.basename(loaded.path)) + _function(loaded, spec, lines)
-    lifted = plain_launch(spec, blocks)
+    text = HEAD.format(kernel=loaded.fn.__name__, file=os.path.basename(loaded.path)) + "\n\n".join(
+        [*body.helpers, _function(loaded, spec, body.lines)]
+    )
+    lifted = plain_launch(spec, body.blocks)
     path = _written(text, loaded.fn.__name__)
     own = load_kernel(path, loaded.fn.__name__)
     return LiftedKernel(text, replace(lifted, kernel=loaded.fn.__name__, source=path), own)
 
 
-def lifted_lines(module: Module, spec: LaunchSpec) -> tuple[list[str], dict[str, tuple[int, ...]]]:
-    """The body of the lifted kernel, and the blocks of descriptors that have others than before. Raises: NotLifted."""
+@dataclass(frozen=True)
+class Body:
+    """lines: of the lifted kernel. blocks: of descriptors that have others than before. helpers: texts of functions that it calls."""
+
+    lines: list[str]
+    blocks: dict[str, tuple[int, ...]]
+    helpers: list[str]
+
+
+def lifted_body(module: Module, spec: LaunchSpec, name: str) -> Body:
+    """The body of the lifted kernel `name`. Raises: NotLifted."""
     NAMES.clear()  # of another kernel
     unifier = Unifier(runs_of(module, spec))
     tree, blocks = merged(unifier.graph, unifier.tree())
     tree = rolled(unifier.graph, tree)
     if not tree:
         raise NotLifted("it stores nothing")
-    return Emitter(list(spec.signature) + _parameters(module)).body(tree), blocks
+    emitter = Emitter(list(spec.signature) + _parameters(module), name)
+    lines = emitter.body(tree)
+    return Body(lines, blocks, [helper.text for helper in emitter.helpers.values()])
 
 
 def _parameters(module: Module) -> list[str]:
@@ -91,11 +103,13 @@ def _function(loaded: LoadedKernel, spec: LaunchSpec, lines: list[str]) -> str:
     for param in loaded.fn.params:
         fixed = spec.signature.get(param.name, "constexpr") == "constexpr"
         parameters.append(f"{param.name}: tl.constexpr" if fixed and param.is_constexpr else param.name)
+        if fixed and param.is_constexpr and param.has_default and isinstance(param.default, (int, str, float)):
+            parameters[-1] += f" = {param.default!r}"
         value = spec.constexprs.get(param.name, param.default if param.has_default else None)
         if fixed and isinstance(value, (int, str)) and param.is_constexpr:
             asserts.append(f"tl.static_assert({param.name} == {value!r})")
     body = "\n".join("    " + line for line in [*asserts, *lines])
-    return f"def {loaded.fn.__name__}({', '.join(parameters)}):\n{body}\n"
+    return f"@triton.jit\ndef {loaded.fn.__name__}({', '.join(parameters)}):\n{body}\n"
 
 
 def together(texts: list[str]) -> str:

@@ -8,11 +8,12 @@ barrier makes one wait. What is stored to global memory is the result: `Effect`s
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from translator.lift.barriers import Barrier
+from translator.lift.induction import Moving, moved, steps_of, strides_of, while_strides
 from translator.lift.order import MemoryOrder, Reordered
 from translator.lift.recurrences import Carrying, held_positions
 from translator.lift.scalars import Expr, Scalar, apply, atom, ceil_div, combine, const, number, terms
@@ -196,15 +197,17 @@ class Run:
         names = [name for name, _ in header.bindings]
         carried = [values[x] for _, x in header.bindings]
         first = list(carried)
-        strides = _strides(self, body, names, values)
-        held = self._hold(op, loop, carried)
+        strides = strides_of(self._alone, body, names, values)
+        shifts = Moving(self.graph, steps_of(self._alone, op, values), carried)
+        held = self._hold(op, loop, carried, shifts.steps)
         for i in range(trips.value):
-            count = Scalar(i, loop.key)
+            count, inside = Scalar(i, loop.key), Around(op, loop, i)
             values[header.variable] = combine("add", low, combine("mul", count, step))
             for k, (name, value) in enumerate(zip(names, carried)):
-                values[name] = _moved(first[k], strides.get(name), count, value)
-            self._give(op, held, names, values)
-            carried = yield from self._body(body, values, Around(op, loop, i))
+                values[name] = moved(first[k], strides.get(name), count, value)
+                values[name] = shifts.told(k, count, values[name], (*self.around, inside))
+            self._give(op, held, i, names, values)
+            carried = yield from self._body(body, values, inside)
             if held is not None:
                 held.bodies.append({k: carried[k] for k in held.positions})
         if held is not None:
@@ -212,20 +215,26 @@ class Run:
                 carried[k] = Node(
                     "loop", (held, k), (), held.first[k].type, names[k].lstrip("%"), op.place, self.around
                 )
-        return [_moved(first[k], strides.get(name), trips, carried[k]) for k, name in enumerate(names)]
+        ends = [moved(first[k], strides.get(name), trips, carried[k]) for k, name in enumerate(names)]
+        return [shifts.told(k, trips, x, self.around) for k, x in enumerate(ends)]
 
-    def _hold(self, op: Op, loop: Loop, carried: list[Value]) -> Carrying | None:
+    def _hold(self, op: Op, loop: Loop, carried: list[Value], moved: Container[int]) -> Carrying | None:
         """What stands for the carried tensors of a loop that is no sum of products; None for any other."""
-        positions = held_positions(op) if loop.trips is None or not loop.trips.expr.is_const else ()
+        if loop.trips is not None and loop.trips.expr.is_const:
+            return None
+        positions = tuple(k for k in held_positions(op) if k not in moved)
         if not positions or not all(isinstance(carried[k], Node) for k in positions):
             return None
         return Carrying(loop, positions, {k: carried[k] for k in positions})
 
-    def _give(self, op: Op, held: Carrying | None, names: list[str], values: dict[str, Value]) -> None:
-        """An iteration of such a loop gets names for what is carried to it."""
+    def _give(self, op: Op, held: Carrying | None, i: int, names: list[str], values: dict[str, Value]) -> None:
+        """Iteration `i` of such a loop gets names for what is carried to it."""
         for k in held.positions if held is not None else ():
             kind, name = held.first[k].type, names[k].lstrip("%")
-            values[names[k]] = self.graph.node("carried", (), kind, (op.line, k), name, op.place, ())
+            values[names[k]] = self.graph.node("carried", (), kind, (op.line, k, held.loop.key, i), name, op.place, ())
+
+    def _alone(self, op: Op, given: list[Scalar]) -> Value:
+        return self.handlers.get(op.name)(self, op, given)[0]  # type: ignore[misc]
 
     def _key(self) -> Expr:
         self.loops += 1
@@ -243,13 +252,13 @@ class Run:
         names = [name for name, _ in op.bindings]
         carried = [values[x] for _, x in op.bindings]
         first, key, i = list(carried), self._key(), 0
-        strides = _while_strides(self, op, values)
+        strides = while_strides(self._alone, op, values)
         inner = [name for name, _ in after.blocks[0].arguments]
         loop = Loop(op, key, number(0), number(1), None, self.around)
         while True:
             count = Scalar(i, key)
             for k, (name, value) in enumerate(zip(names, carried)):
-                values[name] = _moved(first[k], strides.get(k), count, value)
+                values[name] = moved(first[k], strides.get(k), count, value)
             go, *passed = yield from self._region(before, values)
             if not decided(go, op).value:
                 return passed
@@ -319,62 +328,6 @@ def decided(value: Value, op: Op) -> Scalar:
     if isinstance(value, Scalar):
         return value
     raise NotLifted("what is done depends on a number that is read from memory", op)
-
-
-def _moved(first: Value, stride: Scalar | None, count: Scalar, value: Value) -> Value:
-    """A carried integer that grows by the same in each iteration, told by the iteration."""
-    if stride is None or not isinstance(first, Scalar) or not isinstance(value, Scalar):
-        return value
-    return combine("add", first, combine("mul", count, stride))
-
-
-def _strides(run: Run, body: Region, names: list[str], values: Mapping[str, Value]) -> dict[str, Scalar]:
-    """What each carried integer grows by in an iteration, where that is one number."""
-    block = body.blocks[-1]
-    if len(body.blocks) > 1:
-        return {}
-    yielded = block.ops[-1].operands
-    return _growing(run, block, {name: name for name in names}, dict(zip(names, yielded)), values)
-
-
-def _while_strides(run: Run, op: Op, values: Mapping[str, Value]) -> dict[int, Scalar]:
-    """Of an `scf.while`, by the position of what is carried."""
-    before, after = op.regions
-    if len(before.blocks) > 1 or len(after.blocks) > 1:
-        return {}
-    names = [name for name, _ in op.bindings]
-    passed = before.blocks[0].ops[-1].operands[1:]
-    inner = [name for name, _ in after.blocks[0].arguments]
-    same = {a: b for a, b in zip(inner, passed) if b in names}
-    yielded = dict(zip(names, after.blocks[0].ops[-1].operands))
-    grown = _growing(run, after.blocks[0], same, yielded, values)
-    return {k: grown[name] for k, name in enumerate(names) if name in grown}
-
-
-def _growing(
-    run: Run, block: Block, carried: Mapping[str, str], yielded: Mapping[str, str], values
-) -> dict[str, Scalar]:
-    """carried: the name in the body -> what is carried; yielded: what is carried -> its next value."""
-    made = {result: op for op in block.ops for result in op.results}
-    out = {}
-    for inner, name in carried.items():
-        op = made.get(yielded[name])
-        if yielded[name] == inner:
-            out[name] = number(0)
-        elif op is not None and op.name == "arith.addi" and inner in op.operands:
-            other = op.operands[1] if op.operands[0] == inner else op.operands[0]
-            constant = made[other] if other in made else None
-            if (
-                constant is not None
-                and constant.name == "arith.constant"
-                and constant.text.split(" :")[0].lstrip("-").isdigit()
-            ):
-                out[name] = number(int(constant.text.split(" :")[0]))
-            elif constant is not None and constant.name in ("tt.get_num_programs", "tt.get_program_id"):
-                out[name] = run.handlers[constant.name](run, constant, [])[0]
-            elif constant is None and isinstance(values.get(other), Scalar) and other not in carried:
-                out[name] = values[other]
-    return out
 
 
 def _pure(region: Region) -> bool:

@@ -308,12 +308,12 @@ def async_copy(run: Run, op: Op, given: list[Value]) -> list[Value]:
     element = pointers.type.element
     kind = Type(parse_type(element).kind, element, pointers.type.shape)
     if len(rest) == 1:
-        rest.append(_zeros(run, kind))
+        rest.append(zeros(run, kind))
     write(run, target, loaded(run, op, "tt.load", (pointers, *rest), kind))
     return [None]
 
 
-def _zeros(run: Run, kind: Type) -> Node:
+def zeros(run: Run, kind: Type) -> Node:
     return run.graph.node("arith.constant", (), kind, ("0.0" if kind.is_float else "0",))
 
 

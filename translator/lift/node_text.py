@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from translator.lift.machine import NotLifted
 from translator.lift.scalars import Expr, apply, const, floored, from_terms, terms
@@ -37,6 +37,11 @@ FUNCTIONS = {
     "arith.minnumf": "tl.minimum", "arith.maxsi": "tl.maximum", "arith.minsi": "tl.minimum", "arith.select": "tl.where",
     "tt.precise_sqrt": "tl.sqrt_rn", "tt.precise_divf": "tl.div_rn", "tt.mulhiui": "tl.umulhi", "tt.join": "tl.join",
 }  # fmt: skip
+# Operations on integers taken as unsigned ones, by what they are on signed ones.
+UNSIGNED = {
+    "arith.divui": "div", "arith.remui": "rem", "arith.shrui": "shr", "arith.minui": "tl.minimum", "arith.maxui": "tl.maximum",
+}  # fmt: skip
+UNSIGNED_COMPARISONS = {"ult": "lt", "ule": "le", "ugt": "gt", "uge": "ge"}
 NAN_KEEPING = {"arith.maximumf": "tl.maximum", "arith.minimumf": "tl.minimum"}
 CASTS = ("arith.truncf", "arith.extf", "arith.sitofp", "arith.fptosi", "arith.extsi", "arith.trunci", "tt.fp_to_fp")
 REDUCTIONS = {
@@ -44,6 +49,10 @@ REDUCTIONS = {
     "arith.minsi": "tl.min", "arith.xori": "tl.xor_sum",
 }  # fmt: skip
 SCANS = {"arith.addf": "tl.cumsum", "arith.addi": "tl.cumsum", "arith.mulf": "tl.cumprod"}
+UNSIGNED_NUMBERS = {
+    "divu": "div", "remu": "rem", "shru": "shr", "ltu": "lt", "leu": "le", "gtu": "gt", "geu": "ge", "minu": "tl.minimum",
+    "maxu": "tl.maximum",
+}  # fmt: skip
 ATOM, CALL = 10, 9
 
 Texts = Callable[["Node | Expr"], tuple[str, int]]  # of an operand: its text and how tightly it binds
@@ -91,10 +100,21 @@ def expr_text(expr: Expr, inner: Callable[[Expr], tuple[str, int]]) -> tuple[str
         return f"tl.cdiv({inner(covered)[0]}, {inner(operands[1])[0]})", CALL
     if name in INFIX:
         return infix(name, inner(operands[0]), inner(operands[1]))
+    if name in UNSIGNED_NUMBERS:
+        return _unsigned_text(UNSIGNED_NUMBERS[name], [inner(x)[0] for x in operands[:2]], operands[2][1])
     given = ", ".join(inner(x)[0] for x in operands)
     if name == "i64":
         return f"tl.cast({given}, tl.int64)", CALL
     return f"tl.{ {'min': 'minimum', 'max': 'maximum', 'select': 'where'}[name] }({given})", CALL
+
+
+def _unsigned_text(how: str, operands: Sequence[str], bits: int) -> tuple[str, int]:
+    """An operation on two integers taken as unsigned; what it gives is a signed one, or the answer of a comparison."""
+    left, right = (f"tl.cast({x}, tl.uint{bits})" for x in operands)
+    if how in INFIX and INFIX[how][1] == 0:
+        return infix(how, (left, CALL), (right, CALL))
+    text = infix(how, (left, CALL), (right, CALL))[0] if how in INFIX else f"{how}({left}, {right})"
+    return f"tl.cast({text}, tl.int{bits})", CALL
 
 
 def _covered(number: Expr, by: Expr) -> Expr | None:
@@ -165,6 +185,10 @@ def node_text(node: Node, texts: Texts) -> tuple[str, int]:
         return f"{bound(_operand(left, texts), 6)} / {bound(_operand(right, texts), 7)}", 6
     if name == "arith.negf":
         return f"-{bound(texts(args[0]), 7)}", 7
+    if name in UNSIGNED or (name == "arith.cmpi" and node.attrs[0] in UNSIGNED_COMPARISONS):
+        how = UNSIGNED.get(name) or UNSIGNED_COMPARISONS[node.attrs[0]]
+        given = [_operand(x, texts)[0] for x in operands_of(node, args)]
+        return _unsigned_text(how, given, int(args[0].type.element[1:]))
     if name in ("arith.cmpi", "arith.cmpf"):
         if node.attrs[0] not in COMPARISONS:
             raise NotLifted(f"a comparison {node.attrs[0]}")
@@ -175,14 +199,27 @@ def node_text(node: Node, texts: Texts) -> tuple[str, int]:
         return f"{bound(texts(pointer), 5)} + {bound(texts(offset), 6)}", 5
     if name in CASTS:
         return f"{bound(texts(args[0]), CALL)}.to({dtype_text(node.type.element)})", CALL
-    if name == "arith.uitofp" and isinstance(args[0], Node) and args[0].type.element == "i1":
-        return f"{bound(texts(args[0]), CALL)}.to({dtype_text(node.type.element)})", CALL
+    if name in ("arith.uitofp", "arith.extui") and isinstance(args[0], Node):
+        kind = args[0].type.element
+        plain = "" if kind == "i1" else f".to(tl.uint{kind[1:]})"
+        return f"{bound(texts(args[0]), CALL)}{plain}.to({dtype_text(node.type.element)})", CALL
     if name in FUNCTIONS or name in NAN_KEEPING:
         given = [_operand(x, texts)[0] for x in operands_of(node, args)]
         if name in NAN_KEEPING:
             given.append("propagate_nan=tl.PropagateNan.ALL")
         return f"{(FUNCTIONS | NAN_KEEPING)[name]}({', '.join(given)})", CALL
     return shape_text_of(node, texts)
+
+
+def has_name(op: str, how: str, element: str) -> bool:
+    """Whether Triton has a function for a reduction or scan by one operation that gives a tensor of the same type."""
+    widened = ("i1", "i8", "i16", "bf16") if op == "tt.reduce" and how != "arith.addf" else ("i1", "i8", "i16")
+    return how in (REDUCTIONS if op == "tt.reduce" else SCANS) and element not in widened
+
+
+def unspread(x: Node | Expr) -> Node | Expr:
+    """What Triton spreads by itself to the shape of the pointers that it goes with."""
+    return x.args[0] if isinstance(x, Node) and x.op == "tt.broadcast" else x  # type: ignore[return-value]
 
 
 def _operand(x: Node | Expr, texts: Texts) -> tuple[str, int]:
@@ -214,17 +251,21 @@ def shape_text_of(node: Node, texts: Texts) -> tuple[str, int]:
     if name == "tt.trans":
         order = node.attrs[0]
         return f"tl.trans({first[0]})" if order == (1, 0) else f"tl.permute({first[0]}, {shape_text(order)})", CALL
+    if name == "param":
+        return f"x{node.attrs[0]}", ATOM
     if name in ("tt.reduce", "tt.scan"):
-        function = (REDUCTIONS if name == "tt.reduce" else SCANS).get(node.attrs[0])
-        if function is None or (isinstance(args[0], Node) and args[0].type.element in ("i1", "i8", "i16")):
+        if not has_name(name, node.attrs[0], node.type.element):
             raise NotLifted(f"a reduction by {node.attrs[0]}")
-        return f"{function}({first[0]}, {node.attrs[1]}{', reverse=True' if node.attrs[2:] == (True,) else ''})", CALL
+        return (
+            f"{(REDUCTIONS if name == 'tt.reduce' else SCANS)[node.attrs[0]]}({first[0]}, {node.attrs[1]}{', reverse=True' if node.attrs[2:] == (True,) else ''})",
+            CALL,
+        )
     if name == "tt.bitcast":
         return f"{bound(first, CALL)}.to({dtype_text(node.type.element)}, bitcast=True)", CALL
     if name == "tt.gather":
         return f"tl.gather({first[0]}, {texts(args[1])[0]}, {node.attrs[0]})", CALL
     if name == "tt.load":
-        more = [f"{key}={_operand(x, texts)[0]}" for key, x in zip(("mask", "other"), args[1:])]
+        more = [f"{key}={_operand(unspread(x), texts)[0]}" for key, x in zip(("mask", "other"), args[1:])]
         return f"tl.load({', '.join([first[0], *more])})", CALL
     if name == "make_descriptor":
         rank = len(shape)

@@ -7,18 +7,20 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from translator.lift.amd_ops import AMD
+from translator.lift.functions import function_of, mapped, params_of, plain_operation
+from translator.lift.induction import added
 from translator.lift.machine import NotLifted, Run
 from translator.lift.memory_ops import MEMORY, read, result_name, write
-from translator.lift.scalars import NAMES, Scalar, apply, atom, combine, number
+from translator.lift.node_text import has_name
+from translator.lift.scalars import NAMES, Scalar, apply, atom, combine, number, unsigned
 from translator.lift.sync_ops import SYNC, commit_to
 from translator.lift.values import Node, Value, View
 from translator.ttgir.module import Op
 from translator.ttgir.types import Type
 
 INTEGER = {
-    "addi": "add", "subi": "sub", "muli": "mul", "divsi": "div", "remsi": "rem", "divui": "div", "remui": "rem",
-    "minsi": "min", "maxsi": "max", "minui": "min", "maxui": "max", "andi": "and", "ori": "or", "xori": "xor",
-    "shli": "shl", "shrsi": "shr", "shrui": "shr",
+    "addi": "add", "subi": "sub", "muli": "mul", "divsi": "div", "remsi": "rem", "minsi": "min", "maxsi": "max",
+    "andi": "and", "ori": "or", "xori": "xor", "shli": "shl", "shrsi": "shr",
 }  # fmt: skip
 PREDICATES = {
     "eq": "eq",
@@ -27,10 +29,6 @@ PREDICATES = {
     "sle": "le",
     "sgt": "gt",
     "sge": "ge",
-    "ult": "lt",
-    "ule": "le",
-    "ugt": "gt",
-    "uge": "ge",
 }
 CASTS = ("arith.extsi", "arith.extui", "arith.trunci", "arith.index_cast", "arith.index_castui")
 AXES = {"x": 0, "y": 1, "z": 2}
@@ -42,7 +40,10 @@ PACKED = {
     "min": "arith.minnumf",
     "max": "arith.maxnumf",
 }
-UNSIGNED = frozenset({"divui", "remui", "minui", "maxui", "shrui"})
+UNSIGNED = {
+    "divui": "div", "remui": "rem", "minui": "min", "maxui": "max", "shrui": "shr", "ult": "lt", "ule": "le", "ugt": "gt",
+    "uge": "ge",
+}  # fmt: skip
 
 
 def constant(run: Run, op: Op, given: list[Value]) -> list[Value]:
@@ -79,7 +80,8 @@ def arithmetic(run: Run, op: Op, given: list[Value]) -> list[Value]:
     attrs: tuple = ()
     if name in ("cmpi", "cmpf"):
         attrs = (op.text.partition(",")[0].strip(),)
-    return [_node(run, op, given, attrs)]
+    made = _node(run, op, given, attrs)
+    return [added(run.graph, made) if name == "addi" else made]
 
 
 def _is_spread(x: Value) -> bool:
@@ -87,8 +89,11 @@ def _is_spread(x: Value) -> bool:
 
 
 def _integer(run: Run, op: Op, name: str, given: list[Scalar]) -> Scalar:
+    how = op.text.partition(",")[0].strip() if name == "cmpi" else name
+    if how in UNSIGNED:
+        return named(unsigned(UNSIGNED[how], *given, _bits(op)), op)
     if name == "cmpi":
-        return named(combine(PREDICATES[op.text.partition(",")[0].strip()], *given), op)
+        return named(combine(PREDICATES[how], *given), op)
     if name == "select":
         return named(combine("select", *given), op)
     if op.name in CASTS:
@@ -97,13 +102,19 @@ def _integer(run: Run, op: Op, name: str, given: list[Scalar]) -> Scalar:
             return combine("sub", number(0), given[0])
         if op.name == "arith.trunci" and not -(2 ** (bits - 1)) <= given[0].value < 2**bits:
             raise NotLifted("an integer that does not fit is cut off", op)
+        if op.name in ("arith.extui", "arith.index_castui") and given[0].value < 0:
+            raise NotLifted("a negative integer is widened as an unsigned one", op)
         wider = op.type.element == "i64" and op.operand_types and op.operand_types[0].element == "i32"
         return Scalar(given[0].value, apply("i64", given[0].expr)) if wider else given[0]
-    if name in UNSIGNED and any(x.value < 0 for x in given):
-        raise NotLifted("unsigned arithmetic on a negative integer", op)
     if name not in INTEGER:
         raise NotLifted(f"{op.name} of integers that decide what is done", op)
     return named(combine(INTEGER[name], *given), op)
+
+
+def _bits(op: Op) -> int:
+    """How many bits the operands of an operation on integers have."""
+    element = (op.operand_types or (op.type,))[0].element
+    return int(element[1:]) if element[1:].isdigit() else 64
 
 
 def named(value: Scalar, op: Op) -> Scalar:
@@ -156,14 +167,43 @@ def unsplat(run: Run, op: Op, given: list[Value]) -> list[Value]:
 
 
 def reduced(run: Run, op: Op, given: list[Value]) -> list[Value]:
-    """A reduction or scan by one operation of its own two operands."""
-    body = list(op.regions[0].walk())
-    if len(given) != 1 or len(body) != 2:
-        raise NotLifted("a reduction by a function of more than one operation", op)
-    axis = int(re.search(r"axis = (\d+)", op.text + op.tail).group(1))
-    reverse = "reverse = true" in op.text + op.tail
-    kind = replace(op.type, layout="")
-    return [run.graph.node(op.name, given, kind, (body[0].name, axis, reverse), result_name(op), op.place, run.around)]
+    """A reduction or scan of one or several tensors: each by one operation where that is all that happens to it, else by a function."""
+    function = function_of(run, op)
+    text = op.text + op.tail
+    axis = int(re.search(r"axis = (\d+)", text).group(1))
+    reverse = "reverse = true" in text
+    kinds = [replace(kind, layout="") for kind in op.result_types]
+    plain = [plain_operation(x, i, i + len(given)) for i, x in enumerate(function.results)]
+    plain = [how if how and has_name(op.name, how, kind.element) else None for how, kind in zip(plain, kinds)]
+    node, name = run.graph.node, result_name(op)
+    if all(plain):
+        return [
+            node(op.name, (x,), kind, (how, axis, reverse), name, op.place, run.around)
+            for x, kind, how in zip(given, kinds, plain)
+        ]
+    return [
+        node(op.name, given, kind, (function, axis, reverse, i), "", op.place, run.around)
+        for i, kind in enumerate(kinds)
+    ]
+
+
+def map_elementwise(run: Run, op: Op, given: list[Value]) -> list[Value]:
+    """A function of one element of each tensor, for all of them. Raises: NotLifted where neighbours go into it together."""
+    function, pack = function_of(run, op), int(op.attribute("pack", 1))
+    memo: dict[int, Node] = {}
+    out = []
+    for i in range(len(op.results)):
+        lanes = []
+        for lane in range(pack):
+            tensors = {k * pack + lane: x for k, x in enumerate(given)}
+            result = function.results[i * pack + lane]
+            if not params_of(result) <= tensors.keys():
+                raise NotLifted("a function of several elements of one tensor", op)
+            lanes.append(mapped(run.graph, result, tensors, memo, op.place, run.around))
+        if any(x is not lanes[0] for x in lanes):
+            raise NotLifted("a function that treats elements that lie side by side differently", op)
+        out.append(lanes[0])
+    return out
 
 
 # --- matrix products
@@ -233,7 +273,7 @@ def packed(run: Run, op: Op, given: list[Value]) -> list[Value]:
 
 
 def addptr(run: Run, op: Op, given: list[Value]) -> list[Value]:
-    return [_node(run, op, given, ())]
+    return [added(run.graph, _node(run, op, given, ()))]
 
 
 def order_of(op: Op) -> tuple[int, ...]:
@@ -263,6 +303,7 @@ PURE: dict[str, Callable] = {
     "tt.precise_divf": plain(),
     "tt.reduce": reduced,
     "tt.scan": reduced,
+    "tt.map_elementwise": map_elementwise,
     "tt.gather": plain(lambda op: op.attribute("axis")),
     "tt.dot": plain_dot,
     "ttng.packed_arith": packed,

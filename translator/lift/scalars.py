@@ -61,6 +61,17 @@ def _quotient(a: int, b: int) -> int:
     return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
+def _unsigned(operation: Callable[[int, int], int], result: bool = False) -> Callable[[int, int, int], int]:
+    """An operation on two integers of so many bits taken as unsigned; result: what it gives is one of them, taken as signed."""
+
+    def run(a: int, b: int, bits: int) -> int:
+        mask = (1 << bits) - 1
+        value = operation(a & mask, b & mask)
+        return value - (mask + 1) if result and value > mask >> 1 else value
+
+    return run
+
+
 OPERATIONS: dict[str, Callable[..., int]] = {
     "add": lambda a, b: a + b,
     "sub": lambda a, b: a - b,
@@ -82,7 +93,17 @@ OPERATIONS: dict[str, Callable[..., int]] = {
     "ge": lambda a, b: int(a >= b),
     "select": lambda c, a, b: a if c else b,
     "i64": lambda a: a,
+    "divu": _unsigned(_quotient, True),
+    "remu": _unsigned(lambda a, b: a - b * _quotient(a, b), True),
+    "minu": _unsigned(min, True),
+    "maxu": _unsigned(max, True),
+    "shru": _unsigned(lambda a, b: a >> b, True),
+    "ltu": _unsigned(lambda a, b: int(a < b)),
+    "leu": _unsigned(lambda a, b: int(a <= b)),
+    "gtu": _unsigned(lambda a, b: int(a > b)),
+    "geu": _unsigned(lambda a, b: int(a >= b)),
 }
+UNSIGNED = frozenset(name for name in OPERATIONS if name + "u" in OPERATIONS)
 NAMES: dict["Expr", str] = {}  # the author's names
 
 
@@ -98,6 +119,8 @@ def apply(name: str, *operands: Expr) -> Expr:
         return operands[1]
     if name == "div" and operands[1].is_const and (exact := _divided(operands[0], operands[1][1])) is not None:
         return exact
+    if name == "i64" and (counted := _counted(operands[0])) is not None:
+        return apply("add", atom("i64", counted[0]), const(counted[1]))
     if name == "max" and operands[1].is_const and operands[1][1]:
         # One form of what is compared with a constant: `max(x, 2)` is `max(x - 2, 0) + 2`.
         return apply("add", apply("max", apply("sub", operands[0], operands[1]), const(0)), operands[1])
@@ -106,10 +129,37 @@ def apply(name: str, *operands: Expr) -> Expr:
     return atom(name, *operands)
 
 
+def _counted(expr: Expr) -> tuple[Expr, int] | None:
+    """(i, c) of `i + c`, an iteration some iterations later, which is no more than how often a loop runs; None for anything else."""
+    found = dict(terms(expr))
+    later = found.pop((), 0)
+    ((key, factor),) = found.items() if len(found) == 1 else (((), 0),)
+    return (key[0], later) if later and len(key) == 1 and factor == 1 and key[0][0] in ("it", "var") else None
+
+
 def combine(name: str, *operands: Scalar) -> Scalar:
     """`name(operands)`, value and expression."""
     value = OPERATIONS[name](*(x.value for x in operands))
     return Scalar(value, apply(name, *(x.expr for x in operands)))
+
+
+def unsigned(name: str, a: Scalar, b: Scalar, bits: int) -> Scalar:
+    """`name(a, b)` of integers taken as unsigned ones of so many bits: the plain operation where neither can be negative."""
+    if never_negative(a.expr) and never_negative(b.expr):
+        return combine(name, a, b)
+    return combine(name + "u", a, b, number(bits))
+
+
+def never_negative(expr: Expr) -> bool:
+    """Whether its parts show that it is not negative whatever the arguments are."""
+    name = expr[0]
+    if expr.is_atom:
+        return name in ("pid", "np", "it", "var") or (name == "const" and expr[1] >= 0)
+    if name in ("add", "mul", "div", "rem", "min", "and", "shr", "i64"):
+        return all(never_negative(x) for x in expr[1:])
+    if name in ("max", "select"):
+        return any(map(never_negative, expr[1:])) if name == "max" else all(map(never_negative, expr[2:]))
+    return False
 
 
 # A polynomial is {sorted atoms of a product: factor}; () is the constant.

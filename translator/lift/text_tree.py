@@ -61,13 +61,17 @@ class Fold:
 
 @dataclass(eq=False)
 class Held:
-    """A loop that carries tensors: `first` values and, per iteration, the `next` ones, by position; low, step, name as in `LoopText`."""
+    """A loop that carries tensors: `first` values and, per iteration, the `next` ones, by position; low, step, name as in `LoopText`.
+
+    line: of the loop in its module, which nodes `carried` name with their position.
+    """
 
     variable: Expr
     low: Expr
     step: Expr
     trips: Expr
     name: str
+    line: int
     first: dict[int, Node] = field(default_factory=dict)
     next: dict[int, Node] = field(default_factory=dict)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from translator.lift.counts import counted, loop_name, whole_size, without_fill
 from translator.lift.chains import Chain, chain_of, fold_parts, varying
 from translator.lift.fit import Sample, fit
+from translator.lift.induction import moved_by, unmoved
 from translator.lift.machine import Around, Effect, NotLifted, Run
 from translator.lift.scalars import (
     Expr,
@@ -181,25 +182,15 @@ class Unifier:
     @staticmethod
     def _alike(nodes: list[Node], uses: list[Use]) -> list[Node]:
         """`x` as `0 + x` where others are a number and `x`: the first tile of an unrolled prologue has no offset."""
-        if len({n.op for n in nodes}) < 2:
+        sums = [n for n in nodes if unmoved(n)[0] is not n]
+        if not sums or len(sums) == len(nodes) or any(n.type.shape != sums[0].type.shape for n in nodes):
             return nodes
-        sums = [n for n in nodes if n.op == "arith.addi" and isinstance(n.args[0], Node) and n.args[0].op == "tt.splat"]
-        if not sums or any(n.type.shape != sums[0].type.shape for n in nodes):
-            return nodes
-        out = []
-        for n, use in zip(nodes, uses):
-            if n.op != "arith.addi":
-                zero = use.run.graph.node("tt.splat", (number(0),), n.type)
-                n = use.run.graph.node("arith.addi", (zero, n), n.type, (), "", n.place, n.context)
-            out.append(n)
-        return out
+        return [moved_by(u.run.graph, n, number(0), n) if unmoved(n)[0] is n else n for n, u in zip(nodes, uses)]
 
     def _plain(self, nodes: list[Node], uses: list[Use], args: int | None = None) -> Node:
         first = nodes[0]
-        if first.op == "carried" and all(n.attrs == first.attrs for n in nodes):
-            return self.graph.node(
-                "carried", (self.carried[first.attrs],), first.type, first.attrs, first.name, first.place
-            )
+        if first.op == "carried":
+            return self._carried(nodes, uses)
         if any(n.attrs != first.attrs or len(n.args) != len(first.args) for n in nodes):
             raise Differs(first, next(n for n in nodes if n.attrs != first.attrs or len(n.args) != len(first.args)))
         made = []
@@ -214,6 +205,18 @@ class Unifier:
             else:
                 made.append(self.node(values, uses))
         return self.graph.node(first.op, made, first.type, first.attrs, first.name, first.place)
+
+    def _carried(self, nodes: list[Node], uses: list[Use]) -> Node:
+        """What a loop carries to the iteration in which it is used. Raises: Differs for that of another iteration."""
+        first = nodes[0]
+        for n, use in zip(nodes, uses):
+            _, _, key, iteration = n.attrs
+            if n.attrs[:2] != first.attrs[:2] or use.values.get(use.own.get(key)) != iteration:
+                raise Differs(first, n, "what a loop carries is used in another iteration than its own")
+        where = first.attrs[:2]
+        if where not in self.carried:
+            raise Differs(first, first, "what a loop carries is stored in it")
+        return self.graph.node("carried", (self.carried[where],), first.type, where, first.name, first.place)
 
     def _carrying(self, nodes: list[Node], uses: list[Use]) -> Node:
         """A loop that carries tensors, once for all of them."""
@@ -236,7 +239,7 @@ class Unifier:
             found = [(getattr(r.loop, which), u.sample(r.loop.around)) for r, u in zip(records, uses)]
             return self._fitted(found, f"the {which} of a loop", op)
 
-        held = Held(variable, common("low"), common("step"), common("trips"), loop_name(op))
+        held = Held(variable, common("low"), common("step"), common("trips"), loop_name(op), op.line)
         steps = [(r, u, i) for r, u in zip(records, uses) for i in spread(range(len(r.bodies)), 12)]
         if not steps:
             raise NotLifted("no size that was tried runs this loop", op)

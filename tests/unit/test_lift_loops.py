@@ -1,0 +1,147 @@
+"""Loops of lifted kernels: what they carry, and what is moved on in them."""
+
+from __future__ import annotations
+
+import pytest
+from lift_harness import lifted, tensor
+
+from translator.diagnostics import TranslationError
+
+VECTORS = {"x_ptr": ("*fp32", tensor("float32", 5000)), "y_ptr": ("*fp32", tensor("float32", 5000))}
+LENGTH = {"n": ("i32", 4096)}
+
+MOVED = """
+@gluon.jit
+def kernel(x_ptr, y_ptr, n, BLOCK: gl.constexpr):
+    layout: gl.constexpr = gl.BlockedLayout([1], [64], [4], [0])
+    slot = gl.allocate_shared_memory(gl.float32, [BLOCK], gl.SwizzledSharedLayout(1, 1, 1, [0]))
+    lane = gl.arange(0, BLOCK, layout)
+    slot.store(gl.amd.cdna3.buffer_load(x_ptr, lane))
+    total = gl.zeros([BLOCK], gl.float32, layout)
+    ahead = {first}
+    for i in range(gl.cdiv(n, BLOCK)):
+        x = slot.load(layout)
+        {load}
+        total = total * 0.5 + x
+        slot.store(later)
+        {step}
+    gl.store(y_ptr + lane, total)
+"""
+
+
+@pytest.mark.parametrize(
+    "first, load, step",
+    [
+        ("x_ptr + BLOCK", "later = gl.amd.cdna3.buffer_load(ahead, lane)", "ahead += BLOCK"),
+        ("lane + BLOCK", "later = gl.amd.cdna3.buffer_load(x_ptr, ahead)", "ahead += BLOCK"),
+        ("x_ptr", "ahead += BLOCK; later = gl.amd.cdna3.buffer_load(ahead, lane)", "pass"),
+    ],
+    ids=["pointer", "offsets", "before its use"],
+)
+def test_what_a_loop_moves_on_is_told_by_its_iteration(tmp_path, first, load, step):
+    """A tile is loaded one iteration before it is read."""
+    source = MOVED.format(first=first, load=load, step=step)
+    text = lifted(tmp_path, source, "hip:gfx942", VECTORS | LENGTH, {"BLOCK": 256}, [1])
+    loop = text[text.index("for ") :]
+    assert ("i * 256" in loop or "tl.cast(i, tl.int64) * 256" in loop) and "+ 256" not in text
+    assert loop.count("tl.load") == 1 and "slot" not in loop.replace("slot = tl.load", "")
+
+
+def test_pointers_move_as_far_as_64_bits_go(tmp_path):
+    source = MOVED.format(first="x_ptr + n", load="later = gl.amd.cdna3.buffer_load(ahead, lane)", step="ahead += n")
+    text = lifted(tmp_path, source, "hip:gfx942", VECTORS | LENGTH, {"BLOCK": 256}, [1])
+    assert "tl.cast(n, tl.int64) * tl.cast(i, tl.int64)" in text
+
+
+def test_what_a_loop_carries_is_used_in_its_own_iteration(tmp_path):
+    """The slot has the maximum of the iteration before: no value of this one."""
+    source = """
+    @gluon.jit
+    def kernel(x_ptr, y_ptr, n, BLOCK: gl.constexpr):
+        layout: gl.constexpr = gl.BlockedLayout([1], [64], [4], [0])
+        slot = gl.allocate_shared_memory(gl.float32, [BLOCK], gl.SwizzledSharedLayout(1, 1, 1, [0]))
+        lane = gl.arange(0, BLOCK, layout)
+        most = gl.zeros([BLOCK], gl.float32, layout)
+        slot.store(most)
+        for i in range(gl.cdiv(n, BLOCK)):
+            before = slot.load(layout)
+            slot.store(most)
+            gl.store(y_ptr + i * BLOCK + lane, before)
+            most = gl.maximum(most, gl.load(x_ptr + i * BLOCK + lane))
+        gl.store(x_ptr + lane, most)
+    """
+    with pytest.raises(TranslationError, match="do not do the same"):
+        lifted(tmp_path, source, "hip:gfx942", VECTORS | LENGTH, {"BLOCK": 256}, [1])
+
+
+def test_a_loop_that_needs_the_result_of_another_one(tmp_path):
+    source = """
+    @gluon.jit
+    def kernel(x_ptr, y_ptr, n, BLOCK: gl.constexpr):
+        layout: gl.constexpr = gl.BlockedLayout([1], [64], [4], [0])
+        lane = gl.arange(0, BLOCK, layout)
+        total = gl.zeros([BLOCK], gl.float32, layout)
+        for at in range(0, n, BLOCK):
+            total += gl.load(x_ptr + at + lane)
+        mean = gl.sum(total, 0) / n
+        spread = gl.zeros([BLOCK], gl.float32, layout)
+        for at in range(0, n, BLOCK):
+            x = gl.load(x_ptr + at + lane) - mean
+            spread += x * x
+        gl.store(y_ptr + lane, spread)
+    """
+    text = lifted(tmp_path, source, "hip:gfx942", VECTORS | LENGTH, {"BLOCK": 256}, [1])
+    loops = [line for line in text.splitlines() if line.startswith("for ")]
+    assert len(loops) == 2 and text.index("tl.sum(") > text.index(loops[0])
+    assert text.rindex("for ") > text.index("tl.sum(")
+
+
+def test_what_a_loop_carries_is_not_stored_in_it(tmp_path):
+    source = """
+    @gluon.jit
+    def kernel(x_ptr, y_ptr, n, BLOCK: gl.constexpr):
+        layout: gl.constexpr = gl.BlockedLayout([1], [64], [4], [0])
+        lane = gl.arange(0, BLOCK, layout)
+        most = gl.zeros([BLOCK], gl.float32, layout)
+        for at in range(0, n, BLOCK):
+            most = gl.maximum(most, gl.load(x_ptr + at + lane))
+            gl.store(y_ptr + at + lane, most)
+    """
+    with pytest.raises(TranslationError, match="what a loop carries is stored in it"):
+        lifted(tmp_path, source, "hip:gfx942", VECTORS | LENGTH, {"BLOCK": 256}, [1])
+
+
+UNSIGNED = """
+@gluon.jit
+def kernel(x_ptr, y_ptr, n, BLOCK: gl.constexpr):
+    layout: gl.constexpr = gl.BlockedLayout([1], [64], [4], [0])
+    ring = gl.allocate_shared_memory(gl.float32, [2, BLOCK], gl.SwizzledSharedLayout(1, 1, 1, [0]))
+    lane = gl.arange(0, BLOCK, layout)
+    ring.index(0).store(gl.load(x_ptr + lane))
+    for i in range(gl.cdiv(n, BLOCK)):
+        slot = i % 2
+        free = gl.minimum((slot - 1).to(gl.uint32), 1).to(gl.int32)
+        ring.index(free).store(gl.load(x_ptr + (i + 1) * BLOCK + lane))
+        gl.store(y_ptr + i * BLOCK + lane, ring.index(slot).load(layout))
+"""
+
+
+def test_the_slot_before_the_first_one_is_the_last(tmp_path):
+    """As an unsigned number -1 is greater than any slot."""
+    text = lifted(tmp_path, UNSIGNED, "hip:gfx942", VECTORS | LENGTH, {"BLOCK": 256}, [1])
+    assert text.splitlines()[-1].startswith("    tl.store(y_ptr + ") and "i * 256" in text and "256 + 256" not in text
+
+
+def test_integers_that_may_be_negative_are_compared_as_they_were(tmp_path):
+    source = """
+    @gluon.jit
+    def kernel(x_ptr, y_ptr, n, BLOCK: gl.constexpr):
+        layout: gl.constexpr = gl.BlockedLayout([1], [64], [4], [0])
+        lane = gl.arange(0, BLOCK, layout)
+        for i in range(gl.cdiv(n, BLOCK)):
+            at = i * BLOCK - 256
+            if at.to(gl.uint32) < n.to(gl.uint32):
+                gl.store(y_ptr + at + lane, gl.load(x_ptr + at + lane))
+    """
+    text = lifted(tmp_path, source, "hip:gfx942", VECTORS | LENGTH, {"BLOCK": 256}, [1])
+    assert "tl.uint32) < tl.cast(n, tl.uint32)" in text
