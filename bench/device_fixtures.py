@@ -4,7 +4,7 @@
     python bench/device_fixtures.py run DIR --json FILE [-j 8]
 
 `build` translates each launch of each fixture, and of the Gluon kernels for Hopper in bench/hopper, for each target and writes one
-bundle per pair. Every pipelined one, and the
+bundle per pair; on gfx1250 also of programs that are clusters of several workgroups, which the device runs as clusters of its own. Every pipelined one, and the
 hand-written matmuls of tests/validate/kernels, comes with copies that have one synchronisation bug each: every wait removed
 or weakened, every slot of a ring that a loop reads or fills exchanged for the next. What is refused is listed by name in
 DIR/index.json.
@@ -29,6 +29,9 @@ PIPELINED = {  # hand-written kernel -> target
     "matmul_gfx1250": "gfx1250",
     "matmul_gfx1250_specialized": "gfx1250",
 }
+# Fixtures whose programs are launched as clusters too, and what has them.
+CLUSTERS = ("vector_add", "softmax", "layer_norm", "cross_entropy", "matmul", "descriptor_matmul", "flash_attention")
+CLUSTER_TARGET, CLUSTER_SIZES = "gfx1250", (2, 4)
 STRATEGIES = {  # fixture -> (target, strategy)
     name: (("gfx1250", "warp-specialized"),) for name in ("matmul", "descriptor_matmul", "flash_attention")
 }
@@ -36,7 +39,7 @@ STRATEGIES = {  # fixture -> (target, strategy)
 
 def build(out: Path, targets: list[str], only: str, jobs: int, planted: bool) -> int:
     """Bundles of every fixture launch and target, and of the hand-written pipelined kernels."""
-    sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "validate")]
+    sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "validate"), str(ROOT / "tests")]
     from translator.lowering.worker import WorkerPool
 
     out.mkdir(parents=True, exist_ok=True)
@@ -47,6 +50,7 @@ def build(out: Path, targets: list[str], only: str, jobs: int, planted: bool) ->
             *_strategy_cases(targets),
             *_pipelined_cases(targets),
             *_hopper_cases(targets),
+            *(_cluster_cases(out) if CLUSTER_TARGET in targets else ()),
         ]:
             if only not in case["name"]:
                 continue
@@ -116,6 +120,28 @@ def _hopper_cases(targets: list[str]):
         for target in targets:
             name = f"{spec.id.replace('/', '-')}.{target}"
             yield {"name": name, "spec": spec, "source": str(folder / "kernels.py"), "target": target, "output": ""}
+
+
+def _cluster_cases(out: Path):
+    """Fixtures, and small kernels of many kinds, as clusters of two and four workgroups."""
+    from dataclasses import replace
+
+    from bench.launch_sets import fixture_units
+    from cluster_sources import SOURCES
+
+    for count in CLUSTER_SIZES:
+        for unit in fixture_units():
+            for spec in unit.launches:
+                if spec.id.partition("/")[0] in CLUSTERS:
+                    name = f"{spec.id.replace('/', '-')}.{CLUSTER_TARGET}.{count}_ctas"
+                    spec = replace(spec, options={**spec.options, "num_ctas": count})
+                    yield {"name": name, "spec": spec, "source": unit.source, "target": CLUSTER_TARGET, "output": ""}
+        for what, source in SOURCES.items():
+            name = f"clusters-{what.replace(' ', '_')}.{CLUSTER_TARGET}.{count}_ctas"
+            path = out / f"{name}.source.py"
+            path.write_text(source.file)
+            spec = replace(source.launch(count), id=f"clusters/{what}")
+            yield {"name": name, "spec": spec, "source": str(path), "target": CLUSTER_TARGET, "output": ""}
 
 
 def _build_one(pool, out: Path, case: dict, planted: bool) -> dict:

@@ -87,6 +87,17 @@ int NAME(cuLaunchKernel, hipModuleLaunchKernel)(struct function *f, unsigned gx,
   if (!strcmp(b, "outside")) target[count] = 7;
   return 0;
 }
+#ifdef API_CUDA
+/* As cuda.h has them: an attribute is its number, 4 bytes of nothing, and a union of 64 bytes. */
+struct attribute { int id; char pad[4]; union { char whole[64]; unsigned size[3]; } value; };
+struct config { unsigned gx, gy, gz, bx, by, bz, shared; void *stream; struct attribute *attributes; unsigned count; };
+
+int cuLaunchKernelEx(const struct config *c, struct function *f, void **parameters, void **extra) {
+  if (c->count != 1 || c->attributes->id != 4 || c->gx % c->attributes->value.size[0]) return 1;
+  note("cluster", c->attributes->value.size[0], c->attributes->value.size[1], c->attributes->value.size[2]);
+  return cuLaunchKernel(f, c->gx, c->gy, c->gz, c->bx, c->by, c->bz, c->shared, c->stream, parameters, extra);
+}
+#endif
 int NAME(cuCtxSynchronize, hipDeviceSynchronize)(void) { return pending_error; }
 int NAME(cuEventCreate, hipEventCreateWithFlags)(void **event, unsigned flags) { *event = malloc(8); return 0; }
 int NAME(cuEventRecord, hipEventRecord)(void *event, void *stream) { return 0; }

@@ -13,7 +13,7 @@ from translator.device.retarget import _copies_arrive, _State, retarget
 from translator.diagnostics import TranslationError
 from translator.lowering.worker import WorkerPool
 from translator.source.launch_spec import LaunchSpec, read_launches
-from translator.ttgir.parse import parse_op
+from translator.ttgir.parse import parse_module, parse_op
 from translator.validate.run import validate_pair
 from translator.validate.stages import source_stage, translated_stage
 
@@ -173,7 +173,7 @@ def test_mbarrier_arrivals_carry_the_sum_of_the_lanes(stages):
 
 
 def test_arrivals_that_follow_copies_wait_for_them():
-    state = _State([4])
+    state = _State(parse_module(MODULE.format(ctas=1, warps=4, op="")), [4])
     assert _copies_arrive(
         parse_op("amdg.async_copy_mbarrier_arrive %b : !ttg.memdesc<1xi64, #s, #m, mutable>"), state
     ) == [

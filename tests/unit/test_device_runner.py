@@ -46,7 +46,7 @@ def tensor(name, data, expected=None, element="f32", **limits):
     return ExpectedTensor(name, element, data, expected, written, np.zeros(data.size, bool), **limits)
 
 
-def bundle_bytes(*behaviours, kind="cubin", symbol="kernel", shared=65536, **changes) -> bytes:
+def bundle_bytes(*behaviours, kind="cubin", symbol="kernel", shared=65536, ctas=1, **changes) -> bytes:
     """A bundle whose codes behave so; a behaviour may be (behaviour, sanitizer, planted bug)."""
     source = np.arange(ROOM, dtype=np.float32)
     target = np.full(ROOM, np.nan, np.float32)
@@ -57,7 +57,7 @@ def bundle_bytes(*behaviours, kind="cubin", symbol="kernel", shared=65536, **cha
     for number, behaviour in enumerate(behaviours):
         what, sanitizer, planted = behaviour if isinstance(behaviour, tuple) else (behaviour, "", "")
         content = what.encode() + b" \0"
-        codes.append(Code(f"code{number}", kind, symbol, 256, shared, 0, 8, content, sanitizer, planted))
+        codes.append(Code(f"code{number}", kind, symbol, 256, shared, 0, 8, content, sanitizer, planted, ctas=ctas))
     poison = [Code("poison", kind, "poison_lds", 128, 229376, 0, 0, b"poison \0")]
     arguments = [
         {"name": "x", "kind": "tensor", "tensor": "x", "offset": 0, "size": 8},
@@ -98,6 +98,19 @@ def test_cuda_asks_for_large_shared_memory(device, tmp_path):
     log.unlink()
     run(tmp_path, bundle_bytes("good", shared=1024))
     assert "attribute 8 1024 0" not in log.read_text().splitlines()
+
+
+@pytest.mark.parametrize("ctas, asked", [(2, False), (16, True)])
+def test_programs_of_several_workgroups_are_launched_as_clusters(ctas, asked, device, tmp_path):
+    """The grid counts programs; more than eight workgroups have to be asked for."""
+    log = device("cuda")
+    status, result, _ = run(tmp_path, bundle_bytes("good", ctas=ctas))
+    lines = log.read_text().splitlines()
+    assert (status, result["numbers"]) == (0, "match in 3 of 3 runs")
+    assert lines[lines.index(f"cluster {ctas} 1 1") + 1] == f"kernel {6 * ctas} 256 65536"
+    assert ("attribute 14 1 0" in lines) is asked
+    assert any("multicast" in what for what in result["cannot_show"])
+    assert runner.RUNS <= sum(line.startswith("cluster") for line in lines)
 
 
 @pytest.mark.parametrize("api", APIS)

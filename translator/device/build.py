@@ -62,6 +62,7 @@ def build_bundle(pool: WorkerPool, request: BundleRequest) -> BuiltBundle:
     """
     r, given = request, replace(request.spec, grid=tuple(request.spec.grid) or (1,))
     own_target = given.target.replace("sm_", "cuda:")  # of a source that is Gluon already
+    clusters = int(given.options.get("num_ctas", 1)) > 1
     spec = plain_launch(given) if own_target else given
     what = f"{spec.id} on {r.target}"
     native = pool.call(JOBS + "compile_native", r.output, spec, r.target, r.folders, r.import_hosts, False, what=what)
@@ -99,6 +100,8 @@ def build_bundle(pool: WorkerPool, request: BundleRequest) -> BuiltBundle:
         try:
             if own_target:
                 codes += _native_source(pool, r, given, own_target, inputs, notes)
+            elif clusters:
+                codes.append(_cluster_source(pool, r, spec, inputs))
             else:
                 codes.append(_source_on_cuda(pool, source(), inputs, arguments))
         except TranslationError as error:
@@ -107,7 +110,7 @@ def build_bundle(pool: WorkerPool, request: BundleRequest) -> BuiltBundle:
         raise TranslationError(Diagnostic("nothing-to-bundle", what, why="; ".join(notes)))
     source_ran_as = (
         f"the source itself, Gluon for {given.target}" if own_target else "Triton's own compile of the source"
-    )
+    ) + (" for the device" if clusters and not own_target else "")
     content = write_bundle(
         spec.id, r.target, spec.grid, codes, poison, arguments, tensors, flops, _provenance(r, spec, native), tuple(notes),
         source_ran_as,
@@ -198,6 +201,14 @@ def _source_on_cuda(pool: WorkerPool, source: dict, inputs: Inputs, arguments: l
         raise Refused("arguments", "the source takes other arguments than the translation", "not-bundled")
     built = pool.call(JOBS + "compile_cuda", retarget(source["ttgir"]), False, what="cubin of the source")
     return replace(make_code("cuda-source", built), of="source")
+
+
+def _cluster_source(pool: WorkerPool, r: BundleRequest, spec: LaunchSpec, inputs: Inputs) -> Code:
+    """Triton's own compile of the source for the CUDA device, in clusters: for AMD targets it compiles few of these. Raises: TranslationError."""
+    folders = (r.folders, r.import_hosts, False)
+    built = pool.call(JOBS + "compile_native", r.source, spec, f"cuda:{SM}", *folders, what="the source for the device")
+    arguments = with_maps(launch_arguments(built["ttgir"], built["names"], inputs), built["maps"])
+    return replace(make_code("cuda-source", built), of="source", arguments=tuple(arguments))
 
 
 def _native_source(

@@ -10,6 +10,7 @@ from translator.device.refusal import Refused
 from translator.device.retarget import SM
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.source.launch_spec import LaunchSpec
+from translator.ttgir.parse import parse_module
 
 CUDA_SHARED_BYTES = 227 << 10  # per block on sm_90; CUDA C++ Programming Guide, technical specifications
 SANITIZER = "consan"
@@ -74,6 +75,7 @@ def _described(compiled, kind: str, lanes: int) -> dict:
         "kind": kind,
         "symbol": metadata.name,
         "block": int(metadata.num_warps) * lanes,
+        "ctas": int(metadata.num_ctas),
         "shared": int(metadata.shared),
         "global_scratch": int(getattr(metadata, "global_scratch_size", 0) or 0),
         "profile_scratch": int(getattr(metadata, "profile_scratch_size", 0) or 0),
@@ -89,11 +91,13 @@ def compile_cuda(ttgir: str, sanitize: bool) -> dict:
     from translator.lowering.stderr_log import captured_stderr, error_lines
 
     use_cache_folder()
+    ctas = parse_module(ttgir).clusters
     with tempfile.TemporaryDirectory(prefix="gluonize-cuda-") as folder:
         path = os.path.join(folder, "kernel.ttgir")
         with open(path, "w", encoding="utf-8") as file:
             file.write(ttgir)
-        options = {"instrumentation_mode": SANITIZER} if sanitize else {}
+        options: dict[str, object] = {"num_ctas": ctas} if ctas > 1 else {}
+        options |= {"instrumentation_mode": SANITIZER} if sanitize else {}
         with captured_stderr() as printed:
             try:
                 compiled = triton.compile(path, target=GPUTarget("cuda", SM, 32), options=options)

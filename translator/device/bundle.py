@@ -19,6 +19,7 @@ from translator.device.expected import ExpectedTensor
 from translator.device.runner import FORMAT
 
 ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # the earliest that zip knows: a bundle has no time of its own
+CLUSTERS_CANNOT_SHOW = "multicast copies: each workgroup of a cluster copies for itself"
 CANNOT_SHOW = {
     "cubin": [
         "AMD's own barrier insertion",
@@ -37,7 +38,8 @@ class Code:
     """One code object. `sanitizer` names its instrumentation, `planted` the bug in it; both are "" for the kernel itself.
 
     `of` says whether it is the translation or Triton's own compile of the source; `arguments` are its own where it does not take
-    those of the translation. `block` is in threads, `shared` in bytes per workgroup, the scratches in bytes per program.
+    those of the translation. `block` is in threads, `shared` in bytes per workgroup, the scratches in bytes per workgroup. ctas:
+    workgroups of a program, more than one on CUDA devices alone.
     """
 
     name: str
@@ -52,12 +54,14 @@ class Code:
     planted: str = ""
     of: str = "translation"
     arguments: tuple[dict, ...] | None = None
+    ctas: int = 1
 
 
 def make_code(name: str, built: dict, sanitizer: str = "", planted: str = "") -> Code:
     """A Code from what the functions of `build_jobs` return."""
     keys = ("kind", "symbol", "block", "shared", "global_scratch", "profile_scratch")
-    return Code(name, *(built[key] for key in keys), content=built["code"], sanitizer=sanitizer, planted=planted)
+    more = {"sanitizer": sanitizer, "planted": planted, "ctas": built["ctas"]}
+    return Code(name, *(built[key] for key in keys), content=built["code"], **more)
 
 
 def write_bundle(
@@ -89,7 +93,7 @@ def write_bundle(
         "flops": flops,
         "ran_as": RAN_AS,
         "source_ran_as": source_ran_as,
-        "cannot_show": CANNOT_SHOW,
+        "cannot_show": _cannot_show(codes),
         "notes": list(notes),
         "provenance": provenance,
     }
@@ -111,6 +115,12 @@ def write_bundle(
     return out.getvalue()
 
 
+def _cannot_show(codes: list[Code]) -> dict[str, list[str]]:
+    if all(code.ctas == 1 for code in codes):
+        return CANNOT_SHOW
+    return CANNOT_SHOW | {"cubin": [*CANNOT_SHOW["cubin"], CLUSTERS_CANNOT_SHOW]}
+
+
 def sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
@@ -126,6 +136,7 @@ def _code(code: Code, grid: tuple[int, ...], files: dict[str, bytes], folder: st
         "symbol": code.symbol,
         "grid": list((*grid, 1, 1, 1)[:3]),
         "block": code.block,
+        "ctas": code.ctas,
         "shared": code.shared,
         "global_scratch": code.global_scratch,
         "profile_scratch": code.profile_scratch,

@@ -13,6 +13,7 @@ from translator.device.encodings import blocked_text
 from translator.device.module_text import bits_of
 from translator.device.refusal import Refused
 from translator.device.retarget_memory import Names, zero_filled
+from translator.ttgir.layouts import Bases, part_of
 from translator.ttgir.module import Op
 from translator.ttgir.types import Type, parse_type
 
@@ -108,9 +109,9 @@ def lookup(known: dict[str, Described], name: str, op: str) -> Described:
     return known[name]
 
 
-def tile_pointers(d: Described, warps: int, names: Names) -> tuple[list[str], str, str, str]:
-    """Addresses and in-bounds mask of the descriptor's tile; -> (lines, pointers, their type, mask)."""
-    layout = tile_layout(d, warps)
+def tile_pointers(d: Described, warps: int, names: Names, ctas: Bases = ()) -> tuple[list[str], str, str, str]:
+    """Addresses and in-bounds mask of the descriptor's tile; -> (lines, pointers, their type, mask). ctas: how CTAs share the tile."""
+    layout = tile_layout(d, warps, ctas)
     rank, lines = len(d.block), []
     sizes = "".join(f"{n}x" for n in d.block)
     whole = {kind: f"tensor<{sizes}{kind}, {layout}>" for kind in ("i32", "i64", "i1", f"!tt.ptr<{d.element}>")}
@@ -142,17 +143,19 @@ def tile_pointers(d: Described, warps: int, names: Names) -> tuple[list[str], st
     return lines, moved, pointer, both
 
 
-def tile_layout(d: Described, warps: int) -> str:
-    """Lanes along the last dimension first, 16 bytes each; warps along the first."""
-    rank = len(d.block)
-    vector = min(d.block[-1], COPY_BYTES * 8 // bits_of(d.element))
+def tile_layout(d: Described, warps: int, ctas: Bases = ()) -> str:
+    """Lanes along the last dimension first, 16 bytes each; warps along the first. ctas: how the CTAs of a cluster share the tile."""
+    part = part_of(d.block, ctas)
+    rank = len(part)
+    vector = min(part[-1], COPY_BYTES * 8 // bits_of(d.element))
     size, threads, left = [1] * rank, [1] * rank, 32
     size[-1] = vector
     for axis in reversed(range(rank)):
-        threads[axis] = min(left, max(1, d.block[axis] // size[axis]))
+        threads[axis] = min(left, max(1, part[axis] // size[axis]))
         left //= threads[axis]
     threads[0] *= left
-    return blocked_text(size, threads, [warps] + [1] * (rank - 1), list(reversed(range(rank))))
+    shared = f", CGALayout = {[list(basis) for basis in ctas]}" if ctas else ""
+    return blocked_text(size, threads, [warps] + [1] * (rank - 1), list(reversed(range(rank))), shared)
 
 
 def _axis_index(d: Described, axis: int, layout: str, lines: list[str], names: Names) -> tuple[str, str]:
@@ -191,12 +194,15 @@ def _combine(lines: list[str], names: Names, op: str, so_far: str | None, value:
     return out
 
 
-def copy_in(op: Op, names: Names, known: dict[str, Described], warps: int) -> list[str]:
-    """`%t = amdg.async_tdm_copy_global_to_local %d into %lds(, barrier = %b) : ... -> LDS`."""
+def copy_in(op: Op, names: Names, known: dict[str, Described], warps: int, ctas: Bases = ()) -> list[str]:
+    """`%t = amdg.async_tdm_copy_global_to_local %d into %lds(, barrier = %b) : ... -> LDS`.
+
+    Each CTA of a cluster copies what it has of the tile for itself, where the data mover may bring one to several of them.
+    """
     d = lookup(known, op.operands[0], op.name)
     local, result = op.operands[op.keyword("into")], op.results[0]
     local_type = op.target_type.removeprefix("!ttg.memdesc")
-    lines, pointers, kind, mask = tile_pointers(d, warps, names)
+    lines, pointers, kind, mask = tile_pointers(d, warps, names, ctas)
     token = names("copy")
     filled = zero_filled(lines, names, mask, parse_type(kind).of(d.element))
     lines.append(f"{token} = ttg.async_copy_global_to_local {pointers}, {local}{filled} : {kind} -> {local_type}")
@@ -210,7 +216,7 @@ def copy_in(op: Op, names: Names, known: dict[str, Described], warps: int) -> li
     return lines
 
 
-def copy_out(op: Op, names: Names, known: dict[str, Described], warps: int) -> list[str]:
+def copy_out(op: Op, names: Names, known: dict[str, Described], warps: int, ctas: Bases = ()) -> list[str]:
     """`%t = amdg.async_tdm_copy_local_to_global %d from %lds : ...` as a masked store and an empty commit group."""
     if op.keyword("barrier") is not None:
         raise Refused(op.name, "a store that signals an mbarrier")
@@ -219,7 +225,7 @@ def copy_out(op: Op, names: Names, known: dict[str, Described], warps: int) -> l
     if len(by_name) != 1 or local is None:
         raise Refused(op.name, "an operand form that is not known")
     d = known[by_name[0]]
-    lines, pointers, kind, mask = tile_pointers(d, warps, names)
+    lines, pointers, kind, mask = tile_pointers(d, warps, names, ctas)
     memory = next(k for k in (*op.operand_type_texts, op.target_type) if k.startswith("!ttg.memdesc"))
     value, value_type = names("tile"), kind.replace(f"!tt.ptr<{d.element}>", d.element)
     lines.append(f"{value} = ttg.local_load {local} : {memory} -> {value_type}")

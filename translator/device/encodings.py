@@ -63,14 +63,21 @@ def bases(text: str, name: str) -> list[list[int]]:
     return [[int(x) for x in basis.split(",")] for basis in re.findall(r"\[([\d, ]+)\]", found.group(1))]
 
 
+def shared_by(body: str) -> str:
+    """`, CGALayout = [[1, 0]]` of a layout that says how the CTAs of a cluster share a tensor, "" of another one."""
+    found = bases(body, "CGALayout")
+    return f", CGALayout = {found}" if found else ""
+
+
 def linear_text(register, lane, warp) -> str:
     return f"#ttg.linear<{{register = {register}, lane = {lane}, warp = {warp}, block = []}}>"
 
 
-def blocked_text(size, threads, warps, order) -> str:
+def blocked_text(size, threads, warps, order, shared: str = "") -> str:
+    """shared: what `shared_by` gives."""
     return (
         f"#ttg.blocked<{{sizePerThread = {list(size)}, threadsPerWarp = {list(threads)}, "
-        f"warpsPerCTA = {list(warps)}, order = {list(order)}}}>"
+        f"warpsPerCTA = {list(warps)}, order = {list(order)}{shared}}}>"
     )
 
 
@@ -116,9 +123,11 @@ def narrow_linear(body: str) -> str:
 def unpadded_shared(body: str) -> str:
     """An LDS layout with the same offset bases and no padding: NVIDIA's cp.async takes no padded one."""
     if offset := bases(body, "offset"):
-        return f"#ttg.shared_linear<{{offset = {offset}}}, alignment = 16>"
+        block = bases(body, "block")
+        others = f", block = {block}" if block else ""
+        return f"#ttg.shared_linear<{{offset = {offset}{others}}}, alignment = 16>"
     order = integers(body, "order")
-    return f"#ttg.swizzled_shared<{{vec = 1, perPhase = 1, maxPhase = 1, order = {order}}}>"
+    return f"#ttg.swizzled_shared<{{vec = 1, perPhase = 1, maxPhase = 1, order = {order}{shared_by(body)}}}>"
 
 
 def matrix_warps(name: str, body: str, lanes: int) -> list[int]:
@@ -147,7 +156,7 @@ def matrix_layout(name: str, body: str, lanes: int, dots: list[Dot], rank: int) 
     if fma:
         size = [1] * (rank - 2) + [FMA_TILE, FMA_TILE]
         threads = [1] * (rank - 2) + [4, 8]
-        return MatrixLayout(blocked_text(size, threads, warps, list(reversed(range(rank)))), {})
+        return MatrixLayout(blocked_text(size, threads, warps, list(reversed(range(rank))), shared_by(body)), {})
     widths: dict[int, int] = {}
     for dot in dots:
         wanted = 32 // bits_of(dot.operand)
@@ -157,7 +166,8 @@ def matrix_layout(name: str, body: str, lanes: int, dots: list[Dot], rank: int) 
         if len({widths[old] for old in dot.k_widths}) > 1:
             raise Refused("tt.dot", "operands of one dot would need different kWidth on the CUDA device")
     shape = [1] * (rank - 2) + [16, 8]
-    text = f"#ttg.nvidia_mma<{{versionMajor = 2, versionMinor = 0, warpsPerCTA = {warps}, instrShape = {shape}}}>"
+    sizes = f"warpsPerCTA = {warps}{shared_by(body)}, instrShape = {shape}"
+    text = f"#ttg.nvidia_mma<{{versionMajor = 2, versionMinor = 0, {sizes}}}>"
     return MatrixLayout(text, widths or {0: 2})
 
 
@@ -200,8 +210,6 @@ def retarget_encodings(text: str, lanes: int) -> str:
 
 
 def _replacement(name: str, body: str, lanes: int, matrices: dict[str, MatrixLayout], named: dict[str, str]) -> str:
-    if "CGALayout" in body or bases(body, "block"):
-        raise Refused(f"#ttg.{name}", "layouts over several CTAs (clusters) are not re-targeted")
     if name in MATRIX:
         alias = next((a for a, value in named.items() if value == body), None)
         if alias is None:

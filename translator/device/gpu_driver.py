@@ -11,6 +11,9 @@ import os
 
 import numpy as np
 
+CUDA_NON_PORTABLE_CLUSTER = 14  # CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
+PORTABLE_CLUSTER = 8  # workgroups of a cluster that every CUDA device with clusters takes
+CLUSTER_DIMENSION = 4  # CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
 CUDA_MAX_DYNAMIC_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 STATIC_SHARED = 48 << 10  # bytes of shared memory that CUDA gives without being asked
 
@@ -30,6 +33,7 @@ SPELLED = {
     ("cuda", "MemcpyHtoD"): "cuMemcpyHtoD_v2",
     ("cuda", "MemcpyDtoH"): "cuMemcpyDtoH_v2",
     ("cuda", "ModuleLaunchKernel"): "cuLaunchKernel",
+    ("cuda", "LaunchClusters"): "cuLaunchKernelEx",
     ("cuda", "DeviceSynchronize"): "cuCtxSynchronize",
     ("cuda", "EventCreateWithFlags"): "cuEventCreate",
 }
@@ -49,6 +53,7 @@ ARGUMENTS = {
     "MemcpyHtoD": (_POINTER, _POINTER, _SIZE),
     "MemcpyDtoH": (_POINTER, _POINTER, _SIZE),
     "ModuleLaunchKernel": (_POINTER, *[_UNSIGNED] * 7, _POINTER, _POINTER, _POINTER),
+    "LaunchClusters": (_POINTER, _POINTER, _POINTER, _POINTER),  # of CUDA only
     "DeviceSynchronize": (),
     "EventCreateWithFlags": (_POINTER, _UNSIGNED),
     "EventRecord": (_POINTER, _POINTER),
@@ -60,6 +65,25 @@ MAP_BYTES, MAP_ALIGNMENT = 128, 64  # of a CUtensorMap
 L2_PROMOTION_128B, FILL_NAN = 2, 1
 # Drivers up to this version let small tensors be prefetched beyond their end; the bit that says so is cleared, as CUTLASS does.
 PREFETCHES, SMALL, PREFETCH_BIT = 13010, 128 << 10, 21
+
+
+class LaunchAttribute(ctypes.Structure):
+    """CUlaunchAttribute of CUDA's driver API: 8 bytes that say which, and a union of 64 bytes, here the size of a cluster."""
+
+    _fields_ = [("id", _INT), ("pad", _INT), ("size", _UNSIGNED * 3), ("rest", ctypes.c_char * 52)]
+
+
+class LaunchConfig(ctypes.Structure):
+    """CUlaunchConfig of CUDA's driver API."""
+
+    _fields_ = [
+        ("grid", _UNSIGNED * 3),
+        ("block", _UNSIGNED * 3),
+        ("shared", _UNSIGNED),
+        ("stream", _POINTER),
+        ("attributes", ctypes.POINTER(LaunchAttribute)),
+        ("count", _UNSIGNED),
+    ]
 
 
 class DeviceError(Exception):
@@ -101,12 +125,14 @@ class Driver:
             text.value = self.library.hipGetErrorString(ctypes.c_int(status))
         return f"error {status} ({(text.value or b'unknown').decode(errors='replace')})"
 
-    def function(self, code: bytes, symbol: str, shared: int) -> ctypes.c_void_p:
+    def function(self, code: bytes, symbol: str, shared: int, ctas: int = 1) -> ctypes.c_void_p:
         module, function = ctypes.c_void_p(), ctypes.c_void_p()
         self.call("ModuleLoadData", ctypes.byref(module), ctypes.c_char_p(code))
         self.call("ModuleGetFunction", ctypes.byref(function), module, symbol.encode())
         if self.api == "cuda" and shared > STATIC_SHARED:
             self.call("FuncSetAttribute", function, ctypes.c_int(CUDA_MAX_DYNAMIC_SHARED), ctypes.c_int(shared))
+        if ctas > PORTABLE_CLUSTER:
+            self.call("FuncSetAttribute", function, ctypes.c_int(CUDA_NON_PORTABLE_CLUSTER), ctypes.c_int(1))
         return function
 
     def allocate(self, size: int) -> int:
@@ -129,10 +155,16 @@ class Driver:
             )
         return out
 
-    def launch(self, function, grid, block: int, shared: int, values: list[bytes]) -> None:
-        """`values` are the bytes of each parameter."""
+    def launch(self, function, grid, block: int, shared: int, values: list[bytes], ctas: int = 1) -> None:
+        """`values` are the bytes of each parameter; `grid` counts programs, each a cluster of `ctas` workgroups (CUDA alone)."""
         buffers = [ctypes.create_string_buffer(value, len(value)) for value in values]
         pointers = (ctypes.c_void_p * len(buffers))(*(ctypes.addressof(b) for b in buffers))
+        if ctas > 1:
+            attribute = LaunchAttribute(CLUSTER_DIMENSION, 0, (ctas, 1, 1))
+            whole = (grid[0] * ctas, *grid[1:])
+            config = LaunchConfig(whole, (block, 1, 1), shared, None, ctypes.pointer(attribute), 1)
+            self.call("LaunchClusters", ctypes.byref(config), function, pointers, ctypes.c_void_p())
+            return
         sizes = [ctypes.c_uint(n) for n in (*grid, block, 1, 1, shared)]
         self.call("ModuleLaunchKernel", function, *sizes, ctypes.c_void_p(), pointers, ctypes.c_void_p())
 

@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from translator.device.encodings import linear_text
 from translator.device.module_text import aliases, op_name, spelled_out
+from translator.device.refusal import Refused
 from translator.ttgir.module import Op
 from translator.ttgir.parse import parse_op
 
@@ -21,12 +22,17 @@ _MOVES = ("tt.trans", "tt.reshape")
 
 
 def moves_on_linear(text: str, warps: int) -> str:
-    """Convert around `tt.trans` and `tt.reshape` with a matrix layout on either side; `warps` of 32 lanes each."""
+    """Convert around `tt.trans` and `tt.reshape` with a matrix layout on either side; `warps` of 32 lanes each.
+
+    Raises: Refused where CTAs of a cluster share the tensor.
+    """
     named = aliases(text)
     out = []
     for line in text.splitlines():
         op = parse_op(line) if op_name(line) in _MOVES else None
         if op is not None and any(_is_matrix(kind.layout, named) for kind in (op.operand_types[0], op.type)):
+            if any("CGALayout" in spelled_out(kind.layout, named) for kind in (op.operand_types[0], op.type)):
+                raise Refused(op.name, "a transpose or reshape of a product that the CTAs of a cluster share")
             indent = line[: len(line) - len(line.lstrip())]
             out += [indent + new for new in _converted(op, warps)]
         else:

@@ -22,8 +22,11 @@ from translator.device.reshapes import moves_on_linear
 from translator.device.retarget_memory import Names
 from translator.device.scaled_dots import plain_dots
 from translator.device.scans import scans_on_blocked
+from translator.ttgir.cta_parts import ctas_of
+from translator.ttgir.layouts import Bases
 from translator.ttgir.module import Module, Op
 from translator.ttgir.parse import parse_module, parse_op
+from translator.ttgir.types import parse_type
 
 SM = 90
 MAX_WARPS = 32
@@ -60,24 +63,35 @@ FOREIGN_TYPES = {"f8E4M3FNUZ": "FNUZ fp8", "f8E5M2FNUZ": "FNUZ fp8", "f8E4M3B11F
 
 @dataclass
 class _State:
-    """What is known while the lines go by. `warps` is the stack of the surrounding partitions' warps."""
+    """What is known while the lines go by. `module` is the AMD one, `warps` the stack of the surrounding partitions' warps; arrived: the
+    line before is the arrival at a barrier of the cluster."""
 
+    module: Module
     warps: list[int]
     names: Names = field(default_factory=Names)
     known: dict[str, Described] = field(default_factory=dict)
     depth: list[bool] = field(default_factory=list)
+    arrived: bool = False
+
+    def ctas(self, op: Op) -> Bases:
+        """How the CTAs of a cluster share the tile in LDS that an operation names; () of a program of one CTA."""
+        if self.module.clusters == 1:
+            return ()
+        kinds = (*op.operand_type_texts, op.target_type)
+        return ctas_of(self.module, parse_type(next(k for k in kinds if k.startswith("!ttg.memdesc"))))
 
 
 def retarget(text: str) -> str:
     """Rewrite a printed AMD module. Raises: Refused, naming the op, encoding, type or limit without a counterpart."""
     text = retarget_memory.without_zero_fill(plain_dots(without_locations(text)))
-    lanes, warps = _geometry(parse_module(text))
+    module = parse_module(text)
+    lanes, warps = _geometry(module)
     _refuse_types(text)
     _refuse_mixed_counters(text)
     text = retarget_encodings(text, lanes)
     warps = warps * lanes // 32
     text = moves_on_linear(scans_on_blocked(text, warps), warps)
-    state = _State([warps])
+    state = _State(module, [warps])
     flow = DescriptorFlow(state.known, state.names)
     out = []
     for line in text.splitlines():
@@ -95,9 +109,9 @@ def retarget(text: str) -> str:
 
 def _geometry(module: Module) -> tuple[int, int]:
     """(lanes, warps) of the module. Raises: Refused where they do not fit a CUDA block."""
-    if module.number("ttg.num-ctas", 1) != 1:
-        raise Refused("num_ctas", "clusters of workgroups are not re-targeted")
     lanes, warps = module.lanes, module.warps
+    if module.clusters > 1 and lanes != 32:
+        raise Refused("num_ctas", f"a cluster of workgroups whose warps have {lanes} lanes")
     total = max(warps, module.number("ttg.total-num-warps", warps))
     if total * lanes > MAX_WARPS * 32:
         raise Refused("num_warps", f"{total * lanes} threads; a CUDA block has at most {MAX_WARPS * 32}")
@@ -139,6 +153,8 @@ def _track_partitions(line: str, state: _State) -> None:
 def _op(line: str, state: _State, flow: DescriptorFlow) -> list[str]:
     """The line or what replaces it."""
     name = op_name(line)
+    if state.arrived and name != "amdg.cluster_barrier_wait":
+        raise Refused("amdg.cluster_barrier_arrive", "a CUDA device's barrier of a cluster is arrival and wait in one")
     if name in MEMORY:
         return MEMORY[name](parse_op(line), state.names)
     if name in DESCRIPTORS:
@@ -191,6 +207,18 @@ def _copies_arrive(op: Op, state: _State) -> list[str]:
     ]
 
 
+def _cluster_arrive(op: Op, state: _State) -> list[str]:
+    state.arrived = True
+    return []
+
+
+def _cluster_wait(op: Op, state: _State) -> list[str]:
+    if not state.arrived:
+        raise Refused(op.name, "a wait for the cluster without an arrival before it")
+    state.arrived = False
+    return ["ttng.cluster_barrier"]
+
+
 MEMORY = {
     "amdg.buffer_load": retarget_memory.buffer_load,
     "amdg.buffer_store": retarget_memory.buffer_store,
@@ -204,9 +232,15 @@ DESCRIPTORS = {
     "amdg.update_tensor_descriptor": lambda op, state: descriptors.update(op, state.names, state.known),
 }
 REWRITTEN = {
-    "amdg.async_tdm_copy_global_to_local": lambda op, s: descriptors.copy_in(op, s.names, s.known, s.warps[-1]),
-    "amdg.async_tdm_copy_local_to_global": lambda op, s: descriptors.copy_out(op, s.names, s.known, s.warps[-1]),
+    "amdg.async_tdm_copy_global_to_local": lambda op, s: descriptors.copy_in(
+        op, s.names, s.known, s.warps[-1], s.ctas(op)
+    ),
+    "amdg.async_tdm_copy_local_to_global": lambda op, s: descriptors.copy_out(
+        op, s.names, s.known, s.warps[-1], s.ctas(op)
+    ),
     "amdg.async_tdm_wait": _tdm_wait,
+    "amdg.cluster_barrier_arrive": _cluster_arrive,
+    "amdg.cluster_barrier_wait": _cluster_wait,
     "amdg.init_barrier": _same_barrier,
     "amdg.wait_barrier": _same_barrier,
     "amdg.arrive_barrier": _arrive_barrier,

@@ -132,10 +132,10 @@ def run_code(bundle: Bundle, code: dict, driver: Driver, runs: int, timed: int) 
     tensors = manifest["tensors"]
     arrays = {t[key]: bundle.array(t[key]) for t in tensors for key in ("initial", "expected", "written", "racing")}
     pointers = {t["name"]: driver.allocate(arrays[t["initial"]].nbytes) for t in tensors}
-    programs = int(np.prod(code["grid"]))
-    sizes = [code[key] * programs for key in ("global_scratch", "profile_scratch")]
+    programs, ctas = int(np.prod(code["grid"])), code.get("ctas", 1)
+    sizes = [code[key] * programs * ctas for key in ("global_scratch", "profile_scratch")]
     scratch = tuple(driver.allocate(size) if size else 0 for size in sizes)
-    function = driver.function(bundle.zip.read(code["file"]), code["symbol"], code["shared"])
+    function = driver.function(bundle.zip.read(code["file"]), code["symbol"], code["shared"], ctas)
     poison = next((p for p in manifest["poison"] if p["kind"] == driver.kind), None)
     poisoner = driver.function(bundle.zip.read(poison["file"]), poison["symbol"], poison["shared"]) if poison else None
     values = parameters(bundle, code, driver, pointers, scratch)
@@ -152,7 +152,7 @@ def run_code(bundle: Bundle, code: dict, driver: Driver, runs: int, timed: int) 
         driver.synchronize()
 
     def launch() -> None:
-        driver.launch(function, code["grid"], code["block"], code["shared"], values)
+        driver.launch(function, code["grid"], code["block"], code["shared"], values, ctas)
 
     matched, results, failed = 0, [], None
     for _ in range(runs):

@@ -14,21 +14,23 @@ from translator.ttgir.parse import parse_module
 def scans_on_blocked(text: str, warps: int) -> str:
     """Convert around scans of one tensor on a linear layout; scans on blocked layouts stay. `warps` of 32 lanes each.
 
-    Raises: Refused for a scan of several tensors on a linear layout.
+    Raises: Refused for a scan on a linear layout of several tensors, or of one that CTAs of a cluster share.
     """
     if "tt.scan" not in text:
         return text
     module, lines = parse_module(text), text.splitlines()
     for scan in sorted((op for op in module.walk() if op.name == "tt.scan"), key=lambda op: -op.line):
         if _is_linear(scan.operand_types[0].layout, aliases(text)):
-            _convert(lines, scan, warps)
+            _convert(lines, scan, warps, module.clusters)
     return "\n".join(lines) + "\n"
 
 
-def _convert(lines: list[str], scan: Op, warps: int) -> None:
+def _convert(lines: list[str], scan: Op, warps: int, clusters: int) -> None:
     """Convert the operand of a scan, and its result back."""
     if len(scan.operands) > 1:
         raise Refused("tt.scan", "a scan of several tensors on a linear layout")
+    if clusters > 1:
+        raise Refused("tt.scan", "a scan on a linear layout that the CTAs of a cluster share")
     (operand,), (kind,), result = scan.operands, scan.operand_types, scan.results[0]
     blocked = replace(kind, layout=scan_layout(kind.shape, warps)).printed
     head, last = lines[scan.line - 1], lines[scan.end - 1]
