@@ -20,6 +20,7 @@ from translator.facts.values import Question
 from translator.frontend.trace import TensorFact
 
 MOST_OF_ALL = 63  # what an address of 64 bits reads as not negative
+_FAR = 1 << 40
 
 
 def unsound(facts: FunctionFacts, given: Launches, said: Counter | None = None, every: bool = True) -> str:
@@ -77,10 +78,9 @@ class Claims:
     def wrong(self, what: str, least, most, rows: np.ndarray, admitted=None, flag: str = "all") -> Iterator[str]:
         """The first of some launches in which the node is not between two numbers, or arrays of them."""
         lo, hi = self.seen.least[flag], self.seen.most[flag]
-        for row in np.flatnonzero(self.alive & rows & (lo <= hi) & ((lo < least) | (hi > most))):
-            if admitted is None or admitted(row):
-                yield f"{ast.unparse(self.node)} is {lo[row]}..{hi[row]}, {what}, for {self.given.described(row)}"
-                return
+        found = np.flatnonzero(self.alive & rows & (lo <= hi) & ((lo < least) | (hi > most)))
+        for row in (found if admitted is None else admitted(found))[:1]:
+            yield f"{ast.unparse(self.node)} is {lo[row]}..{hi[row]}, {what}, for {self.given.described(row)}"
 
     def ranges(self, questions: list[tuple[str, Question, np.ndarray]]) -> Iterator[str]:
         for flag, question, rows in questions:
@@ -98,7 +98,7 @@ class Claims:
                 self.said["checked sign"] += any(o.condition is not None for o in proof.assumed)
                 yield from self._refused(proof.assumed)
                 what = f"not 0 or more by {sorted(map(str, proof.assumed))}"
-                yield from self.wrong(what, 0, MOST_OF_ALL, every, lambda row: self._admits(row, proof.assumed))
+                yield from self.wrong(what, 0, MOST_OF_ALL, every, lambda rows: self._admits(rows, proof.assumed))
 
     def _refused(self, assumed: set[Obligation]) -> Iterator[str]:
         """What a launch that the kernel is translated for would not pass."""
@@ -108,10 +108,10 @@ class Claims:
             if negative or o.condition is not None and kernel.refuses(o.condition):
                 yield f"{ast.unparse(self.node)} rests on {o}, which a launch breaks"
 
-    def _admits(self, row: int, assumed: set[Obligation]) -> bool:
+    def _admits(self, rows: np.ndarray, assumed: set[Obligation]) -> np.ndarray:
         checked = [o for o in assumed if o.discharge == "launch"]
         names = frozenset(name for o in checked if o.condition is None for name in o.arguments)
-        return self.given.admits(row, names, frozenset(o.condition for o in checked if o.condition is not None))
+        return self.given.admits(rows, names, frozenset(o.condition for o in checked if o.condition is not None))
 
     def bounds(self) -> Iterator[str]:
         fact = self.owner.fact(self.node)
@@ -126,6 +126,7 @@ class Claims:
             if conditions is None:
                 continue
             self.said["conditions"] += bool(conditions)
+            yield from self._checked(conditions, positive)
             what = f"not in {known.exact} by {sorted(map(str, conditions))}"
             admitted = self._taking(conditions)
             yield from self.wrong(what, known.exact.lo, known.exact.hi, positive, admitted)
@@ -138,15 +139,22 @@ class Claims:
         yield from self._in_launch(positive)
 
     def _taking(self, conditions: frozenset[Condition], names: frozenset[str] = frozenset()):
-        return lambda row: self.given.admits(row, names, conditions)
+        return lambda rows: self.given.admits(rows, names, conditions)
+
+    def _checked(self, conditions: frozenset[Condition], rows: np.ndarray) -> Iterator[str]:
+        """The conditions that are another thing to the check before a launch, of the launches that are nearest to their ends."""
+        some = np.flatnonzero(rows)
+        for c in conditions:
+            over = self.given.bounded(c.bound, some) - c.most
+            for at in {int(np.argmin(np.where(over > 0, over, _FAR))), int(np.argmax(np.where(over > 0, -_FAR, over)))}:
+                if c.holds(self.given.arguments(some[at]), self.given.grid[some[at]].tolist()) != (over[at] <= 0):
+                    yield f"{c} is {over[at] > 0} for {self.given.described(some[at])}"
 
     def _beyond(self, what: str, upper, rows: np.ndarray, admitted) -> Iterator[str]:
         some = np.flatnonzero(self.alive & rows)
-        for row in some:
-            most = upper.value(self.given.arguments(row), self.given.grid[row].tolist())
-            if self.seen.most["all"][row] > most and admitted(row):
-                yield f"{ast.unparse(self.node)} is {self.seen.most['all'][row]}, {what}, for {self.given.described(row)}"
-                return
+        most = self.seen.most["all"]
+        for row in admitted(some[most[some] > self.given.bounded(upper, some)])[:1]:
+            yield f"{ast.unparse(self.node)} is {most[row]}, {what}, for {self.given.described(row)}"
 
     def _least_for(self) -> Iterator[str]:
         found = least_for(self.owner, lambda ask: conditions_for(ask, self.owner, self.node))
@@ -176,12 +184,12 @@ class Claims:
         mine, its = self.seen.most["all"], seen.most["all"]
         for products, together in (([[self.node], [other]], mine + its), ([[self.node, other]], mine * its)):
             found = most_checked(self.owner, products, 14)
-            for row in (
-                np.flatnonzero(self.alive & positive & (its >= 0) & (together > 14)) if found is not None else ()
-            ):
-                if self.given.admits(row, frozenset(), found):
-                    yield f"{ast.unparse(self.node)} and b give {together[row]} for {self.given.described(row)}"
-                    return
+            if found is None:
+                continue
+            rows = np.flatnonzero(self.alive & positive & (its >= 0) & (together > 14))
+            for row in self.given.admits(rows, frozenset(), found)[:1]:
+                yield f"{ast.unparse(self.node)} and b give {together[row]} for {self.given.described(row)}"
+                return
 
     def _in_launch(self, positive: np.ndarray) -> Iterator[str]:
         for exactly, flag in ((False, "fits"), (True, "whole")):
@@ -194,12 +202,11 @@ class Claims:
         if missing := bound.arguments() - self.given.arguments(0).keys():
             yield f"{ast.unparse(self.node)} is {bound.text()}, but no launch has {sorted(missing)}"
             return
-        for row in np.flatnonzero(self.alive & rows):
-            value = bound.value(self.given.arguments(row), self.given.grid[row].tolist())
-            if not self.seen.least["all"][row] == self.seen.most["all"][row] == value:
-                text = f"{self.seen.least['all'][row]}..{self.seen.most['all'][row]}"
-                yield f"{ast.unparse(self.node)} is {text}, not {bound.text()}, for {self.given.described(row)}"
-                return
+        some = np.flatnonzero(self.alive & rows)
+        value, least, most = self.given.bounded(bound, some), self.seen.least["all"], self.seen.most["all"]
+        for row in some[(least[some] != value) | (most[some] != value)][:1]:
+            text = f"{least[row]}..{most[row]}"
+            yield f"{ast.unparse(self.node)} is {text}, not {bound.text()}, for {self.given.described(row)}"
 
 
 __all__ = ["unsound"]

@@ -18,7 +18,7 @@ from triton.compiler import ASTSource
 from rules.targets import target
 from translator.facts import known, launch_values, overflow, ranges, signs, span, values
 from translator.facts.function import FunctionFacts
-from translator.facts.host_bounds import Condition
+from translator.facts.host_bounds import Bound, Condition
 from translator.facts.kernel import KernelFacts
 from translator.facts.ranges import IntType
 from translator.facts.reading import read_function
@@ -178,6 +178,9 @@ def narrow() -> Iterator[None]:
             setattr(module, name, value)
 
 
+_DONE = {"+": np.add, "-": np.subtract, "*": np.multiply, "//": np.floor_divide, "min": np.minimum, "max": np.maximum}
+
+
 @dataclass
 class Launches:
     """Launches side by side: every pair of the narrow int32 arguments, each with some of the others."""
@@ -186,12 +189,27 @@ class Launches:
     grid: np.ndarray
     machine: Machine
 
-    def admits(self, row: int, names: frozenset[str], conditions: frozenset[Condition]) -> bool:
-        """Whether the check before a launch takes this one."""
-        values = self.arguments(row)
-        return all(values[name] >= 0 for name in names) and all(
-            c.holds(values, tuple(int(n) for n in self.grid[row])) for c in conditions
-        )
+    def admits(self, rows: np.ndarray, names: frozenset[str], conditions: frozenset[Condition]) -> np.ndarray:
+        """Those of the launches `rows` that the check before a launch takes."""
+        for name in names:
+            rows = rows[self.numbers[name][rows] >= 0]
+        for c in conditions:
+            rows = rows[self.bounded(c.bound, rows) <= c.most]
+        return rows
+
+    def bounded(self, bound: Bound, rows: np.ndarray) -> np.ndarray:
+        """What a bound is in each of the launches `rows`. Raises: KeyError for an argument that they have not, ZeroDivisionError."""
+        if bound.op == "number":
+            return np.full(len(rows), bound.parts[0])
+        if bound.op == "programs":
+            return self.grid[rows, bound.parts[0]]
+        if bound.op == "argument":
+            (name,) = bound.parts
+            return np.full(len(rows), CONSTEXPRS[name]) if name in CONSTEXPRS else self.numbers[name][rows]
+        a, b = (self.bounded(part, rows) for part in bound.parts)
+        if bound.op == "//" and (b == 0).any():
+            raise ZeroDivisionError(bound.text())
+        return _DONE[bound.op](a, b)
 
     def arguments(self, row: int) -> dict[str, int]:
         return {name: int(column[row]) for name, column in self.numbers.items()} | CONSTEXPRS
