@@ -9,6 +9,7 @@ from translator.facts.loop_range import every_iteration, is_index, loop_bounds, 
 from translator.facts.obligations import Obligation
 from translator.facts.operations import operation_of
 from translator.facts.polynomials import INDEX, Polynomial, add, fixed, moving, quotient
+from translator.facts.same_value import value_key
 from translator.facts.signs import Signs
 from translator.facts.syntax import less_than
 from translator.facts.webs import Web
@@ -208,9 +209,7 @@ class AddressReader:
         return self._atom(node)
 
     def _atom(self, node: ast.expr) -> Polynomial:
-        key = ast.dump(node)
-        if isinstance(node, ast.Name) and (web := self.facts.webs.of_use.get(node)) is not None:
-            key = f"{node.id}#{web.index}"
+        key = value_key(self.facts, node, self.loop)
         self.names.setdefault(key, node)
         return {(key,): 1}
 
@@ -330,7 +329,7 @@ class AddressReader:
 
     def _multiple(self, node: ast.expr, of: ast.expr | None) -> bool:
         """Whether an integer is a multiple of the step `of`."""
-        if of is None or ast.dump(node) == ast.dump(of):
+        if of is None or value_key(self.facts, node, self.loop) == value_key(self.facts, of, self.loop):
             return True
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
             return self._multiple(node.left, of) or self._multiple(node.right, of)

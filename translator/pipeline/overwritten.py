@@ -19,6 +19,7 @@ from translator.facts.function import FunctionFacts
 from translator.facts.loop_range import int_of
 from translator.facts.obligations import Obligation
 from translator.facts.polynomials import INDEX, Polynomial, add, fixed, moving
+from translator.facts.same_value import value_key
 from translator.facts.signs import obligation_at
 from translator.frontend.trace import TensorFact, TupleFact
 from translator.pipeline.address_reader import AddressReader
@@ -128,8 +129,10 @@ def _tile(facts: FunctionFacts, loop: ast.For, low: ast.expr | None, step: ast.e
             strides[axes[0]] = add(strides[axes[0]], {left: coefficient}, 1)
         else:
             start = add(start, {monomial: coefficient}, 1)
-    web = facts.webs.of_use.get(base)
-    return _Tile(f"{ast.dump(base)}#{web.index if web else ''}", start, tuple(strides), tuple(fact.shape))
+    # What the loop moves is known by what it starts with.
+    web = facts.webs.of_use.get(base) if base in reader.moved_bases else None
+    name = f"start of {web.name}#{web.index}" if web is not None else value_key(facts, base, loop)
+    return _Tile(name, start, tuple(strides), tuple(fact.shape))
 
 
 def _apart(facts: FunctionFacts, loop: ast.For, bounds: tuple, load: ast.Call, write: ast.Call, ahead: int) -> bool:

@@ -20,6 +20,7 @@ from translator.facts.obligations import Obligation
 from translator.facts.operations import operation_of
 from translator.facts.overflow import Beyond, conditions_beyond, index_conditions
 from translator.facts.ranges import int_type
+from translator.facts.same_value import value_key
 from translator.facts.signs import Signs, checked_at, least_for, obligation_at
 from translator.facts.values import Question
 from translator.facts.syntax import less_than
@@ -220,12 +221,11 @@ class TailProof:
             value = self.facts.webs.value_of(node)
             if value is not None and (self.varies(node) or not (isinstance(fact, TensorFact) and fact.shape)):
                 return self.polynomial(value)
-            if web is None or self.varies(node):
+            if web is None:
                 return None
-            return self._atom(f"{node.id}#{web.index}", node, fact)
         if self.varies(node):
             return None
-        return self._atom(ast.dump(node), node, fact)
+        return self._atom(value_key(self.facts, node, self.loop), node, fact)
 
     def _atom(self, key: str, node: ast.expr, fact) -> Polynomial:
         if isinstance(fact, TensorFact) and fact.shape:
