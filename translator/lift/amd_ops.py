@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from translator.lift.machine import NotLifted, Run
-from translator.lift.memory_ops import effect, loaded, read, result_name, write, zeros
-from translator.lift.scalars import Scalar, combine
+from translator.lift.memory_ops import atomic, effect, loaded, read, result_name, write, zeros
+from translator.lift.scalars import Scalar, combine, const, number
 from translator.lift.sync_ops import init, nothing, same
 from translator.lift.values import Node, Value, View
 from translator.ttgir.module import Op
@@ -31,15 +31,29 @@ def make_descriptor(run: Run, op: Op, given: list[Value]) -> list[Value]:
 
 def moved(run: Run, op: Op, given: list[Value]) -> list[Value]:
     known = given[0] if isinstance(given[0], Moved) else Moved(given[0], ())
-    if "set_bounds" in op.body or "clamp_bounds" not in op.text:
+    if "set_bounds" in op.body:
         raise NotLifted("a descriptor whose bounds are changed", op)
     first, last = op.bracket()
     offsets = tuple(given[first:last])
+    if "clamp_bounds" not in op.text and any(map(_bounded, _shape(known.descriptor), offsets)):
+        raise NotLifted("a descriptor whose bounds move with its tile", op)
     if known.offsets:
         offsets = tuple(combine("add", a, b) for a, b in zip(known.offsets, offsets))
     at = op.keyword("pred")
     enabled = known.enabled and (at is None or bool(given[at].value))
     return [Moved(known.descriptor, offsets, enabled)]
+
+
+def _shape(descriptor: Node) -> tuple[Value, ...]:
+    """How far a descriptor made in the kernel goes, of another one nothing that is known."""
+    rank = len(descriptor.type.shape or ())
+    return descriptor.args[1 : 1 + rank] if descriptor.op == "make_descriptor" else (None,) * rank
+
+
+def _bounded(extent: Value, offset: Scalar) -> bool:
+    """Whether a tile that is moved by `offset` ends elsewhere than one at that offset: not where there is no bound."""
+    endless = isinstance(extent, Scalar) and extent.expr == const(2**31 - 1)
+    return offset.expr != const(0) and not (endless and offset.value >= 0)
 
 
 def tile_in(run: Run, op: Op, given: list[Value]) -> list[Value]:
@@ -57,8 +71,6 @@ def tile_in(run: Run, op: Op, given: list[Value]) -> list[Value]:
 
 
 def _offsets(moved: Moved) -> tuple[Scalar, ...]:
-    from translator.lift.scalars import number
-
     return moved.offsets or (number(0),) * len(moved.descriptor.type.shape or ())
 
 
@@ -107,6 +119,11 @@ def buffer_store(run: Run, op: Op, given: list[Value]) -> list[Value]:
     return []
 
 
+def buffer_atomic(run: Run, op: Op, given: list[Value]) -> list[Value]:
+    pointers, rest = _addressed(run, op, given)
+    return atomic(run, op, pointers, given[0], rest[:1])
+
+
 def buffer_to_lds(run: Run, op: Op, given: list[Value]) -> list[Value]:
     pointers, rest = _addressed(run, op, given)
     target = next(x for x in given if isinstance(x, View))
@@ -138,6 +155,7 @@ AMD: dict[str, Callable] = {
     "amdg.arrive_barrier": arrive,
     "amdg.buffer_load": buffer_load,
     "amdg.buffer_store": buffer_store,
+    "amdg.buffer_atomic_rmw": buffer_atomic,
     "amdg.buffer_load_to_local": buffer_to_lds,
     "amdg.async_copy_local_to_global": lds_to_global,
     "amdg.in_thread_transpose": same,

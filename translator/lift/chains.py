@@ -25,8 +25,14 @@ class Parts:
     loop: Loop | None
 
 
+PRODUCTS = ("dot", "dot_scaled")
+
+
 def chain_of(node: Node) -> Chain:
-    """The products that end in `node`."""
+    """The products that end in `node`; a value that is no product is what a loop without iterations has left as it was."""
+    if node.op not in PRODUCTS:
+        zero = node.op == "arith.constant" and node.attrs[0] in ("0.000000e+00", "0.0", "0")
+        return Chain((), None if zero else node)
     found = [node]
     while node.attrs[0]:
         before = node.args[-1]
@@ -53,6 +59,8 @@ def varying(chain: Chain) -> bool:
 
 def fold_parts(chain: Chain) -> Parts:
     """The loops whose iterations make the products, and how many they make."""
+    if not chain.products:
+        return Parts(const(0), None)
     depth = _common_depth(chain)
     loops: dict[int, tuple[Loop, int]] = {}
     single = 0

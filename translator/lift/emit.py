@@ -130,12 +130,17 @@ class Emitter:
         )
 
     def _store(self, store: StoreText, block: Block) -> None:
-        masked = store.kind == "store" and len(store.operands) > 2 and store.operands[2] is not None
+        masked = store.kind in ("store", "atomic") and len(store.operands) > 2 and store.operands[2] is not None
         given = (*store.operands[:2], unspread(store.operands[2])) if masked else store.operands  # type: ignore[arg-type]
         operands = [None if x is None else self.operand(x, block)[0] for x in given]
         if store.kind == "store":
             mask = f", mask={operands[2]}" if len(operands) > 2 and operands[2] else ""
             block.lines.append(f"tl.store({operands[0]}, {self._stored(store, block)}{mask})")
+        elif store.kind == "atomic":
+            how, semantics, scope = store.attrs
+            mask = f", mask={operands[2]}" if masked else ""
+            told = f', sem="{semantics}", scope="{scope}"'
+            block.lines.append(f"tl.atomic_{how}({operands[0]}, {operands[1]}{mask}{told})")
         elif store.kind == "tile":
             block.lines.append(f"{operands[0]}.store([{', '.join(operands[1:-1])}], {operands[-1]})")
         elif store.kind == "scatter":

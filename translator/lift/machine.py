@@ -282,6 +282,7 @@ class Run:
 
     def _specialize(self, op: Op, values: dict[str, Value]) -> Iterator[str | None]:
         captured = [values[x] for x in op.captures]
+        yield from ()  # its partitions wait for each other, not for what is around them
         outer, live, out = self.part, {}, []
         for number_, region in enumerate(op.regions):
             own = dict(values)

@@ -10,8 +10,10 @@ from dataclasses import replace
 from translator.lift.machine import Effect, NotLifted, Run, decided
 from translator.lift.order import LOADS
 from translator.lift.scalars import Scalar
+from translator.lift.slots import Blocks, Columns
 from translator.lift.sync_ops import landed
 from translator.lift.values import Alloc, Node, Value, View
+from translator.ttgir.elements import bits_of
 from translator.ttgir.module import Op
 from translator.ttgir.types import Type, parse_type
 
@@ -27,7 +29,8 @@ def allocate(run: Run, op: Op, given: list[Value]) -> list[Value]:
     name = op.results[0].lstrip("%").rstrip("0123456789").rstrip("_")
     alloc = Alloc(run.allocations, where, kind, name, op.place)
     shape = kind.shape or ()
-    view = View(alloc, (), tuple((0, n) for n in shape), shape, kind.element)
+    tag = columns(run, op, kind) or () if where == "tmem" else ()
+    view = View(alloc, (), tuple((0, n) for n in shape), shape, kind.element, tag=tag)
     source = [x for x in given if isinstance(x, Node)]
     if source:
         write(run, view, source[0])
@@ -81,10 +84,42 @@ def reinterpreted(run: Run, op: Op, given: list[Value]) -> list[Value]:
     """The same bytes as another type: what is written through one type is read through the same."""
     view, kind = given[0], parse_type(op.target_type)
     shape = kind.shape or ()
+    if view.alloc.kind == "tmem" and (seen := tensor_memory(run, op, view, kind)) is not None:
+        return [seen]
     if shape == view.shape and kind.element == view.element:
         return [view]
-    tag = (*view.tag, op.name, shape, kind.element)
+    tag = (view.tag, op.name, shape, kind.element)
     return [replace(view, steps=(), box=tuple((0, n) for n in shape), shape=shape, element=kind.element, tag=tag)]
+
+
+def columns(run: Run, op: Op, kind: Type) -> Columns | None:
+    """How a type counts the columns of tensor memory; None for one of which that is not known.
+
+    Rows beyond those of a block would lie in further columns.
+    """
+    layout = run.module.aliases.get(kind.layout, kind.layout)
+    found = re.search(r"blockM = (\d+).*?colStride = (\d+)", layout)
+    rows = (kind.shape or (0, 0))[-2:][0] // run.module.number("ttg.num-ctas")
+    if found is None or "fp4Padded = true" in layout or rows > int(found.group(1)):
+        return None
+    return Columns(kind.element, bits_of(kind.element) * int(found.group(2)) // 8)
+
+
+def tensor_memory(run: Run, op: Op, view: View, kind: Type) -> View | None:
+    """Tensor memory seen as another type, from the same column on; None where the columns of either are not known."""
+    shape, tag = kind.shape or (), view.tag
+    if not isinstance(tag, Columns) or view.steps or len(shape) != 2 or len(view.box) != 2:
+        return None
+    start = view.box[1][0] * tag.bytes
+    if "tensor_memory_scales" in run.module.aliases.get(kind.layout, kind.layout):
+        # Chunks of 32 rows lie beside each other.
+        held = Blocks(kind.element, shape, start, -(-shape[0] // 32) * shape[1])
+        return replace(view, box=tuple((0, n) for n in shape), shape=shape, element=kind.element, tag=held)
+    seen = columns(run, op, kind)
+    if seen is None or view.box[0] != (0, shape[0]) or start % seen.bytes:
+        return None
+    first = start // seen.bytes
+    return replace(view, box=((0, shape[0]), (first, first + shape[1])), shape=shape, element=kind.element, tag=seen)
 
 
 def write(run: Run, view: View, value: Node) -> None:
@@ -295,6 +330,24 @@ def pointer_store(run: Run, op: Op, given: list[Value]) -> list[Value]:
     return []
 
 
+ATOMICS = {"fadd": "add", "exch": "xchg"} | {name: name for name in ("add", "max", "min", "and", "or", "xor")}
+
+
+def pointer_atomic(run: Run, op: Op, given: list[Value]) -> list[Value]:
+    return atomic(run, op, given[0], given[1], given[2:])
+
+
+def atomic(run: Run, op: Op, pointers: Node, value: Value, mask: Sequence[Value]) -> list[Value]:
+    """An atomic write of which nothing is read back. Raises: NotLifted for any other: programs talk by these."""
+    how, semantics, scope = (part.strip() for part in op.text.split(",")[:3])
+    if any(op.results[0] in other.operands for other in run.module.walk()):
+        raise NotLifted("what an atomic operation reads is used, so that programs or threads depend on each other", op)
+    if how not in ATOMICS:
+        raise NotLifted(f"an atomic operation {how}", op)
+    effect(run, op, "atomic", (pointers, value, *mask), (ATOMICS[how], semantics, scope))
+    return [None]
+
+
 def pointer_load(run: Run, op: Op, given: list[Value]) -> list[Value]:
     """`tt.load`: pointer, mask and other, those that are given."""
     kind = replace(op.type, layout="")
@@ -338,5 +391,6 @@ MEMORY: dict[str, Callable] = {
     "ttng.async_tma_scatter": scatter,
     "tt.store": pointer_store,
     "tt.load": pointer_load,
+    "tt.atomic_rmw": pointer_atomic,
     "ttg.async_copy_global_to_local": async_copy,
 }

@@ -232,6 +232,18 @@ def plain_dot(run: Run, op: Op, given: list[Value]) -> list[Value]:
     return [dot(run, op, *given[:3], op.type)]
 
 
+def scaled_dot(run: Run, op: Op, given: list[Value]) -> list[Value]:
+    """A product of scaled operands in registers; of scales that are all 1 a plain one."""
+    found = re.search(r"%\S+( scale %\S+)?, %\S+( scale %\S+)?, %\S+ lhs = (\w+) rhs = (\w+)", op.text)
+    if found is None or len(given) != 5 or "_k_pack = false" in op.text:
+        raise NotLifted("a scaled product without one of its scales, or packed otherwise than along k", op)
+    a, a_scale, b, b_scale, acc = given
+    narrow = all(x.type.element.startswith("f8") for x in (a, b))
+    if narrow and all(s.op == "tt.splat" and s.args[0] == number(127) for s in (a_scale, b_scale)):
+        return [dot(run, op, a, b, acc, op.result_types[0])]
+    return [dot(run, op, a, b, acc, op.result_types[0], (a_scale, b_scale), found.groups()[2:])]
+
+
 def tensor_core(run: Run, op: Op, given: list[Value]) -> list[Value]:
     """tcgen05: the product goes into tensor memory; barriers behind it are told."""
     scaled = op.name.endswith("scaled")
@@ -306,6 +318,7 @@ PURE: dict[str, Callable] = {
     "tt.map_elementwise": map_elementwise,
     "tt.gather": plain(lambda op: op.attribute("axis")),
     "tt.dot": plain_dot,
+    "tt.dot_scaled": scaled_dot,
     "ttng.packed_arith": packed,
     "ttng.warp_group_dot": warp_group_dot,
     "ttng.tc_gen5_mma": tensor_core,

@@ -26,10 +26,13 @@ def runs_of(module: Module, spec: LaunchSpec) -> list[Run]:
     for program in dict.fromkeys((last, middle)):
         out += _tried(budget, module, spec, {}, program, grid)
     few = tuple(min(n, SMALL) for n in grid)
-    sizes = {name: n for name, n in numbers.items() if ".stride." not in name and "stride" not in name and n > 1}
+    given = set(module.entry.argument_names)  # what is fixed when it is compiled is not among them
+    sizes = {name: n for name, n in numbers.items() if name in given and "stride" not in name and n > 1}
     changes = []
     for value in dict.fromkeys(sizes.values()):
+        # Whole halves and doubles last, for kernels that take whole tiles only.
         others = (value // 2 + 1, value // 4 + 3, value + 64, *((value * 4 + 64,) if value < LARGE else ()))
+        others += (value // 2, value * 2)
         changes += [{name: other for name, n in sizes.items() if n == value} for other in others]
     # One program of the launch shows its own loops; a grid of few programs, which costs more, shows loops over tiles.
     for program, programs in (((0, 0, 0), grid), (tuple(n - 1 for n in few), few)):

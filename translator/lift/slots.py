@@ -7,9 +7,29 @@ from dataclasses import dataclass, field, replace
 from translator.lift.parts import tiles, unsliced
 from translator.lift.values import Box, Graph, Node, View
 
+LANES = 1 << 30  # scales lie in all rows
+
 
 class Unreadable(Exception):
     """A slot is read as it was not written; the text says how."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """How a view counts the columns of tensor memory: elements of a type, so many bytes apart."""
+
+    element: str
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Scales in tensor memory, which are read as they were written: whole, in the bytes of each row from `start` on."""
+
+    element: str
+    shape: tuple[int, ...]
+    start: int
+    bytes: int
 
 
 @dataclass
@@ -17,7 +37,7 @@ class Memory:
     """What slots hold: boxes with the values last written to them; and where slots lie, by the number of their allocation."""
 
     graph: Graph
-    pieces: dict[tuple, list[tuple[Box, tuple, Node]]] = field(default_factory=dict)
+    pieces: dict[tuple, list[tuple[Box, object, Node]]] = field(default_factory=dict)
     spans: dict[int, dict[tuple, tuple]] = field(default_factory=dict)
 
     def write(self, view: View, value: Node) -> None:
@@ -29,9 +49,8 @@ class Memory:
         spans[view.key] = view.span
         kept = []
         for box, tag, old in self.pieces.get(view.key, []):
-            if tag != view.tag:
-                continue  # other bytes from now on
-            kept += [(rest, tag, self._cut(old, box, rest)) for rest in _without(box, view.box)]
+            for rest in _left(box, tag, view):
+                kept.append((rest, tag, self._cut(old, box, rest)))
         self.pieces[view.key] = [*kept, (view.box, view.tag, value)]
 
     def read(self, view: View) -> Node:
@@ -87,6 +106,31 @@ class Memory:
         whole = wholes[0][0]  # type: ignore[index]
         ordered = all(a[axis][1] == b[axis][0] for a, b in zip(boxes, boxes[1:]))
         return whole if ordered and tiles(boxes, whole.type.shape or ()) == axis else None
+
+
+def _left(box: Box, tag: object, view: View) -> list[Box]:
+    """What of a piece is still there when `view` has been written, in boxes of the piece."""
+    if tag == view.tag:
+        return _without(box, view.box)
+    mine, other = _bytes(box, tag), _bytes(view.box, view.tag)
+    if mine is None or other is None:
+        return []  # other bytes from now on
+    if not _meet(mine, other):
+        return [box]
+    if not isinstance(tag, Columns):
+        return []
+    size = tag.bytes
+    rests = [(*rest[:-1], (-(-rest[-1][0] // size), rest[-1][1] // size)) for rest in _without(mine, other)]
+    return [rest for rest in rests if rest[-1][0] < rest[-1][1]]
+
+
+def _bytes(box: Box, tag: object) -> Box | None:
+    """The rows and bytes of tensor memory in which a box lies; None where that is not known."""
+    if isinstance(tag, Columns):
+        return (*box[:-1], (box[-1][0] * tag.bytes, box[-1][1] * tag.bytes))
+    if isinstance(tag, Blocks):
+        return ((0, LANES), (tag.start, tag.start + tag.bytes))
+    return None
 
 
 def _meet(a: Box, b: Box) -> bool:

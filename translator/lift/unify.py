@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from translator.lift.counts import counted, loop_name, whole_size, without_fill
-from translator.lift.chains import Chain, chain_of, fold_parts, varying
+from translator.lift.chains import PRODUCTS, Chain, chain_of, fold_parts, varying
 from translator.lift.fit import Sample, fit
 from translator.lift.induction import moved_by, unmoved
 from translator.lift.machine import Around, Effect, NotLifted, Run
@@ -167,15 +167,18 @@ class Unifier:
             return self.memo[key]
         nodes = self._alike(nodes, uses)
         first = nodes[0]
+        sums = any(isinstance(n, Node) and n.op in PRODUCTS for n in nodes)
         for other in nodes:
-            if not isinstance(other, Node) or (other.op, other.type.shape) != (first.op, first.type.shape):
-                chained = [n for n in nodes if n.op in ("dot", "dot_scaled")]
-                if len(chained) != len(nodes):
-                    raise Differs(first, other)
-        if first.op == "loop":
+            if (
+                not isinstance(other, Node)
+                or other.type.shape != first.type.shape
+                or (other.op != first.op and not sums)
+            ):
+                raise Differs(first, other)
+        if first.op == "loop" and not sums:
             made = self._carrying(nodes, uses)
         else:
-            made = self._sum(nodes, uses) if first.op in ("dot", "dot_scaled") else self._plain(nodes, uses)
+            made = self._sum(nodes, uses) if sums else self._plain(nodes, uses)
         self.memo[key] = made
         return made
 
@@ -254,6 +257,9 @@ class Unifier:
     def _sum(self, nodes: list[Node], uses: list[Use]) -> Node:
         chains = [chain_of(n) for n in nodes]
         if all(len(c.products) == 1 for c in chains) or not any(varying(c) for c in chains):
+            other = next((n for n in nodes if n.op != nodes[0].op), None)
+            if other is not None:
+                raise Differs(nodes[0], other)
             return self._plain(nodes, uses)
         base = None
         if any(c.base is not None for c in chains):
@@ -276,10 +282,11 @@ class Unifier:
         counts = []
         for chain, part, use in zip(chains, parts, uses):
             count = Scalar(len(chain.products) // period, apply("div", part.count, const(period)))
-            counts.append((count, use.sample(chain.products[0].context)))
-        trips = fit(counts) or whole_size(counts, chains[0].products[0])
+            counts.append((count, use.sample(chain.products[0].context if chain.products else ())))
+        last = next(chain.products[-1] for chain in chains if chain.products)
+        trips = fit(counts) or whole_size(counts, last)
         if trips is None:
-            raise Differs(chains[0].products[-1], chains[-1].products[-1], "how many products are summed")
+            raise Differs(last, last, "how many products are summed")
         low, step, name = self._index(parts, uses)
         # Sums of the same steps in one place share their variable, so that what they load is loaded once.
         depth = sum(x[0] == "var" for x in uses[0].values)
@@ -295,7 +302,6 @@ class Unifier:
             products.append(self._product(nodes, inner))
         trips = without_fill(trips, variable, products)
         fold = Fold(variable, low, step, trips, name, base, tuple(products))
-        last = chains[0].products[-1]
         return Node("fold", (fold,), (), last.type, last.name, last.place)
 
     def _product(self, nodes: list[Node], uses: list[Use]) -> Node:
@@ -308,7 +314,7 @@ class Unifier:
     def _index(self, parts: list, uses: list[Use]) -> tuple[Expr, Expr, str]:
         """The author's index of the loop that sums, where it is one of plain steps."""
         loops = [(p.loop, u) for p, u in zip(parts, uses) if p.loop is not None]
-        if len(loops) == len(parts):
+        if len(loops) == sum(p.count != const(0) for p in parts):
             low = fit([(loop.low, use.sample(loop.around)) for loop, use in loops])
             step = fit([(loop.step, use.sample(loop.around)) for loop, use in loops])
             if low is not None and step is not None and step.is_const:

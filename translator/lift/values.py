@@ -91,7 +91,7 @@ class View:
     shape: tuple[int, ...]
     element: str
     steps: tuple[tuple, ...] = ()
-    tag: tuple = ()
+    tag: object = ()
     span: tuple[Fraction, Fraction] = (Fraction(0), Fraction(1))
 
     @property

@@ -1,0 +1,94 @@
+"""Our own translations are Gluon kernels for AMD GPUs: as sources they are lifted, or refused for what their authors wrote."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from fixture_set import Fixture, fixtures
+from lift_harness import lifted, tensor
+
+from translator.diagnostics import TranslationError
+from translator.lift.kernel import lift_kernel
+from translator.source.launch_spec import read_launches
+from translator.source.load import load_kernel
+
+SOURCES = ("gfx950", "gfx942", "gfx1250", "gfx1250_warp_specialized")
+# By launch: why what it does is not known without its data.
+REFUSED = {
+    "cross_entropy/forward": "a number that is read from memory",
+    "cross_entropy/backward": "a number that is read from memory",
+    "root_finding/clamped": "a number that is read from memory",
+    "root_finding/damped": "a number that is read from memory",
+    "scan/linear_recurrence": "what a loop carries is stored in it",
+}
+
+
+def fast(fixture: Fixture, source: str) -> bool:
+    """One source of each fixture, and every source of a few."""
+    return source == "gfx950" or fixture.name in ("matmul", "flash_attention", "attention_backward")
+
+
+CASES = [
+    pytest.param(
+        fixture, source, id=f"{fixture.name}-{source}", marks=() if fast(fixture, source) else pytest.mark.slow
+    )
+    for fixture in fixtures()
+    for source in SOURCES
+    if fixture.golden_file(source).exists()
+]
+
+
+@pytest.mark.parametrize("fixture, source", CASES)
+def test_a_golden_is_lifted(fixture: Fixture, source: str):
+    golden = str(fixture.golden_file(source))
+    target = "hip:" + source.partition("_")[0]
+    for launch in read_launches(str(fixture.launches_file)):
+        spec = replace(launch, source=golden, target=target)
+        loaded = load_kernel(golden, launch.kernel)
+        if launch.id not in REFUSED:
+            text = lift_kernel(loaded, spec).text
+            assert "gl." not in text and f"def {launch.kernel}(" in text
+            continue
+        with pytest.raises(TranslationError, match=REFUSED[launch.id]) as refused:
+            lift_kernel(loaded, spec)
+        assert refused.value.diagnostics[0].line > 1
+
+
+def test_what_an_atomic_operation_reads_is_not_used(tmp_path):
+    source = """
+    @gluon.jit
+    def kernel(x_ptr, y_ptr):
+        at = gl.arange(0, 256, gl.BlockedLayout([1], [64], [4], [0]))
+        before = gl.atomic_add(x_ptr + at, 2.0, mask=at < 200, sem="relaxed")
+        gl.store(y_ptr + at, {value})
+    """
+    arguments = {name: ("*fp32", tensor("float32", 256)) for name in ("x_ptr", "y_ptr")}
+    text = lifted(tmp_path, source.format(value=1.0), "hip:gfx950", arguments, {}, [1])
+    assert text.count("tl.atomic_add(") == 1 and 'mask=before_1, sem="relaxed", scope="gpu")' in text
+    with pytest.raises(TranslationError, match="what an atomic operation reads is used"):
+        lifted(tmp_path, source.format(value="before"), "hip:gfx950", arguments, {}, [1])
+
+
+@pytest.mark.parametrize("extent, moves", [("2**31 - 1", True), ("n", False)])
+def test_a_descriptor_whose_bounds_move_with_its_tile(tmp_path, extent, moves):
+    """Without bounds it is a tile at an offset."""
+    source = f"""
+    from triton.experimental.gluon.language.amd.cdna5 import tdm
+
+    @gluon.jit
+    def kernel(x_ptr, y_ptr, n):
+        layout: gl.constexpr = gl.BlockedLayout([1], [32], [4], [0])
+        shared: gl.constexpr = gl.SwizzledSharedLayout(1, 1, 1, [0])
+        slot = gl.allocate_shared_memory(gl.float32, [256], shared)
+        x = tdm.make_tensor_descriptor(x_ptr, [{extent}], [1], [256], shared)
+        tdm.async_load(tdm.update_tensor_descriptor(x, add_offsets=[gl.program_id(0) * 256]), dest=slot)
+        tdm.async_wait(0)
+        gl.store(y_ptr + gl.program_id(0) * 256 + gl.arange(0, 256, layout), slot.load(layout))
+    """
+    arguments = {name: ("*fp32", tensor("float32", 1024)) for name in ("x_ptr", "y_ptr")} | {"n": ("i32", 1024)}
+    if moves:
+        assert ".load([pid_0 * 256])" in lifted(tmp_path, source, "hip:gfx1250", arguments, {}, [4])
+        return
+    with pytest.raises(TranslationError, match="bounds move with its tile"):
+        lifted(tmp_path, source, "hip:gfx1250", arguments, {}, [4])

@@ -1,0 +1,55 @@
+"""Tensor memory that is seen as several types: what is written to some of its columns leaves the others as they are."""
+
+from __future__ import annotations
+
+import pytest
+from lift_harness import lifted, tensor
+
+from translator.diagnostics import TranslationError
+
+ARGUMENTS = {"x_ptr": ("*fp32", tensor("float32", 128, 128)), "y_ptr": ("*fp32", tensor("float32", 128, 128))}
+SHARED = """
+from triton.experimental.gluon.language.nvidia.blackwell import TensorMemoryLayout, TensorMemoryScalesLayout, allocate_tensor_memory
+
+@gluon.jit
+def kernel(x_ptr, y_ptr):
+    layout: gl.constexpr = gl.BlockedLayout([1, 128], [32, 1], [4, 1], [0, 1])
+    place = gl.arange(0, 128, gl.SliceLayout(1, layout))[:, None] * 128 + gl.arange(0, 128, gl.SliceLayout(0, layout))[None, :]
+    x = gl.load(x_ptr + place)
+    wide: gl.constexpr = TensorMemoryLayout([128, 128], col_stride=1)
+    s = allocate_tensor_memory(gl.float32, [128, 128], wide)
+    s.store(gl.convert_layout(x, s.get_reg_layout()))
+    {write}
+    {read}
+    gl.store(y_ptr + place, gl.convert_layout(out.to(gl.float32), layout))
+"""
+HALVES = """p = s.reinterpret(gl.float16, [128, 128], wide)
+    p.store(gl.convert_layout((x * 2).to(gl.float16), p.get_reg_layout()))"""
+SCALES = """scales = s.slice({at}, 4).reinterpret(gl.uint8, [128, 4], TensorMemoryScalesLayout())
+    ones = gl.full([128, 4], 127, gl.uint8, gl.BlockedLayout([1, 4], [32, 1], [4, 1], [0, 1]))
+    scales.store(gl.convert_layout(ones, scales.get_reg_layout()))"""
+RIGHT = "out = s.slice(64, 64).load(); out = gl.join(out, out).permute(0, 2, 1).reshape([128, 128])"
+
+
+def text_of(tmp_path, write: str, read: str) -> str:
+    return lifted(tmp_path, SHARED.format(write=write, read=read), "cuda:100", ARGUMENTS, {}, [1])
+
+
+def test_halves_of_numbers_lie_in_half_of_the_columns(tmp_path):
+    """128 numbers of 16 bits are 64 columns: the other 64 still hold what was written before."""
+    assert "* 2" not in text_of(tmp_path, HALVES, RIGHT)
+    assert "* 2" in text_of(tmp_path, HALVES, "out = p.load()")
+
+
+def test_columns_that_were_written_as_another_type_are_not_read(tmp_path):
+    with pytest.raises(TranslationError, match="something of another type"):
+        text_of(tmp_path, HALVES, RIGHT.replace("64, 64", "32, 64"))
+
+
+def test_scales_take_the_columns_from_which_they_were_made(tmp_path):
+    """Scales of 128 rows and 4 blocks are 4 columns."""
+    assert "127" not in text_of(tmp_path, SCALES.format(at=60), RIGHT)
+    with pytest.raises(TranslationError, match="something of another type"):
+        text_of(tmp_path, SCALES.format(at=64), RIGHT)
+    with pytest.raises(TranslationError, match="something of another type"):
+        text_of(tmp_path, SCALES.format(at=124), RIGHT)
