@@ -141,6 +141,8 @@ _SUM = dedent("""
 
 """)
 
+_RESIDUAL = "w_ptr + m[:, None] * N + n[None, :]"
+
 SOURCES = {
     "elementwise": vector("tl.store(y_ptr + o, x * 2 + 1)"),
     "elementwise of a tile": rows("tl.store(y_ptr + at, tl.exp(x) * 2)"),
@@ -179,6 +181,10 @@ def k(x_ptr, y_ptr, n, B: tl.constexpr):
     "histogram": vector("tl.store(y_ptr + tl.arange(0, 16), tl.histogram(o % 16, 16))", y_ptr=("i32", 16)),
     "atomics": vector("tl.atomic_add(y_ptr + o % 8, x)", y_ptr=("fp32", 8)),
     "atomics of a sum": vector("tl.atomic_add(y_ptr, tl.sum(x, 0))", y_ptr=("fp32", 1)),
+    "concatenation": vector(
+        "w = tl.load(w_ptr + o)\ntl.store(y_ptr + tl.arange(0, 2 * B), tl.cat(x, w, can_reorder=True))",
+        w_ptr=("fp32", 1024), y_ptr=("fp32", 2048),
+    ),
     "pairs": vector("y = tl.reshape(x, (B // 2, 2))\np, q = tl.split(y)\ntl.store(y_ptr + tl.arange(0, B // 2), p + q)"),
     "gathered rows": rows("tl.store(y_ptr + at, tl.load(w_ptr + tl.load(i_ptr + r)[:, None] * B + c[None, :]))",
                           w_ptr=("fp32", 64, 128), i_ptr=("i32", 64)),
@@ -188,6 +194,14 @@ def k(x_ptr, y_ptr, n, B: tl.constexpr):
     "matmul with a bias": Source(
         _WALK + _STEP.format(mask_a="", mask_b="") + "    acc += tl.load(w_ptr + n)[None, :]\n" + _TO_C,
         _PRODUCT | {"w_ptr": ("fp32", 128)}, _TILES, _SIZES,
+    ),
+    "matmul with a residual": Source(
+        _WALK + _STEP.format(mask_a="", mask_b="") + f"    acc += tl.load({_RESIDUAL})\n" + _TO_C,
+        _PRODUCT | {"w_ptr": ("fp16", 128, 128)}, _TILES, _SIZES,
+    ),
+    "matmul with a masked residual": Source(
+        _WALK + _STEP.format(mask_a="", mask_b="") + f"    acc += tl.load({_RESIDUAL}, (n < N - 8)[None, :], other=1.0)\n" + _TO_C,
+        _PRODUCT | {"w_ptr": ("fp16", 128, 128)}, _TILES, _SIZES,
     ),
     "split-K": Source(
         _WALK
@@ -205,7 +219,7 @@ def k(x_ptr, y_ptr, n, B: tl.constexpr):
     ),
 }  # fmt: skip
 for name, source in SOURCES.items():
-    if name == "matmul with a bias":
+    if "w_ptr" in source.tensors and name.startswith("matmul"):
         SOURCES[name] = Source(
             source.text.replace("c_ptr, M", "c_ptr, w_ptr, M"), source.tensors, source.constexprs, source.numbers
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from cluster_sources import SOURCES
 from translation_of import compiled, dedent, launch, tensor, translate, validated
 from triton.experimental.gluon import language as gl
 
@@ -201,6 +202,7 @@ WHOLE_TILES = {
     tl.store(y_ptr + tl.arange(0, 16), tl.sum(t, 1))
     tl.store(x_ptr + tl.arange(0, B // 16), tl.sum(t, 0))""",
     "added in memory": "tl.atomic_add(y_ptr, tl.sum(x, 0))",
+    "concatenation": "i = tl.arange(0, 2 * B)\n    tl.store(y_ptr + i, tl.cat(x, x, can_reorder=True), i < B)",
 }
 
 
@@ -361,6 +363,13 @@ def test_products_and_descriptors(tmp_path: Path):
         spec = clustered(count, {"BM": 128, "BN": 128, "BK": 64}, values | {"M": 128, "N": 128, "K": 256}, signature)
         spec.attrs.update(dict.fromkeys("MNK", "D"))
         validated(tmp_path, text, spec, "gfx1250")
+
+
+@pytest.mark.parametrize("name", ["matmul with a residual", "matmul with a masked residual"])
+def test_a_tile_that_is_added_to_a_product_is_loaded_as_ctas_share_that(name: str, tmp_path: Path):
+    """Two of them have its columns, which Triton loads by rows: no value moves between them."""
+    text = validated(tmp_path, SOURCES[name].file, SOURCES[name].launch(2), "gfx1250")
+    assert "cga_layout=[[0, 1]]" in text and "cga_layout=[[1, 0]]" not in text
 
 
 def test_scores_that_only_columns_could_split_are_refused(tmp_path: Path):

@@ -51,6 +51,8 @@ def _obstacle(module: Module, op: Op, used: set[str]) -> tuple[str, str]:
         return along, OWN_LDS
     if old := of_one_cta(module, op, bool(used.intersection(op.results))):
         return old, f"one CTA makes it for all; {OWN_LDS}"
+    if op.name == "tt.cat" and any(map(any, ctas_of(module, op.operand_types[0]))):
+        return "a concatenation of tensors that CTAs share", OWN_LDS
     if op.name in _BARRIERS:
         return "a barrier", "it would be one of each CTA for itself, so another CTA may not have written yet"
     if op.name in _ROWS:

@@ -5,8 +5,8 @@ Triton's passes share the tiles of tensor descriptors and of atomic operations b
     %b = tt.descriptor_load ... -> tensor<128x128xf16, #blocked>    CTAs have rows
     ttg.convert_layout %b : #blocked -> #mma                        and of the product columns
 
-Here the tile is loaded by columns. So it is for what is stored, where nothing but such a conversion stands between; pointers and masks are
-converted, for which Triton's passes make them anew.
+Here the tile is loaded by columns. So it is for what is loaded through pointers, and for what is stored, where nothing but such a
+conversion stands between; pointers and masks are converted, for which Triton's passes make them anew.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from translator.ttgir.parse import parse_module
 from translator.ttgir.types import Type
 
 _ACCESSES = ("tt.store", "tt.atomic_rmw")
+_LOADS = ("tt.load", "tt.descriptor_load")
 
 
 def with_tiles_as_used(module: Any) -> Any:
@@ -41,7 +42,8 @@ def with_tiles_as_used(module: Any) -> Any:
         made.append(with_bases(definition.replace(alias, new, 1), lambda _, ctas=ctas: ctas))
         for op in ops:
             line = lines[op.line - 1]
-            lines[op.line - 1] = _accessed(op, line, alias, new) if op.name in _ACCESSES else _of_type(line, kind, new)
+            through_pointers = op.name in (*_ACCESSES, "tt.load")
+            lines[op.line - 1] = _accessed(op, line, alias, new) if through_pointers else _of_type(line, kind, new)
     first = next(i for i, line in enumerate(lines) if line.startswith("module"))
     return module_of("".join([*lines[:first], *made, *lines[first:]]), module.context)
 
@@ -52,11 +54,16 @@ def _of_type(line: str, kind: Type, alias: str) -> str:
 
 
 def _accessed(op: Op, line: str, alias: str, new: str) -> str:
-    """The line of a store through pointers with all of its tensors in the layout `new`: pointers and mask are converted before it."""
-    pointers, value, *masks = op.operands
-    types = [op.operand_types[0], *(op.operand_types[0].of("i1") for _ in masks)]
+    """The line of an access through pointers with all of its tensors in the layout `new`: pointers and mask are converted before it, and
+    what a load takes where the mask is off."""
+    pointer = op.operand_types[0]
+    if op.name == "tt.load":
+        given = list(zip(op.operands, (pointer, pointer.of("i1"), op.type)))
+    else:
+        pointers, _, *masks = op.operands
+        given = [(pointers, pointer), *((mask, pointer.of("i1")) for mask in masks)]
     before = ""
-    for place, (name, kind) in enumerate(zip((pointers, *masks), types)):
+    for place, (name, kind) in enumerate(given):
         own = f"%{new[1:]}_{op.line}_{place}"
         before += f"{own} = ttg.convert_layout {name} : {kind.printed} -> {replace(kind, layout=new).printed}\n"
         line = re.sub(re.escape(name) + r"(?![\w#])", own, line, count=1)
@@ -66,7 +73,7 @@ def _accessed(op: Op, line: str, alias: str, new: str) -> str:
 def _loads(module: Module) -> Iterator[tuple[Type, Bases, list[Op]]]:
     """Tiles that are loaded in one way and converted to another: their type, how they are needed, and what names them."""
     for op in module.walk():
-        if op.name == "tt.descriptor_load" and isinstance(module.layout(op.type), Blocked):
+        if op.name in _LOADS and op.type.is_tensor and isinstance(module.layout(op.type), Blocked):
             users = [other for other in module.walk() if op.results[0] in other.operands]
             needed = {moved(module, user)[1] for user in users if user.name == "ttg.convert_layout"}
             if all(user.name == "ttg.convert_layout" for user in users) and _crosses(module, users):
