@@ -130,12 +130,16 @@ def test_bounds_that_are_compile_time_values_apart(bounds: str, span: str | None
     assert (plan.span and plan.span.text, plan.written_out) == (span, trips)
 
 
-def test_a_loop_whose_end_nothing_bounds_before_the_launch_is_not_pipelined(tmp_path: Path):
+def test_a_loop_whose_end_nothing_bounds_before_the_launch_asks_what_is_left_of_it(tmp_path: Path):
     before = "\n    late = N\n    for i in range(M):\n        late += BLOCK\n"
     (plan,) = plans(before + WRITTEN_OUT.replace("range(TILES)", "range(0, late, BLOCK)"), tmp_path)[1:]
+    assert isinstance(plan, PipelinePlan) and plan.asks_rest
+    # What is left of a loop from anywhere need not fit: from -2**31 to 2**31 - 1.
+    (plan,) = plans(before + WRITTEN_OUT.replace("range(TILES)", "range(N, late, BLOCK)"), tmp_path)[1:]
     assert isinstance(plan, NotPipelined) and "may overflow" in plan.reason
     before = before.replace("late += BLOCK", "late = N + BLOCK")
     (plan,) = plans(before + WRITTEN_OUT.replace("range(TILES)", "range(0, late, BLOCK)"), tmp_path)[1:]
+    assert not plan.asks_rest
     bounds = {str(o.condition) for o in plan.assumed if o.kind == "ends"}
     assert any(bound.startswith("max(N, N + BLOCK) + ") and bound.endswith(" <= 2**31 - 1") for bound in bounds), bounds
 

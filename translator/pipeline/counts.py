@@ -80,6 +80,8 @@ def prologue_index(rw: Emission, loop: PipelinedLoop) -> str:
 def condition(rw: Emission, loop: PipelinedLoop, index: str) -> str:
     """That the tile at `index` is not past the end, of a loop that runs."""
     plan, high = loop.plan, operand(rw.emit(loop.plan.high))
+    if plan.asks_rest and index == loop.ahead:
+        return f"{high} - {plan.index} > {distance(rw, loop)}"
     there = f"{index} {'>' if plan.descending else '<'} {high}"
     return f"({operand(rw.emit(plan.low))} < {high}) & ({there})" if plan.asks_start and plan.low is not None else there
 

@@ -240,7 +240,8 @@ def _top(rw: Emission, loop: PipelinedLoop) -> list[Node]:
     plan = loop.plan
     top: list[Node] = []
     by_tile = any(load.tile is not None and load.tile.counts_tiles for load in plan.loads)
-    uses_ahead = bool(loop.index_names or by_tile or loop.l2_ahead or not all(load.covered for load in plan.loads))
+    compared = not plan.asks_rest and not all(load.covered for load in plan.loads)
+    uses_ahead = bool(loop.index_names or by_tile or loop.l2_ahead or compared)
     if loop.first:
         top += unroll.top(rw, loop)
     elif loop.refills:

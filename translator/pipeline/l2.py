@@ -19,7 +19,7 @@ from translator.rewrite.splice import operand
 def can_prefetch(loop: PipelinedLoop) -> bool:
     """Whether all that says where a tile lies is the loop's index, a 32-bit number, and a ring is filled ahead."""
     plan = loop.plan
-    rolling = not (loop.specialized or plan.once or plan.written_out is not None or loop.first)
+    rolling = not (loop.specialized or plan.once or plan.written_out is not None or loop.first or plan.asks_rest)
     return rolling and loop.copies and plan.index_dtype == "int32" and not plan.producer
 
 

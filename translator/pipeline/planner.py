@@ -107,7 +107,8 @@ def _planned(
         return _plan(rw, loop, staged)  # written out, the loads stand one after the other
     assumed = set(tail.assumed)
     loads = _loads(rw, tail, atoms, found, ways, tiles)
-    if written_out is None and not tail.counts_on(index_dtype(rw.facts, loop)):
+    asks_rest = written_out is None and not tail.counts_on(index_dtype(rw.facts, loop))
+    if asks_rest and not tail.counts_down(index_dtype(rw.facts, loop)):
         raise NotAhead(f"nothing bounds `{ast.unparse(high)}` before the launch, so an index past it may overflow")
     if written_out is not None:  # only tiles that exist are fetched
         loads = [replace(load, covered=True) for load in loads]
@@ -118,7 +119,7 @@ def _planned(
         tuple(loads), tuple(atoms), runs.producer, runs.shared, runs.carried, runs.rolled_back, frozenset(assumed | apart),
         tuple((call.lineno, reason) for call, reason in not_tiles.items()), written_out,
         descending=descending, span=span, guarded=runs.guarded, doubled=runs.doubled, reads_early=reads_early,
-        asked=fetch.asked, asks_start=tail.runs_asked,
+        asked=fetch.asked, asks_start=tail.runs_asked and not asks_rest, asks_rest=asks_rest,
     )  # fmt: skip
 
 

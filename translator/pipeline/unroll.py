@@ -30,6 +30,8 @@ def can_unroll(facts: FunctionFacts, plan: PipelinePlan) -> bool:
     """Whether rounds past the end change nothing: zero tiles, in loops that only accumulate."""
     if plan.schedule.mechanism != "copies" or plan.schedule.stored or plan.rolled_back or plan.schedule.buffers < 2:
         return False
+    if plan.asks_rest:  # a round may go past the greatest index
+        return False
     loads = {load.statement: load for load in plan.loads}
     if not all(_zero_past_the_end(facts, load) for load in plan.loads):
         return False
