@@ -167,13 +167,20 @@ class Claims:
             yield from self.wrong(what, known.exact.lo, known.exact.hi, every, self._taking(conditions, names))
 
     def _most_checked(self, positive: np.ndarray) -> Iterator[str]:
-        for most in (3, 9):
+        for most in (3, 9, 40):
             found = most_checked(self.owner, [[self.node]], most)
             if found is not None:
                 self.said["most"] += 1
+                yield from self._passed(found)
                 what = f"more than {most} by {sorted(map(str, found))}"
                 yield from self.wrong(what, 0, most, positive, self._taking(found))
         yield from self._most_of_two(positive)
+
+    def _passed(self, conditions: frozenset[Condition]) -> Iterator[str]:
+        """The conditions that a launch which the kernel is translated for does not pass."""
+        for c in conditions:
+            if self.owner.kernel.refuses(c):
+                yield f"{ast.unparse(self.node)} rests on {c}, which a launch breaks"
 
     def _most_of_two(self, positive: np.ndarray) -> Iterator[str]:
         """Of the sum and of the product with the argument `b`."""

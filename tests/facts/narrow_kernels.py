@@ -92,6 +92,11 @@ def minimum(x, y):
 
 
 @triton.jit
+def scaled(w, x):
+    return w * 3 + x
+
+
+@triton.jit
 def inner(x, y):
     t = x * y
     return apart(t, x) + y

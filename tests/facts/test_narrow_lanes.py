@@ -36,6 +36,7 @@ APART = {
         True,
     ),
     "what stays": ("for i in range(4):\n    x = (o + a) * b", False),
+    "of floats": ("for i in range(4):\n    x = (o + i) * 2.0", False),
     "two variables": (
         "s = a\nfor i in range(4):\n    rows = s + o\n    if b > i:\n        s += 1\n    x = rows * a",
         False,
@@ -114,22 +115,42 @@ c2 = C * a
 z2 = tl.zeros((), tl.int32) + a
 n2 = (a * b) // 3
 w2 = min(C, a)
+t3 = tl.maximum(a, 2)
+k3 = t3 if a > 1 else b
+k4 = tl.cdiv(b, a)
 """
 
 
 def test_what_is_a_tensor_in_every_launch_is_no_constant_in_any(tmp_path: Path):
-    """Triton makes a constant of an argument that is 1."""
+    """Triton makes a constant of an argument that is 1, and we may make one of the index of a loop of few rounds."""
     facts = traced(FIXED, tmp_path, name="general")
-    loops = [n for n in ast.walk(facts.tree) if isinstance(n, ast.For) and facts.unrolled(n)]
-    other = traced(FIXED, tmp_path, name="fixed", fixed={"a": 1, "b": 1})
+    loop = next(n for n in ast.walk(facts.tree) if isinstance(n, ast.For) and not facts.unrolled(n))
+    unrolled = FIXED.replace("in range(3)", "in tl.static_range(3)")
     said = 0
-    for mine, its in zip(ast.walk(facts.tree), ast.walk(other.tree), strict=True):
-        unrolled = loops[0] if any(n is mine for n in ast.walk(loops[0])) else None
-        if isinstance(mine, ast.expr) and isinstance(facts.fact(mine), TensorFact):
-            if is_run_time(facts, mine, unrolled):
+    for text, written in ((FIXED, None), (unrolled, loop)):
+        other = traced(text, tmp_path, name=f"fixed{said}", fixed={"a": 1, "b": 1})
+        for mine, its in zip(_expressions(facts), _expressions(other), strict=True):
+            if is_run_time(facts, mine, written):
                 said += 1
-                assert not isinstance(other.fact(its), ConstFact), ast.unparse(mine)
-    assert said > 8
+                assert isinstance(facts.fact(mine), TensorFact) and not isinstance(
+                    other.fact(its), ConstFact
+                ), f"{ast.unparse(mine)} in line {mine.lineno}"
+    assert said > 16
+
+
+def _expressions(facts: FunctionFacts) -> list[ast.expr]:
+    """Those that the trace saw, but for what is called."""
+    called = {n for c in ast.walk(facts.tree) if isinstance(c, ast.Call) for n in ast.walk(c.func)}
+    nodes = (
+        n
+        for n in ast.walk(facts.tree)
+        if isinstance(n, ast.Name | ast.BinOp | ast.UnaryOp | ast.Compare | ast.IfExp | ast.Call)
+    )
+    return [
+        n
+        for n in nodes
+        if n not in called and not isinstance(getattr(n, "ctx", None), ast.Store) and "range" not in ast.unparse(n)
+    ]
 
 
 # Multiples ---------------------------------------------------------------------------------------------------------------
@@ -138,9 +159,11 @@ MULTIPLES = {
     "sums": "x = w + 4\ny = w - 8 + a\nr = w + 2\ns = w * b\nt = b * 4 + w\nv = b * w + 6\nq = 12 - w",
     "products": "x = b * 2 * 2\ny = (b * 2) * (a + 2)\nr = b * 3\ns = (b + 2) * 2\nt = (w + 4) * b + 8",
     "names": "x = w + 8\ny = x * 2\nif b > 0:\n    x = x + 1\nr = x\nw = w + 1\ns = w",
-    "loops": "x = 0\nfor i in range(0, b, 4):\n    x = i\nfor i in range(4, b, 8):\n    x = i + 4\ny = w\nfor i in range(w, b, 4):\n    y = i\nfor i in range(2, b, 4):\n    x = i\nfor i in range(0, b):\n    x = i\nfor i in range(b, 8, 4):\n    x = i\nfor i in range(8, b, -4):\n    x = i\nfor i in tl.range(4, b, step=6):\n    x = i",
+    "loops": "x = 0\nfor i in range(0, b, 4):\n    x = i\nfor i in range(4, b, 8):\n    x = i + 4\ny = w\nfor i in range(w, b, 4):\n    y = i\nfor i in range(2, b, 4):\n    x = i\nfor i in range(0, b):\n    x = i\nfor i in range(b, 8, 4):\n    x = i\nfor i in range(8, b, -4):\n    x = i\nfor i in tl.range(4, b, step=6):\n    x = i\nfor i in range(0, b, 3):\n    x = i\nfor i in range(w, b, 3):\n    y = i",
     "widths": "x = (b * 4).to(tl.int64)\ny = w.to(tl.int8)\nr = (w + 4).to(tl.int32)\ns = (b * 4).to(tl.int16) + 4\nt = tl.cast(w, tl.int32)",
-    "others": "x = w // 4\ny = w % 8\nr = w >> 2\ns = tl.cdiv(w, 4)\nt = -w\nv = tl.maximum(w, b)\nq = tl.minimum(w, 4)\nm = apart(w, b)\nk = w | 1",
+    "others": "x = w // 4\ny = w % 8\nr = w >> 2\ns = tl.cdiv(w, 4)\nt = -w\nv = tl.maximum(w, b)\nq = tl.minimum(w, 4)\nm = apart(w, b)\nk = w | 1\nj = w % 12\nf = w & 12",
+    "hints": "x = multiple_of(w, 1)\ny = tl.multiple_of(b * 2, 2) + 2\nr = tl.max_contiguous(o + b, 8)\ns = tl.multiple_of(b * 2, 1)\nt = tl.max_constancy(o + w, 8)",
+    "of helpers": "x = scaled(b, w)\ny = scaled(w, b)",
     "floats": "x = (b.to(tl.float32) * 0.5 * 4).to(tl.int32)\ny = (b.to(tl.float32) * 4).to(tl.int32)",
     "unrolled": "for i in tl.static_range(0, 3):\n    x = i\n    y = w + i\n    r = i * 2",
 }
@@ -150,29 +173,35 @@ DIVISIBLE = frozenset({"a", "w"})
 def multiples(tmp_path: Path, case: str) -> tuple[str, int]:
     """(what is said to be a multiple and is none, the number of multiples that were said)"""
     facts, given, said = traced(MULTIPLES[case], tmp_path), launches(0), 0
-    object.__setattr__(facts.kernel, "divisible", DIVISIBLE)
-    rw = SimpleNamespace(facts=facts, bare_pointers=set())
-    for name in DIVISIBLE:  # the narrow numbers that are multiples of 16
-        given.numbers[name] = given.numbers[name] // 16 * 16
+    whole = np.random.default_rng(0).random(given.machine.rows) < 0.7
+    for name in DIVISIBLE:  # the narrow numbers that are multiples of 16, in most launches
+        given.numbers[name] = np.where(whole, given.numbers[name] // 16 * 16, given.numbers[name])
     wrong: list[str] = []
-    for node in (n for n in ast.walk(facts.tree) if isinstance(n, ast.BinOp | ast.Call | ast.Name)):
-        if isinstance(getattr(node, "ctx", None), ast.Store) or not isinstance(
-            facts.fact(node), TensorFact | ConstFact
-        ):
-            continue
-        for of in (2, 4, 8):
-            if _multiple_by(rw, node, of) is not None:
-                said += isinstance(facts.fact(node), TensorFact)
-                given.machine.checks.setdefault(node, _divides(node, of, wrong))
+    for owner in (facts, *(c for n in facts.nodes if isinstance(n, ast.Call) if (c := facts.callee(n)[0]) is not None)):
+        object.__setattr__(owner.kernel, "divisible", DIVISIBLE)
+        rw = SimpleNamespace(facts=owner, bare_pointers=set())
+        for node in (n for n in ast.walk(owner.tree) if isinstance(n, ast.BinOp | ast.Call | ast.Name)):
+            if isinstance(getattr(node, "ctx", None), ast.Store) or not isinstance(
+                owner.fact(node), TensorFact | ConstFact
+            ):
+                continue
+            found = {of: rests for of in (2, 4, 8) if (rests := _multiple_by(rw, node, of)) is not None}
+            said += len(found) * isinstance(owner.fact(node), TensorFact)
+            if found:
+                given.machine.checks[node] = _divides(node, found, given, wrong)
     if case != "floats":  # of which the machine has whole ones only
         run(facts, given)
     return wrong[0] if wrong else "", said
 
 
-def _divides(node: ast.expr, of: int, wrong: list[str]):
+def _divides(node: ast.expr, found: dict[int, frozenset[str]], given: Launches, wrong: list[str]):
+    """found: the numbers that the node is a multiple of, each with the arguments that are to be multiples of 16 for that."""
+
     def check(call, number, active) -> None:
-        if (number.value % of != 0)[active].any():
-            wrong.append(f"{ast.unparse(node)} is not a multiple of {of}")
+        for of, rests in found.items():
+            rows = np.all([active, *(given.numbers[name] % 16 == 0 for name in rests)], axis=0)
+            if (np.broadcast_to(number.value, (len(rows), *number.value.shape[1:])) % of != 0)[rows].any():
+                wrong.append(f"{ast.unparse(node)} is not a multiple of {of} by {sorted(rests)}")
 
     return check
 
