@@ -3,7 +3,7 @@
     python bench/device_fixtures.py build --out DIR [--targets gfx942,gfx950] [--only NAME] [-j 2]
     python bench/device_fixtures.py run DIR --json FILE [-j 8]
 
-`build` translates each launch of each fixture, and of the Gluon kernels for Hopper in bench/hopper, for each target and writes one
+`build` translates each launch of each fixture, and of the Gluon kernels for Hopper in fixtures/hopper, for each target and writes one
 bundle per pair; on gfx1250 also of programs that are clusters of several workgroups, which the device runs as clusters of its own. Every pipelined one, and the
 hand-written matmuls of tests/validate/kernels, comes with copies that have one synchronisation bug each: every wait removed
 or weakened, every slot of a ring that a loop reads or fills exchanged for the next. What is refused is listed by name in
@@ -115,11 +115,11 @@ def _hopper_cases(targets: list[str]):
     """Kernels that are Gluon for the device itself: they run as they are, beside their translations."""
     from translator.source.launch_spec import read_launches
 
-    folder = ROOT / "bench" / "hopper"
+    folder = ROOT / "fixtures" / "hopper"
     for spec in read_launches(str(folder / "launches.json")):
         for target in targets:
             name = f"{spec.id.replace('/', '-')}.{target}"
-            yield {"name": name, "spec": spec, "source": str(folder / "kernels.py"), "target": target, "output": ""}
+            yield {"name": name, "spec": spec, "source": str(folder / "source.py"), "target": target, "output": ""}
 
 
 def _cluster_cases(out: Path):

@@ -66,7 +66,13 @@ class Unexpected(Exception):
 def translations() -> list[Golden]:
     """Every fixture for every target, and some with a strategy or as clusters."""
     plain = [Golden(f.golden_file(t), f.kernel_file, t) for f in fixture_set.fixtures() for t in fixture_set.TARGETS]
-    return [*plain, *with_options()]
+    return [*plain, *with_options(), *of_gluon()]
+
+
+def of_gluon() -> list[Golden]:
+    """Kernels that are Gluon already, for AMD GPUs."""
+    folders = [fixture_set.ROOT / name for name in fixture_set.GLUON_SOURCES]
+    return [Golden(f / "golden" / f"{t}.py", f / "source.py", t) for f in folders for t in fixture_set.GLUON_TARGETS]
 
 
 def with_options() -> list[Golden]:

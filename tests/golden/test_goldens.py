@@ -18,7 +18,13 @@ TRANSLATIONS = golden_set.translations()
 REFUSALS = golden_set.refusals()
 
 
-@pytest.mark.parametrize("golden", [*TRANSLATIONS, *REFUSALS], ids=lambda golden: golden.id)
+def each(golden: Golden):
+    """Of kernels that are Gluon already one target is enough for every day."""
+    slow = golden in golden_set.of_gluon() and golden.target != "gfx950"
+    return pytest.param(golden, id=golden.id, marks=pytest.mark.slow if slow else ())
+
+
+@pytest.mark.parametrize("golden", map(each, [*TRANSLATIONS, *REFUSALS]))
 def test_golden(golden: Golden):
     try:
         found = golden_set.produce(golden)

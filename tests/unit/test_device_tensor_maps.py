@@ -66,8 +66,8 @@ def test_the_driver_is_given_the_innermost_dimension_first(driver, rows, may_pre
 
 @pytest.mark.slow
 def test_a_bundle_has_the_source_as_it_is(tmp_path):
-    folder = Path(__file__).parents[2] / "bench" / "hopper"
-    source = str(folder / "kernels.py")
+    folder = Path(__file__).parents[2] / "fixtures" / "hopper"
+    source = str(folder / "source.py")
     (spec,) = [s for s in read_launches(str(folder / "launches.json")) if s.id == "hopper/transpose"]
     with WorkerPool(1, timeout=120) as pool:
         request = TranslateRequest(source=source, target="gfx950", launches=(spec,))

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from translator.source.launch_spec import LaunchSpec
+import fixture_set
+
+from translator.source.launch_spec import LaunchSpec, read_launches
 from translator.validate import validate_launch
 
 SOURCE = """from triton.experimental import gluon
@@ -297,3 +299,25 @@ def test_a_translation_may_divide_by_zero_where_its_source_does(tmp_path: Path):
     whole = source.replace("gl.program_id(0) % gl.cdiv(n, BLOCK)", "gl.program_id(0)")
     answer = validated(tmp_path, whole, output, pointer_launch("gfx950"), "gfx1250")
     assert answer["found"] == "hazard" and answer["hazards"][0]["kind"] == "division-by-zero"
+
+
+SETS = [(name, target) for name in fixture_set.GLUON_SOURCES for target in fixture_set.GLUON_TARGETS]
+EVERY_DAY = (
+    "hopper/attention",
+    "hopper/specialized_matmul-3",
+    "blackwell/persistent_matmul",
+    "blackwell/scaled_matmul",
+)
+LAUNCHES = [
+    pytest.param(spec, target, id=f"{spec.id}-{target}", marks=() if usual else pytest.mark.slow)
+    for name, target in SETS
+    for spec in read_launches(str(fixture_set.ROOT / name / "launches.json"))
+    for usual in [target == "gfx950" and spec.id in EVERY_DAY]
+]
+
+
+@pytest.mark.parametrize("spec, target", LAUNCHES)
+def test_a_golden_computes_what_its_source_does(spec: LaunchSpec, target: str):
+    folder = fixture_set.ROOT / spec.id.partition("/")[0]
+    answer = validate_launch(str(folder / "source.py"), str(folder / "golden" / f"{target}.py"), spec, target)
+    assert answer["status"] == "validated", answer["reason"]

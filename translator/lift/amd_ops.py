@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import reduce
 
+from translator.lift.induction import added, moved_by, wide
 from translator.lift.machine import NotLifted, Run
 from translator.lift.memory_ops import atomic, effect, loaded, read, result_name, write, zeros
-from translator.lift.scalars import Scalar, combine, const, number
+from translator.lift.scalars import Scalar, combine, const, never_negative, number
 from translator.lift.sync_ops import init, nothing, same
 from translator.lift.values import Node, Value, View
 from translator.ttgir.module import Op
@@ -52,8 +54,72 @@ def _shape(descriptor: Node) -> tuple[Value, ...]:
 
 def _bounded(extent: Value, offset: Scalar) -> bool:
     """Whether a tile that is moved by `offset` ends elsewhere than one at that offset: not where there is no bound."""
-    endless = isinstance(extent, Scalar) and extent.expr == const(2**31 - 1)
-    return offset.expr != const(0) and not (endless and offset.value >= 0)
+    return offset.expr != const(0) and not (_endless(extent) and offset.value >= 0)
+
+
+def _endless(extent: Value) -> bool:
+    return isinstance(extent, Scalar) and extent.expr == const(2**31 - 1)
+
+
+def _pointed(run: Run, op: Op, tile: Moved, kind: Type) -> tuple[Node, ...]:
+    """Pointers of a tile of a tensor that is without bounds along some axis, and its mask, with zeros outside, where it has others.
+
+    Where the tile begins is a 64-bit number, as the pointers are.
+    """
+    node, shape = run.graph.node, tile.descriptor.type.shape or ()
+    base, strides = tile.descriptor.args[0], tile.descriptor.args[1 + len(shape) :]
+    first, inside, masks = number(0), [], []
+    for axis, (offset, stride, extent) in enumerate(zip(_offsets(tile), strides, _shape(tile.descriptor))):
+        first = combine("add", first, combine("mul", wide(offset), wide(stride)))
+        inside.append(_along(run, axis, shape, stride))
+        if not _endless(extent):
+            masks += _within(run, axis, shape, offset, extent)
+    if first.expr != const(0):
+        base = node("tt.addptr", (base, first), replace(base.type, shape=None), (), "", op.place, run.around)
+        base = added(run.graph, base)
+    spread = node("tt.splat", (base,), replace(base.type, shape=shape))
+    offsets = reduce(lambda a, b: node("arith.addi", (a, b), a.type, (), "", op.place, run.around), inside)
+    pointers = node("tt.addptr", (spread, offsets), spread.type, (), "", op.place, run.around)
+    if not masks:
+        return (pointers,)
+    return pointers, reduce(lambda a, b: node("arith.andi", (a, b), a.type), masks), zeros(run, kind)
+
+
+def _along(run: Run, axis: int, shape: tuple[int, ...], stride: Scalar) -> Node:
+    """How far each element of a tile is along one axis."""
+    at = _places(run, axis, shape)
+    if stride.expr[0] == "i64":
+        stride = Scalar(stride.value, stride.expr[1])  # an argument of 32 bits: a tile is less than 2**31 elements long
+    if stride.expr != const(1):
+        at = run.graph.node(
+            "arith.muli", (run.graph.node("tt.splat", (stride,), at.type, context=run.around), at), at.type
+        )
+    return _over(run, at, shape)
+
+
+def _places(run: Run, axis: int, shape: tuple[int, ...]) -> Node:
+    """The number of each element along one axis, the other axes being 1 long."""
+    kind = Type("int", "i32", (shape[axis],))
+    at = run.graph.node("tt.make_range", (), kind, (0, shape[axis]))
+    for d in range(len(shape)):
+        if d != axis:
+            kind = replace(kind, shape=(*kind.shape[:d], 1, *kind.shape[d:]))
+            at = run.graph.node("tt.expand_dims", (at,), kind, (d,))
+    return at
+
+
+def _over(run: Run, x: Node, shape: tuple[int, ...]) -> Node:
+    return run.graph.node("tt.broadcast", (x,), replace(x.type, shape=shape)) if x.type.shape != shape else x
+
+
+def _within(run: Run, axis: int, shape: tuple[int, ...], offset: Scalar, extent: Value) -> list[Node]:
+    """Which elements of a tile lie within the bounds of one axis."""
+    at = _places(run, axis, shape)
+    answers = replace(at.type, element="i1")
+    at = moved_by(run.graph, at, offset, replace(at, context=run.around))
+    bounds = [("slt", extent)] + ([] if never_negative(offset.expr) else [("sge", number(0))])
+    spread = [(how, run.graph.node("tt.splat", (bound,), at.type, context=run.around)) for how, bound in bounds]
+    return [_over(run, run.graph.node("arith.cmpi", (at, bound), answers, (how,)), shape) for how, bound in spread]
 
 
 def tile_in(run: Run, op: Op, given: list[Value]) -> list[Value]:
@@ -63,8 +129,11 @@ def tile_in(run: Run, op: Op, given: list[Value]) -> list[Value]:
     at = op.keyword("barrier")
     if source.enabled:
         kind = Type("int" if target.element.startswith("i") else "float", target.element, source.descriptor.type.shape)
-        args = (source.descriptor, *_offsets(source))
-        write(run, target, loaded(run, op, "descriptor_load", args, kind))
+        if any(map(_endless, _shape(source.descriptor))):
+            value = loaded(run, op, "tt.load", _pointed(run, op, source, kind), kind)
+        else:
+            value = loaded(run, op, "descriptor_load", (source.descriptor, *_offsets(source)), kind)
+        write(run, target, value)
     if at is not None:
         run.barrier(given[at], op).arrive(run.part.warps)
     return [None] * len(op.results)
