@@ -19,12 +19,12 @@ REFUSALS = golden_set.refusals()
 
 
 def each(golden: Golden):
-    """Of kernels that are Gluon already one target is enough for every day."""
+    """The golden as a case. Of kernels that are Gluon already one target is enough for every day."""
     slow = golden in golden_set.of_gluon() and golden.target != "gfx950"
     return pytest.param(golden, id=golden.id, marks=pytest.mark.slow if slow else ())
 
 
-@pytest.mark.parametrize("golden", map(each, [*TRANSLATIONS, *REFUSALS]))
+@pytest.mark.parametrize("golden", [each(golden) for golden in (*TRANSLATIONS, *REFUSALS)])
 def test_golden(golden: Golden):
     try:
         found = golden_set.produce(golden)

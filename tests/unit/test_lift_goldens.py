@@ -88,7 +88,30 @@ def test_a_descriptor_whose_bounds_move_with_its_tile(tmp_path, extent, moves):
     """
     arguments = {name: ("*fp32", tensor("float32", 1024)) for name in ("x_ptr", "y_ptr")} | {"n": ("i32", 1024)}
     if moves:
-        assert ".load([pid_0 * 256])" in lifted(tmp_path, source, "hip:gfx1250", arguments, {}, [4])
+        text = lifted(tmp_path, source, "hip:gfx1250", arguments, {}, [4])
+        assert "tl.load(x_ptr + " in text and "mask" not in text and "make_tensor_descriptor" not in text
         return
     with pytest.raises(TranslationError, match="bounds move with its tile"):
         lifted(tmp_path, source, "hip:gfx1250", arguments, {}, [4])
+
+
+@pytest.mark.parametrize("row, masks", [("gl.program_id(0) * 16", 1), ("gl.program_id(0) * 16 - 8", 2)])
+def test_a_tile_that_is_bounded_along_one_axis_is_masked_along_it(tmp_path, row, masks):
+    """Below zero only where it may begin there."""
+    source = f"""
+    from triton.experimental.gluon.language.amd.cdna5 import tdm
+
+    @gluon.jit
+    def kernel(x_ptr, y_ptr, n):
+        layout: gl.constexpr = gl.BlockedLayout([1, 1], [1, 32], [4, 1], [1, 0])
+        shared: gl.constexpr = gl.SwizzledSharedLayout(1, 1, 1, [1, 0])
+        slot = gl.allocate_shared_memory(gl.float32, [16, 32], shared)
+        x = tdm.make_tensor_descriptor(x_ptr, [n, 2**31 - 1], [32, 1], [16, 32], shared)
+        tdm.async_load(x, [{row}, 0], slot)
+        tdm.async_wait(0)
+        place = gl.arange(0, 16, gl.SliceLayout(1, layout))[:, None] * 32 + gl.arange(0, 32, gl.SliceLayout(0, layout))[None, :]
+        gl.store(y_ptr + gl.program_id(0) * 512 + place, slot.load(layout))
+    """
+    arguments = {name: ("*fp32", tensor("float32", 64, 32)) for name in ("x_ptr", "y_ptr")} | {"n": ("i32", 50)}
+    text = lifted(tmp_path, source, "hip:gfx1250", arguments, {}, [4])
+    assert text.count(" < n") == 1 and text.count(" >= 0") == masks - 1 and "other=0.0" in text

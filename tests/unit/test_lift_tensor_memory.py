@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from lift_harness import lifted, tensor
+from nvidia_examples import EXAMPLES, HEAD, SCALED
 
 from translator.diagnostics import TranslationError
 
@@ -53,3 +54,20 @@ def test_scales_take_the_columns_from_which_they_were_made(tmp_path):
         text_of(tmp_path, SCALES.format(at=64), RIGHT)
     with pytest.raises(TranslationError, match="something of another type"):
         text_of(tmp_path, SCALES.format(at=124), RIGHT)
+
+
+def test_an_accumulator_and_scales_in_one_allocation(tmp_path):
+    alone = SCALED[SCALED.index("    ta = ") : SCALED.index("    wide")]
+    pool = """\
+    pool = allocate_tensor_memory(gl.float32, [128, 256], TensorMemoryLayout([128, 128], col_stride=1))
+    ta = pool.slice(128, 4).reinterpret(gl.uint8, [128, 4], scales)
+    tb = pool.slice(132, 4).reinterpret(gl.uint8, [128, 4], scales)
+"""
+    apart = "acc = allocate_tensor_memory(gl.float32, [128, 128], TensorMemoryLayout([128, 128], col_stride=1))"
+    assert SCALED.count(apart) == 1
+    shared = SCALED.replace(alone, pool).replace(apart, "acc = pool.slice(0, 128)")
+    _, target, arguments, grid = EXAMPLES["scaled"]
+    for source, one, two in ((SCALED, "ta", "tb"), (shared, "pool", "pool_1")):
+        text = lifted(tmp_path, HEAD + source, target, arguments, {}, grid)
+        assert f'tl.dot_scaled(sa, {one}, "e4m3", tl.trans(sb), {two}, "e4m3")' in text
+        assert f"{one} = tl.load(a_scale + " in text and f"{two} = tl.load(b_scale + " in text
