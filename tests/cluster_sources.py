@@ -173,6 +173,9 @@ def k(x_ptr, y_ptr, n, B: tl.constexpr):
     "scan of columns": rows("tl.store(y_ptr + at, tl.cumsum(x, 0))"),
     "sort": vector("tl.store(y_ptr + o, tl.sort(x))"),
     "sort of rows": rows("tl.store(y_ptr + at, tl.sort(x, 1))"),
+    "greatest eight of rows": rows(
+        "tl.store(y_ptr + r[:, None] * 8 + tl.arange(0, 8)[None, :], tl.topk(x, 8))", y_ptr=("fp32", 64, 8)
+    ),
     "transpose": rows("tl.store(y_ptr + c[:, None] * R + r[None, :], tl.trans(x))"),
     "gather": vector("tl.store(y_ptr + o, tl.gather(x, B - 1 - tl.arange(0, B), 0))"),
     "gather in rows": rows(

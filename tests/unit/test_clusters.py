@@ -19,7 +19,7 @@ from translator.layout.shapes import from_gluon, infer, to_gluon
 from translator.report.layout_job import drawn_layouts
 from translator.request import TranslateRequest
 from translator.translation import translate_kernel
-from translator.ttgir.cta_parts import stays
+from translator.ttgir.cta_parts import stays, within
 from translator.ttgir.layouts import AttributeReader, Blocked, DotOperand, Linear, Slice, Wmma, part_of
 from translator.ttgir.shared_layouts import Padded, SharedLinear, Swizzled, read_shared, slots_bytes
 from translator.validate.cluster_memory import holders
@@ -121,6 +121,14 @@ def test_each_cta_has_its_part_in_its_own_lds():
 )  # fmt: skip
 def test_what_stays_in_its_cta(held, wanted, stay):
     assert stays(held, wanted) is stay
+
+
+@pytest.mark.parametrize(
+    "ctas, shape, expected",
+    [(ROWS, (64, 8), ROWS), (ROWS, (1, 8), WHOLE), (COLUMNS, (1, 8), COLUMNS), (((1, 0), (2, 0)), (2, 8), ((1, 0), (0, 0)))],
+)  # fmt: skip
+def test_a_dimension_is_split_no_further_than_it_goes(ctas, shape, expected):
+    assert within(ctas, shape) == expected
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ value from CTA to CTA (its backend stops with `AMDGPU does not support cross-CTA
 
 from __future__ import annotations
 
-from translator.ttgir.layouts import Bases
+from translator.ttgir.layouts import Bases, part_of
 from translator.ttgir.module import Module, Op
 from translator.ttgir.types import Type, parse_type
 
@@ -70,11 +70,35 @@ def behind_arrow(op: Op) -> Type:
     return op.type if op.results else parse_type(op.target_type)
 
 
+def within(ctas: Bases, shape: tuple[int, ...]) -> Bases:
+    """How CTAs share a tensor of `shape`, of which a layout that shares more of them may say less: one row is split by nobody."""
+    part = part_of(shape, ctas)
+    return tuple(tuple(s if s * own < n else 0 for s, own, n in zip(basis, part, shape)) for basis in ctas)
+
+
 def moved(module: Module, op: Op) -> tuple[Bases, Bases]:
     """How CTAs share what `op` takes, and what it puts it into; nothing of an operation that does not move a tensor."""
     if op.name not in _MOVES or not op.operand_types:
         return (), ()
-    return ctas_of(module, op.operand_types[0]), ctas_of(module, behind_arrow(op))
+    kinds = (op.operand_types[0], behind_arrow(op))
+    before, after = (within(ctas_of(module, kind), (kind.shape or ())[-_rank(module, kind) :]) for kind in kinds)
+    return before, after
 
 
-__all__ = ["ATOMICS", "along_shared_axis", "behind_arrow", "ctas_of", "moved", "of_one_cta", "shares_tensors", "stays"]
+def _rank(module: Module, kind: Type) -> int:
+    """Dimensions that CTAs may share: those of a slot of a ring, not the ring's."""
+    ctas = ctas_of(module, kind)
+    return len(ctas[0]) if ctas else 0
+
+
+__all__ = [
+    "ATOMICS",
+    "along_shared_axis",
+    "behind_arrow",
+    "ctas_of",
+    "moved",
+    "of_one_cta",
+    "shares_tensors",
+    "stays",
+    "within",
+]
