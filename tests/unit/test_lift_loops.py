@@ -145,3 +145,45 @@ def test_integers_that_may_be_negative_are_compared_as_they_were(tmp_path):
     """
     text = lifted(tmp_path, source, "hip:gfx942", VECTORS | LENGTH, {"BLOCK": 256}, [1])
     assert "tl.uint32) < tl.cast(n, tl.uint32)" in text
+
+
+PEELED = """
+from triton.experimental.gluon.language.amd import cdna5
+from triton.experimental.gluon.language.amd.cdna5 import tdm
+
+@gluon.jit
+def kernel(a_ptr, b_ptr, c_ptr, K):
+    wmma: gl.constexpr = gl.amd.AMDWMMALayout(version=3, transposed=True, warp_bases=[[0, 1], [1, 0]], instr_shape=[16, 16, 32])
+    shared: gl.constexpr = gl.SwizzledSharedLayout(1, 1, 1, [1, 0])
+    left: gl.constexpr = gl.DotOperandLayout(0, wmma, 8)
+    right: gl.constexpr = gl.DotOperandLayout(1, wmma, 8)
+    a = tdm.make_tensor_descriptor(a_ptr, [64, {extent}], [K, 1], [64, 64], shared)
+    b = tdm.make_tensor_descriptor(b_ptr, [{extent}, 64], [64, 1], [64, 64], shared)
+    a_smem = gl.allocate_shared_memory(gl.float16, [2, 64, 64], shared)
+    b_smem = gl.allocate_shared_memory(gl.float16, [2, 64, 64], shared)
+    acc = gl.zeros([64, 64], gl.float32, wmma)
+    tdm.async_load(a, [0, 0], a_smem.index(0))
+    tdm.async_load(b, [0, 0], b_smem.index(0))
+    steps = gl.cdiv(K, 64)
+    for i in range(steps - 1):
+        tdm.async_load(a, [0, (i + 1) * 64], a_smem.index((i + 1) % 2))
+        tdm.async_load(b, [(i + 1) * 64, 0], b_smem.index((i + 1) % 2))
+        acc = cdna5.wmma(a_smem.index(i % 2).load(left), b_smem.index(i % 2).load(right), acc)
+    last = gl.maximum(steps - 1, 0) % 2
+    acc = cdna5.wmma(a_smem.index(last).load(left), b_smem.index(last).load(right), acc)
+    rows = gl.arange(0, 64, gl.SliceLayout(1, wmma))
+    gl.store(c_ptr + rows[:, None] * 64 + gl.arange(0, 64, gl.SliceLayout(0, wmma))[None, :], acc)
+"""
+
+
+@pytest.mark.parametrize("extent, trips", [("K", "steps"), ("K + 64", "tl.maximum(steps, 1)")])
+def test_a_product_of_a_tile_past_the_end_needs_no_iteration(tmp_path, extent, trips):
+    """One product is always made; with K = 0 it is one of zeros only where the descriptors end at K."""
+    arguments = {
+        "a_ptr": ("*fp16", tensor("float16", 64, 448)),
+        "b_ptr": ("*fp16", tensor("float16", 448, 64)),
+        "c_ptr": ("*fp32", tensor("float32", 64, 64)),
+        "K": ("i32", 448),
+    }
+    text = lifted(tmp_path, PEELED.format(extent=extent), "hip:gfx1250", arguments, {}, [1])
+    assert text.count("for ") == 1 and f"in range({trips}):" in text

@@ -63,14 +63,18 @@ def _ends(x: Node | Expr, trips: Expr, variable: Expr) -> bool:
     for axis, at in enumerate(x.args[1:]):
         slope = apply("sub", substitute(at, {variable: const(1)}), substitute(at, {variable: const(0)}))
         starts = substitute(at, {variable: const(0)}) == const(0)
-        if (
-            starts
-            and slope.is_const
-            and slope[1] > 0
-            and ceil_div(atom("arg", f"{owner.name}.shape.{axis}"), slope) is trips
-        ):
+        if starts and slope.is_const and slope[1] > 0 and ceil_div(_extent(owner, axis), slope) is trips:
             return True
     return False
+
+
+def _extent(descriptor: Node, axis: int) -> Expr:
+    """How far the tensor of a descriptor, an argument or made in the kernel, goes along an axis."""
+    if descriptor.op == "make_descriptor":
+        extent = descriptor.args[1 + axis]
+        assert isinstance(extent, Expr)
+        return extent
+    return atom("arg", f"{descriptor.name}.shape.{axis}")
 
 
 def counted(condition: Expr, variable: Expr) -> Expr | None:
