@@ -160,7 +160,7 @@ def output_text(
         text, notes = standalone_module(versions, facts)
         return style.laid_out(text), notes
     # The general kernel is the author's, with all that it needs around it.
-    text, notes = whole_file(source.text, versions, facts, general)
+    text, notes = whole_file(source, versions, facts, general)
     text = style.laid_out(text)
     asked |= {v.loaded.qualname for v in versions}
     kernels = list_kernels(source.path, request.search_path)

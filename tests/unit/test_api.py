@@ -47,12 +47,9 @@ def test_unknown_target_names_the_known_ones():
 
 def test_a_damaged_output_is_noticed():
     from translator.diagnostics import InternalError
-    from translator.rewrite.file_text import FileText
     from translator.rewrite.gluon_function import parsed
 
     damaged = "def f(:\n    pass\n"
-    with pytest.raises(InternalError, match="not a Python module"):
-        FileText.of_output(damaged)
     with pytest.raises(InternalError, match="not Python"):
         parsed(damaged)
 

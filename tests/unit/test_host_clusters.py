@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from dataclasses import asdict
 from pathlib import Path
@@ -13,8 +14,9 @@ from translator.choices.chosen import choices_of
 from translator.cli.edge import run
 from translator.diagnostics import TranslationError
 from translator.request import TranslateRequest, as_launched, with_clusters
-from translator.rewrite.file_text import FileText
-from translator.rewrite.host_clusters import launch_edits
+from translator.rewrite.author_file import AuthorFile, Edits
+from translator.rewrite.host_clusters import launches
+from translator.source.module_file import ParsedFile
 from translator.translation import translate_kernel
 
 TWO = choices_of(num_ctas="2")
@@ -42,9 +44,10 @@ HOST = KERNEL + dedent("""
 
 
 def edited(text: str, count: int = 2) -> tuple[str, list[str]]:
-    file = FileText(text)
-    edits, notes = launch_edits(file, {"k": count})
-    return file.edited(edits), notes
+    file = AuthorFile(ParsedFile("k.py", text, ast.parse(text)))
+    edits = Edits(header="# made")
+    notes = launches(file.statements, {"k": count}, edits)
+    return file.edited(edits).code.replace("# made\n", "", 1), notes
 
 
 def spec_of(**options):

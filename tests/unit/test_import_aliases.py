@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from translation_of import dedent, launch, tensor, translate, validated
 
-from translator.rewrite.import_aliases import with_aliases
 from translator.validate import validate_launch
 
 MATMUL = """
@@ -118,24 +117,42 @@ def test_constants_of_a_file_without_host_code_ask_the_import(tmp_path: Path):
     assert result["status"] == "validated", result
 
 
-def test_nothing_else_is_touched():
-    text = dedent("""
-        from triton.experimental import gluon
-        from triton.experimental.gluon import language as gl
+COPIES = """
+    @triton.jit
+    def k(x_ptr, B: tl.constexpr):
+        i = tl.arange(0, B)
+        tl.store(x_ptr + i, tl.load(x_ptr + i) + 1)
 
 
-        @gluon.jit
-        def k(x_ptr):
-            gl.store(x_ptr, 3)
+    def here():
+        gl = 3
+        return gl
+"""
 
 
-        def here():
-            gl = 3
-            return gl
-    """)
-    assert with_aliases(text) == text
-    given = with_aliases(text + "\n\ngl = 3\n")
-    assert (
-        "language as gl_\n" in given and "gl_.store(x_ptr" in given and "        gl = 3\n    return gl\n" not in given
-    )
-    assert given.endswith("    gl = 3\n    return gl\n\n\ngl = 3\n"), given
+def test_nothing_else_is_touched(tmp_path: Path):
+    spec = launch("k", {"x_ptr": "*fp32"}, {"B": 256})
+    source = dedent(IMPORTS + COPIES)
+    assert "import language as gl\n" in translate(tmp_path, source, spec).text
+    text = translate(tmp_path, source + "\n\ngl = 3\n", spec).text
+    assert "import language as gl_\n" in text and "gl_.arange(" in text and " gl." not in text
+    assert text.endswith("    gl = 3\n    return gl\n\n\ngl = 3\n"), text
+
+
+FURTHER = """
+    STEP = tl.constexpr(2)
+
+
+    @triton.jit
+    def further(x):
+        return x + STEP
+"""
+
+
+def test_what_a_copied_helper_needs_asks_the_import_too(tmp_path: Path):
+    """A constant of another module, which goes above the kernel."""
+    (tmp_path / "lib.py").write_text(dedent(IMPORTS + FURTHER))
+    source = dedent(IMPORTS + "    from lib import further\n" + COPIES + "\n\n    gl = 3\n")
+    source = source.replace("tl.load(x_ptr + i) + 1", "further(tl.load(x_ptr + i))")
+    text = translate(tmp_path, source, launch("k", {"x_ptr": "*fp32"}, {"B": 256}), search_path=(str(tmp_path),)).text
+    assert "STEP = gl_.constexpr(2)\n" in text, text

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ast
 import difflib
+from pathlib import Path
 
 import pytest
 
 from translation_of import compiled, dedent, launch, translate
+from translator.rewrite.author_file import AuthorFile, Edits
 from translator.rewrite.host_file import whole_file
 from translator.rewrite.module import SourceFacts
+from translator.source.module_file import parse_file
 
 SOURCE = dedent('''
     #!/usr/bin/env python
@@ -65,9 +68,22 @@ SOURCE = dedent('''
 COPY = launch("copy_kernel", {"x_ptr": "*fp32", "y_ptr": "*fp32", "n": "i32"}, {"BLOCK": 256})
 
 
-def test_nothing_to_replace_leaves_the_file_as_it_is():
-    facts = SourceFacts("source.py", "", "gfx942", "0")
-    assert whole_file(SOURCE, [], facts) == (SOURCE, ())
+def test_nothing_to_replace_leaves_the_file_as_it_is(tmp_path):
+    (tmp_path / "source.py").write_text(SOURCE)
+    source = parse_file(str(tmp_path / "source.py"))
+    assert whole_file(source, [], SourceFacts(source.path, "", "gfx942", "0")) == (SOURCE, ())
+
+
+ROOT = Path(__file__).parents[2]
+FILES = [*ROOT.glob("fixtures/**/*.py"), *ROOT.glob("translator/rewrite/[a-z]*.py")]
+
+
+@pytest.mark.parametrize("path", sorted(FILES), ids=lambda path: str(path.relative_to(ROOT)))
+def test_without_edits_every_byte_stays(path):
+    """Of the tree that a file is put together of, the header that stands above its first statement included."""
+    file = AuthorFile(parse_file(str(path)))
+    text = file.edited(Edits(header="# made")).code
+    assert text.replace('"""\n\n# made', '"""', 1).replace("# made\n", "", 1) == path.read_text()
 
 
 def test_only_the_kernel_and_its_helper_change(tmp_path):

@@ -9,6 +9,7 @@ from rules.rows import Row
 from rules.template import template as parsed
 from translator.rewrite.emission import Emission
 from translator.facts.callees import Callee, bind
+from translator.rewrite.import_lines import TRITON_LANGUAGE
 from translator.rewrite.splice import operand
 from translator.rewrite.unit import Record
 
@@ -27,7 +28,7 @@ def function_text(rw: Emission, node: ast.Call, callee: Callee) -> str:
 def imported(record: Record, text: str) -> str:
     """`text`, which a template has made, with what it needs from `triton.language`."""
     if text.startswith("tl."):
-        record.imports.add("import triton.language as tl")
+        record.imports.add(TRITON_LANGUAGE)
     return text
 
 

@@ -30,6 +30,7 @@ from translator.rewrite import (
 )
 from translator.rewrite.call_text import by_template, generic, with_function, with_layout
 from translator.facts.callees import Callee, bind, callee_of, cast_of, first_tensor, is_helper, is_none
+from translator.rewrite.import_lines import TRITON_LANGUAGE
 from translator.rewrite.run_time import as_tensor
 from translator.rewrite.splice import operand
 from translator.facts.refusals import refuse
@@ -160,7 +161,7 @@ def emit_iterator(rw: Emission, node: ast.expr) -> str:
             low_text = "0" if low is None else rw.emit(low)
             arguments = [low_text, rw.emit(high), *([] if step is None else [rw.emit(step)])]
         if unroll:
-            rw.record.imports.add("import triton.language as tl")
+            rw.record.imports.add(TRITON_LANGUAGE)
             return f"tl.range({', '.join(arguments)}, loop_unroll_factor={rw.emit(unroll[0].value)})"
         return f"{BUILTINS.by_callee['triton.language.range'].template.called({}, operand)}({', '.join(arguments)})"
     return emit_call(rw, node, None)

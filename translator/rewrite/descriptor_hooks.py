@@ -10,75 +10,56 @@ of the file that stay Triton.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Sequence
 
+import libcst as cst
+
+from translator.rewrite.author_file import Edits
+from translator.rewrite.gluon_function import Statement
 from translator.rewrite.kernel_family import KernelVersion
-from translator.rewrite.file_text import FileText
+from translator.rewrite.tree_walk import functions, lines, names, walk
 
 
-def hook_edits(file: FileText, versions: Sequence[KernelVersion]) -> list[tuple[int, int, str]]:
-    """Edits that guard the assignments to `block_shape` in the file's `pre_hook` functions."""
+def guard_hooks(statements: Sequence[Statement], versions: Sequence[KernelVersion], edits: Edits) -> None:
+    """Guard the assignments to `block_shape` in the file's `pre_hook` functions."""
     tuples = {name for version in versions for name in version.emitted.record.descriptor_tuples}
     if not tuples:
-        return []
-    edits = []
-    for function in _hooks(file.tree):
-        for body in _bodies(function):
-            for statement in body:
-                target = _described(statement, tuples)
-                if target is not None:
-                    edits += _guarded(file, statement, target)
-    return edits
+        return
+    hooks = _named_as_hooks(statements)
+    for top, s in enumerate(statements):
+        for hook in (f for f in functions(s) if f.name.value in hooks):
+            for function in functions(hook):
+                for line in lines(function.body):
+                    if len(line.body) == 1 and (described := _described(line.body[0], tuples)) is not None:
+                        edits.change(top, {line: lambda line, of=described: _guarded(line, of)})
 
 
-def _hooks(tree: ast.Module) -> list[ast.FunctionDef]:
-    """Functions that are mentioned as a `pre_hook`, or whose result is."""
-    mentioned = {
-        name.id
-        for node in ast.walk(tree)
-        if isinstance(node, ast.keyword) and node.arg == "pre_hook"
-        for name in ast.walk(node.value)
-        if isinstance(name, ast.Name)
-    }
-    found: dict[int, ast.FunctionDef] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and node.name in mentioned:
-            found |= {inner.lineno: inner for inner in ast.walk(node) if isinstance(inner, ast.FunctionDef)}
-    return [found[line] for line in sorted(found)]
+def _named_as_hooks(statements: Sequence[Statement]) -> set[str]:
+    """The names that are mentioned as a `pre_hook`, or whose result is."""
+    given = (a for s in statements for a in walk(s) if isinstance(a, cst.Arg) and a.keyword is not None)
+    return {name for a in given if a.keyword.value == "pre_hook" for name in names(a.value)}
 
 
-def _bodies(function: ast.FunctionDef) -> list[list[ast.stmt]]:
-    """The blocks of a function, without those of functions in it."""
-    out, todo = [], [function.body]
-    while todo:
-        body = todo.pop()
-        out.append(body)
-        for statement in body:
-            if not isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
-                inner = [getattr(statement, name, []) for name in ("body", "orelse", "finalbody")]
-                todo += [*inner, *(handler.body for handler in getattr(statement, "handlers", []))]
-    return out
-
-
-def _described(statement: ast.stmt, tuples: set[str]) -> ast.expr | None:
+def _described(small: cst.BaseSmallStatement, tuples: set[str]) -> cst.BaseExpression | None:
     """The descriptor of `nargs["name"].block_shape = ...`; of `nargs[name]` with any name that is not a constant."""
-    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+    if not isinstance(small, cst.Assign) or len(small.targets) != 1:
         return None
-    target = statement.targets[0]
-    target = target.value if isinstance(target, ast.Subscript) else target  # `.block_shape[0] = ...`
-    if not isinstance(target, ast.Attribute) or target.attr != "block_shape":
+    target = small.targets[0].target
+    target = target.value if isinstance(target, cst.Subscript) else target  # `.block_shape[0] = ...`
+    if not isinstance(target, cst.Attribute) or target.attr.value != "block_shape":
         return None
-    key = target.value.slice if isinstance(target.value, ast.Subscript) else None
-    return target.value if not isinstance(key, ast.Constant) or key.value in tuples else None
+    key = _key(target.value)
+    known = key.evaluated_value if isinstance(key, (cst.SimpleString, cst.BaseNumber)) else None
+    return target.value if known is None or known in tuples else None
 
 
-def _guarded(file: FileText, statement: ast.stmt, target: ast.expr) -> list[tuple[int, int, str]]:
-    start, _ = file.span(statement)
-    indent = file.text[file.starts[statement.lineno - 1] : start]
-    if indent.strip():  # after a colon or a semicolon there is no place for a block
-        return []
-    first, last = file.span(target)
-    guard = f"if not isinstance({file.text[first:last]}, tuple):\n{indent}    "
-    inner = [(file.starts[n], file.starts[n], "    ") for n in range(statement.lineno, statement.end_lineno or 0)]
-    return [(start, start, guard), *inner]
+def _key(node: cst.BaseExpression) -> cst.BaseExpression | None:
+    """`name` of `nargs[name]`."""
+    inside = [e.slice for e in node.slice] if isinstance(node, cst.Subscript) else []
+    return inside[0].value if len(inside) == 1 and isinstance(inside[0], cst.Index) else None
+
+
+def _guarded(line: cst.SimpleStatementLine, described: cst.BaseExpression) -> cst.If:
+    asked = cst.Call(cst.Name("isinstance"), [cst.Arg(described), cst.Arg(cst.Name("tuple"))])
+    body = cst.IndentedBlock([line.with_changes(leading_lines=())])
+    return cst.If(cst.UnaryOperation(cst.Not(), asked), body, leading_lines=line.leading_lines)

@@ -15,6 +15,7 @@ from translator.gluon.tree import Named, Operand, Product, Read, Slot, beside, w
 from translator.facts import callees
 from translator.facts.products import DTYPE, ELEMENT, DotPlan
 from translator.rewrite import fp8, invariant, moved_once, shapes
+from translator.rewrite.import_lines import Import
 from translator.rewrite.splice import operand
 from translator.rewrite.emission import added
 from translator.facts.refusals import refuse
@@ -102,7 +103,7 @@ def _instruction(rw, plan: DotPlan, fa, fb, a: str, b: str, acc: str) -> str:
         formats = [SCALED_FORMAT[f.dtype] for f in (fa, fb)]
         return _product(rw, plan, f'{module}.{name}({a}, None, "{formats[0]}", {b}, None, "{formats[1]}", {acc})')
     if plan.tf32:
-        rw.record.imports.add("from triton.language.core import builtin")
+        rw.record.imports.add(Import("triton.language.core", "builtin"))
         return f"{added(rw, Synthesized('mfma_tf32', _MFMA_TF32))}({a}, {b}, {acc})"
     module = rw.record.amd(rw.facts.kernel.dot_module)
     name = "mfma" if isinstance(plan.result, Mfma) else "wmma"

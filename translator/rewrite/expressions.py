@@ -16,6 +16,7 @@ from translator.gluon.tree import ElementType
 from translator.rewrite import addresses, calls, contracts, costs, descriptors, invariant, lds_operands
 from translator.facts.desugar import Promotion
 from translator.rewrite.homes import Homes
+from translator.rewrite.import_lines import TRITON_LANGUAGE
 from translator.rewrite.splice import expression, operand
 from translator.facts.syntax import ELEMENTWISE_NODES
 from translator.facts.refusals import refuse
@@ -296,7 +297,7 @@ class Expressions(Homes):
                 return f"gl.{node.attr}"
             if isinstance(value, types.ModuleType):
                 return None
-            self.record.imports.add("import triton.language as tl")
+            self.record.imports.add(TRITON_LANGUAGE)
             inner = "" if module == "triton.language" else module.removeprefix("triton.language") + "."
             prefix = "tl." if not inner or hasattr(tl, node.attr) else f"tl{inner}"
             return f"{prefix}{node.attr}"

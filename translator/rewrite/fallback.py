@@ -10,14 +10,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from translator.rewrite.import_lines import Import
 from translator.rewrite.launch_checks import RunTimeContract, multiple_lines, names_tuple
 from translator.rewrite.kernel_family import Family
 from translator.rewrite.launch_conditions import condition_tests
 
-LAUNCHER_IMPORTS = (
-    "from triton.compiler.errors import CompilationError",
-    "from triton.runtime import KernelInterface",
-)
+LAUNCHER_IMPORTS = (Import("triton.compiler.errors", "CompilationError"), Import("triton.runtime", "KernelInterface"))
 
 LAUNCHER = '''class _OrGeneral(KernelInterface):
     """Launches `fn`, or `general` where the arguments are outside what `fn` was translated for."""

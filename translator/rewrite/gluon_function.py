@@ -13,15 +13,19 @@ import functools
 import textwrap
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import black
 import libcst as cst
 
 from translator.diagnostics import InternalError
-from translator.rewrite.tree_walk import dotted, mapped, stores, walk
+from translator.rewrite.tree_walk import dotted, inside, mapped, stores, walk
 
 LINE_LENGTH = 120
+INDENT = "    "
+JIT = "gluon.jit"  # the decorator of a function that is Gluon
 Statement = cst.BaseStatement
+Block = tuple[cst.BaseStatement, ...]  # definitions that stand together
 BLANK = cst.EmptyLine(indent=False)
 
 
@@ -124,6 +128,14 @@ class GluonFunction:
         """The function under another name."""
         return self.with_node(self.node.with_changes(name=cst.Name(name))) if name != self.name else self
 
+    def defined(self, decorator: str) -> cst.FunctionDef:
+        """Its definition for a file, under a decorator."""
+        return self.written(decorators=[cst.Decorator(expression(decorator))])
+
+    def written(self, **around: Any) -> cst.FunctionDef:
+        """Its definition for a file that has 4 columns for an indentation. around: fields of the definition that are not its own."""
+        return with_indents(self.node, self.module.default_indent, INDENT).with_changes(**around)
+
     def renaming(self, changed: Mapping[str, str]) -> GluonFunction:
         """The function with the given global names exchanged; a parameter or variable of the same name stays."""
         return self.exchanging({old: new for old, new in changed.items() if old != new and old not in self.bound})
@@ -199,6 +211,51 @@ def statements(text: str) -> tuple[Statement, ...]:
     """The statements that are the text, with the comments above them."""
     block = textwrap.indent(text, "    ")
     return tuple(cst.parse_module(f"if True:\n{block}").body[0].body.body)  # type: ignore[union-attr]
+
+
+@functools.lru_cache(maxsize=1024)
+def definitions(text: str) -> Block:
+    """The statements of a file that are the text, with the comments above them."""
+    module = cst.parse_module(text)
+    first, *rest = module.body
+    every = with_lines_above(first, module.header), *rest
+    return tuple(with_indents(s, module.default_indent, INDENT) for s in every)
+
+
+@functools.lru_cache(maxsize=256)
+def expression(text: str) -> cst.BaseExpression:
+    """The expression that is the text."""
+    return cst.parse_expression(text)
+
+
+def with_lines_above(statement: Statement, lines: Sequence[cst.EmptyLine]) -> Statement:
+    """A statement with more lines above its own comments."""
+    return statement.with_changes(leading_lines=[*lines, *statement.leading_lines]) if lines else statement
+
+
+def with_indents(tree: Any, own: str, meant: str) -> Any:
+    """A tree of a file with the indentation `own`, for a file in which blocks are indented by `meant` where they do not say."""
+    if own == meant:
+        return tree
+
+    def change(node: cst.CSTNode) -> cst.CSTNode | None:
+        if not isinstance(node, cst.IndentedBlock) or node.indent is not None:
+            return None
+        return inside(node, change).with_changes(indent=own)
+
+    return mapped(tree, change)
+
+
+def shifted(tree: Any, columns: int) -> Any:
+    """A tree for a block that is so much further to the right: its constants of several lines go along."""
+
+    def change(node: cst.CSTNode) -> cst.CSTNode | None:
+        if not isinstance(node, (cst.SimpleString, cst.FormattedStringText)) or "\n" not in node.value:
+            return None
+        first, *rest = node.value.split("\n")
+        return node.with_changes(value="\n".join([first, *(" " * columns + x if x.strip() else x for x in rest)]))
+
+    return mapped(tree, change) if columns else tree
 
 
 def wrapped(text: str, indent: int) -> str:

@@ -6,22 +6,14 @@ from translator.rewrite.emission import Emission
 
 
 def async_module(rw: Emission) -> str:
-    rw.record.imports.add(
-        f"from triton.experimental.gluon.language.amd.{rw.facts.kernel.target.gluon_module} import async_copy"
-    )
-    return "async_copy"
+    return rw.record.amd("async_copy", rw.facts.kernel.target.gluon_module)
 
 
 def barrier_module(rw: Emission) -> str:
-    rw.record.imports.add(
-        f"from triton.experimental.gluon.language.amd.{rw.facts.kernel.target.gluon_module} import mbarrier"
-    )
-    return "mbarrier"
+    return rw.record.amd("mbarrier", rw.facts.kernel.target.gluon_module)
 
 
 def all_workgroups(rw: Emission) -> list[str]:
     """Statements at which the workgroups of a cluster wait for each other; one warp of each arrives."""
-    rw.record.imports.add(
-        f"from triton.experimental.gluon.language.amd.{rw.facts.kernel.target.gluon_module} import cluster"
-    )
-    return ["cluster.arrive()", "cluster.wait()"]
+    cluster = rw.record.amd("cluster", rw.facts.kernel.target.gluon_module)
+    return [f"{cluster}.arrive()", f"{cluster}.wait()"]

@@ -9,7 +9,7 @@ from typing import Any
 from translator.numbered import numbered
 from translator.rewrite import merge
 from translator.rewrite.emitted import EmittedFunction, EmittedKernel
-from translator.rewrite.gluon_function import GluonFunction
+from translator.rewrite.gluon_function import JIT, Block, GluonFunction
 
 
 @dataclass
@@ -23,6 +23,11 @@ class Helper:
     @property
     def name(self) -> str:
         return self.function.name
+
+    @property
+    def block(self) -> Block:
+        """Its definition for the top level of a file."""
+        return (self.function.defined(f"{JIT}(noinline=True)" if self.noinline else JIT),)
 
 
 @dataclass

@@ -6,70 +6,79 @@ triton.Config({"B": 64}, num_warps=8) ->  triton.Config({"B": 64}, num_warps=8, 
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
-from translator.rewrite.file_text import FileText
+import libcst as cst
+
+from translator.rewrite.author_file import Edits
+from translator.rewrite.gluon_function import Statement
+from translator.rewrite.tree_walk import called, functions, names, walk
 
 _OPTION = "num_ctas"
-Edit = tuple[int, int, str]
+Calls = Iterator[tuple[int, cst.Call]]  # each with the index of its statement
 
 
-def launch_edits(file: FileText, clusters: Mapping[str, int]) -> tuple[list[Edit], list[str]]:
-    """Edits of the launches of kernels, by name with their workgroups, and notes on those of which the file shows no launch.
+def launches(statements: Sequence[Statement], clusters: Mapping[str, int], edits: Edits) -> list[str]:
+    """Edit the launches of kernels, by name with their workgroups; -> notes on those of which the file shows no launch.
 
     An autotuned kernel has the number in its configurations, whatever its launches say.
     """
-    edits: list[Edit] = []
     notes: list[str] = []
     for name, count in clusters.items():
-        calls = list(_configurations(file.tree, name)) or list(_launches(file.tree, name))
-        edits += [edit for call in calls for edit in _with_count(file, call, count)]
+        calls = list(_configurations(statements, name)) or list(_launches(statements, name))
+        for top, call in calls:
+            edits.change(top, {call: lambda call, count=count: _with_count(call, count)})
         if not calls:
             notes.append(f"launch {name} with {_OPTION}={count}: this file shows none of its launches")
-    return edits, notes
+    return notes
 
 
-def _launches(tree: ast.Module, name: str) -> Iterator[ast.Call]:
+def _launches(statements: Sequence[Statement], name: str) -> Calls:
     """`name[grid](...)`."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript):
-            if isinstance(node.func.value, ast.Name) and node.func.value.id == name:
-                yield node
+    for top, s in enumerate(statements):
+        for node in walk(s):
+            if isinstance(node, cst.Call) and isinstance(node.func, cst.Subscript):
+                if isinstance(node.func.value, cst.Name) and node.func.value.value == name:
+                    yield top, node
 
 
-def _configurations(tree: ast.Module, name: str) -> Iterator[ast.Call]:
+def _configurations(statements: Sequence[Statement], name: str) -> Calls:
     """`Config(...)` in the decorators of the function `name`, or in the list or function that one of them names."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and node.name == name:
-            for decorator in node.decorator_list:
-                yield from _configs_in(decorator)
-                for word in (n.id for n in ast.walk(decorator) if isinstance(n, ast.Name)):
-                    yield from (call for s in tree.body if _binds(s, word) for call in _configs_in(s))
+    for top, s in enumerate(statements):
+        for decorator in (d for f in functions(s) if f.name.value == name for d in f.decorators):
+            yield from _configs_in(top, decorator)
+            for word in names(decorator):
+                for at, other in enumerate(statements):
+                    if _binds(other, word):
+                        yield from _configs_in(at, other)
 
 
-def _configs_in(node: ast.AST) -> Iterator[ast.Call]:
-    for inner in ast.walk(node):
-        if isinstance(inner, ast.Call) and ast.unparse(inner.func).rpartition(".")[2] == "Config":
-            yield inner
+def _configs_in(top: int, node: cst.CSTNode) -> Calls:
+    return ((top, inner) for inner in walk(node) if called(inner) == "Config")
 
 
-def _binds(statement: ast.stmt, word: str) -> bool:
-    if isinstance(statement, ast.FunctionDef):
-        return statement.name == word
-    targets = statement.targets if isinstance(statement, ast.Assign) else []
-    return any(isinstance(target, ast.Name) and target.id == word for target in targets)
+def _binds(s: Statement, word: str) -> bool:
+    if isinstance(s, cst.FunctionDef):
+        return s.name.value == word
+    assigned = (small for small in getattr(s, "body", ()) if isinstance(small, cst.Assign))
+    found = (t.target for small in assigned for t in small.targets)
+    return any(isinstance(target, cst.Name) and target.value == word for target in found)
 
 
-def _with_count(file: FileText, call: ast.Call, count: int) -> list[Edit]:
-    given = next((k for k in call.keywords if k.arg == _OPTION), None)
+def _with_count(call: cst.Call, count: int) -> cst.Call:
+    number = cst.Integer(str(count))
+    given = next((a for a in call.args if a.keyword is not None and a.keyword.value == _OPTION), None)
     if given is not None:
-        return [(*file.span(given.value), str(count))]
-    arguments = [*call.args, *(k.value for k in call.keywords)]
-    if not arguments:
-        return []
-    end = max(file.span(argument)[1] for argument in arguments)
-    return [(end, end, f", {_OPTION}={count}")]
+        return call.with_changes(args=[a.with_changes(value=number) if a is given else a for a in call.args])
+    if not call.args:
+        return call
+    *others, last = call.args
+    bare = cst.SimpleWhitespace("")
+    added = last.with_changes(
+        star="", keyword=cst.Name(_OPTION), equal=cst.AssignEqual(bare, bare), value=number, whitespace_after_star=bare
+    )
+    before = last.with_changes(comma=cst.Comma(whitespace_after=cst.SimpleWhitespace(" ")), whitespace_after_arg=bare)
+    return call.with_changes(args=[*others, before, added])
 
 
-__all__ = ["launch_edits"]
+__all__ = ["launches"]

@@ -8,14 +8,34 @@ from __future__ import annotations
 import ast
 import os
 import types
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import libcst as cst
 from triton.runtime.jit import JITFunction
 
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.rewrite import fallback
+from translator.rewrite.author_file import AuthorFile, Edits
+from translator.rewrite.descriptor_hooks import guard_hooks
+from translator.rewrite.gluon_function import (
+    INDENT,
+    JIT,
+    Block,
+    GluonFunction,
+    Statement,
+    definitions,
+    expression,
+    shifted,
+    with_indents,
+)
+from translator.rewrite.helper_pool import Helper, HelperPool, place_of
+from translator.rewrite.host_clusters import launches
+from translator.rewrite.import_aliases import aliases
+from translator.rewrite.import_lines import in_order
+from translator.rewrite.jit_call_edits import edit_calls
+from translator.rewrite.kernel_family import Family, KernelVersion
 from translator.rewrite.launch_checks import (
     SHARED_CHECK_NAME,
     checked_name,
@@ -25,40 +45,36 @@ from translator.rewrite.launch_checks import (
     installer,
     shared_check,
 )
-from translator.rewrite.descriptor_hooks import hook_edits
-from translator.rewrite.jit_call_edits import call_edits
-from translator.rewrite.host_clusters import launch_edits
-from translator.rewrite.helper_pool import Helper, HelperPool, place_of
-from translator.rewrite.kernel_family import Family, KernelVersion
-from translator.rewrite.file_text import FileText, binds, unused_imports
-from translator.rewrite.import_aliases import with_aliases
-from translator.rewrite.module import SourceFacts, families_of, header, jit_text, names_in
+from translator.rewrite.module import SourceFacts, families_of, header, names_in
 from translator.rewrite.prelude import BASE_IMPORTS, Prelude, plain_translation
+from translator.rewrite.tree_walk import dotted, loads, walk
 from translator.source.load import LoadedKernel
+from translator.source.module_file import ParsedFile
 
 
 @dataclass(frozen=True)
 class Replacement:
-    """A function of the file and what its `def` becomes; before, after: definitions that go around its statement."""
+    """A function of the file, by the line of its `def`, and what it becomes; None: it stays. before, after: definitions that go
+    around its statement."""
 
-    node: ast.FunctionDef
-    text: str
-    before: tuple[str, ...] = ()
-    after: tuple[str, ...] = ()
-    hook: str = ""  # a decorator for above the jit decorator
+    line: int
+    function: GluonFunction | None
+    before: tuple[Block, ...] = ()
+    after: tuple[Block, ...] = ()
+    hook: str = ""  # the name of a decorator for above the jit decorator
 
 
 def whole_file(
-    text: str, versions: Sequence[KernelVersion], facts: SourceFacts, general: bool = False
+    source: ParsedFile, versions: Sequence[KernelVersion], facts: SourceFacts, general: bool = False
 ) -> tuple[str, tuple[str, ...]]:
-    """`text`, the file of the kernels, with them translated; -> the new text and notes.
+    """The text of a file with its kernels translated, and notes.
 
     general: keep each kernel as it was written too, under a launcher that picks (`fallback.py`).
 
     Raises: TranslationError `other-file` for a kernel that another file defines, or for names that collide.
     """
     if not versions:
-        return text, ()
+        return source.text, ()
     for version in versions:
         if os.path.realpath(version.loaded.path) != os.path.realpath(facts.path):
             why = f"{version.spec.kernel} is defined in {version.loaded.path}"
@@ -67,14 +83,15 @@ def whole_file(
                     "other-file", "the kernel is only imported here", facts.path, why=why, help="translate that file"
                 )
             )
-    return _Rewriting(FileText(text), versions, facts, general).result()
+    module, notes = _Rewriting(AuthorFile(source), versions, facts, general).result()
+    return module.code, notes
 
 
 class _Rewriting:
-    def __init__(self, file: FileText, versions: Sequence[KernelVersion], facts: SourceFacts, general: bool):
-        self.file, self.versions, self.facts, self.general = file, versions, facts, general
+    def __init__(self, file: AuthorFile, versions: Sequence[KernelVersion], facts: SourceFacts, general: bool):
+        self.file, self.names, self.versions, self.facts, self.general = file, file.names, versions, facts, general
         self.prelude = Prelude()
-        self.jit_names = _jit_names(file.tree) | {
+        self.jit_names = self.names.jit_names | {
             d.name for v in versions for d in v.loaded.decorators if d.kind == "jit"
         }
         plain = {
@@ -86,35 +103,28 @@ class _Rewriting:
         self.translated = {place_of(v.loaded.fn) for v in versions} | plain.keys()
         self.translated |= {place_of(h.fn) for v in versions for h in v.emitted.helpers if self.here(h.fn)}
         self.kept = self.also_untranslated()
-        taken = names_in(versions) | {name for name in file.bound if name not in self.own_names()}
-        self.pool = HelperPool(self.base_name, taken)
+        self.superseded = self.superseded_imports()
+        own = {key[2] for key in self.translated if key not in self.kept} | self.superseded
+        self.pool = HelperPool(self.base_name, names_in(versions) | (self.names.bound - own))
         self.families = families_of(versions, self.pool)
         self.contracts = [family.contract for family in self.families if family.contract]
+        taken = self.pool.taken
         self.shared = len(self.contracts) > 1 and not general and SHARED_CHECK_NAME not in taken
         self.plain = [fn for key, fn in plain.items() if key not in self.kept]
 
     def here(self, fn: Any) -> bool:
         return os.path.realpath(fn.file_name or "") == os.path.realpath(self.facts.path)
 
-    def own_names(self) -> set[str]:
-        """Names of the file that its translated functions keep."""
-        return {key[2] for key in self.translated if key not in self.kept} | self.superseded_imports()
-
     def superseded_imports(self) -> set[str]:
         """Names that the file imports, and that only translated functions use: copies of helpers may take them."""
         names = {h.fn.__name__ for v in self.versions for h in v.emitted.helpers if not self.here(h.fn)}
-        return {name for name in names if name in self.file.imported and name not in self.used_elsewhere()}
+        names &= self.names.imported.keys()
+        return names - self.names.mentioned_outside(self.lines_of(self.translated)) if names else names
 
     def base_name(self, fn: Any) -> str:
         name = fn.__name__
-        if place_of(fn) in self.kept or (
-            not self.here(fn) and name in self.file.bound and name not in self.superseded_imports()
-        ):
-            return f"{name}_gluon"
-        return name
-
-    def used_elsewhere(self) -> set[str]:
-        return self.file.names_outside(self.lines_of(self.translated))
+        taken = not self.here(fn) and name in self.names.bound and name not in self.superseded
+        return f"{name}_gluon" if place_of(fn) in self.kept or taken else name
 
     def lines_of(self, places: set[tuple]) -> set[int]:
         return {line for _, line, _ in places}
@@ -125,35 +135,31 @@ class _Rewriting:
         kept: set[tuple] = set()
         while True:
             gone = self.translated - kept - (kernels if self.general else set())
-            outside = self.file.names_outside(self.lines_of(gone))
+            outside = self.names.mentioned_outside(self.lines_of(gone))
             found = {key for key in self.translated - kernels if key[2] in outside}
             if found <= kept:
                 return kept
             kept |= found
 
-    def result(self) -> tuple[str, tuple[str, ...]]:
+    def result(self) -> tuple[cst.Module, tuple[str, ...]]:
         replacements = self.replacements()
-        edits = [edit for replacement in replacements for edit in self.edits_of(replacement)]
-        edits += hook_edits(self.file, self.versions)
-        launches, unseen = launch_edits(self.file, dict(self.facts.clusters))
-        edits += launches
+        edits, gone = Edits(header=header(self.families, self.facts)), set()
+        for replacement in replacements:
+            gone |= self.replace(replacement, edits)
+        guard_hooks(self.file.statements, self.versions, edits)
+        unseen = launches(self.file.statements, dict(self.facts.clusters), edits)
         copies = [h for h in self.pool.helpers if not self.here(h.fn)]
         self.needs()
-        added = [d.strip() for d in self.prelude.definitions if "\n" in d]
-        blocks = [shared_check(self.contracts)] if self.shared else []
-        blocks += [jit_text(h).strip() for h in copies] + ([fallback.LAUNCHER] if self.general else [])
-        if added or blocks:
-            first = min((self.file.top_statement(r.node) for r in replacements), key=lambda s: s.lineno)
-            at = self.file.start_with_comments(first)
-            edits.insert(0, (at, at, "".join(f"{block}\n\n\n" for block in added)))
-            edits.append((at, at, "".join(f"{block}\n\n\n" for block in blocks)))
-        edits.append(self.imports_edit())
-        edits.append(self.header_edit())
-        text = self.file.edited(edits)
-        gone = {h.name for h in copies}
-        text = with_aliases(unused_imports(self.file, text, gone))
+        blocks = [definitions(shared_check(self.contracts))] if self.shared else []
+        blocks += [h.block for h in copies] + ([definitions(fallback.LAUNCHER)] if self.general else [])
+        if blocks or self.prelude.definitions:
+            first = min(self.file.function_at(r.line).top for r in replacements)
+            edits.above[first] = [*self.prelude.definitions, *edits.above.get(first, ()), *blocks]
+        edits.constants = self.prelude.constants
+        new = [r.function.defined(JIT) for r in replacements if r.function is not None]
+        self.imports(edits, [*edits.added, *new], gone, {h.name for h in copies})
         notes = [note for family in self.families for note in family.notes]
-        return text, (*notes, *unseen, *self.kept_notes())
+        return self.file.edited(edits), (*notes, *unseen, *self.kept_notes())
 
     def kept_notes(self) -> list[str]:
         names = sorted(key[2] for key in self.kept)
@@ -168,82 +174,100 @@ class _Rewriting:
             if self.here(helper.fn):
                 by_place.setdefault(place_of(helper.fn), []).append(helper)
         for key, helpers in by_place.items():
-            node = self.file.function_at(key[1])
             if key in self.kept:
-                out.append(Replacement(node, "", after=tuple(jit_text(h) for h in helpers)))
+                out.append(Replacement(key[1], None, after=tuple(h.block for h in helpers)))
             else:
-                out.append(Replacement(node, helpers[0].function.text, after=tuple(jit_text(h) for h in helpers[1:])))
+                out.append(Replacement(key[1], helpers[0].function, after=tuple(h.block for h in helpers[1:])))
         for fn in self.plain:
             if place_of(fn) not in by_place:
-                text, _ = plain_translation(fn, self.prelude)
-                out.append(Replacement(self.file.function_at(fn.def_file_line_number), text))
+                out.append(Replacement(fn.def_file_line_number, plain_translation(fn)[0]))
         return out
 
     def kernel(self, family: Family) -> Replacement:
         loaded = family.loaded
-        node = self.file.function_at(loaded.line)
+        line, node = loaded.line, self.file.function_at(loaded.line).node
         if self.general:
             return self.with_general(family, node)
         if not family.contract:
-            return Replacement(node, family.function.text, family.before)
+            return Replacement(line, family.function, family.before)
         above = [d.kind for d in loaded.decorators if d.kind != "jit"]
-        plain = node in self.file.tree.body and set(above) <= {"autotune", "heuristics"}
+        plain = node in self.file.statements and set(above) <= {"autotune", "heuristics"}
         if plain and loaded.node is not None and not _made_by_call(loaded):
             jit = f"{family.name}{'.fn' * len(above)}"
             install = hook(family.name, jit, family.contract)
             defaults_of = jit if checks_a_default(loaded.fn, family.contract) else ""
             check = guard(family.name, family.contract, defaults_of=defaults_of, shared=self.shared)
-            return Replacement(node, family.function.text, family.before, (f"{check}\n\n\n{install}",))
+            return Replacement(line, family.function, family.before, (definitions(check), definitions(install)))
         # A kernel that host code may wrap or make again: the hook goes in where the jit function is made.
         names = tuple(p.name for p in loaded.fn.params)
         check = guard(family.name, family.contract, names, shared=self.shared)
         install = installer(family.name, family.contract, loaded.fn)
-        return Replacement(
-            node, family.function.text, (*family.before, check, install), hook=f"@{checked_name(family.name)}"
-        )
+        before = *family.before, definitions(check), definitions(install)
+        return Replacement(line, family.function, before, hook=checked_name(family.name))
 
-    def with_general(self, family: Family, node: ast.FunctionDef) -> Replacement:
-        if node not in self.file.tree.body:
-            place = self.facts.path, node.lineno, node.col_offset + 1
+    def with_general(self, family: Family, node: cst.FunctionDef) -> Replacement:
+        if node not in self.file.statements:
+            place = (
+                self.facts.path,
+                family.loaded.line,
+                self.file.function_at(family.loaded.line).written.col_offset + 1,
+            )
             why = "the launcher takes its name at the top level of the file"
             raise TranslationError(
                 Diagnostic("fallback", f"{family.name} is defined inside something else", *place, why)
             )
         picked_later = any(d.kind != "jit" for d in family.loaded.decorators)
+        as_written = with_indents(node, self.file.module.default_indent, INDENT)
+        as_written = as_written.with_changes(name=cst.Name(f"{family.name}_general"), leading_lines=())
         after = (
-            renamed(self.file, node, f"{family.name}_general"),
-            f"{fallback.fits_function(family, picked_later)}\n\n\n{fallback.installed(family)}",
+            (as_written,),
+            definitions(fallback.fits_function(family, picked_later)),
+            definitions(fallback.installed(family)),
         )
-        return Replacement(node, family.function.text, family.before, after)
+        return Replacement(family.loaded.line, family.function, family.before, after)
 
-    def edits_of(self, r: Replacement) -> list[tuple[int, int, str]]:
-        top = self.file.top_statement(r.node)
-        edits = []
-        if r.before:
-            at = self.file.start_with_comments(top)
-            edits.append((at, at, "".join(f"{block.strip()}\n\n\n" for block in r.before)))
-        if r.text:
-            edits += self.decorator_edits(r)
-            start, end = self.file.def_span(r.node)
-            edits.append((start, end, self.file.indented(r.text.strip(), r.node.col_offset)))
-        if r.after:
-            at = self.file.end(top) if not r.text or top is not r.node else self.file.def_span(r.node)[1]
-            edits.append((at, at, "".join(f"\n\n\n{block.strip()}" for block in r.after)))
-        return edits
+    def replace(self, r: Replacement, edits: Edits) -> set[ast.AST]:
+        """Edit a function and what is around its statement; -> what of the file is no longer read."""
+        place = self.file.function_at(r.line)
+        edits.above.setdefault(place.top, []).extend(r.before)
+        edits.below.setdefault(place.top, []).extend(r.after)
+        if r.function is None:
+            return set()
+        function, number = r.function, self.jit_decorator(place.node)
+        columns = place.written.col_offset
 
-    def decorator_edits(self, r: Replacement) -> list[tuple[int, int, str]]:
-        for decorator in r.node.decorator_list:
-            called = decorator.func if isinstance(decorator, ast.Call) else decorator
-            name = ast.unparse(called)
-            if name in self.jit_names or name.rpartition(".")[2] == "jit":
-                start, end = self.file.span(called)
-                edits = [(start, end, "gluon.jit")]
-                if r.hook:
-                    at = self.file.text.rindex("@", 0, start)
-                    edits.insert(0, (at, at, f"{r.hook}\n{' ' * r.node.col_offset}"))
-                return edits
-        loaded = next(v.loaded for v in self.versions if v.loaded.line == r.node.lineno)
-        return call_edits(self.file, loaded, r.hook)
+        def translated(known: cst.FunctionDef) -> cst.FunctionDef:
+            decorators = known.decorators if number is None else _under_gluon(known.decorators, number, r.hook)
+            node = self.file.ours(shifted(function.written(), columns))
+            return edits.aliases.within(
+                node.with_changes(
+                    decorators=decorators,
+                    leading_lines=known.leading_lines,
+                    lines_after_decorators=known.lines_after_decorators,
+                )
+            )
+
+        edits.change(place.top, {place.node: translated})
+        gone: set[ast.AST] = set()
+        if number is None:
+            loaded = next(v.loaded for v in self.versions if v.loaded.line == r.line)
+            gone |= {*edit_calls(self.file, loaded, r.hook, edits)}
+        if self.general and any(v.loaded.line == r.line for v in self.versions):
+            return gone
+        if number is not None:
+            decorator = place.written.decorator_list[number]
+            gone.add(decorator.func if isinstance(decorator, ast.Call) else decorator)
+        written = place.written
+        return gone | {part for part in (written.args, written.returns, *written.body) if part is not None}
+
+    def jit_decorator(self, node: cst.FunctionDef) -> int | None:
+        """Which decorator makes a function a kernel; None where a call does."""
+        for number, decorator in enumerate(node.decorators):
+            maker = decorator.decorator.func if isinstance(decorator.decorator, cst.Call) else decorator.decorator
+            last = maker.attr if isinstance(maker, cst.Attribute) else maker
+            if dotted(maker) in self.jit_names or isinstance(last, cst.Name) and last.value == "jit":
+                return number
+        return None
 
     # What they need --------------------------------------------------------------------------------------------------
 
@@ -251,16 +275,16 @@ class _Rewriting:
         """Bring in what copied helpers mention; the names of this file are there already."""
         for version in self.versions:
             for name, (value, user) in version.emitted.record.globals_needed.items():
-                if self.here(user) and name in self.file.bound_anywhere:
+                if self.here(user) and name in self.names.bound_anywhere:
                     continue
-                if not self.here(user) and name in self.file.bound:
+                if not self.here(user) and name in self.names.bound:
                     self.check_same(version.loaded, name, value, user)
                 else:
                     self.prelude.add(name, value, user)
 
     def check_same(self, loaded: LoadedKernel, name: str, value: Any, user: Any) -> None:
         """A copied helper means by a name of this file what the file means by it. Raises: TranslationError."""
-        if isinstance(value, types.ModuleType) and binds(self.file.imported.get(name), value.__name__):
+        if isinstance(value, types.ModuleType) and _binds(self.names.imported.get(name), value.__name__):
             return
         held = loaded.fn.__globals__.get(name)
         if held is value or (name in loaded.fn.__globals__ and not callable(value) and held == value):
@@ -269,51 +293,46 @@ class _Rewriting:
         why = f"{os.path.basename(self.facts.path)} has another {name}, so the helper cannot be copied into it"
         raise TranslationError(Diagnostic("global", f"`{name}` of {user.__name__} cannot be carried over", *where, why))
 
-    def imports_edit(self) -> tuple[int, int, str]:
-        lines = set(BASE_IMPORTS) | self.prelude.imports
-        lines |= set(fallback.LAUNCHER_IMPORTS if self.general else ())
-        for version in self.versions:
-            lines |= version.emitted.record.imports
-        missing = [
-            line for line in sorted(lines, key=lambda x: (x.startswith("from"), x)) if not self.file.imports(line)
+    def imports(self, edits: Edits, new: Sequence[Statement], gone: set[ast.AST], copied: set[str]) -> None:
+        """Import what the output needs, and no longer what only replaced code read, or what a copy has the name of."""
+        lines = {*BASE_IMPORTS, *self.prelude.imports, *(fallback.LAUNCHER_IMPORTS if self.general else ())}
+        needed = in_order(lines.union(*(v.emitted.record.imports for v in self.versions)))
+        left = self.names.read_without(gone)
+        unread = self.names.read - left.names.union(*map(loads, new)) - left.texts
+        unread -= {text for s in new for text in _texts(s, unread)} if unread else set()
+        edits.dropped = unread | (copied & self.names.imported.keys())
+        edits.aliases = aliases(needed, new, self.names, edits.dropped)
+        edits.imports = [
+            line for line in edits.aliases.imported(needed) if self.names.imported.get(line.binds) != line.meaning
         ]
-        simple = [d for d in self.prelude.definitions if "\n" not in d]
-        at, blank = self.file.after_imports()
-        return (
-            at,
-            at,
-            blank
-            + "".join(f"\n{line}" for line in missing)
-            + ("\n" if simple else "")
-            + "".join(f"\n{d}" for d in simple),
-        )
-
-    def header_edit(self) -> tuple[int, int, str]:
-        return self.file.header_edit(header(self.families, self.facts))
 
 
-def renamed(file: FileText, node: ast.FunctionDef, name: str) -> str:
-    """A function of the file with its decorators, as the author wrote it but for its name."""
-    first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-    start, end = file.def_span(node)
-    at = start + len("def")
-    return file.text[file.starts[first - 1] : at] + file.text[at:end].replace(node.name, name, 1)
+def _under_gluon(decorators: Sequence[cst.Decorator], number: int, hook: str) -> list[cst.Decorator]:
+    """Decorators of a Gluon kernel. number: of the one that makes it a kernel; hook: the name of one above it, or ""."""
+    jit, made = decorators[number], expression(JIT)
+    made = jit.decorator.with_changes(func=made) if isinstance(jit.decorator, cst.Call) else made
+    pair = [jit.with_changes(decorator=made)]
+    if hook:
+        above = cst.Decorator(cst.Name(hook), leading_lines=jit.leading_lines)
+        pair = [above, pair[0].with_changes(leading_lines=())]
+    return [*decorators[:number], *pair, *decorators[number + 1 :]]
+
+
+def _texts(statement: Statement, names: Collection[str]) -> Iterator[str]:
+    """Those names that are constants in a statement, or in its annotations that are text."""
+    for node in walk(statement):
+        if isinstance(node, cst.SimpleString):
+            yield node.raw_value
+        elif isinstance(node, cst.Annotation) and isinstance(node.annotation, cst.SimpleString):
+            yield from (name for name in names if name in node.annotation.raw_value)
+
+
+def _binds(imported: str | None, module: str) -> bool:
+    """Whether an import (`pkg.module` or `pkg:module`) binds the module of this name."""
+    return imported is not None and imported.replace(":", ".") == module
 
 
 def _made_by_call(loaded: LoadedKernel) -> bool:
     """Whether a kernel is made by a call of `triton.jit`, below its definition."""
     own = loaded.node.decorator_list if loaded.node is not None else []
     return not any(d.kind == "jit" and any(d.node is node for node in own) for d in loaded.decorators)
-
-
-def _jit_names(tree: ast.Module) -> set[str]:
-    """The names under which a file has `triton.jit`."""
-    names = {"triton.jit"}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "triton":
-            names |= {alias.asname or alias.name for alias in node.names if alias.name == "jit"}
-        elif isinstance(node, ast.Import):
-            names |= {f"{alias.asname or alias.name}.jit" for alias in node.names if alias.name == "triton"}
-        elif isinstance(node, ast.Assign) and ast.unparse(node.value) == "triton.jit":
-            names |= {target.id for target in node.targets if isinstance(target, ast.Name)}
-    return names

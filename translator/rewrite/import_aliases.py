@@ -9,82 +9,85 @@ Gluon's modules are only ever asked for an attribute, so a bare `gl` in a kernel
 
 from __future__ import annotations
 
-import ast
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import libcst as cst
 
 from translator.numbered import numbered
-from translator.rewrite.file_text import FileText
+from translator.rewrite.gluon_function import Statement
+from translator.rewrite.import_lines import Import
+from translator.rewrite.tree_walk import dotted, mapped, stores, walk
+from translator.source.file_names import FileNames
 
-_GLUON = "triton.experimental"
+
+@dataclass(frozen=True)
+class Aliases:
+    """Other names for modules of Gluon."""
+
+    of: Mapping[str, str]
+
+    def imported(self, lines: Iterable[Import]) -> list[Import]:
+        """The imports of an output under the names that it has for them."""
+        return [replace(line, bound=self.of[line.binds]) if self._changes(line) else line for line in lines]
+
+    def _changes(self, line: Import) -> bool:
+        return line.of_gluon and line.binds in self.of
+
+    def within(self, statement: Any) -> Any:
+        """A statement of the output; of a function that is no Gluon its decorators alone ask Gluon's modules for something."""
+        if not self.of:
+            return statement
+        if isinstance(statement, (cst.FunctionDef, cst.ClassDef)) and not _is_gluon(statement):
+            return statement.with_changes(decorators=[mapped(d, self._name) for d in statement.decorators])
+        return mapped(statement, self._name)
+
+    def _name(self, node: cst.CSTNode) -> cst.CSTNode | None:
+        if (
+            not isinstance(node, cst.Attribute)
+            or not isinstance(node.value, cst.Name)
+            or node.value.value not in self.of
+        ):
+            return None
+        return node.with_changes(value=node.value.with_changes(value=self.of[node.value.value]))
 
 
-def with_aliases(text: str, ours_alone: bool = False) -> str:
-    """The text of a whole output file, in which each name of the top level and of a parameter means one thing.
+def aliases(
+    lines: Iterable[Import], new: Sequence[Statement], file: FileNames, dropped: Collection[str] = ()
+) -> Aliases:
+    """Names for those modules of Gluon whose names are taken: bound at the file's top level, or parameters of a kernel.
 
-    ours_alone: what stands outside of functions was written for the output: `limit = gl.constexpr(3)` asks Gluon's module.
+    new: what the output adds to its file. dropped: names that the file no longer imports.
     """
-    file = FileText.of_output(text)
-    ours = _imports(file)
-    parameters = _parameters(file)
-    taken = {name for name in ours if name in parameters or _bound_otherwise(file, name)}
+    parameters = {
+        p.name.value for s in new if _is_gluon(s) for p in walk(s.params) if isinstance(p, cst.Param)  # type: ignore[attr-defined]
+    }
+    imported = {name for name, what in file.imported.items() if not _of_gluon(what) and name not in dropped}
+    bound = parameters.union(imported, file.defined, *map(_bound_by, new))
+    taken = {line.binds for line in lines if line.of_gluon} & bound
     if not taken:
-        return text
-    every = file.bound_anywhere | {n.id for n in ast.walk(file.tree) if isinstance(n, ast.Name)}
-    aliases = {name: numbered(f"{name}_", every.__contains__) for name in sorted(taken)}
-    edits = []
-    for name, (statement, alias) in ((name, ours[name]) for name in aliases):
-        imported = f"from {statement.module} import {alias.name} as {aliases[name]}"
-        edits.append((*file.span(statement), imported))
-    edits += [(*file.span(base), aliases[base.id]) for base in _modules_used(file, ours_alone) if base.id in aliases]
-    return file.edited(edits)
+        return Aliases({})
+    every = bound | file.mentioned | {n.value for s in new for n in walk(s) if isinstance(n, cst.Name)}
+    return Aliases({name: numbered(f"{name}_", every.__contains__) for name in sorted(taken)})
 
 
-def _imports(file: FileText) -> dict[str, tuple[ast.ImportFrom, ast.alias]]:
-    """What the output itself imports, one name a line, by name."""
-    found = {}
-    for s in file.tree.body:
-        if isinstance(s, ast.ImportFrom) and (s.module or "").startswith(_GLUON) and len(s.names) == 1:
-            found[s.names[0].asname or s.names[0].name] = (s, s.names[0])
-    return found
+def _of_gluon(imported: str) -> bool:
+    """Whether an import (`pkg.module` or `pkg:module`) is of a name of Gluon's."""
+    return imported.startswith("triton.experimental") and ":" in imported
 
 
-def _bound_otherwise(file: FileText, name: str) -> bool:
-    """Whether the file's top level gives `name` another meaning than the import does."""
-    for node in file.top_level():
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and node.name == name:
-            return True
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id == name:
-            return True
-        if isinstance(node, ast.Import) and any((a.asname or a.name.split(".")[0]) == name for a in node.names):
-            return True
-        if isinstance(node, ast.ImportFrom) and not (node.module or "").startswith(_GLUON):
-            if any((a.asname or a.name) == name for a in node.names):
-                return True
-    return False
+def _bound_by(statement: Statement) -> set[str]:
+    """The names that a statement of the top level binds."""
+    return {statement.name.value} if isinstance(statement, (cst.FunctionDef, cst.ClassDef)) else stores(statement)
 
 
-def _gluon_functions(file: FileText) -> list[ast.FunctionDef]:
-    return [
-        n for n in ast.walk(file.tree) if isinstance(n, ast.FunctionDef) and any(_is_gluon(d) for d in n.decorator_list)
-    ]
+def _is_gluon(statement: cst.CSTNode) -> bool:
+    """Whether a statement is a function under a decorator of Gluon's."""
+    if not isinstance(statement, cst.FunctionDef):
+        return False
+    called = (d.decorator.func if isinstance(d.decorator, cst.Call) else d.decorator for d in statement.decorators)
+    return any(dotted(c).startswith("gluon.") for c in called)
 
 
-def _is_gluon(decorator: ast.expr) -> bool:
-    called = decorator.func if isinstance(decorator, ast.Call) else decorator
-    return isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name) and called.value.id == "gluon"
-
-
-def _parameters(file: FileText) -> set[str]:
-    return {a.arg for f in _gluon_functions(file) for a in ast.walk(f.args) if isinstance(a, ast.arg)}
-
-
-def _modules_used(file: FileText, ours_alone: bool) -> list[ast.Name]:
-    """The names of Gluon's modules where functions of the output ask them for something, decorators included."""
-    nodes = [n for function in _gluon_functions(file) for n in ast.walk(function)]
-    if ours_alone:
-        top = file.top_level()
-        nodes += [*top, *(n for node in top for d in getattr(node, "decorator_list", ()) for n in ast.walk(d))]
-    asked = (n.value for n in nodes if isinstance(n, ast.Attribute))
-    return list(dict.fromkeys(n for n in asked if isinstance(n, ast.Name)))
-
-
-__all__ = ["with_aliases"]
+__all__ = ["Aliases", "aliases"]

@@ -13,6 +13,7 @@ from translator.facts.function import FunctionFacts
 from translator.frontend.trace import ConstFact, TupleFact
 from translator.facts import callees
 from translator.rewrite import call_text
+from translator.rewrite.import_lines import Import
 from translator.rewrite.splice import operand
 from translator.rewrite.emission import added
 from translator.facts.refusals import refuse
@@ -103,7 +104,7 @@ def _rewritten(rw, node: ast.Call, text: str, given, items, operands) -> str | N
             return None
         known.add(step.result)
     if any(step.row.libdevice for step in steps):
-        rw.record.imports.add("from triton.language.extra import libdevice")
+        rw.record.imports.add(Import("triton.language.extra", "libdevice"))
     for name in sorted({step.row.needs for step in steps} - {""}):
         rw.record.need(Synthesized(name, ptx.FUNCTIONS[name]), rw.facts.frame.fn)
     if len(steps) == 1 and _used_once(steps[0]):

@@ -6,29 +6,44 @@ kernel = triton.jit(do_not_specialize=["n"])(add)
 
 from __future__ import annotations
 
+import ast
+from typing import Any
+
+import libcst as cst
+
 from translator.diagnostics import Diagnostic, TranslationError
-from translator.rewrite.file_text import FileText
+from translator.rewrite.author_file import AuthorFile, Edits
+from translator.rewrite.gluon_function import JIT, expression
 from translator.source.jit_calls import JitCall, jit_calls
 from translator.source.load import LoadedKernel
 from translator.source.scope import Scope
 
 
-def call_edits(file: FileText, loaded: LoadedKernel, hook: str) -> list[tuple[int, int, str]]:
-    """Edits of every call that makes a kernel of the function. hook: a decorator (`@name`) for what they give, or "".
+def edit_calls(file: AuthorFile, loaded: LoadedKernel, hook: str, edits: Edits) -> list[ast.expr]:
+    """Edit every call that makes a kernel of the function; -> what they no longer call.
 
+    hook: the name of a decorator for what they give, or "".
     Raises: TranslationError `kernel-form` where something else makes it a kernel.
     """
     calls = [call for call in _calls(loaded) if call.function is loaded.node]
     if not calls or any(call.maker is None for call in calls):
         raise TranslationError(_unknown_form(loaded, calls))
-    edits = []
-    for call in calls:
-        assert call.maker is not None
-        edits.append((*file.span(call.maker), "gluon.jit"))
+    makers = [call.maker for call in calls if call.maker is not None]
+    for call, maker in zip(calls, makers):
+        top = file.top(call.node.lineno)
+        edits.change(top, {file.node(maker): _gluon_jit})
         if hook:
-            start, end = file.span(call.node)
-            edits = [(start, start, f"{hook.removeprefix('@')}("), *edits, (end, end, ")")]
-    return edits
+            edits.change(top, {file.node(call.node): lambda made: _checked(made, hook)})
+    return makers
+
+
+def _gluon_jit(maker: Any) -> cst.BaseExpression:
+    return expression(JIT).with_changes(lpar=maker.lpar, rpar=maker.rpar)
+
+
+def _checked(made: cst.Call, hook: str) -> cst.Call:
+    bare = made.with_changes(lpar=(), rpar=())
+    return cst.Call(cst.Name(hook), [cst.Arg(bare)], lpar=made.lpar, rpar=made.rpar)
 
 
 def _calls(loaded: LoadedKernel) -> tuple[JitCall, ...]:

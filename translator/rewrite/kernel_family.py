@@ -25,9 +25,12 @@ from translator.rewrite.configuration import (
 )
 from translator.rewrite.emitted import EmittedKernel
 from translator.rewrite.gluon_function import (
+    JIT,
     LINE_LENGTH,
+    Block,
     GluonFunction,
     Statement,
+    definitions,
     first_after_gap,
     formatted,
     statements,
@@ -63,7 +66,7 @@ class Family:
 
     name: str
     versions: tuple[KernelVersion, ...]
-    before: tuple[str, ...]
+    before: tuple[Block, ...]
     function: GluonFunction
     contract: RunTimeContract
     served: tuple[Configuration, ...]
@@ -215,7 +218,7 @@ def _alike(members: list[Member]) -> list[list[Member]]:
 
 def _one_kernel(
     name: str, members: list[Member], keys: tuple[Key, ...], chosen: bool = False
-) -> tuple[list[str], GluonFunction]:
+) -> tuple[list[Block], GluonFunction]:
     """One kernel whose layouts come from a function of the configuration; chosen: its caller has checked that."""
     found = _joined(members)
     assert found is not None, f"bug in gluonize: translations of {name} differ in more than layouts"
@@ -252,7 +255,7 @@ def _one_kernel(
         *([] if chosen else [f"gl.static_assert(layouts is not None, {message})"]),
         *(f"{constant}: gl.constexpr = layouts[{i}]" for i, constant in enumerate(names)),
     ]
-    return [formatted("\n".join(lines))], plain.with_statements(_written(head, plain.indent), plain.body)
+    return [definitions(formatted("\n".join(lines)))], plain.with_statements(_written(head, plain.indent), plain.body)
 
 
 def _decides_layouts(key: Key, needed: contracts.Needs, every: list[Configuration]) -> bool:
@@ -308,7 +311,7 @@ def _assigned(layout: Statement) -> str:
 
 def _dispatcher(
     name: str, groups: list[list[Member]], keys: tuple[Key, ...], taken: set[str]
-) -> tuple[list[str], GluonFunction]:
+) -> tuple[list[Block], GluonFunction]:
     """Private kernels, one for each group, and the public one that picks among them by compile-time conditions."""
     members = [member for group in groups for member in group]
     every = [c for member in members for c in member.configurations]
@@ -318,7 +321,7 @@ def _dispatcher(
         for key in common_keys(every)
         if len({repr(c[key]) for c in every}) == 1 and all(need.wants(key) for need in needed)
     ]
-    before = []
+    before: list[Block] = []
     public, own = _public(members)
     asserted = contracts.assertions(name, needed[0], every, [key for key in common_keys(every) if key not in shared])
     lines = formatted("\n".join(asserted), public.indent).splitlines() if asserted else []
@@ -337,7 +340,7 @@ def _dispatcher(
         if len(group) > 1:
             table, function = _one_kernel(private, group, keys, chosen=True)
             before += table
-        before.append(f"@gluon.jit\n{function.called(private).text.rstrip()}\n")
+        before.append((function.called(private).defined(JIT),))
         test = any_of(tested, [row for member in group for row in member.rows(tested)])
         test = f"if {test}:" if len(test) < LINE_LENGTH - 12 else f"if ({_filled(test)}):"
         lines += [("else:" if both else f"el{test}") if number else test, _call(private, _passed_on(function, own))]

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import libcst as cst
+
 from rules.targets import target as target_row
 from translator.rewrite.launch_checks import checks_a_default, guard, hook, shared_check
-from translator.rewrite.import_aliases import with_aliases
-from translator.rewrite.helper_pool import Helper, HelperPool
+from translator.rewrite.author_file import apart
+from translator.rewrite.gluon_function import BLANK, JIT, Block, definitions, with_lines_above
+from translator.rewrite.helper_pool import HelperPool
+from translator.rewrite.import_aliases import aliases
+from translator.rewrite.import_lines import in_order
 from translator.rewrite.kernel_family import Family, KernelVersion, build_family
 from translator.rewrite.prelude import BASE_IMPORTS, Prelude
 from translator.source.code_style import DEFAULT_LINE_LENGTH
+from translator.source.file_names import FileNames
 
 _MORE = "#     "  # the start of a comment's further lines
 
@@ -59,35 +66,33 @@ def standalone_module(versions: Sequence[KernelVersion], facts: SourceFacts) -> 
         for name, (value, user) in version.emitted.record.globals_needed.items():
             prelude.add(name, value, user)
         prelude.imports |= version.emitted.record.imports
-    imports = sorted({*BASE_IMPORTS, *prelude.imports}, key=_import_order)
-    parts = [header(families, facts), "\n".join(imports)]
-    simple = [d for d in prelude.definitions if "\n" not in d]
-    parts += ["\n".join(simple)] if simple else []
-    blocks = [d for d in prelude.definitions if "\n" in d] + [jit_text(h) for h in pool.helpers]
+    blocks = [*prelude.definitions, *(h.block for h in pool.helpers)]
     contracts = [family.contract for family in families if family.contract]
     shared = len(contracts) > 1
-    blocks += [shared_check(contracts)] if shared else []
+    blocks += [definitions(shared_check(contracts))] if shared else []
     for family in families:
-        blocks += [*family.before, f"@gluon.jit\n{family.function.text.strip()}"]
+        blocks += [*family.before, (family.function.defined(JIT),)]
         if family.contract:
             defaults_of = family.name if checks_a_default(family.loaded.fn, family.contract) else ""
-            blocks += [
-                guard(family.name, family.contract, defaults_of=defaults_of, shared=shared),
-                hook(family.name, family.name, family.contract),
-            ]
+            check = guard(family.name, family.contract, defaults_of=defaults_of, shared=shared)
+            blocks += [definitions(check), definitions(hook(family.name, family.name, family.contract))]
         asked = {v.spec.kernel.rpartition(".")[2] for v in family.versions} - {family.name}
-        blocks += [f"{name} = {family.name}" for name in sorted(asked)]
+        blocks += [definitions(f"{name} = {family.name}") for name in sorted(asked)]
     notes = tuple(note for family in families for note in family.notes)
-    text = "\n\n".join(parts) + "\n" + "".join(f"\n\n{block.strip()}\n" for block in blocks)
-    return with_aliases(text, ours_alone=True), notes
+    return _laid_out(header(families, facts), prelude, blocks).code, notes
 
 
-def _import_order(line: str) -> tuple:
-    return (line.startswith("from"), line)
-
-
-def jit_text(helper: Helper) -> str:
-    return f"@gluon.jit{'(noinline=True)' if helper.noinline else ''}\n{helper.function.text.strip()}"
+def _laid_out(header: str, prelude: Prelude, blocks: Sequence[Block]) -> cst.Module:
+    """A file of imports, constants and definitions."""
+    new = [*prelude.constants, *(s for block in blocks for s in block)]
+    needed = in_order({*BASE_IMPORTS, *prelude.imports})
+    given = aliases(needed, new, FileNames(ast.Module([], [])))
+    imports = [line.statement for line in given.imported(needed)]
+    constants = [given.within(s) for s in prelude.constants]
+    gaps = [with_lines_above(part[0], (BLANK,)) for part in (imports, constants) if part]
+    parts = [*gaps[:1], *imports[1:], *gaps[1:], *constants[1:]]
+    parts += [given.within(s) for block in blocks for s in apart(block)]
+    return cst.Module(parts, header=[cst.EmptyLine(comment=cst.Comment(line)) for line in header.split("\n")])
 
 
 _SERVED = "runs as an earlier launch: device code sees neither num_stages nor alignment"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import builtins
 import enum
 import inspect
@@ -12,28 +11,32 @@ import types
 from dataclasses import dataclass, field
 from typing import Any
 
+import libcst as cst
 import triton.language as tl
 from triton.experimental.gluon import language as gl
 from triton.language.core import constexpr
 from triton.runtime.jit import ConstexprFunction, JITFunction
 
 from translator.diagnostics import Diagnostic, TranslationError
-
+from translator.rewrite.gluon_function import JIT, Block, GluonFunction, Statement, definitions, parsed
+from translator.rewrite.import_lines import Import
+from translator.rewrite.tree_walk import mapped, walk
 from translator.rewrite.unit import Synthesized
 from translator.source.host_values import HostName
 
 BASE_IMPORTS = (
-    "from triton.experimental import gluon",
-    "from triton.experimental.gluon import language as gl",
+    Import("triton.experimental", "gluon"),
+    Import("triton.experimental.gluon", "language", "gl"),
 )
 
 
 @dataclass
 class Prelude:
-    """Import lines and definitions, in the order in which they must stand."""
+    """Imports and definitions, those in the order in which they must stand. constants: the definitions that are one line."""
 
-    imports: set[str] = field(default_factory=set)
-    definitions: list[str] = field(default_factory=list)
+    imports: set[Import] = field(default_factory=set)
+    constants: list[Statement] = field(default_factory=list)
+    definitions: list[Block] = field(default_factory=list)
     names: dict[str, Any] = field(default_factory=dict)
 
     def add(self, name: str, value: Any, user: Any) -> None:
@@ -44,13 +47,13 @@ class Prelude:
             return
         self.names[name] = value
         if _holds_torch(value):
-            self.imports.add("import torch")
+            self.imports.add(Import("torch"))
         if isinstance(value, Synthesized):
-            self.definitions.append(value.text)
+            self.definitions.append(definitions(value.text))
             return
         home = getattr(user, "__module__", None) or ""
         if home.startswith("triton.") and callable(value) and not isinstance(value, (types.ModuleType, JITFunction)):
-            self.imports.add(f"from {home} import {name}")  # a name of Triton's own library
+            self.imports.add(Import(home, name))  # a name of Triton's own library
         elif isinstance(value, types.ModuleType):
             self._module(name, value)
         elif isinstance(value, JITFunction):
@@ -59,7 +62,7 @@ class Prelude:
             if isinstance(value.value, types.FunctionType):  # a function under `@tl.constexpr`
                 self._plain_function(name, value.value, "@gl.constexpr\n")
             else:
-                self.definitions.append(f"{name} = {literal(value, user, name)}")
+                self._constant(f"{name} = {literal(value, user, name)}")
         elif isinstance(value, ConstexprFunction):
             self._plain_function(name, value.fn, "@gluon.constexpr_function\n")
         elif getattr(value, "__triton_builtin__", False) or _is_language(value):
@@ -71,25 +74,28 @@ class Prelude:
         elif callable(value) and isinstance(value, types.FunctionType):
             self._plain_function(name, value, "")
         else:
-            self.definitions.append(f"{name} = {literal(value, user, name)}")
+            self._constant(f"{name} = {literal(value, user, name)}")
+
+    def _constant(self, text: str) -> None:
+        self.constants += definitions(text)
 
     def _module(self, name: str, value: types.ModuleType) -> None:
         module = value.__name__
         if module == "triton.language":
-            self.imports.add("import triton.language as tl" if name == "tl" else f"import triton.language as {name}")
+            self.imports.add(Import(module, bound=name))
         elif "." in module:
             parent, _, last = module.rpartition(".")
             # Triton maps the generic module to the target's own while it compiles.
             parent = parent.replace("triton.language.extra.hip", "triton.language.extra")
-            self.imports.add(f"from {parent} import {last}" + (f" as {name}" if name != last else ""))
+            self.imports.add(Import(parent, last, name))
         else:
-            self.imports.add(f"import {module}" + (f" as {name}" if name != module else ""))
+            self.imports.add(Import(module, bound=name))
 
     def _language(self, name: str, value: Any, user: Any) -> None:
         own = getattr(value, "__name__", name)
         if isinstance(value, tl.dtype):
             found = next((n for n in dir(gl) if getattr(gl, n) is value or _same(getattr(gl, n), value)), None)
-            self.definitions.append(f"{name} = gl.{found}")
+            self._constant(f"{name} = gl.{found}")
             return
         module = getattr(value, "__module__", "")
         if hasattr(gl, own) and getattr(tl, own, None) is value:
@@ -99,20 +105,17 @@ class Prelude:
         if not module:
             raise _refuse(user, name, f"{value!r} has no importable name")
         module = module.replace("triton.language.extra.hip", "triton.language.extra")
-        self.imports.add(f"from {module} import {own}" + (f" as {name}" if name != own else ""))
+        self.imports.add(Import(module, own, name))
 
     def _jit(self, name: str, value: JITFunction) -> None:
         """A jit function used as a value (a combine function) or from unreached code: names translated, no layouts."""
         if value.__module__.startswith("triton."):
-            own = value.__name__
-            self.imports.add(f"from {value.__module__} import {own}" + (f" as {name}" if own != name else ""))
+            self.imports.add(Import(value.__module__, value.__name__, name))
             return
-        text, used = plain_translation(value, self)
-        if value.__name__ != name:
-            text = text.replace(f"def {value.__name__}(", f"def {name}(", 1)
+        function, used = plain_translation(value)
         for inner, inner_value in used.items():
             self.add(inner, inner_value, value)
-        self.definitions.append(f"@gluon.jit\n{text.rstrip()}\n")
+        self.definitions.append((function.called(name).defined(JIT),))
 
     def _plain_function(self, name: str, function: Any, decorator: str) -> None:
         source = textwrap.dedent(inspect.getsource(function))
@@ -123,20 +126,20 @@ class Prelude:
         ):
             if used in function.__globals__ and not hasattr(builtins, used):
                 self.add(used, function.__globals__[used], function)
-        self.definitions.append(f"{decorator}{source.rstrip()}\n")
+        self.definitions.append(definitions(f"{decorator}{source.rstrip()}\n"))
 
     def _class(self, name: str, value: type, user: Any) -> None:
         if issubclass(value, tuple) and hasattr(value, "_fields"):
-            self.imports.add("from collections import namedtuple")
-            self.definitions.append(f"{name} = namedtuple({value.__name__!r}, {list(value._fields)!r})")
+            self.imports.add(Import("collections", "namedtuple"))
+            self._constant(f"{name} = namedtuple({value.__name__!r}, {list(value._fields)!r})")
             return
         if issubclass(value, enum.Enum):
-            self.imports.add("import enum")
+            self.imports.add(Import("enum"))
             members = "\n".join(f"    {m.name} = {m.value!r}" for m in value)
             base = next(
                 b.__name__ for b in value.__mro__[1:] if b in (enum.IntEnum, enum.IntFlag, enum.Flag, enum.Enum)
             )
-            self.definitions.append(f"class {name}(enum.{base}):\n{members}\n")
+            self.definitions.append(definitions(f"class {name}(enum.{base}):\n{members}\n"))
             return
         if value.__module__ == "builtins":
             return
@@ -200,25 +203,19 @@ def literal(value: Any, user: Any = None, name: str = "") -> str:
     raise _refuse(user, name, f"its value {value!r} has no source form")
 
 
-def plain_translation(fn: JITFunction, prelude: Prelude) -> tuple[str, dict[str, Any]]:
-    """A function without layouts of its own: `tl.` names become `gl.` names; -> text and the globals it uses."""
-    from translator.facts.source_text import SourceText, replace_spans
+def plain_translation(fn: JITFunction) -> tuple[GluonFunction, dict[str, Any]]:
+    """A function without layouts of its own: `tl.` names become `gl.` names; -> the function and the globals it uses."""
+    function = parsed(fn.src)
+    env, local = fn.__globals__, function.bound
 
-    source = SourceText(fn.src)
-    tree = ast.parse(fn.src).body[0]
-    local = {a.arg for a in [*tree.args.args, *tree.args.kwonlyargs]}
-    local |= {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    env = fn.__globals__
-    edits: list[tuple[int, int, str]] = []
-    used: dict[str, Any] = {}
-    skip: set[ast.AST] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id not in local:
-            base = env.get(node.value.id)
-            if isinstance(base, types.ModuleType) and base.__name__ == "triton.language" and hasattr(gl, node.attr):
-                edits.append((*source.span(node), f"gl.{node.attr}"))
-                skip.add(node.value)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and node not in skip and node.id not in local and node.id in env:
-            used[node.id] = env[node.id]
-    return replace_spans(source.text, 0, len(source.text), edits), used
+    def to_gluon(node: cst.CSTNode) -> cst.CSTNode | None:
+        if not isinstance(node, cst.Attribute) or not isinstance(node.value, cst.Name) or node.value.value in local:
+            return None
+        base = env.get(node.value.value)
+        is_language = isinstance(base, types.ModuleType) and base.__name__ == "triton.language"
+        return node.with_changes(value=cst.Name("gl")) if is_language and hasattr(gl, node.attr.value) else None
+
+    node = mapped(function.node, to_gluon)
+    kept = {n for n in walk(node) if isinstance(n, cst.Name)}
+    used = dict.fromkeys(n.value for n in walk(function.node) if n in kept and n.value not in local)
+    return function.with_node(node), {name: env[name] for name in used if name in env}

@@ -35,10 +35,7 @@ class NotForTheDataMover(Exception):
 
 
 def module(rw: Emission) -> str:
-    rw.record.imports.add(
-        f"from triton.experimental.gluon.language.amd.{rw.facts.kernel.target.gluon_module} import tdm"
-    )
-    return "tdm"
+    return rw.record.amd("tdm", rw.facts.kernel.target.gluon_module)
 
 
 def fits(shared: SharedLayout | None) -> bool:

@@ -17,7 +17,8 @@ _NO_CODE = frozenset(
     "lpar rpar lbracket rbracket lbrace rbrace semicolon comma equal dot colon first_colon second_colon asynchronous header footer "
     "indent newline encoding default_indent default_newline has_trailing_newline posonly_ind start end".split()
 )
-_NO_VARIABLES = {(cst.Attribute, "attr"), (cst.Arg, "keyword"), (cst.FunctionDef, "name"), (cst.Param, "name")}
+_NAMED = (cst.FunctionDef, cst.ClassDef, cst.Param)
+_NO_VARIABLES = {(cst.Attribute, "attr"), (cst.Arg, "keyword"), *((kind, "name") for kind in _NAMED)}
 _IN_ORDER: dict[type, tuple[str, ...]] = {
     cst.IfExp: ("body", "test", "orelse"),
     cst.FunctionDef: ("decorators", "params", "returns", "body"),
@@ -61,11 +62,23 @@ def walk(node: cst.CSTNode) -> Iterator[Any]:
         todo += reversed([*_children(found)])
 
 
+def lines(block: cst.CSTNode) -> Iterator[cst.SimpleStatementLine]:
+    """The simple statements of a block and of the blocks in it, but for those of functions and classes."""
+    if isinstance(block, cst.SimpleStatementLine):
+        yield block
+    elif not isinstance(block, (cst.BaseExpression, cst.FunctionDef, cst.ClassDef)):
+        for child in _children(block):
+            yield from lines(child)
+
+
 def mapped(node: Any, change: Callable[[Any], Any]) -> Any:
     """The tree in which a node for which `change` gives another one is that, and nothing else is new; None: go on inside."""
     new = change(node)
-    if new is not None:
-        return new
+    return inside(node, change) if new is None else new
+
+
+def inside(node: Any, change: Callable[[Any], Any]) -> Any:
+    """`node` with all in it `mapped`, itself not."""
     changes: dict[str, Any] = {}
     for name in _fields(type(node)):
         value = getattr(node, name)
@@ -88,9 +101,7 @@ def same(a: Any, b: Any) -> bool:
         return len(a) == len(b) and all(map(same, a, b))
     if type(a) is not type(b) or not isinstance(a, cst.CSTNode):
         return a == b
-    own = (
-        ("name",) if isinstance(a, (cst.Param, cst.FunctionDef)) else ("attr",) if isinstance(a, cst.Attribute) else ()
-    )
+    own = ("name",) if isinstance(a, _NAMED) else ("attr",) if isinstance(a, cst.Attribute) else ()
     own = ("keyword",) if isinstance(a, cst.Arg) else own
     return all(same(getattr(a, name), getattr(b, name)) for name in (*own, *_fields(type(a))))
 
@@ -98,6 +109,19 @@ def same(a: Any, b: Any) -> bool:
 def names(node: cst.CSTNode) -> set[str]:
     """The variables in `node`, read or written."""
     return {n.value for n in walk(node) if isinstance(n, cst.Name)} - _LITERALS
+
+
+def structure(node: cst.CSTNode) -> Iterator[Any]:
+    """A statement or a block, and all in it but small statements and expressions, in the order of the text."""
+    yield node
+    if not isinstance(node, (cst.BaseExpression, cst.SimpleStatementLine, cst.SimpleStatementSuite)):
+        for child in _children(node):
+            yield from structure(child)
+
+
+def functions(node: cst.CSTNode) -> Iterator[cst.FunctionDef]:
+    """The functions that are defined in a statement or a block, those in others too."""
+    return (n for n in structure(node) if isinstance(n, cst.FunctionDef))
 
 
 def stores(node: cst.CSTNode) -> set[str]:

@@ -10,6 +10,7 @@ from translator.facts.obligations import Obligation, checked, conditions
 from translator.facts.host_bounds import Condition
 from translator.choices.chosen import Choices
 from translator.rewrite.gluon_function import GluonFunction
+from translator.rewrite.import_lines import Import
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Synthesized:
 class Record:
     """What one round of rewriting one function used; made anew each round, so only the last round counts."""
 
-    imports: set[str] = field(default_factory=set)
+    imports: set[Import] = field(default_factory=set)
     globals_needed: dict[str, tuple[Any, Any]] = field(default_factory=dict)  # name -> (value, user's function)
     obligations: set[Obligation] = field(default_factory=set)  # all that the code rests on
     descriptor_tuples: set[str] = field(default_factory=set)  # kernel parameters that take (base, shape, strides)
@@ -84,8 +85,9 @@ class Record:
         rewrite, discharge = "unsigned offsets from an argument", "proven" if proven else "contract"
         self.obligations.add(Obligation(0, pointer, "start", rewrite, discharge))
 
-    def amd(self, module: str) -> str:
-        self.imports.add(f"from triton.experimental.gluon.language.amd import {module}")
+    def amd(self, module: str, of: str = "") -> str:
+        """The name of a module of Gluon's for AMD GPUs, or of one in its module `of`."""
+        self.imports.add(Import(f"triton.experimental.gluon.language.amd{of and f'.{of}'}", module))
         return module
 
     def need(self, function: Synthesized, user: Any) -> None:

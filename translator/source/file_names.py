@@ -1,0 +1,143 @@
+"""The names of a file: what its top level binds and imports, and what its code reads. Facts of its syntax tree, asked once each."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Container, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+_WORD = re.compile(r"[^\W\d]\w*")
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+@dataclass(frozen=True)
+class Reads:
+    """Names that code reads, and text that may be another name for something: constants."""
+
+    names: frozenset[str]
+    texts: frozenset[str]
+
+
+@dataclass(frozen=True)
+class FileNames:
+    tree: ast.Module
+
+    @cached_property
+    def top_level(self) -> tuple[ast.AST, ...]:
+        """Every node that runs when the file is imported, functions' bodies left out."""
+        out: list[ast.AST] = []
+        todo: list[ast.AST] = [*reversed(self.tree.body)]
+        while todo:
+            node = todo.pop()
+            out.append(node)
+            if not isinstance(node, (*_DEFINITIONS, ast.Lambda)):
+                todo += reversed([*ast.iter_child_nodes(node)])
+        return tuple(out)
+
+    @cached_property
+    def imported(self) -> dict[str, str]:
+        """Names that top-level imports bind, and what to: `pkg.module` or `pkg.module:name`."""
+        out = {}
+        for node in self.top_level:
+            if isinstance(node, ast.Import):
+                for alias in node.names:
+                    first = alias.name.split(".")[0]
+                    out[alias.asname or first] = alias.name if alias.asname else first
+            elif isinstance(node, ast.ImportFrom):
+                for alias in node.names:
+                    out[alias.asname or alias.name] = f"{'.' * node.level}{node.module or ''}:{alias.name}"
+        return out
+
+    @cached_property
+    def defined(self) -> frozenset[str]:
+        """The names that the top level binds by anything but imports."""
+        return frozenset(_defined(self.top_level))
+
+    @cached_property
+    def bound(self) -> frozenset[str]:
+        """The names that the top level binds."""
+        return self.defined | self.imported.keys()
+
+    @cached_property
+    def bound_anywhere(self) -> frozenset[str]:
+        """The names that any scope of the file binds, its functions' arguments included."""
+        every = [*ast.walk(self.tree)]
+        found = self.bound.union(_defined(every), (n.arg for n in every if isinstance(n, ast.arg)))
+        return found.union(n.asname or n.name.split(".")[0] for n in every if isinstance(n, ast.alias))
+
+    @cached_property
+    def mentioned(self) -> frozenset[str]:
+        """Every name in the file."""
+        return self.bound_anywhere.union(n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name))
+
+    @cached_property
+    def jit_names(self) -> frozenset[str]:
+        """The names under which the file has `triton.jit`."""
+        names = {"triton.jit"}
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "triton":
+                names |= {alias.asname or alias.name for alias in node.names if alias.name == "jit"}
+            elif isinstance(node, ast.Import):
+                names |= {f"{alias.asname or alias.name}.jit" for alias in node.names if alias.name == "triton"}
+            elif isinstance(node, ast.Assign) and isinstance(value := node.value, ast.Attribute):
+                if value.attr == "jit" and isinstance(value.value, ast.Name) and value.value.id == "triton":
+                    names |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+        return frozenset(names)
+
+    @cached_property
+    def functions(self) -> tuple[ast.FunctionDef | ast.AsyncFunctionDef, ...]:
+        """Every function of the file, in the order of the text."""
+        found = (n for n in ast.walk(self.tree) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef)))
+        return tuple(sorted(found, key=lambda n: n.lineno))
+
+    @cached_property
+    def read(self) -> frozenset[str]:
+        """The names that the file's code reads."""
+        return self.read_without(()).names
+
+    def read_without(self, gone: Container[ast.AST]) -> Reads:
+        """What code reads outside of some nodes, in annotations that are text too."""
+        names: set[str] = set()
+        texts: set[str] = set()
+        for node in _outside(self.tree, gone):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                names.add(node.id)
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                texts.add(node.value)
+            for written in (getattr(node, "annotation", None), getattr(node, "returns", None)):
+                if isinstance(written, ast.Constant) and isinstance(written.value, str):
+                    names.update(_WORD.findall(written.value))
+        return Reads(frozenset(names), frozenset(texts))
+
+    def mentioned_outside(self, lines: Container[int]) -> set[str]:
+        """The names that code mentions, as attributes too, outside the bodies of the functions on the given lines."""
+        gone = {part for f in self.functions if f.lineno in lines for part in (f.args, f.returns, *f.body)}
+        found: set[str] = set()
+        for node in _outside(self.tree, gone):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                found.add(node.id)
+            elif isinstance(node, ast.Attribute):
+                found.add(node.attr)
+        return found
+
+
+def _outside(tree: ast.AST, gone: Container[ast.AST]) -> Iterator[ast.AST]:
+    todo = [tree]
+    while todo:
+        node = todo.pop()
+        if node not in gone:
+            yield node
+            todo += ast.iter_child_nodes(node)
+
+
+def _defined(nodes: list[ast.AST] | tuple[ast.AST, ...]) -> Iterator[str]:
+    for node in nodes:
+        if isinstance(node, _DEFINITIONS):
+            yield node.name
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+
+
+__all__ = ["FileNames", "Reads"]
