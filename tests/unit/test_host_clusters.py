@@ -16,6 +16,7 @@ from translator.diagnostics import TranslationError
 from translator.request import TranslateRequest, as_launched, with_clusters
 from translator.rewrite.author_file import AuthorFile, Edits
 from translator.rewrite.host_clusters import launches
+from translator.source.file_names import FileNames
 from translator.source.module_file import ParsedFile
 from translator.translation import translate_kernel
 
@@ -44,7 +45,8 @@ HOST = KERNEL + dedent("""
 
 
 def edited(text: str, count: int = 2) -> tuple[str, list[str]]:
-    file = AuthorFile(ParsedFile("k.py", text, ast.parse(text)))
+    source = ParsedFile("k.py", text, ast.parse(text))
+    file = AuthorFile(source, FileNames(source.tree))
     edits = Edits(header="# made")
     notes = launches(file.statements, {"k": count}, edits)
     return file.edited(edits).code.replace("# made\n", "", 1), notes

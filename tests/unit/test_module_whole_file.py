@@ -12,6 +12,7 @@ from translation_of import compiled, dedent, launch, translate
 from translator.rewrite.author_file import AuthorFile, Edits
 from translator.rewrite.host_file import whole_file
 from translator.rewrite.module import SourceFacts
+from translator.source.file_names import FileNames
 from translator.source.module_file import parse_file
 
 SOURCE = dedent('''
@@ -81,9 +82,11 @@ FILES = [*ROOT.glob("fixtures/**/*.py"), *ROOT.glob("translator/rewrite/[a-z]*.p
 @pytest.mark.parametrize("path", sorted(FILES), ids=lambda path: str(path.relative_to(ROOT)))
 def test_without_edits_every_byte_stays(path):
     """Of the tree that a file is put together of, the header that stands above its first statement included."""
-    file = AuthorFile(parse_file(str(path)))
-    text = file.edited(Edits(header="# made")).code
-    assert text.replace('"""\n\n# made', '"""', 1).replace("# made\n", "", 1) == path.read_text()
+    source = parse_file(str(path))
+    names = FileNames(source.tree)
+    for lines in (None, (), [f.lineno for f in names.functions][::2]):
+        text = AuthorFile(source, names, lines).edited(Edits(header="# made")).code
+        assert text.replace('"""\n\n# made', '"""', 1).replace("# made\n", "", 1) == path.read_text(), lines
 
 
 def test_only_the_kernel_and_its_helper_change(tmp_path):

@@ -6,6 +6,7 @@ What no edit names stays as it is, comments and white space included. A statemen
 from __future__ import annotations
 
 import ast
+import bisect
 import functools
 import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -15,7 +16,7 @@ from typing import Any
 import libcst as cst
 from libcst.metadata import MetadataWrapper, PositionProvider
 
-from translator.diagnostics import Diagnostic, TranslationError
+from translator.rewrite.file_parts import AsWritten, parts, read_tree
 from translator.rewrite.gluon_function import BLANK, INDENT, Block, Statement, code, with_indents, with_lines_above
 from translator.rewrite.import_aliases import Aliases
 from translator.rewrite.import_lines import Import
@@ -50,6 +51,10 @@ class Edits:
         blocks = [block for around in (self.above, self.below) for every in around.values() for block in every]
         return [s for block in blocks for s in block] + [*self.constants]
 
+    def placed(self, block: Iterable[Statement]) -> Block:
+        """What is new, with the names that Gluon's modules have here."""
+        return tuple(self.aliases.within(s) for s in block)
+
     def change(self, top: int, changes: Mapping[cst.CSTNode, Change]) -> None:
         self.changes.setdefault(top, {}).update(changes)
 
@@ -63,35 +68,50 @@ class Function:
     top: int
 
 
-@functools.lru_cache(maxsize=8)  # a concrete tree takes hundreds of times its text
-def _module(text: str, path: str) -> cst.Module:
-    try:
-        return cst.parse_module(text)
-    except cst.ParserSyntaxError as error:
-        raise TranslationError(
-            Diagnostic("source-syntax", f"libcst cannot read the file: {error.message}", path, error.raw_line)
-        ) from error
-
-
 class AuthorFile:
-    """A file as the front end has read it, and as a concrete tree."""
+    """A file as the front end has read it, and as a concrete tree of what may change.
 
-    def __init__(self, source: ParsedFile):
-        self.source, self.names = source, FileNames(source.tree)
-        self.module = _module(source.text, source.path)
-        first, *rest = self.module.body
-        # What stands above the first statement belongs to the module, for libcst.
-        self.first_lines = _first_lines(self.module.header)
-        self.statements = [with_lines_above(first, self.module.header[len(self.first_lines) :]), *rest]
+    lines: of the `def`s that something becomes of; None: anything may change. Reading text into a concrete tree takes long: of
+    the top level only these functions and imports are trees, the rest stays text.
+    Raises: TranslationError `source-syntax` for what libcst does not know.
+    """
+
+    def __init__(self, source: ParsedFile, names: FileNames, lines: Collection[int] | None = None):
+        self.source, self.names = source, names
+        self.statements: list[Statement] = []
+        self._ends: list[int] = []  # of each its last line
+        self.first_lines: Sequence[cst.EmptyLine] = ()
+        self.footer: Sequence[cst.EmptyLine] = ()
+        self.ends_line = True
+        for part in parts(source, lines):
+            if not part.tree:
+                self.statements.append(AsWritten(part.text, self.footer))
+                self._ends.append(part.ends[-1])
+                self.footer, self.ends_line = (), True
+                continue
+            module = read_tree(part.text, source.path)
+            above = module.header
+            if not self.statements:  # what stands above the first statement belongs to the module, for libcst
+                self.first_lines = _first_lines(above)
+                above = above[len(self.first_lines) :]
+            body = [with_indents(s, module.default_indent, INDENT) for s in module.body]
+            self.statements += [with_lines_above(body[0], above), *body[1:]]
+            self._ends += part.ends
+            self.footer, self.ends_line = module.footer, module.has_trailing_newline
 
     # What is where ---------------------------------------------------------------------------------------------------
 
     @functools.cached_property
     def _functions(self) -> dict[int, Function]:
-        """The functions of the file by the lines of their `def`s."""
-        found = [(top, f) for top, s in enumerate(self.statements) for f in functions(s)]
-        pairs = zip(self.names.functions, found, strict=True)  # both are in the order of the text
-        return {written.lineno: Function(written, node, top) for written, (top, node) in pairs}
+        """The functions of the file that are trees, by the lines of their `def`s."""
+        out = {}
+        for top, s in enumerate(self.statements):
+            if not isinstance(s, AsWritten):
+                first = self._ends[top - 1] if top else 0
+                written = [f for f in self.names.functions if first < f.lineno <= self._ends[top]]
+                pairs = zip(written, functions(s), strict=True)  # both are in the order of the text
+                out |= {f.lineno: Function(f, node, top) for f, node in pairs}
+        return out
 
     def function_at(self, line: int) -> Function:
         """The function whose `def` is on a line."""
@@ -99,12 +119,7 @@ class AuthorFile:
 
     def top(self, line: int) -> int:
         """The index of the statement of the top level that is on a line."""
-        place = 0
-        for index, s in enumerate(self.statements):
-            place += len(s.body) if isinstance(s, cst.SimpleStatementLine) else 1
-            if line <= (self.source.tree.body[place - 1].end_lineno or 0):
-                return index
-        raise AssertionError(f"bug in gluonize: {self.source.path} has no line {line}")
+        return bisect.bisect_left(self._ends, line)
 
     def node(self, found: ast.expr) -> cst.BaseExpression:
         """The node of an expression: a call, or names with dots."""
@@ -116,7 +131,8 @@ class AuthorFile:
 
     @functools.cached_property
     def _expressions(self) -> dict[tuple, cst.BaseExpression]:
-        places = MetadataWrapper(self.module, unsafe_skip_copy=True).resolve(PositionProvider)
+        module = read_tree(self.source.text, self.source.path)
+        places = MetadataWrapper(module, unsafe_skip_copy=True).resolve(PositionProvider)
         known = ((n, p) for n, p in places.items() if isinstance(n, (cst.Call, cst.Attribute, cst.Name)))
         return {(type(n).__name__, (p.start.line, p.start.column), (p.end.line, p.end.column)): n for n, p in known}
 
@@ -134,12 +150,12 @@ class AuthorFile:
             if index == after_imports:
                 out += self._imports(edits)
                 changed = changed if changed.leading_lines or not out else with_lines_above(changed, (BLANK,))
-            out += _under(self._ours(edits, edits.above.get(index, ())), changed)
-            out += [s for block in self._ours(edits, edits.below.get(index, ())) for s in apart(block)]
+            out += _under([edits.placed(block) for block in edits.above.get(index, ())], changed)
+            out += [s for block in edits.below.get(index, ()) for s in apart(edits.placed(block))]
         if after_imports == len(self.statements):
             out += self._imports(edits)
         out, lines = _without_imports(out, edits.dropped)
-        footer = [*left, *lines, *self.module.footer]
+        footer = [*left, *lines, *self.footer]
         header = [cst.EmptyLine(comment=cst.Comment(line)) for line in edits.header.split("\n")]
         at = 1 if self._has_docstring else 0
         header = [BLANK, *header] if at else header
@@ -147,14 +163,7 @@ class AuthorFile:
             out[at] = with_lines_above(out[at], header)
         else:
             footer = [*header, *footer]
-        return self.module.with_changes(header=self.first_lines, body=out, footer=footer)
-
-    def _ours(self, edits: Edits, blocks: Iterable[Block]) -> list[Block]:
-        return [tuple(self.ours(edits.aliases.within(s)) for s in block) for block in blocks]
-
-    def ours(self, tree: Any) -> Any:
-        """A tree that has 4 columns for an indentation, for this file."""
-        return with_indents(tree, INDENT, self.module.default_indent)
+        return cst.Module(out, self.first_lines, footer, has_trailing_newline=self.ends_line)
 
     @property
     def _has_docstring(self) -> bool:
@@ -163,11 +172,11 @@ class AuthorFile:
     def _after_imports(self) -> int:
         """Where more imports go: after the imports above the first definition, else after the docstring."""
         found = 1 if self._has_docstring else 0
-        for index, s in enumerate(self.statements):
-            if isinstance(s, (cst.FunctionDef, cst.ClassDef)):
+        for s in self.source.tree.body:
+            if isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
                 break
-            if _imports_of(s):
-                found = index + 1
+            if isinstance(s, (ast.Import, ast.ImportFrom)):
+                found = self.top(s.lineno) + 1
         return found
 
     def _imports(self, edits: Edits) -> list[Statement]:
@@ -176,7 +185,7 @@ class AuthorFile:
         gap = [BLANK] if self._after_imports() == self._has_docstring else []
         lines = [with_lines_above(first, gap), *rest] if first is not None else []
         above = [BLANK] if edits.constants else []
-        constants = [self.ours(edits.aliases.within(s)) for s in edits.constants]
+        constants = edits.placed(edits.constants)
         return lines + [with_lines_above(s, above if not i else ()) for i, s in enumerate(constants)]
 
 

@@ -20,7 +20,6 @@ from translator.rewrite import fallback
 from translator.rewrite.author_file import AuthorFile, Edits
 from translator.rewrite.descriptor_hooks import guard_hooks
 from translator.rewrite.gluon_function import (
-    INDENT,
     JIT,
     Block,
     GluonFunction,
@@ -28,7 +27,6 @@ from translator.rewrite.gluon_function import (
     definitions,
     expression,
     shifted,
-    with_indents,
 )
 from translator.rewrite.helper_pool import Helper, HelperPool, place_of
 from translator.rewrite.host_clusters import launches
@@ -48,6 +46,7 @@ from translator.rewrite.launch_checks import (
 from translator.rewrite.module import SourceFacts, families_of, header, names_in
 from translator.rewrite.prelude import BASE_IMPORTS, Prelude, plain_translation
 from translator.rewrite.tree_walk import dotted, loads, walk
+from translator.source.file_names import FileNames
 from translator.source.load import LoadedKernel
 from translator.source.module_file import ParsedFile
 
@@ -83,13 +82,13 @@ def whole_file(
                     "other-file", "the kernel is only imported here", facts.path, why=why, help="translate that file"
                 )
             )
-    module, notes = _Rewriting(AuthorFile(source), versions, facts, general).result()
+    module, notes = _Rewriting(source, versions, facts, general).result()
     return module.code, notes
 
 
 class _Rewriting:
-    def __init__(self, file: AuthorFile, versions: Sequence[KernelVersion], facts: SourceFacts, general: bool):
-        self.file, self.names, self.versions, self.facts, self.general = file, file.names, versions, facts, general
+    def __init__(self, source: ParsedFile, versions: Sequence[KernelVersion], facts: SourceFacts, general: bool):
+        self.names, self.versions, self.facts, self.general = FileNames(source.tree), versions, facts, general
         self.prelude = Prelude()
         self.jit_names = self.names.jit_names | {
             d.name for v in versions for d in v.loaded.decorators if d.kind == "jit"
@@ -102,6 +101,10 @@ class _Rewriting:
         }
         self.translated = {place_of(v.loaded.fn) for v in versions} | plain.keys()
         self.translated |= {place_of(h.fn) for v in versions for h in v.emitted.helpers if self.here(h.fn)}
+        anywhere = facts.clusters or any(
+            v.emitted.record.descriptor_tuples or _made_by_call(v.loaded) for v in versions
+        )
+        self.file = AuthorFile(source, self.names, None if anywhere else self.lines_of(self.translated))
         self.kept = self.also_untranslated()
         self.superseded = self.superseded_imports()
         own = {key[2] for key in self.translated if key not in self.kept} | self.superseded
@@ -217,8 +220,7 @@ class _Rewriting:
                 Diagnostic("fallback", f"{family.name} is defined inside something else", *place, why)
             )
         picked_later = any(d.kind != "jit" for d in family.loaded.decorators)
-        as_written = with_indents(node, self.file.module.default_indent, INDENT)
-        as_written = as_written.with_changes(name=cst.Name(f"{family.name}_general"), leading_lines=())
+        as_written = node.with_changes(name=cst.Name(f"{family.name}_general"), leading_lines=())
         after = (
             (as_written,),
             definitions(fallback.fits_function(family, picked_later)),
@@ -238,7 +240,7 @@ class _Rewriting:
 
         def translated(known: cst.FunctionDef) -> cst.FunctionDef:
             decorators = known.decorators if number is None else _under_gluon(known.decorators, number, r.hook)
-            node = self.file.ours(shifted(function.written(), columns))
+            node = shifted(function.written(), columns)
             return edits.aliases.within(
                 node.with_changes(
                     decorators=decorators,
