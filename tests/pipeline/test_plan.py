@@ -133,9 +133,13 @@ def test_bounds_that_are_compile_time_values_apart(bounds: str, span: str | None
 def test_a_loop_whose_end_nothing_bounds_before_the_launch_asks_what_is_left_of_it(tmp_path: Path):
     before = "\n    late = N\n    for i in range(M):\n        late += BLOCK\n"
     (plan,) = plans(before + WRITTEN_OUT.replace("range(TILES)", "range(0, late, BLOCK)"), tmp_path)[1:]
-    assert isinstance(plan, PipelinePlan) and plan.asks_rest
-    # What is left of a loop from anywhere need not fit: from -2**31 to 2**31 - 1.
+    assert isinstance(plan, PipelinePlan) and plan.asks_rest == "int32"
+    # From -2**31 to 2**31 - 1 there is more than a signed number can be.
     (plan,) = plans(before + WRITTEN_OUT.replace("range(TILES)", "range(N, late, BLOCK)"), tmp_path)[1:]
+    assert isinstance(plan, PipelinePlan) and plan.asks_rest == "uint32"
+    (plan,) = plans(before + WRITTEN_OUT.replace("range(TILES)", "range(late, -1, -BLOCK)"), tmp_path)[1:]
+    assert isinstance(plan, PipelinePlan) and not plan.asks_rest
+    (plan,) = plans(before + WRITTEN_OUT.replace("range(TILES)", "range(N, late, -BLOCK)"), tmp_path)[1:]
     assert isinstance(plan, NotPipelined) and "may overflow" in plan.reason
     before = before.replace("late += BLOCK", "late = N + BLOCK")
     (plan,) = plans(before + WRITTEN_OUT.replace("range(TILES)", "range(0, late, BLOCK)"), tmp_path)[1:]

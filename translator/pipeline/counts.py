@@ -11,6 +11,7 @@ from translator.rewrite.emission import Emission
 from translator.facts.function import FunctionFacts
 from translator.frontend.trace import TensorFact
 from translator.pipeline.loop import PipelinedLoop
+from translator.pipeline.plan import PipelinePlan
 from translator.rewrite.run_time import is_run_time
 from translator.rewrite.splice import operand
 
@@ -69,7 +70,7 @@ def prologue_index(rw: Emission, loop: PipelinedLoop) -> str:
     plan = loop.plan
     if loop.only_holds:
         return "0" if plan.low is None else rw.emit(plan.low)
-    text = loop.tile if plan.step is None else f"{loop.tile} * {operand(rw.emit(plan.step))}"
+    text = _from_start(rw, loop)
     if plan.low is None:
         return text
     low, binds = rw.emit(plan.low), (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod)
@@ -77,13 +78,28 @@ def prologue_index(rw: Emission, loop: PipelinedLoop) -> str:
     return f"{low if stands else operand(low)} + {text}"
 
 
+def _from_start(rw: Emission, loop: PipelinedLoop) -> str:
+    """How far the index of a tile that the prologue fetches is from the first one."""
+    step = loop.plan.step
+    return loop.tile if step is None else f"{loop.tile} * {operand(rw.emit(step))}"
+
+
 def condition(rw: Emission, loop: PipelinedLoop, index: str) -> str:
     """That the tile at `index` is not past the end, of a loop that runs."""
     plan, high = loop.plan, operand(rw.emit(loop.plan.high))
     if plan.asks_rest and index == loop.ahead:
-        return f"{high} - {plan.index} > {distance(rw, loop)}"
+        return f"{_rest(plan, high, plan.index)} > {distance(rw, loop)}"
+    if plan.asks_rest != plan.index_dtype and plan.asks_rest and not loop.only_holds:
+        low = operand(rw.emit(plan.low))
+        return f"({low} < {high}) & ({_rest(plan, high, low)} > {_from_start(rw, loop)})"
     there = f"{index} {'>' if plan.descending else '<'} {high}"
     return f"({operand(rw.emit(plan.low))} < {high}) & ({there})" if plan.asks_start and plan.low is not None else there
+
+
+def _rest(plan: PipelinePlan, high: str, at: str) -> str:
+    """What is left of a loop from an index that is before its end."""
+    left = f"{high} - {at}"
+    return left if plan.asks_rest == plan.index_dtype else f"({left}).to(gl.{plan.asks_rest})"
 
 
 def as_value(

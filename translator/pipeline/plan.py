@@ -71,7 +71,7 @@ class PipelinePlan:
     where that is known at compile time and they are not. reads_early: no operand is read after the others, so that slots can
     be filled again. asked: the buffers that num_stages asks for. asks_start: nothing bounds the start of the loop before the launch,
     so that tiles of a loop that does not run are left out by comparing it with the end. asks_rest: nothing bounds the index of
-    a tile ahead, so that what is left of the loop is compared with its distance.
+    a tile ahead, so that what is left of the loop is compared with its distance, as a number of this type; "" where it is bounded.
     """
 
     loop: ast.For
@@ -98,7 +98,7 @@ class PipelinePlan:
     reads_early: bool = False
     asked: int = 0
     asks_start: bool = False
-    asks_rest: bool = False
+    asks_rest: str = ""
 
     @property
     def shallower(self) -> str:

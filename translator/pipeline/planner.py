@@ -107,15 +107,15 @@ def _planned(
         return _plan(rw, loop, staged)  # written out, the loads stand one after the other
     assumed = set(tail.assumed)
     loads = _loads(rw, tail, atoms, found, ways, tiles)
-    asks_rest = written_out is None and not tail.counts_on(index_dtype(rw.facts, loop))
-    if asks_rest and not tail.counts_down(index_dtype(rw.facts, loop)):
+    dtype, asks_rest = index_dtype(rw.facts, loop), ""
+    if written_out is None and not tail.counts_on(dtype) and not (asks_rest := tail.rest_type(dtype)):
         raise NotAhead(f"nothing bounds `{ast.unparse(high)}` before the launch, so an index past it may overflow")
     if written_out is not None:  # only tiles that exist are fetched
         loads = [replace(load, covered=True) for load in loads]
     else:
         assumed = tail.assumed
     return PipelinePlan(
-        loop, loop.target.id, index_dtype(rw.facts, loop), low, high, step, _schedule(fetch, loads, held, refills),
+        loop, loop.target.id, dtype, low, high, step, _schedule(fetch, loads, held, refills),
         tuple(loads), tuple(atoms), runs.producer, runs.shared, runs.carried, runs.rolled_back, frozenset(assumed | apart),
         tuple((call.lineno, reason) for call, reason in not_tiles.items()), written_out,
         descending=descending, span=span, guarded=runs.guarded, doubled=runs.doubled, reads_early=reads_early,

@@ -115,16 +115,16 @@ class TailProof:
             self.assumed |= self._obligations(self.high, "ends", rewrite, *found)
         return found is not None
 
-    def counts_down(self, dtype: str) -> bool:
-        """Whether what is left of the loop fits the index's type in each iteration, and the indices of the first tiles do."""
+    def rest_type(self, dtype: str) -> str:
+        """The type that what is left of the loop fits in each iteration: that of the index where the start is not negative, else
+        the unsigned one of its width. "" where it fits none."""
         start = 0 if self.low is None else int_of(self.facts, self.low)
         by = 1 if self.step is None else int_of(self.facts, self.step)
-        if self.descending or start is None or not by or not 0 <= start <= int_type(dtype).most - self.ahead * by:
-            return False
-        self.assumed |= self._obligations(
-            self.high, "ends", "tiles ahead that what is left of their loop ends", frozenset(), frozenset()
-        )
-        return True
+        if self.descending or not by or dtype not in ("int32", "int64"):
+            return ""
+        rewrite = "tiles ahead that what is left of their loop ends"
+        self.assumed |= self._obligations(self.high, "ends", rewrite, frozenset(), frozenset())
+        return dtype if start is not None and 0 <= start <= int_type(dtype).most - self.ahead * by else f"u{dtype}"
 
     def beyond(self) -> Beyond:
         """The tiles past the end."""
