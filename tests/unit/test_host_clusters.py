@@ -156,8 +156,7 @@ def test_a_value_that_another_workgroup_has_is_refused_at_its_line(tmp_path: Pat
     assert not (tmp_path / "out.py").exists()
 
 
-def test_a_cluster_is_in_no_bundle(tmp_path: Path, capsys):
-    """Neither for an AMD GPU nor re-targeted, and by name."""
+def test_a_cluster_is_in_a_bundle_for_a_device_that_has_clusters(tmp_path: Path, capsys):
     spec = spec_of(num_ctas=2)
     (tmp_path / "source.py").write_text(KERNEL)
     (tmp_path / "out.py").write_text(translate(tmp_path, KERNEL, spec, target="gfx1250").text)
@@ -170,7 +169,4 @@ def test_a_cluster_is_in_no_bundle(tmp_path: Path, capsys):
     (tmp_path / "launches.json").write_text(json.dumps({"version": 1, "launches": [entry]}))
     words = ["bundle", str(tmp_path / "out.py"), "-k", "k", "-t", "gfx1250", "-l", str(tmp_path / "launches.json")]
     status = run([*words, "-o", str(tmp_path / "b.zip")])
-    said = " ".join(capsys.readouterr().err.split())
-    assert (
-        status and "a launch of clusters takes what" in said and "clusters of workgroups are not re-targeted" in said
-    ), said
+    assert not status and (tmp_path / "b.zip").exists(), capsys.readouterr().err
