@@ -38,7 +38,8 @@ def test_concrete_tree_gives_back_the_text(golden: Path):
     assert libcst.parse_module(golden.read_text()).code == golden.read_text()
 
 
-@pytest.mark.parametrize("golden", GOLDENS, ids=name)
+# What is lifted from Gluon says what its source does, not how: comments on how stay behind.
+@pytest.mark.parametrize("golden", [g for g in GOLDENS if (g.parent.parent / "kernel.py").exists()], ids=name)
 def test_source_comments_are_kept(golden: Path):
     kept = comments(golden)
     source = comments(golden.parent.parent / "kernel.py")

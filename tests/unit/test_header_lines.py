@@ -89,6 +89,7 @@ def test_what_only_replaced_code_used_is_not_imported(tmp_path, monkeypatch):
 
 def test_values_of_masked_lanes_that_disappear_have_their_reason_in_the_header():
     goldens = sorted((Path(__file__).resolve().parents[2] / "fixtures").glob("*/golden/*.py"))
+    goldens = [golden for golden in goldens if (golden.parents[1] / "kernel.py").exists()]
     assert goldens
     for golden in goldens:
         source, text = (golden.parents[1] / "kernel.py").read_text(), golden.read_text()

@@ -202,7 +202,7 @@ def test_launcher_shows_what_the_kernel_shows(tmp_path):
 
 
 def test_launcher_needs_nothing_of_gluonize():
-    exec("\n".join([*LAUNCHER_IMPORTS, LAUNCHER]), space := {})
+    exec("\n".join([*(line.text for line in LAUNCHER_IMPORTS), LAUNCHER]), space := {})
     assert space["_OrGeneral"].__mro__[1].__module__ == "triton.runtime.jit"
 
 

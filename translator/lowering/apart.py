@@ -23,6 +23,7 @@ ALONE = ("translator.lowering.jobs:lower_file", "translator.cycles.job:lower_and
 _LOADED = (
     "translator.lowering.jobs",
     "translator.lowering.compile",
+    "translator.lowering.triton_cache",
     "translator.frontend.offline",
     "translator.source.load",
     "translator.source.gluon_kernels",
@@ -82,11 +83,14 @@ class Apart:
 
 
 def _fork_for_each(serve: Callable[[Any], None], jobs: Any, ends: int) -> NoReturn:
+    from translator.lowering.compile import prepare
+
     while True:
         try:
             job = read_frame(jobs)
         except EOFError:
             os._exit(0)
+        prepare()
         child = os.fork()
         if not child:
             try:
