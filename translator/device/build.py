@@ -108,14 +108,17 @@ def build_bundle(pool: WorkerPool, request: BundleRequest) -> BuiltBundle:
             notes.append(f"cuda: the source's own code object is left out: {_said(error)}")
     if not codes:
         raise TranslationError(Diagnostic("nothing-to-bundle", what, why="; ".join(notes)))
-    source_ran_as = (
-        f"the source itself, Gluon for {given.target}" if own_target else "Triton's own compile of the source"
-    ) + (" for the device" if clusters and not own_target else "")
     content = write_bundle(
         spec.id, r.target, spec.grid, codes, poison, arguments, tensors, flops, _provenance(r, spec, native), tuple(notes),
-        source_ran_as,
+        _source_ran_as(given.target, own_target, clusters),
     )  # fmt: skip
     return BuiltBundle(content, tuple(code.name for code in codes), tuple(notes))
+
+
+def _source_ran_as(target: str, native: str, clusters: bool) -> str:
+    if native:
+        return f"the source itself, Gluon for {target}"
+    return "Triton's own compile of the source" + (" for the device" if clusters else "")
 
 
 def _said(error: TranslationError) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import keyword
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from translator.lift.functions import Function
 from translator.lift.helpers import Helper, helper_of
@@ -25,6 +25,7 @@ from translator.lift.node_text import (
 from translator.lift.order import LOADS
 from translator.lift.reach import exprs_of, exprs_under, folds_of, inputs, roots, under
 from translator.lift.scalars import NAMES, Expr, atoms_of
+from translator.lift.text_block import Block
 from translator.lift.text_tree import BranchText, Fold, LoopText, StoreText, Text
 from translator.lift.values import Node
 
@@ -43,34 +44,6 @@ ALWAYS_NAMED = (
     "part",
 )
 TAKEN = frozenset(keyword.kwlist) | {"tl", "triton", "range", "float", "min", "max"}
-
-
-@dataclass(eq=False)
-class Block:
-    """Lines of one indentation. variables: those that exist in it; guarded: whether a branch decides that it runs."""
-
-    outer: "Block | None" = None
-    variables: frozenset[Expr] = frozenset()
-    guarded: bool = False
-    lines: list[str] = field(default_factory=list)
-    names: dict[object, str] = field(default_factory=dict)
-    indices: dict[Expr, Index] = field(default_factory=dict)
-
-    def known(self, key: object) -> str | None:
-        block: Block | None = self
-        while block is not None:
-            if key in block.names:
-                return block.names[key]
-            block = block.outer
-        return None
-
-    def index(self, variable: Expr) -> Index:
-        block: Block | None = self
-        while block is not None:
-            if variable in block.indices:
-                return block.indices[variable]
-            block = block.outer
-        raise AssertionError(f"{variable} belongs to no loop")
 
 
 class Emitter:
