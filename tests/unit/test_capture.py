@@ -329,4 +329,5 @@ def test_a_device_that_is_not_there():
         x = torch.empty(4, device="cuda")
         assert torch.cuda.is_available() and x.is_cuda and x.device.type == "cuda" and x.cuda().tolist() == [0.0] * 4
         assert torch.empty(2, device=x.device).is_cuda and torch.allclose(x, x + 1)
+        assert torch.compile(len) is len and torch.compile(dynamic=True)(len) is len
     assert not torch.cuda.is_available() and not x.is_cuda

@@ -115,7 +115,7 @@ def run(x, bias=None, mode: str = "relu"):
 """
     found = derive(tmp_path, FLAGS + host)
     pairs = {(signature(found, n)["bias"], signature(found, n)["HAS_BIAS"]) for n in range(len(found.launches))}
-    assert pairs == {(None, False), ("*fp32", True)}
+    assert pairs == {(None, False), ("*bf16", True)}
 
 
 def test_heuristics_are_evaluated_on_the_arguments_of_the_launch(tmp_path):
@@ -357,16 +357,16 @@ def k(
         (
             "  # the input, converted to fp32",
             "x_ptr: summed in float32",
-            "*fp32",
+            None,
         ),  # nothing is said: as where nothing is known
-        ("  # of int values", "n: fp16", "*fp32"),
+        ("  # of int values", "n: fp16", None),
     ],
 )
 def test_what_comments_and_docstrings_say(tmp_path, comment, docstring, expected):
     found = derive(tmp_path, COPY.format(comment=comment, docstring=docstring))
-    assert signature(found)["x_ptr"] == expected
+    assert signature(found)["x_ptr"] == (expected or "*bf16")
     said = "what the source says of x_ptr" == row(found, "x_ptr").why
-    assert said == (expected != "*fp32")
+    assert said == (expected is not None)
 
 
 @pytest.mark.parametrize(
@@ -376,7 +376,7 @@ def test_what_comments_and_docstrings_say(tmp_path, comment, docstring, expected
         ("x.is_contiguous() and x.dtype in (torch.int32, torch.int64)", "*i32"),
         ("torch.bfloat16 == x.dtype", "*bf16"),
         ("out.dtype == torch.float16 and x.dtype == out.dtype", "*fp16"),
-        ("x.dtype != torch.float16", "*fp32"),
+        ("x.dtype != torch.float16", "*bf16"),  # says nothing: what models run in
     ],
 )
 def test_what_host_code_asserts_of_types(tmp_path, condition, expected):

@@ -120,11 +120,17 @@ def _answers(torch: Any) -> list[tuple[Any, str, Any]]:
         "is_current_stream_capturing": lambda: False,
     }  # fmt: skip
     out = [(torch.cuda, name, value) for name, value in answers.items()]
+    out.append((torch, "compile", _uncompiled))  # it would compile for the device
     out.append((torch.testing, "assert_close", lambda *args, **kwargs: None))
     out.append((torch.version, "hip", torch.version.hip or "6.3"))
     out.append((torch.accelerator, "current_accelerator", lambda *a, **k: torch.device("cuda")))
     out.append((torch.accelerator, "is_available", lambda: True))
     return [(owner, name, value) for owner, name, value in out if hasattr(owner, name)]
+
+
+def _uncompiled(model: Any = None, **_: Any) -> Any:
+    """`torch.compile(f)`, `@torch.compile` and `@torch.compile(dynamic=True)`: the function as it is."""
+    return model if model is not None else lambda function: function
 
 
 @contextlib.contextmanager

@@ -28,7 +28,7 @@ from triton.runtime.jit import ConstexprFunction, JITFunction
 from translator.source.bindings import MUTATING_METHODS
 from translator.source.dtype_limits import limits
 from translator.source.evaluation import Evaluation
-from translator.source.host_values import CALL_FACTS, ActiveTarget, HostName, VersionNumber
+from translator.source.host_values import CALL_FACTS, VERSIONS, ActiveTarget, HostName, VersionNumber
 from translator.source.interpret import Interpreter
 from translator.source.host_objects import LookedThrough, UserClass, UserFunction
 from translator.source.jit_function import JIT_OPTIONS
@@ -262,11 +262,7 @@ class Calls:
                 f"{function.dotted}() is taken to be {CALL_FACTS[function.dotted]}: the target is an AMD GPU"
             )
             return CALL_FACTS[function.dotted]
-        if (
-            function.dotted in ("packaging.version.parse", "packaging.version.Version")
-            and args
-            and isinstance(args[0], str)
-        ):
+        if function.dotted in VERSIONS.values() and args and isinstance(args[0], str):
             if (version := VersionNumber.parse(args[0])) is not None:
                 return version
         if function.dotted in ("torch.finfo", "torch.iinfo"):

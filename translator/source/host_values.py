@@ -16,6 +16,8 @@ PURE_MODULES = frozenset(
 )
 # Packages that a kernel library imports for its host side; taken to be there, and never parsed.
 HOST_PACKAGES = frozenset({"torch", "packaging"})
+# What `VersionNumber` stands for, by the names that other packages hand it on under.
+VERSIONS = {"Version": "packaging.version.Version", "parse_version": "packaging.version.parse"}
 
 _TORCH_DTYPES = frozenset(
     "float16 half bfloat16 float32 float float64 double int8 int16 short int32 int int64 long uint8 uint16 uint32 uint64 "

@@ -1,4 +1,4 @@
-"""The other files of the package that a file is in, and which of them may launch its kernels."""
+"""The other files of the package that a file is in, and which of them launch its kernels or call its functions."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from translator.source.module_file import module_of_path
 _MAX_FILES = 3000
 
 
-def files_mentioning(path: str, called: tuple[str, ...]) -> tuple[str, ...]:
-    """The other files of the package around a file whose text may launch a kernel of one of these names.
+def files_mentioning(path: str, texts: tuple[str, ...]) -> tuple[str, ...]:
+    """The other files of the package around a file that have one of these texts in them: `kernel[`, `function(`.
 
     Which they are may change with any file of the package, a new one too: what is kept of an answer that looked into them asks again.
     """
     others = (other for other in _package_files(path) if other != path)
-    return tuple(other for other in others if any(f"{name}[" in _text(other) for name in called))
+    return tuple(other for other in others if any(text in _text(other) for text in texts))
 
 
-def files_mentioning_now(path: str, called: tuple[str, ...]) -> tuple[str, ...]:
+def files_mentioning_now(path: str, texts: tuple[str, ...]) -> tuple[str, ...]:
     """The same of what is on disk now, in a process that has asked before."""
     _package_files.cache_clear()
-    return files_mentioning(path, called)
+    return files_mentioning(path, texts)
 
 
 @functools.lru_cache(maxsize=8)

@@ -11,7 +11,7 @@ from typing import Any
 
 from translator.source.bindings import Binding
 from translator.source.evaluate import Evaluator
-from translator.source.host_values import HOST_PACKAGES, PURE_MODULES, HostName
+from translator.source.host_values import HOST_PACKAGES, PURE_MODULES, VERSIONS, HostName
 from translator.source.kernel_lookup import find_kernel
 from translator.source.module_file import ModuleFile, find_module, is_file, module_of_path, parse_file
 from translator.source.scope import Frame, Scope
@@ -226,7 +226,13 @@ class Program:
             return self.import_module(binding.alias.name.partition(".")[0])
         if binding.kind == "from":
             assert isinstance(node, ast.ImportFrom) and binding.alias is not None
-            return self.import_from(node, binding.alias.name, scope)
+            try:
+                return self.import_from(node, binding.alias.name, scope)
+            except Raised as error:
+                # Of a package that is not here: what has one of these names compares versions.
+                if isinstance(error.error, ModuleNotFoundError) and (known := VERSIONS.get(binding.alias.name)):
+                    return HostName(known)
+                raise
         if binding.kind == "star":
             assert isinstance(node, ast.ImportFrom)
             return self.import_from(node, binding.name, scope)

@@ -45,8 +45,13 @@ def derive_kernel(
     loaded = load_kernel(source, name, globals={}, search_path=list(search_path or ()))
     refuse_gluon(loaded)
     evidence = gather_evidence(source, name, loaded, dict(settings or {}), all_configs)
+    changed: list[str] = []
     with judging(loaded) as judge:
         covered, refused = covering_launches(evidence, judge)
+        if not covered and settings:
+            asked_for = evidence.settings
+            evidence, covered = _following(evidence, judge)
+            changed = _changed(asked_for, covered)
         if not covered:
             raise TranslationError(_not_found(evidence, refused.message if refused else ""))
         configured, notes = _configured(evidence, covered[0], judge)
@@ -59,7 +64,7 @@ def derive_kernel(
     )
     rows = tuple(Row(n, g.shown(), g.why, g.confidence) for n, g in covered[0].proposal.arguments.items())
     others = tuple(", ".join(more.differs) for more in covered[1:])
-    return Derivation(name, specs, rows, others, (*evidence.unread, *notes))
+    return Derivation(name, specs, rows, others, (*evidence.unread, *changed, *notes))
 
 
 def _configured(evidence: Evidence, first: Covered, judge: Judge) -> tuple[list[Proposal], list[str]]:
@@ -77,6 +82,28 @@ def _configured(evidence: Evidence, first: Covered, judge: Judge) -> tuple[list[
         else:
             notes.append(f"config {number} is passed over: {_first_line(verdict.message)}")
     return out, notes
+
+
+def _following(evidence: Evidence, judge: Judge) -> tuple[Evidence, list[Covered]]:
+    """Launches, and the evidence that they rest on, for what is set where that goes with no launch: what is set to the very value that is guessed for it may change,
+    as in a line of all guesses in which one was corrected."""
+    guessed, _ = covering_launches(replace(evidence, settings={}), judge)
+    if not guessed:
+        return evidence, []
+    guesses = {n: g.shown() for n, g in guessed[0].proposal.arguments.items()}
+    own = {n: x for n, x in evidence.settings.items() if n not in guesses or guesses[n] not in (x, str(x))}
+    corrected = replace(evidence, settings=own)
+    return corrected, covering_launches(corrected, judge)[0]
+
+
+def _changed(settings: Mapping[str, Any], covered: list[Covered]) -> list[str]:
+    """What is not as it was set."""
+    now = {n: g.shown() for n, g in covered[0].proposal.arguments.items()} if covered else {}
+    return [
+        f"{n} is {now[n]}, not {x}, which goes with no launch"
+        for n, x in settings.items()
+        if n in now and now[n] not in (x, str(x))
+    ]
 
 
 def _not_found(evidence: Evidence, message: str) -> Diagnostic:

@@ -40,6 +40,14 @@ def element_of(names: list[str], uses: Uses, converts: bool, fp8: bool = False) 
     return _float(name, loads, stores, converts)
 
 
+def copied_from(names: list[str], uses: Uses) -> str:
+    """The pointer whose values are stored to `names` without being converted; "" where there is none."""
+    loads, stores = _joined([uses.loads[name] for name in names]), sum((uses.stores[n] for n in names), Counter())
+    if loads.kinds or stores["plain"] != stores.total() or is_statistic(names[0]):
+        return ""
+    return next((n for n, use in uses.loads.items() if use.any(*(f"stored:{name}" for name in names))), "")
+
+
 def _joined(parts: list[Use]) -> Use:
     out = Use()
     for part in parts:
@@ -91,4 +99,4 @@ def _float(name: str, loads: Use, stores: Counter, converts: bool) -> Element:
         return Element(HALF, "its values go into a dot as they are", "use")
     if converts and loads.kinds:
         return Element(HALF, "as the other tensors of the launch", "name")
-    return Element("fp32", "no other type is shown", "name")
+    return Element(HALF, "no type is shown: what models run in", "name")

@@ -9,8 +9,10 @@ from typing import Any
 
 import triton
 
+from translator.source.derive.callers import history_of
 from translator.source.derive.configs import autotune_configs, covering_configs, heuristics
 from translator.source.derive.documented import documented_types
+from translator.source.derive.host_run import History
 from translator.source.derive.origins import Flow, trace_origins
 from translator.source.derive.sites import Site, find_sites
 from translator.source.derive.uses import Uses, read_uses
@@ -39,6 +41,16 @@ class Evidence:
     uses: Uses
     settings: dict[str, Any]
     unread: tuple[str, ...]
+
+    def history(self, site: Site) -> History:
+        """What the callers of the function around a launch tell of it."""
+        if id(site) not in self._histories:
+            self._histories[id(site)] = history_of(self.program, site, self.uses.pointers)
+        return self._histories[id(site)]
+
+    @functools.cached_property
+    def _histories(self) -> dict[int, History]:
+        return {}
 
     @functools.cached_property
     def strides(self) -> dict[str, list[str]]:

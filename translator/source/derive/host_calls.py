@@ -69,7 +69,7 @@ def call_method(method: Method, args: list[Any], named: dict[str, Any], name: st
     if what in ("numel", "nelement"):
         return owner.numel()
     if what == "dim":
-        return len(owner.dims) if owner.dims is not None else Model(name)
+        return len(owner.dims) if owner.dims is not None else Method(owner, "ndim")
     if what == "is_contiguous":
         return True
     if what == "element_size":

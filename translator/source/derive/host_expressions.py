@@ -29,6 +29,7 @@ class HostExpressions:
     steps: int
     depth: int
     ranks: dict[str, int]
+    history: Any  # of `host_run.History`
 
     def called(self, function: UserFunction, bound: dict[str, Any], name: str) -> Any:
         """The result of a host function for these arguments."""
@@ -102,6 +103,8 @@ class HostExpressions:
 
     def attribute(self, owner: Any, node: ast.Attribute, scope: Scope | Frame) -> Any:
         if isinstance(owner, Model):
+            if node.attr == "saved_tensors" and self.history.saved is not None:
+                return self.history.saved
             if node.attr == "shape":
                 owner.is_tensor = True
                 return Shape(owner)
@@ -111,7 +114,7 @@ class HostExpressions:
             if node.attr in ("T", "mT", "data", "grad"):
                 return owner.same()
             if node.attr == "ndim":
-                return len(owner.dims) if owner.dims is not None else Model("ndim")
+                return len(owner.dims) if owner.dims is not None else Method(owner, "ndim")  # no number to compute with
             if node.attr in ("is_cuda",):
                 return True
             return Method(owner, node.attr)
@@ -209,6 +212,7 @@ class HostExpressions:
         if isinstance(function, HostName):
             return call_torch(function, args, named, name, f"line {node.lineno}")
         if isinstance(function, UserFunction):
+            function = _unwrapped(function)
             return self.user_call(function, args, named, node, scope, name)
         if function in (len, max, min, int, float, bool, isinstance, sum, abs, round):
             return self.builtin(function, args, node, scope, name)
@@ -229,7 +233,7 @@ class HostExpressions:
         if function is len and args and isinstance(args[0], (Model, Shape)):
             owner = args[0].owner if isinstance(args[0], Shape) else args[0]
             if isinstance(args[0], Shape):
-                return len(owner.dims) if owner.dims is not None else Model(name)
+                return len(owner.dims) if owner.dims is not None else Method(owner, "ndim")
             return owner.dim(0)
         numbers = [as_number(arg) for arg in args]
         known = [value for value in numbers if not has_model(value)]
@@ -256,9 +260,24 @@ class HostExpressions:
         return list(value) if isinstance(value, (tuple, list, range)) else []
 
     def truth(self, value: Any) -> bool | None:
-        if isinstance(value, (Model, Shape, Dtype, Method, HostName, Scope, UserFunction)):
+        if isinstance(value, Dtype) or isinstance(value, HostName) and value.torch_dtype:
+            return True  # `dtype or x.dtype`
+        if isinstance(value, (Model, Shape, Method, HostName, Scope, UserFunction)):
             return None
         return bool(value)
+
+
+def _unwrapped(function: UserFunction) -> UserFunction:
+    """What a decorator's wrapper stands for: the function that `functools.wraps` names."""
+    for decorator in getattr(function.node, "decorator_list", ()):
+        if isinstance(decorator, ast.Call) and decorator.args and isinstance(named := decorator.args[0], ast.Name):
+            if ast.unparse(decorator.func).rpartition(".")[2] == "wraps":
+                try:
+                    inner = function.scope.lookup(named.id)
+                except (*NoValue, KeyError):
+                    return function
+                return _unwrapped(inner) if isinstance(inner, UserFunction) else function
+    return function
 
 
 def _is_instance(args: list[Any], name: str) -> Any:

@@ -29,6 +29,8 @@ class Model:
     is_tensor: bool = False
     number: int | None = None
     why: str = ""
+    confidence: str = "read"  # in its type
+    optional: bool = False  # its annotation allows None
     scalar: str = ""  # `int`, `float`, `bool`: what its annotation says, of a number
 
     def root(self) -> Model:

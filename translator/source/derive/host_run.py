@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ast
 import functools
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from translator.source.derive.host_expressions import HostExpressions, TooLong
@@ -36,6 +37,31 @@ class HostState:
     contradicts: bool
 
 
+@dataclass(frozen=True)
+class Passed:
+    """What callers tell of a parameter: the `element` type of the tensor and why, or that it is that of an earlier parameter
+    (`like`); `present` where a call surely passes a tensor, `absent` where the first one passes None."""
+
+    element: str = ""
+    why: str = ""
+    like: str = ""
+    present: bool = False
+    absent: bool = False
+
+    def joined(self, later: Passed) -> Passed:
+        """With what a further call tells; the first one says what is left out, and the types that it shows count."""
+        types = self if self.element or self.like else later
+        return replace(types, present=self.present or later.present, absent=self.absent)
+
+
+@dataclass(frozen=True)
+class History:
+    """What is known before the outermost function is entered: of its parameters, and what autograd saved for it."""
+
+    passed: Mapping[str, Passed] = field(default_factory=dict)
+    saved: tuple[Any, ...] | None = None
+
+
 class _Reached(Exception):
     """The launch is reached."""
 
@@ -56,6 +82,8 @@ class HostRun(HostExpressions):
     steps: int = 0
     depth: int = 0
     contradicts: bool = False
+    history: History = field(default_factory=History)
+    may_lack: bool = False  # parameters that callers leave None are None: what is computed in their place shows types
 
     @functools.cached_property
     def ranks(self) -> dict[str, int]:
@@ -71,6 +99,9 @@ class HostRun(HostExpressions):
         try:
             for number, function in enumerate(self.site.functions):
                 env |= (bound := self.parameters(function, self.site.scopes[number]))
+                if not number:
+                    self.tell(bound)
+                    env |= bound
                 parameters |= bound
                 inner = self.site.functions[number + 1] if number + 1 < len(self.site.functions) else None
                 self.body(function.body, env, self.site.scopes[number], inner or self.site.call)
@@ -101,10 +132,31 @@ class HostRun(HostExpressions):
             tensor, text = _is_tensor(arg, function), ast.unparse(arg.annotation) if arg.annotation is not None else ""
             scalar = next((kind for kind in ("float", "bool", "int") if text.split(" | ")[0] == kind), "")
             out[arg.arg] = Model(arg.arg, _annotated(arg), is_tensor=tensor, why="its annotation", scalar=scalar)
+            out[arg.arg].optional = "None" in text or "Optional" in text
             if arg.arg in defaults:
                 value = self.value(defaults[arg.arg], {}, scope)
                 out[arg.arg] = value if not has_model(value) else out[arg.arg]
         return out
+
+    def tell(self, bound: dict[str, Any]) -> None:
+        """Give parameters what callers pass: types, None, and tensors where the default is None."""
+        for name, found in self.history.passed.items():
+            if name not in bound or name in self.given:
+                continue
+            if found.absent and self.may_lack and not found.element:
+                bound[name] = None
+            elif bound[name] is None and found.present:
+                bound[name] = Model(name, is_tensor=True)
+            if not (found.element or found.like or found.present):
+                continue
+            model, other = bound[name], bound.get(found.like)
+            if not isinstance(model, Model) or model.element or model.scalar:
+                continue
+            model.is_tensor = True
+            if found.element:
+                model.element, model.why, model.confidence = found.element, found.why, "use"
+            elif isinstance(other, Model):
+                model.like = other
 
     def called(self, function: UserFunction, bound: dict[str, Any], name: str) -> Any:
         inner = HostRun(self.program, self.site, self.pointers, bound, self.steps, self.depth + 1)
@@ -175,7 +227,8 @@ class HostRun(HostExpressions):
                         owner.element, owner.why = shown, f"`assert {ast.unparse(test)[:48]}`"
 
     def branch(self, node: ast.If, env: dict[str, Any], scope: Scope | Frame, goal: ast.AST | None) -> None:
-        """The branch that the launch is in; else the one that the test says, and none of an unknown one that leaves."""
+        """The branch that the launch is in; else the one that the test says, and none of an unknown one that leaves, unless
+        what it leaves is an error."""
         test = self.truth(self.value(node.test, env, scope))
         if goal is not None:
             inside = any(_inside(goal, statement) for statement in node.body)
@@ -185,11 +238,7 @@ class HostRun(HostExpressions):
             return
         body = node.body if test else node.orelse
         if test is None:
-            body = (
-                node.orelse
-                if _leaves(node.body)
-                else node.body if not node.orelse and _fills(node.body) else node.orelse or node.body
-            )
+            body = _likely(node)
         if _leaves(body) and self.depth == 0:
             if test:
                 self.contradicts = True
@@ -296,6 +345,19 @@ def _name_of(target: ast.AST) -> str:
 
 def _leaves(body: list[ast.stmt]) -> bool:
     return bool(body) and isinstance(body[-1], (ast.Return, ast.Raise, ast.Continue, ast.Break))
+
+
+def _likely(node: ast.If) -> list[ast.stmt]:
+    """The branch of a test that cannot be told: none that leaves, unless the other one is an error; one that gives values to names."""
+    if _raises(node.orelse):
+        return node.body
+    if _leaves(node.body):
+        return node.orelse
+    return node.body if not node.orelse and _fills(node.body) else node.orelse or node.body
+
+
+def _raises(body: list[ast.stmt]) -> bool:
+    return bool(body) and isinstance(body[-1], ast.Raise)
 
 
 def _fills(body: list[ast.stmt]) -> bool:

@@ -10,7 +10,7 @@ import triton
 import triton.language as tl
 from triton.runtime.jit import JITCallable
 
-from translator.source.derive.elements import Element, element_of
+from translator.source.derive.elements import Element, copied_from, element_of
 from translator.source.derive.evidence import Evidence
 from translator.source.derive.guess import Guess, Proposal, has_form
 from translator.source.derive.host_model import TRITON_TYPE, Dtype, Model, has_model
@@ -39,7 +39,9 @@ class Proposer:
         self.state: HostState | None = None
         if site is not None:
             names = {**_set_in_host(evidence, site), **dict(given or {})}
-            self.state = HostRun(evidence.program, site, evidence.uses.pointers, names).run()
+            self.state = HostRun(
+                evidence.program, site, evidence.uses.pointers, names, history=evidence.history(site)
+            ).run()
         self.where = f"the launch at {site.place(evidence.loaded.path)}" if site is not None else ""
 
     @property
@@ -131,7 +133,7 @@ class Proposer:
         if name in self.evidence.uses.pointers or value.is_tensor:
             element, shown = value.shown()
             if element:
-                return Guess.pointer(element, f"{self.where}: {shown}", "read")
+                return Guess.pointer(element, f"{self.where}: {shown}", value.root().confidence)
             return Guess("*", why=value.root().name)  # its type is found with those of the same tensor
         if value.scalar == "float":
             return Guess("fp32", why=f"{self.where}: the host's annotation", confidence="read", number=1.0)
@@ -169,13 +171,23 @@ class Proposer:
             if guess.kind == "*":
                 groups.setdefault(guess.why, []).append(name)
         given = {root: found[name].kind[1:] for name, root in self.roots().items() if self.is_given(name, found)}
-        for root, names in groups.items():
+        sources = {root: self.copied_from(names) for root, names in groups.items()}
+        for root, names in sorted(groups.items(), key=lambda item: bool(sources[item[0]])):
             if root in given:
                 found |= {n: Guess.pointer(given[root], "the same tensor's type is set", "computed") for n in names}
+                continue
+            source = sources[root]
+            if source and len(kind := found[source].kind) > 1 and kind.startswith("*"):
+                why = f"what is loaded from {source} is stored as it is"
+                found |= {n: Guess.pointer(kind[1:], why, "use") for n in names}
                 continue
             element = self.element(names)
             for name in names:
                 found[name] = Guess.pointer(element.kind, element.why, element.confidence)
+
+    def copied_from(self, names: list[str]) -> str:
+        """The pointer whose type `names` have because values are copied, unless the source names one."""
+        return "" if any(n in self.evidence.documented for n in names) else copied_from(names, self.evidence.uses)
 
     def element(self, names: list[str]) -> Element:
         """The type of pointers that share one: the source's own words for one of them, else what is done with their values."""

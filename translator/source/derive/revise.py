@@ -6,6 +6,7 @@ import ast
 import itertools
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import triton
@@ -15,6 +16,7 @@ from translator.source.derive.elements import HALF
 from translator.source.derive.evidence import Evidence
 from translator.source.derive.guess import Guess, Proposal
 from translator.source.derive.origins import JitSource, Origin
+from translator.source.derive.values import number_by_use
 from translator.source.derive.verdict import Judge, Verdict
 from translator.diagnostics import TranslationError
 
@@ -194,6 +196,9 @@ def _types(at: _Place) -> Iterator[dict[str, Guess]]:
         kind for word in re.findall(r"[a-z]+\d+\w*", at.message) if (kind := _SPELLED.get(word, word)) in _ELEMENTS
     ]
     order = [*dict.fromkeys(named), *(kind for kind in _ELEMENTS if kind not in named)]
+    if "invalid operands" in at.message and any(kind in ("fp32", "fp16") for kind in named):  # operations of integers
+        for kind, name in itertools.product(("i32", "u8"), names):
+            yield {name: Guess.pointer(kind, "an operation of integers takes no other", "use")}
     if "constexpr" not in at.message or names:
         for name, kind in itertools.product([n for n in names if n in at.named], order[:4]):
             yield {name: Guess.pointer(kind, "the front end takes no other", "use")}
@@ -249,7 +254,10 @@ def _numbers(at: _Place) -> Iterator[dict[str, Guess]]:
         elif guess.kind in ("i32", "i64", "u1"):
             yield {origin.name: Guess("fp32", why="the front end takes no integer", confidence="use", number=1.0)}
         elif guess.is_constant:
-            yield {origin.name: Guess.integer(64, "the front end takes no constant", "use")}
+            why = "the front end takes no constant"
+            if (used := number_by_use(origin.name, at.evidence)).kind == "fp32":
+                yield {origin.name: replace(used, why=why)}
+            yield {origin.name: Guess.integer(64, why, "use")}
 
 
 def _constants(at: _Place) -> Iterator[dict[str, Guess]]:

@@ -58,6 +58,7 @@ _INDEX = re.compile(
 _STATISTIC = re.compile(
     r"(^|_)(d?lse|logsumexp|r?std|rstds?|mean|var|variance|r?rms|inv_?rms|absmax|amax|maxes|sums?)($|_)", re.I
 )
+_DTYPE = re.compile(r"(^|_)d?type($|_)", re.I)
 _TILE = re.compile(
     r"^(BLOCK|TILE|XBLOCK|YBLOCK|RBLOCK|B[A-Z]{1,2}$|B_|CHUNK)|(^|_)(block|tile)(_|$)|_BLOCK|BLOCK_", re.I
 )
@@ -97,6 +98,10 @@ def is_index(name: str) -> bool:
 def is_statistic(name: str) -> bool:
     """Whether tensors of that name hold sums and the like, which are kept in fp32."""
     return bool(_STATISTIC.search(name))
+
+
+def is_dtype(name: str) -> bool:
+    return bool(_DTYPE.search(name))
 
 
 def is_tile(name: str) -> bool:

@@ -1,10 +1,11 @@
-"""Launches of a kernel in host code: in its own file, else in the package around it. Nothing is imported."""
+"""Launches of a kernel and calls of functions in host code: in its own file, and in the package around it. Nothing is imported."""
 
 from __future__ import annotations
 
 import ast
+import functools
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from translator.diagnostics import TranslationError
@@ -17,7 +18,7 @@ from translator.source.scope import Scope
 
 @dataclass(frozen=True)
 class Site:
-    """One launch: the call, the host functions around it (outermost first) with the scopes that they are defined in, and the
+    """One launch, or call of a host function: the call, the host functions around it (outermost first) with the scopes that they are defined in, and the
     expression of every argument; `keywords` are launch options, `spread` the dicts given with `**`."""
 
     call: ast.Call
@@ -48,21 +49,32 @@ class Site:
 def find_sites(program: Program, home: Scope, kernel: ast.FunctionDef) -> list[Site]:
     """The launches of a kernel in its file; where there are none, in the other files of its package."""
     called = names_of(kernel, home)
-    found = list(_sites_in(home, kernel, called))
-    if found:
-        return found
-    for path in package_files.files_mentioning(home.path, called):
+    launches = functools.partial(_is_launch, kernels=called)
+    found = list(_sites_in(home, kernel, launches))
+    return found or [s for module in _others(program, home, called, "[") for s in _sites_in(module, kernel, launches)]
+
+
+def find_calls(program: Program, home: Scope, function: ast.FunctionDef) -> Iterator[Site]:
+    """The calls of a host function by its name, in its file first, then in the other files of its package."""
+    calls = functools.partial(_is_call, name=function.name)
+    yield from _sites_in(home, function, calls)
+    for module in _others(program, home, (function.name,), "("):
+        yield from _sites_in(module, function, calls)
+
+
+def _others(program: Program, home: Scope, names: tuple[str, ...], behind: str) -> Iterator[Scope]:
+    """The other files of the package that have one of the names with `behind` after it."""
+    for path in package_files.files_mentioning(home.path, tuple(name + behind for name in names)):
         try:
             parse_file(path)
         except TranslationError:
-            continue  # a launch cannot be read in it; the kernel's own file is what matters
-        found += _sites_in(program.module_of(module_of_path(path)[0]), kernel, called)
-    return found
+            continue  # nothing can be read in it; the kernel's own file is what matters
+        yield program.module_of(module_of_path(path)[0])
 
 
-def _sites_in(module: Scope, kernel: ast.FunctionDef, called: tuple[str, ...]) -> Iterator[Site]:
-    names = [arg.arg for arg in (*kernel.args.posonlyargs, *kernel.args.args)]
-    every = (*names, *(arg.arg for arg in kernel.args.kwonlyargs))
+def _sites_in(module: Scope, callee: ast.FunctionDef, wanted: Callable[[ast.Call], bool]) -> Iterator[Site]:
+    names = [arg.arg for arg in (*callee.args.posonlyargs, *callee.args.args)]
+    every = (*names, *(arg.arg for arg in callee.args.kwonlyargs))
 
     def visit(body: list[ast.stmt], scope: Scope, functions: tuple, scopes: tuple) -> Iterator[Site]:
         for statement in body:
@@ -72,10 +84,15 @@ def _sites_in(module: Scope, kernel: ast.FunctionDef, called: tuple[str, ...]) -
                     yield from visit(node.body, inside, (*functions, node), (*scopes, scope))
                 elif isinstance(node, ast.ClassDef):
                     yield from visit(node.body, scope.inside(node), functions, scopes)
-                elif isinstance(node, ast.Call) and _is_launch(node, called):
+                elif isinstance(node, ast.Call) and wanted(node):
                     yield _site(node, module, functions, scopes, body, names, every)
 
     yield from sorted(visit(module.body, module, (), ()), key=lambda site: site.line)
+
+
+def _is_call(node: ast.Call, name: str) -> bool:
+    """`f(...)` or `module.f(...)`."""
+    return (node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")) == name
 
 
 def _is_launch(node: ast.Call, kernels: tuple[str, ...]) -> bool:
@@ -96,6 +113,14 @@ def _site(node: ast.Call, module: Scope, functions, scopes, body, names: list[st
     options = {name: value for name, value in keywords.items() if name not in every}
     spread = tuple(k.value for k in node.keywords if k.arg is None)
     return Site(node, module.path, functions, scopes, module, body, every, arguments, options, spread)
+
+
+def method_beside(site: Site, name: str) -> ast.FunctionDef | None:
+    """The method of that name in the class that has the outermost function around a launch."""
+    for node in ast.walk(ast.Module(site.outer.body, [])):
+        if isinstance(node, ast.ClassDef) and site.functions[0] in node.body:
+            return next((m for m in node.body if isinstance(m, ast.FunctionDef) and m.name == name), None)
+    return None
 
 
 def _own_nodes(statement: ast.stmt) -> Iterator[ast.AST]:

@@ -52,7 +52,7 @@ class Use:
 @dataclass
 class Uses:
     """`arguments`: uses of each argument itself; `loads`: of what is loaded through it; `stores`: how what is stored there was
-    made (`cast` to its own element type, `plain` otherwise); `guards`: the tests under which each pointer is accessed.
+    made (`cast` to its own element type, `plain` otherwise, `computed` from what was converted); `guards`: the tests under which each pointer is accessed.
     """
 
     arguments: dict[str, Use]
@@ -303,6 +303,8 @@ class _Reader:
             return
         found["plain"] += 1
         self.mark(self.origins(value), f"stored:{base}")
+        if any(origin.loaded and not origin.plain for origin in self.origins(value)):
+            found["computed"] += 1
         if isinstance(value, ast.Constant):
             found["float" if isinstance(value.value, float) else "constant"] += 1
         elif isinstance(value, ast.Compare):

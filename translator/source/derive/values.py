@@ -8,7 +8,7 @@ import triton.language as tl
 
 from translator.source.derive.evidence import Evidence
 from translator.source.derive.guess import Guess
-from translator.source.derive.roles import is_flag, is_float, is_multiple, is_tile, size_role
+from translator.source.derive.roles import is_dtype, is_flag, is_float, is_multiple, is_tile, size_role
 
 # A tile of one dimension covers a row; those of several, and of a dot, are small enough for registers and LDS together.
 _ROW_TILE, _TILE, _DOT_TILE, _DOT_DEPTH = 1024, 32, 64, 32
@@ -42,6 +42,8 @@ def constant_by_use(name: str, evidence: Evidence) -> Guess:
         return Guess.constant(4, "the count of a loop that is unrolled", "use")
     if "stride" in plain:
         return Guess.constant(_stride_number(name, evidence), "a stride", "name")
+    if not counted and is_dtype(name) and not use.numbers:
+        return Guess.constant(tl.float32, "a type by its name", "name")
     if not counted and is_flag(name):
         return Guess.constant(False, "a flag by its name", "name")
     if "group_size_m" in plain or plain in ("group_m", "group_size_n"):

@@ -1,0 +1,235 @@
+"""Types of pointers that are made up: what host code, its callers and copies tell of them, and the default."""
+
+import pytest
+
+from translator.diagnostics import TranslationError
+from translator.frontend.judge import FrontEndJudge
+from translator.source.derive.derivation import derive_kernel
+from translator.source.derive.settings import parse_settings, settings_for
+
+HEAD = "import functools\nimport torch\nimport triton\nimport triton.language as tl\nraise SystemExit\n"
+
+
+def derive(folder, text, *settings):
+    path = folder / "m.py"
+    path.write_text(HEAD + text)
+    given = settings_for(parse_settings(settings), "k")
+    return derive_kernel(str(path), "k", lambda loaded: FrontEndJudge(loaded, "gfx950"), settings=given)
+
+
+def types(found):
+    return {name: kind for name, kind in found.launches[0].signature.items() if kind.startswith("*")}
+
+
+def row(found, name):
+    return next(row for row in found.rows if row.name == name)
+
+
+SUM = """
+@triton.jit
+def k(x, g, out, B: tl.constexpr):
+    i = tl.arange(0, B)
+    value = tl.load(x + i).to(tl.float32) * tl.load(g + i).to(tl.float32)
+    tl.store(out + i, value.to(out.dtype.element_ty))
+
+
+def inner(x, g):
+    out = torch.empty_like(x)
+    k[(1,)](x, g, out, B=64)
+    return out
+"""
+
+
+@pytest.mark.parametrize(
+    "made, expected",
+    [
+        ("torch.empty_like(x, dtype=torch.float32)", "*fp32"),
+        ("scaled(x)", "*fp16"),
+        ("twice(x)", "*fp16"),
+        ("unknown(x)", "*bf16"),
+    ],
+)
+def test_a_type_that_only_a_caller_shows(tmp_path, made, expected):
+    text = f"""
+def checked(fn):
+    @functools.wraps(fn)
+    def wrapper(*args, **kwargs):
+        return fn(*args, **kwargs)
+    return wrapper
+
+def scaled(y):
+    return y.to(torch.float16)
+
+@checked
+def twice(y):
+    return scaled(y * 2)
+
+def outer(x: torch.Tensor):
+    g = {made}
+    return inner(x, g)
+"""
+    found = derive(tmp_path, SUM + text)
+    assert types(found) == {"x": "*bf16", "g": expected, "out": "*bf16"}
+    assert row(found, "g").confidence == "use"
+    assert ("passes it so" in row(found, "g").why) == (expected != "*bf16")
+
+
+def test_a_caller_in_another_file_and_callers_of_callers(tmp_path):
+    package = tmp_path / "p"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "top.py").write_text(
+        "import torch\nfrom p.middle import middle\n\ndef top(x):\n    return middle(x, x.half())\n"
+    )
+    (package / "middle.py").write_text("from p.m import inner\n\ndef middle(x, gate):\n    return inner(x, gate)\n")
+    found = derive(package, SUM)
+    assert types(found) == {"x": "*bf16", "g": "*fp16", "out": "*bf16"}
+    assert "top.py:5 passes it so" in row(found, "g").why
+
+
+def test_tensors_that_a_caller_makes_alike_have_one_type(tmp_path):
+    text = (
+        "\ndef outer(x: torch.Tensor):\n    assert x.dtype == torch.float16\n    return inner(x, torch.zeros_like(x))\n"
+    )
+    assert set(types(derive(tmp_path, SUM + text)).values()) == {"*fp16"}
+
+
+def test_what_autograd_saved(tmp_path):
+    text = """
+class F(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        g = torch.empty(x.shape[0], dtype=torch.float32)
+        ctx.save_for_backward(x, g)
+        return x
+
+    @staticmethod
+    def backward(ctx, dy):
+        x, g = ctx.saved_tensors
+        return inner(x, g)
+"""
+    assert types(derive(tmp_path, SUM + text))["g"] == "*fp32"
+
+
+COPY = """
+@triton.jit
+def k(x, out, total, B: tl.constexpr):
+    i = tl.arange(0, B)
+    value = tl.load(x + i)
+    tl.store(out + i, value * 2)
+    tl.store(total, tl.sum(value.to(tl.float32)))
+"""
+
+
+def test_what_is_stored_as_it_was_loaded_has_its_type(tmp_path):
+    host = "\ndef f(x, out, total):\n    assert x.dtype == torch.float16\n    k[(1,)](x, out, total, B=64)\n"
+    found = derive(tmp_path, COPY + host)
+    assert types(found) == {"x": "*fp16", "out": "*fp16", "total": "*fp32"}
+    assert row(found, "out").why == "what is loaded from x is stored as it is"
+
+
+PLAIN = """
+@triton.jit
+def k(x, y, out, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(out + i, {expression})
+"""
+
+
+@pytest.mark.parametrize(
+    "expression, expected",
+    [
+        ("tl.load(x + i) + tl.load(y + i)", "*bf16"),  # nothing shows a type
+        ("tl.exp(tl.load(x + i)) + tl.load(y + i)", "*fp32"),  # a function that takes no bf16
+        ("(tl.load(x + i) >> 4) & 15", "*i32"),
+    ],
+)
+def test_without_any_type_in_the_source_the_default_yields_to_the_front_end(tmp_path, expression, expected):
+    found = derive(tmp_path, PLAIN.format(expression=expression))
+    assert types(found)["x"] == expected
+    if expected == "*bf16":
+        assert row(found, "x").confidence == "name"
+
+
+def test_a_number_that_the_host_leaves_out_is_what_it_is_used_as(tmp_path):
+    text = """
+@triton.jit
+def k(x, scale, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(x + i, tl.load(x + i) * scale)
+
+def f(x, scale=None):
+    k[(1,)](x, scale, B=64)
+"""
+    found = derive(tmp_path, text)
+    assert found.launches[0].signature["scale"] == "fp32"
+
+
+def test_one_operand_of_a_bit_operation_becomes_an_integer_and_no_other_pointer(tmp_path):
+    text = """
+@triton.jit
+def unpacked(b, SHIFT: tl.constexpr):
+    return (b >> SHIFT) & 15
+
+@triton.jit
+def k(x, w, out, SHIFT: tl.constexpr, B: tl.constexpr):
+    i = tl.arange(0, B)
+    value = tl.load(x + i) * unpacked(tl.load(w + i), SHIFT)
+    tl.store(out + i, value.to(out.dtype.element_ty))
+"""
+    assert types(derive(tmp_path, text)) == {"x": "*bf16", "w": "*i32", "out": "*bf16"}
+
+
+def test_what_is_computed_in_place_of_what_a_caller_leaves_out(tmp_path):
+    text = """
+def middle(x: torch.Tensor, g: torch.Tensor | None):
+    if g is None:
+        g = x.to(torch.float16)
+    return inner(x, g)
+
+def top(x):
+    return middle(x, g=None)
+"""
+    assert types(derive(tmp_path, SUM + text))["g"] == "*fp16"
+
+
+def test_a_tensor_that_every_call_passes_is_there_whatever_its_default(tmp_path):
+    text = (
+        SUM.replace("def inner(x, g)", "def inner(x, g=None)")
+        + "\ndef outer(x, g: torch.Tensor):\n    return inner(x, g)\n"
+    )
+    found = derive(tmp_path, text)
+    assert types(found) == {"x": "*bf16", "g": "*bf16", "out": "*bf16"}
+    assert row(found, "out").value == "*bf16" and not found.others
+
+
+def test_a_function_of_several_ranks_that_refuses_all_others(tmp_path):
+    text = """
+def summed(y, dtype=torch.float32):
+    if len(y.shape) == 3:
+        return torch.empty_like(y, dtype=dtype or y.dtype)
+    elif len(y.shape) == 4:
+        return torch.empty_like(y, dtype=dtype or y.dtype)
+    else:
+        raise ValueError(y.shape)
+
+def outer(x):
+    return inner(x, summed(x))
+"""
+    assert types(derive(tmp_path, SUM + text))["g"] == "*fp32"
+
+
+def test_of_a_pasted_line_only_what_was_corrected_is_fixed(tmp_path):
+    text = """
+@triton.jit
+def k(a, b, c, B: tl.constexpr):
+    i = tl.arange(0, B)[:, None] * B + tl.arange(0, B)[None, :]
+    tl.store(c + i, tl.dot(tl.load(a + i), tl.load(b + i)))
+"""
+    line = [f"k.{row.name}={row.value}" for row in derive(tmp_path, text).guesses]
+    assert "k.a=*bf16" in line and "k.b=*bf16" in line
+    found = derive(tmp_path, text, *(word.replace("k.b=*bf16", "k.b=*fp16") for word in line))
+    assert types(found) == {"a": "*fp16", "b": "*fp16", "c": "*fp32"}
+    assert "a is *fp16, not *bf16, which goes with no launch" in found.notes
+    with pytest.raises(TranslationError, match="no launch was found"):
+        derive(tmp_path, text, "a=*fp16", "b=*i64")
