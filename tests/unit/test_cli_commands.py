@@ -141,8 +141,9 @@ def test_bad_input_is_refused_with_one_message(folder, capfd, words, message):
 # --- translate
 
 
-def test_one_output_per_target_beside_the_source(folder, capfd):
-    assert quick("translate", "scale.py", "-t", "gfx950,gfx942", "-l", "l.json", "--json", "r.json") == 0
+@pytest.mark.parametrize("targets", [("-t", "gfx950,gfx942"), ("-t", "gfx950", "-t", "gfx942")], ids=" ".join)
+def test_one_output_per_target_beside_the_source(folder, capfd, targets):
+    assert quick("translate", "scale.py", *targets, "-l", "l.json", "--json", "r.json") == 0
     assert (folder / "scale_gfx950.py").exists() and (folder / "scale_gfx942.py").exists()
     found = results(folder)
     assert [(r["id"], r["target"], r["status"], r["output"]) for r in found] == [

@@ -20,6 +20,7 @@ from translator.cli.options import (
     Targets,
     Timeout,
     Validate,
+    given_targets,
 )
 
 
@@ -43,7 +44,7 @@ def compile_(
     from translator.cli.compile_jobs import CompileOptions
 
     use_cache(cache)
-    options = CompileOptions(target, launches, tuple(kernel or ()), json, jobs, timeout, import_hosts)
+    options = CompileOptions(given_targets(target), launches, tuple(kernel or ()), json, jobs, timeout, import_hosts)
     return run_compile(file, emit, options, context.obj)
 
 
@@ -70,7 +71,9 @@ def parity(
     from translator.cli.parity_command import run_parity
 
     cached = use_cache(cache, no_cache)
-    options = CompileOptions(target, launches, tuple(kernel or ()), json, jobs, timeout, import_hosts, cached, cluster)
+    options = CompileOptions(
+        given_targets(target), launches, tuple(kernel or ()), json, jobs, timeout, import_hosts, cached, cluster
+    )
     return run_parity(source, out, check, options, context.obj)
 
 
@@ -103,7 +106,9 @@ def cycles(
     from translator.cli.cycles_command import AssemblyOptions, run_cycles
 
     use_cache(cache)
-    options = CompileOptions(target, launches or "", tuple(kernel or ()), json, jobs, timeout, import_hosts)
+    options = CompileOptions(
+        given_targets(target), launches or "", tuple(kernel or ()), json, jobs, timeout, import_hosts
+    )
     return run_cycles(file, source, AssemblyOptions(num_warps, lds), options, context.obj)
 
 
@@ -136,7 +141,7 @@ def tune(
     return run_tune(
         TuneOptions(
             source,
-            target,
+            given_targets(target),
             launches,
             tuple(kernel or ()),
             out_dir,

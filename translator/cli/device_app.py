@@ -20,6 +20,7 @@ from translator.cli.options import (
     Targets,
     Timeout,
     complete_word,
+    given_targets,
 )
 
 Translation = Annotated[str, typer.Argument(help="Python file with the translation.")]
@@ -128,8 +129,8 @@ def validate(
 
     _one_of(device, VALIDATE_DEVICES)
     options = ValidateOptions(
-        source, out, target, launches, tuple(kernel or ()), inputs, json, device, variants, jobs, timeout, import_hosts,
-        format, use_cache(cache, no_cache), emulator, cluster,
+        source, out, given_targets(target), launches, tuple(kernel or ()), inputs, json, device, variants, jobs, timeout,
+        import_hosts, format, use_cache(cache, no_cache), emulator, cluster,
     )  # fmt: skip
     return run_validate(options, context.obj)
 
@@ -193,5 +194,7 @@ def bench(
     from translator.cli.bench_command import run_bench
     from translator.cli.bundle_command import DeviceOptions
 
-    options = DeviceOptions(out, target, launches, tuple(kernel or ()), id, source, timeout, import_hosts)
+    options = DeviceOptions(
+        out, given_targets(target), launches, tuple(kernel or ()), id, source, timeout, import_hosts
+    )
     return run_bench(options, samples, json, context.obj)

@@ -7,7 +7,7 @@ from typing import Annotated, Optional
 
 import typer
 
-TARGET_HELP = "Architecture such as gfx950; several separated by commas, or all."
+TARGET_HELP = "Architecture such as gfx950; several separated by commas, or all; may be repeated."
 
 
 def complete_target(incomplete: str) -> list[str]:
@@ -37,8 +37,8 @@ def complete_strategy(incomplete: str) -> list[str]:
 
 
 _SEVERAL_TARGETS = typer.Option("-t", "--target", metavar="TARGET", help=TARGET_HELP, autocompletion=complete_target)
-Targets = Annotated[str, _SEVERAL_TARGETS]
-TargetsOrNone = Annotated[Optional[str], _SEVERAL_TARGETS]
+Targets = Annotated[list[str], _SEVERAL_TARGETS]
+TargetsOrNone = Annotated[Optional[list[str]], _SEVERAL_TARGETS]
 Kernels = Annotated[
     Optional[list[str]], typer.Option("-k", "--kernel", metavar="NAME", help="Only this kernel; may be repeated.")
 ]
@@ -196,8 +196,8 @@ Rules = Annotated[
 ]
 
 
-def required_target(target: str | None) -> str:
-    """The target that was given. Raises: BadParameter as the option parser does for an option that is missing."""
-    if target is None:
+def given_targets(targets: list[str] | None) -> str:
+    """What `-t a,b -t c` names, separated by commas. Raises: BadParameter as the option parser does for an option that is missing."""
+    if not targets:
         raise typer.BadParameter("is missing: an architecture such as gfx950", param_hint="-t / --target")
-    return target
+    return ",".join(targets)

@@ -40,7 +40,7 @@ from translator.cli.options import (
     Validate,
     WriteLaunches,
     WrittenFor,
-    required_target,
+    given_targets,
 )
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def translate(
         return run_update((), None, _options(given, _OF_UPDATES), context.obj, merge=False)
     from translator.project.source_files import refuse_without_kernels
 
-    options = _options(given | {"target": required_target(target)})
+    options = _options(given | {"target": given_targets(target)})
     if options.source and not (options.launches or options.kernels or options.json or options.format != "text"):
         refuse_without_kernels(options.source)  # before the translator is loaded, which takes longer
     from translator.cli.translate_command import run_translate
