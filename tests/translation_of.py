@@ -54,10 +54,10 @@ def translate(folder: Path, text: str, *launches: LaunchSpec, target: str = TARG
     return result
 
 
-def validated(folder: Path, text: str, spec: LaunchSpec, target: str = TARGET) -> str:
+def validated(folder: Path, text: str, spec: LaunchSpec, target: str = TARGET, **options) -> str:
     """The translation of a file with this text; fails the test unless it computes what the source does."""
     output = folder / "output.py"
-    output.write_text(translate(folder, text, spec, target=target).text)
+    output.write_text(translate(folder, text, spec, target=target, **options).text)
     answer = validate_launch(str(folder / "source.py"), str(output), spec, target)
     assert answer["status"] == "validated", (answer, output.read_text())
     return output.read_text()

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from translator.validate.chosen_programs import choose_programs, together
 from translator.validate.compare import compare_buffer
 from translator.validate.dtypes import FLOAT8, decode, encode, rounded, toward_zero
 from translator.validate.hazards import Hazard
 from translator.validate.lds import Copy, SharedMemory
 from translator.ttgir.locations import UNKNOWN, Locations, strip_locations
+from translator.validate.inputs import Inputs
 from translator.validate.memory import Memory
-from translator.validate.pair import choose_programs
 
 
 def lanes(buffer, *elements: int, size: int = 4) -> np.ndarray:
@@ -216,6 +219,15 @@ def test_programs_are_chosen_in_order_with_both_ends():
     assert chosen == sorted(set(chosen)) and chosen[0] == 0 and chosen[-1] == 999 and 15 <= len(chosen) <= 21
     assert chosen == choose_programs(1000, 20)
     assert choose_programs(1000, 0) == [0, 999]
+
+
+def test_programs_that_wait_for_each_other_are_as_many_as_a_variant_may_take():
+    given, variant = Inputs({}), Inputs({}, variant="n = 0")
+    far = replace(variant, programs=(40,))
+    assert together(107, given, 1.0, 5000.0) == together(107, variant, 1.0, 0.0) == 107  # not known yet
+    assert together(107, variant, 100_000.0, 5000.0) == 20
+    assert together(107, variant, 100_000.0, 50.0) == 107 and together(5, variant, 1.0, 5000.0) == 5
+    assert together(107, variant, 1.0, 5000.0) == 16 and together(107, far, 1.0, 5000.0) == 41
 
 
 def test_locations():

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.validate.test_adversarial import B, launch, run, tensor
+from tests.validate.test_adversarial import launch, run, tensor
 from translator.validate.bind import place_tensors
 from translator.validate.inputs import make_inputs
 from translator.validate.memory import Memory

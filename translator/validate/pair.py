@@ -13,6 +13,7 @@ from translator.source.launch_spec import LaunchSpec
 from translator.ttgir.locations import UNKNOWN, Place
 from translator.ttgir.module import Module
 from translator.validate.bind import bind, place_tensors
+from translator.validate.chosen_programs import FEWEST, IN_ORDER, LAST_FIRST, Programs, choose_programs, cost, together
 from translator.validate.compare import TensorComparison, compare
 from translator.validate.coverage import Ran
 from translator.validate.dtypes import PRECISION, stored
@@ -23,13 +24,8 @@ from translator.validate.memory import Memory
 from translator.validate.overlaps import Touched, touched
 from translator.validate.partitions import SCHEDULES
 from translator.validate.result import ValidationResult
-from translator.validate.turns import MOST, TURNS, spins
+from translator.validate.turns import TURNS, spins
 
-STEP_COST = 8.0  # microseconds per op, and per element of global traffic: measured on one core of a 2020s server
-TRAFFIC_COST = 0.05
-PAGE_COST = 100.0  # per page of a large storage: what is held grows by it
-FEWEST = 2  # programs that are always run
-IN_ORDER, LAST_FIRST = "in order", "last first"
 LEAST_STEPS = 50_000  # ops that a program of a translation may always take,
 BRIEF = 4  # times the ops of the launch as given that a program may take where inputs ask for no more
 STEPS_PER_STEP = 16  # and as many more for each op of the longest program of the source
@@ -38,20 +34,6 @@ OF_SCHEDULE = frozenset(
 )  # other turns of the partitions may not have them
 EXCUSED = frozenset({"division-by-zero"})  # what a translation may do where its source, which goes on, does it too
 MANY = 4  # trips of a loop of the translation after which more show nothing new; they are counted no further
-
-
-@dataclass(frozen=True)
-class Programs:
-    """Programs of a grid, and how they run: in order, the last one first, or at the same time by one of `TURNS`."""
-
-    numbers: tuple[int, ...]
-    order: str
-
-    def run(self, machine: Machine, arguments: list) -> None:
-        if self.order in TURNS:
-            machine.run_in_turns(arguments, list(self.numbers), self.order)
-        else:
-            machine.run(arguments, self.numbers if self.order == IN_ORDER else self.numbers[::-1])
 
 
 def _schedules(module: Module) -> tuple[str, ...]:
@@ -110,6 +92,7 @@ class Pair:
         self.longest = 0  # ops that one program of the source took
         self.used: dict[str, Touched] = {}  # by tensor, what the source did in the launch as given
         self.usual = 0  # ops that one program of it took
+        self.each = 0.0  # microseconds of one of the programs that ran at the same time, by the machine's estimate
         self.schedules = _schedules(translated)
         self.source_schedules = _schedules(source)  # the one first that the source got through
         self.of_source: dict[tuple[str, str, int], Finding] = {}  # hazards that the source has itself
@@ -230,15 +213,16 @@ class Pair:
         machine, arguments = self._source_machine(memory, inputs, schedule)
         if order == IN_ORDER:
             machine.run(arguments, [0])
-            cost = machine.work * STEP_COST + memory.traffic * TRAFFIC_COST + memory.pages() * PAGE_COST
-            numbers = choose_programs(machine.programs, 0 if inputs.brief else int(budget / max(cost, 1.0)))
+            numbers = choose_programs(machine.programs, 0 if inputs.brief else int(budget / cost(machine, memory)))
             chosen = Programs(tuple(sorted({*numbers, *inputs.programs})), order)
             machine.run(arguments, chosen.numbers[1:])
             self.last = chosen.numbers
         else:
-            every = range(min(machine.programs, MOST)) if order in TURNS else self.last
+            every = range(together(machine.programs, inputs, budget, self.each)) if order in TURNS else self.last
             chosen = Programs(tuple(every), order)
             chosen.run(machine, arguments)
+            if order in TURNS and not self.each:
+                self.each = cost(machine, memory) / len(chosen.numbers)
         self.keep(machine.noted.values())
         return memory, machine, chosen
 
@@ -372,17 +356,6 @@ def _new_races(source: Memory, translated: Memory) -> list[tuple[str, int]]:
         if (new := (b.touched(b.racing) | b.touched(b.torn)) & ~known).any():
             out.append((b.name, int(np.flatnonzero(new)[0])))
     return out
-
-
-def choose_programs(count: int, affordable: int) -> list[int]:
-    """Programs to run, in order: all if affordable, else first, last and an even sample with fixed jitter."""
-    wanted = max(FEWEST, affordable)
-    if count <= wanted:
-        return list(range(count))
-    rng = np.random.default_rng(count)
-    edges = np.linspace(0, count, wanted - 1).astype(int)
-    inner = {int(rng.integers(a, max(b, a + 1))) for a, b in zip(edges[:-1], edges[1:])}
-    return sorted(inner | {0, count - 1})
 
 
 def narrowest(text: str) -> str:
