@@ -6,7 +6,6 @@ import functools
 import os
 import pickle
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -19,7 +18,7 @@ from translator.cluster.world import Knowledge, content, environment_of
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.request import TranslateRequest
 from translator.source import module_file, package_files
-from translator.source.module_file import find_module, full_search_path, is_file, module_of_path, parse_file
+from translator.source.module_file import find_module, full_search_path, module_of_path, parse_file
 
 HERE = __name__
 

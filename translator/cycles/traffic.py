@@ -9,7 +9,7 @@ has it reads for itself.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from translator.ttgir.cta_parts import behind_arrow, ctas_of
@@ -49,17 +49,13 @@ def _loops(module: Module) -> Iterator[list[Op]]:
     for function in module.functions.values():
         together = next((op for op in function.walk() if op.name == _PARTITIONS), None)
         if together is not None:
-            yield [op for loop in _innermost(together) for op in _inside(loop)]
-            continue
-        for op in function.region.walk():
-            if op.name in _LOOPS and not any(inner.name in _LOOPS for inner in _inside(op)):
-                yield list(_inside(op))
+            yield [op for loop in _innermost(_inside(together)) for op in _inside(loop)]
+        else:
+            yield from (list(_inside(loop)) for loop in _innermost(function.region.walk()))
 
 
-def _innermost(op: Op) -> Iterator[Op]:
-    for inner in _inside(op):
-        if inner.name in _LOOPS and not any(x.name in _LOOPS for x in _inside(inner)):
-            yield inner
+def _innermost(ops: Iterable[Op]) -> Iterator[Op]:
+    return (op for op in ops if op.name in _LOOPS and not any(inner.name in _LOOPS for inner in _inside(op)))
 
 
 def _inside(op: Op) -> Iterator[Op]:

@@ -33,8 +33,9 @@ from translator.lowering.stderr_log import error_lines, read_log
 JOB_SECONDS = 60.0
 # A child that waits uses no CPU time: it is given this many times its limit by the clock.
 CLOCK_FACTOR = 4
-# A child is replaced after this many jobs or above this peak, so that memory does not grow with the number of kernels.
-MAX_JOBS = 200
+# A child is replaced after this many jobs or above this peak, so that memory does not grow with the number of kernels. Starting
+# one takes as long as a thousand small jobs.
+MAX_JOBS = 5000
 MAX_BYTES = 2 << 30
 # One worker per core: threads of numpy's products in each would only wait for each other.
 _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
