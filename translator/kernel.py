@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 
 from rules.builtins import BUILTINS
 from rules.rows import RuleSet
 from translator.choices.chosen import Choices
+from translator.facts.function import FunctionFacts
 from translator.facts.kernel import KernelFacts
 from translator.facts.reading import read_function
 from translator.facts.refusals import refuse
 from translator.memory.traced_launch import TracedLaunch
 from translator.pipeline.assemble import assemble
 from translator.pipeline.body import why_not_alternating
+from translator.pipeline.loop import PipelinedLoop
 from translator.pipeline.pipelined import PipelinedFunction
 from translator.pipeline.plan import NotPipelined
 from translator.pipeline.refill import TooLate, check_refills
@@ -22,7 +25,7 @@ from translator.rewrite.function import FunctionRewriter
 from translator.rewrite.host_descriptors import divisible_strides, small_descriptors
 from translator.rewrite.loop_split import CannotSplit
 from translator.rewrite.tdm import NotForTheDataMover
-from translator.rewrite.unit import Unit
+from translator.rewrite.unit import Decided, Unit
 
 
 def kernel_facts(launch: TracedLaunch, rules: RuleSet = BUILTINS) -> KernelFacts:
@@ -74,7 +77,7 @@ def rewrite_kernel(
     whole: dict[tuple[tuple[int, ...], int], str] = {}
     ringed: frozenset[tuple[tuple[int, ...], int]] = frozenset()
     while True:
-        unit = Unit(kernel, choices, strategy, frozenset(plain), whole, ringed, moved)
+        unit = Unit(kernel, Decided(choices, strategy, frozenset(plain), whole, ringed, moved))
         rewriter = rewriter_type(unit, read_function(kernel, launch.trace.frames[0]))
         # These are known only once the text is there; it is then written again without what cannot be.
         try:
@@ -85,7 +88,7 @@ def rewrite_kernel(
                 _check_alternating(unit, rewriter)
             for reason in plain.values():
                 rewriter.record.choose(f"tensor descriptors as bounds-masked accesses: {reason}")
-            _check_stages(rewriter)
+            _check_stages(rewriter.facts, rewriter.pipelined_loops.values())
             check_refills([rewriter, *(inner for inner, _ in unit.helper_versions)])
             return assemble(unit, rewriter, text)
         except NotForTheDataMover as kept:
@@ -142,10 +145,10 @@ def _check_split(unit: Unit, rewriter: FunctionRewriter) -> None:
     )
 
 
-def _check_stages(rw: FunctionRewriter) -> None:
+def _check_stages(facts: FunctionFacts, loops: Iterable[PipelinedLoop]) -> None:
     """Raises: TranslationError for a loop whose compute stages read LDS; asked when the text is final."""
-    for loop in rw.pipelined_loops.values():
+    for loop in loops:
         if loop.late_read:
             what = "this loop cannot alternate warps between memory and compute"
             why = f"`{loop.late_read}` is read from LDS where it is used, not where it is loaded"
-            raise refuse(rw.facts.frame, loop.plan.loop, "ping-pong", what, why, "leave --strategy out")
+            raise refuse(facts.frame, loop.plan.loop, "ping-pong", what, why, "leave --strategy out")

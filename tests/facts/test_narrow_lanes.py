@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -185,13 +184,12 @@ def multiples(tmp_path: Path, case: str) -> tuple[str, int]:
     wrong: list[str] = []
     for owner in (facts, *(c for n in facts.nodes if isinstance(n, ast.Call) if (c := facts.callee(n)[0]) is not None)):
         object.__setattr__(owner.kernel, "divisible", DIVISIBLE)
-        rw = SimpleNamespace(facts=owner, bare_pointers=set())
         for node in (n for n in ast.walk(owner.tree) if isinstance(n, ast.BinOp | ast.Call | ast.Name)):
             if isinstance(getattr(node, "ctx", None), ast.Store) or not isinstance(
                 owner.fact(node), TensorFact | ConstFact
             ):
                 continue
-            found = {of: rests for of in (2, 4, 8) if (rests := _multiple_by(rw, node, of)) is not None}
+            found = {of: rests for of in (2, 4, 8) if (rests := _multiple_by(owner, node, of)) is not None}
             said += len(found) * isinstance(owner.fact(node), TensorFact)
             if found:
                 given.machine.checks[node] = _divides(node, found, given, wrong)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
 
+from translator.facts.function import FunctionFacts
 from translator.facts.reading import read_function
 from translator.kernel import kernel_facts
 from translator.memory.traced_launch import trace_launch
 from translator.pipeline.inline import inline_tile_loads
 from translator.pipeline.pipelined import PipelinedFunction
 from translator.pipeline.plan import NotPipelined, PipelinePlan
-from translator.rewrite.unit import Unit
+from translator.pipeline.planner import plan_loop
+from translator.rewrite.unit import Decided, Unit
 from translator.source.launch_spec import LaunchSpec
 from translator.source.load import load_for_launch
 
@@ -43,7 +46,7 @@ TAIL = """
 """
 
 
-def plans(body: str, folder: Path, target: str = "gfx950", stages: int = 2):
+def facts_of(body: str, folder: Path, target: str = "gfx950", stages: int = 2) -> FunctionFacts:
     path = folder / "kernel.py"
     path.write_text(HEAD + body + TAIL)
     pointers = {"a_ptr": "*fp16", "b_ptr": "*fp16", "c_ptr": "*fp16", "i_ptr": "*i32"}
@@ -56,7 +59,12 @@ def plans(body: str, folder: Path, target: str = "gfx950", stages: int = 2):
     traced = trace_launch(load_for_launch(spec).fn, spec, target)
     launch = inline_tile_loads(traced, lambda fn: trace_launch(fn, spec, target))
     kernel = kernel_facts(launch)
-    rewriter = PipelinedFunction(Unit(kernel), read_function(kernel, launch.trace.frames[0]))
+    return read_function(kernel, launch.trace.frames[0])
+
+
+def plans(body: str, folder: Path, target: str = "gfx950", stages: int = 2):
+    facts = facts_of(body, folder, target, stages)
+    rewriter = PipelinedFunction(Unit(facts.kernel), facts)
     rewriter.rewrite()
     return rewriter.plans
 
@@ -69,6 +77,15 @@ POINTERS = """
         p += BLOCK
         q += BLOCK * N
 """
+
+
+def test_a_plan_rests_on_facts(tmp_path: Path):
+    facts = facts_of(POINTERS, tmp_path)
+    (loop,) = (n for n in facts.nodes if isinstance(n, ast.For))
+    plan = plan_loop(facts, Decided(), loop)
+    rewriter = PipelinedFunction(Unit(facts.kernel), facts)
+    rewriter.rewrite()
+    assert rewriter.plans == [plan] and isinstance(plan, PipelinePlan)
 
 
 def test_pointers_that_move(tmp_path: Path):

@@ -241,7 +241,9 @@ def test_rows_that_triton_does_not_find_aligned_are_not_copied_to_lds(columns, t
         launched(104)
 
 
-def test_a_stride_that_the_kernel_is_given_is_checked_too(tmp_path):
+@pytest.fixture
+def made_in_the_kernel() -> tuple[str, LaunchSpec]:
+    """The product with descriptors that the kernel makes, and a launch of it."""
     made = ROWS_FROM_MEMORY.replace("a_desc, b_desc, row_ptr", "a_ptr, b_ptr, K, row_ptr").replace(
         "a_desc.shape[1]", "K"
     )
@@ -255,6 +257,19 @@ def test_a_stride_that_the_kernel_is_given_is_checked_too(tmp_path):
     signature = {"a_ptr": "*fp16", "b_ptr": "*fp16", "K": "i32", "row_ptr": "*i32", "c_ptr": "*fp32"}
     attrs = {"a_ptr": "DS", "b_ptr": "DS", "row_ptr": "DS", "c_ptr": "DS", "K": "D"}
     spec = translation_of.launch("product", signature, {"BLOCK": 64}, attrs=attrs, values=values)
+    return source, spec
+
+
+def test_a_stride_that_the_kernel_is_given_is_checked_too(made_in_the_kernel, tmp_path):
+    source, spec = made_in_the_kernel
     text = validated(tmp_path, source, spec, "gfx1250")
     assert "global_to_shared" in text and "K divisible by 16" in text, text
+    compiled(tmp_path, text, spec, "gfx1250")
+
+
+def test_warps_of_their_own_make_the_copies_that_a_function_is_for(made_in_the_kernel, tmp_path):
+    source, spec = made_in_the_kernel
+    text = validated(tmp_path, source, spec, "gfx1250", strategy="warp-specialized")
+    producer = text.split("def product_producer(")[1].split("def ")[0]
+    assert "copy_tile_2d(a_desc_smem.index(slot), " in producer and "wmma" not in producer, text
     compiled(tmp_path, text, spec, "gfx1250")

@@ -11,7 +11,7 @@ import pytest
 import translator
 from translation_of import dedent, launch
 from translator.facts.host_bounds import Condition, argument, number, times
-from translator.facts.obligations import DISCHARGES, KINDS, Obligation, checked
+from translator.facts.obligations import Obligation, checked
 from translator.report.explain_job import explain_launch
 from translator.request import TranslateRequest
 from translator.rewrite.launch_checks import RunTimeContract

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import triton.language as tl
@@ -47,12 +48,21 @@ def _is_same(one: Any, other: ConstFact) -> bool:
     return one == other and (not isinstance(one.value, float) or repr(one.value) == repr(other.value))
 
 
+@dataclass(frozen=True)
+class GivenPointers:
+    """The pointer parameters of a helper, as a call gives them. roots: parameter -> the kernel parameter it comes from. bare:
+    those that are kernel arguments as they came."""
+
+    roots: Mapping[str, str] = field(default_factory=dict)
+    bare: frozenset[str] = frozenset()
+
+
 class FunctionFacts:
     """The function of `frame`, reached by the chain of call visits `path`; made by `translator.facts.reading`.
 
     tree: its syntax, with some statements written out (translator.facts.desugar). webs: its variables. looped: the calls that
     stand in loops. equals: the others that give the value of an expression, where Triton makes it once. called: of a helper that is written for
-    one call, by whom and with what.
+    one call, by whom and with what. pointers: of a helper that is written, what its pointer parameters are.
     """
 
     webs: Webs
@@ -64,6 +74,7 @@ class FunctionFacts:
         self.equals: dict[ast.expr, list[ast.expr]] = {}
         self.looped: set[ast.Call] = set()
         self.called: tuple[FunctionFacts, dict[str, ast.expr]] | None = None
+        self.pointers = GivenPointers()
         self._branches: dict[ast.AST, list[ast.If]] | None = None
         self._taken: dict[ast.AST, bool] = {}
         self._find_callee = find_callee

@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from translator.facts.function import FunctionFacts
 from translator.numbered import numbered
 from translator.facts.definitions import definition_node
 from translator.pipeline.loop import PipelinedLoop
 from translator.pipeline.prefetch import FEWEST_BUFFERS
+from translator.rewrite.emission import StateOf
 from translator.rewrite.emitted import EmittedFunction, EmittedKernel, LaidOut
 from translator.rewrite.function import FunctionRewriter
 from translator.rewrite.gluon_function import GluonFunction
@@ -74,7 +76,9 @@ def split_loops(rw: FunctionRewriter, function: GluonFunction) -> tuple[GluonFun
     for number, loop in enumerate(loops, 1):
         suffix = "" if number == 1 else f"_{number}"
         try:
-            function, partitions = take_apart(function, split_of(rw, loop), rw.facts.frame.fn.__name__, suffix)
+            function, partitions = take_apart(
+                function, split_of(rw.facts, rw.state, loop), rw.facts.frame.fn.__name__, suffix
+            )
         except CannotSplit as found:
             found.key = (rw.facts.path, loop.plan.loop.lineno)
             raise
@@ -84,7 +88,7 @@ def split_loops(rw: FunctionRewriter, function: GluonFunction) -> tuple[GluonFun
     return function, made
 
 
-def split_of(rw: FunctionRewriter, loop: PipelinedLoop) -> Split:
+def split_of(facts: FunctionFacts, state_of: StateOf, loop: PipelinedLoop) -> Split:
     """What taking a loop apart has to know of it."""
     groups = loop.plan.schedule.groups
     rings = tuple(tuple(r.smem for r in loop.rings if r.load.name in group) for group in groups)
@@ -94,11 +98,11 @@ def split_of(rw: FunctionRewriter, loop: PipelinedLoop) -> Split:
         twins += [(twin, own)] if twin != own else []
     tensors = {
         d.name
-        for web in rw.facts.webs.all
+        for web in facts.webs.all
         for d in web.definitions
-        if (node := definition_node(d)) is not None and rw.facts.tensor(node) is not None
+        if (node := definition_node(d)) is not None and facts.tensor(node) is not None
     }
-    tensors -= {d.name for web in rw.facts.webs.all if rw.state(web).split is not None for d in web.definitions}
+    tensors -= {d.name for web in facts.webs.all if state_of(web).split is not None for d in web.definitions}
     warps = loop.plan.schedule.producer_warps
     return Split(
         loop.plan.index,

@@ -49,13 +49,13 @@ class Clip:
 
     def text(self, rw: Emission, layout: Layout) -> str:
         """The comparison in `layout`, for the tile that is being fetched."""
-        start = " + ".join(factor(scalar_text(rw, s), "+") for s in self.starts)
-        end = counts.condition(rw, self.loop, self.loop.at)
+        start = " + ".join(factor(scalar_text(rw.emit, s), "+") for s in self.starts)
+        end = counts.condition(rw.emit, self.loop, self.loop.at)
         first = self.starts[0].node
         product = len(self.starts) == 1 and isinstance(first, ast.BinOp) and isinstance(first.op, ast.Mult)
         left = f"{operand(rw.emit(self.bound))} - {start if product else operand(start)}"
         limit = f"gl.where({end}, {left}, 0)" if self.ends else left
-        return f"{term_text(rw, self.steady, layout, first=True)} < {limit}"
+        return f"{term_text(rw.facts, rw.emit, self.steady, layout, first=True)} < {limit}"
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Bounded:
 
     def text(self, rw: Emission, layout: Layout) -> str:
         """The comparison in `layout`, for the tile that is being fetched."""
-        end = counts.condition(rw, self.loop, self.loop.at)
+        end = counts.condition(rw.emit, self.loop, self.loop.at)
         below = operand(rw.operand_in(self.below, rw.facts.tensor(self.node), layout))
         return f"{below} < gl.where({end}, {rw.emit(self.bound)}, -(2**31))"
 
@@ -81,7 +81,7 @@ def clip_masks(rw: Emission, loop: PipelinedLoop, tail: "TailProof", twins: dict
 
     twins: the syntax for tiles ahead, by what it was made from.
     """
-    if loop.specialized or loop.plan.once or not rw.unit.choices.keeps_loops:
+    if loop.specialized or loop.plan.once or not rw.unit.decided.choices.keeps_loops:
         return
     for ring in loop.rings:
         mask = callees.bind(rw.facts, ring.load.call, callees.callee_of(rw.facts, ring.load.call)).get("mask")

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from translator.pipeline.loop import PipelinedLoop
 from translator.pipeline.plan import PipelinedLoad
-from translator.rewrite.emission import Emission
 from translator.rewrite.gluon_modules import all_workgroups
+from translator.rewrite.unit import Record
 
 
 def multicasts(loop: PipelinedLoop) -> bool:
@@ -30,25 +30,25 @@ def _is_shared(load: PipelinedLoad) -> bool:
     return layout is not None and not all(map(any, layout.ctas))
 
 
-def before_first(rw: Emission, loop: PipelinedLoop) -> list[str]:
+def before_first(record: Record, loop: PipelinedLoop) -> list[str]:
     """What stands before the first copies: other workgroups may not have started, or use that LDS for something else."""
     if not multicasts(loop):
         return []
     return [
         "# Every workgroup of the cluster has started, and uses the LDS of the ring for nothing else any more.",
         "gl.barrier()",
-        *all_workgroups(rw),
+        *all_workgroups(record),
     ]
 
 
-def before_next(rw: Emission, loop: PipelinedLoop) -> list[str]:
+def before_next(record: Record, loop: PipelinedLoop) -> list[str]:
     """What stands behind a barrier of the workgroup, before copies into a slot that has been read."""
     if not multicasts(loop):
         return []
-    return ["# So is every workgroup of the cluster: a copy comes to all that share the tile.", *all_workgroups(rw)]
+    return ["# So is every workgroup of the cluster: a copy comes to all that share the tile.", *all_workgroups(record)]
 
 
-def after_last(rw: Emission, loop: PipelinedLoop, waited: bool) -> list[str]:
+def after_last(record: Record, loop: PipelinedLoop, waited: bool) -> list[str]:
     """What stands behind the loop; waited: whether it ends in a wait, which is a barrier of the workgroup too.
 
     Nothing where the barrier of the last iteration is behind the last copy: no tile past the end is copied.
@@ -59,7 +59,7 @@ def after_last(rw: Emission, loop: PipelinedLoop, waited: bool) -> list[str]:
     return [
         "# Nothing that another workgroup copies is on its way to this one any more.",
         *([] if waited else ["gl.barrier()"]),
-        *all_workgroups(rw),
+        *all_workgroups(record),
     ]
 
 

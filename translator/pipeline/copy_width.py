@@ -8,67 +8,68 @@ from __future__ import annotations
 import ast
 
 from translator.facts import callees
+from translator.facts.function import FunctionFacts
 from translator.facts.loop_range import HINTS, is_index, loop_bounds
 from translator.facts.ranges import int_type
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.rewrite import descriptors
 from translator.rewrite.addresses import is_bare_parameter
-from translator.rewrite.emission import Emission
+from translator.rewrite.unit import Record
 from translator.ttgir.elements import bits_of
 from translator.ttgir.layouts import Blocked, Layout
 
 _PARAMETER = 16  # what Triton specializes an integer argument on
 
 
-def wide_enough(rw: Emission, owner: ast.expr, offsets: list[ast.expr]) -> bool:
+def wide_enough(facts: FunctionFacts, owner: ast.expr, offsets: list[ast.expr]) -> bool:
     """Whether each row of the tile at `offsets` of a descriptor is known to start at a multiple of the narrowest copy."""
-    return bool(rw.facts.kernel.target.direct_to_lds_bits) and _rests_on(rw, owner, offsets) is not None
+    return bool(facts.kernel.target.direct_to_lds_bits) and _rests_on(facts, owner, offsets) is not None
 
 
-def rest_on_multiples(rw: Emission, call: ast.Call) -> None:
+def rest_on_multiples(facts: FunctionFacts, record: Record, call: ast.Call) -> None:
     """Write down the arguments that Triton was told are multiples of 16, without which a load's copies to LDS do not compile."""
-    callee = callees.callee_of(rw.facts, call)
-    offsets = callees.bind(rw.facts, call, callee)["offsets"]
-    for name in _rests_on(rw, callee.owner, offsets.elts) or ():
-        rw.record.is_multiple(name, "copies of a descriptor's tiles to LDS")
+    callee = callees.callee_of(facts, call)
+    offsets = callees.bind(facts, call, callee)["offsets"]
+    for name in _rests_on(facts, callee.owner, offsets.elts) or ():
+        record.is_multiple(name, "copies of a descriptor's tiles to LDS")
 
 
-def _rests_on(rw: Emission, owner: ast.expr, offsets: list[ast.expr]) -> frozenset[str] | None:
+def _rests_on(facts: FunctionFacts, owner: ast.expr, offsets: list[ast.expr]) -> frozenset[str] | None:
     """The arguments that have to be multiples of 16 for rows to start so; None where they are not known to."""
-    narrowest = min(rw.facts.kernel.target.direct_to_lds_bits)
-    elements = narrowest // bits_of(descriptors.block_of(rw.facts.fact(owner)).dtype)
+    narrowest = min(facts.kernel.target.direct_to_lds_bits)
+    elements = narrowest // bits_of(descriptors.block_of(facts.fact(owner)).dtype)
     if elements <= 1:
         return frozenset()
-    made = descriptors.made_by(rw.facts, owner)
+    made = descriptors.made_by(facts, owner)
     strides = _argument(made, 2, "strides") if made is not None else None
     rows = list(strides.elts[:-1]) if isinstance(strides, (ast.List, ast.Tuple)) else []
-    found: frozenset[str] | None = _rows_of_argument(rw, owner)
+    found: frozenset[str] | None = _rows_of_argument(facts, owner)
     for node in (*rows, offsets[-1]):
-        found = _both(found, _multiple_by(rw, node, elements))
+        found = _both(found, _multiple_by(facts, node, elements))
     return found
 
 
-def _rows_of_argument(rw: Emission, owner: ast.expr) -> frozenset[str] | None:
+def _rows_of_argument(facts: FunctionFacts, owner: ast.expr) -> frozenset[str] | None:
     """What makes sure that the rows of a descriptor that is an argument start so: Triton asks its strides for multiples of 16
     elements. None where it does not find them."""
-    origin = descriptors.origin_of(rw.facts, owner)
+    origin = descriptors.origin_of(facts, owner)
     if not isinstance(origin, ast.arg):
         return frozenset()
-    rank = descriptors.block_of(rw.facts.fact(owner)).rank
+    rank = descriptors.block_of(facts.fact(owner)).rank
     strides = frozenset(f"{origin.arg}.strides.{d}" for d in range(rank - 1))
-    return strides if strides <= rw.facts.kernel.divisible else None
+    return strides if strides <= facts.kernel.divisible else None
 
 
-def source_layout(rw: Emission, call: ast.Call, owner: ast.expr) -> Layout:
+def source_layout(facts: FunctionFacts, call: ast.Call, owner: ast.expr) -> Layout:
     """The layout in which the tile of a descriptor is copied: Triton's, where lanes have neighbours of a row in it."""
-    block = descriptors.block_of(rw.facts.fact(owner))
-    layout, widths = descriptors.fetch_layout(rw, call, owner), rw.facts.kernel.target.direct_to_lds_bits
+    block = descriptors.block_of(facts.fact(owner))
+    layout, widths = descriptors.fetch_layout(facts, call, owner), facts.kernel.target.direct_to_lds_bits
     narrowest, widest = (width // bits_of(block.dtype) for width in (min(widths), max(widths)))
     if isinstance(layout, Blocked) and layout.order[0] == block.rank - 1 and layout.size_per_thread[-1] >= narrowest:
         return layout
     sizes = [1] * (block.rank - 1) + [max(1, min(block.shape[-1], widest))]
-    lanes = _dealt(rw.facts.kernel.target.warp_size, block.shape, sizes)
-    warps = _dealt(rw.facts.kernel.num_warps, block.shape, [size * lane for size, lane in zip(sizes, lanes)])
+    lanes = _dealt(facts.kernel.target.warp_size, block.shape, sizes)
+    warps = _dealt(facts.kernel.num_warps, block.shape, [size * lane for size, lane in zip(sizes, lanes)])
     return Blocked(tuple(sizes), tuple(lanes), tuple(warps), tuple(reversed(range(block.rank))), layout.ctas)
 
 
@@ -88,34 +89,34 @@ def _argument(made: ast.Call, position: int, name: str) -> ast.expr | None:
     return next((k.value for k in made.keywords if k.arg == name), None)
 
 
-def _multiple_by(rw: Emission, node: ast.expr, of: int) -> frozenset[str] | None:
+def _multiple_by(facts: FunctionFacts, node: ast.expr, of: int) -> frozenset[str] | None:
     """The arguments that have to be multiples of 16 for an integer expression to be one of the power of two `of`; None where
     it is not known to be."""
-    fact = rw.facts.settled(node)
+    fact = facts.settled(node)
     if isinstance(fact, ConstFact):
         return frozenset() if isinstance(fact.value, int) and fact.value % of == 0 else None
     if isinstance(fact, TensorFact) and int_type(fact.dtype) is None:
         return None  # 4 times a half is no multiple of 4
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
-        return _both(_multiple_by(rw, node.left, of), _multiple_by(rw, node.right, of))
+        return _both(_multiple_by(facts, node.left, of), _multiple_by(facts, node.right, of))
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-        return _fewest(_multiple_by(rw, node.left, of), _multiple_by(rw, node.right, of))
+        return _fewest(_multiple_by(facts, node.left, of), _multiple_by(facts, node.right, of))
     if isinstance(node, ast.Call):
-        return _called_multiple_by(rw, node, of)
+        return _called_multiple_by(facts, node, of)
     if not isinstance(node, ast.Name):
         return None
-    if is_bare_parameter(rw, node):
-        known = not rw.facts.path and node.id in rw.facts.kernel.divisible and _PARAMETER % of == 0
+    if is_bare_parameter(facts, node):
+        known = not facts.path and node.id in facts.kernel.divisible and _PARAMETER % of == 0
         return frozenset({node.id}) if known else None
-    for loop in (n for n in ast.walk(rw.facts.tree) if isinstance(n, ast.For)):
-        if is_index(rw.facts, loop, node):
-            bounds = loop_bounds(rw.facts, loop, either_way=True)
+    for loop in (n for n in ast.walk(facts.tree) if isinstance(n, ast.For)):
+        if is_index(facts, loop, node):
+            bounds = loop_bounds(facts, loop, either_way=True)
             if bounds is None or bounds[2] is None:
                 return None
             low, _, step = bounds
-            return _both(frozenset() if low is None else _multiple_by(rw, low, of), _multiple_by(rw, step, of))
-    value = rw.facts.webs.value_of(node)
-    return _multiple_by(rw, value, of) if value is not None else None
+            return _both(frozenset() if low is None else _multiple_by(facts, low, of), _multiple_by(facts, step, of))
+    value = facts.webs.value_of(node)
+    return _multiple_by(facts, value, of) if value is not None else None
 
 
 def _both(a: frozenset[str] | None, b: frozenset[str] | None) -> frozenset[str] | None:
@@ -126,14 +127,14 @@ def _fewest(*found: frozenset[str] | None) -> frozenset[str] | None:
     return min((names for names in found if names is not None), key=len, default=None)
 
 
-def _called_multiple_by(rw: Emission, node: ast.Call, of: int) -> frozenset[str] | None:
-    callee = callees.callee_of(rw.facts, node)
+def _called_multiple_by(facts: FunctionFacts, node: ast.Call, of: int) -> frozenset[str] | None:
+    callee = callees.callee_of(facts, node)
     if callee is None or callee.row is None:
         return None
-    given = list(callees.bind(rw.facts, node, callee).values())
-    inner = given[0] if callee.name in HINTS and given else callees.cast_of(rw.facts, node)
-    hinted = _multiple_by(rw, given[1], of) if callee.name == HINTS[0] and len(given) == 2 else None
-    return _fewest(hinted, _multiple_by(rw, inner, of) if inner is not None else None)
+    given = list(callees.bind(facts, node, callee).values())
+    inner = given[0] if callee.name in HINTS and given else callees.cast_of(facts, node)
+    hinted = _multiple_by(facts, given[1], of) if callee.name == HINTS[0] and len(given) == 2 else None
+    return _fewest(hinted, _multiple_by(facts, inner, of) if inner is not None else None)
 
 
 __all__ = ["rest_on_multiples", "source_layout", "wide_enough"]

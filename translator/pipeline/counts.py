@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from translator.gluon.printer import printed
 from translator.gluon.tree import ONE, Binary, Current, Least, Node, Number, When
-from translator.rewrite.emission import Emission
+from translator.rewrite.emission import Emit
 from translator.facts.function import FunctionFacts
 from translator.frontend.trace import TensorFact
 from translator.pipeline.loop import PipelinedLoop
@@ -16,45 +16,45 @@ from translator.rewrite.run_time import is_run_time
 from translator.rewrite.splice import operand
 
 
-def tile_number(rw: Emission, loop: PipelinedLoop) -> str:
+def tile_number(emit: Emit, loop: PipelinedLoop) -> str:
     """The number of the iteration, not negative."""
     if loop.counter:
         return loop.counter
     if loop.written_out:
         return loop.tile
     step = loop.plan.step
-    return loop.plan.index if step is None else f"{loop.plan.index} // {operand(rw.emit(step))}"
+    return loop.plan.index if step is None else f"{loop.plan.index} // {operand(emit(step))}"
 
 
-def distance(rw: Emission, loop: PipelinedLoop) -> str:
+def distance(emit: Emit, loop: PipelinedLoop) -> str:
     """What the index of the tile ahead is greater by."""
     if loop.plan.step is None:
         return printed(loop.tiles_ahead)
-    step = operand(rw.emit(loop.plan.step))
+    step = operand(emit(loop.plan.step))
     return step if loop.only_holds or loop.refills else f"{operand(printed(loop.tiles_ahead))} * {step}"
 
 
-def tiles(rw: Emission, loop: PipelinedLoop) -> str:
+def tiles(emit: Emit, loop: PipelinedLoop) -> str:
     """The number of iterations, of a loop that runs at all."""
     if loop.plan.span is not None:
-        span = rw.emit(given) if (given := loop.plan.span.given) is not None else loop.plan.span.text
-        return span if loop.plan.step is None else f"gl.cdiv({span}, {rw.emit(loop.plan.step)})"
-    high, low = rw.emit(loop.plan.high), loop.plan.low
-    span = high if low is None else f"{operand(high)} - {operand(rw.emit(low))}"
-    return span if loop.plan.step is None else f"gl.cdiv({span}, {rw.emit(loop.plan.step)})"
+        span = emit(given) if (given := loop.plan.span.given) is not None else loop.plan.span.text
+        return span if loop.plan.step is None else f"gl.cdiv({span}, {emit(loop.plan.step)})"
+    high, low = emit(loop.plan.high), loop.plan.low
+    span = high if low is None else f"{operand(high)} - {operand(emit(low))}"
+    return span if loop.plan.step is None else f"gl.cdiv({span}, {emit(loop.plan.step)})"
 
 
-def trips(rw: Emission, loop: PipelinedLoop) -> str:
+def trips(emit: Emit, loop: PipelinedLoop) -> str:
     """How often a loop runs."""
-    return f"gl.maximum({tiles(rw, loop)}, 0)"
+    return f"gl.maximum({tiles(emit, loop)}, 0)"
 
 
-def fetched_before(rw: Emission, loop: PipelinedLoop) -> Node:
+def fetched_before(emit: Emit, loop: PipelinedLoop) -> Node:
     """How many tiles the prologue fetches."""
-    return Least(loop.tiles_ahead, Number(tiles(rw, loop))) if loop.written_out else loop.tiles_ahead
+    return Least(loop.tiles_ahead, Number(tiles(emit, loop))) if loop.written_out else loop.tiles_ahead
 
 
-def where_fetched(rw: Emission, loop: PipelinedLoop, statements: Iterable[Node]) -> tuple[Node, ...]:
+def where_fetched(emit: Emit, loop: PipelinedLoop, statements: Iterable[Node]) -> tuple[Node, ...]:
     """`statements`, of a loop that is written out only for the tiles that are not fetched before it."""
     found = tuple(statements)
     if not loop.written_out or not found:
@@ -62,38 +62,38 @@ def where_fetched(rw: Emission, loop: PipelinedLoop, statements: Iterable[Node])
     tile = Binary(Current(loop.tile), "+", loop.depth)
     if loop.tiles_ahead != loop.depth:
         tile = Binary(tile, "-", ONE)
-    return (When(tile, Number(tiles(rw, loop)), found),)
+    return (When(tile, Number(tiles(emit, loop)), found),)
 
 
-def prologue_index(rw: Emission, loop: PipelinedLoop) -> str:
+def prologue_index(emit: Emit, loop: PipelinedLoop) -> str:
     """The loop index of a tile that the prologue fetches."""
     plan = loop.plan
     if loop.only_holds:
-        return "0" if plan.low is None else rw.emit(plan.low)
-    text = _from_start(rw, loop)
+        return "0" if plan.low is None else emit(plan.low)
+    text = _from_start(emit, loop)
     if plan.low is None:
         return text
-    low, binds = rw.emit(plan.low), (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod)
+    low, binds = emit(plan.low), (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod)
     stands = isinstance(plan.low, ast.BinOp) and isinstance(plan.low.op, binds)
     return f"{low if stands else operand(low)} + {text}"
 
 
-def _from_start(rw: Emission, loop: PipelinedLoop) -> str:
+def _from_start(emit: Emit, loop: PipelinedLoop) -> str:
     """How far the index of a tile that the prologue fetches is from the first one."""
     step = loop.plan.step
-    return loop.tile if step is None else f"{loop.tile} * {operand(rw.emit(step))}"
+    return loop.tile if step is None else f"{loop.tile} * {operand(emit(step))}"
 
 
-def condition(rw: Emission, loop: PipelinedLoop, index: str) -> str:
+def condition(emit: Emit, loop: PipelinedLoop, index: str) -> str:
     """That the tile at `index` is not past the end, of a loop that runs."""
-    plan, high = loop.plan, operand(rw.emit(loop.plan.high))
+    plan, high = loop.plan, operand(emit(loop.plan.high))
     if plan.asks_rest and index == loop.ahead:
-        return f"{_rest(plan, high, plan.index)} > {distance(rw, loop)}"
+        return f"{_rest(plan, high, plan.index)} > {distance(emit, loop)}"
     if plan.asks_rest != plan.index_dtype and plan.asks_rest and not loop.only_holds:
-        low = operand(rw.emit(plan.low))
-        return f"({low} < {high}) & ({_rest(plan, high, low)} > {_from_start(rw, loop)})"
+        low = operand(emit(plan.low))
+        return f"({low} < {high}) & ({_rest(plan, high, low)} > {_from_start(emit, loop)})"
     there = f"{index} {'>' if plan.descending else '<'} {high}"
-    return f"({operand(rw.emit(plan.low))} < {high}) & ({there})" if plan.asks_start and plan.low is not None else there
+    return f"({operand(emit(plan.low))} < {high}) & ({there})" if plan.asks_start and plan.low is not None else there
 
 
 def _rest(plan: PipelinePlan, high: str, at: str) -> str:

@@ -9,23 +9,24 @@ from __future__ import annotations
 
 import ast
 
+from translator.choices.chosen import Choices
 from translator.facts.function import FunctionFacts
 from translator.facts.loop_range import is_index
 from translator.gluon.printer import lines, printed
 from translator.gluon.tree import ONE, Assign, Binary, Choose, Current, Line, Node, Number, Previous, as_lines
+from translator.layout.names import LayoutNames
 from translator.pipeline import clusters, counts, l2, once, producer, refill, slices, unroll
 from translator.pipeline.loop import PipelinedLoop, Ring
 from translator.pipeline.plan import NotPipelined, PipelinePlan, run_of_loads
 from translator.pipeline.passes import read_ahead
 from translator.pipeline.prefetch import FEWEST_BUFFERS
-from translator.pipeline.prepare import fresh
 from translator.pipeline.prologue import prologue, shared_state
 from translator.pipeline.waits import wait_for, waits
 from translator.rewrite import calls, invariant
-from translator.rewrite.emission import Emission, added
+from translator.rewrite.emission import Convert, Emission, Emit, added
 from translator.rewrite.gluon_modules import async_module
 from translator.rewrite.splice import operand
-from translator.rewrite.unit import Synthesized
+from translator.rewrite.unit import Record, Synthesized
 
 # Of `gl.where(slot == 0, count - 1, slot - 1)` LLVM makes a subtraction with overflow, in vector registers, where there are three
 # slots or more, though the slot is the same for all lanes. For two there is no difference.
@@ -64,21 +65,21 @@ def emit_statement(rw: Emission, s: ast.stmt) -> bool:
     rw.append_lines(s, [f"{name} = {read}" for name, (load, read) in loop.permuted.items() if load is s])
     copied, loaded = _group(rw.facts, loop, s)
     start, end = rw.facts.source.span(s)
-    condition = "" if loop.specialized else counts.condition(rw, loop, loop.ahead)
+    condition = "" if loop.specialized else counts.condition(rw.emit, loop, loop.ahead)
     if copied:
         made = [producer.fetch(rw, loop, ring, loop.free, loop.fetched, condition, indent[1:]) for ring in copied]
         if loop.specialized:
             ready, _ = loop.barriers[loop.group_of(copied[0])]
             if any(ring.load.tile is None for ring in copied):
-                made.append(Line(f"{async_module(rw)}.mbarrier_arrive({ready}.index({loop.slot}))"))
+                made.append(Line(f"{async_module(rw.record)}.mbarrier_arrive({ready}.index({loop.slot}))"))
         else:
-            made += producer.commit(rw, loop, copied)
-        made += as_lines(l2.prefetches(rw, loop, copied))
-        made = counts.where_fetched(rw, loop, made)
+            made += producer.commit(rw.record, loop, copied)
+        made += as_lines(l2.prefetches(rw.facts, rw.emit, rw.record, loop, copied))
+        made = counts.where_fetched(rw.emit, loop, made)
         rw.edits.append((start, start, "".join(rw.hole(node) + indent for node in made)))
     if loaded:
         made = [producer.fetch(rw, loop, ring, loop.free, loop.fetched, condition, indent[1:]) for ring in loaded]
-        made = counts.where_fetched(rw, loop, made)
+        made = counts.where_fetched(rw.emit, loop, made)
         rw.edits.append((end, end, "".join(indent + rw.hole(node) for node in made)))
     return True
 
@@ -128,7 +129,7 @@ def _body(rw: Emission, loop: PipelinedLoop, s: ast.For) -> None:
         loop.prefetched = read_ahead(rw, loop)
     loop.copies_again = refill.fills(rw, loop) if loop.refills else ()
     loop.top = once.first(rw, loop) if loop.plan.once else tuple(_top(rw, loop))
-    loop.waits = waits(rw, loop) if loop.stages else ()
+    loop.waits = waits(rw.emit, rw.record, loop) if loop.stages else ()
 
 
 def emit_loop(rw: Emission, s: ast.For) -> bool:
@@ -143,7 +144,7 @@ def emit_loop(rw: Emission, s: ast.For) -> bool:
         return False
     plan = loop.plan
     rw.record.choose(_chosen(plan, loop))
-    if plan.shallower and not rw.unit.choices.number("depth"):
+    if plan.shallower and not rw.unit.decided.choices.number("depth"):
         rw.record.explain(plan.shallower)
     for line, reason in plan.not_tiles:
         rw.record.choose(f"the load in line {line} is not one for the tensor data mover: {reason}")
@@ -164,27 +165,27 @@ def _around(rw: Emission, loop: PipelinedLoop, s: ast.For) -> None:
     first = source.first_line(s)
     before, outer = source.offset(first, 0), source.indent(s)
     gap = [""] if first > 1 and source.lines[first - 2].strip() else []
-    gap += invariant.lines_before(rw, s)
+    gap += invariant.lines_before(rw.hoisted, s)
     if plan.once:
         rw.edits.append((before, before, _block(gap, outer)))
-        rw.edits.append((source.span(s)[0], source.span(s.iter)[1], once.header(rw, loop)))
+        rw.edits.append((source.span(s)[0], source.span(s.iter)[1], once.header(rw.emit, loop)))
         loop.end = tuple(_after(rw, loop))
         return
     if loop.first:
         start, end = source.span(s.target)[0], source.span(s.iter)[1]
-        rw.edits.append((start, end, unroll.header(rw, loop)))
+        rw.edits.append((start, end, unroll.header(rw.emit, loop)))
     elif loop.written_out:
         rw.replace(s.target, loop.tile)
-        rw.replace(s.iter, f"gl.static_range({counts.tiles(rw, loop)})")
+        rw.replace(s.iter, f"gl.static_range({counts.tiles(rw.emit, loop)})")
     else:
         rw.replace(s.iter, calls.emit_iterator(rw, s.iter))
     loop.before = as_lines(shared_state(rw, loop)) if loop.specialized else prologue(rw, loop)
     if loop.prefetched is not None:
         rw.record.choose(f"`for {plan.index}` reads operands from LDS one iteration ahead")
-        loop.before = (*loop.before, *waits(rw, loop)[1:], *loop.prefetched.first)
+        loop.before = (*loop.before, *waits(rw.emit, rw.record, loop)[1:], *loop.prefetched.first)
     first_lines = [*_block(gap, outer).splitlines(), *lines(loop.before, outer), ""]
     rw.edits.append((before, before, "".join(f"{line}\n" for line in first_lines)))
-    loop.end = tuple(_tail(rw, loop))
+    loop.end = tuple(_tail(rw.emit, rw.convert, rw.names, loop))
     loop.after = tuple(_after(rw, loop))
 
 
@@ -219,21 +220,21 @@ def _chosen(plan: PipelinePlan, loop: PipelinedLoop) -> str:
     return f"{staged}; {held} {ahead} in registers" if held else staged
 
 
-def _top_written_out(rw: Emission, loop: PipelinedLoop, index_used: bool) -> list[Node]:
+def _top_written_out(facts: FunctionFacts, emit: Emit, loop: PipelinedLoop, index_used: bool) -> list[Node]:
     """The loop index as a value, where it is used, and the slots of a loop that is written out."""
     lines = []
     if index_used:
-        value = counts.index_value(rw.facts, loop, counts.prologue_index(rw, loop))
+        value = counts.index_value(facts, loop, counts.prologue_index(emit, loop))
         lines.append(f"{loop.plan.index} = {value}")
     chosen = [*as_lines(lines), Choose(loop.slot, Binary(Current(loop.tile), "%", loop.depth))]
     return [*chosen, Choose(loop.free, unroll.last_slot(Current(loop.tile), loop.depth))] if loop.copies else chosen
 
 
-def _top_refilled(rw: Emission, loop: PipelinedLoop, index_used: bool) -> list[Node]:
+def _top_refilled(facts: FunctionFacts, emit: Emit, loop: PipelinedLoop, index_used: bool) -> list[Node]:
     """The loop index as a value, where it is used and the loop is written out: there is no slot to compute."""
     if not loop.written_out or not index_used:
         return []
-    return [Line(f"{loop.plan.index} = {counts.index_value(rw.facts, loop, counts.prologue_index(rw, loop))}")]
+    return [Line(f"{loop.plan.index} = {counts.index_value(facts, loop, counts.prologue_index(emit, loop))}")]
 
 
 def _top(rw: Emission, loop: PipelinedLoop) -> list[Node]:
@@ -243,13 +244,13 @@ def _top(rw: Emission, loop: PipelinedLoop) -> list[Node]:
     compared = not plan.asks_rest and not all(load.covered for load in plan.loads)
     uses_ahead = bool(loop.index_names or by_tile or loop.l2_ahead or compared)
     if loop.first:
-        top += unroll.top(rw, loop)
+        top += unroll.top(rw.emit, loop)
     elif loop.refills:
-        top += _top_refilled(rw, loop, uses_ahead or _index_used(rw.facts, loop))
+        top += _top_refilled(rw.facts, rw.emit, loop, uses_ahead or _index_used(rw.facts, loop))
     elif loop.written_out:
-        top += _top_written_out(rw, loop, uses_ahead or _index_used(rw.facts, loop))
+        top += _top_written_out(rw.facts, rw.emit, loop, uses_ahead or _index_used(rw.facts, loop))
     elif not loop.only_holds:
-        number = Current(counts.tile_number(rw, loop))
+        number = Current(counts.tile_number(rw.emit, loop))
         if loop.counter or plan.step is not None:
             top.append(Line(f"gl.assume({loop.counter or plan.index} >= 0)"))
         read = number if loop.prefetched is None else Binary(number, "+", ONE)
@@ -257,14 +258,14 @@ def _top(rw: Emission, loop: PipelinedLoop) -> list[Node]:
         if loop.specialized:
             return [*top, Line(f"{loop.phase} = ({number.text} // {loop.buffers}) & 1")]
         if loop.copies:
-            top.append(Choose(loop.free, _free_slot(rw, loop, number)))
-    top += waits(rw, loop, under_way=2 if loop.prefetched is None else FEWEST_BUFFERS)
+            top.append(Choose(loop.free, _free_slot(rw.facts, rw.record, rw.unit.decided.choices, loop, number)))
+    top += waits(rw.emit, rw.record, loop, under_way=2 if loop.prefetched is None else FEWEST_BUFFERS)
     if uses_ahead:
-        top.append(Line(f"{loop.ahead} = {plan.index} + {counts.distance(rw, loop)}"))
+        top.append(Line(f"{loop.ahead} = {plan.index} + {counts.distance(rw.emit, loop)}"))
     return top
 
 
-def _free_slot(rw: Emission, loop: PipelinedLoop, number: Node) -> Node:
+def _free_slot(facts: FunctionFacts, record: Record, choices: Choices, loop: PipelinedLoop, number: Node) -> Node:
     """The slot of the tile ahead: one remainder less, or in the form that the compiler can tell apart from `slot`.
 
     Of indices `i % n` and `(i + c) % n` it knows that they differ. Where it does not, it puts a barrier between a read
@@ -272,14 +273,16 @@ def _free_slot(rw: Emission, loop: PipelinedLoop, number: Node) -> Node:
     copies, and within one warp, it puts none, and the shorter form leaves registers. Where one warp stores tiles beside
     copies, LLVM folds addresses of a selected slot only.
     """
-    told_apart = loop.plan.schedule.tensor_loads and (loop.stages or rw.unit.choices.asks("slot-form", "told-apart"))
-    if told_apart or loop.mixed and rw.facts.kernel.num_warps > 1 or loop.prefetched is not None:
+    told_apart = loop.plan.schedule.tensor_loads and (loop.stages or choices.asks("slot-form", "told-apart"))
+    if told_apart or loop.mixed and facts.kernel.num_warps > 1 or loop.prefetched is not None:
         return unroll.last_slot(number, loop.depth)
-    return Previous(Number(loop.slot), loop.depth, "" if loop.mixed else added(rw, PREVIOUS_SLOT))
+    return Previous(Number(loop.slot), loop.depth, "" if loop.mixed else added(facts, record, PREVIOUS_SLOT))
 
 
-def _tail(rw: Emission, loop: PipelinedLoop) -> list[Node]:
-    stores = counts.where_fetched(rw, loop, producer.stores(rw, loop.rings, loop.store_slot, loop.fetched))
+def _tail(emit: Emit, convert: Convert, names: LayoutNames, loop: PipelinedLoop) -> list[Node]:
+    stores = counts.where_fetched(
+        emit, loop, producer.stores(convert, names, loop.rings, loop.store_slot, loop.fetched)
+    )
     return [*stores, *([Line(f"{loop.counter} += 1")] if loop.counter else [])]
 
 
@@ -303,13 +306,13 @@ def _computed_here(facts: FunctionFacts, loop: PipelinedLoop, s: ast.stmt) -> bo
 def _after(rw: Emission, loop: PipelinedLoop) -> list[Node]:
     waited = loop.copies and not loop.specialized and not loop.written_out and not loop.plan.once
     why = Line("# Copies past the last tile must not land in LDS that is used for something else.")
-    last = [why, *wait_for(rw, loop, Number("0"))] if waited else []
+    last = [why, *wait_for(rw.record, loop, Number("0"))] if waited else []
     return [*last, *as_lines(_lines_after(rw, loop, waited))]
 
 
 def _lines_after(rw: Emission, loop: PipelinedLoop, waited: bool) -> list[str]:
     lines = []
-    lines += clusters.after_last(rw, loop, waited)
+    lines += clusters.after_last(rw.record, loop, waited)
     if loop.plan.once:
         return lines
     if _shares_place(rw, loop):
@@ -319,11 +322,11 @@ def _lines_after(rw: Emission, loop: PipelinedLoop, waited: bool) -> list[str]:
         lines += [f"{ring.smem}._keep_alive()" for ring in loop.rings]
     if loop.sliced is not None:
         lines += slices.join(rw, loop.sliced)
-    tiles = operand(printed(counts.fetched_before(rw, loop)))
+    tiles = operand(printed(counts.fetched_before(rw.emit, loop)))
     if loop.specialized and loop.plan.rolled_back:
         # The moves happen in the producer.
-        tiles = fresh(rw, "tiles", loop.plan.loop)
-        lines.append(f"{tiles} = {counts.trips(rw, loop)}")
+        tiles = rw.loop_names.fresh("tiles", loop.plan.loop)
+        lines.append(f"{tiles} = {counts.trips(rw.emit, loop)}")
     for s in loop.plan.rolled_back:
         forward, back = ("+", "-") if isinstance(s.op, ast.Add) else ("-", "+")
         for line in map(str.strip, producer.render(rw, s).splitlines()):

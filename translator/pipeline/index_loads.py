@@ -10,7 +10,7 @@ import ast
 from dataclasses import dataclass
 from typing import Any
 
-from translator.rewrite.emission import Emission
+from translator.rewrite.emission import Emit
 from translator.facts.function import FunctionFacts
 from translator.facts.kernel import KernelFacts
 from translator.frontend.trace import ConstFact, Frame, TensorFact, node_key
@@ -31,11 +31,11 @@ class Guard:
 
     loop: PipelinedLoop
 
-    def text(self, rw: Emission) -> str:
+    def text(self, facts: FunctionFacts, emit: Emit) -> str:
         """The condition at the tile that the producer is at; empty where nothing runs ahead."""
         if self.loop.specialized:
             return ""
-        return counts.as_value(rw.facts, self.loop, counts.condition(rw, self.loop, self.loop.at))
+        return counts.as_value(facts, self.loop, counts.condition(emit, self.loop, self.loop.at))
 
 
 def unguarded(facts: FunctionFacts, tail: TailProof, statement: ast.stmt) -> list[ast.Call]:

@@ -9,11 +9,13 @@ They change no result: what lies outside of a tensor is not asked for, and nothi
 from __future__ import annotations
 
 
-from translator.rewrite.emission import Emission
+from translator.facts.function import FunctionFacts
+from translator.rewrite.emission import Emit
 from translator.pipeline import counts
 from translator.pipeline import mover_copies
 from translator.pipeline.loop import PipelinedLoop, Ring
 from translator.rewrite.splice import operand
+from translator.rewrite.unit import Record
 
 
 def can_prefetch(loop: PipelinedLoop) -> bool:
@@ -23,16 +25,16 @@ def can_prefetch(loop: PipelinedLoop) -> bool:
     return rolling and loop.copies and plan.index_dtype == "int32" and not plan.producer
 
 
-def prefetches(rw: Emission, loop: PipelinedLoop, fetched: list[Ring]) -> list[str]:
+def prefetches(facts: FunctionFacts, emit: Emit, record: Record, loop: PipelinedLoop, fetched: list[Ring]) -> list[str]:
     """One prefetch for each of the tiles `fetched` that the data mover copies."""
     rings = [ring for ring in fetched if ring.load.tile is not None]
     if not loop.l2_ahead or not rings:
         return []
     step = loop.plan.step
-    further = str(loop.l2_ahead) if step is None else f"{loop.l2_ahead} * {operand(rw.emit(step))}"
+    further = str(loop.l2_ahead) if step is None else f"{loop.l2_ahead} * {operand(emit(step))}"
     index = f"{loop.ahead} + {further}"
-    condition = counts.condition(rw, loop, index)
+    condition = counts.condition(emit, loop, index)
     loop.fetch_at(f"({index})")
-    lines = [mover_copies.prefetch(rw, loop, ring, condition) for ring in rings]
+    lines = [mover_copies.prefetch(facts, emit, record, loop, ring, condition) for ring in rings]
     loop.fetch_at(loop.ahead)
     return lines

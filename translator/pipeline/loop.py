@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from translator.facts.function import FunctionFacts
 from translator.facts.obligations import Obligation
 from translator.facts.webs import Web
 from translator.gluon import tree
@@ -15,6 +17,7 @@ from translator.rewrite import costs
 from translator.rewrite.descriptors import Copies
 from translator.rewrite.emission import Emission
 from translator.rewrite.gluon_modules import async_module
+from translator.rewrite.unit import Record
 from translator.ttgir.layouts import Layout
 
 Statements = tuple[Node, ...]
@@ -136,12 +139,12 @@ class PipelinedLoop:
         here = self.specialized or self.plan.once
         return Current() if here else Binary(Current(), "+", self.tiles_ahead)
 
-    def read_at_top(self, rw: Emission, ring: Ring) -> bool:
+    def read_at_top(self, facts: FunctionFacts, ring: Ring) -> bool:
         """Whether a tile that is read in two ways is read in both where it is loaded, not where it is used.
 
         A read after the last barrier of the body takes one more before the next tile is stored. RDNA has no registers for it.
         """
-        return ring.load.stored and not self.stages and not rw.facts.kernel.target.has_few_registers
+        return ring.load.stored and not self.stages and not facts.kernel.target.has_few_registers
 
     @property
     def only_holds(self) -> bool:
@@ -188,7 +191,9 @@ class Read:
     def text(self, rw: Emission, layout: Layout, tile: Place | None = None) -> str:
         """The tile in `layout`; `tile`: where it lies, by default its slot."""
         relaxed = self.loop.copies and not self.ring.load.stored and rw.facts.kernel.target.relaxed_lds_reads
-        return rw.hole(tree.Read(tile or self.slot(), rw.names.spell(layout), async_module(rw) if relaxed else ""))
+        return rw.hole(
+            tree.Read(tile or self.slot(), rw.names.spell(layout), async_module(rw.record) if relaxed else "")
+        )
 
 
 @dataclass
@@ -234,11 +239,11 @@ def permuted_read(rw: Emission, data: ast.expr, order: tuple[int, ...], layout: 
     """A staged tile with its dimensions permuted, read from LDS straight into `layout`; None for anything else."""
     tile = ""
     if isinstance(data, ast.Name):
-        made, read = rw.facts.webs.definition_of(data), _assigned(rw, data)
+        made, read = rw.facts.webs.definition_of(data), _assigned(rw.facts, rw.staged, rw.loops, data)
         if read is None:
             return None
         tile = "" if rw.state(rw.facts.webs.of_use[data]).variants else data.id
-        if not tile and read.loop.read_at_top(rw, read.ring):
+        if not tile and read.loop.read_at_top(rw.facts, read.ring):
             name = rw.names.variant(f"{data.id}_t", layout)
             read.loop.permuted_now.add(name)
             if name not in read.loop.permuted:
@@ -252,30 +257,34 @@ def permuted_read(rw: Emission, data: ast.expr, order: tuple[int, ...], layout: 
     return read.text(rw, layout, Permuted(Named(tile), order) if tile else read.slot(order))
 
 
-def read_where_used(rw: Emission, data: ast.expr) -> Read | None:
+def read_where_used(
+    facts: FunctionFacts, staged: Mapping[ast.Call, Read], loops: tuple[ast.AST, ...], data: ast.expr
+) -> Read | None:
     """How a staged tile with one use is read at that use, so that nothing before it holds the tile; None for others.
 
     Its variable names the tile where it lies in LDS. The slot stays as it is until the end of the iteration.
     """
-    read = _assigned(rw, data) if isinstance(data, ast.Name) else None
+    read = _assigned(facts, staged, loops, data) if isinstance(data, ast.Name) else None
     if read is None:
         return None
-    loop, web = read.loop, rw.facts.webs.of_use[data]
+    loop, web = read.loop, facts.webs.of_use[data]
     plain = loop.plan.schedule.mechanism == "registers" and not (loop.stages or loop.sliced or loop.prefetch)
     return read if plain and len(web.definitions) == len(web.uses) == 1 else None
 
 
-def _assigned(rw: Emission, name: ast.Name) -> Read | None:
+def _assigned(
+    facts: FunctionFacts, staged: Mapping[ast.Call, Read], loops: tuple[ast.AST, ...], name: ast.Name
+) -> Read | None:
     """What stands for the staged load that a variable is assigned in the loop which reads it here."""
-    made = rw.facts.webs.definition_of(name)
-    if made is None or made.value not in rw.staged or not isinstance(made.node, ast.Assign):
+    made = facts.webs.definition_of(name)
+    if made is None or made.value not in staged or not isinstance(made.node, ast.Assign):
         return None
-    read = rw.staged[made.value]
-    return read if read.loop.plan.loop in rw.loops else None
+    read = staged[made.value]
+    return read if read.loop.plan.loop in loops else None
 
 
-def tile_copies(rw: Emission) -> Copies:
+def tile_copies(facts: FunctionFacts, record: Record) -> Copies:
     """The copies of the target that fetch a descriptor's tiles."""
-    if rw.facts.kernel.target.copies_take_buffers:
-        return Copies(async_module(rw), "global_load_to_shared", "buffer_load_to_shared")
-    return Copies(async_module(rw), "global_to_shared")
+    if facts.kernel.target.copies_take_buffers:
+        return Copies(async_module(record), "global_load_to_shared", "buffer_load_to_shared")
+    return Copies(async_module(record), "global_to_shared")

@@ -15,8 +15,9 @@ from translator.pipeline.loop import PipelinedLoop, Ring
 from translator.pipeline.strided_tiles import Axis, StridedTile
 from translator.pipeline.tensor_tiles import DescriptorTile
 from translator.rewrite import descriptors, tdm
-from translator.rewrite.emission import Emission
+from translator.rewrite.emission import Emission, Emit
 from translator.rewrite.splice import operand
+from translator.rewrite.unit import Record
 
 NEVER = "2**31 - 1"  # a size at which no tile is clipped
 
@@ -24,7 +25,9 @@ NEVER = "2**31 - 1"  # a size at which no tile is clipped
 def before(rw: Emission, loop: PipelinedLoop, ring: Ring) -> list[str]:
     """The descriptor for a load, at what stays the same of its coordinates, and the ring of its tiles."""
     tile = ring.load.tile
-    return _make(rw, loop, ring, tile) if isinstance(tile, StridedTile) else _take(rw, loop, ring, tile)
+    if isinstance(tile, StridedTile):
+        return _make(rw, loop, ring, tile)
+    return _take(rw.facts, rw.emit, rw.record, loop, ring, tile)
 
 
 def copy(rw: Emission, loop: PipelinedLoop, ring: Ring, slot: str, target: str, condition: str) -> str:
@@ -32,24 +35,26 @@ def copy(rw: Emission, loop: PipelinedLoop, ring: Ring, slot: str, target: str, 
     tile = ring.load.tile
     barrier = loop.ready_of(ring, slot)
     if isinstance(tile, DescriptorTile):
-        tdm.check_offsets(rw, descriptors.origin_of(rw.facts, tile.owner), list(tile.offsets))
-        name, offsets = _place(rw, ring, tile)
+        tdm.check_offsets(rw.facts, rw.record, descriptors.origin_of(rw.facts, tile.owner), list(tile.offsets))
+        name, offsets = _place(rw.facts, rw.emit, ring, tile)
     else:
-        name, offsets = _position(ring, tile), [_text(rw, tile, a.moving, _index(rw.facts, loop)) for a in tile.axes]
+        name, offsets = _position(ring, tile), [
+            _text(rw.facts, rw.emit, tile, a.moving, _index(rw.facts, loop)) for a in tile.axes
+        ]
         if tile.unclipped:
-            name = tdm.moved_text(rw, name, offsets, condition)
+            name = tdm.moved_text(rw.record, name, offsets, condition)
             offsets, condition = ["0"], ""
-    return tdm.copy_text(rw, name, offsets, target, condition, barrier)
+    return tdm.copy_text(rw.record, name, offsets, target, condition, barrier)
 
 
-def prefetch(rw: Emission, loop: PipelinedLoop, ring: Ring, condition: str) -> str:
+def prefetch(facts: FunctionFacts, emit: Emit, record: Record, loop: PipelinedLoop, ring: Ring, condition: str) -> str:
     """Ask for the tile at `loop.at` in the L2 cache."""
     tile = ring.load.tile
     if isinstance(tile, DescriptorTile):
-        name, offsets = _place(rw, ring, tile)
+        name, offsets = _place(facts, emit, ring, tile)
     else:
-        name, offsets = _position(ring, tile), [_text(rw, tile, a.moving, loop.at) for a in tile.axes]
-    return tdm.prefetch_text(rw, name, offsets, condition)
+        name, offsets = _position(ring, tile), [_text(facts, emit, tile, a.moving, loop.at) for a in tile.axes]
+    return tdm.prefetch_text(record, name, offsets, condition)
 
 
 # Descriptors of the source ---------------------------------------------------------------------------------------------
@@ -60,22 +65,26 @@ def _positioned(facts: FunctionFacts, tile: DescriptorTile) -> bool:
     return any(f and not tdm.constant_zero(facts, o) for f, o in zip(tile.fixed, tile.offsets))
 
 
-def _take(rw: Emission, loop: PipelinedLoop, ring: Ring, tile: DescriptorTile) -> list[str]:
-    owner = rw.emit(tile.owner)
+def _take(
+    facts: FunctionFacts, emit: Emit, record: Record, loop: PipelinedLoop, ring: Ring, tile: DescriptorTile
+) -> list[str]:
+    owner = emit(tile.owner)
     shape = f"[{loop.buffers}] + {owner}.block_shape"
     lines = [f"{ring.smem} = gl.allocate_shared_memory({owner}.dtype, {shape}, {owner}.layout)"]
-    if not _positioned(rw.facts, tile):
+    if not _positioned(facts, tile):
         return lines
-    offsets = [tdm.index_text(rw, o) if f else "0" for f, o in zip(tile.fixed, tile.offsets)]
-    return [*lines, f"{ring.tiles} = {tdm.position_text(rw, rw.emit(tile.owner), offsets)}"]
+    offsets = [tdm.index_text(facts, emit, o) if f else "0" for f, o in zip(tile.fixed, tile.offsets)]
+    return [*lines, f"{ring.tiles} = {tdm.position_text(record, emit(tile.owner), offsets)}"]
 
 
-def _place(rw: Emission, ring: Ring, tile: DescriptorTile) -> tuple[str, list[str]]:
+def _place(facts: FunctionFacts, emit: Emit, ring: Ring, tile: DescriptorTile) -> tuple[str, list[str]]:
     """The descriptor that a copy of the tile takes, and the offsets in it."""
-    given = callees.bind(rw.facts, ring.fetch, callees.callee_of(rw.facts, ring.fetch))
-    moved = _positioned(rw.facts, tile)
-    offsets = ["0" if f and moved else tdm.index_text(rw, o) for f, o in zip(tile.fixed, given["offsets"].elts)]
-    return (ring.tiles if moved else rw.emit(tile.owner)), offsets
+    given = callees.bind(facts, ring.fetch, callees.callee_of(facts, ring.fetch))
+    moved = _positioned(facts, tile)
+    offsets = [
+        "0" if f and moved else tdm.index_text(facts, emit, o) for f, o in zip(tile.fixed, given["offsets"].elts)
+    ]
+    return (ring.tiles if moved else emit(tile.owner)), offsets
 
 
 # Strided tiles ---------------------------------------------------------------------------------------------------------
@@ -88,18 +97,18 @@ def _make(rw: Emission, loop: PipelinedLoop, ring: Ring, tile: StridedTile) -> l
     rw.names.suggest(tile.shared, f"{ring.load.name}_shared", 1, ring.load.line)
     base = rw.emit(tile.base)
     if tile.rest:
-        rest = _text(rw, tile, tile.rest, "", tile.wide)
+        rest = _text(rw.facts, rw.emit, tile, tile.rest, "", tile.wide)
         base += f" - ({rest[1:]})" if rest.startswith("-") else f" + {rest}"
-    shape = ", ".join(_size(rw, tile, a) for a in tile.axes)
-    strides = ", ".join(_text(rw, tile, a.stride, "") for a in tile.axes)
+    shape = ", ".join(_size(rw.facts, rw.emit, tile, a) for a in tile.axes)
+    strides = ", ".join(_text(rw.facts, rw.emit, tile, a.stride, "") for a in tile.axes)
     block = ", ".join(rw.emit(a.extent) for a in tile.axes)
     lines = [
-        f"{ring.desc} = {tdm.module(rw)}.make_tensor_descriptor({base}, shape=[{shape}], strides=[{strides}], "
+        f"{ring.desc} = {tdm.module(rw.record)}.make_tensor_descriptor({base}, shape=[{shape}], strides=[{strides}], "
         f"block_shape=[{block}], layout={rw.names.spell(tile.shared)})"
     ]
     if tile.positioned:
-        fixed = [_text(rw, tile, a.fixed, "") for a in tile.axes]
-        lines.append(f"{ring.tiles} = {tdm.position_text(rw, ring.desc, fixed)}")
+        fixed = [_text(rw.facts, rw.emit, tile, a.fixed, "") for a in tile.axes]
+        lines.append(f"{ring.tiles} = {tdm.position_text(rw.record, ring.desc, fixed)}")
     shape = f"[{loop.buffers}] + {ring.desc}.block_shape"
     lines.append(f"{ring.smem} = gl.allocate_shared_memory({ring.desc}.dtype, {shape}, {ring.desc}.layout)")
     return lines
@@ -118,27 +127,29 @@ def _index(facts: FunctionFacts, loop: PipelinedLoop) -> str:
     return f"{operand(index)}.to(gl.int32)" if loop.plan.index_dtype != "int32" and wide else index
 
 
-def _size(rw: Emission, tile: StridedTile, axis: Axis) -> str:
+def _size(facts: FunctionFacts, emit: Emit, tile: StridedTile, axis: Axis) -> str:
     """The size of the tensor along `axis`, not negative."""
     if axis.limit is None:
         return NEVER
-    text = _text(rw, tile, axis.limit, "")
+    text = _text(facts, emit, tile, axis.limit, "")
     if axis.wide:
         return f"gl.minimum(gl.maximum({text}, 0), {NEVER}).to(gl.int32)"
     clamped = tile.positioned or (tile.counts_tiles and not tile.unclipped)
-    clamped |= all(isinstance(rw.facts.fact(tile.names[a]), ConstFact) for m in axis.limit for a in m)
+    clamped |= all(isinstance(facts.fact(tile.names[a]), ConstFact) for m in axis.limit for a in m)
     return text if clamped else f"gl.maximum({text}, 0)"
 
 
-def _text(rw: Emission, tile: StridedTile, polynomial: Polynomial, index: str, wide: bool = False) -> str:
+def _text(
+    facts: FunctionFacts, emit: Emit, tile: StridedTile, polynomial: Polynomial, index: str, wide: bool = False
+) -> str:
     """`polynomial` at the loop index `index`; wide: its products take 64 bits."""
     out = ""
     for monomial, coefficient in sorted(polynomial.items(), key=lambda item: item[1] < 0):
-        atoms = sorted(monomial, key=lambda atom: _rank(rw.facts, tile.names.get(atom)))
-        factors = [index if atom == INDEX else rw.emit(tile.names[atom]) for atom in atoms]
+        atoms = sorted(monomial, key=lambda atom: _rank(facts, tile.names.get(atom)))
+        factors = [index if atom == INDEX else emit(tile.names[atom]) for atom in atoms]
         if len(polynomial) > 1 or len(factors) > 1 or wide or abs(coefficient) != 1:
             factors = [operand(text) for text in factors]
-        if wide and _rank(rw.facts, tile.names.get(atoms[0]) if atoms else None) == _TENSOR:
+        if wide and _rank(facts, tile.names.get(atoms[0]) if atoms else None) == _TENSOR:
             factors[0] = f"{factors[0]}.to(gl.int64)"
         if abs(coefficient) != 1 or not factors:
             factors.append(str(abs(coefficient)))

@@ -17,6 +17,7 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
+from translator.choices.chosen import Choices
 from translator.facts.function import FunctionFacts
 from translator.facts.loop_range import int_of
 from translator.facts.signs import obligation_at
@@ -26,21 +27,21 @@ from translator.pipeline.loop import PipelinedLoop
 from translator.pipeline.plan import PipelinePlan
 from translator.pipeline.tail import TailProof
 from translator.pipeline.waits import wait_for
-from translator.rewrite.emission import Emission
+from translator.rewrite.emission import Emission, Emit
 from translator.rewrite.splice import operand
 
 
-def as_branch(rw: Emission, plan: PipelinePlan) -> PipelinePlan:
+def as_branch(facts: FunctionFacts, choices: Choices, plan: PipelinePlan) -> PipelinePlan:
     """`plan` as a branch, where it may be one; else as it is."""
     simple = (
-        rw.unit.choices.asks("slot-form", "told-apart")
+        choices.asks("slot-form", "told-apart")
         and plan.written_out is None
         and not plan.producer
         and not plan.descending
     )
-    if not simple or any(load.held for load in plan.loads) or not runs_at_most_once(rw.facts, plan):
+    if not simple or any(load.held for load in plan.loads) or not runs_at_most_once(facts, plan):
         return plan
-    rests = obligation_at(rw.facts, plan.loop.iter, "once", "a loop as a branch", "proven")
+    rests = obligation_at(facts, plan.loop.iter, "once", "a loop as a branch", "proven")
     schedule = replace(plan.schedule, buffers=1, prologue=1, ahead=0)
     return replace(plan, once=True, schedule=schedule, assumed=plan.assumed | {rests})
 
@@ -68,9 +69,9 @@ def _whole(facts: FunctionFacts, node: ast.expr, step: int) -> ast.expr | None:
     return None
 
 
-def header(rw: Emission, loop: PipelinedLoop) -> str:
+def header(emit: Emit, loop: PipelinedLoop) -> str:
     """`if low < high`."""
-    low, high = (operand(rw.emit(e)) for e in (loop.plan.low, loop.plan.high))
+    low, high = (operand(emit(e)) for e in (loop.plan.low, loop.plan.high))
     return f"if {low} < {high}"
 
 
@@ -81,12 +82,12 @@ def first(rw: Emission, loop: PipelinedLoop) -> tuple[Node, ...]:
         tile = ring.load.tile
         lines += mover_copies.before(rw, loop, ring) if tile is not None else [producer.allocate(rw, loop, ring)]
     loop.fetch_at(loop.plan.index)
-    lines += clusters.before_first(rw, loop)
+    lines += clusters.before_first(rw.record, loop)
     made = [
         *as_lines(lines),
         *(producer.fetch(rw, loop, ring, "0", loop.fetched, "") for ring in loop.rings),
-        *producer.stores(rw, loop.rings, "0", loop.fetched),
+        *producer.stores(rw.convert, rw.names, loop.rings, "0", loop.fetched),
     ]
     if loop.copies:
-        made += [*producer.commit(rw, loop, loop.rings), *wait_for(rw, loop, Number("0"))]
+        made += [*producer.commit(rw.record, loop, loop.rings), *wait_for(rw.record, loop, Number("0"))]
     return tuple(made)

@@ -26,22 +26,21 @@ from translator.pipeline.address_reader import AddressReader
 from translator.pipeline.index_loads import reads_only, writes
 from translator.pipeline.tile_terms import NotATile, axis_of
 from translator.rewrite.addresses import is_pointer
-from translator.rewrite.emission import Emission
 
 _ANY = "*"  # a pointer from anywhere
 
 
-def overwritten(rw: Emission, loop: ast.For, bounds: tuple, call: ast.Call, ahead: int) -> str:
+def overwritten(facts: FunctionFacts, loop: ast.For, bounds: tuple, call: ast.Call, ahead: int) -> str:
     """Why the load `call` may find something else `ahead` iterations before its own; empty where it does not."""
-    loaded = _roots(rw, _address(rw.facts, call), set())
-    for write in _writes(rw.facts, loop):
-        helper = not writes(rw.facts, write)
-        targets = [*write.args, *(k.value for k in write.keywords)] if helper else [_address(rw.facts, write)]
+    loaded = _roots(facts, _address(facts, call), set())
+    for write in _writes(facts, loop):
+        helper = not writes(facts, write)
+        targets = [*write.args, *(k.value for k in write.keywords)] if helper else [_address(facts, write)]
         for target in targets:
-            written = _roots(rw, target, set()) if not helper or _points(rw.facts, target) else set()
+            written = _roots(facts, target, set()) if not helper or _points(facts, target) else set()
             if not (loaded & written or written and _ANY in loaded | written):
                 continue
-            if helper or not _apart(rw.facts, loop, bounds, call, write, ahead):
+            if helper or not _apart(facts, loop, bounds, call, write, ahead):
                 return f"what the load in line {call.lineno} reads may be written in line {write.lineno}"
     return ""
 
@@ -75,21 +74,21 @@ def _address(facts: FunctionFacts, call: ast.Call) -> ast.expr:
     return given.get("pointer") or given.get("desc") or next(iter(given.values()))
 
 
-def _roots(rw: Emission, node: ast.expr | None, seen: set[int]) -> set[str]:
+def _roots(facts: FunctionFacts, node: ast.expr | None, seen: set[int]) -> set[str]:
     """The kernel arguments that an address may come from."""
     if node is None:
         return {_ANY}
     if isinstance(node, ast.BinOp):
-        return _roots(rw, node.left if is_pointer(rw.facts, node.left) else node.right, seen)
+        return _roots(facts, node.left if is_pointer(facts, node.left) else node.right, seen)
     if isinstance(node, ast.IfExp):
-        return _roots(rw, node.body, seen) | _roots(rw, node.orelse, seen)
+        return _roots(facts, node.body, seen) | _roots(facts, node.orelse, seen)
     if isinstance(node, ast.Subscript):
-        return _roots(rw, node.value, seen)
+        return _roots(facts, node.value, seen)
     if isinstance(node, ast.Call):
         owner = [node.func.value] if isinstance(node.func, ast.Attribute) else []
-        inputs = [n for n in [*owner, *node.args, *(k.value for k in node.keywords)] if _points(rw.facts, n)]
-        return set().union(*(_roots(rw, n, seen) for n in inputs)) if inputs else {_ANY}
-    if not isinstance(node, ast.Name) or (web := rw.facts.webs.of_use.get(node)) is None:
+        inputs = [n for n in [*owner, *node.args, *(k.value for k in node.keywords)] if _points(facts, n)]
+        return set().union(*(_roots(facts, n, seen) for n in inputs)) if inputs else {_ANY}
+    if not isinstance(node, ast.Name) or (web := facts.webs.of_use.get(node)) is None:
         return {_ANY}
     if web.index in seen:
         return set()
@@ -97,9 +96,9 @@ def _roots(rw: Emission, node: ast.expr | None, seen: set[int]) -> set[str]:
     found: set[str] = set()
     for d in web.definitions:
         if isinstance(d.node, ast.arg):
-            found.add((rw.pointer_roots.get(d.name) or _ANY) if rw.facts.path else d.name)
+            found.add((facts.pointers.roots.get(d.name) or _ANY) if facts.path else d.name)
         elif not d.augmented:
-            found |= _roots(rw, d.value, seen)
+            found |= _roots(facts, d.value, seen)
     return found
 
 

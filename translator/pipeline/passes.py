@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
+from translator.facts.function import FunctionFacts
 from translator.facts.refusals import refuse
 from translator.gluon.printer import lines
 from translator.gluon.tree import Line, Node, Pipelined, Repeat, Store
@@ -12,7 +13,6 @@ from translator.pipeline import counts
 from translator.pipeline.body import alternating, late_read, stage_contents
 from translator.pipeline.loop import PipelinedLoop
 from translator.pipeline.prefetch import FEWEST_BUFFERS, Prefetched, prefetched
-from translator.pipeline.prepare import fresh
 from translator.pipeline.refill import refilled
 from translator.pipeline.steps import Step, take_steps
 from translator.rewrite.emission import Emission
@@ -25,9 +25,9 @@ def finish_loop(rw: Emission, loop: PipelinedLoop) -> None:
     s, source = loop.plan.loop, rw.facts.source
     steps, (top, end) = take_steps(rw, s)
     if loop.stages:
-        check_apart(rw, steps)
-    body = passed(loop, steps, functools.partial(fresh, rw, loop=s))
-    loop.tree = tree_of(loop, body, counts.tiles(rw, loop) if loop.written_out else "")
+        check_apart(rw.facts, steps)
+    body = passed(loop, steps, functools.partial(rw.loop_names.fresh, loop=s))
+    loop.tree = tree_of(loop, body, counts.tiles(rw.emit, loop) if loop.written_out else "")
     text = "\n".join([*lines(body, source.indent(s.body[0])), *lines(loop.after, source.indent(s))])
     rw.edits.append((top, end, text + "\n" if end > source.line_end(s) else text))
 
@@ -37,16 +37,16 @@ def read_ahead(rw: Emission, loop: PipelinedLoop) -> Prefetched | None:
     edits = list(rw.edits)
     steps, _ = take_steps(rw, loop.plan.loop)
     rw.edits = edits
-    check_apart(rw, steps)
-    return _ahead(loop, steps, functools.partial(fresh, rw, loop=loop.plan.loop))
+    check_apart(rw.facts, steps)
+    return _ahead(loop, steps, functools.partial(rw.loop_names.fresh, loop=loop.plan.loop))
 
 
-def check_apart(rw: Emission, steps: list[Step]) -> None:
+def check_apart(facts: FunctionFacts, steps: list[Step]) -> None:
     """Raises: TranslationError where statements of the body cannot be moved one by one."""
     for step in steps:
         if len(step.sources) > 1:
             what = "statements of this loop share a line"
-            raise refuse(rw.facts.frame, step.sources[0], "ping-pong", what, help="put each on its own")
+            raise refuse(facts.frame, step.sources[0], "ping-pong", what, help="put each on its own")
 
 
 def tree_of(loop: PipelinedLoop, body: tuple[Node, ...], count: str) -> Pipelined:

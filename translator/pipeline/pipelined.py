@@ -38,4 +38,4 @@ class PipelinedFunction(FunctionRewriter):
         return permuted_read(self, data, order, layout)
 
     def tile_read_at_use(self, data: ast.expr) -> TileRead | None:
-        return read_where_used(self, data)
+        return read_where_used(self.facts, self.staged, self.loops, data)

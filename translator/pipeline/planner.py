@@ -1,6 +1,6 @@
 """Plan the software pipeline of one loop.
 
-`plan_loop` reads facts only (the trace, def-use webs, Triton's decisions); no text is made here.
+`plan_loop` rests on facts (the trace, def-use webs, Triton's decisions) and on what was decided before; no text is made here.
 """
 
 from __future__ import annotations
@@ -29,85 +29,91 @@ from translator.pipeline.tail import TailProof
 from translator.pipeline.tensor_tiles import DescriptorTile
 from translator.pipeline.ways import fetched_as, is_held, loads_in, one_way, staged_of, strided_tiles
 from translator.rewrite import descriptors, tdm
-from translator.rewrite.emission import Emission
+from translator.rewrite.unit import Decided
 
 
-def plan_loop(rw: Emission, loop: ast.For, hold: bool = True) -> PipelinePlan | NotPipelined:
+def plan_loop(facts: FunctionFacts, decided: Decided, loop: ast.For, hold: bool = True) -> PipelinePlan | NotPipelined:
     """The pipeline of `loop`, or why there is none.
 
     hold: loads that Triton keeps in registers may run ahead. Those that cannot stay where they are.
     """
-    if rw.facts.unrolled(loop):
+    if facts.unrolled(loop):
         return NotPipelined(loop.lineno, "it is unrolled at compile time")
-    found = [c for s in loop.body if rw.facts.taken(s) for c in loads_in(rw.facts, s)]
-    held = [c for c in found if is_held(rw.facts, c)]
+    found = [c for s in loop.body if facts.taken(s) for c in loads_in(facts, s)]
+    held = [c for c in found if is_held(facts, c)]
     staged = [c for c in found if c not in held]
     if not found:
         return NotPipelined(loop.lineno, "Triton fetches no load of its body ahead")
-    plan = _plan(rw, loop, found if hold else staged)
+    plan = _plan(facts, decided, loop, found if hold else staged)
     if isinstance(plan, PipelinePlan) or not held:
         return plan
     if hold:
         possible = [
-            c for c in held if isinstance(_plan(rw, loop, [x for x in found if x in staged or x is c]), PipelinePlan)
+            c
+            for c in held
+            if isinstance(_plan(facts, decided, loop, [x for x in found if x in staged or x is c]), PipelinePlan)
         ]
         if possible and isinstance(
-            some := _plan(rw, loop, [c for c in found if c in staged or c in possible]), PipelinePlan
+            some := _plan(facts, decided, loop, [c for c in found if c in staged or c in possible]), PipelinePlan
         ):
             return some
-    return _plan(rw, loop, staged) if staged else plan
+    return _plan(facts, decided, loop, staged) if staged else plan
 
 
 def _plan(
-    rw: Emission, loop: ast.For, found: list[ast.Call], in_registers: frozenset[ast.Call] = frozenset()
+    facts: FunctionFacts,
+    decided: Decided,
+    loop: ast.For,
+    found: list[ast.Call],
+    in_registers: frozenset[ast.Call] = frozenset(),
 ) -> PipelinePlan | NotPipelined:
     """The pipeline of `loop` in which the loads in `found` run ahead, those `in_registers` not through LDS."""
     try:
-        return _planned(rw, loop, found, in_registers)
+        return _planned(facts, decided, loop, found, in_registers)
     except NotAhead as reason:
         return NotPipelined(loop.lineno, str(reason), True)
 
 
 def _planned(
-    rw: Emission, loop: ast.For, found: list[ast.Call], in_registers: frozenset[ast.Call]
+    facts: FunctionFacts, decided: Decided, loop: ast.For, found: list[ast.Call], in_registers: frozenset[ast.Call]
 ) -> PipelinePlan | NotPipelined:
     """`_plan`. Raises: NotAhead where there is none."""
-    bounds = _bounds(rw.facts, loop, found)
+    bounds = _bounds(facts, loop, found)
     low, high, step = bounds
-    atoms = every_iteration(rw.facts, loop.body)
-    _check_body(rw.facts, loop, atoms, found)
-    deepest = max(rw.unit.choices.number("depth"), *(staged_of(rw.facts, c).buffers for c in found)) + 1
+    atoms = every_iteration(facts, loop.body)
+    _check_body(facts, loop, atoms, found)
+    deepest = max(decided.choices.number("depth"), *(staged_of(facts, c).buffers for c in found)) + 1
     for call in found:
-        if reason := overwritten(rw, loop, bounds, call, deepest):
+        if reason := overwritten(facts, loop, bounds, call, deepest):
             raise NotAhead(reason)
 
-    tail = TailProof(rw.facts, loop, low, high, step, deepest + rw.unit.choices.number("l2-prefetch"))
-    apart = elsewhere(rw.facts, loop, found)
-    tiles, not_tiles = strided_tiles(rw, loop, bounds, found, in_registers)
+    tail = TailProof(facts, loop, low, high, step, deepest + decided.choices.number("l2-prefetch"))
+    apart = elsewhere(facts, loop, found)
+    tiles, not_tiles = strided_tiles(facts, decided, loop, bounds, found, in_registers)
     addressed = [c for c in found if c not in tiles]
-    held = [c for c in addressed if is_held(rw.facts, c)]
+    held = [c for c in addressed if is_held(facts, c)]
     staged = [c for c in found if c not in held]
-    runs = what_runs_ahead(rw.facts, loop, tail, atoms, found, addressed)
-    fetch = _fetch(rw, loop, staged, tiles)
-    ways = {c: staged_of(rw.facts, c) for c in held} | fetch.ways
+    runs = what_runs_ahead(facts, loop, tail, atoms, found, addressed)
+    fetch = _fetch(facts, decided, loop, staged, tiles)
+    ways = {c: staged_of(facts, c) for c in held} | fetch.ways
     refills = reads_early = False
-    if fetch.copies and _plain(rw, loop):
-        refillable = (rw.facts.path, loop.lineno) not in rw.unit.ringed and not runs.carried and not runs.rolled_back
-        room, refills, reads_early = _room(rw.facts, loop, fetch, tiles, refillable)
+    if fetch.copies and _plain(facts, decided, loop):
+        refillable = (facts.path, loop.lineno) not in decided.ringed and not runs.carried and not runs.rolled_back
+        room, refills, reads_early = _room(facts, loop, fetch, tiles, refillable)
         if room.left:
-            return _plan(rw, loop, found, in_registers | {*room.left})
+            return _plan(facts, decided, loop, found, in_registers | {*room.left})
         tiles = room.tiles
-    span = constant_span(rw.facts, low, high)
-    trips = trips_of(rw.facts, low, high, step, span and span.value)
+    span = constant_span(facts, low, high)
+    trips = trips_of(facts, low, high, step, span and span.value)
     # Triton's pipeliner peels such a loop until nothing is left of it.
-    descending = step is not None and int_of(rw.facts, step) < 0
+    descending = step is not None and int_of(facts, step) < 0
     few = trips is not None and not descending and 0 < trips <= fetch.buffers + (not fetch.copies) and bool(staged)
-    written_out = trips if few and rw.unit.choices.keeps_loops and not _leaks(rw.facts, loop) else None
+    written_out = trips if few and decided.choices.keeps_loops and not _leaks(facts, loop) else None
     if written_out is not None and held:
-        return _plan(rw, loop, staged)  # written out, the loads stand one after the other
+        return _plan(facts, decided, loop, staged)  # written out, the loads stand one after the other
     assumed = set(tail.assumed)
-    loads = _loads(rw, tail, atoms, found, ways, tiles)
-    dtype, asks_rest = index_dtype(rw.facts, loop), ""
+    loads = _loads(facts, decided, tail, atoms, found, ways, tiles)
+    dtype, asks_rest = index_dtype(facts, loop), ""
     if written_out is None and not tail.counts_on(dtype) and not (asks_rest := tail.rest_type(dtype)):
         raise NotAhead(f"nothing bounds `{ast.unparse(high)}` before the launch, so an index past it may overflow")
     if written_out is not None:  # only tiles that exist are fetched
@@ -160,27 +166,31 @@ class _Fetch:
     asked: int
 
 
-def _fetch(rw: Emission, loop: ast.For, staged: list[ast.Call], tiles: Mapping[ast.Call, StridedTile]) -> _Fetch:
+def _fetch(
+    facts: FunctionFacts, decided: Decided, loop: ast.For, staged: list[ast.Call], tiles: Mapping[ast.Call, StridedTile]
+) -> _Fetch:
     """How the loads in `staged` are fetched. Raises: NotAhead where LDS has no room."""
     if not staged:
         return _Fetch({}, False, 1, 0)
-    theirs, by_tile = [fetched_as(rw, c) for c in staged], [c in tiles for c in staged]
-    if any(s.copy == "registers" for s in theirs) and (moved := [c for c in staged if _by_data_mover(rw, c)]):
-        origin = descriptors.origin_of(rw.facts, callees.callee_of(rw.facts, moved[0]).owner)
-        raise tdm.keep_plain(rw.facts, origin, "another load of its loop goes through registers")
-    fetched, copies, buffers = one_way(theirs, by_tile, _mixes(rw, loop))
-    if fitting(rw.facts, zip(staged, fetched), buffers) < min(2, buffers):
+    theirs, by_tile = [fetched_as(facts, decided, c) for c in staged], [c in tiles for c in staged]
+    if any(s.copy == "registers" for s in theirs) and (
+        moved := [c for c in staged if _by_data_mover(facts, decided, c)]
+    ):
+        origin = descriptors.origin_of(facts, callees.callee_of(facts, moved[0]).owner)
+        raise tdm.keep_plain(facts, origin, "another load of its loop goes through registers")
+    fetched, copies, buffers = one_way(theirs, by_tile, _mixes(facts, decided, loop))
+    if fitting(facts, zip(staged, fetched), buffers) < min(2, buffers):
         fetched, copies, buffers = one_way(theirs, by_tile, False)
     if copies and buffers < 2:
         raise NotAhead("a copy needs two buffers")
-    if rw.unit.choices.asks("warp-groups", "alternating") and not copies:
+    if decided.choices.asks("warp-groups", "alternating") and not copies:
         buffers = max(buffers, FEWEST_STORED)
     asked = buffers
-    buffers = rw.unit.choices.number("depth") or fitting(rw.facts, zip(staged, fetched), buffers)
+    buffers = decided.choices.number("depth") or fitting(facts, zip(staged, fetched), buffers)
     if buffers < (2 if copies else 1):
         raise NotAhead("LDS has no room for its tiles")
     ways = dict(zip(staged, fetched))
-    return _Fetch(ways | padded(rw.facts, ways, buffers), copies, buffers, asked)
+    return _Fetch(ways | padded(facts, ways, buffers), copies, buffers, asked)
 
 
 def _room(
@@ -198,13 +208,13 @@ def _room(
 
 
 def _loads(
-    rw: Emission, tail: TailProof, atoms: list[ast.stmt], found: list[ast.Call], ways: dict[ast.Call, Staged],
-    tiles: Mapping[ast.Call, StridedTile],
+    facts: FunctionFacts, decided: Decided, tail: TailProof, atoms: list[ast.stmt], found: list[ast.Call],
+    ways: dict[ast.Call, Staged], tiles: Mapping[ast.Call, StridedTile],
 ) -> list[PipelinedLoad]:  # fmt: skip
     loads: list[PipelinedLoad] = []
     for call in found:
-        (statement,) = [a for a in atoms if call in loads_in(rw.facts, a)]
-        load = _load(rw, tail, statement, call, ways[call], tiles.get(call))
+        (statement,) = [a for a in atoms if call in loads_in(facts, a)]
+        load = _load(facts, decided, tail, statement, call, ways[call], tiles.get(call))
         # What a variable is loaded with twice has a name, and a ring, for each load.
         loads.append(replace(load, name=numbered(load.name, {other.name for other in loads}.__contains__)))
     return loads
@@ -220,36 +230,37 @@ def _schedule(fetch: _Fetch, loads: list[PipelinedLoad], held: list[ast.Call], r
     return register_schedule(fetch.buffers) if fetch.ways else held_schedule()
 
 
-def _by_data_mover(rw: Emission, call: ast.Call) -> bool:
+def _by_data_mover(facts: FunctionFacts, decided: Decided, call: ast.Call) -> bool:
     """Whether a load is one of a descriptor of the tensor data mover."""
-    owner = callees.callee_of(rw.facts, call).owner
-    described = owner is not None and callees.is_descriptor(rw.facts.fact(owner))
-    return described and tdm.uses_data_mover(rw, descriptors.origin_of(rw.facts, owner))
+    owner = callees.callee_of(facts, call).owner
+    described = owner is not None and callees.is_descriptor(facts.fact(owner))
+    return described and tdm.uses_data_mover(facts, decided, descriptors.origin_of(facts, owner))
 
 
-def _plain(rw: Emission, loop: ast.For) -> bool:
+def _plain(facts: FunctionFacts, decided: Decided, loop: ast.For) -> bool:
     """Whether nothing but parity is asked for: no depth, no other arrangement of the loop."""
-    return rw.unit.choices.keeps_depth and not asked_for(rw, loop)
+    return decided.choices.keeps_depth and not asked_for(facts, decided, loop)
 
 
-def as_triton(rw: Emission, loop: ast.For) -> bool:
+def as_triton(facts: FunctionFacts, decided: Decided, loop: ast.For) -> bool:
     """Whether the loop is written as Triton's compiler would write it, whatever its depth."""
-    return rw.unit.choices.keeps_loops and not asked_for(rw, loop)
+    return decided.choices.keeps_loops and not asked_for(facts, decided, loop)
 
 
-def _mixes(rw: Emission, loop: ast.For) -> bool:
+def _mixes(facts: FunctionFacts, decided: Decided, loop: ast.For) -> bool:
     """Whether some tiles of a loop may be copied while others go through registers: LDS is then filled as by Triton."""
-    room = rw.facts.kernel.lds_bytes <= rw.facts.kernel.target.lds_bytes
+    room = facts.kernel.lds_bytes <= facts.kernel.target.lds_bytes
     return (
-        rw.facts.kernel.target.has_async_copies
-        and not rw.facts.kernel.target.supports_tdm
+        facts.kernel.target.has_async_copies
+        and not facts.kernel.target.supports_tdm
         and room
-        and as_triton(rw, loop)
+        and as_triton(facts, decided, loop)
     )
 
 
 def _load(
-    rw: Emission,
+    facts: FunctionFacts,
+    decided: Decided,
     tail: TailProof,
     statement: ast.stmt,
     call: ast.Call,
@@ -260,13 +271,13 @@ def _load(
 
     Raises: NotAhead for a load that cannot be fetched like that.
     """
-    given = callees.bind(rw.facts, call, callees.callee_of(rw.facts, call))
-    owner = callees.callee_of(rw.facts, call).owner
-    if owner is not None and callees.is_descriptor(rw.facts.fact(owner)):
-        return _descriptor_load(rw, tail, statement, call, way, owner, given.get("offsets"))
+    given = callees.bind(facts, call, callees.callee_of(facts, call))
+    owner = callees.callee_of(facts, call).owner
+    if owner is not None and callees.is_descriptor(facts.fact(owner)):
+        return _descriptor_load(facts, decided, tail, statement, call, way, owner, given.get("offsets"))
     name = _name(statement, call, given)
     mask = given.get("mask")
-    masked = mask is not None and not callees.is_absent(rw.facts, mask)
+    masked = mask is not None and not callees.is_absent(facts, mask)
     covered = masked and tail.implied(mask)
     if tile is not None:
         return PipelinedLoad(name, call.lineno, call, statement, way, covered, None, tile)
@@ -277,7 +288,8 @@ def _load(
 
 
 def _descriptor_load(
-    rw: Emission,
+    facts: FunctionFacts,
+    decided: Decided,
     tail: TailProof,
     statement: ast.stmt,
     call: ast.Call,
@@ -286,16 +298,16 @@ def _descriptor_load(
     offsets: ast.expr | None,
 ) -> PipelinedLoad:
     """The load of a descriptor's tile. Raises: NotAhead for one that is not a plain tile."""
-    bounds = descriptors.bounds_of(rw.facts, owner)
+    bounds = descriptors.bounds_of(facts, owner)
     name = _name(statement, call, {"pointer": owner})
     plain = isinstance(offsets, (ast.List, ast.Tuple))
-    if tdm.uses_data_mover(rw, descriptors.origin_of(rw.facts, owner)):
+    if tdm.uses_data_mover(facts, decided, descriptors.origin_of(facts, owner)):
         if not plain or not isinstance(owner, ast.Name) or tail.varies(owner):
             raise NotAhead(f"the descriptor load in line {call.lineno} is not a plain tile")
         covered = len(bounds) == len(offsets.elts) and any(map(tail.ends, offsets.elts, bounds))
         tile = DescriptorTile(owner, tuple(offsets.elts), tuple(not tail.varies(o) for o in offsets.elts))
         return PipelinedLoad(name, call.lineno, call, statement, way, covered, None, tile)
-    if not plain or not descriptors.fetchable(rw.facts, owner):
+    if not plain or not descriptors.fetchable(facts, owner):
         raise NotAhead(f"the descriptor load in line {call.lineno} is not a plain tile")
     return PipelinedLoad(name, call.lineno, call, statement, way, any(map(tail.ends, offsets.elts, bounds)), None)
 

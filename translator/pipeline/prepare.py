@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 import copy
 import math
-from collections.abc import Iterable
 from dataclasses import replace
 
 from translator.facts import callees, products
@@ -18,7 +17,6 @@ from translator.facts.loop_range import is_index
 from translator.facts.signs import Signs, obligation_at
 from translator.facts.webs import Definition, Web
 from translator.frontend.trace import ConstFact, TensorFact
-from translator.numbered import numbered
 from translator.pipeline.body import plan_stages, reads_tiles
 from translator.pipeline.clip import clip_masks
 from translator.pipeline.index_loads import Guard
@@ -36,7 +34,8 @@ from translator.pipeline.unneeded import unneeded
 from translator.pipeline.unroll import can_unroll
 from translator.rewrite import uniform_parts
 from translator.rewrite.emission import Emission
-from translator.rewrite.statements import holds
+from translator.rewrite.fresh_names import LoopNames
+from translator.rewrite.unit import Decided
 from translator.ttgir.elements import bits_of
 
 # A base that moves costs about five scalar instructions per tile (a 64-bit addition and a new buffer descriptor), offsets
@@ -49,29 +48,29 @@ def prepare(rw: Emission) -> None:
     for loop in [n for n in ast.walk(rw.facts.tree) if isinstance(n, ast.For)]:
         if not rw.facts.taken(loop):
             continue
-        plan = plan_loop(rw, loop, holds_tiles(rw, loop))
+        plan = plan_loop(rw.facts, rw.unit.decided, loop, holds_tiles(rw.facts, rw.unit.decided, loop))
         if isinstance(plan, PipelinePlan) and (reason := _unsupported(rw.facts, plan)):
             plan = NotPipelined(loop.lineno, reason, True)
-        if asked_for(rw, loop):
-            split = specialized(rw, loop, plan)
+        if asked_for(rw.facts, rw.unit.decided, loop):
+            split = specialized(rw.facts, rw.unit.decided, loop, plan)
             if isinstance(split, str):
                 rw.whole[loop] = split
             else:
                 plan = split
         if isinstance(plan, PipelinePlan):
-            plan = as_branch(rw, plan)
+            plan = as_branch(rw.facts, rw.unit.decided.choices, plan)
         rw.plans.append(plan)
         if isinstance(plan, PipelinePlan):
             _set_up(rw, plan)
     uniform_parts.mark(rw)
-    rw.dropped = unneeded(rw)
+    rw.dropped = unneeded(rw.facts, rw.pipelined_loops, rw.pipelined_statements)
 
 
-def holds_tiles(rw: Emission, loop: ast.For) -> bool:
+def holds_tiles(facts: FunctionFacts, decided: Decided, loop: ast.For) -> bool:
     """Whether loads may wait in registers: other strategies arrange the loop in another way, and 256 registers are too few."""
-    if rw.facts.kernel.target.has_few_registers:
+    if facts.kernel.target.has_few_registers:
         return False
-    return as_triton(rw, loop)
+    return as_triton(facts, decided, loop)
 
 
 def _unsupported(facts: FunctionFacts, plan: PipelinePlan) -> str | None:
@@ -81,17 +80,17 @@ def _unsupported(facts: FunctionFacts, plan: PipelinePlan) -> str | None:
     return None
 
 
-def _named(rw: Emission, plan: PipelinePlan) -> PipelinedLoop:
+def _named(loop_names: LoopNames, added_parameters: dict[str, str], plan: PipelinePlan) -> PipelinedLoop:
     """The loop of a plan with names that nothing else has."""
     only_holds = plan.schedule.mechanism == "held"
     ascending = plan.low is None and plan.index_dtype == "int32" and not plan.descending
     counted = plan.once or plan.written_out is not None or ascending or only_holds or plan.refills
-    counter = "" if counted else fresh(rw, "tile", plan.loop)
+    counter = "" if counted else loop_names.fresh("tile", plan.loop)
     names = [
-        fresh(rw, name, plan.loop)
+        loop_names.fresh(name, plan.loop)
         for name in (f"{plan.index.strip('_') or 'tile'}_ahead", "slot", "free_slot", "first" if only_holds else "t")
     ]
-    buffers = "1" if plan.once or only_holds or plan.refills else _buffers_parameter(rw, plan)
+    buffers = "1" if plan.once or only_holds or plan.refills else _buffers_parameter(loop_names, added_parameters, plan)
     loop = PipelinedLoop(plan, buffers, *names, counter)
     if plan.once:
         loop.slot = "0"
@@ -99,10 +98,10 @@ def _named(rw: Emission, plan: PipelinePlan) -> PipelinedLoop:
         loop.slot = loop.free = "0"
     if loop.specialized:
         # Nothing runs ahead: the producer is in an iteration of its own.
-        loop.ahead, loop.free, loop.phase = plan.index, loop.slot, fresh(rw, "phase", plan.loop)
+        loop.ahead, loop.free, loop.phase = plan.index, loop.slot, loop_names.fresh("phase", plan.loop)
         groups = plan.schedule.groups
         stems = [f"{'_'.join(group)}_" if len(groups) > 1 else "" for group in groups]
-        loop.barriers = [tuple(fresh(rw, stem + end, plan.loop) for end in ("ready", "empty")) for stem in stems]
+        loop.barriers = [tuple(loop_names.fresh(stem + end, plan.loop) for end in ("ready", "empty")) for stem in stems]
     return loop
 
 
@@ -119,7 +118,7 @@ class _Twins:
         plan, webs = loop.plan, rw.facts.webs
         for web in plan.on_both_sides:
             name = f"{web.name}_copied" if loop.specialized else name_ahead(web.name)
-            twin = Web(len(webs.all), fresh(rw, name, plan.loop))
+            twin = Web(len(webs.all), rw.loop_names.fresh(name, plan.loop))
             if web in plan.doubled:
                 twin.definitions.append(start_of(rw.facts, plan.loop, web, twin))
                 loop.doubled.append((web, twin))
@@ -168,9 +167,10 @@ class _Twins:
         rw, loop, plan = self.rw, self.loop, self.loop.plan
         stems: set[str] = set()
         for load in plan.loads:
-            stem = _ring_stem(rw, f"{load.name}_last" if plan.once else load.name, plan.loop, stems)
+            wanted = f"{load.name}_last" if plan.once else load.name
+            stem = _ring_stem(rw.facts, rw.loop_names, wanted, plan.loop, stems)
             stems.add(stem)
-            names = [fresh(rw, f"{stem}_{part}", plan.loop) for part in ("smem", "next", "tiles", "desc")]
+            names = [rw.loop_names.fresh(f"{stem}_{part}", plan.loop) for part in ("smem", "next", "tiles", "desc")]
             ring = Ring(load, names[0], self.of(load.call), *names[1:])
             loop.rings.append(ring)
             if load.held:
@@ -181,7 +181,7 @@ class _Twins:
 
 
 def _set_up(rw: Emission, plan: PipelinePlan) -> None:
-    loop = _named(rw, plan)
+    loop = _named(rw.loop_names, rw.added_parameters, plan)
     twins = _Twins(rw, loop)
     twins.add_statements()
     rw.guards |= {twins.made[call]: Guard(loop) for call in plan.guarded}
@@ -203,16 +203,16 @@ def _push_addresses(rw: Emission, loop: PipelinedLoop) -> None:
         # A helper is given its argument in one layout: what is made of it is converted where it is used.
         rw.make_cheap(web, not web.is_parameter)
         for d in web.definitions:
-            _push(rw, d.value)
-        _push(rw, made.value)
+            _push(rw.pushed, d.value)
+        _push(rw.pushed, made.value)
     for ring in loop.rings:
         for argument in [*ring.fetch.args, *(k.value for k in ring.fetch.keywords)]:
-            _push(rw, argument)
+            _push(rw.pushed, argument)
             if isinstance(argument, ast.Name) and (web := rw.facts.webs.of_use.get(argument)) is not None:
                 if not web.is_parameter and all(_light(rw.facts, d.value) for d in web.definitions):
                     rw.make_cheap(web)
                     for d in web.definitions:
-                        _push(rw, d.value)
+                        _push(rw.pushed, d.value)
 
 
 def _find_own_names(facts: FunctionFacts, loop: PipelinedLoop) -> None:
@@ -227,12 +227,12 @@ def _find_own_names(facts: FunctionFacts, loop: PipelinedLoop) -> None:
             loop.own_names.append((made.target, web))
 
 
-def _ring_stem(rw: Emission, stem: str, loop: ast.For, others: set[str]) -> str:
+def _ring_stem(facts: FunctionFacts, loop_names: LoopNames, stem: str, loop: ast.For, others: set[str]) -> str:
     """A stem for the names of a ring that no other ring of the loop has. Loops share it only where they follow one
     another in the same block: what a branch or a loop assigns keeps the type that it has before or on the other branch.
     """
-    block = _run_time_block(rw.facts, loop)
-    return numbered(stem, lambda name: name in others or rw.ring_blocks.setdefault(name, block) != block)
+    block = _run_time_block(facts, loop)
+    return loop_names.stem(stem, block, others)
 
 
 def _run_time_block(facts: FunctionFacts, node: ast.AST) -> tuple:
@@ -254,13 +254,13 @@ def _run_time_block(facts: FunctionFacts, node: ast.AST) -> tuple:
 
 def _apply_choices(rw: Emission, loop: PipelinedLoop) -> None:
     """What the choices change about a loop, where that is possible."""
-    plan, choices = loop.plan, rw.unit.choices
+    plan, choices = loop.plan, rw.unit.decided.choices
     if choices.asks("slot-indices", "literal") and can_unroll(rw.facts, plan):
-        loop.first, loop.counter = fresh(rw, f"{plan.index.strip('_') or 'tile'}_first", plan.loop), ""
+        loop.first, loop.counter = rw.loop_names.fresh(f"{plan.index.strip('_') or 'tile'}_first", plan.loop), ""
     alone = rw.facts.kernel.num_ctas == 1  # workgroups of a cluster wait for each other, with all of their warps
     if alone and (slices := choices.value("accumulator-slices", rw.facts.kernel.target)) != "1x1":
         parts = int(slices[0]), int(slices[2])
-        loop.sliced = plan_slices(rw.facts, plan, parts, lambda name: fresh(rw, name, plan.loop))
+        loop.sliced = plan_slices(rw.facts, plan, parts, lambda name: rw.loop_names.fresh(name, plan.loop))
         if loop.sliced is not None:
             rw.pipelined_statements[loop.sliced.statement] = loop
     copies_ahead = plan.schedule.mechanism == "copies" and plan.schedule.buffers >= FEWEST_BUFFERS
@@ -291,11 +291,11 @@ def _light(facts: FunctionFacts, value: ast.expr | None) -> bool:
     )
 
 
-def _push(rw: Emission, value: ast.expr | None) -> None:
+def _push(pushed: set[ast.AST], value: ast.expr | None) -> None:
     if isinstance(value, (ast.BinOp, ast.UnaryOp, ast.Compare, ast.Subscript)):
-        rw.pushed.add(value)
+        pushed.add(value)
         for child in ast.iter_child_nodes(value):
-            _push(rw, child)
+            _push(pushed, child)
 
 
 def _move_bases(rw: Emission, loop: PipelinedLoop) -> None:
@@ -322,7 +322,7 @@ def _move_bases(rw: Emission, loop: PipelinedLoop) -> None:
         if len(inside) != 1 or not followers or not all(n in direct for n in uses):
             continue
         key = (rw.facts.frame.fn.__name__, web.name)
-        many = key in rw.unit.moved or all(_instructions(rw.facts, load) >= FEWEST_LOADS for load in followers)
+        many = key in rw.unit.decided.moved or all(_instructions(rw.facts, load) >= FEWEST_LOADS for load in followers)
         rw.unit.moving[key] = many
         if not state.split.moves:
             if any(d.augmented and d.node is not s for d in web.definitions):
@@ -364,26 +364,14 @@ def _pointer_name(call: ast.Call) -> str | None:
     return call.args[0].id if call.args and isinstance(call.args[0], ast.Name) else None
 
 
-def _buffers_parameter(rw: Emission, plan: PipelinePlan) -> str:
+def _buffers_parameter(loop_names: LoopNames, added_parameters: dict[str, str], plan: PipelinePlan) -> str:
     """The constexpr parameter that holds the number of buffers; loops of one depth share it."""
     depth = plan.schedule.buffers
-    for name, value in rw.added_parameters.items():
+    for name, value in added_parameters.items():
         if value == str(depth) and name.startswith("NUM_BUFFERS"):
             return name
-    name, n = fresh(rw, "NUM_BUFFERS"), 2
-    while name in rw.added_parameters:
-        name, n = fresh(rw, f"NUM_BUFFERS_{n}"), n + 1
-    rw.added_parameters[name] = str(depth)
+    name, n = loop_names.fresh("NUM_BUFFERS"), 2
+    while name in added_parameters:
+        name, n = loop_names.fresh(f"NUM_BUFFERS_{n}"), n + 1
+    added_parameters[name] = str(depth)
     return name
-
-
-def fresh(rw: Emission, name: str, loop: ast.For | None = None, taken: Iterable[str] = ()) -> str:
-    """A name that the source does not use, and none of `taken`. Pipelined loops may share it unless one is in the other: the inner `loop` would
-    change what the outer one goes on with."""
-    nested = (n for n in rw.loop_names if n is not loop and loop is not None and (holds(n, loop) or holds(loop, n)))
-    used = rw.facts.source_names.union(taken, *(rw.loop_names[n] for n in nested))
-    found = numbered(name, used.__contains__)
-    rw.locals.add(found)
-    if loop is not None:
-        rw.loop_names.setdefault(loop, set()).add(found)
-    return found

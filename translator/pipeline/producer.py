@@ -7,19 +7,21 @@ import ast
 from translator.facts import callees, products
 from translator.facts.source_text import replace_spans
 from translator.gluon.tree import Commit, Fill, Load, Node, Slot, Store
+from translator.layout.names import LayoutNames
 from translator.pipeline import copy_width, counts, mover_copies
 from translator.pipeline.loop import PipelinedLoop, Ring, tile_copies
 from translator.rewrite import descriptors, pointers, shapes
 from translator.rewrite.accesses import both_masks
-from translator.rewrite.emission import Emission
+from translator.rewrite.emission import Convert, Emission
 from translator.rewrite.gluon_modules import async_module
 from translator.rewrite.splice import operand
+from translator.rewrite.unit import Record
 
 
 def allocate(rw: Emission, loop: PipelinedLoop, ring: Ring) -> str:
     staged = ring.load.staged
     rw.names.suggest(staged.shared, f"{ring.load.name}_shared", 1, ring.load.line)
-    shape = ", ".join([loop.buffers, *shapes.texts(rw, ring.load.call, staged.shape)])
+    shape = ", ".join([loop.buffers, *shapes.texts(rw.facts, rw.emit, rw.rebound, ring.load.call, staged.shape)])
     dtype = f"gl.{products.DTYPE.get(rw.facts.tensor(ring.load.call).dtype, rw.facts.tensor(ring.load.call).dtype)}"
     pointer = callees.bind(rw.facts, ring.fetch, callees.callee_of(rw.facts, ring.fetch)).get("pointer")
     if (
@@ -61,8 +63,10 @@ def _fetch_text(rw: Emission, loop: PipelinedLoop, ring: Ring, slot: str, target
         exists = "" if ring.load.covered else condition
         if ring.load.stored:
             return f"{ring.next} = {descriptors.tile_fetch(rw, owner, given['offsets'], staged.source, exists)}"
-        copy_width.rest_on_multiples(rw, ring.load.call)
-        return descriptors.tile_fetch(rw, owner, given["offsets"], staged.source, exists, target, tile_copies(rw))
+        copy_width.rest_on_multiples(rw.facts, rw.record, ring.load.call)
+        return descriptors.tile_fetch(
+            rw, owner, given["offsets"], staged.source, exists, target, tile_copies(rw.facts, rw.record)
+        )
     pointer = given["pointer"]
     access = pointers.access_of(rw, pointer, staged.source) if callees.is_plain_access(rw.facts, node, given) else None
     use_buffer = access is not None and staged.copy != "global"
@@ -83,7 +87,7 @@ def _fetch_text(rw: Emission, loop: PipelinedLoop, ring: Ring, slot: str, target
         name = "global_to_shared"
         if rw.facts.kernel.target.copies_take_buffers:
             name = "buffer_load_to_shared" if use_buffer else "global_load_to_shared"
-        return f"{async_module(rw)}.{name}({target}, {', '.join(arguments)})"
+        return f"{async_module(rw.record)}.{name}({target}, {', '.join(arguments)})"
     function = f"{rw.record.amd(rw.facts.kernel.buffer_module)}.buffer_load" if use_buffer else "gl.load"
     text = f"{function}({', '.join(arguments)})"
     if ring.held and not loop.only_holds:
@@ -120,23 +124,23 @@ def _masks(
     return arguments
 
 
-def commit(rw: Emission, loop: PipelinedLoop, fetched: list[Ring]) -> tuple[Node, ...]:
+def commit(record: Record, loop: PipelinedLoop, fetched: list[Ring]) -> tuple[Node, ...]:
     """What closes a tile's commit group, where the last of its copies is the last of `fetched` that belongs to one."""
     grouped = [ring for ring in loop.rings if ring.load.copied]
     closes = loop.copies and bool(grouped) and grouped[-1] in fetched
-    return (Commit(f"{async_module(rw)}.commit_group()"),) if closes else ()
+    return (Commit(f"{async_module(record)}.commit_group()"),) if closes else ()
 
 
-def stores(rw: Emission, rings: list[Ring], slot: str, tile: Node) -> list[Node]:
+def stores(convert: Convert, names: LayoutNames, rings: list[Ring], slot: str, tile: Node) -> list[Node]:
     """Tiles in registers go to their slots."""
-    return [_store(rw, ring, slot, tile) for ring in rings if ring.load.stored]
+    return [_store(convert, names, ring, slot, tile) for ring in rings if ring.load.stored]
 
 
-def _store(rw: Emission, ring: Ring, slot: str, tile: Node) -> Node:
+def _store(convert: Convert, names: LayoutNames, ring: Ring, slot: str, tile: Node) -> Node:
     staged, value = ring.load.staged, ring.next
     if staged.stored != staged.source:
-        rw.names.suggest(staged.stored, f"{ring.load.name}_transposed", 1, ring.load.line)
-        value = rw.convert(value, staged.stored)
+        names.suggest(staged.stored, f"{ring.load.name}_transposed", 1, ring.load.line)
+        value = convert(value, staged.stored)
     return Store((Slot(ring.smem, slot, tile), f".store({value})"), ring.next)
 
 

@@ -12,15 +12,15 @@ from translator.gluon.tree import Line, Node, Number, Repeat, as_lines
 from translator.pipeline import clusters, counts, mover_copies, producer, slices
 from translator.pipeline.loop import PipelinedLoop, Ring
 from translator.pipeline.moved_twice import start_lines
-from translator.pipeline.prepare import fresh
 from translator.pipeline.waits import waits
 from translator.rewrite.emission import Emission
+from translator.rewrite.fresh_names import LoopNames
 from translator.rewrite.gluon_modules import barrier_module
 
 
 def shared_state(rw: Emission, loop: PipelinedLoop) -> list[str]:
     """What the partitions of a loop share: rings, and two barriers for each slot."""
-    schedule, module = loop.plan.schedule, barrier_module(rw)
+    schedule, module = loop.plan.schedule, barrier_module(rw.record)
     lines: list[str] = []
     for ring in loop.rings:
         lines += [producer.allocate(rw, loop, ring)] if ring.load.tile is None else mover_copies.before(rw, loop, ring)
@@ -52,21 +52,21 @@ def prologue(rw: Emission, loop: PipelinedLoop) -> tuple[Node, ...]:
     if loop.only_holds:
         lines.append("# Prologue: each tile is loaded an iteration before it is used, the first ones here.")
     else:
-        lines += clusters.before_first(rw, loop)
+        lines += clusters.before_first(rw.record, loop)
         lines.append("")
         lines.append(f"# Prologue: the first tiles are {what} before the loop.{tail}")
-    index = counts.prologue_index(rw, loop)
+    index = counts.prologue_index(rw.emit, loop)
     loop.fetch_at(index)
     body: list[Node] = []
     first = Number("0") if loop.only_holds else Number(loop.tile)
     if loop.index_names and not _plain_index(rw.facts, loop):
         text = counts.index_value(rw.facts, loop, index)
-        index = fresh(rw, f"{plan.index}_{loop.tile}", plan.loop)
+        index = rw.loop_names.fresh(f"{plan.index}_{loop.tile}", plan.loop)
         body.append(Line(f"{index} = {text}"))
         loop.fetch_at(index)
-    condition = counts.condition(rw, loop, index)
+    condition = counts.condition(rw.emit, loop, index)
     fetched: list[Ring] = []
-    with _names_of_prologue(rw, loop):
+    with _names_of_prologue(rw.facts, rw.loop_names, loop):
         for atom in plan.atoms:
             if atom in loop.ahead_of:
                 text = producer.render(rw, loop.ahead_of[atom])
@@ -74,22 +74,22 @@ def prologue(rw: Emission, loop: PipelinedLoop) -> tuple[Node, ...]:
             for ring in loop.rings:
                 if ring.load.statement is atom:
                     body += [producer.fetch(rw, loop, ring, loop.tile, first, condition)]
-                    body += producer.commit(rw, loop, [ring])
+                    body += producer.commit(rw.record, loop, [ring])
                     fetched.append(ring)
-    body += producer.stores(rw, fetched, loop.tile, first)
+    body += producer.stores(rw.convert, rw.names, fetched, loop.tile, first)
     made = [*as_lines(lines)]
-    made += body if loop.only_holds else [Repeat(loop.tile, counts.fetched_before(rw, loop), tuple(body))]
+    made += body if loop.only_holds else [Repeat(loop.tile, counts.fetched_before(rw.emit, loop), tuple(body))]
     if loop.stages:
-        made += waits(rw, loop)[1:]
+        made += waits(rw.emit, rw.record, loop)[1:]
     if loop.sliced is not None:
         m, n = loop.sliced.parts
         rw.record.choose(f"`{loop.sliced.web.name}` is kept in {m} x {n} slices")
-        made += as_lines(slices.take_apart(rw, loop.sliced))
+        made += as_lines(slices.take_apart(rw.facts, rw.state, loop.sliced))
     return (*made, Line(f"{loop.counter} = 0")) if loop.counter else tuple(made)
 
 
 @contextlib.contextmanager
-def _names_of_prologue(rw: Emission, loop: PipelinedLoop) -> Iterator[None]:
+def _names_of_prologue(facts: FunctionFacts, loop_names: LoopNames, loop: PipelinedLoop) -> Iterator[None]:
     """Names of their own for what each tile computes anew: a name that the loop assigns too would be carried by it."""
     webs = {web.index: web for _, web in loop.own_names}
     names = {i: web.name for i, web in webs.items()}
@@ -97,16 +97,16 @@ def _names_of_prologue(rw: Emission, loop: PipelinedLoop) -> Iterator[None]:
     for i, web in webs.items():
         # Nothing else is called that where the tiles wait in registers.
         stem = names[i].removesuffix("_ahead") if loop.only_holds else names[i]
-        web.name = fresh(rw, f"{stem}_{loop.tile}", loop.plan.loop)
+        web.name = loop_names.fresh(f"{stem}_{loop.tile}", loop.plan.loop)
     for name, web in loop.own_names:
         name.id = web.name
-    for key, web in list(rw.facts.webs.of_definition.items()):
-        if web.index in webs and (key[0], web.name) not in rw.facts.webs.of_definition:
+    for key, web in list(facts.webs.of_definition.items()):
+        if web.index in webs and (key[0], web.name) not in facts.webs.of_definition:
             added[key[0], web.name] = web
-    rw.facts.webs.of_definition.update(added)
+    facts.webs.of_definition.update(added)
     yield
     for key in added:
-        del rw.facts.webs.of_definition[key]
+        del facts.webs.of_definition[key]
     for i, web in webs.items():
         web.name = names[i]
     for name, web in loop.own_names:

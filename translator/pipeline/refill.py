@@ -55,15 +55,15 @@ def fills(rw: Emission, loop: PipelinedLoop) -> tuple[Node, ...]:
     """What copies the next tiles when all warps have read these."""
     copied = [ring for ring in loop.rings if not ring.held]
     loop.fetch_at(loop.ahead)
-    condition = counts.condition(rw, loop, loop.ahead)
+    condition = counts.condition(rw.emit, loop, loop.ahead)
     again = [
         Barrier(),
-        *as_lines(before_next(rw, loop)),
+        *as_lines(before_next(rw.record, loop)),
         *(producer.fetch(rw, loop, ring, loop.free, loop.fetched, condition) for ring in copied),
-        *producer.commit(rw, loop, copied),
+        *producer.commit(rw.record, loop, copied),
     ]
     why = Line("# Every warp has read this tile: the next one takes its place.")
-    return (why, *counts.where_fetched(rw, loop, again))
+    return (why, *counts.where_fetched(rw.emit, loop, again))
 
 
 def refilled(

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from translator.facts import products
-from translator.rewrite.emission import Emission
+from translator.rewrite.emission import Emission, StateOf
 from translator.facts.function import FunctionFacts
 from translator.facts.definitions import assigned_fact
 from translator.gluon.tree import Named, Part
@@ -142,10 +142,10 @@ def _cuttable(facts: FunctionFacts, plan: PipelinePlan, node: ast.expr, dimensio
     return isinstance(found.shared, Padded)
 
 
-def take_apart(rw: Emission, sliced: SlicedDot) -> list[str]:
+def take_apart(facts: FunctionFacts, state_of: StateOf, sliced: SlicedDot) -> list[str]:
     """Before the loop: the slices of what the accumulator starts with."""
-    state = rw.state(sliced.web)
-    state.home = state.home or products.DotPlan(rw.facts, sliced.dot).result
+    state = state_of(sliced.web)
+    state.home = state.home or products.DotPlan(facts, sliced.dot).result
     m, n = sliced.shape
     return [
         f"{name} = gl.amd.slice({sliced.web.name}, [{m}, {n}], [{i * m}, {j * n}])"
@@ -157,7 +157,7 @@ def take_apart(rw: Emission, sliced: SlicedDot) -> list[str]:
 def accumulate(rw: Emission, loop: PipelinedLoop, sliced: SlicedDot) -> list[str]:
     """In the loop, for the dot's statement: each slice, with the parts of the operands read when they are first needed."""
     made = products.DotPlan(rw.facts, sliced.dot)
-    dots._suggest_names(rw, made)
+    dots._suggest_names(rw.facts, rw.names, made)
     lines: list[str] = []
     known: dict[tuple[int, int], str] = {}
     layouts, elements = (made.a_layout, made.b_layout), (made.a_element, made.b_element)

@@ -10,12 +10,13 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from translator.rewrite.emission import Emission
+from translator.facts.function import FunctionFacts
 from translator.frontend.trace import ConstFact
 from translator.pipeline.partitions import Partitions
 from translator.pipeline.ahead import is_pure
 from translator.pipeline.plan import NotPipelined, PipelinedLoad, PipelinePlan, run_of_loads
 from translator.pipeline.strategies import WARP_SPECIALIZED
+from translator.rewrite.unit import Decided
 
 # "warp-specialized kernels requires num_warps to be a multiple of 4" (Triton 3.9.0, ttgir of gfx1250).
 WARPS_TOGETHER = 4
@@ -23,18 +24,20 @@ WARPS_TOGETHER = 4
 MOST_THREADS = 1024
 
 
-def asked_for(rw: Emission, loop: ast.For) -> bool:
+def asked_for(facts: FunctionFacts, decided: Decided, loop: ast.For) -> bool:
     """Whether the command, or else the source, asks for the partitions of this loop."""
-    if rw.unit.strategy is not None:
-        return rw.unit.strategy == WARP_SPECIALIZED.name
+    if decided.strategy is not None:
+        return decided.strategy == WARP_SPECIALIZED.name
     options = loop.iter.keywords if isinstance(loop.iter, ast.Call) else []
-    facts = [rw.facts.fact(k.value) for k in options if k.arg == "warp_specialize"]
-    return any(isinstance(fact, ConstFact) and bool(fact.value) for fact in facts)
+    asked = [facts.fact(k.value) for k in options if k.arg == "warp_specialize"]
+    return any(isinstance(fact, ConstFact) and bool(fact.value) for fact in asked)
 
 
-def specialized(rw: Emission, loop: ast.For, plan: PipelinePlan | NotPipelined) -> PipelinePlan | str:
+def specialized(
+    facts: FunctionFacts, decided: Decided, loop: ast.For, plan: PipelinePlan | NotPipelined
+) -> PipelinePlan | str:
     """`plan` with partitions, or why this loop keeps its copies and its arithmetic in the same warps."""
-    unit, kernel = rw.unit, rw.facts.kernel
+    kernel = facts.kernel
     if not WARP_SPECIALIZED.serves(kernel.target):
         return f"{kernel.target.name} has no {WARP_SPECIALIZED.needs}"
     if isinstance(plan, NotPipelined):
@@ -45,9 +48,9 @@ def specialized(rw: Emission, loop: ast.For, plan: PipelinePlan | NotPipelined) 
         return "its index goes down"
     if plan.doubled:
         return f"`{plan.doubled[0].name}` moves for both sides"
-    if not all(is_pure(rw.facts, s.value) for s in plan.producer):
+    if not all(is_pure(facts, s.value) for s in plan.producer):
         return "an address in it comes from memory"
-    if (reason := unit.kept_whole.get((rw.facts.path, loop.lineno))) is not None:
+    if (reason := decided.kept_whole.get((facts.path, loop.lineno))) is not None:
         return reason
     if plan.schedule.mechanism != "copies":
         return "its tiles travel through registers"

@@ -6,14 +6,18 @@ The rewriter edits the author's text; here the edits of one loop's body become o
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from translator.facts import products
+from translator.facts.function import FunctionFacts
 from translator.facts.source_text import replace_spans
+from translator.gluon.holes import Holes
 from translator.gluon.tree import NONE, Authored, Code, Line, Node, beside
 from translator.rewrite.emission import Emission
 
 Edit = tuple[int, int, str]
+Reads = Callable[[ast.AST], frozenset[str]]  # the variables that a statement reads as rewritten
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,7 @@ def take_steps(rw: Emission, s: ast.For) -> tuple[list[Step], tuple[int, int]]:
         if text:
             text = text if begins_line else text.removeprefix("\n")
             text = text.removesuffix("\n") if source.text[end - 1] == "\n" else text
-            made = _statements(rw, own, text, source.indent(s.body[0]))
+            made = _statements(rw.facts, rw.reads, rw.holes, own, text, source.indent(s.body[0]))
         multiplies = any(rw.facts.taken(x) and products.multiplies(rw.facts, x) for x in own)
         out.append(Step(tuple(own), made, multiplies))
         start, begins_line = end, source.text[end - 1] == "\n"
@@ -56,7 +60,9 @@ def take_steps(rw: Emission, s: ast.For) -> tuple[list[Step], tuple[int, int]]:
     return out, (top, start)
 
 
-def _statements(rw: Emission, sources: list[ast.stmt], text: str, indent: str) -> tuple[Node, ...]:
+def _statements(
+    facts: FunctionFacts, reads: Reads, holes: Holes, sources: list[ast.stmt], text: str, indent: str
+) -> tuple[Node, ...]:
     """The statements of a step: those of ours that stand on lines of their own, and the author's."""
     out: list[Node] = []
     own: list[str] = []
@@ -67,11 +73,11 @@ def _statements(rw: Emission, sources: list[ast.stmt], text: str, indent: str) -
         if moves and all(not line or line.startswith("#") for line in lines):
             out.extend(Line(line) for line in lines)
         else:
-            out.append(_authored(rw, sources, rw.holes.code("\n".join(lines)), not moves))
+            out.append(_authored(facts, reads, sources, holes.code("\n".join(lines)), not moves))
         own.clear()
 
     for line in text.split("\n"):
-        code = rw.holes.code(line.removeprefix(indent))
+        code = holes.code(line.removeprefix(indent))
         if line.startswith(indent) and len(code) == 1 and isinstance(code[0], Node):
             close()
             out.append(code[0])
@@ -81,10 +87,10 @@ def _statements(rw: Emission, sources: list[ast.stmt], text: str, indent: str) -
     return tuple(out)
 
 
-def _authored(rw: Emission, sources: list[ast.stmt], code: Code, verbatim: bool) -> Authored:
+def _authored(facts: FunctionFacts, reads: Reads, sources: list[ast.stmt], code: Code, verbatim: bool) -> Authored:
     inside = {n for s in sources for n in ast.walk(s)}
-    bound = frozenset(name for node, name in rw.facts.webs.of_definition if node in inside)
-    return Authored(code, beside(NONE.union(*map(rw.reads, sources)), code), bound, verbatim)
+    bound = frozenset(name for node, name in facts.webs.of_definition if node in inside)
+    return Authored(code, beside(NONE.union(*map(reads, sources)), code), bound, verbatim)
 
 
 __all__ = ["Step", "take_steps"]

@@ -12,6 +12,7 @@ import ast
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from translator.choices.chosen import Choices
 from translator.facts import callees
 from translator.facts.function import FunctionFacts
 from translator.facts.loop_range import int_of
@@ -24,7 +25,6 @@ from translator.pipeline.address_reader import AddressReader
 from translator.pipeline.tile_terms import NotATile, axis_of, times
 from translator.pipeline.wrapped_rows import reaches_only_masked
 from translator.rewrite.addresses import is_bare_parameter, root_parameter
-from translator.rewrite.emission import Emission
 from translator.ttgir.elements import bits_of
 from translator.ttgir.shared_layouts import Padded, Swizzled, partitioned
 
@@ -102,12 +102,18 @@ class StridedTile:
 
 
 def strided_tile(
-    rw: Emission, loop: ast.For, low: ast.expr | None, step: ast.expr | None, call: ast.Call, staged: Staged
+    facts: FunctionFacts,
+    choices: Choices,
+    loop: ast.For,
+    low: ast.expr | None,
+    step: ast.expr | None,
+    call: ast.Call,
+    staged: Staged,
 ) -> StridedTile:
     """The tile that the load `call` takes. Raises: NotATile."""
-    given = callees.bind(rw.facts, call, callees.callee_of(rw.facts, call))
-    fact = _plain_load(rw.facts, call, given)
-    reader = AddressReader(rw.facts, loop, low, step, fact.shape)
+    given = callees.bind(facts, call, callees.callee_of(facts, call))
+    fact = _plain_load(facts, call, given)
+    reader = AddressReader(facts, loop, low, step, fact.shape)
     base, address = reader.pointer(given["pointer"], tuple(range(fact.rank)))
     wide = reader.wide
     strides, rest = _strides(address, fact.rank)
@@ -116,15 +122,15 @@ def strided_tile(
         raise NotATile("no dimension is known to be contiguous")
     if any(not reader.numeric(s) or d not in reader.extents for d, s in enumerate(strides)):
         raise NotATile("a dimension repeats what it reads")
-    box = _Box(rw, reader, strides, rest)
+    box = _Box(facts, reader, strides, rest)
     box.read_mask(given.get("mask"))
-    if reader.wrapped and step is not None and int_of(rw.facts, step) < 0:
+    if reader.wrapped and step is not None and int_of(facts, step) < 0:
         raise NotATile("its rows wrap and the loop's index goes down")
     for d, (start, limit) in reader.wrapped.items():
         box.check_unbounded(d)
-        reaches_only_masked(rw.facts, reader, call, d, start, limit)
-        reader.assumed |= _rows_inside(rw, reader, base, d)
-        reader.assumed.add(obligation_at(rw.facts, call, "rows", WRAPPED, "proven"))
+        reaches_only_masked(facts, reader, call, d, start, limit)
+        reader.assumed |= _rows_inside(facts, reader, base, d)
+        reader.assumed.add(obligation_at(facts, call, "rows", WRAPPED, "proven"))
         box.bound(d, start, limit)
     box.move(contiguous)
     wide_axes = box.narrow(base)
@@ -133,7 +139,7 @@ def strided_tile(
         Axis(reader.extents[d], fact.shape[d], strides[d], box.starts[d], box.limits[d], d in wide_axes) for d in order
     )
     shared = tile_layout(staged, order, fact)
-    if rw.unit.choices.asks("lds-partitions", "two") and (free := free_dimension(rw.facts, loop, call)) is not None:
+    if choices.asks("lds-partitions", "two") and (free := free_dimension(facts, loop, call)) is not None:
         shared = partitioned(shared, order.index(free)) or shared
     tile = StridedTile(
         base, box.rest, wide or bool(wide_axes), axes, order, shared, reader.names, frozenset(reader.assumed), box.small
@@ -143,22 +149,22 @@ def strided_tile(
     return tile
 
 
-def _rows_inside(rw: Emission, reader: AddressReader, base: ast.expr, d: int) -> set[Obligation]:
+def _rows_inside(facts: FunctionFacts, reader: AddressReader, base: ast.expr, d: int) -> set[Obligation]:
     """What makes sure that the wrapped rows of dimension `d` are not negative: those the source wraps to others. Raises: NotATile.
 
     Where the launch promises that nothing before the tensor is accessed, `row % M` shows it for a size M that is an argument, and not 1
     (Triton compiles that apart): of negative rows all but each M-th are rows before the tensor.
     """
-    root, limit = root_parameter(rw, base), reader.wrapped[d][1]
+    root, limit = root_parameter(facts, base), reader.wrapped[d][1]
     atoms = [reader.names[atom] for monomial in limit for atom in monomial]
-    argument = len(atoms) == 1 and list(limit.values()) == [1] and is_bare_parameter(rw, atoms[0])
-    argument = argument and isinstance(rw.facts.fact(atoms[0]), TensorFact)
-    proof = Signs(rw.facts, WRAPPED)
+    argument = len(atoms) == 1 and list(limit.values()) == [1] and is_bare_parameter(facts, atoms[0])
+    argument = argument and isinstance(facts.fact(atoms[0]), TensorFact)
+    proof = Signs(facts, WRAPPED)
     if proof.holds(reader.rows[d]) and not any(o.condition is not None for o in proof.assumed):
         return set(proof.assumed)
-    if argument and root is not None and root in rw.facts.kernel.small_pointers:
+    if argument and root is not None and root in facts.kernel.small_pointers:
         return set()
-    exact = Signs(rw.facts, WRAPPED, exactly=True)
+    exact = Signs(facts, WRAPPED, exactly=True)
     if not exact.holds(reader.rows[d]):
         raise NotATile("its wrapped rows may begin before the tensor")
     return set(exact.assumed)
@@ -202,14 +208,14 @@ class _Box:
     small: the pointer whose tensor must be within 2 GiB.
     """
 
-    def __init__(self, rw: Emission, reader: AddressReader, strides: list[Polynomial], rest: Polynomial):
-        self.rw, self.reader, self.strides, self.rest = rw, reader, strides, rest
+    def __init__(self, facts: FunctionFacts, reader: AddressReader, strides: list[Polynomial], rest: Polynomial):
+        self.facts, self.reader, self.strides, self.rest = facts, reader, strides, rest
         self.starts: list[Polynomial] = [{} for _ in strides]
         self.limits: list[Polynomial | None] = [None] * len(strides)
         self.small = ""
 
     def read_mask(self, mask: ast.expr | None) -> None:
-        absent = mask is None or callees.is_absent(self.rw.facts, mask)
+        absent = mask is None or callees.is_absent(self.facts, mask)
         for conjunct in () if absent else self.reader.conjuncts(mask):
             self.bound(*self.reader.bound(conjunct))
 
@@ -243,7 +249,7 @@ class _Box:
 
     def _has_wide(self, p: Polynomial) -> bool:
         """Whether one of its values has 64 bits."""
-        return any(_is_wide(self.rw.facts, self.reader.names[a]) for m in p for a in m if a != INDEX)
+        return any(_is_wide(self.facts, self.reader.names[a]) for m in p for a in m if a != INDEX)
 
     def narrow(self, base: ast.expr) -> set[int]:
         """64-bit coordinates go into the base, and what is left to the limit is cut to 32 bits; -> the dimensions where.
@@ -255,10 +261,10 @@ class _Box:
             if limit is None or not (self._has_wide(self.starts[d]) or self._has_wide(limit)):
                 continue
             still = fixed(self.starts[d])
-            if moving(self.starts[d]) and any(_is_wide(self.rw.facts, self.reader.names[a]) for m in limit for a in m):
+            if moving(self.starts[d]) and any(_is_wide(self.facts, self.reader.names[a]) for m in limit for a in m):
                 # Within 2 GiB no element lies past the limit that 32 bits have room for.
-                self.small = root_parameter(self.rw, base) or ""
-                if self.small not in self.rw.facts.kernel.small_pointers:
+                self.small = root_parameter(self.facts, base) or ""
+                if self.small not in self.facts.kernel.small_pointers:
                     raise NotATile("it moves along a dimension of 64-bit size, and its tensor may exceed 2 GiB")
             self.rest = add(self.rest, times(still, self.strides[d]), 1)
             self.starts[d], self.limits[d] = moving(self.starts[d]), add(limit, still, -1)

@@ -3,38 +3,39 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Container, Mapping
 
-from translator.rewrite.emission import Emission
 from translator.facts.function import FunctionFacts
 from translator.pipeline.ahead import is_pure
+from translator.pipeline.loop import PipelinedLoop
 from translator.pipeline.strided_tiles import StridedTile
 from translator.facts.webs import UnrolledLoop, Web
 
 
-def unneeded(rw: Emission) -> frozenset[ast.stmt]:
+def unneeded(
+    facts: FunctionFacts, pipelined_loops: Mapping[ast.For, PipelinedLoop], pipelined_statements: Container[ast.stmt]
+) -> frozenset[ast.stmt]:
     """Assignments whose values were only used for addresses and masks that are not computed any more."""
     gone: set[ast.Name] = set()
     kept: set[int] = set()
-    for loop in rw.pipelined_loops.values():
+    for loop in pipelined_loops.values():
         for load in loop.plan.loads:
             if isinstance(load.tile, StridedTile):
                 gone |= {n for a in _arguments(load.call) for n in ast.walk(a) if isinstance(n, ast.Name)}
                 names = [n for node in load.tile.nodes for n in ast.walk(node) if isinstance(n, ast.Name)]
-                kept |= {web.index for n in names if (web := rw.facts.webs.of_use.get(n)) is not None}
+                kept |= {web.index for n in names if (web := facts.webs.of_use.get(n)) is not None}
     if not gone:
         return frozenset()
-    blocks = _blocks(rw.facts.tree)
+    blocks = _blocks(facts.tree)
     # A web may go when its definitions do nothing else; it goes when no use is left.
-    candidates = {w.index: w for w in rw.facts.webs.all if w.index not in kept and _plain(rw, w, blocks)}
-    touched = {web.index for n in gone if (web := rw.facts.webs.of_use.get(n)) is not None}
+    candidates = {
+        w.index: w for w in facts.webs.all if w.index not in kept and _plain(facts, pipelined_statements, w, blocks)
+    }
+    touched = {web.index for n in gone if (web := facts.webs.of_use.get(n)) is not None}
     grew = True
     while grew:
         inner = {
-            i
-            for w in candidates.values()
-            if w.index in touched
-            for d in w.definitions
-            for i in _uses(rw.facts, d.value)
+            i for w in candidates.values() if w.index in touched for d in w.definitions for i in _uses(facts, d.value)
         }
         grew = not inner <= touched
         touched |= inner
@@ -63,21 +64,19 @@ def _uses(facts: FunctionFacts, value: ast.expr | None) -> set[int]:
     return {web.index for n in names if (web := facts.webs.of_use.get(n)) is not None}
 
 
-def _plain(rw: Emission, web: Web, blocks: dict[ast.stmt, list[ast.stmt]]) -> bool:
+def _plain(
+    facts: FunctionFacts, pipelined_statements: Container[ast.stmt], web: Web, blocks: dict[ast.stmt, list[ast.stmt]]
+) -> bool:
     """Whether all definitions are assignments to this name alone, on lines of their own, without effects."""
     for d in web.definitions:
         s = d.node
-        if not isinstance(s, (ast.Assign, ast.AugAssign)) or s not in blocks or s in rw.pipelined_statements:
+        if not isinstance(s, (ast.Assign, ast.AugAssign)) or s not in blocks or s in pipelined_statements:
             return False
         target = s.targets[0] if isinstance(s, ast.Assign) else s.target
-        if (
-            not isinstance(target, ast.Name)
-            or not is_pure(rw.facts, s.value)
-            or getattr(s, "iteration", None) is not None
-        ):
+        if not isinstance(target, ast.Name) or not is_pure(facts, s.value) or getattr(s, "iteration", None) is not None:
             return False
-        before = rw.facts.source.lines[s.lineno - 1][: s.col_offset].strip()
-        after = rw.facts.source.lines[s.end_lineno - 1].encode()[s.end_col_offset :].decode().strip()
+        before = facts.source.lines[s.lineno - 1][: s.col_offset].strip()
+        after = facts.source.lines[s.end_lineno - 1].encode()[s.end_col_offset :].decode().strip()
         if before or (after and not after.startswith("#")):
             return False
     return bool(web.uses)

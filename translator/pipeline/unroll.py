@@ -14,7 +14,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from translator.rewrite.emission import Emission
+from translator.rewrite.emission import Emit
 from translator.facts.function import FunctionFacts
 from translator.pipeline.plan import PipelinePlan
 from translator.pipeline.slices import accumulator_of
@@ -86,18 +86,18 @@ def _of_tiles(facts: FunctionFacts, plan: PipelinePlan, dot: ast.Call) -> bool:
     return True
 
 
-def header(rw: Emission, loop: "PipelinedLoop") -> str:
+def header(emit: Emit, loop: "PipelinedLoop") -> str:
     """`k_first in range(0, gl.cdiv(K, BLOCK_K), NUM_BUFFERS)`."""
     plan = loop.plan
-    low = "0" if plan.low is None else rw.emit(plan.low)
-    step = loop.buffers if plan.step is None else f"{loop.buffers} * {operand(rw.emit(plan.step))}"
-    return f"{loop.first} in range({low}, {rw.emit(plan.high)}, {step})"
+    low = "0" if plan.low is None else emit(plan.low)
+    step = loop.buffers if plan.step is None else f"{loop.buffers} * {operand(emit(plan.step))}"
+    return f"{loop.first} in range({low}, {emit(plan.high)}, {step})"
 
 
-def top(rw: Emission, loop: "PipelinedLoop") -> list[Node]:
+def top(emit: Emit, loop: "PipelinedLoop") -> list[Node]:
     """The loop index and the slots of one copy of the body."""
     plan = loop.plan
-    index = loop.slot if plan.step is None else f"{loop.slot} * {operand(rw.emit(plan.step))}"
+    index = loop.slot if plan.step is None else f"{loop.slot} * {operand(emit(plan.step))}"
     counts = any(load.tile is not None and load.tile.counts_tiles for load in plan.loads)
     used = {n.id for s in plan.loop.body for n in ast.walk(s) if isinstance(n, ast.Name)}
     lines = [Line(f"{plan.index} = {loop.first} + {index}")] if counts or plan.index in used else []

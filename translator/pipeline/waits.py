@@ -8,11 +8,12 @@ from translator.pipeline import counts
 from translator.pipeline.clusters import before_next
 from translator.pipeline.loop import PipelinedLoop
 from translator.rewrite import tdm
-from translator.rewrite.emission import Emission
+from translator.rewrite.emission import Emit
 from translator.rewrite.gluon_modules import async_module
+from translator.rewrite.unit import Record
 
 
-def waits(rw: Emission, loop: PipelinedLoop, under_way: int = 2) -> tuple[Node, ...]:
+def waits(emit: Emit, record: Record, loop: PipelinedLoop, under_way: int = 2) -> tuple[Node, ...]:
     """A comment and the waits for one tile; nothing where the compiler waits.
 
     under_way: how many tiles less than buffers may still be under way.
@@ -20,21 +21,21 @@ def waits(rw: Emission, loop: PipelinedLoop, under_way: int = 2) -> tuple[Node, 
     if not loop.copies:
         return ()
     if loop.refills:
-        return (Line("# This tile has landed."), *wait_for(rw, loop, Number("0")))
+        return (Line("# This tile has landed."), *wait_for(record, loop, Number("0")))
     left: Node = Binary(loop.depth, "-", Number(str(under_way)))
     if loop.written_out:
-        left = Least(left, Binary(Binary(Number(counts.tiles(rw, loop)), "-", ONE), "-", Current(loop.tile)))
+        left = Least(left, Binary(Binary(Number(counts.tiles(emit, loop)), "-", ONE), "-", Current(loop.tile)))
     why = Line("# This tile has landed, and every warp is done with the slot that the next copy fills.")
-    return (why, *wait_for(rw, loop, left), *as_lines(before_next(rw, loop)))
+    return (why, *wait_for(record, loop, left), *as_lines(before_next(record, loop)))
 
 
-def wait_for(rw: Emission, loop: PipelinedLoop, left: Node) -> list[Node]:
+def wait_for(record: Record, loop: PipelinedLoop, left: Node) -> list[Node]:
     """The waits after which the copies of at most `left` tiles are under way."""
     schedule, found = loop.plan.schedule, []
     if schedule.grouped:
-        found.append(Wait(f"{async_module(rw)}.wait_group", left, True))
+        found.append(Wait(f"{async_module(record)}.wait_group", left, True))
     if schedule.tensor_loads:
         none = schedule.tensor_loads == 1 or left == Number("0")
         copies = left if none else Binary(left, "*", Number(str(schedule.tensor_loads)))
-        found.append(Wait(f"{tdm.module(rw)}.async_wait", copies, False))
+        found.append(Wait(f"{tdm.module(record)}.async_wait", copies, False))
     return found

@@ -13,7 +13,7 @@ from translator.pipeline.copy_width import source_layout, wide_enough
 from translator.pipeline.strided_tiles import StridedTile, strided_tile
 from translator.pipeline.tile_terms import NotATile
 from translator.rewrite import descriptors, tdm
-from translator.rewrite.emission import Emission
+from translator.rewrite.unit import Decided
 from translator.ttgir.shared_layouts import Padded, Swizzled
 
 _THROUGH_REGISTERS = "another load of its loop goes through registers"
@@ -68,16 +68,16 @@ def _of_shape(staged: Staged, shape: tuple[int, ...]) -> Staged | None:
     return replace(staged, shape=shape, shared=shared, exchanged=None)
 
 
-def fetched_as(rw: Emission, call: ast.Call) -> Staged:
+def fetched_as(facts: FunctionFacts, decided: Decided, call: ast.Call) -> Staged:
     """How Triton stages a load, but for tiles of descriptors that are bounds-masked accesses here and of the tensor data
     mover there: they are copied, or go through registers where a row may start between two of the narrowest copies."""
-    staged, callee = staged_of(rw.facts, call), callees.callee_of(rw.facts, call)
-    if staged.copy != "tensor" or tdm.uses_data_mover(rw, descriptors.origin_of(rw.facts, callee.owner)):
+    staged, callee = staged_of(facts, call), callees.callee_of(facts, call)
+    if staged.copy != "tensor" or tdm.uses_data_mover(facts, decided, descriptors.origin_of(facts, callee.owner)):
         return staged
-    offsets = callees.bind(rw.facts, call, callee).get("offsets")
-    if isinstance(offsets, (ast.List, ast.Tuple)) and wide_enough(rw, callee.owner, offsets.elts):
-        return replace(staged, copy="global", source=source_layout(rw, call, callee.owner))
-    source = descriptors.fetch_layout(rw, call, callee.owner)
+    offsets = callees.bind(facts, call, callee).get("offsets")
+    if isinstance(offsets, (ast.List, ast.Tuple)) and wide_enough(facts, callee.owner, offsets.elts):
+        return replace(staged, copy="global", source=source_layout(facts, call, callee.owner))
+    source = descriptors.fetch_layout(facts, call, callee.owner)
     return replace(staged, copy="registers", source=source, stored=source, buffers=max(1, staged.buffers - 1))
 
 
@@ -87,7 +87,12 @@ def is_held(facts: FunctionFacts, call: ast.Call) -> bool:
 
 
 def strided_tiles(
-    rw, loop: ast.For, bounds: tuple, found: list[ast.Call], in_registers: frozenset[ast.Call] = frozenset()
+    facts: FunctionFacts,
+    decided: Decided,
+    loop: ast.For,
+    bounds: tuple,
+    found: list[ast.Call],
+    in_registers: frozenset[ast.Call] = frozenset(),
 ) -> tuple[dict[ast.Call, StridedTile], dict[ast.Call, str]]:
     """The loads of a loop that the tensor data mover fetches, and for the others why not.
 
@@ -96,23 +101,23 @@ def strided_tiles(
     """
     tiles: dict[ast.Call, StridedTile] = {}
     not_tiles: dict[ast.Call, str] = {}
-    if not rw.facts.kernel.target.supports_tdm:
+    if not facts.kernel.target.supports_tdm:
         return tiles, not_tiles
     low, _, step = bounds
     for call in found:
-        callee, staged = callees.callee_of(rw.facts, call), staged_of(rw.facts, call)
-        if staged.copy == "tensor" and fetched_as(rw, call).copy == "registers":
+        callee, staged = callees.callee_of(facts, call), staged_of(facts, call)
+        if staged.copy == "tensor" and fetched_as(facts, decided, call).copy == "registers":
             return {}, {c: _THROUGH_REGISTERS for c in found if c is not call}
         if callee.owner is not None or callee.row.kind != "load" or staged.copy == "tensor":
             continue
         if call in in_registers:
             not_tiles[call] = lds_room.REASON
             continue
-        if is_held(rw.facts, call) and _shares_its_variable(rw.facts, call):
+        if is_held(facts, call) and _shares_its_variable(facts, call):
             not_tiles[call] = "its variable is assigned elsewhere too, and it waits in registers"
             continue
         try:
-            tiles[call] = strided_tile(rw, loop, low, step, call, staged)
+            tiles[call] = strided_tile(facts, decided.choices, loop, low, step, call, staged)
         except NotATile as reason:
             not_tiles[call] = str(reason)
             if staged.copy == "registers":

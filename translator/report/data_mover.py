@@ -53,7 +53,7 @@ def reason_against(rw: Emission, node: ast.Call) -> str:
     if owner is None and callee.name == "load_tensor_descriptor":
         owner = callees.bind(rw.facts, node, callee).get("desc")
     if owner is not None and callees.is_descriptor(rw.facts.fact(owner)):
-        if tdm.uses_data_mover(rw, descriptors.origin_of(rw.facts, owner)):
+        if tdm.uses_data_mover(rw.facts, rw.unit.decided, descriptors.origin_of(rw.facts, owner)):
             return ""
         reasons = [c.removeprefix(MASKED) for c in rw.record.choices if c.startswith(MASKED)]
         return "; ".join(reasons) or "its descriptor is not one of the data mover"

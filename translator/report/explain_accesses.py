@@ -49,7 +49,7 @@ def _access(view: FunctionView, node: ast.Call, name: str, pointer: ast.expr) ->
     rw = view.rw
     fact = rw.facts.tensor(pointer)
     assert fact is not None
-    layout = access_layout(rw, node, pointer, ("tt.load", "tt.store", "tt.atomic_rmw", "tt.atomic_cas"))
+    layout = access_layout(rw.facts, rw.home, node, pointer, ("tt.load", "tt.store", "tt.atomic_rmw", "tt.atomic_cas"))
     how, why = _form(view, node, pointer)
     if rw.facts.kernel.target.supports_tdm and data_mover.is_load(rw.facts, node):
         reason = data_mover.reason_against(rw, node)
@@ -110,11 +110,11 @@ def _form(view: FunctionView, node: ast.Call, pointer: ast.expr) -> tuple[str, s
         _, split, root, fold = plan
         where = "all of the address in the offsets" if fold else "uniform part in the base, offsets not negative"
         return "buffer operation", f"storage of {root} is within 2 GiB ({where})"
-    address = addresses.address_of(rw, pointer)
+    address = addresses.address_of(rw.facts, rw.state, rw.fresh, pointer)
     if address is None:
         return "tensor of pointers", "the address is not a base plus integers"
     split = rw.state(address.web).split if address.web else None
-    root = split.root if split else addresses.root_parameter(rw, address.base)
+    root = split.root if split else addresses.root_parameter(rw.facts, address.base)
     if root is None:
         return "tensor of pointers", "its base is not one kernel parameter"
     if root not in rw.facts.kernel.small_pointers:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from translator.rewrite.emission import Emission
+from translator.rewrite.emission import HomeOf
 from translator.facts.function import FunctionFacts
 from translator.frontend.trace import TensorFact
 from translator.rewrite import copied_stores, fp8, pointers
@@ -15,6 +15,7 @@ from translator.rewrite.costs import loaded_again, small_load
 from translator.rewrite.run_time import as_tensor, may_be_fixed
 from translator.rewrite.splice import expression, operand
 from translator.rewrite.statements import statement_of
+from translator.rewrite.unit import Record
 from translator.ttgir.elements import bits_of
 from translator.ttgir.layouts import Layout
 
@@ -24,24 +25,26 @@ _OTHER_SIGN = {("atomic_add", f"int{bits}"): f"uint{bits}" for bits in (32, 64)}
 }
 
 
-def access_layout(rw: Emission, node: ast.Call, pointer: ast.expr, op_names: tuple[str, ...]) -> Layout:
+def access_layout(
+    facts: FunctionFacts, home_of: HomeOf, node: ast.Call, pointer: ast.expr, op_names: tuple[str, ...]
+) -> Layout:
     """The layout of a memory access: Triton's for this access, else the pointer's own."""
-    fact = rw.facts.tensor(pointer)
+    fact = facts.tensor(pointer)
     for name in op_names:
-        for op in rw.facts.placed(node, name):
+        for op in facts.placed(node, name):
             for ty in op.types:
                 if ty.shape == fact.shape:
                     return ty.layout
-    return rw.home(pointer)
+    return home_of(pointer)
 
 
 def emit_load(rw, node: ast.Call, callee: Callee, given, want):
     pointer = given["pointer"]
-    exists = rw.guards[node].text(rw) if node in rw.guards else ""
+    exists = rw.guards[node].text(rw.facts, rw.emit) if node in rw.guards else ""
     if rw.facts.tensor(pointer) is None:
         return _with_mask(rw, node, callee, given, {}, exists)
     want = want or rw.home(node)
-    if small_load(rw, node) and want != rw.home(node) and not loaded_again(rw.facts, node, want):
+    if small_load(rw.facts, rw.cheap, node) and want != rw.home(node) and not loaded_again(rw.facts, node, want):
         return rw.convert(emit_load(rw, node, callee, given, rw.home(node)), want)
     access = None
     if is_plain_access(rw.facts, node, given):
@@ -105,7 +108,7 @@ def emit_store(rw, node: ast.Call, callee: Callee, given, want):
         return with_function(rw, node, callee, {})
     as_buffer = is_plain_access(rw.facts, node, given)
     rows = copied_stores.rows_of(rw, value, fact) if as_buffer else None
-    layout = rows or access_layout(rw, node, pointer, ("tt.store",))
+    layout = rows or access_layout(rw.facts, rw.home, node, pointer, ("tt.store",))
     rw.names.suggest(layout, _store_role(rw.facts, pointer), 2, node.lineno)
     access = pointers.access_of(rw, pointer, layout) if as_buffer else None
     if access is None:
@@ -120,13 +123,13 @@ def emit_store(rw, node: ast.Call, callee: Callee, given, want):
     if may_be_fixed(rw.facts, value):
         text = f"gl.to_tensor({text}).to({pointee})"
     elif own.dtype != fact.pointee:
-        text = _cast(rw, text, own, fact, pointee)
+        text = _cast(rw.facts, rw.record, text, own, fact, pointee)
     mask = given.get("mask")
     mask_text = ""
     if mask is not None and not is_absent(rw.facts, mask):
         mask_text = as_tensor(rw.facts, mask, rw.operand_in(mask, fact, layout))
     if rows is not None:
-        return copied_stores.store_text(rw, text, access, mask_text, fact)
+        return copied_stores.store_text(rw.facts, rw.names, rw.record, text, access, mask_text, fact)
     arguments = [text, access.base, access.offsets]
     if mask_text:
         arguments.append(f"mask={mask_text}")
@@ -135,15 +138,16 @@ def emit_store(rw, node: ast.Call, callee: Callee, given, want):
     return f"{module}.buffer_store({', '.join(arguments)})"
 
 
-def _cast(rw, text: str, own: object, fact: TensorFact, pointee: str) -> str:
+def _cast(facts: FunctionFacts, record: Record, text: str, own: object, fact: TensorFact, pointee: str) -> str:
     """`text`, a value with the fact `own`, as the type that `fact` points to; what moves to another layout moves in fewer bits."""
     node = expression(text)
     narrows = isinstance(own, TensorFact) and bits_of(own.dtype) > bits_of(fact.pointee)
     if narrows and isinstance(node, ast.Call) and ast.unparse(node.func) == "gl.convert_layout":
         moved = ast.get_source_segment(text, node.args[0])
         start = text.index(moved, text.index("("))
-        return f"{text[:start]}{fp8.cast(rw, moved, own.dtype, fact.pointee, pointee)}{text[start + len(moved) :]}"
-    return fp8.cast(rw, text, getattr(own, "dtype", ""), fact.pointee, pointee)
+        cast = fp8.cast(facts, record, moved, own.dtype, fact.pointee, pointee)
+        return f"{text[:start]}{cast}{text[start + len(moved) :]}"
+    return fp8.cast(facts, record, text, getattr(own, "dtype", ""), fact.pointee, pointee)
 
 
 def _store_role(facts: FunctionFacts, pointer: ast.expr) -> str:
@@ -160,7 +164,7 @@ def emit_atomic(rw, node: ast.Call, callee: Callee, given, want):
     if fact is None:
         return with_function(rw, node, callee, {})
     names = ("tt.atomic_rmw", "tt.atomic_cas", "tt.atomic_load", "tt.atomic_store", "amdg.buffer_atomic_rmw")
-    layout = access_layout(rw, node, pointer, names)
+    layout = access_layout(rw.facts, rw.home, node, pointer, names)
     rw.names.suggest(layout, _store_role(rw.facts, pointer).replace("_store", "_atomic"), 3, node.lineno)
     children = {
         a: rw.operand_in(a, fact, layout) for k, a in given.items() if k in ("pointer", "val", "value", "cmp", "mask")
@@ -174,7 +178,9 @@ def _buffer_atomic(rw, node: ast.Call, callee: Callee, given, fact: TensorFact, 
 
     Of the latter the instruction is another function, so it is used only where it is asked for.
     """
-    instruction = rw.unit.choices.asks("fp64-extremes", "instruction") and rw.facts.kernel.target.buffer_fp64_extremes
+    instruction = (
+        rw.unit.decided.choices.asks("fp64-extremes", "instruction") and rw.facts.kernel.target.buffer_fp64_extremes
+    )
     extremes = ("int32", "int64", "fp64") if instruction else ("int32", "int64")
     extreme = callee.name in ("atomic_max", "atomic_min") and fact.pointee in extremes
     if not extreme and not any((*rw.facts.path, v) in rw.facts.kernel.buffer_atomics for v in rw.facts.visits(node)):
@@ -198,7 +204,7 @@ def _buffer_atomic(rw, node: ast.Call, callee: Callee, given, fact: TensorFact, 
     if fixed:
         value = f"gl.to_tensor({value})"
     if fixed or own.dtype != fact.pointee:
-        value = _cast(rw, value, own, fact, f"{operand(base)}.dtype.element_ty")
+        value = _cast(rw.facts, rw.record, value, own, fact, f"{operand(base)}.dtype.element_ty")
     other_sign = _OTHER_SIGN.get((callee.name, fact.pointee), "")
     if other_sign:
         base = f"{operand(base)}.to(gl.pointer_type(gl.{other_sign}), bitcast=True)"

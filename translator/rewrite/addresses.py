@@ -6,10 +6,11 @@ import ast
 import re
 from dataclasses import dataclass, field
 
-from translator.rewrite.emission import Emission
+from translator.rewrite.emission import StateOf
 from translator.facts.function import FunctionFacts
 from translator.frontend.trace import ConstFact, TensorFact
-from translator.numbered import numbered
+from translator.layout.names import LayoutNames
+from translator.rewrite.fresh_names import FreshNames
 from translator.rewrite.variables import WebState
 from translator.facts.webs import Web
 from translator.ttgir.layouts import Layout
@@ -37,37 +38,37 @@ class Address:
     tensors: list[Term] = field(default_factory=list)
 
 
-def address_of(rw: Emission, node: ast.expr) -> Address | None:
+def address_of(facts: FunctionFacts, state_of: StateOf, fresh: FreshNames, node: ast.expr) -> Address | None:
     """Decompose a pointer expression; None if it is not base plus integers."""
-    fact = rw.facts.fact(node)
+    fact = facts.fact(node)
     if not isinstance(fact, TensorFact) or not fact.is_pointer:
         return None
     if not fact.shape:
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and is_pointer(rw.facts, node.left):
-            inner = address_of(rw, node.left)
-            if inner is not None and rw.facts.fact(node.right) is not None:
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and is_pointer(facts, node.left):
+            inner = address_of(facts, state_of, fresh, node.left)
+            if inner is not None and facts.fact(node.right) is not None:
                 inner.scalars.append(Term(node.right, "+"))
             return inner
-        if isinstance(node, ast.Name) and (web := rw.facts.webs.of_use.get(node)) is not None:
-            if (split := rw.state(web).split) is not None:
+        if isinstance(node, ast.Name) and (web := facts.webs.of_use.get(node)) is not None:
+            if (split := state_of(web).split) is not None:
                 return Address(
-                    ast.copy_location(split.node, node), None, (), [Term(node, "+", (), scalar_name(rw, web))]
+                    ast.copy_location(split.node, node), None, (), [Term(node, "+", (), scalar_name(fresh, web))]
                 )
         return Address(node)
     if isinstance(node, ast.Name):
-        web = rw.facts.webs.of_use.get(node)
-        if web is None or rw.state(web).split is None:
+        web = facts.webs.of_use.get(node)
+        if web is None or state_of(web).split is None:
             return None
         return Address(node, web)
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
-        pointer, integer = (node.left, node.right) if is_pointer(rw.facts, node.left) else (node.right, node.left)
-        if not is_pointer(rw.facts, pointer) or (isinstance(node.op, ast.Sub) and pointer is not node.left):
+        pointer, integer = (node.left, node.right) if is_pointer(facts, node.left) else (node.right, node.left)
+        if not is_pointer(facts, pointer) or (isinstance(node.op, ast.Sub) and pointer is not node.left):
             return None
-        address = address_of(rw, pointer)
+        address = address_of(facts, state_of, fresh, pointer)
         if address is None:
             return None
         sign = "-" if isinstance(node.op, ast.Sub) else "+"
-        own = rw.facts.fact(integer)
+        own = facts.fact(integer)
         if isinstance(own, TensorFact) and own.shape:
             if own.rank != fact.rank:
                 return None
@@ -76,12 +77,12 @@ def address_of(rw: Emission, node: ast.expr) -> Address | None:
             address.scalars.append(Term(integer, sign))
         else:
             return None
-        inner = rw.facts.fact(pointer)
+        inner = facts.fact(pointer)
         if inner.shape and inner.rank != fact.rank:
             return None
         return address
-    if isinstance(node, ast.Subscript) and rw.facts.tensor(node.value) is not None:
-        address = address_of(rw, node.value)
+    if isinstance(node, ast.Subscript) and facts.tensor(node.value) is not None:
+        address = address_of(facts, state_of, fresh, node.value)
         if address is None:
             return None
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
@@ -100,39 +101,39 @@ def is_pointer(facts: FunctionFacts, node: ast.AST) -> bool:
     return isinstance(fact, TensorFact) and fact.is_pointer
 
 
-def root_parameter(rw: Emission, node: ast.AST, seen: frozenset = frozenset()) -> str | None:
+def root_parameter(facts: FunctionFacts, node: ast.AST, seen: frozenset = frozenset()) -> str | None:
     """The kernel parameter that a scalar pointer expression is derived from by adding integers."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
-        pointer = node.left if is_pointer(rw.facts, node.left) else node.right
-        return root_parameter(rw, pointer, seen)
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and is_pointer(rw.facts, node.func.value):
+        pointer = node.left if is_pointer(facts, node.left) else node.right
+        return root_parameter(facts, pointer, seen)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and is_pointer(facts, node.func.value):
         return None
     if not isinstance(node, ast.Name):
         return None
-    web = rw.facts.webs.of_use.get(node)
+    web = facts.webs.of_use.get(node)
     if web is None or web.index in seen:
         return None
     roots = set()
     for d in web.definitions:
         if isinstance(d.node, ast.arg):
-            roots.add(rw.pointer_roots.get(d.name) if rw.facts.path else d.name)
+            roots.add(facts.pointers.roots.get(d.name) if facts.path else d.name)
         elif not d.augmented:
             if d.value is None:
                 return None
-            roots.add(root_parameter(rw, d.value, seen | {web.index}))
+            roots.add(root_parameter(facts, d.value, seen | {web.index}))
     return roots.pop() if len(roots) == 1 else None
 
 
-def is_bare_parameter(rw: Emission, node: ast.AST) -> bool:
+def is_bare_parameter(facts: FunctionFacts, node: ast.AST) -> bool:
     """Whether `node` names a kernel parameter that is never reassigned, so that it still points at its tensor's start."""
     if not isinstance(node, ast.Name):
         return False
-    web = rw.facts.webs.of_use.get(node)
+    web = facts.webs.of_use.get(node)
     return (
         web is not None
         and len(web.definitions) == 1
         and isinstance(web.definitions[0].node, ast.arg)
-        and (not rw.facts.path or node.id in rw.bare_pointers)
+        and (not facts.path or node.id in facts.pointers.bare)
     )
 
 
@@ -141,45 +142,36 @@ def wide_scalar(facts: FunctionFacts, node) -> bool:
     return isinstance(fact, TensorFact) and fact.dtype in ("int64", "uint64")
 
 
-def wide_term(rw, term: Term) -> bool:
+def wide_term(facts: FunctionFacts, state_of: StateOf, term: Term) -> bool:
     """Whether an addend has 64 bits, be it an expression or the variable of a split scalar pointer."""
     if term.variable:
-        return rw.state(rw.facts.webs.of_use[term.node]).split.wide
-    return any(wide_scalar(rw.facts, node) for node in (term.node, *term.factors))
+        return state_of(facts.webs.of_use[term.node]).split.wide
+    return any(wide_scalar(facts, node) for node in (term.node, *term.factors))
 
 
-def scalar_name(rw: Emission, web: Web) -> str:
+def scalar_name(fresh: FreshNames, web: Web) -> str:
     """The integer variable that stands for the split scalar pointer."""
     stem = re.sub(r"_?(ptrs?|pointers?)$", "", web.name) or web.name
-    return fresh_name(rw, f"{stem}_offs", rw.state(web))
+    return _name_for(fresh, web, f"{stem}_offs")
 
 
-def names_of(rw: Emission, state: WebState, layout: Layout) -> tuple[str, str]:
+def names_of(fresh: FreshNames, names: LayoutNames, state: WebState, layout: Layout) -> tuple[str, str]:
     """(base expression, offsets variable) of a split pointer variable."""
     name = state.web.name
     stem = re.sub(r"_?(ptrs?|pointers?)$", "", name) or name
-    offsets = fresh_name(rw, f"{stem}_offs" if stem != name else f"{name}_offs", state)
-    base = state.split.base or base_variable(rw, state)
+    offsets = _name_for(fresh, state.web, f"{stem}_offs" if stem != name else f"{name}_offs")
+    base = state.split.base or base_variable(fresh, state.web)
     if not state.variants or state.variants[0] == layout:
         return base, offsets
-    return base, rw.names.variant(offsets, layout)
+    return base, names.variant(offsets, layout)
 
 
-def base_variable(rw: Emission, state: WebState) -> str:
+def base_variable(fresh: FreshNames, web: Web) -> str:
     """The variable that holds the base of a split pointer variable, where it needs one."""
-    name = state.web.name
+    name = web.name
     stem = re.sub(r"_?(ptrs?|pointers?)$", "", name) or name
-    return fresh_name(rw, f"{stem}_base" if stem != name else f"{name}_base", state)
+    return _name_for(fresh, web, f"{stem}_base" if stem != name else f"{name}_base")
 
 
-def fresh_name(rw, name: str, state: WebState) -> str:
-    key = (state.web.index, name)
-    if key not in rw.fresh_names:
-        rw.fresh_names[key] = free_name(rw, name)
-    return rw.fresh_names[key]
-
-
-def free_name(rw, name: str) -> str:
-    """`name`, or it with a number where the function has it already."""
-    taken = rw.locals | set(rw.fresh_names.values()) | set(rw.hoisted_names.values())
-    return numbered(name, taken.__contains__)
+def _name_for(fresh: FreshNames, web: Web, name: str) -> str:
+    return fresh.of((web.index, name), name)

@@ -103,7 +103,7 @@ class Assignments(Expressions):
             if state.home is None:
                 state.home = self.web_home(web) or (self.home(s.value) if not isinstance(s, ast.AugAssign) else None)
             layouts = [state.home]
-        role = calls.role_of(self, s.value, name)
+        role = calls.role_of(self.facts, self.staged, s.value, name)
         lines, last = [], []
         for layout in layouts:
             if role:

@@ -9,7 +9,7 @@ import ast
 import bisect
 import functools
 import itertools
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -127,7 +127,11 @@ class AuthorFile:
         return self._expressions[type(found).__name__, *(self._column(*end) for end in ends)]  # type: ignore[arg-type]
 
     def _column(self, line: int, byte: int) -> tuple[int, int]:
-        return line, len(self.source.text.split("\n")[line - 1].encode()[:byte].decode())
+        return line, len(self._lines[line - 1].encode()[:byte].decode())
+
+    @functools.cached_property
+    def _lines(self) -> list[str]:
+        return self.source.text.split("\n")
 
     @functools.cached_property
     def _expressions(self) -> dict[tuple, cst.BaseExpression]:

@@ -7,22 +7,22 @@ from collections.abc import Container
 
 from rules.rows import Row
 from rules.template import template as parsed
-from translator.rewrite.emission import Emission
+from translator.rewrite.emission import Emit, Splice
 from translator.facts.callees import Callee, bind
 from translator.rewrite.import_lines import TRITON_LANGUAGE
 from translator.rewrite.splice import operand
 from translator.rewrite.unit import Record
 
 
-def function_text(rw: Emission, node: ast.Call, callee: Callee) -> str:
+def function_text(emit: Emit, record: Record, node: ast.Call, callee: Callee) -> str:
     """The Gluon spelling of the called function: that of its row, or the author's where that is a name of the same function."""
     template = callee.row.template if callee.row is not None else None
     if template is None or not template.takes_arguments:
-        return rw.emit(node.func)
+        return emit(node.func)
     text = template.called({}, operand)
     if isinstance(node.func, ast.Name) and text in (f"gl.{callee.name}", f"tl.{callee.name}"):
-        return rw.emit(node.func)
-    return imported(rw.record, text)
+        return emit(node.func)
+    return imported(record, text)
 
 
 def imported(record: Record, text: str) -> str:
@@ -37,13 +37,13 @@ def by_template(record: Record, row: Row, values: dict[str, str | None], templat
     return imported(record, parsed(template or row.becomes).filled(values, operand))
 
 
-def generic(rw: Emission, node: ast.Call, children: dict[ast.AST, str]) -> str:
+def generic(emit: Emit, splice: Splice, node: ast.Call, children: dict[ast.AST, str]) -> str:
     """The call with its function and arguments translated in place; `children` overrides arguments."""
-    edits = {node.func: rw.emit(node.func)}
+    edits = {node.func: emit(node.func)}
     for argument in [*node.args, *(k.value for k in node.keywords)]:
         inner = argument.value if isinstance(argument, ast.Starred) else argument
-        edits[inner] = children[inner] if inner in children else rw.emit(inner)
-    return rw.splice(node, edits)
+        edits[inner] = children[inner] if inner in children else emit(inner)
+    return splice(node, edits)
 
 
 def with_function(rw, node: ast.Call, callee: Callee, children: dict[ast.AST, str]) -> str:
@@ -64,10 +64,10 @@ def with_function(rw, node: ast.Call, callee: Callee, children: dict[ast.AST, st
         for argument in [*node.args, *(k.value for k in node.keywords)]:
             edits[argument] = children.get(argument) or rw.emit(argument)
         return rw.splice(node, edits)
-    edits = {node.func: function_text(rw, node, callee)}
+    edits = {node.func: function_text(rw.emit, rw.record, node, callee)}
     for argument in [*node.args, *(k.value for k in node.keywords)]:
         inner = argument.value if isinstance(argument, ast.Starred) else argument
-        edits[inner] = children.get(inner) or _items(rw, inner, children) or rw.emit(inner)
+        edits[inner] = children.get(inner) or _items(rw.emit, rw.splice, inner, children) or rw.emit(inner)
     return rw.splice(node, edits)
 
 
@@ -80,11 +80,11 @@ def with_layout(row: Row, call: str, given: Container[str], layout: str) -> str:
     return call
 
 
-def _items(rw, node: ast.expr, children: dict[ast.AST, str]) -> str | None:
+def _items(emit: Emit, splice: Splice, node: ast.expr, children: dict[ast.AST, str]) -> str | None:
     """A written-out tuple of which elements are in `children`."""
     if not isinstance(node, (ast.Tuple, ast.List)) or not any(e in children for e in node.elts):
         return None
-    return rw.splice(node, {e: children.get(e) or rw.emit(e) for e in node.elts})
+    return splice(node, {e: children.get(e) or emit(e) for e in node.elts})
 
 
 def append_argument(call: str, argument: str) -> str:

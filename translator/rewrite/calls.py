@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any
 
 import triton.language as tl
@@ -11,9 +11,10 @@ from triton.runtime.jit import JITFunction
 
 from rules.builtins import BUILTINS
 from translator.facts.callees import is_descriptor
+from translator.facts.function import FunctionFacts
 from translator.facts.operations import range_of_loop
 from translator.facts import products
-from translator.rewrite.emission import Emission
+from translator.rewrite.emission import Cheap, Emission
 from translator.facts.definitions import assigned_fact
 from translator.frontend.trace import ConstFact, TensorFact, TupleFact
 from translator.rewrite import (
@@ -39,28 +40,28 @@ from translator.ttgir.layouts import Layout, Slice
 # Cost and homes -----------------------------------------------------------------------------------------------------
 
 
-def cheap(rw: Emission, node: ast.Call) -> bool:
-    if node in rw.staged:  # reading LDS again in another layout is what LDS is for
+def cheap(facts: FunctionFacts, is_cheap: Cheap, staged: Container[ast.AST], node: ast.Call) -> bool:
+    if node in staged:  # reading LDS again in another layout is what LDS is for
         return True
-    callee = callee_of(rw.facts, node)
+    callee = callee_of(facts, node)
     if callee is None or callee.row is None:
         return False
     if callee.row.cost != "cheap":
-        return _made_anew(rw, node, callee)
+        return _made_anew(facts, is_cheap, node, callee)
     if callee.row.kind == "same" or callee.row.kind == "creator" and callee.name != "zeros_like":
         return True
     arguments = [*node.args, *(k.value for k in node.keywords)]
     if callee.owner is not None:
         arguments.append(callee.owner)
-    return all(rw.cheap(a) for a in arguments)
+    return all(is_cheap(a) for a in arguments)
 
 
-def _made_anew(rw: Emission, node: ast.Call, callee: Callee) -> bool:
+def _made_anew(facts: FunctionFacts, is_cheap: Cheap, node: ast.Call, callee: Callee) -> bool:
     """Whether Triton makes a reshaped value once for each layout that it is wanted in, as an outer product of tiles."""
-    data = first_tensor(rw.facts, bind(rw.facts, node, callee)) if callee.name in ("reshape", "view") else None
-    if data is None or len(rw.facts.visits(node)) != 1 or rw.facts.tensor(data).rank <= rw.facts.tensor(node).rank:
+    data = first_tensor(facts, bind(facts, node, callee)) if callee.name in ("reshape", "view") else None
+    if data is None or len(facts.visits(node)) != 1 or facts.tensor(data).rank <= facts.tensor(node).rank:
         return False
-    return len(rw.facts.placed_layouts(node)) > 1 and rw.cheap(data)
+    return len(facts.placed_layouts(node)) > 1 and is_cheap(data)
 
 
 def home(rw: Emission, node: ast.Call) -> Layout | None:
@@ -81,10 +82,10 @@ def home(rw: Emission, node: ast.Call) -> Layout | None:
         return rw.home(tensors[0])
     if kind == "reduce" and tensors:
         axis = reductions.axis_of(rw.facts, given, rw.facts.tensor(tensors[0]).rank)
-        parent = reductions.reduce_operand_layout(rw, node, tensors[0], axis)
+        parent = reductions.reduce_operand_layout(rw.facts, rw.home, node, tensors[0], axis)
         return parent if fact.rank == parent.rank else Slice(axis, parent)
     if kind == "shape":
-        return shape_calls.home(rw, node, callee, given)
+        return shape_calls.home(rw.facts, rw.home, node, callee, given)
     if kind == "gather" and "index" in given:
         return rw.home(given["index"])
     if is_helper(rw.facts, node):
@@ -99,12 +100,12 @@ def tuple_home(rw: Emission, node: ast.Call, fact: TupleFact) -> tuple:
         given = bind(rw.facts, node, callee)
         tensors = [a for a in given.values() if rw.facts.tensor(a) is not None]
         if kind == "shape" and callee.name == "split" and tensors:
-            got = shape_calls.split_home(rw, node, tensors[0])
+            got = shape_calls.split_home(rw.facts, rw.home, node, tensors[0])
             return (got, got)
         if kind == "reduce":
-            return reductions.multi_reduce_home(rw, node, callee, given, fact)
+            return reductions.multi_reduce_home(rw.facts, rw.home, node, callee, given, fact)
         if kind == "scan" and reductions.operand_fact(rw.facts, reductions.operands_of(given)[0]) is not None:
-            got = reductions.scan_layout(rw, node, reductions.operands_of(given)[0])
+            got = reductions.scan_layout(rw.facts, rw.home, node, reductions.operands_of(given)[0])
             return _for_tensors(fact, lambda f: got)
         if kind == "elementwise" and tensors:
             return _for_tensors(fact, lambda f: rw.home(tensors[0]))
@@ -122,19 +123,19 @@ def _for_tensors(fact: TupleFact, layout: Callable[[TensorFact], Layout | None])
     return tuple(layout(f) if isinstance(f, TensorFact) and f.shape else None for f in fact.items)
 
 
-def role_of(rw: Emission, value: ast.expr, name: str) -> tuple[str, int] | None:
+def role_of(facts: FunctionFacts, staged: Container[ast.AST], value: ast.expr, name: str) -> tuple[str, int] | None:
     """A role for the layout of `name = value`: `a = tl.load(...)` gives `a_load`."""
     if isinstance(value, ast.Call):
-        if value in rw.staged:
+        if value in staged:
             return f"{name}_operand", 1
-        callee = callee_of(rw.facts, value)
+        callee = callee_of(facts, value)
         if callee is not None and callee.row is not None:
             if callee.row.kind == "load":
                 return f"{name}_load", 1
             if callee.row.kind == "dot":
                 return None
         if callee is not None and callee.owner is not None and isinstance(callee.owner, ast.Call):
-            return role_of(rw, callee.owner, name)
+            return role_of(facts, staged, callee.owner, name)
     return None
 
 
@@ -174,11 +175,11 @@ def emit_call(rw: Emission, node: ast.Call, want: Any) -> str:
         return rw.held[node].text(rw, want or rw.home(node))
     callee = callee_of(rw.facts, node)
     if callee is None:
-        return generic(rw, node, {})
+        return generic(rw.emit, rw.splice, node, {})
     if callee.row is None or callee.row.kind == "helper":
         if isinstance(callee.function, JITFunction):
             return helpers.emit_helper_call(rw, node, callee, want)
-        return generic(rw, node, {})
+        return generic(rw.emit, rw.splice, node, {})
     kind = callee.row.kind
     if kind == "refuse":
         raise refuse(rw.facts.frame, node, "builtin-refused", f"`{callee.name}` cannot be translated", callee.row.note)
@@ -202,7 +203,7 @@ def _elementwise(rw, node: ast.Call, callee: Callee, given, want):
             want = want[0] if isinstance(want, tuple) and want[0] is not None else None
             want = want or rw.home(next(a for a in given.values() if rw.facts.tensor(a) is shared))
         elif shapes:  # device_print and the like: any layout will do
-            return generic(rw, node, {})
+            return generic(rw.emit, rw.splice, node, {})
     elif want is None:
         want = rw.home(node)
     children = {a: rw.operand_in(a, shared, want) for a in given.values()}
@@ -210,9 +211,12 @@ def _elementwise(rw, node: ast.Call, callee: Callee, given, want):
     before = rw.facts.tensor(value) if value is not None else None
     if before is not None and fp8.is_cast(rw.facts, given, before.dtype, fact.dtype):
         text = children.get(value) or rw.operand_in(value, shared, want)
-        return fp8.cast(rw, text, before.dtype, fact.dtype, rw.emit(given["dtype"]))
+        return fp8.cast(rw.facts, rw.record, text, before.dtype, fact.dtype, rw.emit(given["dtype"]))
     text = with_function(rw, node, callee, children)
-    return text if fact is not None else tuples.in_layouts(rw, text, want if isinstance(want, Layout) else None, wants)
+    if fact is not None:
+        return text
+    own = want if isinstance(want, Layout) else None
+    return tuples.in_layouts(rw.facts, rw.names, rw.record, text, own, wants)
 
 
 def _same(rw, node, callee, given, want):

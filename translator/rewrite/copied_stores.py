@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import ast
 
+from translator.facts.function import FunctionFacts
 from translator.frontend.trace import TensorFact
+from translator.layout.names import LayoutNames
 from translator.rewrite.emission import Emission, added
 from translator.rewrite.gluon_modules import async_module
 from translator.rewrite.pointers import Access
 from translator.rewrite.splice import operand
-from translator.rewrite.unit import Synthesized
+from translator.rewrite.unit import Record, Synthesized
 from translator.ttgir.elements import bits_of
 from translator.ttgir.layouts import Blocked, Wmma
 from translator.ttgir.shared_layouts import Padded
@@ -33,7 +35,7 @@ def store_by_copy(pointers, value, mask, shared: gl.constexpr):
 def rows_of(rw: Emission, value: ast.expr, fact: TensorFact) -> Blocked | None:
     """The layout in which copies store `value` through the tensor of pointers `fact`; None where lanes store it."""
     if (
-        not rw.unit.choices.asks("stores", "copied")
+        not rw.unit.decided.choices.asks("stores", "copied")
         or not rw.facts.kernel.target.copies_to_global
         or rw.facts.kernel.num_ctas > 1
         or rw.facts.path
@@ -55,12 +57,14 @@ def rows_of(rw: Emission, value: ast.expr, fact: TensorFact) -> Blocked | None:
     )
 
 
-def store_text(rw: Emission, text: str, access: Access, mask: str, fact: TensorFact) -> str:
+def store_text(
+    facts: FunctionFacts, names: LayoutNames, record: Record, text: str, access: Access, mask: str, fact: TensorFact
+) -> str:
     """The store of `text`, a value in the type that the pointers point to; mask: "" for none."""
-    async_module(rw)
-    name = added(rw, Synthesized("store_by_copy", _STORE))
+    async_module(record)
+    name = added(facts, record, Synthesized("store_by_copy", _STORE))
     columns = fact.shape[1]
     shared = Padded(((columns, WIDEST // bits_of(fact.pointee)),), (), (1, 0), fact.shape)
-    rw.names.suggest(shared, f"{access.root.removesuffix('_ptr').lower()}_rows", 3)
+    names.suggest(shared, f"{access.root.removesuffix('_ptr').lower()}_rows", 3)
     pointers = f"{operand(access.base)} + {operand(access.offsets)}"
-    return f"{name}({pointers}, {text}, {mask or 'None'}, {rw.names.spell(shared)})"
+    return f"{name}({pointers}, {text}, {mask or 'None'}, {names.spell(shared)})"

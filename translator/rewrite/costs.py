@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import math
+from collections.abc import Container
 
-from translator.rewrite.emission import Emission
+from translator.rewrite.emission import Cheap, Emission, HomeOf
 from translator.facts.function import FunctionFacts
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.facts.callees import bind, callee_of, cast_of, kind_of
@@ -21,20 +22,20 @@ FEW_LOADS = 8
 LEAST_GROWTH = 8  # of an outer product over its factors, or of a mask over its rows, for making it anew
 
 
-def small_load(rw: Emission, node: ast.Call) -> bool:
+def small_load(facts: FunctionFacts, is_cheap: Cheap, node: ast.Call) -> bool:
     """Whether a loop, or a kernel of matrix products without one, loads so little that loading again costs less than moving:
     less than an element per thread.
 
     The measure is Triton's own. Elsewhere a conversion is cheap, and reads better.
     """
-    callee, fact = callee_of(rw.facts, node), rw.facts.tensor(node)
+    callee, fact = callee_of(facts, node), facts.tensor(node)
     if callee is None or callee.row is None or callee.row.kind != "load" or fact is None or callee.owner is not None:
         return False
-    given = bind(rw.facts, node, callee)
-    counts = node in rw.facts.looped or rw.facts.kernel.only_multiplies
+    given = bind(facts, node, callee)
+    counts = node in facts.looped or facts.kernel.only_multiplies
     if not counts or set(given) - {"pointer", "mask", "other", "eviction_policy"}:
         return False
-    return is_small(rw.facts, fact) and all(rw.cheap(argument) for argument in given.values())
+    return is_small(facts, fact) and all(is_cheap(argument) for argument in given.values())
 
 
 def is_small(facts: FunctionFacts, fact: TensorFact) -> bool:
@@ -61,55 +62,55 @@ def _single_elements(layout: Layout, fact: TensorFact) -> int:
     return fact.shape[0] // 2 // warps
 
 
-def outer_product(rw: Emission, node: ast.AST) -> bool:
+def outer_product(facts: FunctionFacts, held: Container[ast.AST], staged: Container[ast.AST], node: ast.AST) -> bool:
     """Whether `node` is `x[:, None] * y[None, :]` of tiles that wait in registers, and Triton makes it in several layouts.
 
     Less is moved of the factors; what is in LDS is read anew in each layout in any case. With few registers, what a branch
     reads is moved: factors would be held up to it.
     """
-    if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) and len(rw.facts.visits(node)) == 1):
+    if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) and len(facts.visits(node)) == 1):
         return False
     factors = [side.value for side in (node.left, node.right) if isinstance(side, ast.Subscript)]
-    facts = [fact for value in factors if (fact := rw.facts.tensor(value)) is not None and not fact.is_pointer]
-    size = math.prod(rw.facts.tensor(node).shape)
-    if len(facts) < 2 or any(math.prod(fact.shape) * LEAST_GROWTH > size for fact in facts):
+    tiles = [fact for value in factors if (fact := facts.tensor(value)) is not None and not fact.is_pointer]
+    size = math.prod(facts.tensor(node).shape)
+    if len(tiles) < 2 or any(math.prod(fact.shape) * LEAST_GROWTH > size for fact in tiles):
         return False
-    made = [rw.facts.webs.definition_of(value) for value in factors]
-    waits = all(d is not None and d.value is not None and _in_registers(rw, d.value) for d in made)
-    if not waits or len(rw.facts.placed_layouts(node)) < 2:
+    made = [facts.webs.definition_of(value) for value in factors]
+    waits = all(d is not None and d.value is not None and _in_registers(facts, held, staged, d.value) for d in made)
+    if not waits or len(facts.placed_layouts(node)) < 2:
         return False
-    return not (rw.facts.kernel.target.has_few_registers and _read_in_branch(rw.facts, node))
+    return not (facts.kernel.target.has_few_registers and _read_in_branch(facts, node))
 
 
-def of_rows(rw: Emission, node: ast.AST) -> bool:
+def of_rows(facts: FunctionFacts, is_cheap: Cheap, node: ast.AST) -> bool:
     """Whether `node` is index or mask arithmetic on `x[:, None]` and what costs nothing: of the row `x` less is moved.
 
     gl.convert_layout(valid[:, None] & (n[None, :] < N), l)     ->      gl.convert_layout(valid, rows)[:, None] & (n[None, :] < N)
     """
-    fact = rw.facts.tensor(node)
+    fact = facts.tensor(node)
     if fact is None or fact.is_pointer or not fact.dtype.startswith(("int", "uint")):
         return False
     if not isinstance(node, ELEMENTWISE_NODES) or isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
         return False
     children = [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
-    return all(rw.cheap(child) or of_rows(rw, child) or _is_row(rw, child, fact) for child in children)
+    return all(is_cheap(child) or of_rows(facts, is_cheap, child) or _is_row(facts, child, fact) for child in children)
 
 
-def _is_row(rw: Emission, node: ast.expr, result: TensorFact) -> bool:
+def _is_row(facts: FunctionFacts, node: ast.expr, result: TensorFact) -> bool:
     """Whether `node` is a variable of one dimension that was given others, of which `result` has many times the elements."""
     row = node.value if isinstance(node, ast.Subscript) else None
-    fact = rw.facts.tensor(row) if isinstance(row, ast.Name) else None
+    fact = facts.tensor(row) if isinstance(row, ast.Name) else None
     if fact is None or fact.rank != 1 or fact.is_pointer:
         return False
     return math.prod(fact.shape) * LEAST_GROWTH <= math.prod(result.shape)
 
 
-def _in_registers(rw: Emission, value: ast.expr) -> bool:
+def _in_registers(facts: FunctionFacts, held: Container[ast.AST], staged: Container[ast.AST], value: ast.expr) -> bool:
     """Whether `value` is made of a tile that waits in registers; with few registers none does, and tiles are loaded where they are used."""
-    if any(n in rw.held for n in ast.walk(value)):
+    if any(n in held for n in ast.walk(value)):
         return True
-    loads = [n for n in ast.walk(value) if isinstance(n, ast.Call) and kind_of(rw.facts, n) == "load"]
-    return rw.facts.kernel.target.has_few_registers and bool(loads) and not any(n in rw.staged for n in loads)
+    loads = [n for n in ast.walk(value) if isinstance(n, ast.Call) and kind_of(facts, n) == "load"]
+    return facts.kernel.target.has_few_registers and bool(loads) and not any(n in staged for n in loads)
 
 
 def _read_in_branch(facts: FunctionFacts, node: ast.AST) -> bool:
@@ -191,14 +192,14 @@ def _row(facts: FunctionFacts, node: ast.expr, rank: int) -> tuple[ast.expr | No
     return (node, axis) if is_row else (None, 0)
 
 
-def narrowed_home(rw: Emission, node: ast.AST, want: Layout) -> Layout | None:
+def narrowed_home(facts: FunctionFacts, is_cheap: Cheap, home_of: HomeOf, node: ast.AST, want: Layout) -> Layout | None:
     """The layout of what the cast `node` makes narrower, where less is moved to `want` after the cast than before it.
 
     What a reduction left in a slice is held by many lanes, each of which would cast its copies.
     """
-    value = cast_of(rw.facts, node)
-    before = rw.facts.tensor(value) if value is not None and not rw.cheap(node) else None
-    if before is None or before.is_pointer or bits_of(before.dtype) <= bits_of(rw.facts.tensor(node).dtype):
+    value = cast_of(facts, node)
+    before = facts.tensor(value) if value is not None and not is_cheap(node) else None
+    if before is None or before.is_pointer or bits_of(before.dtype) <= bits_of(facts.tensor(node).dtype):
         return None
-    home = rw.home(value)
+    home = home_of(value)
     return None if isinstance(home, Slice) and not isinstance(want, Slice) else home

@@ -12,14 +12,14 @@ import ast
 from dataclasses import dataclass
 from typing import Any
 
-from translator.rewrite.emission import Emission
+from translator.rewrite.emission import Emission, Emit
 from translator.facts.function import FunctionFacts
 from translator.frontend.trace import ConstFact, OpaqueFact, TensorFact
 from translator.rewrite import tdm, tdm_rows
 from translator.facts.callees import is_descriptor
 from translator.rewrite.splice import operand
 from translator.rewrite.emission import added
-from translator.rewrite.unit import Synthesized
+from translator.rewrite.unit import Decided, Record, Synthesized
 from translator.ttgir.layouts import Layout, Slice
 
 ATOMICS = ("atomic_add", "atomic_min", "atomic_max", "atomic_and", "atomic_or", "atomic_xor")
@@ -34,11 +34,11 @@ def block_of(fact: OpaqueFact) -> TensorFact:
 def emit_make(rw: Emission, node: ast.Call, callee, given: dict[str, ast.expr], want: Any) -> str:
     if callee.name != "make_tensor_descriptor":
         return _function_form(rw, node, callee, given, want)
-    if tdm.uses_data_mover(rw, node):
+    if tdm.uses_data_mover(rw.facts, rw.unit.decided, node):
         if (pad := _padding(rw.facts, node)) != "zero":
             raise tdm.keep_plain(rw.facts, node, f"the data mover does not fill with {pad}")
         return tdm.make_text(rw, node, given, block_of(rw.facts.fact(node)).shape, _name_of(rw.facts, node))
-    shape, strides = (_tuple_text(rw, given[k]) for k in ("shape", "strides"))
+    shape, strides = (_tuple_text(rw.emit, given[k]) for k in ("shape", "strides"))
     return f"({rw.emit(given['base'])}, {shape}, {strides})"
 
 
@@ -61,11 +61,11 @@ def _function_form(rw, node, callee, given, want) -> str:
     return _access(rw, node, given["desc"], kind, [given["offsets"]], given.get("value"), want)
 
 
-def _tuple_text(rw, node: ast.expr) -> str:
+def _tuple_text(emit: Emit, node: ast.expr) -> str:
     items = node.elts if isinstance(node, (ast.List, ast.Tuple)) else None
     if items is None:
-        return rw.emit(node)
-    texts = [rw.emit(e) for e in items]
+        return emit(node)
+    texts = [emit(e) for e in items]
     return "(" + ", ".join(texts) + ("," if len(texts) == 1 else "") + ")"
 
 
@@ -83,44 +83,49 @@ def _access(rw, node: ast.Call, owner: ast.expr, kind: str, indices: list[ast.ex
     fact = rw.facts.fact(owner)
     block = block_of(fact)
     origin = origin_of(rw.facts, owner)
-    if tdm.uses_data_mover(rw, origin):
+    if tdm.uses_data_mover(rw.facts, rw.unit.decided, origin):
         if kind in ("gather", "scatter"):
-            layout = None if value is not None else _layout(rw, node, None, rw.facts.tensor(node).shape, want)
+            layout = None if value is not None else _layout(rw.facts, node, rw.facts.tensor(node).shape, want)
             return tdm_rows.access(rw, node, owner, origin, indices, value, layout)
         if kind not in ("load", "store"):
             raise tdm.keep_plain(rw.facts, origin, f"the data mover has no `{kind}`")
         if not isinstance(indices[0], (ast.List, ast.Tuple)):
             raise tdm.keep_plain(rw.facts, origin, "offsets are not written as a list")
-        tdm.check_offsets(rw, origin, indices[0].elts)
-        offsets = tdm.bounds_text(rw, indices[0])
+        tdm.check_offsets(rw.facts, rw.record, origin, indices[0].elts)
+        offsets = tdm.bounds_text(rw.facts, rw.emit, indices[0])
         if value is not None:
             text = rw.emit(value, rw.home(value))
             if rw.facts.fact(value).dtype != block.dtype:
                 text = f"{operand(text)}.to({operand(rw.emit(owner))}.dtype)"
-            return tdm.store_text(rw, rw.emit(owner), offsets, text)
-        layout = want if isinstance(want, Layout) else _layout(rw, node, None, block.shape, want)
-        return tdm.load_text(rw, rw.emit(owner), offsets, layout, tdm.is_shared(rw.facts, origin, block.shape))
+            return tdm.store_text(rw.facts, rw.record, rw.emit(owner), offsets, text)
+        layout = want if isinstance(want, Layout) else _layout(rw.facts, node, block.shape, want)
+        return tdm.load_text(
+            rw.facts, rw.names, rw.record, rw.emit(owner), offsets, layout, tdm.is_shared(rw.facts, origin, block.shape)
+        )
     shape = _accessed_shape(rw.facts, node, kind, indices, value, block)
-    layout = _layout(rw, node, value, shape, want)
+    if value is None:
+        layout = _layout(rw.facts, node, shape, want)
+    else:
+        layout = _placed(rw.facts, node, shape) or rw.home(value)
     rank = len(shape)
-    root = descriptor_root(rw, owner)
+    root = descriptor_root(rw.facts, owner)
     buffer = root is not None and root in rw.facts.kernel.small_pointers and kind in ("load", "store")
     if buffer:
         rw.record.reaches(root)
     pad = _padding(rw.facts, owner)
-    name = added(rw, _function(rw, kind, rank, buffer, pad))
+    name = added(rw.facts, rw.record, _function(rw.facts, rw.record, kind, rank, buffer, pad))
     arguments = [rw.emit(owner)]
     if kind in ("gather", "scatter"):
         rows, column = indices
         arguments += [rw.emit(rows, Slice(1, layout)), rw.emit(column)]
     else:
-        arguments += _offset_texts(rw, indices[0], rank)
+        arguments += _offset_texts(rw.emit, indices[0], rank)
     if value is not None:
         text = rw.emit(value, layout)
         if kind != "gather" and rw.facts.fact(value).dtype != block.dtype:
             text = f"{operand(text)}.to({operand(rw.emit(owner))}[0].dtype.element_ty)"
         arguments.append(text)
-    arguments += _block_texts(rw, owner, shape, kind)
+    arguments += _block_texts(rw.facts, rw.emit, owner, shape, kind)
     arguments.append(rw.names.spell(layout))
     text = f"{name}({', '.join(arguments)})"
     if want is not None and isinstance(want, Layout) and want != layout:
@@ -139,15 +144,19 @@ def tile_fetch(
 ) -> str:
     """A call that loads a tile in `layout`, or copies it to LDS `slot`; nothing but zeros unless `condition`."""
     shape = block_of(rw.facts.fact(owner)).shape
-    root = descriptor_root(rw, owner)
+    root = descriptor_root(rw.facts, owner)
     buffer = root is not None and root in rw.facts.kernel.small_pointers
     if buffer:
         rw.record.reaches(root)
-    name = added(rw, _function(rw, "copy" if slot else "load", len(shape), buffer, "zero", copies, bool(condition)))
+    name = added(
+        rw.facts,
+        rw.record,
+        _function(rw.facts, rw.record, "copy" if slot else "load", len(shape), buffer, "zero", copies, bool(condition)),
+    )
     arguments = [slot] if slot else []
-    arguments += [rw.emit(owner), *_offset_texts(rw, offsets, len(shape))]
+    arguments += [rw.emit(owner), *_offset_texts(rw.emit, offsets, len(shape))]
     arguments += [condition] if condition else []
-    arguments += _block_texts(rw, owner, shape, "load")
+    arguments += _block_texts(rw.facts, rw.emit, owner, shape, "load")
     return f"{name}({', '.join([*arguments, rw.names.spell(layout)])})"
 
 
@@ -165,9 +174,9 @@ def fetchable(facts: FunctionFacts, owner: ast.expr) -> bool:
     return origin_of(facts, owner) is not None and _padding(facts, owner) == "zero"
 
 
-def fetch_layout(rw: Emission, node: ast.Call, owner: ast.expr) -> Layout:
+def fetch_layout(facts: FunctionFacts, node: ast.Call, owner: ast.expr) -> Layout:
     """The layout in which the load `node` of a tile is fetched without the data mover."""
-    return _layout(rw, node, None, block_of(rw.facts.fact(owner)).shape, None)
+    return _layout(facts, node, block_of(facts.fact(owner)).shape, None)
 
 
 def _accessed_shape(facts: FunctionFacts, node, kind, indices, value, block: TensorFact) -> tuple[int, ...]:
@@ -177,7 +186,13 @@ def _accessed_shape(facts: FunctionFacts, node, kind, indices, value, block: Ten
     return block.shape
 
 
-def _layout(rw, node, value, shape, want) -> Layout:
+def _layout(facts: FunctionFacts, node: ast.Call, shape: tuple[int, ...], want) -> Layout:
+    """The layout in which Triton accesses a tile; where that is not known, the wanted one."""
+    placed = _placed(facts, node, shape)
+    return placed or (want if isinstance(want, Layout) else facts.default_layout(shape))
+
+
+def _placed(facts: FunctionFacts, node: ast.Call, shape: tuple[int, ...]) -> Layout | None:
     names = (
         "tt.load",
         "tt.descriptor_load",
@@ -187,31 +202,29 @@ def _layout(rw, node, value, shape, want) -> Layout:
         "tt.descriptor_gather",
     )
     for name in names:
-        for op in rw.facts.placed(node, name):
+        for op in facts.placed(node, name):
             for ty in op.types:
                 if ty.shape == shape:
                     return ty.layout
-    if value is not None:
-        return rw.home(value)
-    return want if isinstance(want, Layout) else rw.facts.default_layout(shape)
+    return None
 
 
-def _offset_texts(rw, node: ast.expr, rank: int) -> list[str]:
+def _offset_texts(emit: Emit, node: ast.expr, rank: int) -> list[str]:
     if isinstance(node, (ast.List, ast.Tuple)):
-        return [rw.emit(e) for e in node.elts]
-    text = operand(rw.emit(node))
+        return [emit(e) for e in node.elts]
+    text = operand(emit(node))
     return [f"{text}[{i}]" for i in range(rank)]
 
 
-def _block_texts(rw, owner: ast.expr, shape: tuple[int, ...], kind: str) -> list[str]:
+def _block_texts(facts: FunctionFacts, emit: Emit, owner: ast.expr, shape: tuple[int, ...], kind: str) -> list[str]:
     """Block sizes, by the names that the descriptor was made with where those are in reach."""
-    made = made_by(rw.facts, owner)
+    made = made_by(facts, owner)
     if made is not None and kind not in ("gather", "scatter"):
         block = next((k.value for k in made.keywords if k.arg == "block_shape"), None)
         if block is None and len(made.args) > 3:
             block = made.args[3]
         if isinstance(block, (ast.List, ast.Tuple)):
-            return [rw.emit(e) for e in block.elts]
+            return [emit(e) for e in block.elts]
     return [str(s) for s in shape]
 
 
@@ -241,16 +254,16 @@ def origin_of(facts: FunctionFacts, owner: ast.expr) -> ast.Call | ast.arg | Non
     return origin_of(facts, value) if isinstance(value, ast.Name) else None
 
 
-def descriptor_root(rw, owner: ast.expr) -> str | None:
+def descriptor_root(facts: FunctionFacts, owner: ast.expr) -> str | None:
     from translator.rewrite.addresses import root_parameter
 
-    made = origin_of(rw.facts, owner)
+    made = origin_of(facts, owner)
     if isinstance(made, ast.arg):
         return made.arg
     if made is None or not made.args and not made.keywords:
         return None
     base = made.args[0] if made.args else next((k.value for k in made.keywords if k.arg == "base"), None)
-    return root_parameter(rw, base) if base is not None else None
+    return root_parameter(facts, base) if base is not None else None
 
 
 def _padding(facts: FunctionFacts, owner: ast.expr) -> str:
@@ -273,11 +286,18 @@ class Copies:
 
 
 def _function(
-    rw, kind: str, rank: int, buffer: bool, pad: str, copies: Copies | None = None, conditional: bool = False
+    facts: FunctionFacts,
+    record: Record,
+    kind: str,
+    rank: int,
+    buffer: bool,
+    pad: str,
+    copies: Copies | None = None,
+    conditional: bool = False,
 ) -> Synthesized:
-    module = rw.facts.kernel.buffer_module if buffer else ""
+    module = facts.kernel.buffer_module if buffer else ""
     if module and kind != "copy":
-        rw.record.amd(module)
+        record.amd(module)
     name = f"{kind}_tile_{rank}d"
     if pad == "nan" and kind in ("load", "gather"):
         name += "_nan"
@@ -354,12 +374,12 @@ def _memory_statement(kind: str, module: str, pad: str, copies: Copies | None) -
     return f"gl.{kind}(base + offsets, value, mask=mask)"
 
 
-def attribute(rw: Emission, node: ast.Attribute) -> str | None:
+def attribute(facts: FunctionFacts, decided: Decided, emit: Emit, node: ast.Attribute) -> str | None:
     """`desc.shape`, `desc.strides`, `desc.dtype`, `desc.block_shape` of a descriptor tuple."""
-    fact = rw.facts.fact(node.value)
-    if not is_descriptor(fact) or tdm.uses_data_mover(rw, origin_of(rw.facts, node.value)):
+    fact = facts.fact(node.value)
+    if not is_descriptor(fact) or tdm.uses_data_mover(facts, decided, origin_of(facts, node.value)):
         return None
-    base = operand(rw.emit(node.value))
+    base = operand(emit(node.value))
     if node.attr == "shape":
         return f"{base}[1]"
     if node.attr == "strides":

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 
+from translator.layout.names import LayoutNames
 from translator.rewrite.emission import Emission
 from translator.facts.function import FunctionFacts
 from translator.frontend.trace import TensorFact
@@ -47,7 +48,7 @@ def emit_dot(
         given = plan.given.get("acc")
         if given is not None and not callees.is_none(rw.facts, given):
             accumulator = given
-    _suggest_names(rw, plan)
+    _suggest_names(rw.facts, rw.names, plan)
     acc_dtype = ELEMENT[plan.acc_element]
     result_dtype = DTYPE[plan.fact.dtype]
     if accumulator is not None:
@@ -59,7 +60,7 @@ def emit_dot(
         if result_dtype != acc_dtype:
             acc = f"{operand(acc)}.to(gl.{acc_dtype})"
     else:
-        shape = shapes.shape_text(rw, plan.node)
+        shape = shapes.shape_text(rw.facts, rw.emit, rw.rebound, plan.node)
         acc = f"gl.zeros({shape}, gl.{acc_dtype}, layout={rw.names.spell(plan.result)})"
     a = _operand(rw, plan.a, fa, plan.a_element, plan.a_layout, node)
     b = _operand(rw, plan.b, fb, plan.b_element, plan.b_layout, node)
@@ -75,7 +76,9 @@ def _operand(rw, node: ast.expr, fact: TensorFact, element: str, layout: Layout,
         before = invariant.operand_before_loop(rw, node, layout, DTYPE)
         return before or moved_once.moved_operand(rw, node, layout, dot)
     home = layout if rw.cheap(node) else rw.home(node)
-    text = fp8.cast(rw, rw.emit(node, home), fact.dtype, _TRITON.get(element, ""), f"gl.{ELEMENT[element]}")
+    text = fp8.cast(
+        rw.facts, rw.record, rw.emit(node, home), fact.dtype, _TRITON.get(element, ""), f"gl.{ELEMENT[element]}"
+    )
     return text if home == layout else rw.convert(text, layout)
 
 
@@ -104,7 +107,7 @@ def _instruction(rw, plan: DotPlan, fa, fb, a: str, b: str, acc: str) -> str:
         return _product(rw, plan, f'{module}.{name}({a}, None, "{formats[0]}", {b}, None, "{formats[1]}", {acc})')
     if plan.tf32:
         rw.record.imports.add(Import("triton.language.core", "builtin"))
-        return f"{added(rw, Synthesized('mfma_tf32', _MFMA_TF32))}({a}, {b}, {acc})"
+        return f"{added(rw.facts, rw.record, Synthesized('mfma_tf32', _MFMA_TF32))}({a}, {b}, {acc})"
     module = rw.record.amd(rw.facts.kernel.dot_module)
     name = "mfma" if isinstance(plan.result, Mfma) else "wmma"
     if filled and _tiles(rw.facts, plan, 1) < _tiles(rw.facts, plan, 0):
@@ -157,12 +160,12 @@ def _held(facts: FunctionFacts, plan: DotPlan, which: int) -> int:
     return held * bits_of(facts.tensor(node).dtype)
 
 
-def _suggest_names(rw, plan: DotPlan) -> None:
+def _suggest_names(facts: FunctionFacts, names: LayoutNames, plan: DotPlan) -> None:
     kind = "dot" if isinstance(plan.result, Blocked) else "mma" if isinstance(plan.result, Mfma) else "wmma"
-    rw.names.suggest(plan.result, kind, 1, plan.node.lineno)
+    names.suggest(plan.result, kind, 1, plan.node.lineno)
     for node, layout in ((plan.a, plan.a_layout), (plan.b, plan.b_layout)):
         inner = node
         while isinstance(inner, (ast.Call, ast.Attribute)):
             inner = inner.func if isinstance(inner, ast.Call) else inner.value
-        if isinstance(inner, ast.Name) and rw.facts.tensor(inner) is not None:
-            rw.names.suggest(layout, f"{inner.id.lower()}_operand", 1, plan.node.lineno)
+        if isinstance(inner, ast.Name) and facts.tensor(inner) is not None:
+            names.suggest(layout, f"{inner.id.lower()}_operand", 1, plan.node.lineno)

@@ -7,7 +7,7 @@ Handlers of calls, of pointers and of pipelined loops know each other only throu
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any, Protocol
 
 from translator.facts.function import FunctionFacts
@@ -17,10 +17,25 @@ from translator.gluon.holes import Holes
 from translator.gluon.tree import Node, Place
 from translator.layout.names import LayoutNames
 from translator.numbered import numbered
+from translator.rewrite.fresh_names import FreshNames, LoopNames
 from translator.rewrite.gluon_function import GluonFunction
 from translator.rewrite.unit import Record, Synthesized, Unit
 from translator.rewrite.variables import WebState
 from translator.ttgir.layouts import Layout
+
+
+class Emit(Protocol):
+    """Writes an expression: the Gluon text of `node`, a tensor in the layout `want`."""
+
+    def __call__(self, node: ast.AST, want: Any = None) -> str: ...
+
+
+HomeOf = Callable[[ast.AST], Any]  # the layout in which a value lies, of a tuple those of its elements
+StateOf = Callable[[Web], WebState]  # what is known so far of a variable in the output
+Rebound = Callable[[str], bool]  # whether the author uses a name for several variables
+Cheap = Callable[[ast.AST], bool]  # whether a value is made anew in each layout that its uses want
+Splice = Callable[[ast.AST, dict[ast.AST, str]], str]  # writes an expression with other text for parts of it
+Convert = Callable[[str, Layout], str]  # writes a tensor in another layout
 
 
 class TileRead(Protocol):
@@ -33,10 +48,9 @@ class Emission(Protocol):
     """One function while it is written. Layouts are demanded by uses: what adds a demand sets `changed`, and all is written once
     more.
 
-    pointer_roots: a helper's pointer parameter -> the kernel parameter it comes from. bare_pointers: those that are kernel
-    arguments as they came. staged, held, pipelined_statements, pipelined_loops, plans: what stands for the loads, statements and
-    iterators of pipelined loops. pushed: computed in the wanted layout even where a conversion looks cheaper. loops: those
-    around what is written. edits: (start, end, text) in the source.
+    staged, held, pipelined_statements, pipelined_loops, plans: what stands for the loads, statements and iterators of pipelined
+    loops. pushed: computed in the wanted layout even where a conversion looks cheaper. loops: those around what is written.
+    edits: (start, end, text) in the source.
     """
 
     unit: Unit
@@ -52,16 +66,13 @@ class Emission(Protocol):
     loops: tuple[ast.AST, ...]
     holes: Holes
     locals: set[str]
-    pointer_roots: dict[str, str]
-    bare_pointers: set[str]
-    fresh_names: dict[tuple[int, str], str]
+    fresh: FreshNames
     plans: list[Any]
     staged: dict[ast.Call, Any]
     held: dict[ast.Call, Any]
     pipelined_statements: dict[ast.stmt, Any]
     pipelined_loops: dict[ast.For, Any]
     written_loops: list[Any]
-    ring_blocks: dict[str, tuple]
     whole: dict[ast.For, str]
     pushed: set[ast.AST]
     recomputed: dict[ast.expr, tuple[ast.AST, bool]]
@@ -70,9 +81,8 @@ class Emission(Protocol):
     clips: dict[ast.AST, Any]
     dropped: frozenset[ast.stmt]
     hoisted: dict[ast.AST, dict[str, str]]
-    hoisted_names: dict[tuple[ast.AST, str], str]
     instance_layouts: dict[tuple[Layout, ast.stmt], str]
-    loop_names: dict[ast.For, set[str]]
+    loop_names: LoopNames
     added_parameters: dict[str, str]
 
     # Where values lie, and what it costs to have them elsewhere.
@@ -114,8 +124,8 @@ class Emission(Protocol):
     def reads(self, node: ast.AST, without: Collection[ast.AST] = ()) -> frozenset[str]: ...
 
 
-def added(rw: Emission, function: Synthesized) -> str:
-    """Put a function into the output, for calls of `rw`; -> its name, which is none of the source's."""
-    own = function.called(numbered(function.name, rw.facts.kernel.words.__contains__))
-    rw.record.need(own, rw.facts.frame.fn)
+def added(facts: FunctionFacts, record: Record, function: Synthesized) -> str:
+    """Put a function into the output, for calls in the one of `facts`; -> its name, which is none of the source's."""
+    own = function.called(numbered(function.name, facts.kernel.words.__contains__))
+    record.need(own, facts.frame.fn)
     return own.name

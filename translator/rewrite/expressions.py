@@ -64,8 +64,10 @@ class Expressions(Homes):
             and not (isinstance(node, (*ELEMENTWISE_NODES, ast.Subscript)) and invariant.row_at_hand(self, node))
         ):
             return self.convert(self.construct(node, placed[0]), want)
-        if node not in self.pushed and (home := costs.narrowed_home(self, node, want)) not in (None, want):
-            return self.convert(self.construct(node, home), want)
+        if node not in self.pushed:
+            home = costs.narrowed_home(self.facts, self.cheap, self.home, node, want)
+            if home not in (None, want):
+                return self.convert(self.construct(node, home), want)
         return self.construct(node, want)
 
     def convert(self, text: str, layout: Layout) -> str:
@@ -166,7 +168,7 @@ class Expressions(Homes):
             return node.id
         if not (isinstance(fact, TensorFact) and fact.shape):
             if isinstance(fact, TensorFact) and fact.is_pointer and (split := self.state(web).split) is not None:
-                return f"({split.root} + {addresses.scalar_name(self, web)})"
+                return f"({split.root} + {addresses.scalar_name(self.fresh, web)})"
             return node.id
         state = self.state(web)
         if want is None:
@@ -176,7 +178,7 @@ class Expressions(Homes):
                 want = self.web_home(web) or self.facts.default_layout(fact.shape)
         if state.split:
             self.changed |= state.demand(want, (node.lineno, node.col_offset))
-            base, offsets = addresses.names_of(self, state, want)
+            base, offsets = addresses.names_of(self.fresh, self.names, state, want)
             return f"({base} + {offsets})"
         if state.cheap:
             self.changed |= state.demand(want, (node.lineno, node.col_offset))
@@ -191,12 +193,12 @@ class Expressions(Homes):
                 state.home = state.variants[0]
         if want == state.home:
             return node.id
-        if invariant.moved_before(self, web):
+        if invariant.moved_before(self.facts, self.loops, web):
             self.changed |= state.demand_converted(want, (node.lineno, node.col_offset))
             return self.names.variant(node.id, want)
         if web.is_parameter and (name := invariant.row_before_loop(self, node, web, want)) is not None:
             return name
-        if invariant.carried_row(self, web, want):
+        if invariant.carried_row(self.facts, self.loops, web, self.web_home(web), want):
             self.settle_home(web, want)
             return node.id
         return lds_operands.moved_through_lds(self, web, want, node) or self.convert(node.id, want)
@@ -261,7 +263,7 @@ class Expressions(Homes):
         if (spelled := self.static_attribute(node)) is not None:
             return spelled
         base = node.value
-        if (spelled := descriptors.attribute(self, node)) is not None:
+        if (spelled := descriptors.attribute(self.facts, self.unit.decided, self.emit, node)) is not None:
             return spelled
         if node.attr in ("dtype", "shape") and isinstance(base, ast.Name) and base in self.facts.webs.of_use:
             if self.facts.tensor(base) is not None and self.state(self.facts.webs.of_use[base]).split is None:

@@ -37,6 +37,7 @@ from translator.rewrite import (
 from translator.rewrite.assignments import Assignments
 from translator.rewrite.dead_variants import without_dead_variants
 from translator.rewrite.emission import TileRead
+from translator.rewrite.fresh_names import FreshNames, LoopNames
 from translator.rewrite.gluon_function import GluonFunction, parsed
 from translator.rewrite.parameters_read import parameters_read
 from translator.rewrite.splice import indented
@@ -55,20 +56,17 @@ class FunctionRewriter(Assignments):
         self.wants = wants
         self.holes = Holes(facts.source.text)
         self.names = LayoutNames()
-        self.record = Record()
-        self.pointer_roots: dict[str, str] = {}  # helper's pointer parameter -> the kernel parameter it comes from
-        self.bare_pointers: set[str] = set()  # helper's pointer parameters that are kernel arguments as they came
-        self.fresh_names: dict[tuple[int, str], str] = {}
+        self.record = Record(self.facts.kernel.target.gluon_module)
         self.changed = False
         self.loops: tuple[ast.AST, ...] = ()
         self.locals = {d.name for w in self.facts.webs.all for d in w.definitions}
+        self.fresh = FreshNames(self.locals)
         # Pipelined loops (translator.pipeline.emit): what stands for their loads, statements and iterators.
         self.plans: list[Any] = []
         self.staged: dict[ast.Call, Any] = {}
         self.held: dict[ast.Call, Any] = {}
         self.pipelined_statements: dict[ast.stmt, Any] = {}
         self.pipelined_loops: dict[ast.For, Any] = {}
-        self.ring_blocks: dict[str, tuple] = {}  # stem of a ring's names -> the block of its loops
         self.whole: dict[ast.For, str] = {}  # loops that were to be split between warps, and why they are not
         self.pushed: set[ast.AST] = set()  # computed in the wanted layout even where a conversion looks cheaper
         # Pointer expressions of loops that are not pipelined -> the loop, and whether an access makes them itself.
@@ -79,10 +77,9 @@ class FunctionRewriter(Assignments):
         )  # loads of a producer that end with its loop (translator.pipeline.index_loads)
         self.clips: dict[ast.AST, Any] = {}  # comparisons in masks of tiles ahead (translator.pipeline.clip)
         self.dropped: frozenset[ast.stmt] = frozenset()  # assignments that nothing needs any more
-        # Lines before a loop (translator.rewrite.invariant): loop -> variable -> line; and what the variables are called.
+        # Lines before a loop (translator.rewrite.invariant): loop -> variable -> line.
         self.hoisted: dict[ast.AST, dict[str, str]] = {}
-        self.hoisted_names: dict[tuple[ast.AST, str], str] = {}
-        self.loop_names: dict[ast.For, set[str]] = {}  # names that pipelined loops add
+        self.loop_names = LoopNames(self.facts, self.locals)
         self.added_parameters: dict[str, str] = {}  # constexpr parameters that the source did not have -> default
         self.redefined: frozenset[str] = frozenset()  # names with a `x = f(x)`
 
@@ -143,7 +140,7 @@ class FunctionRewriter(Assignments):
         self.redefined = frozenset(d.name for w in self.facts.webs.all for d in w.definitions if _reads_itself(d))
         for _ in range(MAX_ROUNDS):
             self.changed = False
-            self.record = Record()
+            self.record = Record(self.facts.kernel.target.gluon_module)
             for state in self.states.values():
                 state.settle()
                 if state.split is not None:
@@ -170,7 +167,7 @@ class FunctionRewriter(Assignments):
             )
         self.record.reads = parameters_read(self.facts, self.facts.tree.body)
         text = self.shown(replace_spans(self.facts.source.text, 0, len(self.facts.source.text), self.edits))
-        return instance_layouts.chosen(self, without_dead_variants(parsed(text), self.names.holes))
+        return instance_layouts.chosen(self.names, without_dead_variants(parsed(text), self.names.holes))
 
     def replace(self, node: ast.AST, text: str) -> None:
         if text != self.facts.source.of(node):
@@ -316,7 +313,7 @@ class FunctionRewriter(Assignments):
         self.block(s.body)
         self.loops = self.loops[:-1]
         self.replace(s.iter, calls.emit_iterator(self, s.iter))
-        if lines := invariant.lines_before(self, s):
+        if lines := invariant.lines_before(self.hoisted, s):
             at, indent = self.facts.source.offset(self.facts.source.first_line(s), 0), self.facts.source.indent(s)
             self.edits.append((at, at, "".join(f"{indent}{line}\n" for line in lines)))
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from translator.rewrite.emission import Emission
+from translator.rewrite.unit import Record
 
 
-def async_module(rw: Emission) -> str:
-    return rw.record.amd("async_copy", rw.facts.kernel.target.gluon_module)
+def async_module(record: Record) -> str:
+    return record.of_target("async_copy")
 
 
-def barrier_module(rw: Emission) -> str:
-    return rw.record.amd("mbarrier", rw.facts.kernel.target.gluon_module)
+def barrier_module(record: Record) -> str:
+    return record.of_target("mbarrier")
 
 
-def all_workgroups(rw: Emission) -> list[str]:
+def all_workgroups(record: Record) -> list[str]:
     """Statements at which the workgroups of a cluster wait for each other; one warp of each arrives."""
-    cluster = rw.record.amd("cluster", rw.facts.kernel.target.gluon_module)
+    cluster = record.of_target("cluster")
     return [f"{cluster}.arrive()", f"{cluster}.wait()"]

@@ -10,11 +10,12 @@ import ast
 from typing import Any
 
 from translator.rewrite.emission import Emission
-from translator.facts.function import FunctionFacts
+from translator.facts.function import FunctionFacts, GivenPointers
 from translator.frontend.trace import TensorFact, TupleFact
 from translator.facts import callees
 from translator.facts.reading import MAX_CALL_DEPTH
 from translator.rewrite import call_text
+from translator.rewrite.addresses import is_bare_parameter, is_pointer, root_parameter
 from translator.rewrite.splice import operand
 from translator.rewrite.unit import helper_hole
 from translator.facts.refusals import refuse
@@ -52,7 +53,7 @@ def _version(rw: Emission, node: ast.Call, callee, want: Any):
     rw.unit.in_progress.append((frame.index, path))
     try:
         inner = rw.writer(frame, path, want, homes)
-        _inherit_pointers(rw, node, callee, inner)
+        inner.facts.pointers = _given_pointers(rw.facts, node, callee)
         if len(rw.facts.visits(node)) == 1:  # in an unrolled loop, arguments differ from call to call
             inner.facts.called = rw.facts, _bound(rw.facts, node, callee)
         function = inner.rewrite()
@@ -70,18 +71,13 @@ def _version(rw: Emission, node: ast.Call, callee, want: Any):
     return rw.unit.versions[key]
 
 
-def _inherit_pointers(rw, node, callee, inner: Emission) -> None:
+def _given_pointers(facts: FunctionFacts, node: ast.Call, callee) -> GivenPointers:
     """Which of the helper's scalar pointer parameters are kernel arguments."""
-    from translator.rewrite.addresses import is_bare_parameter, root_parameter
-
-    for name, argument in _bound(rw.facts, node, callee).items():
-        fact = rw.facts.fact(argument)
-        if isinstance(fact, TensorFact) and fact.is_pointer and not fact.shape:
-            root = root_parameter(rw, argument)
-            if root is not None:
-                inner.pointer_roots[name] = root
-                if is_bare_parameter(rw, argument):
-                    inner.bare_pointers.add(name)
+    given = {
+        name: a for name, a in _bound(facts, node, callee).items() if is_pointer(facts, a) and not facts.fact(a).shape
+    }
+    roots = {name: root for name, a in given.items() if (root := root_parameter(facts, a)) is not None}
+    return GivenPointers(roots, frozenset(name for name in roots if is_bare_parameter(facts, given[name])))
 
 
 def return_home(rw: Emission, node: ast.Call, callee) -> Layout | None:
@@ -118,7 +114,7 @@ def return_homes(rw: Emission, node: ast.Call, callee, fact: TupleFact) -> tuple
 def emit_helper_call(rw: Emission, node: ast.Call, callee, want: Any) -> str:
     fact = rw.facts.fact(node)
     if fact is None:
-        return call_text.generic(rw, node, {})
+        return call_text.generic(rw.emit, rw.splice, node, {})
     demanded = want
     if isinstance(want, tuple) and all(w is None for w in want):
         demanded = None

@@ -172,12 +172,14 @@ class Homes:
             web = self.facts.webs.of_use.get(node)
             return web is None or self.web_cheap(web)
         if isinstance(node, ast.Call):
-            return calls.cheap(self, node) or costs.small_load(self, node)
+            return calls.cheap(self.facts, self.cheap, self.staged, node) or costs.small_load(
+                self.facts, self.cheap, node
+            )
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
             return False
         if isinstance(node, ast.Subscript):
             return self.cheap(node.value)
-        if costs.outer_product(self, node) or costs.of_rows(self, node):
+        if costs.outer_product(self.facts, self.held, self.staged, node) or costs.of_rows(self.facts, self.cheap, node):
             return True
         if isinstance(node, ELEMENTWISE_NODES):
             return all(self.cheap(c) for c in ast.iter_child_nodes(node) if isinstance(c, ast.expr))

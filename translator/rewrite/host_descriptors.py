@@ -28,9 +28,11 @@ def take_tuples(rw: Emission) -> None:
         if not is_descriptor(fact):
             continue
         rw.record.descriptor_tuples.add(argument.arg)
-        if tdm.uses_data_mover(rw, argument):
+        if tdm.uses_data_mover(rw.facts, rw.unit.decided, argument):
             name = descriptors.stem(argument.arg)
-            lines.append(tdm.argument_text(rw, argument, descriptors.block_of(fact).shape, name))
+            lines.append(
+                tdm.argument_text(rw.facts, rw.names, rw.record, argument, descriptors.block_of(fact).shape, name)
+            )
     if lines:
         at = rw.facts.source.offset(first_line(rw.facts), 0)
         indent = rw.facts.source.indent(rw.facts.tree.body[-1])

@@ -17,7 +17,7 @@ import libcst as cst
 
 from translator.numbered import numbered
 from translator.rewrite.gluon_function import Statement
-from translator.rewrite.import_lines import Import
+from translator.rewrite.import_lines import Import, is_of_gluon
 from translator.rewrite.tree_walk import dotted, mapped, stores, walk
 from translator.source.file_names import FileNames
 
@@ -63,18 +63,13 @@ def aliases(
     parameters = {
         p.name.value for s in new if _is_gluon(s) for p in walk(s.params) if isinstance(p, cst.Param)  # type: ignore[attr-defined]
     }
-    imported = {name for name, what in file.imported.items() if not _of_gluon(what) and name not in dropped}
+    imported = {name for name, what in file.imported.items() if not is_of_gluon(what) and name not in dropped}
     bound = parameters.union(imported, file.defined, *map(_bound_by, new))
     taken = {line.binds for line in lines if line.of_gluon} & bound
     if not taken:
         return Aliases({})
     every = bound | file.mentioned | {n.value for s in new for n in walk(s) if isinstance(n, cst.Name)}
     return Aliases({name: numbered(f"{name}_", every.__contains__) for name in sorted(taken)})
-
-
-def _of_gluon(imported: str) -> bool:
-    """Whether an import (`pkg.module` or `pkg:module`) is of a name of Gluon's."""
-    return imported.startswith("triton.experimental") and ":" in imported
 
 
 def _bound_by(statement: Statement) -> set[str]:

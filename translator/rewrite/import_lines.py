@@ -28,7 +28,7 @@ class Import:
 
     @property
     def of_gluon(self) -> bool:
-        return self.module.startswith("triton.experimental") and bool(self.name)
+        return is_of_gluon(self.meaning)
 
     @property
     def meaning(self) -> str:
@@ -49,6 +49,11 @@ class Import:
         module = expression(self.module)
         small = cst.ImportFrom(module, [alias]) if self.name else cst.Import([alias])  # type: ignore[arg-type]
         return cst.SimpleStatementLine([small])
+
+
+def is_of_gluon(meaning: str) -> bool:
+    """Whether what an import binds a name to (`pkg.module` or `pkg.module:name`) is a name of Gluon's."""
+    return meaning.startswith("triton.experimental") and ":" in meaning
 
 
 TRITON_LANGUAGE = Import("triton.language", bound="tl")

@@ -17,7 +17,7 @@ from translator.rewrite.import_lines import Import
 from translator.rewrite.splice import operand
 from translator.rewrite.emission import added
 from translator.facts.refusals import refuse
-from translator.rewrite.unit import Synthesized
+from translator.rewrite.unit import Record, Synthesized
 from translator.ttgir.layouts import Layout
 
 _DUMMY = "pass  # AMD has no dependent launches to order: a stream does"
@@ -35,7 +35,7 @@ def inline_asm(rw: Emission, node: ast.Call, callee, given, want) -> str:
         layout = rw.home(next(a for a in tensors if rw.facts.tensor(a) is shared))
     operands = {a: rw.operand_in(a, shared, layout) for a in items}
     if text is None or ptx.is_ptx(text):
-        rewritten = _rewritten(rw, node, text, given, items, operands) if text is not None else None
+        rewritten = _rewritten(rw.facts, rw.record, node, text, given, items, operands) if text is not None else None
         if rewritten is None:
             raise refuse(
                 rw.facts.frame,
@@ -47,8 +47,8 @@ def inline_asm(rw: Emission, node: ast.Call, callee, given, want) -> str:
             )
         return rewritten
     if shared is None:
-        return call_text.generic(rw, node, {})
-    return call_text.generic(rw, node, {arguments: rw.splice(arguments, operands)})
+        return call_text.generic(rw.emit, rw.splice, node, {})
+    return call_text.generic(rw.emit, rw.splice, node, {arguments: rw.splice(arguments, operands)})
 
 
 def assembly(facts: FunctionFacts, given: dict[str, ast.expr]) -> str | None:
@@ -75,12 +75,11 @@ def statement(facts: FunctionFacts, node: ast.expr) -> str:
     return _DUMMY if module.startswith("triton.language.extra.cuda") and callee.name in names else ""
 
 
-def _rewritten(rw, node: ast.Call, text: str, given, items, operands) -> str | None:
+def _rewritten(facts: FunctionFacts, record: Record, node: ast.Call, text: str, given, items, operands) -> str | None:
     """PTX in Gluon, or None when it has no row."""
-    facts = [rw.facts.fact(a) for a in items]
-    kinds = ["f" if _is_number(f) else _KINDS.get(getattr(f, "dtype", ""), "") for f in facts]
-    pack = rw.facts.fact(given.get("pack")) if given.get("pack") is not None else None
-    fact = rw.facts.fact(node)
+    kinds = ["f" if _is_number(f) else _KINDS.get(getattr(f, "dtype", ""), "") for f in map(facts.fact, items)]
+    pack = facts.fact(given.get("pack")) if given.get("pack") is not None else None
+    fact = facts.fact(node)
     results = [getattr(f, "dtype", "") for f in (fact.items if isinstance(fact, TupleFact) else [fact])]
     if not all(kinds) or not (isinstance(pack, ConstFact) and pack.value == 1):
         return None
@@ -92,7 +91,7 @@ def _rewritten(rw, node: ast.Call, text: str, given, items, operands) -> str | N
             "int16",
         ):
             return f"{texts[0]}.to(gl.{dtype})" + (".to(gl.int16, bitcast=True)" if results[0] == "int16" else "")
-    target = rw.facts.kernel.target
+    target = facts.kernel.target
     steps = [replace(step, row=step.row.on(target)) for step in ptx.read_steps(text, len(results)) or ()]
     if not steps or not all(result in _KINDS for result in results):
         return None
@@ -104,14 +103,14 @@ def _rewritten(rw, node: ast.Call, text: str, given, items, operands) -> str | N
             return None
         known.add(step.result)
     if any(step.row.libdevice for step in steps):
-        rw.record.imports.add(Import("triton.language.extra", "libdevice"))
+        record.imports.add(Import("triton.language.extra", "libdevice"))
     for name in sorted({step.row.needs for step in steps} - {""}):
-        rw.record.need(Synthesized(name, ptx.FUNCTIONS[name]), rw.facts.frame.fn)
+        record.need(Synthesized(name, ptx.FUNCTIONS[name]), facts.frame.fn)
     if len(steps) == 1 and _used_once(steps[0]):
         value = _spelled(steps[0], values)
         return _as_kind(value, _KINDS[results[0]])
     function = _function(steps, kinds, [_KINDS[result] for result in results])
-    return f"{added(rw, function)}({', '.join(operands[a] for a in items)})"
+    return f"{added(facts, record, function)}({', '.join(operands[a] for a in items)})"
 
 
 @dataclass(frozen=True)

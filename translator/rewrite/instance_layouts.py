@@ -9,17 +9,19 @@ What the helper takes and gives in one shape keeps its layout; the rest follows 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import libcst as cst
 
+from translator.facts.function import FunctionFacts
 from translator.facts.siblings import varies
-from translator.layout.names import Asked
+from translator.layout.names import Asked, LayoutNames
 from translator.rewrite.emission import Emission
 from translator.rewrite.gluon_function import GluonFunction, Statement, code, constant
 from translator.rewrite.statements import statement_of
 from translator.rewrite.tree_walk import walk
 from translator.rewrite.tuples import flatten
+from translator.rewrite.variables import WebState
 from translator.ttgir.layouts import Blocked, DotOperand, Layout, Linear
 
 
@@ -32,7 +34,7 @@ def offer(rw: Emission, node: ast.expr, layout: Layout, tensor: str, shape: str)
 
 def insert(rw: Emission) -> None:
     """Define the layouts where they are offered; `chosen` keeps the definitions that serve."""
-    variables = list(_variables(rw))
+    variables = list(_variables(rw.facts, rw.states))
     if not rw.instance_layouts and not variables:
         return
     fixed = _agreed(rw).union(*(_agreed(rw.unit.helper_versions[i][0]) for i in rw.record.helpers))
@@ -45,17 +47,17 @@ def insert(rw: Emission) -> None:
             rw.append_lines(statement, [f"{rw.names.spell(layout)}: gl.constexpr = {name}.type.layout"])
 
 
-def _variables(rw: Emission) -> Iterator[tuple[Layout, ast.stmt, str]]:
+def _variables(facts: FunctionFacts, states: Mapping[int, WebState]) -> Iterator[tuple[Layout, ast.stmt, str]]:
     """(layout, statement, name) of the variables that have other shapes elsewhere, where the function's own block defines them."""
-    own = {s for s in rw.facts.tree.body if isinstance(s, ast.Assign)}
-    for web in rw.facts.webs.all:
-        state = rw.states.get(web.index)
+    own = {s for s in facts.tree.body if isinstance(s, ast.Assign)}
+    for web in facts.webs.all:
+        state = states.get(web.index)
         if state is None or state.split is not None or web.is_parameter:
             continue
         layout = state.variants[0] if state.cheap and state.variants else state.home
         d = web.definitions[0]
         plain = isinstance(layout, (Blocked, Linear)) and d.node in own and d.value is not None
-        if plain and isinstance(d.node.targets[0], ast.Name) and varies(rw.facts, d.value):
+        if plain and isinstance(d.node.targets[0], ast.Name) and varies(facts, d.value):
             yield layout, d.node, d.name
 
 
@@ -67,26 +69,26 @@ def _agreed(rw: Emission) -> set[Layout]:
     return {layout.root for layout in flatten(tuple(own)) if layout is not None}
 
 
-def chosen(rw: Emission, function: GluonFunction) -> GluonFunction:
+def chosen(names: LayoutNames, function: GluonFunction) -> GluonFunction:
     """A function with one definition for each layout that a tensor is asked for, if that is before all its uses."""
     blocks = [node.body for node in walk(function.node) if isinstance(node, cst.IndentedBlock)]
     places: dict[str, list[tuple[Sequence[Statement], int]]] = {}
     for block in blocks:
         for i, s in enumerate(block):
-            if (found := constant(s)) is not None and found.target.value in rw.names.holes:
+            if (found := constant(s)) is not None and found.target.value in names.holes:
                 places.setdefault(found.target.value, []).append((block, i))
     instead: dict[Layout, Layout] = {}
     gone: list[Statement] = []
     for name, own in places.items():
         kept = _serving(function, name, own)
         if kept is not None:
-            layout = rw.names.holes[name]
+            layout = names.holes[name]
             instead[layout] = Asked(code(constant(kept).value), layout.rank)
         gone += [block[i] for block, i in own if block[i] is not kept]
     if not places:
         return function
     left = function.without(gone)
-    return left.exchanging(rw.names.moved_to(rw.names, left.variables, instead))
+    return left.exchanging(names.moved_to(names, left.variables, instead))
 
 
 def _serving(function: GluonFunction, name: str, places: list[tuple[Sequence[Statement], int]]) -> Statement | None:

@@ -15,7 +15,6 @@ from translator.facts.definitions import changing
 from translator.facts.function import FunctionFacts
 from translator.facts.span import runs_once
 from translator.facts.syntax import ELEMENTWISE_NODES
-from translator.rewrite.addresses import free_name
 from translator.rewrite.emission import Emission
 from translator.rewrite.splice import operand
 from translator.ttgir.layouts import Layout, Mfma, Wmma
@@ -58,9 +57,7 @@ def operand_before_loop(rw: Emission, node: ast.expr, layout: Layout, dtypes: di
     for step in reversed(steps):
         text = f"gl.permute({text}, [1, 0])" if step == _TRANSPOSED else f"{operand(text)}.to(gl.{dtypes[step]})"
     key = (loop, f"{text} in {layout}")
-    if key not in rw.hoisted_names:
-        rw.hoisted_names[key] = free_name(rw, f"{inner.id}_invariant")
-    name = rw.hoisted_names[key]
+    name = rw.fresh.of(key, f"{inner.id}_invariant")
     rw.hoisted.setdefault(loop, {})[name] = f"{name} = {rw.convert(text, layout)}"
     return name
 
@@ -72,26 +69,28 @@ def _transposes(facts: FunctionFacts, node: ast.expr, layout: Layout) -> bool:
     return few and layout not in facts.placed_layouts(node)
 
 
-def repeats(rw: Emission, web: Web) -> bool:
+def repeats(facts: FunctionFacts, loops: tuple[ast.AST, ...], web: Web) -> bool:
     """Whether what is done here to a variable from before is done more than once.
 
     Where it is not, an operand moved before a loop of one iteration would only be held longer.
     """
-    around = [loop for loop in rw.loops if not any(loop in d.in_loop for d in changing(rw.facts, web))]
-    return any(not runs_once(rw.facts, loop) for loop in around)
+    around = [loop for loop in loops if not any(loop in d.in_loop for d in changing(facts, web))]
+    return any(not runs_once(facts, loop) for loop in around)
 
 
-def moved_before(rw: Emission, web: Web) -> bool:
+def moved_before(facts: FunctionFacts, loops: tuple[ast.AST, ...], web: Web) -> bool:
     """Whether a variable is moved to other layouts where it gets its value, before the loop that reads it here."""
-    made = changing(rw.facts, web)
+    made = changing(facts, web)
     depth = min((d.loop_depth for d in made), default=0)
-    outside = len(rw.loops) > depth and not web.is_parameter and all(d.loop_depth <= depth for d in made)
-    return outside and repeats(rw, web)
+    outside = len(loops) > depth and not web.is_parameter and all(d.loop_depth <= depth for d in made)
+    return outside and repeats(facts, loops, web)
 
 
-def carried_row(rw: Emission, web: Web, layout: Layout) -> bool:
+def carried_row(
+    facts: FunctionFacts, loops: tuple[ast.AST, ...], web: Web, home: Layout | None, layout: Layout
+) -> bool:
     """Whether a variable of one dimension, which a loop changes by scalars only, had better live in `layout`, that of the matrix
-    instruction's result: it is then moved before the loop, not in each iteration.
+    instruction's result: it is then moved before the loop, not in each iteration. home: where it would lie else.
 
     b_g = gl.load(...)                                             b_g = gl.convert_layout(gl.load(...), rows)
     for i in range(n):                                             for i in range(n):
@@ -99,15 +98,14 @@ def carried_row(rw: Emission, web: Web, layout: Layout) -> bool:
         b_g += c                                                       b_g += c
     """
     changes = [d for d in web.definitions if d.loop_depth]
-    home = rw.web_home(web)
     return (
         layout.rank == 1
         and isinstance(layout.root, (Mfma, Wmma))
         and home is not None
         and not isinstance(home.root, (Mfma, Wmma))
         and bool(changes)
-        and any(loop in d.in_loop for d in changes for loop in rw.loops)
-        and all(d.augmented and rw.facts.tensor(d.value) is None for d in changes)
+        and any(loop in d.in_loop for d in changes for loop in loops)
+        and all(d.augmented and facts.tensor(d.value) is None for d in changes)
     )
 
 
@@ -139,13 +137,13 @@ def row_at_hand(rw: Emission, node: ast.AST) -> bool:
         return False
     if isinstance(node, ast.Name):
         web = rw.facts.webs.of_use.get(node)
-        return web is not None and rw.state(web).split is None and moved_before(rw, web)
+        return web is not None and rw.state(web).split is None and moved_before(rw.facts, rw.loops, web)
     if isinstance(node, ELEMENTWISE_NODES):
         return all(row_at_hand(rw, child) for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr))
     value = callees.cast_of(rw.facts, node)
     return value is not None and row_at_hand(rw, value)
 
 
-def lines_before(rw: Emission, loop: ast.AST) -> list[str]:
+def lines_before(hoisted: dict[ast.AST, dict[str, str]], loop: ast.AST) -> list[str]:
     """What stands before the loop because its body needs it."""
-    return list(rw.hoisted.pop(loop, {}).values())
+    return list(hoisted.pop(loop, {}).values())

@@ -6,17 +6,19 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable, Container
 
-from translator.facts import products
-from translator.rewrite.emission import Emission
+from translator.facts import callees, products
+from translator.layout.names import LayoutNames
+from translator.rewrite.emission import Emission, StateOf
+from translator.rewrite.fresh_names import FreshNames
 from translator.facts.function import FunctionFacts
 from translator.facts.definitions import definition_node
 from translator.frontend.trace import ConstFact
-from translator.gluon.tree import Named, Permuted, assignment
+from translator.gluon.tree import Named, Node, Permuted, assignment
 from translator.gluon.tree import Read as TileRead
 from translator.memory.operands import OperandInLds
-from translator.facts import callees
-from translator.rewrite import addresses, invariant, shapes
+from translator.rewrite import invariant, shapes
 from translator.rewrite.call_text import with_function
 from translator.rewrite.statements import statement_of, statements_after
 from translator.rewrite.variables import OperandBuffer, OperandRead, WebState
@@ -30,11 +32,11 @@ def operand_through_lds(rw: Emission, node: ast.expr, layout: Layout, dot: ast.C
         return None
     value, transposed = untransposed(rw.facts, node)
     read = layout, transposed
-    if _invariant(rw, value):
+    if _invariant(rw.facts, rw.loops, value):
         return None
     if not transposed and rw.home(value) == layout:
         return None  # it is there already
-    found = _in_lds(rw, value, read)
+    found = _in_lds(rw.facts, rw.staged, rw.state, value, read)
     if found is None:
         if transposed:
             return _transposed_in_registers(rw, node, value, layout, dot)
@@ -45,7 +47,7 @@ def operand_through_lds(rw: Emission, node: ast.expr, layout: Layout, dot: ast.C
     if web is not None and len(web.definitions) == 1 and _assigned(web.definitions[0]):
         stored = _stored(rw, value, found)
         unlike = bool(found.read) and read not in found.read  # Triton stores the value once more for this read
-        nearby = unlike and _read_nearby(rw, value, web, (found.shared, None, stored))
+        nearby = unlike and _read_nearby(rw.facts, rw.state, value, web, (found.shared, None, stored))
         buffer = found.shared, read if unlike and not nearby else None, stored
         if nearby:
             rw.state(web).at_once.add(buffer)
@@ -56,26 +58,26 @@ def operand_through_lds(rw: Emission, node: ast.expr, layout: Layout, dot: ast.C
         return _variable(rw, value, web, buffer, read)
     rw.names.suggest(found.shared, f"{_stem(value, read)}_shared", 2, value.lineno)
     buffer = allocation(rw, rw.emit(value, rw.home(value)), found.shared, value, _stored(rw, value, found))
-    return _read(rw, buffer, read)
+    return _read(rw.hole, rw.names, buffer, read)
 
 
-def _read_nearby(rw, value: ast.expr, web: Web, buffer: OperandBuffer) -> bool:
+def _read_nearby(facts: FunctionFacts, state_of: StateOf, value: ast.expr, web: Web, buffer: OperandBuffer) -> bool:
     """Whether a statement near that of `value` reads `buffer`: in the same block, with no product or helper between them.
 
     One store then serves both reads and saves the two barriers of another; all is read at once, so that no LDS is held while
     more of it is filled. In kernels without a loop any distance is near, but where registers are few: what is read is held in them.
     """
-    uses = set().union(*rw.state(web).operands.get(buffer, {}).values()) - {value}
+    uses = set().union(*state_of(web).operands.get(buffer, {}).values()) - {value}
     definition = web.definitions[0].node
     touched = [
-        (any(n is value for n in inside), any(n in uses for n in inside), any(_takes_lds(rw.facts, n) for n in inside))
-        for inside in (list(ast.walk(s)) for s in statements_after(rw.facts.tree, definition))
+        (any(n is value for n in inside), any(n in uses for n in inside), any(_takes_lds(facts, n) for n in inside))
+        for inside in (list(ast.walk(s)) for s in statements_after(facts.tree, definition))
     ]
     here = next((i for i, (own, _, _) in enumerate(touched) if own), None)
     if here is None:
         return False
     between = [touched[min(here, i) + 1 : max(here, i)] for i, (_, other, _) in enumerate(touched) if other]
-    if not rw.facts.kernel.loops and not rw.facts.kernel.target.has_few_registers:
+    if not facts.kernel.loops and not facts.kernel.target.has_few_registers:
         return bool(between)
     return any(not any(takes for _, _, takes in rows) for rows in between)
 
@@ -87,14 +89,15 @@ def _takes_lds(facts: FunctionFacts, node: ast.AST) -> bool:
 def _cast_from_lds(rw, value: ast.expr, read: OperandRead) -> str | None:
     """The operand as a cast of what Triton takes through LDS: half of the LDS and of the reads where the cast widens."""
     inner = callees.cast_of(rw.facts, value)
-    fact = rw.facts.tensor(inner) if inner is not None and not rw.cheap(inner) and not _is_staged(rw, inner) else None
-    if fact is None:
+    if inner is None or rw.cheap(inner) or _is_staged(rw.facts, rw.staged, inner):
+        return None
+    if (fact := rw.facts.tensor(inner)) is None:
         return None
     found = next((x for x in _allocations(rw.facts, [value], fact.shape, fact.dtype) if read in x.read), None)
     if found is None:
         return None
     buffer = allocation(rw, rw.emit(inner, rw.home(inner)), found.shared, inner)
-    return with_function(rw, value, callees.callee_of(rw.facts, value), {inner: _read(rw, buffer, read)})
+    return with_function(rw, value, callees.callee_of(rw.facts, value), {inner: _read(rw.hole, rw.names, buffer, read)})
 
 
 def moved_through_lds(rw: Emission, web: Web, layout: Layout, use: ast.Name | None = None) -> str | None:
@@ -110,7 +113,7 @@ def moved_through_lds(rw: Emission, web: Web, layout: Layout, use: ast.Name | No
         origins += [n for n in ast.walk(statement_of(rw.facts.tree, use)) if isinstance(n, ast.expr)]
     for found in _allocations_at(rw.facts, origins):
         if shapes_of_it == {found.shape} and (layout, False) in found.read:
-            return _read(rw, allocation(rw, web.name, found.shared), (layout, False))
+            return _read(rw.hole, rw.names, allocation(rw, web.name, found.shared), (layout, False))
     return None
 
 
@@ -141,12 +144,11 @@ def _stem(value: ast.expr, read: OperandRead) -> str:
     return value.id.lower() if named else "ab"[getattr(read[0], "operand_index", 0)]  # type: ignore[attr-defined]
 
 
-def _invariant(rw, value: ast.expr) -> bool:
+def _invariant(facts: FunctionFacts, loops: tuple[ast.AST, ...], value: ast.expr) -> bool:
     """Whether a loop reads a value from before it: then one conversion before the loop serves every iteration."""
-    web = rw.facts.webs.of_use.get(value) if isinstance(value, ast.Name) else None
-    return (
-        web is not None and all(len(d.in_loop) < len(rw.loops) for d in web.definitions) and invariant.repeats(rw, web)
-    )
+    web = facts.webs.of_use.get(value) if isinstance(value, ast.Name) else None
+    outside = web is not None and all(len(d.in_loop) < len(loops) for d in web.definitions)
+    return outside and invariant.repeats(facts, loops, web)
 
 
 def untransposed(facts: FunctionFacts, node: ast.expr) -> tuple[ast.expr, bool]:
@@ -165,15 +167,15 @@ def _transposed_in_registers(rw, node: ast.expr, value: ast.expr, layout: Layout
     What is moved for the instruction's sake alone has the place of the instruction.
     """
     read, fact = (layout, False), rw.facts.tensor(node)
-    if isinstance(node, ast.Name) or _is_staged(rw, value):
+    if isinstance(node, ast.Name) or _is_staged(rw.facts, rw.staged, value):
         return None
-    found = _in_lds(rw, node, read)
+    found = _in_lds(rw.facts, rw.staged, rw.state, node, read)
     if found is None:
         found = next((x for x in _allocations(rw.facts, [dot], fact.shape, fact.dtype) if read in x.read), None)
     if found is None:
         return None
     text = f"gl.permute({rw.emit(value, rw.home(value))}, [1, 0])"
-    return _read(rw, allocation(rw, text, found.shared, node), read)
+    return _read(rw.hole, rw.names, allocation(rw, text, found.shared, node), read)
 
 
 def _origins(facts: FunctionFacts, value: ast.expr) -> list[ast.expr]:
@@ -218,9 +220,9 @@ def _made_by(facts: FunctionFacts, web: Web) -> list[ast.expr]:
     return out
 
 
-def _is_staged(rw, value: ast.expr) -> bool:
+def _is_staged(facts: FunctionFacts, staged: Container[ast.AST], value: ast.expr) -> bool:
     """Whether a value is a pipelined load, which has buffers of its own."""
-    return any(origin in rw.staged for origin in _origins(rw.facts, value))
+    return any(origin in staged for origin in _origins(facts, value))
 
 
 def _same_value(facts: FunctionFacts, node: ast.expr) -> ast.expr:
@@ -252,21 +254,23 @@ def _is_one(facts: FunctionFacts, node: ast.expr) -> bool:
     return isinstance(fact, ConstFact) and isinstance(fact.value, (int, float)) and fact.value == 1
 
 
-def _in_lds(rw, value: ast.expr, read: OperandRead) -> OperandInLds | None:
+def _in_lds(
+    facts: FunctionFacts, staged: Container[ast.AST], state_of: StateOf, value: ast.expr, read: OperandRead
+) -> OperandInLds | None:
     """Triton's allocation for `value`, the one that has this `read` if there are several."""
-    fact = rw.facts.tensor(value)
+    fact = facts.tensor(value)
     if fact is None:
         return None
     if isinstance(value, ast.Name):
-        web = rw.facts.webs.of_use.get(value)
+        web = facts.webs.of_use.get(value)
         if web is None or web.is_parameter:
             return None
-        state = rw.state(web)
+        state = state_of(web)
         if state.cheap or state.split:
             return None
-    if _is_staged(rw, value):
+    if _is_staged(facts, staged, value):
         return None
-    found = _allocations(rw.facts, _origins(rw.facts, value), fact.shape, fact.dtype)
+    found = _allocations(facts, _origins(facts, value), fact.shape, fact.dtype)
     return next((x for x in found if read in x.read), found[0] if found else None)
 
 
@@ -294,9 +298,9 @@ def _variable(rw, value: ast.Name, web: Web, buffer: OperandBuffer, read: Operan
         uses.add(value)
         rw.changed = True
     if len(uses) > 1 or _at_once(state, buffer):
-        return _operand_name(rw, web, read)
+        return _operand_name(rw.names, web, read)
     rw.names.suggest(buffer[0], f"{value.id.lower()}_shared", 2, value.lineno)
-    return _read(rw, _buffer(rw, value.id, web, buffer), read)
+    return _read(rw.hole, rw.names, _buffer(rw, value.id, web, buffer), read)
 
 
 def definitions(rw: Emission, s: ast.stmt, web: Web) -> list[str]:
@@ -313,11 +317,12 @@ def definitions(rw: Emission, s: ast.stmt, web: Web) -> list[str]:
         if len(reads) > 1:
             rw.names.suggest(buffer[0], f"{web.name.lower()}_shared", 1, s.lineno)
             filled = allocation(rw, web.name, buffer[0], stored=buffer[2])
-            lines.append((every, rw.hole(assignment(_buffer_name(rw, web, buffer), (filled,), frozenset({web.name})))))
+            name = _buffer_name(rw.fresh, rw.state(web), buffer)
+            lines.append((every, rw.hole(assignment(name, (filled,), frozenset({web.name})))))
         for read, uses in reads.items():
             if len(uses) > 1 or at_once:
-                text = _read(rw, _buffer(rw, web.name, web, buffer), read)
-                lines.append((every if at_once else uses, f"{_operand_name(rw, web, read)} = {text}"))
+                text = _read(rw.hole, rw.names, _buffer(rw, web.name, web, buffer), read)
+                lines.append((every if at_once else uses, f"{_operand_name(rw.names, web, read)} = {text}"))
         after = statements_after(rw.facts.tree, s)
         places = [_first_of(after, uses) for uses, _ in lines]
         if None in places:  # what is read right behind the definition is filled there
@@ -347,30 +352,30 @@ def _first_of(after: list[ast.stmt], uses: set[ast.AST]) -> ast.stmt | None:
     return after[first] if first and isinstance(after[first], (ast.Assign, ast.AugAssign)) else None
 
 
-def _read(rw, buffer: str, read: OperandRead) -> str:
+def _read(hole: Callable[[Node], str], names: LayoutNames, buffer: str, read: OperandRead) -> str:
     layout, transposed = read
     if buffer.isidentifier():
         place = Permuted(Named(buffer), (1, 0)) if transposed else Named(buffer)
-        return rw.hole(TileRead(place, rw.names.spell(layout)))
-    return f"{buffer}{'.permute([1, 0])' if transposed else ''}.load({rw.names.spell(layout)})"
+        return hole(TileRead(place, names.spell(layout)))
+    return f"{buffer}{'.permute([1, 0])' if transposed else ''}.load({names.spell(layout)})"
 
 
 def _buffer(rw, name: str, web: Web, buffer: OperandBuffer) -> str:
     """The expression of the filled buffer: a variable, or an allocation in place where it is read in one layout only."""
     if len(rw.state(web).operands[buffer]) > 1:
-        return _buffer_name(rw, web, buffer)
+        return _buffer_name(rw.fresh, rw.state(web), buffer)
     return allocation(rw, name, buffer[0], stored=buffer[2])
 
 
-def _buffer_name(rw, web: Web, buffer: OperandBuffer) -> str:
-    state = rw.state(web)
+def _buffer_name(fresh: FreshNames, state: WebState, buffer: OperandBuffer) -> str:
     n = list(state.operands).index(buffer)
-    return addresses.fresh_name(rw, f"{web.name}_smem{f'_{n + 1}' if n else ''}", state)
+    name = f"{state.web.name}_smem{f'_{n + 1}' if n else ''}"
+    return fresh.of((state.web.index, name), name)
 
 
-def _operand_name(rw, web: Web, read: OperandRead) -> str:
+def _operand_name(names: LayoutNames, web: Web, read: OperandRead) -> str:
     layout, transposed = read
-    return rw.names.variant(f"{web.name}_t" if transposed else web.name, layout)
+    return names.variant(f"{web.name}_t" if transposed else web.name, layout)
 
 
 def _assigned(definition) -> bool:
@@ -387,7 +392,7 @@ def allocation(rw, text: str, shared, value: ast.expr | None = None, stored: Lay
     if text.isidentifier():
         return f"gl.allocate_shared_memory({text}.dtype, {text}.shape, {rw.names.spell(shared)}, {filled})"
     assert value is not None, f"bug in gluonize: no type for {text}"
-    dtype, shape = products.DTYPE[rw.facts.tensor(value).dtype], shapes.shape_text(rw, value)
+    dtype, shape = products.DTYPE[rw.facts.tensor(value).dtype], shapes.shape_text(rw.facts, rw.emit, rw.rebound, value)
     return f"gl.allocate_shared_memory(gl.{dtype}, {shape}, {rw.names.spell(shared)}, {filled})"
 
 

@@ -19,7 +19,8 @@ from translator.facts.signs import Signs, checked_at, most_checked, most_of
 from translator.facts.webs import Web
 from translator.frontend.trace import TensorFact
 from translator.rewrite.addresses import Address, Term, address_of, is_pointer
-from translator.rewrite.emission import Emission
+from translator.rewrite.emission import StateOf
+from translator.rewrite.fresh_names import FreshNames
 from translator.ttgir.elements import bits_of
 
 REWRITE = "a base that moved"
@@ -49,7 +50,9 @@ def of_address(address: Address) -> Reached:
     return Reached(moved or [address.base], scalars, [address.tensors])
 
 
-def of_variable(rw: Emission, web: Web, seen: frozenset[int] = frozenset()) -> Reached | None:
+def of_variable(
+    facts: FunctionFacts, state_of: StateOf, fresh: FreshNames, web: Web, seen: frozenset[int] = frozenset()
+) -> Reached | None:
     """What the addresses in a variable that is kept as a base and offsets are made of; None where that cannot be told."""
     if web.index in seen:
         return Reached()
@@ -57,19 +60,19 @@ def of_variable(rw: Emission, web: Web, seen: frozenset[int] = frozenset()) -> R
     for d in web.definitions:
         if d.augmented:
             term = Term(d.value, "+" if isinstance(d.node.op, ast.Add) else "-")
-            fact = rw.facts.fact(d.value)
+            fact = facts.fact(d.value)
             if isinstance(fact, TensorFact) and fact.shape:
                 found.grows = True
             else:
                 found.scalars.append(term)
             continue
-        address = address_of(rw, d.value) if d.value is not None else None
+        address = address_of(facts, state_of, fresh, d.value) if d.value is not None else None
         if address is None:
             return None
         if address.web is None:
             made: Reached | None = of_address(address)
         else:
-            made = of_variable(rw, address.web, seen | {web.index})
+            made = of_variable(facts, state_of, fresh, address.web, seen | {web.index})
             found.grows |= address.web.index in seen | {web.index} and bool(address.tensors)
             made = None if made is None else made.with_address(address)
         if made is None:

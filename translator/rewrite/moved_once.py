@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import ast
 
-from translator.rewrite.emission import Emission
+from translator.layout.names import LayoutNames
+from translator.rewrite.emission import Emission, StateOf
 from translator.facts.function import FunctionFacts
 from translator.facts import callees
 from translator.rewrite import lds_operands
@@ -24,7 +25,7 @@ from translator.ttgir.layouts import Blocked, DotOperand, Layout
 
 def moved_operand(rw: Emission, node: ast.expr, layout: Layout, dot: ast.Call) -> str:
     """`node`, an operand of `dot`, in operand layout."""
-    text, found = _text(rw, node, layout, dot), _movable(rw, node, layout)
+    text, found = _text(rw, node, layout, dot), _movable(rw.facts, rw.state, node, layout)
     if found is None or "gl.convert_layout(" not in text and "gl.allocate_shared_memory(" not in text:
         return text
     value, web, moved = found
@@ -32,7 +33,7 @@ def moved_operand(rw: Emission, node: ast.expr, layout: Layout, dot: ast.Call) -
     if value not in uses:
         uses[value] = node, dot
         rw.changed = True
-    return _name(rw, web, moved) if _place(rw.facts, moved, uses) is not None else text
+    return _name(rw.names, web, moved) if _place(rw.facts, moved, uses) is not None else text
 
 
 def definitions(rw: Emission, s: ast.stmt, web: Web) -> None:
@@ -41,32 +42,34 @@ def definitions(rw: Emission, s: ast.stmt, web: Web) -> None:
         place = _place(rw.facts, moved, uses) if moved.definition is s else None
         if place is not None:
             node, dot = next(operand for value, operand in uses.items() if holds(place, value))
-            rw.insert_before(place, f"{_name(rw, web, moved)} = {_text(rw, node, moved.layout, dot)}")
+            rw.insert_before(place, f"{_name(rw.names, web, moved)} = {_text(rw, node, moved.layout, dot)}")
 
 
 def _text(rw, node: ast.expr, layout: Layout, dot: ast.Call) -> str:
     return lds_operands.operand_through_lds(rw, node, layout, dot) or rw.emit(node, layout)
 
 
-def _movable(rw, node: ast.expr, layout: Layout) -> tuple[ast.Name, Web, MovedOperand] | None:
+def _movable(
+    facts: FunctionFacts, state_of: StateOf, node: ast.expr, layout: Layout
+) -> tuple[ast.Name, Web, MovedOperand] | None:
     """The variable that `node` is made of by casts and transposes, and how; None for another expression."""
-    value, transposed = lds_operands.untransposed(rw.facts, node)
-    while (inner := callees.cast_of(rw.facts, value)) is not None:
-        value, again = lds_operands.untransposed(rw.facts, inner)
+    value, transposed = lds_operands.untransposed(facts, node)
+    while (inner := callees.cast_of(facts, value)) is not None:
+        value, again = lds_operands.untransposed(facts, inner)
         transposed ^= again
-    seen = rw.facts.webs.reaching.get(value, []) if isinstance(value, ast.Name) else []
+    seen = facts.webs.reaching.get(value, []) if isinstance(value, ast.Name) else []
     if len(seen) != 1 or not isinstance(seen[0].node, PLAIN):
         return None
     if not isinstance(layout, DotOperand) or isinstance(layout.parent, Blocked):
         return None
-    web = rw.facts.webs.of_use[value]
-    state = rw.state(web)
+    web = facts.webs.of_use[value]
+    state = state_of(web)
     if any(value in uses for reads in state.operands.values() for uses in reads.values()):
         return None  # its buffer is shared
-    if state.cheap or state.split or rw.facts.tensor(node).rank != rw.facts.tensor(value).rank:
+    if state.cheap or state.split or facts.tensor(node).rank != facts.tensor(value).rank:
         return None
-    dtype = rw.facts.tensor(node).dtype
-    cast = dtype if dtype != rw.facts.tensor(value).dtype else ""
+    dtype = facts.tensor(node).dtype
+    cast = dtype if dtype != facts.tensor(value).dtype else ""
     return value, web, MovedOperand(seen[0].node, layout, transposed, cast)
 
 
@@ -79,9 +82,9 @@ def _place(facts: FunctionFacts, moved: MovedOperand, uses: dict) -> ast.stmt | 
     return first if isinstance(first, PLAIN) and all(any(holds(s, use) for s in after) for use in uses) else None
 
 
-def _name(rw, web: Web, moved: MovedOperand) -> str:
+def _name(names: LayoutNames, web: Web, moved: MovedOperand) -> str:
     stem = f"{web.name}_t" if moved.transposed else web.name
-    return rw.names.variant(f"{stem}_{moved.dtype}" if moved.dtype else stem, moved.layout)
+    return names.variant(f"{stem}_{moved.dtype}" if moved.dtype else stem, moved.layout)
 
 
 __all__ = ["definitions", "moved_operand"]

@@ -15,10 +15,11 @@ from __future__ import annotations
 
 import ast
 
-from translator.rewrite.emission import Emission
+from translator.rewrite.emission import Emission, StateOf
 from translator.facts.function import FunctionFacts
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.rewrite.addresses import address_of, is_pointer, scalar_name
+from translator.rewrite.fresh_names import FreshNames
 from translator.rewrite.host_descriptors import first_line
 from translator.rewrite.pointers import not_negative
 from translator.facts.signs import Signs
@@ -26,18 +27,20 @@ from translator.rewrite.variables import SplitPointer
 from translator.facts.webs import Web
 
 
-def split_parameter(rw: Emission, web: Web) -> SplitPointer | None:
+def split_parameter(facts: FunctionFacts, state_of: StateOf, fresh: FreshNames, web: Web) -> SplitPointer | None:
     """The split of a parameter that is moved by integers, if offsets from it, or from another one that a loop moves with
     it, may be negative.
 
     Outside of loops only where warps have 64 lanes. No reason in the hardware is known: fewer registers were spilled where it
     was measured.
     """
-    if rw.facts.path or not _moves_by_integers(rw.facts, web):
+    if facts.path or not _moves_by_integers(facts, web):
         return None
-    if not any(d.loop_depth for d in web.definitions) and rw.facts.kernel.target.warp_size == 32:
+    if not any(d.loop_depth for d in web.definitions) and facts.kernel.target.warp_size == 32:
         return None
-    if not may_be_negative(rw, web) and not any(_is_split(rw, other) for other in _moved_beside(rw.facts, web)):
+    if not may_be_negative(facts, state_of, fresh, web) and not any(
+        _is_split(facts, state_of, fresh, other) for other in _moved_beside(facts, web)
+    ):
         return None
     return SplitPointer(web.name, web.name, False, True, True, ast.Name(web.name, ast.Load()))
 
@@ -61,15 +64,15 @@ def _moved_beside(facts: FunctionFacts, web: Web) -> list[Web]:
     return [w for w in moved if w is not web and _moves_by_integers(facts, w)]
 
 
-def _is_split(rw: Emission, web: Web) -> bool:
-    return rw.state(web).split is not None or may_be_negative(rw, web)
+def _is_split(facts: FunctionFacts, state_of: StateOf, fresh: FreshNames, web: Web) -> bool:
+    return state_of(web).split is not None or may_be_negative(facts, state_of, fresh, web)
 
 
-def starts(rw: Emission) -> list[str]:
+def starts(facts: FunctionFacts, state_of: StateOf, fresh: FreshNames) -> list[str]:
     """What the integers that stand for moved parameters start with, one line each."""
-    found = [rw.state(web) for web in rw.facts.webs.all if web.is_parameter and not rw.facts.path]
+    found = [state_of(web) for web in facts.webs.all if web.is_parameter and not facts.path]
     return [
-        f"{scalar_name(rw, state.web)} = gl.to_tensor(0).to(gl.int64)"
+        f"{scalar_name(fresh, state.web)} = gl.to_tensor(0).to(gl.int64)"
         for state in found
         if state.split is not None and state.split.node is not None
     ]
@@ -77,7 +80,7 @@ def starts(rw: Emission) -> list[str]:
 
 def begin(rw: Emission) -> None:
     """Write those lines at the top of the function."""
-    if lines := starts(rw):
+    if lines := starts(rw.facts, rw.state, rw.fresh):
         at, indent = rw.facts.source.offset(first_line(rw.facts), 0), rw.facts.source.indent(rw.facts.tree.body[-1])
         rw.edits.append((at, at, "".join(f"{indent}{line}\n" for line in lines) + "\n"))
 
@@ -103,14 +106,14 @@ def _in_tensor(facts: FunctionFacts, use: ast.Name, parents: dict[ast.AST, ast.A
     return False
 
 
-def may_be_negative(rw: Emission, web: Web) -> bool:
+def may_be_negative(facts: FunctionFacts, state_of: StateOf, fresh: FreshNames, web: Web) -> bool:
     """Whether offsets from the scalar pointer variable are not known to have a sign."""
-    proof = Signs(rw.facts, "offsets from a parameter that moves")
-    for node in rw.facts.nodes:
-        if not isinstance(node, ast.BinOp) or rw.facts.tensor(node) is None or not is_pointer(rw.facts, node):
+    proof = Signs(facts, "offsets from a parameter that moves")
+    for node in facts.nodes:
+        if not isinstance(node, ast.BinOp) or facts.tensor(node) is None or not is_pointer(facts, node):
             continue
-        address = address_of(rw, node)
-        if address is None or address.web is not None or rw.facts.webs.of_use.get(address.base) is not web:
+        address = address_of(facts, state_of, fresh, node)
+        if address is None or address.web is not None or facts.webs.of_use.get(address.base) is not web:
             continue
         if not all(not_negative(proof, t) for t in address.tensors):
             return True

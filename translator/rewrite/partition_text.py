@@ -8,9 +8,10 @@ from collections.abc import Collection, Iterable, Mapping
 import libcst as cst
 
 from translator.rewrite.gluon_function import BLANK, LINE_LENGTH, GluonFunction, Statement, is_blank, statements
-from translator.rewrite.tree_statements import blocks_of, inside, is_call
-from translator.rewrite.tree_walk import loads, mapped
+from translator.rewrite.tree_statements import blocks_of, call_of, inside, is_call
+from translator.rewrite.tree_walk import loads, mapped, stores
 
+Rings = tuple[tuple[str, ...], ...]  # the names of the rings of each group
 # Calls that would not give the same value, or have an effect, if other warps made them too.
 IMPURE = frozenset(
     "load store buffer_load buffer_store allocate_shared_memory gather histogram sum max_ reduce".split()
@@ -18,18 +19,24 @@ IMPURE = frozenset(
 _COPIES = ("global_to_shared", "mbarrier_arrive", "async_load")
 
 
-def is_copy(s: Statement) -> bool:
-    return is_call(s, _COPIES)
+def is_copy(s: Statement, rings: Rings) -> bool:
+    """Whether a statement copies into one of the rings, by an operation or by a function that is given a slot, or tells when it is done."""
+    call = call_of(s)
+    into_slot = isinstance(call, cst.Call) and call.args and not stores(s) and loads(call.args[0]) & _names(rings)
+    return is_call(s, _COPIES) or bool(into_slot)
 
 
 def is_hint(s: Statement) -> bool:
     return is_call(s, ("assume", "static_assert"))
 
 
-def copies_into(loop: cst.For, rings: tuple[tuple[str, ...], ...]) -> bool:
+def copies_into(loop: cst.For, rings: Rings) -> bool:
     """Whether the loop, or one inside, copies into one of the rings."""
-    names = {name for group in rings for name in group}
-    return any(is_copy(s) and loads(s) & names for s in inside(loop.body.body))
+    return any(is_copy(s, rings) and loads(s) & _names(rings) for s in inside(loop.body.body))
+
+
+def _names(rings: Rings) -> set[str]:
+    return {name for group in rings for name in group}
 
 
 def alone(s: Statement) -> Statement:

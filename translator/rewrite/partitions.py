@@ -136,7 +136,7 @@ class _Splitter:
 
     def copying(self) -> set[Statement]:
         """The statements of the body that the copies are, or need."""
-        chosen = {s for s in inside(self.loop.body.body) if is_copy(s)}
+        chosen = {s for s in inside(self.loop.body.body) if is_copy(s, self.split.rings)}
         while True:
             needed = {n for s in chosen for n in loads(s)} | {self.split.slot, self.split.phase}
             more = {
@@ -155,7 +155,7 @@ class _Splitter:
         tests = {n for s in inside(self.loop.body.body) if blocks_of(s) for n in own_loads(s)}
         while True:
             needed = {n for s in chosen for n in loads(s)} | {self.split.slot, self.split.phase} | tests | self.after()
-            more = {s for s in simple if s not in chosen and not is_copy(s) and not is_hint(s)}
+            more = {s for s in simple if s not in chosen and not is_copy(s, self.split.rings) and not is_hint(s)}
             more = {s for s in more if stores(s) & (needed - self.moved(copying))}
             if not more:
                 return chosen
@@ -310,7 +310,9 @@ class _Splitter:
         module, slot, phase = self.split.barrier_module, self.split.slot, self.split.phase
         extra = {}
         for rings, (_, empty) in zip(self.split.rings, self.split.barriers):
-            first = next(s for s in inside(self.loop.body.body) if is_copy(s) and loads(s) & set(rings))
+            first = next(
+                s for s in inside(self.loop.body.body) if is_copy(s, self.split.rings) and loads(s) & set(rings)
+            )
             extra[first] = ([f"{module}.wait({empty}.index({slot}), {phase} ^ 1)"], [])
         return extra
 

@@ -6,7 +6,7 @@ import ast
 import math
 from dataclasses import dataclass, field
 
-from translator.rewrite.emission import Emission
+from translator.rewrite.emission import Emission, Rebound, StateOf
 from translator.facts.function import FunctionFacts
 from translator.facts.definitions import assigned_fact, definition_node
 from translator.frontend.trace import TensorFact
@@ -19,6 +19,7 @@ from translator.rewrite.addresses import (
     wide_scalar,
     wide_term,
 )
+from translator.rewrite.fresh_names import FreshNames
 from translator.rewrite.moved_bases import of_variable, reaches
 from translator.rewrite.moving_parameters import may_be_negative, split_parameter
 from translator.rewrite.pointers import factor, not_negative, scalar_text, split_texts, term_text
@@ -50,9 +51,9 @@ def split_scalar(rw: Emission, web: Web) -> SplitPointer | None:
     address = address_of(rw, d.value)
     if address is None or address.web is not None or not address.scalars or any(t.variable for t in address.scalars):
         return None
-    if not is_bare_parameter(rw, address.base) or address.base.id not in rw.facts.kernel.small_pointers:
+    if not is_bare_parameter(rw.facts, address.base) or address.base.id not in rw.facts.kernel.small_pointers:
         return None
-    if rw.rebound(address.base.id) or not (d.loop_depth or may_be_negative(rw, web)):
+    if rw.rebound(address.base.id) or not (d.loop_depth or may_be_negative(rw.facts, rw.state, rw.fresh, web)):
         return None
     wide = any(wide_scalar(rw.facts, t.node) for t in address.scalars)
     return SplitPointer(address.base.id, address.base.id, False, True, wide, address.base)
@@ -61,17 +62,17 @@ def split_scalar(rw: Emission, web: Web) -> SplitPointer | None:
 def assign_scalar(rw: Emission, s: ast.stmt, state: WebState) -> str:
     """`row_offs = row * stride`, or `x_offs += stride`."""
     if isinstance(s, ast.AugAssign):
-        return f"{scalar_name(rw, state.web)} += {rw.emit(s.value)}"
+        return f"{scalar_name(rw.fresh, state.web)} += {rw.emit(s.value)}"
     address = address_of(rw, s.value)
     terms = [f"{t.sign} {factor(rw.emit(t.node), t.sign)}" for t in address.scalars]
-    return f"{scalar_name(rw, state.web)} = {closed(' '.join(terms).removeprefix('+ '))}"
+    return f"{scalar_name(rw.fresh, state.web)} = {closed(' '.join(terms).removeprefix('+ '))}"
 
 
 def split_web(rw: Emission, web: Web) -> SplitPointer | None:
     """Whether the pointer-tensor variable `web` can be kept as base and offsets at every definition."""
     if any(isinstance(d.node, ast.Assign) and not isinstance(d.node.targets[0], ast.Name) for d in web.definitions):
         return None  # one of several targets, in a statement that is rewritten as a whole
-    if (scalar := split_scalar(rw, web) or split_parameter(rw, web)) is not None:
+    if (scalar := split_scalar(rw, web) or split_parameter(rw.facts, rw.state, rw.fresh, web)) is not None:
         return scalar
     facts = []
     for d in web.definitions:
@@ -111,13 +112,13 @@ class _Definitions:
         """Whether all start at one parameter, or at a variable that is one."""
         return len(self.bases) == 1 and "" not in self.bases and "__inner__" not in self.bases
 
-    def moved(self, rw: Emission, d: Definition) -> bool:
+    def moved(self, facts: FunctionFacts, d: Definition) -> bool:
         """Take in `p += x`; False where the variable cannot be split."""
         if not isinstance(d.node.op, (ast.Add, ast.Sub)):
             return False
-        fact = rw.facts.fact(d.value)
+        fact = facts.fact(d.value)
         if isinstance(fact, TensorFact) and fact.shape:
-            if fact.rank != rw.facts.fact(definition_node(d)).rank:
+            if fact.rank != facts.fact(definition_node(d)).rank:
                 return False
             self.fits &= isinstance(d.node.op, ast.Add) and self.proof.holds(d.value)
             self.wide |= fact.dtype in ("int64", "uint64")
@@ -138,7 +139,7 @@ class _Definitions:
             self.wide |= inner.wide
             self.fits &= not inner.fold
             self.moving |= inner.moves
-            start = inner.base or base_variable(rw, rw.state(address.web))
+            start = inner.base or base_variable(rw.fresh, address.web)
             self.bases.add(start if inner.fold and not inner.moves else "__inner__")
         elif address.web is web:
             self.moving |= bool(address.scalars)
@@ -150,18 +151,18 @@ class _Definitions:
             return False
         else:
             self.placed |= bool(address.scalars)
-            self.roots.add(root_parameter(rw, address.base))
-            self.bases.add(rw.facts.source.of(address.base) if is_bare_parameter(rw, address.base) else "")
-            self.aliases.add(address.base.id if _settled(rw, address.base, d) else "")
+            self.roots.add(root_parameter(rw.facts, address.base))
+            self.bases.add(rw.facts.source.of(address.base) if is_bare_parameter(rw.facts, address.base) else "")
+            self.aliases.add(address.base.id if _settled(rw.facts, rw.rebound, address.base, d) else "")
         self.fits &= all(not_negative(self.proof, t) for t in address.tensors)
-        self.wide |= any(wide_term(rw, t) for t in address.tensors)
+        self.wide |= any(wide_term(rw.facts, rw.state, t) for t in address.tensors)
         self.moving |= any(not t.variable for t in address.scalars)
         return True
 
 
 def _split(rw: Emission, web: Web) -> SplitPointer | None:
     found = _Definitions(Signs(rw.facts, "a pointer variable as base and offsets"))
-    if not all(found.moved(rw, d) if d.augmented else found.assigned(rw, web, d) for d in web.definitions):
+    if not all(found.moved(rw.facts, d) if d.augmented else found.assigned(rw, web, d) for d in web.definitions):
         return None
     if len(found.roots) != 1 or None in found.roots:
         return None
@@ -175,7 +176,7 @@ def _split(rw: Emission, web: Web) -> SplitPointer | None:
     # In a helper, a tensor's own start is there in any case; a base of its own would be one more buffer descriptor. From
     # a tensor's start nothing has to be checked.
     at_start = bare and (not found.moving or _slim(rw.facts, web) or proof.by_caller or checked)
-    if not at_start and found.fits and _reaches(rw, proof, web):
+    if not at_start and found.fits and _reaches(rw.facts, rw.state, rw.fresh, proof, web):
         single = len(found.aliases) == 1 and not found.moving and len(web.definitions) == 1
         alias = found.aliases.pop() if single else ""
         return SplitPointer(root, alias, True, False, found.wide, assumed=frozenset(proof.assumed))
@@ -198,15 +199,15 @@ def _split_narrow(rw: Emission, web: Web, found: _Definitions, root: str) -> Spl
         return None
     if found.bare:
         return SplitPointer(root, found.bases.pop(), False, True, False, narrow=True)
-    if not found.fits or not _reaches(rw, found.proof, web):
+    if not found.fits or not _reaches(rw.facts, rw.state, rw.fresh, found.proof, web):
         return None
     return SplitPointer(root, "", True, False, False, narrow=True, assumed=frozenset(found.proof.assumed))
 
 
-def _reaches(rw: Emission, proof: Signs, web: Web) -> bool:
+def _reaches(facts: FunctionFacts, state_of: StateOf, fresh: FreshNames, proof: Signs, web: Web) -> bool:
     """Whether the offsets of the variable reach all of the tensor from a base that moves."""
-    made = of_variable(rw, web)
-    return made is not None and reaches(rw.facts, proof, made)
+    made = of_variable(facts, state_of, fresh, web)
+    return made is not None and reaches(facts, proof, made)
 
 
 def _slim(facts: FunctionFacts, web: Web) -> bool:
@@ -217,10 +218,10 @@ def _slim(facts: FunctionFacts, web: Web) -> bool:
     return math.prod(shape) <= SLIM * facts.kernel.num_warps * facts.kernel.target.warp_size
 
 
-def _settled(rw, base: ast.expr, definition) -> bool:
+def _settled(facts: FunctionFacts, rebound: Rebound, base: ast.expr, definition) -> bool:
     """Whether `base` is a scalar pointer variable that nothing reassigns after this definition."""
-    web = rw.facts.webs.of_use.get(base) if isinstance(base, ast.Name) else None
-    if web is None or rw.rebound(web.name):
+    web = facts.webs.of_use.get(base) if isinstance(base, ast.Name) else None
+    if web is None or rebound(web.name):
         return False
     line = definition.node.lineno
     return all(d.node.lineno < line and not set(d.in_loop) & set(definition.in_loop) for d in web.definitions)
@@ -231,7 +232,7 @@ def assign(rw: Emission, s: ast.stmt, state: WebState) -> list[str]:
     layouts = state.variants or [rw.web_home(state.web) or rw.facts.default_layout(assigned_fact(rw.facts, s).shape)]
     lines: list[str] = []
     for layout in layouts:
-        base, offsets = names_of(rw, state, layout)
+        base, offsets = names_of(rw.fresh, rw.names, state, layout)
         first = layout == layouts[0]
         if isinstance(s, ast.AugAssign):
             sign = "+" if isinstance(s.op, ast.Add) else "-"
@@ -255,11 +256,11 @@ def assign(rw: Emission, s: ast.stmt, state: WebState) -> list[str]:
         else:
             base_text = address.base.id if isinstance(address.base, ast.Name) else rw.emit(address.base)
         for t in address.tensors:
-            terms.append(term_text(rw, t, layout, first=not terms))
+            terms.append(term_text(rw.facts, rw.emit, t, layout, first=not terms))
         for t in address.scalars:
-            text = scalar_text(rw, t)
+            text = scalar_text(rw.emit, t)
             if state.split.fold:
-                if wide_term(rw, t) and not state.split.wide:
+                if wide_term(rw.facts, rw.state, t) and not state.split.wide:
                     text = f"{operand(text)}.to(gl.int32)"
                 terms.append(f"{t.sign} {factor(text, t.sign)}")
             else:

@@ -14,7 +14,8 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from translator.rewrite.emission import Emission
+from translator.facts.function import FunctionFacts
+from translator.rewrite.emission import Emission, Emit, StateOf
 from translator.rewrite.addresses import (
     Address,
     Term,
@@ -24,6 +25,7 @@ from translator.rewrite.addresses import (
     wide_term,
 )
 from translator.facts.signs import Signs
+from translator.rewrite.fresh_names import FreshNames
 from translator.rewrite.moved_bases import of_address, of_variable, reaches
 from translator.rewrite.splice import expression, operand
 from translator.rewrite.uniform_parts import address_of, found_with
@@ -56,12 +58,12 @@ def access_of(rw: Emission, node: ast.expr, layout: Layout) -> Access | None:
     else:
         base = address.base.id if isinstance(address.base, ast.Name) else rw.emit(address.base)
     for t in address.tensors:
-        terms.append(term_text(rw, t, layout, first=not terms))
-        wide |= wide_term(rw, t)
+        terms.append(term_text(rw.facts, rw.emit, t, layout, first=not terms))
+        wide |= wide_term(rw.facts, rw.state, t)
     for t in address.scalars:
-        text = scalar_text(rw, t)
+        text = scalar_text(rw.emit, t)
         if fold:
-            if wide_term(rw, t):
+            if wide_term(rw.facts, rw.state, t):
                 text = f"{operand(text)}.to(gl.int32)"
             terms.append(("- " if t.sign == "-" else "+ ") + factor(text, t.sign))
         else:
@@ -104,7 +106,7 @@ def _plan(rw: Emission, node: ast.expr):
     elif any(t.variable for t in address.scalars):
         root = address.base.id
     else:
-        root = root_parameter(rw, address.base)
+        root = root_parameter(rw.facts, address.base)
     if root is None or root not in rw.facts.kernel.small_pointers:
         return None
     proof = Signs(rw.facts, "offsets from a base that moved")
@@ -112,14 +114,14 @@ def _plan(rw: Emission, node: ast.expr):
     if split is not None:
         bare = split.fold and not split.moves
     else:
-        bare = any(t.variable for t in address.scalars) or is_bare_parameter(rw, address.base)
+        bare = any(t.variable for t in address.scalars) or is_bare_parameter(rw.facts, address.base)
     if split is not None and split.fold:
         fold = True
         if split.moves and (address.scalars or address.tensors):
             return None
     elif split is None and bare:
         fold = True  # one vector addition instead of a 64-bit base and its buffer descriptor
-    elif not fits or not _reached(rw, proof, address):
+    elif not fits or not _reached(rw.facts, rw.state, rw.fresh, proof, address):
         return None
     elif split is not None:
         fold = not split.moves and proof.by_caller and all(not_negative(proof, t) for t in address.scalars)
@@ -134,14 +136,14 @@ def _plan(rw: Emission, node: ast.expr):
     return address, split, root, fold
 
 
-def _reached(rw: Emission, proof: Signs, address: Address) -> bool:
+def _reached(facts: FunctionFacts, state_of: StateOf, fresh: FreshNames, proof: Signs, address: Address) -> bool:
     """Whether the offsets of an address from a base that moved reach all of the tensor."""
     if address.web is None:
-        return reaches(rw.facts, proof, of_address(address))
+        return reaches(facts, proof, of_address(address))
     if not address.scalars and not address.tensors:
         return True  # asked when the variable was split
-    variable = of_variable(rw, address.web)
-    return variable is not None and reaches(rw.facts, proof, variable.with_address(address))
+    variable = of_variable(facts, state_of, fresh, address.web)
+    return variable is not None and reaches(facts, proof, variable.with_address(address))
 
 
 def not_negative(proof: Signs, t: Term) -> bool:
@@ -149,27 +151,27 @@ def not_negative(proof: Signs, t: Term) -> bool:
     return t.sign == "+" and all(proof.holds(node) for node in (t.node, *t.factors))
 
 
-def scalar_text(rw, t: Term) -> str:
+def scalar_text(emit: Emit, t: Term) -> str:
     """The expression of a scalar addend, without its sign."""
-    return _times(rw, t.variable or rw.emit(t.node), t)
+    return _times(emit, t.variable or emit(t.node), t)
 
 
-def _times(rw, text: str, t: Term) -> str:
+def _times(emit: Emit, text: str, t: Term) -> str:
     for scalar in t.factors:
-        text = f"{operand(text)} * {operand(rw.emit(scalar))}"
+        text = f"{operand(text)} * {operand(emit(scalar))}"
     return text
 
 
-def term_text(rw, t: Term, layout: Layout, first: bool) -> str:
+def term_text(facts: FunctionFacts, emit: Emit, t: Term, layout: Layout, first: bool) -> str:
     for axis in reversed(t.axes):
         layout = Slice(axis, layout)
-    text = rw.emit(t.node, layout)
+    text = emit(t.node, layout)
     if t.axes:
-        rank = rw.facts.fact(t.node).rank + len(t.axes)
+        rank = facts.fact(t.node).rank + len(t.axes)
         text = operand(text) + "[" + ", ".join("None" if i in t.axes else ":" for i in range(rank)) + "]"
-    if rw.facts.fact(t.node).dtype in NARROW:  # offsets have 32 bits
+    if facts.fact(t.node).dtype in NARROW:  # offsets have 32 bits
         text = f"{operand(text)}.to(gl.int32)"
-    text = factor(_times(rw, text, t), t.sign)
+    text = factor(_times(emit, text, t), t.sign)
     return text if first and t.sign == "+" else f"{t.sign} {text}"
 
 
@@ -178,7 +180,7 @@ def split_texts(rw, address: Address, layout: Layout) -> tuple[str, str]:
     for axis in reversed(address.web_axes):
         layout = Slice(axis, layout)
     rw.changed |= state.demand(layout, (address.base.lineno, address.base.col_offset))
-    base, offsets = names_of(rw, state, layout)
+    base, offsets = names_of(rw.fresh, rw.names, state, layout)
     if address.web_axes:
         rank = rw.facts.fact(address.base).rank + len(address.web_axes)
         offsets += "[" + ", ".join("None" if i in address.web_axes else ":" for i in range(rank)) + "]"

@@ -6,7 +6,8 @@ import ast
 from typing import Any
 
 from translator.facts import products
-from translator.rewrite.emission import Emission
+from translator.layout.names import LayoutNames
+from translator.rewrite.emission import Emission, HomeOf
 from translator.facts.function import FunctionFacts
 from translator.frontend.trace import ConstFact, TensorFact, TupleFact
 from translator.rewrite import call_text, tuples
@@ -40,10 +41,10 @@ def operand_fact(facts: FunctionFacts, item: ast.expr) -> TensorFact | None:
     return fact if isinstance(fact, TensorFact) and fact.shape else None
 
 
-def _operand_home(rw: Emission, item: ast.expr, fact: TensorFact) -> Layout:
-    own = rw.home(item)
+def _operand_home(facts: FunctionFacts, home_of: HomeOf, item: ast.expr, fact: TensorFact) -> Layout:
+    own = home_of(item)
     own = own[0] if isinstance(own, tuple) and own else own
-    return own or rw.facts.default_layout(fact.shape)
+    return own or facts.default_layout(fact.shape)
 
 
 def _in_layout(rw: Emission, item: ast.expr, fact: TensorFact, layout: Layout) -> str:
@@ -65,25 +66,27 @@ def _in_layout(rw: Emission, item: ast.expr, fact: TensorFact, layout: Layout) -
     return f"({', '.join(parts)})"
 
 
-def reduce_operand_layout(rw, node: ast.Call, data: ast.expr, axis: int | None = 0) -> Layout:
+def reduce_operand_layout(
+    facts: FunctionFacts, home_of: HomeOf, node: ast.Call, data: ast.expr, axis: int | None = 0
+) -> Layout:
     """Triton's layout of what this call reduces, else the operand's own; a reduction over everything takes any."""
-    fact = operand_fact(rw.facts, data)
+    fact = operand_fact(facts, data)
     if axis is None:
-        return _operand_home(rw, data, fact)
-    for op in rw.facts.placed(node, "tt.reduce"):
+        return _operand_home(facts, home_of, data, fact)
+    for op in facts.placed(node, "tt.reduce"):
         for ty in op.operands:
             if ty.shape == fact.shape:
                 return ty.layout
-    return _operand_home(rw, data, fact)
+    return _operand_home(facts, home_of, data, fact)
 
 
 def emit_reduce(rw: Emission, node: ast.Call, callee, given, want: Any) -> str:
     items = operands_of(given)
     fact = operand_fact(rw.facts, items[0])
     if fact is None:
-        return call_text.generic(rw, node, {})
+        return call_text.generic(rw.emit, rw.splice, node, {})
     axis = axis_of(rw.facts, given, fact.rank)
-    parent = reduce_operand_layout(rw, node, items[0], axis)
+    parent = reduce_operand_layout(rw.facts, rw.home, node, items[0], axis)
     children = {item: _in_layout(rw, item, fact, parent) for item in items}
     result = rw.facts.fact(node)
     facts = result.items if isinstance(result, TupleFact) else (result,)
@@ -99,17 +102,17 @@ def emit_reduce(rw: Emission, node: ast.Call, callee, given, want: Any) -> str:
         if keeps and fact.rank == 1 and not isinstance(result, TupleFact):
             kept = given.get("keep_dims")
             after = len(node.args) - node.args.index(kept) if kept in node.args else 0
-            return _kept_scalar(rw, text, after, result, want or parent)
+            return _kept_scalar(rw.names, text, after, result, want or parent)
     if not isinstance(result, TupleFact):
         if not (isinstance(result, TensorFact) and result.shape):
             return text
         own = _reduced(rw.facts, parent, axis, keeps, fact.shape)
         return text if want is None or want == own else rw.convert(text, want)
     own = _reduced(rw.facts, parent, axis, keeps, fact.shape) if axis is not None else None
-    return tuples.in_layouts(rw, text, own, want)
+    return tuples.in_layouts(rw.facts, rw.names, rw.record, text, own, want)
 
 
-def _kept_scalar(rw, text: str, after: int, result: TensorFact, layout: Layout) -> str:
+def _kept_scalar(names: LayoutNames, text: str, after: int, result: TensorFact, layout: Layout) -> str:
     """A rank-1 reduction with keep_dims: Gluon's gives a scalar that has no dimension to expand.
 
     after: which positional argument keep_dims is, counted from the last; 0 where it is a keyword.
@@ -120,7 +123,7 @@ def _kept_scalar(rw, text: str, after: int, result: TensorFact, layout: Layout) 
     if after:
         call.args[-after] = ast.Constant(False)
     dtype = products.DTYPE.get(result.dtype, result.dtype)
-    return f"gl.full([1], {ast.unparse(call)}, gl.{dtype}, layout={rw.names.spell(layout)})"
+    return f"gl.full([1], {ast.unparse(call)}, gl.{dtype}, layout={names.spell(layout)})"
 
 
 def _reduced(facts: FunctionFacts, parent: Layout, axis: int | None, keeps: bool, shape) -> Layout | None:
@@ -129,15 +132,15 @@ def _reduced(facts: FunctionFacts, parent: Layout, axis: int | None, keeps: bool
     return parent if keeps else Slice(axis, parent)
 
 
-def multi_reduce_home(rw, node, callee, given, fact: TupleFact) -> tuple:
+def multi_reduce_home(facts: FunctionFacts, home_of: HomeOf, node, callee, given, fact: TupleFact) -> tuple:
     items = operands_of(given)
-    data = operand_fact(rw.facts, items[0])
+    data = operand_fact(facts, items[0])
     if data is None:
         return tuple(
-            rw.facts.default_layout(f.shape) if isinstance(f, TensorFact) and f.shape else None for f in fact.items
+            facts.default_layout(f.shape) if isinstance(f, TensorFact) and f.shape else None for f in fact.items
         )
-    axis = axis_of(rw.facts, given, data.rank)
-    parent = reduce_operand_layout(rw, node, items[0], axis)
+    axis = axis_of(facts, given, data.rank)
+    parent = reduce_operand_layout(facts, home_of, node, items[0], axis)
     out = []
     for f in fact.items:
         if not (isinstance(f, TensorFact) and f.shape):
@@ -168,24 +171,24 @@ def _reduce_with_indices(rw, node, callee, given, text, fact, axis, parent, keep
     return call_text.by_template(rw.record, callee.row, values, callee.row.with_index or callee.row.becomes)
 
 
-def scan_layout(rw: Emission, node: ast.Call, item: ast.expr) -> Layout:
+def scan_layout(facts: FunctionFacts, home_of: HomeOf, node: ast.Call, item: ast.expr) -> Layout:
     """Triton's layout of what this call scans, else the operand's own."""
-    fact = operand_fact(rw.facts, item)
-    for op in rw.facts.placed(node, "tt.scan"):
+    fact = operand_fact(facts, item)
+    for op in facts.placed(node, "tt.scan"):
         for ty in op.operands:
             if ty.shape == fact.shape:
                 return ty.layout
-    return _operand_home(rw, item, fact)
+    return _operand_home(facts, home_of, item, fact)
 
 
 def emit_scan(rw: Emission, node: ast.Call, callee, given, want: Any) -> str:
     items = operands_of(given)
     fact = operand_fact(rw.facts, items[0])
     if fact is None:
-        return call_text.generic(rw, node, {})
-    own = scan_layout(rw, node, items[0])
+        return call_text.generic(rw.emit, rw.splice, node, {})
+    own = scan_layout(rw.facts, rw.home, node, items[0])
     children = {item: _in_layout(rw, item, fact, own) for item in items}
     text = call_text.with_function(rw, node, callee, children)
     if isinstance(want, tuple):
-        return tuples.in_layouts(rw, text, own, want)
+        return tuples.in_layouts(rw.facts, rw.names, rw.record, text, own, want)
     return text if want is None or want == own else rw.convert(text, want)

@@ -7,6 +7,7 @@ layouts. The upcast is a small function written into the output, one per operand
 from __future__ import annotations
 
 import ast
+from collections.abc import Container
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +18,7 @@ from translator.frontend.trace import ConstFact, TensorFact
 from translator.gluon.tree import Named
 from translator.layout.shapes import infer
 from translator.rewrite import shapes
-from translator.rewrite.emission import Emission, TileRead, added
+from translator.rewrite.emission import Cheap, Emission, TileRead, added
 from translator.rewrite.splice import operand
 from translator.rewrite.unit import Synthesized
 from translator.ttgir.layouts import DotOperand, Layout, Mfma, Wmma
@@ -57,7 +58,8 @@ def _accumulator(rw, node, given, result: Layout) -> str:
     if acc is not None and not callees.is_none(rw.facts, acc):
         text = rw.emit(acc, result)
         return text if rw.facts.fact(acc).dtype == "fp32" else f"{operand(text)}.to(gl.float32)"
-    return f"gl.zeros({shapes.shape_text(rw, node)}, gl.float32, layout={rw.names.spell(result)})"
+    shape = shapes.shape_text(rw.facts, rw.emit, rw.rebound, node)
+    return f"gl.zeros({shape}, gl.float32, layout={rw.names.spell(result)})"
 
 
 def _native(rw, node, given, op, formats) -> tuple[str, Layout]:
@@ -124,17 +126,17 @@ def _read_late(rw, given, formats) -> tuple[str, dict[str, TileRead]]:
         if read is None or (fmt != "e2m1" and fact.dtype in BYTES):
             return "", {}
         reads[side] = read
-        if scale is not None and not callees.is_none(rw.facts, scale) and _moves(rw, scale):
+        if scale is not None and not callees.is_none(rw.facts, scale) and _moves(rw.facts, rw.cheap, rw.staged, scale):
             if rw.facts.tensor(scale).dtype not in BYTES:
                 return "", {}
             moved.append(side)
     return (moved[0], reads) if len(moved) == 1 else ("", {})
 
 
-def _moves(rw, scale: ast.expr) -> bool:
+def _moves(facts: FunctionFacts, is_cheap: Cheap, staged: Container[ast.AST], scale: ast.expr) -> bool:
     """Whether scales have to be brought to the lanes that multiply by them: they are loaded, not made there."""
-    made = rw.facts.webs.definition_of(scale) if isinstance(scale, ast.Name) else None
-    return scale in rw.staged or (made is not None and made.value in rw.staged) or not rw.cheap(scale)
+    made = facts.webs.definition_of(scale) if isinstance(scale, ast.Name) else None
+    return scale in staged or (made is not None and made.value in staged) or not is_cheap(scale)
 
 
 def _operand(rw, given, side: str, fmt: str, ty, axis: int, read: TileRead | None, behind_move: bool) -> str:
@@ -178,7 +180,7 @@ def _operand(rw, given, side: str, fmt: str, ty, axis: int, read: TileRead | Non
         arguments[0] = f"gl.fp4_to_fp({value}, {dtype}, {axis})" if packed else f"{value}.to({dtype})"
         module = ""
     text = text.format(name=name, side=side, module=module, spread=_SPREAD[side])
-    return f"{added(rw, Synthesized(name, text))}({', '.join(arguments)})"
+    return f"{added(rw.facts, rw.record, Synthesized(name, text))}({', '.join(arguments)})"
 
 
 def _grouped(shape: tuple[int, ...], axis: int, size: int) -> tuple[int, ...]:

@@ -13,27 +13,27 @@ from translator.facts.siblings import varies
 from translator.frontend.trace import ConstFact, TensorFact, TupleFact
 from translator.layout.shapes import NoLayout, infer
 from translator.rewrite import call_text, instance_layouts, tuples
-from translator.rewrite.emission import Emission
+from translator.rewrite.emission import Cheap, Emission, Emit, HomeOf
 from translator.rewrite.splice import operand
 from translator.ttgir.layouts import Blocked, Layout, Linear, Slice
 
 
-def home(rw, node: ast.Call, callee, given) -> Layout | None:
-    fact = rw.facts.tensor(node)
-    data = first_tensor(rw.facts, given)
+def home(facts: FunctionFacts, home_of: HomeOf, node: ast.Call, callee, given) -> Layout | None:
+    fact = facts.tensor(node)
+    data = first_tensor(facts, given)
     if data is None or fact is None:
         return None
-    source = rw.facts.tensor(data)
-    own = rw.home(data)
+    source = facts.tensor(data)
+    own = home_of(data)
     steps = callee.row.layouts
     try:
         if steps == ("reshape",):
-            return infer(rw.facts.kernel.target, rw.facts.kernel.num_warps, "reshape", source.shape, own, fact.shape)
+            return infer(facts.kernel.target, facts.kernel.num_warps, "reshape", source.shape, own, fact.shape)
         if steps == ("permute",):
-            order = _order(rw.facts, node, callee, given, source.rank)
-            return infer(rw.facts.kernel.target, rw.facts.kernel.num_warps, "permute", source.shape, own, order)
+            order = _order(facts, node, callee, given, source.rank)
+            return infer(facts.kernel.target, facts.kernel.num_warps, "permute", source.shape, own, order)
         if steps == ("join",):
-            return infer(rw.facts.kernel.target, rw.facts.kernel.num_warps, "join", source.shape, own)
+            return infer(facts.kernel.target, facts.kernel.num_warps, "join", source.shape, own)
         if steps == ("broadcast",) and source.rank == fact.rank:
             return own
     except NoLayout:
@@ -50,14 +50,14 @@ def _infer(facts: FunctionFacts, node, op, shape, layout, detail=()) -> Layout:
         ) from error
 
 
-def _operand_layout(rw, node, data: ast.expr, ops: tuple[str, ...]) -> Layout:
-    fact = rw.facts.tensor(data)
+def _operand_layout(facts: FunctionFacts, home_of: HomeOf, node, data: ast.expr, ops: tuple[str, ...]) -> Layout:
+    fact = facts.tensor(data)
     for name in ops:
-        for op in rw.facts.placed(node, name):
+        for op in facts.placed(node, name):
             for ty in op.operands:
                 if ty.shape == fact.shape:
                     return ty.layout
-    return rw.home(data) or rw.facts.default_layout(fact.shape)
+    return home_of(data) or facts.default_layout(fact.shape)
 
 
 def emit_shape(rw: Emission, node: ast.Call, callee, given, want: Any) -> str:
@@ -68,12 +68,14 @@ def emit_shape(rw: Emission, node: ast.Call, callee, given, want: Any) -> str:
         return _scalar_shape(rw, node, callee, given, want)
     source = rw.facts.tensor(data)
     if step == "split":
-        text = call_text.with_function(rw, node, callee, {data: rw.emit(data, split_operand(rw, node, data))})
-        return tuples.in_layouts(rw, text, split_home(rw, node, data), want)
+        text = call_text.with_function(
+            rw, node, callee, {data: rw.emit(data, split_operand(rw.facts, rw.home, node, data))}
+        )
+        return tuples.in_layouts(rw.facts, rw.names, rw.record, text, split_home(rw.facts, rw.home, node, data), want)
     if fact is None:
         if isinstance(rw.facts.fact(node), TupleFact):  # broadcast(a, b)
             return _elementwise_pair(rw, node, callee, given, want)
-        return call_text.generic(rw, node, {})
+        return call_text.generic(rw.emit, rw.splice, node, {})
     want = want or rw.home(node)
     if step == "expand":
         axes = _axes(rw.facts, given, fact.rank)
@@ -85,19 +87,19 @@ def emit_shape(rw: Emission, node: ast.Call, callee, given, want: Any) -> str:
     if step == "squeeze":
         (axis,) = _axes(rw.facts, given, source.rank)
         parent = rw.home(data)
-        text = call_text.generic(rw, node, {data: rw.emit(data, parent)})
+        text = call_text.generic(rw.emit, rw.splice, node, {data: rw.emit(data, parent)})
         return _fit(rw, text, _infer(rw.facts, node, "reshape", source.shape, parent, fact.shape), want)
     if step == "broadcast":
         layout = want
         text = rw.operand_in(data, fact, layout)
         return _broadcast_text(rw, node, callee, given, data, text)
     if step == "reshape":
-        parent = _reshape_operand(rw, node, data, fact, want)
+        parent = _reshape_operand(rw.facts, rw.cheap, rw.home, node, data, fact, want)
         text = operand(rw.emit(data, parent))
         own = _infer(rw.facts, node, "reshape", source.shape, parent, fact.shape)
         if "shape" not in callee.row.template.holes:
             return _fit(rw, call_text.by_template(rw.record, callee.row, {"input": text}), own, want)
-        shape = _shape_text(rw, node, callee, given, fact)
+        shape = _shape_text(rw.facts, rw.emit, node, callee, given, fact)
         if varies(rw.facts, node) and own == want:
             instance_layouts.offer(rw, node, own, text, shape)
         elif varies(rw.facts, data) and own == want:
@@ -123,7 +125,7 @@ def _offer_operand(rw, node: ast.Call, data: ast.expr, layout: Layout, want: Lay
     first = first_tensor(rw.facts, made)
     rest = {str(i): a for i, a in enumerate(made.values()) if a is not first}
     instance_layouts.offer(
-        rw, node, layout, rw.emit(model, want), _shape_text(rw, data, inner, rest, rw.facts.tensor(data))
+        rw, node, layout, rw.emit(model, want), _shape_text(rw.facts, rw.emit, data, inner, rest, rw.facts.tensor(data))
     )
 
 
@@ -137,7 +139,7 @@ def permuted(rw, node, data: ast.expr, order, want: Layout | None, spell: Callab
     if isinstance(want, Layout) and (text := rw.permuted_tile(data, tuple(order), want)) is not None:
         return text
     source = rw.facts.tensor(data)
-    parent = _operand_layout(rw, node, data, ("tt.trans",))
+    parent = _operand_layout(rw.facts, rw.home, node, data, ("tt.trans",))
     inverse = tuple(order.index(i) for i in range(len(order)))
     if want is not None and isinstance(want, (Blocked, Linear)):
         try:
@@ -182,46 +184,46 @@ def _axes(facts: FunctionFacts, given, rank: int) -> list[int]:
     return axes
 
 
-def _shape_text(rw, node, callee, given, fact) -> str:
+def _shape_text(facts: FunctionFacts, emit: Emit, node, callee, given, fact) -> str:
     """The shape argument as a list expression, constexpr names kept."""
     rest = [a for k, a in given.items() if k not in ("input", "self", "can_reorder")]
-    if len(rest) == 1 and isinstance(rw.facts.fact(rest[0]), TupleFact):
-        text = rw.emit(rest[0])
+    if len(rest) == 1 and isinstance(facts.fact(rest[0]), TupleFact):
+        text = emit(rest[0])
         return text
-    if rest and all(isinstance(rw.facts.fact(a), ConstFact) for a in rest):
-        if len(rest) == 1 and isinstance(rw.facts.fact(rest[0]).value, (list, tuple)):
-            return rw.emit(rest[0])
-        return "[" + ", ".join(rw.emit(a) for a in rest) + "]"
+    if rest and all(isinstance(facts.fact(a), ConstFact) for a in rest):
+        if len(rest) == 1 and isinstance(facts.fact(rest[0]).value, (list, tuple)):
+            return emit(rest[0])
+        return "[" + ", ".join(emit(a) for a in rest) + "]"
     return str(list(fact.shape))
 
 
-def _reshape_operand(rw, node, data, fact, want) -> Layout:
-    source = rw.facts.tensor(data)
-    if want is not None and rw.cheap(data):
+def _reshape_operand(facts: FunctionFacts, is_cheap: Cheap, home_of: HomeOf, node, data, fact, want) -> Layout:
+    source = facts.tensor(data)
+    if want is not None and is_cheap(data):
         try:
-            back = infer(rw.facts.kernel.target, rw.facts.kernel.num_warps, "reshape", fact.shape, want, source.shape)
-            again = infer(rw.facts.kernel.target, rw.facts.kernel.num_warps, "reshape", source.shape, back, fact.shape)
+            back = infer(facts.kernel.target, facts.kernel.num_warps, "reshape", fact.shape, want, source.shape)
+            again = infer(facts.kernel.target, facts.kernel.num_warps, "reshape", source.shape, back, fact.shape)
             if again == want:
                 return back
         except NoLayout:
             pass
-    return _operand_layout(rw, node, data, ("tt.reshape",))
+    return _operand_layout(facts, home_of, node, data, ("tt.reshape",))
 
 
 def _broadcast_text(rw, node, callee, given, data, text: str) -> str:
     rest = [a for k, a in given.items() if a is not data]
-    shape = _shape_text(rw, node, callee, {str(i): a for i, a in enumerate(rest)}, rw.facts.tensor(node))
+    shape = _shape_text(rw.facts, rw.emit, node, callee, {str(i): a for i, a in enumerate(rest)}, rw.facts.tensor(node))
     return call_text.by_template(rw.record, callee.row, {"input": text, "shape": shape})
 
 
 def _scalar_shape(rw, node, callee, given, want) -> str:
     fact = rw.facts.tensor(node)
     if fact is None or not callee.row.of_scalar:
-        return call_text.generic(rw, node, {})
+        return call_text.generic(rw.emit, rw.splice, node, {})
     first, *rest = given.values()
     want = want or rw.home(node)
     scalar = rw.emit(first)
-    shape = _shape_text(rw, node, callee, {str(i): a for i, a in enumerate(rest)}, fact)
+    shape = _shape_text(rw.facts, rw.emit, node, callee, {str(i): a for i, a in enumerate(rest)}, fact)
     if callee.row.layouts == ("expand",):
         shape = str(list(fact.shape))
     own = rw.facts.fact(first)
@@ -238,16 +240,16 @@ def _elementwise_pair(rw, node, callee, given, want):
     return call_text.with_function(rw, node, callee, {a: rw.operand_in(a, shared, layout) for a in given.values()})
 
 
-def split_operand(rw, node, data: ast.expr) -> Layout:
+def split_operand(facts: FunctionFacts, home_of: HomeOf, node, data: ast.expr) -> Layout:
     """A layout for the operand of `split` that holds both halves in one lane."""
-    fact = rw.facts.tensor(data)
-    layout = _operand_layout(rw, node, data, ("tt.split",))
+    fact = facts.tensor(data)
+    layout = _operand_layout(facts, home_of, node, data, ("tt.split",))
     if isinstance(layout, Blocked) and layout.size_per_thread[-1] == 2:
         return layout
     if not isinstance(layout, Blocked):
-        for op in rw.facts.placed(node, "tt.split"):
+        for op in facts.placed(node, "tt.split"):
             return op.operands[0].layout
-    base = rw.facts.default_layout(fact.shape[:-1])
+    base = facts.default_layout(fact.shape[:-1])
     return Blocked(
         (*base.size_per_thread, 2),
         (*base.threads_per_warp, 1),
@@ -257,11 +259,11 @@ def split_operand(rw, node, data: ast.expr) -> Layout:
     )
 
 
-def split_home(rw, node, data: ast.expr) -> Layout | None:
-    fact = rw.facts.tensor(data)
+def split_home(facts: FunctionFacts, home_of: HomeOf, node, data: ast.expr) -> Layout | None:
+    fact = facts.tensor(data)
     try:
         return infer(
-            rw.facts.kernel.target, rw.facts.kernel.num_warps, "split", fact.shape, split_operand(rw, node, data)
+            facts.kernel.target, facts.kernel.num_warps, "split", fact.shape, split_operand(facts, home_of, node, data)
         )
     except NoLayout:
         return None
@@ -272,7 +274,7 @@ def _joined(rw, node, callee, given, want) -> str:
     first = first_tensor(rw.facts, given)
     source, fact = rw.facts.tensor(first), rw.facts.tensor(node)
     tensors = [a for a in given.values() if rw.facts.tensor(a) is not None]
-    parent = _operand_layout(rw, node, first, ("tt.join",))
+    parent = _operand_layout(rw.facts, rw.home, node, first, ("tt.join",))
     if not any(op.name == "tt.join" for op in rw.facts.placed(node)):
         parent = rw.home(first)
     children = {a: rw.operand_in(a, source, parent) for a in tensors}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 
-from translator.rewrite.emission import Emission
+from translator.rewrite.emission import Emit, Rebound
 from translator.facts.function import FunctionFacts
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.facts.callees import bind, callee_of
@@ -21,43 +21,45 @@ _SHAPE_ARGUMENTS = {"zeros": "shape", "full": "shape", "broadcast_to": "shape", 
 _POINTWISE = ("elementwise", "scan", "load", "atomic")
 
 
-def dimensions(rw: Emission, node: ast.expr) -> tuple[str, ...]:
+def dimensions(facts: FunctionFacts, emit: Emit, rebound: Rebound, node: ast.expr) -> tuple[str, ...]:
     """The dimensions of the tensor that `node` is, as text."""
-    return texts(rw, node, rw.facts.tensor(node).shape)
+    return texts(facts, emit, rebound, node, facts.tensor(node).shape)
 
 
-def shape_text(rw: Emission, node: ast.expr) -> str:
+def shape_text(facts: FunctionFacts, emit: Emit, rebound: Rebound, node: ast.expr) -> str:
     """`[BLOCK_M, 64]`."""
-    return f"[{', '.join(dimensions(rw, node))}]"
+    return f"[{', '.join(dimensions(facts, emit, rebound, node))}]"
 
 
-def texts(rw: Emission, node: ast.expr, shape: tuple[int, ...]) -> tuple[str, ...]:
+def texts(
+    facts: FunctionFacts, emit: Emit, rebound: Rebound, node: ast.expr, shape: tuple[int, ...]
+) -> tuple[str, ...]:
     """The dimensions of `node` as text; shape: as numbers."""
-    names = _names(rw.facts, node, frozenset())
+    names = _names(facts, node, frozenset())
     if names is None or len(names) != len(shape):
         return tuple(map(str, shape))
-    return tuple(_text(rw, name, size) for name, size in zip(names, shape))
+    return tuple(_text(facts, emit, rebound, name, size) for name, size in zip(names, shape))
 
 
-def _text(rw: Emission, name: ast.expr | None, size: int) -> str:
-    fact = rw.facts.fact(name) if name is not None else None
-    if not isinstance(fact, ConstFact) or fact.value != size or not _is_settled(rw, name):
+def _text(facts: FunctionFacts, emit: Emit, rebound: Rebound, name: ast.expr | None, size: int) -> str:
+    fact = facts.fact(name) if name is not None else None
+    if not isinstance(fact, ConstFact) or fact.value != size or not _is_settled(facts, rebound, name):
         return str(size)
-    return rw.emit(name)
+    return emit(name)
 
 
-def _is_settled(rw: Emission, node: ast.expr) -> bool:
+def _is_settled(facts: FunctionFacts, rebound: Rebound, node: ast.expr) -> bool:
     """Whether the expression has one compile-time value everywhere in the function."""
     if isinstance(node, ast.Constant):
         return isinstance(node.value, int)
     if isinstance(node, ast.BinOp) and isinstance(node.op, _OPERATORS):
-        return _is_settled(rw, node.left) and _is_settled(rw, node.right)
-    web = rw.facts.webs.of_use.get(node) if isinstance(node, ast.Name) else None
-    if web is None or len(web.definitions) != 1 or rw.rebound(web.name):
+        return _is_settled(facts, rebound, node.left) and _is_settled(facts, rebound, node.right)
+    web = facts.webs.of_use.get(node) if isinstance(node, ast.Name) else None
+    if web is None or len(web.definitions) != 1 or rebound(web.name):
         return False
     (made,) = web.definitions
     if isinstance(made.node, ast.arg):
-        return any(p.name == web.name and p.is_constexpr for p in rw.facts.frame.fn.params)
+        return any(p.name == web.name and p.is_constexpr for p in facts.frame.fn.params)
     return isinstance(made.node, ast.AnnAssign) and is_constexpr(made.node.annotation) and not made.in_loop
 
 

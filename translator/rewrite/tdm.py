@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import ast
 
-from translator.rewrite.emission import Emission
+from translator.layout.names import LayoutNames
+from translator.rewrite.emission import Emission, Emit
 from translator.facts.function import FunctionFacts
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.rewrite.gluon_modules import all_workgroups
 from translator.rewrite.splice import operand
 from translator.rewrite.tile_offsets import offset_not_negative
 from translator.rewrite.emission import added
-from translator.rewrite.unit import Synthesized
+from translator.rewrite.unit import Decided, Record, Synthesized
 from translator.ttgir.layouts import Layout, SharedLayout
 from translator.ttgir.shared_layouts import Padded, Swizzled
 
@@ -34,8 +35,8 @@ class NotForTheDataMover(Exception):
         self.site, self.reason = site, reason
 
 
-def module(rw: Emission) -> str:
-    return rw.record.amd("tdm", rw.facts.kernel.target.gluon_module)
+def module(record: Record) -> str:
+    return record.of_target("tdm")
 
 
 def fits(shared: SharedLayout | None) -> bool:
@@ -59,14 +60,14 @@ def site_of(facts: FunctionFacts, origin: Origin) -> Site:
     return (*facts.path, visits[0]) if visits else ()
 
 
-def uses_data_mover(rw: Emission, origin: Origin) -> bool:
+def uses_data_mover(facts: FunctionFacts, decided: Decided, origin: Origin) -> bool:
     """Whether the descriptor that comes from `origin` (None: from somewhere) is one of the data mover."""
-    plain = rw.unit.plain_descriptors
-    if not rw.facts.kernel.target.supports_tdm or () in plain:
+    plain = decided.plain_descriptors
+    if not facts.kernel.target.supports_tdm or () in plain:
         return False
     if origin is None and plain:
         raise NotForTheDataMover((), "descriptors of different kinds reach one access")
-    return site_of(rw.facts, origin) not in plain
+    return site_of(facts, origin) not in plain
 
 
 def keep_plain(facts: FunctionFacts, origin: Origin, reason: str) -> NotForTheDataMover:
@@ -92,11 +93,11 @@ def is_shared(facts: FunctionFacts, origin: Origin, shape: tuple[int, ...]) -> b
     return origin is None or not all(map(any, layout_of(facts, origin, shape).ctas))
 
 
-def check_offsets(rw: Emission, origin: Origin, offsets: list[ast.expr]) -> None:
+def check_offsets(facts: FunctionFacts, record: Record, origin: Origin, offsets: list[ast.expr]) -> None:
     """Raises: NotForTheDataMover when an offset may be negative."""
     for offset in offsets:
-        if not offset_not_negative(rw, offset):
-            raise keep_plain(rw.facts, origin, f"offset `{ast.unparse(offset)}` may be negative")
+        if not offset_not_negative(facts, record, offset):
+            raise keep_plain(facts, origin, f"offset `{ast.unparse(offset)}` may be negative")
 
 
 # Text ----------------------------------------------------------------------------------------------------------------
@@ -109,48 +110,52 @@ def make_text(rw: Emission, made: ast.Call, given: dict[str, ast.expr], shape: t
     arguments = [rw.emit(a) for a in made.args[:4]]
     for keyword in made.keywords:
         if keyword.arg == "shape":
-            arguments.append(f"shape={bounds_text(rw, keyword.value)}")
+            arguments.append(f"shape={bounds_text(rw.facts, rw.emit, keyword.value)}")
         elif keyword.arg != "padding_option":
             arguments.append(f"{keyword.arg}={rw.emit(keyword.value)}")
     if len(made.args) > 1:
-        arguments[1] = bounds_text(rw, made.args[1])
+        arguments[1] = bounds_text(rw.facts, rw.emit, made.args[1])
     arguments.append(f"layout={rw.names.spell(layout)}")
-    return f"{module(rw)}.make_tensor_descriptor({', '.join(arguments)})"
+    return f"{module(rw.record)}.make_tensor_descriptor({', '.join(arguments)})"
 
 
-def argument_text(rw: Emission, argument: ast.arg, shape: tuple[int, ...], name: str) -> str:
+def argument_text(
+    facts: FunctionFacts, names: LayoutNames, record: Record, argument: ast.arg, shape: tuple[int, ...], name: str
+) -> str:
     """The descriptor for the tuple (base, shape, strides) that an argument of the kernel holds."""
-    layout = layout_of(rw.facts, argument, shape)
-    rw.names.suggest(layout, f"{name}_shared", 1, argument.lineno)
+    layout = layout_of(facts, argument, shape)
+    names.suggest(layout, f"{name}_shared", 1, argument.lineno)
     base, sizes, strides = (f"{argument.arg}[{i}]" for i in range(3))
     return (
-        f"{argument.arg} = {module(rw)}.make_tensor_descriptor({base}, {sizes}, {strides}, "
-        f"block_shape={list(shape)}, layout={rw.names.spell(layout)})"
+        f"{argument.arg} = {module(record)}.make_tensor_descriptor({base}, {sizes}, {strides}, "
+        f"block_shape={list(shape)}, layout={names.spell(layout)})"
     )
 
 
-def bounds_text(rw: Emission, node: ast.expr) -> str:
+def bounds_text(facts: FunctionFacts, emit: Emit, node: ast.expr) -> str:
     """Sizes or offsets as the data mover takes them: 32-bit integers."""
     if not isinstance(node, (ast.List, ast.Tuple)):
-        return rw.emit(node)
-    return "[" + ", ".join(index_text(rw, e) for e in node.elts) + "]"
+        return emit(node)
+    return "[" + ", ".join(index_text(facts, emit, e) for e in node.elts) + "]"
 
 
-def index_text(rw: Emission, node: ast.expr) -> str:
-    fact = rw.facts.fact(node)
-    text = rw.emit(node)
+def index_text(facts: FunctionFacts, emit: Emit, node: ast.expr) -> str:
+    fact = facts.fact(node)
+    text = emit(node)
     wide = isinstance(fact, TensorFact) and fact.dtype in ("int64", "uint64")
     return f"{operand(text)}.to(gl.int32)" if wide else text
 
 
-def load_text(rw: Emission, desc: str, offsets: str, layout: Layout, shared: bool) -> str:
+def load_text(
+    facts: FunctionFacts, names: LayoutNames, record: Record, desc: str, offsets: str, layout: Layout, shared: bool
+) -> str:
     """A call that loads a tile. shared: whether several workgroups of a cluster have the same part of it."""
-    tdm = module(rw)
+    tdm = module(record)
     copy = [f"{tdm}.async_load(desc, offsets, smem)", f"{tdm}.async_wait(0)"]
     name = "load_shared_tile" if shared else "load_tile"
     if shared:
         alone = "# A copy comes to all workgroups that share the tile: each has left this LDS before, and waits for all copies."
-        copy = [alone, "gl.barrier()", *all_workgroups(rw), *copy, *all_workgroups(rw)]
+        copy = [alone, "gl.barrier()", *all_workgroups(record), *copy, *all_workgroups(record)]
     copy_text = "\n    ".join(copy)
     text = f'''@gluon.jit
 def {name}(desc, offsets, layout: gl.constexpr):
@@ -159,11 +164,11 @@ def {name}(desc, offsets, layout: gl.constexpr):
     {copy_text}
     return smem.load(layout)
 '''
-    return f"{added(rw, Synthesized(name, text))}({desc}, {offsets}, {rw.names.spell(layout)})"
+    return f"{added(facts, record, Synthesized(name, text))}({desc}, {offsets}, {names.spell(layout)})"
 
 
-def store_text(rw: Emission, desc: str, offsets: str, value: str) -> str:
-    tdm = module(rw)
+def store_text(facts: FunctionFacts, record: Record, desc: str, offsets: str, value: str) -> str:
+    tdm = module(record)
     text = f'''@gluon.jit
 def store_tile(desc, offsets, value):
     """Store a tile through LDS; elements outside of the tensor are left out."""
@@ -171,24 +176,24 @@ def store_tile(desc, offsets, value):
     {tdm}.async_store(desc, offsets, smem)
     {tdm}.async_wait(0)
 '''
-    return f"{added(rw, Synthesized('store_tile', text))}({desc}, {offsets}, {value})"
+    return f"{added(facts, record, Synthesized('store_tile', text))}({desc}, {offsets}, {value})"
 
 
 # Copies of a pipelined loop ------------------------------------------------------------------------------------------
 
 
-def position_text(rw: Emission, desc: str, offsets: list[str]) -> str:
+def position_text(record: Record, desc: str, offsets: list[str]) -> str:
     """The descriptor with its tile moved by `offsets` and its bounds shrunk by them."""
-    return f"{module(rw)}.update_tensor_descriptor({desc}, add_offsets=[{', '.join(offsets)}], clamp_bounds=True)"
+    return f"{module(record)}.update_tensor_descriptor({desc}, add_offsets=[{', '.join(offsets)}], clamp_bounds=True)"
 
 
-def moved_text(rw: Emission, desc: str, offsets: list[str], condition: str = "") -> str:
+def moved_text(record: Record, desc: str, offsets: list[str], condition: str = "") -> str:
     """The descriptor with its tile moved by `offsets` and its bounds as they are, copying nothing unless `condition`."""
     predicate = f", pred={condition}" if condition else ""
-    return f"{module(rw)}.update_tensor_descriptor({desc}, add_offsets=[{', '.join(offsets)}]{predicate})"
+    return f"{module(record)}.update_tensor_descriptor({desc}, add_offsets=[{', '.join(offsets)}]{predicate})"
 
 
-def copy_text(rw: Emission, desc: str, offsets: list[str], slot: str, condition: str = "", barrier: str = "") -> str:
+def copy_text(record: Record, desc: str, offsets: list[str], slot: str, condition: str = "", barrier: str = "") -> str:
     """Issue the copy of the tile at `offsets` into LDS `slot`; under a false `condition` it copies nothing but counts.
 
     barrier: where each warp arrives once its part has landed.
@@ -196,13 +201,13 @@ def copy_text(rw: Emission, desc: str, offsets: list[str], slot: str, condition:
     predicate = f", pred={condition}" if condition else ""
     predicate += f", mbarrier={barrier}" if barrier else ""
     if all(offset == "0" for offset in offsets):
-        return f"{module(rw)}.async_load({desc}, dest={slot}{predicate})"
-    return f"{module(rw)}.async_load({desc}, [{', '.join(offsets)}], {slot}{predicate})"
+        return f"{module(record)}.async_load({desc}, dest={slot}{predicate})"
+    return f"{module(record)}.async_load({desc}, [{', '.join(offsets)}], {slot}{predicate})"
 
 
-def prefetch_text(rw: Emission, desc: str, offsets: list[str], condition: str) -> str:
+def prefetch_text(record: Record, desc: str, offsets: list[str], condition: str) -> str:
     """Ask for the tile at `offsets` in the L2 cache, under `condition`."""
-    return f"{module(rw)}.prefetch({desc}, [{', '.join(offsets)}], pred={condition})"
+    return f"{module(record)}.prefetch({desc}, [{', '.join(offsets)}], pred={condition})"
 
 
 def constant_zero(facts: FunctionFacts, node: ast.expr) -> bool:

@@ -15,7 +15,7 @@ from translator.memory.staging import Rows
 from translator.rewrite import tdm
 from translator.rewrite.splice import operand
 from translator.rewrite.emission import added
-from translator.rewrite.unit import Synthesized
+from translator.rewrite.unit import Record, Synthesized
 from translator.ttgir.layouts import Layout
 
 
@@ -40,19 +40,19 @@ def access(
     if rw.facts.tensor(rows).dtype == "int16" and not proof.holds(rows):  # -1 would be a row that may be there
         raise tdm.keep_plain(rw.facts, origin, "its row numbers are signed 16-bit numbers")
     rw.record.obligations |= proof.assumed
-    tdm.check_offsets(rw, origin, [column])
+    tdm.check_offsets(rw.facts, rw.record, origin, [column])
     rw.record.obligations.add(obligation_at(rw.facts, rows, "outside", rewrite, "proven"))
     rw.names.suggest(found.indices, "rows_per_warp", 1, node.lineno)
     rw.names.suggest(found.shared, "rows_shared", 1, node.lineno)
     shared = rw.names.spell(found.shared)
-    arguments = [rw.emit(owner), rw.emit(rows, found.indices), tdm.index_text(rw, column)]
+    arguments = [rw.emit(owner), rw.emit(rows, found.indices), tdm.index_text(rw.facts, rw.emit, column)]
     if value is None:
-        return _gather(rw, [*arguments, shared, rw.names.spell(layout)])
+        return _gather(rw.facts, rw.record, [*arguments, shared, rw.names.spell(layout)])
     text = rw.emit(value, rw.home(value))
     element = owner_element(rw.facts, owner)
     if rw.facts.fact(value).dtype != element:
         text = f"{operand(text)}.to({operand(rw.emit(owner))}.dtype)"
-    return _scatter(rw, [*arguments, text, shared])
+    return _scatter(rw.facts, rw.record, [*arguments, text, shared])
 
 
 def owner_element(facts: FunctionFacts, owner: ast.expr) -> str:
@@ -66,8 +66,8 @@ def _rows_of(facts: FunctionFacts, node: ast.Call) -> Rows | None:
     return None
 
 
-def _gather(rw: Emission, arguments: list[str]) -> str:
-    module = tdm.module(rw)
+def _gather(facts: FunctionFacts, record: Record, arguments: list[str]) -> str:
+    module = tdm.module(record)
     text = f'''@gluon.jit
 def gather_rows(desc, rows, column, shared: gl.constexpr, layout: gl.constexpr):
     """Gather rows through LDS; elements outside of the tensor read as zero."""
@@ -76,11 +76,11 @@ def gather_rows(desc, rows, column, shared: gl.constexpr, layout: gl.constexpr):
     {module}.async_wait(0)
     return smem.load(layout)
 '''
-    return f"{added(rw, Synthesized('gather_rows', text))}({', '.join(arguments)})"
+    return f"{added(facts, record, Synthesized('gather_rows', text))}({', '.join(arguments)})"
 
 
-def _scatter(rw: Emission, arguments: list[str]) -> str:
-    module = tdm.module(rw)
+def _scatter(facts: FunctionFacts, record: Record, arguments: list[str]) -> str:
+    module = tdm.module(record)
     text = f'''@gluon.jit
 def scatter_rows(desc, rows, column, value, shared: gl.constexpr):
     """Scatter rows through LDS; elements outside of the tensor are left out."""
@@ -88,4 +88,4 @@ def scatter_rows(desc, rows, column, value, shared: gl.constexpr):
     {module}.async_scatter({module}.update_tensor_descriptor(desc, add_offsets=[0, column], clamp_bounds=True), rows, smem)
     {module}.async_wait(0)
 '''
-    return f"{added(rw, Synthesized('scatter_rows', text))}({', '.join(arguments)})"
+    return f"{added(facts, record, Synthesized('scatter_rows', text))}({', '.join(arguments)})"

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import ast
 
-from translator.rewrite.emission import Emission
+from translator.facts.function import FunctionFacts
 from translator.facts.signs import obligations_of, sign_of
+from translator.rewrite.unit import Record
 
 
-def offset_not_negative(rw: Emission, offset: ast.expr) -> bool:
+def offset_not_negative(facts: FunctionFacts, record: Record, offset: ast.expr) -> bool:
     """Whether the data mover may take `offset`; what that assumes is recorded."""
-    sign = sign_of(rw.facts, offset, exactly=True)
+    sign = sign_of(facts, offset, exactly=True)
     if not sign.holds:
         return False
-    rw.record.obligations |= obligations_of(rw.facts, offset, sign, "a tile of the data mover")
+    record.obligations |= obligations_of(facts, offset, sign, "a tile of the data mover")
     return True

@@ -70,11 +70,11 @@ def address_of(rw: Emission, node: ast.expr) -> Address | None:
     Tensors of 32 bits only where an access adds the scalars to its offsets (these wrap as the tensors do, a base does not),
     and a multiplication by a run-time stride is saved.
     """
-    address = addresses.address_of(rw, node)
+    address = addresses.address_of(rw.facts, rw.state, rw.fresh, node)
     if address is None or node not in rw.recomputed:
         return address
     (loop, access), scalars, tensors = rw.recomputed[node], list(address.scalars), []
-    folded = access and (any(t.variable for t in scalars) or is_bare_parameter(rw, address.base))
+    folded = access and (any(t.variable for t in scalars) or is_bare_parameter(rw.facts, address.base))
     kinds = ("int64", "int32") if folded else ("int64",)
     for term in address.tensors:
         parts = (

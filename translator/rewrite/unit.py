@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -27,8 +28,12 @@ class Synthesized:
 
 @dataclass
 class Record:
-    """What one round of rewriting one function used; made anew each round, so only the last round counts."""
+    """What one round of rewriting one function used; made anew each round, so only the last round counts.
 
+    target_module: which of Gluon's modules for AMD GPUs has those of the target.
+    """
+
+    target_module: str = ""
     imports: set[Import] = field(default_factory=set)
     globals_needed: dict[str, tuple[Any, Any]] = field(default_factory=dict)  # name -> (value, user's function)
     obligations: set[Obligation] = field(default_factory=set)  # all that the code rests on
@@ -90,6 +95,10 @@ class Record:
         self.imports.add(Import(f"triton.experimental.gluon.language.amd{of and f'.{of}'}", module))
         return module
 
+    def of_target(self, module: str) -> str:
+        """The name of a module of Gluon's for the target."""
+        return self.amd(module, self.target_module)
+
     def need(self, function: Synthesized, user: Any) -> None:
         """A helper that the translation adds, for the function `user`."""
         self.globals_needed[function.name] = (function, user)
@@ -103,24 +112,35 @@ class Record:
             self.choices.append(text)
 
 
-@dataclass
-class Unit:
-    """What all functions of one kernel share while it is written: its facts, what was decided, and the helpers made so far.
+@dataclass(frozen=True)
+class Decided:
+    """What is decided of a kernel before it is written.
 
     strategy: a name of translator.pipeline.strategies, None for what the source asks for. plain_descriptors: those that stay
     bounds-masked, by path of the visit or name of the argument. kept_whole: loops, by path and line, that cannot be split, with
     the reason. ringed: loops that one slot does not serve. moved: pointer variables, as (function, variable), whose base moves
-    from tile to tile in any case; moving: whether it does. versions: finished helper versions by (frame, path, wants);
-    helper_versions: (rewriter, function) of every version made; made_of: a version that is the function of several -> these.
+    from tile to tile in any case.
     """
 
-    kernel: KernelFacts
     choices: Choices = Choices()
     strategy: str | None = None
     plain_descriptors: frozenset[tuple[int | str, ...]] = frozenset()
-    kept_whole: dict[tuple[tuple[int, ...], int], str] = field(default_factory=dict)
+    kept_whole: Mapping[tuple[tuple[int, ...], int], str] = field(default_factory=dict)
     ringed: frozenset[tuple[tuple[int, ...], int]] = frozenset()
     moved: frozenset[tuple[str, str]] = frozenset()
+
+
+@dataclass
+class Unit:
+    """What all functions of one kernel share while it is written: its facts, what was decided, and the helpers made so far.
+
+    moving: whether the base of a pointer variable, as (function, variable), moves from tile to tile. versions: finished helper
+    versions by (frame, path, wants); helper_versions: (rewriter, function) of every version made; made_of: a version that is the
+    function of several -> these.
+    """
+
+    kernel: KernelFacts
+    decided: Decided = Decided()
     moving: dict[tuple[str, str], bool] = field(default_factory=dict)
     versions: dict[Any, Any] = field(default_factory=dict)
     helper_versions: list[Any] = field(default_factory=list)
