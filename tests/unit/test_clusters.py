@@ -13,7 +13,7 @@ from rules.timing import TIMINGS
 from translator.cycles.assembly import read_program
 from translator.cycles.paths import Step
 from translator.cycles.stream import ARRIVE, ISSUE, MEET, Translator
-from translator.frontend.cluster_rows import column_bits, rows_instead
+from translator.frontend.cluster_rows import column_bits, rows_instead, without_bits
 from translator.layout.constructors import constructor
 from translator.layout.shapes import from_gluon, infer, to_gluon
 from translator.report.layout_job import drawn_layouts
@@ -332,10 +332,11 @@ ATTENTION = dedent("""
 """)
 
 
-def attention(count: int, rows: int):
+def attention(count: int, rows: int, columns: int = 64):
+    """As many elements in a row of q, k and v as columns of scores."""
     pointers = {f"{name}_ptr": "*fp16" for name in "qkvo"}
-    values = {name: tensor(256, 64) for name in pointers} | {"N": 256, "s": 64}
-    return clustered(count, {"BM": rows, "BN": 64, "D": 64}, values, pointers | {"N": "i32", "s": "i32"})
+    values = {name: tensor(256, columns) for name in pointers} | {"N": 256, "s": columns}
+    return clustered(count, {"BM": rows, "BN": columns, "D": columns}, values, pointers | {"N": "i32", "s": "i32"})
 
 
 @pytest.mark.parametrize("count, rows", [(2, 128), (4, 256), (4, 128), (8, 128)])
@@ -344,6 +345,12 @@ def test_attention(tmp_path: Path, count: int, rows: int):
     text = validated(tmp_path, ATTENTION, attention(count, rows), "gfx1250")
     whole = str([[0, 0]] * (count.bit_length() - 1))
     assert whole in text and "cluster.wait()" in text, text
+
+
+def test_scores_of_which_triton_splits_columns_alone(tmp_path: Path):
+    """Two workgroups would have 64 columns each; of four, two have other rows, and so have these two."""
+    text = validated(tmp_path, ATTENTION, attention(2, 128, 128), "gfx1250")
+    assert "cga_layout=[[1, 0]]" in text and "cga_layout=[[0, 1]]" not in text, text
 
 
 def test_products_and_descriptors(tmp_path: Path):
@@ -403,6 +410,16 @@ def test_rows_instead_of_columns(ctas, rows):
 def test_more_columns_than_one_bit_splits():
     assert rows_instead(((0, 1), (0, 2), (1, 0)), frozenset({0, 1})) == ((1, 0), (2, 0), (4, 0))
     assert rows_instead(((0, 1), (1, 0), (2, 0)), frozenset({0})) == ((1, 0), (2, 0), (4, 0))
+
+
+@pytest.mark.parametrize(
+    "ctas, fewer",
+    [(((0, 1), (1, 0)), ((1, 0),)), (((0, 1), (1, 0), (2, 0)), ((1, 0), (2, 0))), (((0, 1), (0, 0)), ((0, 0),)),
+     (((1,), (2,)), ((1,),)), (((1, 0), (2, 0), (4, 0)), ((1, 0), (2, 0)))],
+    ids=["product", "more rows", "second operand", "in no product", "rows in no product"],
+)  # fmt: skip
+def test_workgroups_that_differ_in_columns_alone_are_one(ctas, fewer):
+    assert without_bits(ctas, frozenset({0})) == fewer
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,11 @@ workgroup's number that split columns split rows instead, in what has rows of pr
     product [[0, 1], [1, 0]]    ->    [[1, 0], [2, 0]]
     first operand [[0, 0], [1, 0]]    ->    [[1, 0], [2, 0]]
     second operand [[0, 1], [0, 0]]    ->    [[0, 0], [0, 0]]
+
+Where they split columns alone, they are asked for more workgroups, until these share rows as well; those that differ in columns alone
+are then one:
+
+    product [[0, 1]]    ->    of twice as many [[0, 1], [1, 0]]    ->    [[1, 0]]
 """
 
 from __future__ import annotations
@@ -35,6 +40,24 @@ def with_rows_split(module: Any) -> Any:
     return module_of("".join(_rewritten(line, bits) for line in text.splitlines(keepends=True)), module.context)
 
 
+def splits_columns_alone(module: Any) -> bool:
+    """Whether the workgroups of a module share columns of products and no rows of any."""
+    rows, columns = _product_bits(module.str())
+    return bool(columns) and not rows
+
+
+def without_columns(module: Any, count: int) -> Any | None:
+    """The module of a program of more workgroups than `count` as one of `count`, which share the rows of products as these do, and no
+    columns; None where it has not as many parts of rows."""
+    text = module.str()
+    bits = column_bits(text)
+    rows, _ = _product_bits(text)
+    if not bits or 1 << len(rows) != count:
+        return None
+    lines = _counted(text, 1 << len(rows | bits), count).splitlines(keepends=True)
+    return module_of("".join(with_bases(line, lambda ctas: without_bits(ctas, bits)) for line in lines), module.context)
+
+
 def with_vectors_whole(module: Any) -> Any:
     """A module in which every workgroup has all of each vector that is no row or column of a tile: it may be needed along either.
 
@@ -52,11 +75,16 @@ def of_whole_tiles(module: Any, count: int) -> Any:
 
     Raises: RuntimeError where Triton does not take it.
     """
-    text, bits = module.str(), count.bit_length() - 1
-    before, after = (f'"ttg.num-ctas" = {n} : i32' for n in (1, count))
-    assert before in text, f"bug in gluonize: {before} is not in the module"
-    lines = text.replace(before, after, 1).splitlines(keepends=True)
+    lines = _counted(module.str(), 1, count).splitlines(keepends=True)
+    bits = count.bit_length() - 1
     return module_of("".join(_of_whole_tiles(line, bits) for line in lines), module.context)
+
+
+def _counted(text: str, before: int, after: int) -> str:
+    """The text of a module of `before` workgroups that says it has `after`."""
+    said, says = (f'"ttg.num-ctas" = {count} : i32' for count in (before, after))
+    assert said in text, f"bug in gluonize: {said} is not in the module"
+    return text.replace(said, says, 1)
 
 
 def module_of(text: str, context: Any) -> Any:
@@ -72,14 +100,19 @@ def module_of(text: str, context: Any) -> Any:
 
 def column_bits(text: str) -> frozenset[int]:
     """The bits of a workgroup's number that split columns of products, where others split rows; nothing where products disagree."""
+    rows, columns = _product_bits(text)
+    return columns if columns and rows and not columns & rows else frozenset()
+
+
+def _product_bits(text: str) -> tuple[frozenset[int], frozenset[int]]:
+    """The bits of a workgroup's number that split rows of products, and those that split columns; none where products disagree."""
     module = parse_module(text)
     found = {module.layout(op.type).ctas for op in module.walk() if op.name in ("tt.dot", "tt.dot_scaled")}
     if len(found) != 1:
-        return frozenset()
+        return frozenset(), frozenset()
     (ctas,) = found
-    columns = frozenset(bit for bit, basis in enumerate(ctas) if basis[-1])
-    rows = frozenset(bit for bit, basis in enumerate(ctas) if basis[-2])
-    return columns if columns and rows and not columns & rows else frozenset()
+    rows, columns = (frozenset(bit for bit, basis in enumerate(ctas) if basis[d]) for d in (-2, -1))
+    return rows, columns
 
 
 def rows_instead(ctas: Bases, columns: frozenset[int]) -> Bases:
@@ -92,6 +125,13 @@ def rows_instead(ctas: Bases, columns: frozenset[int]) -> Bases:
     order = sorted(columns) + [bit for bit in range(len(ctas)) if bit not in columns]
     steps = {bit: 1 << place for place, bit in enumerate(order)}
     return tuple(tuple(steps[bit] if d == rows else 0 for d in range(rank)) for bit in range(len(ctas)))
+
+
+def without_bits(ctas: Bases, bits: frozenset[int]) -> Bases:
+    """How workgroups share a tensor when those that differ in these bits alone are one: [[1], [2]] without the first is [[1]]."""
+    kept = [basis for bit, basis in enumerate(ctas) if bit not in bits]
+    steps = [sorted({basis[d] for basis in kept} - {0}) for d in range(len(ctas[0]))]
+    return tuple(tuple(1 << steps[d].index(step) if step else 0 for d, step in enumerate(basis)) for basis in kept)
 
 
 def _rewritten(line: str, columns: frozenset[int]) -> str:
@@ -130,7 +170,10 @@ __all__ = [
     "module_of",
     "of_whole_tiles",
     "rows_instead",
+    "splits_columns_alone",
     "with_bases",
     "with_rows_split",
     "with_vectors_whole",
+    "without_bits",
+    "without_columns",
 ]

@@ -13,8 +13,18 @@ from triton import knobs
 from triton._C.libtriton import amd, ir, nvidia, passes
 from triton.backends.amd import compiler as amd_compiler
 
-from translator.frontend.cluster_rows import of_whole_tiles, with_rows_split, with_vectors_whole
+from translator.frontend.cluster_rows import (
+    module_of,
+    of_whole_tiles,
+    splits_columns_alone,
+    with_rows_split,
+    with_vectors_whole,
+    without_columns,
+)
 from translator.frontend.cluster_tiles import with_tiles_as_used
+
+# How many times workgroups are doubled to see how they share rows: a row of 64 << 4 columns is split into parts of 64 before that.
+_MORE_BITS = 4
 
 
 def run_ttir_passes(module: Any, options: Any) -> None:
@@ -47,22 +57,10 @@ def run_layout_passes(module: Any, options: Any, split_rows: bool = False, whole
     split_rows: workgroups of a cluster share the rows of products alone. whole_vectors: each has all of every vector. -> the module,
     another one then.
     """
+    module = _with_rows_split(module, options) if split_rows else _share_out(module, options)
+    module = with_vectors_whole(module) if whole_vectors else module
     pm = ir.pass_manager(module.context)
-    passes.ttir.add_convert_to_ttgpuir(
-        pm, f"hip:{options.arch}", options.num_warps, options.warp_size, options.num_ctas
-    )
-    pm.run(module, "make_ttgir_early")
-    pm = ir.pass_manager(module.context)
-    passes.ttgpuir.add_coalesce(pm)
-    passes.ttgpuir.add_f32_dot_tc(pm, False)
     if options.num_ctas > 1:
-        # Each tensor gets its share of CTAs by what it is multiplied with. Triton's backend for AMD leaves it split along its first
-        # dimension, and has no code for what then moves between CTAs; these passes of another backend know nothing of a target.
-        nvidia.passes.ttnvgpuir.add_assign_cga_layouts(pm)
-        pm.run(module, "make_ttgir_clusters")
-        module = with_rows_split(module) if split_rows else module
-        module = with_vectors_whole(module) if whole_vectors else module
-        pm = ir.pass_manager(module.context)
         passes.ttgpuir.add_remove_layout_conversions(pm)
         nvidia.passes.ttnvgpuir.add_optimize_cta_locality(pm)
     passes.ttgpuir.add_remove_layout_conversions(pm)
@@ -82,6 +80,38 @@ def run_layout_passes(module: Any, options: Any, split_rows: bool = False, whole
         passes.common.add_canonicalizer(pm)
         pm.run(module, "make_ttgir_tiles")
     return module
+
+
+def _share_out(module: Any, options: Any) -> Any:
+    """The module with the layouts that accesses to memory have, of workgroups too; itself."""
+    pm = ir.pass_manager(module.context)
+    passes.ttir.add_convert_to_ttgpuir(
+        pm, f"hip:{options.arch}", options.num_warps, options.warp_size, options.num_ctas
+    )
+    pm.run(module, "make_ttgir_early")
+    pm = ir.pass_manager(module.context)
+    passes.ttgpuir.add_coalesce(pm)
+    passes.ttgpuir.add_f32_dot_tc(pm, False)
+    if options.num_ctas > 1:
+        # Each tensor gets its share of CTAs by what it is multiplied with. Triton's backend for AMD leaves it split along its first
+        # dimension, and has no code for what then moves between CTAs; these passes of another backend know nothing of a target.
+        nvidia.passes.ttnvgpuir.add_assign_cga_layouts(pm)
+    pm.run(module, "make_ttgir_shared_out")
+    return module
+
+
+def _with_rows_split(module: Any, options: Any) -> Any:
+    """`_share_out` where workgroups share rows of products alone."""
+    text = module.str()
+    shared = _share_out(module, options)
+    if not splits_columns_alone(shared):
+        return with_rows_split(shared)
+    for more in range(1, _MORE_BITS + 1):
+        of_more = replace(options, num_ctas=options.num_ctas << more)
+        found = without_columns(_share_out(module_of(text, module.context), of_more), options.num_ctas)
+        if found is not None:
+            return found
+    return shared
 
 
 def run_whole_passes(module: Any, options: Any) -> Any:
