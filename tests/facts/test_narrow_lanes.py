@@ -13,7 +13,7 @@ from narrow_rounds import Rounds
 
 from translator.facts.function import FunctionFacts
 from translator.frontend.trace import ConstFact, TensorFact
-from translator.pipeline.copy_width import _multiple_by
+from translator.pipeline.copy_width import multiple_by
 from translator.rewrite.addresses import Term
 from translator.rewrite.run_time import is_run_time
 from translator.rewrite.uniform_parts import taken_apart
@@ -189,7 +189,7 @@ def multiples(tmp_path: Path, case: str) -> tuple[str, int]:
                 owner.fact(node), TensorFact | ConstFact
             ):
                 continue
-            found = {of: rests for of in (2, 4, 8) if (rests := _multiple_by(owner, node, of)) is not None}
+            found = {of: rests for of in (2, 4, 8) if (rests := multiple_by(owner, node, of)) is not None}
             said += len(found) * isinstance(owner.fact(node), TensorFact)
             if found:
                 given.machine.checks[node] = _divides(node, found, given, wrong)

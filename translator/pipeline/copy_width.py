@@ -45,7 +45,7 @@ def _rests_on(facts: FunctionFacts, owner: ast.expr, offsets: list[ast.expr]) ->
     rows = list(strides.elts[:-1]) if isinstance(strides, (ast.List, ast.Tuple)) else []
     found: frozenset[str] | None = _rows_of_argument(facts, owner)
     for node in (*rows, offsets[-1]):
-        found = _both(found, _multiple_by(facts, node, elements))
+        found = both(found, multiple_by(facts, node, elements))
     return found
 
 
@@ -89,7 +89,7 @@ def _argument(made: ast.Call, position: int, name: str) -> ast.expr | None:
     return next((k.value for k in made.keywords if k.arg == name), None)
 
 
-def _multiple_by(facts: FunctionFacts, node: ast.expr, of: int) -> frozenset[str] | None:
+def multiple_by(facts: FunctionFacts, node: ast.expr, of: int) -> frozenset[str] | None:
     """The arguments that have to be multiples of 16 for an integer expression to be one of the power of two `of`; None where
     it is not known to be."""
     fact = facts.settled(node)
@@ -98,9 +98,9 @@ def _multiple_by(facts: FunctionFacts, node: ast.expr, of: int) -> frozenset[str
     if isinstance(fact, TensorFact) and int_type(fact.dtype) is None:
         return None  # 4 times a half is no multiple of 4
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
-        return _both(_multiple_by(facts, node.left, of), _multiple_by(facts, node.right, of))
+        return both(multiple_by(facts, node.left, of), multiple_by(facts, node.right, of))
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-        return _fewest(_multiple_by(facts, node.left, of), _multiple_by(facts, node.right, of))
+        return fewest(multiple_by(facts, node.left, of), multiple_by(facts, node.right, of))
     if isinstance(node, ast.Call):
         return _called_multiple_by(facts, node, of)
     if not isinstance(node, ast.Name):
@@ -114,16 +114,16 @@ def _multiple_by(facts: FunctionFacts, node: ast.expr, of: int) -> frozenset[str
             if bounds is None or bounds[2] is None:
                 return None
             low, _, step = bounds
-            return _both(frozenset() if low is None else _multiple_by(facts, low, of), _multiple_by(facts, step, of))
+            return both(frozenset() if low is None else multiple_by(facts, low, of), multiple_by(facts, step, of))
     value = facts.webs.value_of(node)
-    return _multiple_by(facts, value, of) if value is not None else None
+    return multiple_by(facts, value, of) if value is not None else None
 
 
-def _both(a: frozenset[str] | None, b: frozenset[str] | None) -> frozenset[str] | None:
+def both(a: frozenset[str] | None, b: frozenset[str] | None) -> frozenset[str] | None:
     return None if a is None or b is None else a | b
 
 
-def _fewest(*found: frozenset[str] | None) -> frozenset[str] | None:
+def fewest(*found: frozenset[str] | None) -> frozenset[str] | None:
     return min((names for names in found if names is not None), key=len, default=None)
 
 
@@ -133,8 +133,10 @@ def _called_multiple_by(facts: FunctionFacts, node: ast.Call, of: int) -> frozen
         return None
     given = list(callees.bind(facts, node, callee).values())
     inner = given[0] if callee.name in HINTS and given else callees.cast_of(facts, node)
-    hinted = _multiple_by(facts, given[1], of) if callee.name == HINTS[0] and len(given) == 2 else None
-    return _fewest(hinted, _multiple_by(facts, inner, of) if inner is not None else None)
+    said = callee.name == HINTS[0] and len(given) == 2
+    # Of an argument Triton knows what the launch says alone.
+    hinted = multiple_by(facts, given[1], of) if said and not is_bare_parameter(facts, given[0]) else None
+    return fewest(hinted, multiple_by(facts, inner, of) if inner is not None else None)
 
 
-__all__ = ["rest_on_multiples", "source_layout", "wide_enough"]
+__all__ = ["both", "fewest", "multiple_by", "rest_on_multiples", "source_layout", "wide_enough"]

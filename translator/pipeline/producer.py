@@ -8,7 +8,7 @@ from translator.facts import callees, products
 from translator.facts.source_text import replace_spans
 from translator.gluon.tree import Commit, Fill, Load, Node, Slot, Store
 from translator.layout.names import LayoutNames
-from translator.pipeline import copy_width, counts, mover_copies
+from translator.pipeline import aligned_copies, copy_width, counts, mover_copies
 from translator.pipeline.loop import PipelinedLoop, Ring, tile_copies
 from translator.rewrite import descriptors, pointers, shapes
 from translator.rewrite.accesses import both_masks
@@ -84,6 +84,7 @@ def _fetch_text(rw: Emission, loop: PipelinedLoop, ring: Ring, slot: str, target
             f"{'cache' if use_buffer and (ring.held or ring.load.stored) else 'cache_modifier'}={rw.emit(modifier)}"
         )
     if ring.load.copied:
+        aligned_copies.rest_on_alignment(rw.facts, rw.record, ring.load.call, staged.source)
         name = "global_to_shared"
         if rw.facts.kernel.target.copies_take_buffers:
             name = "buffer_load_to_shared" if use_buffer else "global_load_to_shared"

@@ -105,7 +105,7 @@ def fits_function(family: Family, picked_later: bool) -> str:
             "        return False",
         ]
     if contract.multiples:
-        lines += multiple_lines(names_tuple(contract.multiples), "return False")
+        lines += multiple_lines(names_tuple(contract.multiples), contract.asks_strides, "return False")
     lines += condition_tests(contract.conditions)
     defaults = {"num_warps": 4} | ({"num_ctas": 1} if any("num_ctas" in row for row in rows) else {})
     lines += [

@@ -45,6 +45,11 @@ class RunTimeContract:
     def asks_grid(self) -> bool:
         return asks_grid(self.conditions)
 
+    @property
+    def asks_strides(self) -> bool:
+        """Whether a stride of a descriptor has to be a multiple."""
+        return any(".strides." in name for name in self.multiples)
+
     def lines(self) -> list[str]:
         """For people: one line per assumption."""
         out = [f"storage of {', '.join(self.within_2gib)} within 2 GiB"] if self.within_2gib else []
@@ -61,8 +66,14 @@ def names_tuple(names: Sequence[str]) -> str:
     return f"({quotes},)" if len(names) == 1 else f"({quotes})"
 
 
-def multiple_lines(names: str, refusal: str) -> list[str]:
-    """Statements that refuse an argument, or a stride of a descriptor, that is no multiple of 16."""
+def multiple_lines(names: str, strides: bool, refusal: str) -> list[str]:
+    """Statements that refuse an argument, or a stride of a descriptor, that is no multiple of 16; strides: some are of descriptors."""
+    if not strides:
+        return [
+            f"    for name in {names}:",
+            "        if isinstance(given.get(name), int) and given[name] % 16:",
+            f"            {refusal}",
+        ]
     return [
         f"    for name in {names}:",
         '        held, _, axis = name.partition(".strides.")',
@@ -94,7 +105,8 @@ _BASE_OF_TUPLE = (
 
 def checks_a_default(fn: JITFunction, contract: RunTimeContract) -> bool:
     """Whether the contract is about a number that a launch may leave to its default in the kernel's definition."""
-    asked = frozenset(contract.non_negative).union(*(c.bound.arguments() for c, _ in contract.conditions))
+    asked = frozenset((*contract.non_negative, *contract.multiples))
+    asked = asked.union(*(c.bound.arguments() for c, _ in contract.conditions))
     return any(p.has_default and p.name in asked for p in fn.params)
 
 
@@ -124,13 +136,15 @@ def guard(
         return "\n".join([*lines, *condition_lines(kernel, contract.conditions)])
     listed = [names_tuple(names) if (names := getattr(contract, field)) else "" for field in _FIELDS]
     both = bool(set(contract.descriptors) & set(contract.within_2gib))
-    return "\n".join([*lines, *_refusals(kernel, *listed, both), *condition_lines(kernel, contract.conditions)])
+    asked = _refusals(kernel, *listed, both, contract.asks_strides)
+    return "\n".join([*lines, *asked, *condition_lines(kernel, contract.conditions)])
 
 
 def _refusals(
-    kernel: str, within_2gib: str, non_negative: str, descriptors: str, multiples: str, both: bool
+    kernel: str, within_2gib: str, non_negative: str, descriptors: str, multiples: str, both: bool, strides: bool
 ) -> list[str]:
-    """The statements of a hook; kernel: its name, or a variable in braces; both: a descriptor's base is checked too."""
+    """The statements of a hook; kernel: its name, or a variable in braces; both: a descriptor's base is checked too; strides: its
+    strides are."""
     lines: list[str] = []
     if within_2gib:
         lines += [
@@ -153,7 +167,7 @@ def _refusals(
             f'            raise TypeError(f"{kernel}: {{name}} takes (base, tuple(shape), tuple(strides)) of the descriptor")',
         ]
     if multiples:
-        lines += multiple_lines(multiples, f'raise ValueError(f"{kernel}: {{name}} is no multiple of 16")')
+        lines += multiple_lines(multiples, strides, f'raise ValueError(f"{kernel}: {{name}} is no multiple of 16")')
     return lines
 
 
@@ -168,7 +182,9 @@ def shared_check(contracts: Sequence[RunTimeContract]) -> str:
         '    """Refuse a launch outside what the translation of its kernel assumes."""',
     ]
     listed = [field if field in used else "" for field in _FIELDS]
-    return "\n".join([*lines, *_refusals("{kernel}", *listed, both="descriptors" in used)])
+    return "\n".join(
+        [*lines, *_refusals("{kernel}", *listed, "descriptors" in used, any(c.asks_strides for c in contracts))]
+    )
 
 
 def hook(kernel: str, jit: str, contract: RunTimeContract) -> str:

@@ -1,0 +1,134 @@
+"""Which arguments direct copies of tensors of pointers rest on; Triton's compiler is asked whether these, and no others."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from translation_of import compiled, dedent, launch, translate
+
+from translator.diagnostics import TranslationError
+from translator.source.launch_spec import LaunchSpec
+
+HEAD = "import triton\nimport triton.language as tl\n\n\n"
+PRODUCT = """
+@triton.jit
+def product(a_ptr, b_ptr, c_ptr, M, N, K, sa, sb, sc, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    m, n, k = {rows}, {columns}, tl.arange(0, BK)
+    {pointers}
+    acc = tl.zeros((BM, BN), tl.float32)
+    for i in range(0, {end}, BK):
+        a = tl.load(a_ptrs{a_mask})
+        b = tl.load(b_ptrs{b_mask})
+        acc = tl.dot(a, b, acc)
+        {moves}
+    at = c_ptr + (tl.program_id(0) * BM + tl.arange(0, BM))[:, None] * sc + tl.arange(0, BN)[None, :]
+    tl.store(at, acc)
+"""
+PLAIN = {
+    "rows": "tl.program_id(0) * BM + tl.arange(0, BM)",
+    "columns": "tl.program_id(1) * BN + tl.arange(0, BN)",
+    "pointers": "a_ptrs = a_ptr + m[:, None] * sa + k[None, :]; b_ptrs = b_ptr + k[:, None] * sb + n[None, :]",
+    "end": "K",
+    "a_mask": "",
+    "b_mask": "",
+    "moves": "a_ptrs += BK; b_ptrs += BK * sb",
+}
+INTEGERS = ("M", "N", "K", "sa", "sb", "sc")
+# What is written otherwise, and what the copies rest on then.
+WAYS = {
+    "no masks": ({}, {"sa", "sb"}),
+    "a mask along the row": ({"a_mask": ", mask=k[None, :] < K - i, other=0.0"}, {"sa", "sb", "K"}),
+    "a mask from behind": ({"a_mask": ", mask=K - i > k[None, :], other=0.0"}, {"sa", "sb", "K"}),
+    "masks of rows": ({"a_mask": ", mask=m[:, None] < M, other=0.0"}, {"sa", "sb"}),
+    "masks of both": (
+        {"b_mask": ", mask=(k[:, None] < K - i) & (n[None, :] < N), other=0.0"}, {"sa", "sb", "N"}
+    ),
+    "rows that wrap": ({"rows": "(tl.program_id(0) * BM + tl.arange(0, BM)) % M"}, {"sa", "sb"}),
+    "columns that wrap": ({"columns": "(tl.program_id(1) * BN + tl.arange(0, BN)) % N"}, {"sa", "sb", "N"}),
+    "columns that are hinted": (
+        {"columns": "tl.max_contiguous(tl.multiple_of((tl.program_id(1) * BN + tl.arange(0, BN)) % N, BN), BN)"}, {"sa", "sb"}
+    ),
+    "a start in the row": (
+        {"pointers": "a_ptrs = a_ptr + M + m[:, None] * sa + k[None, :]; b_ptrs = b_ptr + k[:, None] * sb + n[None, :]"},
+        {"sa", "sb", "M"},
+    ),
+    "a start whose hint says nothing to the compiler": (
+        {"pointers": "a_ptrs = a_ptr + tl.multiple_of(M, 8) + m[:, None] * sa + k[None, :]; b_ptrs = b_ptr + k[:, None] * sb + n[None, :]"},
+        {"sa", "sb", "M"},
+    ),
+    "rows of a known length": (
+        {"pointers": "a_ptrs = a_ptr + m[:, None] * 256 + k[None, :]; b_ptrs = b_ptr + k[:, None] * sb + n[None, :]"}, {"sb"}
+    ),
+    "addresses of each iteration": (
+        {
+            "pointers": "a_rows = a_ptr + m[:, None] * sa",
+            "a_mask": "", "b_mask": "", "moves": "pass",
+            "a": "a_rows + (i + k)[None, :]", "b": "b_ptr + (i + k)[:, None] * sb + n[None, :]",
+        },
+        {"sa", "sb"},
+    ),
+}  # fmt: skip
+
+
+def written(name: str) -> str:
+    changes, _ = WAYS[name]
+    text = HEAD + dedent(PRODUCT)
+    for pointer in ("a", "b"):
+        text = text.replace(f"tl.load({pointer}_ptrs", f"tl.load({changes.get(pointer, f'{pointer}_ptrs')}")
+    return text.format(**(PLAIN | {key: value for key, value in changes.items() if key in PLAIN}))
+
+
+def product_launch(without: str = "") -> LaunchSpec:
+    """A launch in which every integer but one is a multiple of 16."""
+    pointers = {"a_ptr": "*fp16", "b_ptr": "*fp16", "c_ptr": "*fp32"}
+    attrs = dict.fromkeys(pointers, "DS") | {name: "D" for name in INTEGERS if name != without}
+    signature = pointers | dict.fromkeys(INTEGERS, "i32")
+    return launch("product", signature, {"BM": 64, "BN": 64, "BK": 64}, attrs=attrs)
+
+
+def asked(text: str) -> set[str]:
+    """What the header of a translation says has to be a multiple."""
+    line = re.search(r"assumes (.*) divisible by 16", text)
+    return set(line[1].split(", ")) if line else set()
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_what_copies_rest_on(name: str, tmp_path: Path):
+    text = translate(tmp_path, written(name), product_launch(), target="gfx950").text
+    assert "buffer_load_to_shared" in text and asked(text) == WAYS[name][1], text
+
+
+def test_a_launch_without_it_is_refused_by_name(tmp_path: Path):
+    text = translate(tmp_path, written("no masks"), product_launch(), target="gfx950").text
+    (check,) = (n for n in ast.parse(text).body if getattr(n, "name", "") == "_check_product")
+    space = {"product": type("Kernel", (), {"arg_names": ()})}
+    exec(compile(ast.Module([check], []), "output.py", "exec"), space)
+    space["_check_product"](sa=32, sb=16, sc=1)
+    with pytest.raises(ValueError, match="product: sb is no multiple of 16"):
+        space["_check_product"](sa=32, sb=24, sc=1)
+
+
+def test_nothing_is_asked_where_any_element_may_be_copied(tmp_path: Path):
+    """Of 32 bits each."""
+    spec = product_launch()
+    spec = replace(spec, signature=spec.signature | {"a_ptr": "*fp32", "b_ptr": "*fp32"})
+    text = translate(tmp_path, written("no masks"), spec, target="gfx950").text
+    assert "buffer_load_to_shared" in text and asked(text) == set(), text
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if i else []) for i, name in enumerate(WAYS)]
+)
+def test_the_compiler_rests_on_the_same(name: str, tmp_path: Path):
+    text = translate(tmp_path, written(name), product_launch(), target="gfx950").text
+    for integer in INTEGERS:
+        try:
+            compiled(tmp_path, text, product_launch(without=integer), "gfx950")
+        except TranslationError as error:
+            assert integer in WAYS[name][1] and "direct-to-LDS" in str(error), (integer, error)
+        else:
+            assert integer not in WAYS[name][1], integer
