@@ -8,9 +8,11 @@ from pathlib import Path
 
 import libcst
 import pytest
+from slow_rows import slow_but_every
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 GOLDENS = sorted(FIXTURES.glob("*/golden/*.py"))
+EVERY = 3  # is read each time, the others with the slow tests
 
 
 def name(path: Path) -> str:
@@ -33,13 +35,15 @@ def comments(path: Path) -> list[str]:
     return visitor.found
 
 
-@pytest.mark.parametrize("golden", GOLDENS, ids=name)
+@pytest.mark.parametrize("golden", slow_but_every(GOLDENS, EVERY), ids=name)
 def test_concrete_tree_gives_back_the_text(golden: Path):
     assert libcst.parse_module(golden.read_text()).code == golden.read_text()
 
 
 # What is lifted from Gluon says what its source does, not how: comments on how stay behind.
-@pytest.mark.parametrize("golden", [g for g in GOLDENS if (g.parent.parent / "kernel.py").exists()], ids=name)
+@pytest.mark.parametrize(
+    "golden", slow_but_every([g for g in GOLDENS if (g.parent.parent / "kernel.py").exists()], EVERY), ids=name
+)
 def test_source_comments_are_kept(golden: Path):
     kept = comments(golden)
     source = comments(golden.parent.parent / "kernel.py")
@@ -49,7 +53,7 @@ def test_source_comments_are_kept(golden: Path):
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 14), reason="astor does not run on Python 3.14")
-@pytest.mark.parametrize("golden", GOLDENS, ids=name)
+@pytest.mark.parametrize("golden", slow_but_every(GOLDENS, EVERY), ids=name)
 def test_a_second_unparser_agrees(golden: Path):
     import astor
 

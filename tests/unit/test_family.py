@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from slow_rows import slow_but
 
 from translation_of import compiled, dedent, launch, translate
 from translator.diagnostics import TranslationError
@@ -291,7 +292,7 @@ def loop(m: int, n: int, k: int, warps: int, stages: int):
 LOOPS = loop(128, 128, 32, 8, 3), loop(64, 64, 64, 4, 2), loop(128, 64, 64, 4, 3)
 
 
-@pytest.mark.parametrize("target", ["gfx950", "gfx1100"])
+@pytest.mark.parametrize("target", slow_but(["gfx950", "gfx1100"]))
 def test_configurations_of_a_pipelined_loop_are_one_kernel(target, tmp_path):
     text = translate(tmp_path, LOOP, *LOOPS, target=target).text
     own = [name for name in kernels(text) if name != "previous_slot"]

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from slow_rows import slow_but
 
 from translation_of import TARGET, compiled, launch, translate
 from translator.diagnostics import TranslationError
@@ -65,7 +66,7 @@ def test_layouts_are_formulas_of_the_launch(tmp_path):
 
 
 @pytest.mark.compile
-@pytest.mark.parametrize("block, warps", [(64, 1), (64, 16), (512, 2), (4096, 8), (16384, 1)])
+@pytest.mark.parametrize("block, warps", slow_but([(64, 16), (512, 2), (64, 1), (4096, 8), (16384, 1)], kept=2))
 def test_the_text_is_right_for_other_sizes(tmp_path, block, warps):
     spec = scale()
     other = scale(block=block, warps=warps)

@@ -238,6 +238,7 @@ def prepared(tmp_path, monkeypatch) -> list[str]:
     return ["kernel.py", "-t", "gfx950", "-l", "launches.json", "-j", "1"]
 
 
+@pytest.mark.slow
 @pytest.mark.compile
 def test_tune_writes_candidates_and_their_figures(tmp_path, monkeypatch):
     given = prepared(tmp_path, monkeypatch)

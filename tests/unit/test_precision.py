@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from slow_rows import slow_but
 from translation_of import compiled, dedent, launch, tensor, validated
 
 SOURCE = dedent("""
@@ -36,14 +37,14 @@ def both(folder: Path, argument: str, target: str):
     return text, *(compiled(folder, kernel, spec, target).metrics for kernel in (text, source))
 
 
-@pytest.mark.parametrize("argument", ["", ", input_precision='tf32'"])
+@pytest.mark.parametrize("argument", slow_but(["", ", input_precision='tf32'"]))
 def test_tf32_of_cdna3_has_its_own_instructions(argument: str, tmp_path: Path):
     text, ours, theirs = both(tmp_path, argument, "gfx942")
     assert ours.loop.matrix == theirs.loop.matrix and ours.loop.insns <= theirs.loop.insns, (ours, theirs)
     assert "mfma_tf32(" in text and "cdna3.mfma(" not in text, text
 
 
-@pytest.mark.parametrize("argument, target", [(", input_precision='ieee'", "gfx942"), ("", "gfx950")])
+@pytest.mark.parametrize("argument, target", slow_but([(", input_precision='ieee'", "gfx942"), ("", "gfx950")]))
 def test_other_products_are_exact(argument: str, target: str, tmp_path: Path):
     text, ours, theirs = both(tmp_path, argument, target)
     assert ours.loop.matrix == theirs.loop.matrix, (ours, theirs)

@@ -28,8 +28,8 @@ def pool():
 
 
 def test_every_planned_pipeline_is_drawn(pool):
-    """Of each fixture for one target, in turn."""
-    every_pipeline_is_drawn(pool, [(f, ("gfx950", "gfx1250")[i % 2]) for i, f in enumerate(FIXTURES)])
+    """Of some fixtures for one target, in turn."""
+    every_pipeline_is_drawn(pool, [(f, ("gfx950", "gfx1250")[i % 2]) for i, f in enumerate(FIXTURES[::3])])
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from slow_rows import slow
 
 import translator
 from test_obligations import obligations, of_text
@@ -80,7 +81,10 @@ FOUND = {
 }
 
 
-@pytest.mark.parametrize("fixture, target", [(f, t) for f, targets in FOUND.items() for t in targets])
+@pytest.mark.parametrize(
+    "fixture, target",
+    [slow((f, t)) if f == "flash_attention" else (f, t) for f, targets in FOUND.items() for t in targets],
+)
 def test_every_record_says_how_it_is_made_sure_of(fixture: str, target: str):
     source = FIXTURES / fixture / "kernel.py"
     spec, *_ = read_launches(str(FIXTURES / fixture / "launches.json"))

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from slow_rows import slow_but
 from translation_of import dedent
 
 from translator.lowering.jobs import lower_file
@@ -110,8 +111,8 @@ def test_nothing_is_moved_but_scales(formats: str, target: str, pool, tmp_path: 
     assert re.search(r"\b[ab](_smem\.index\(slot\))?\.load\(\w*operand\w*\)", loop), loop
 
 
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("formats", ["e2m1 e2m1", "fp16 e2m1"])
+@pytest.mark.parametrize("target", slow_but(TARGETS))
+@pytest.mark.parametrize("formats", slow_but(["e2m1 e2m1", "fp16 e2m1"]))
 def test_the_loop_is_as_short_as_that_of_the_compiler(formats: str, target: str, pool, tmp_path: Path):
     spec = spec_of(formats, tmp_path)
     output = tmp_path / "output.py"
@@ -120,8 +121,8 @@ def test_the_loop_is_as_short_as_that_of_the_compiler(formats: str, target: str,
     assert ours.insns <= 1.1 * theirs.insns, (ours, theirs)
 
 
-@pytest.mark.parametrize("target", ["gfx1100", "gfx1201"])
-@pytest.mark.parametrize("formats", ["fp16 e2m1", "bf16 e4m3"])
+@pytest.mark.parametrize("target", slow_but(["gfx1100", "gfx1201"]))
+@pytest.mark.parametrize("formats", slow_but(["fp16 e2m1", "bf16 e4m3"]))
 def test_rdna_reads_tiles_behind_the_barriers_of_the_scales(formats: str, target: str, pool, tmp_path: Path):
     spec = spec_of(formats, tmp_path)
     text = translated(pool, spec, target)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from slow_rows import slow_but
 from translation_of import compiled, dedent, launch, tensor, translate, validated
 
 BITONIC = dedent("""
@@ -38,7 +39,7 @@ def spec(n: int, log: int, warps: int = 4):
     return launch("kernel", {"x_ptr": "*i32", "y_ptr": "*i32"}, {"N": n, "LOG": log}, warps=warps, values=values)
 
 
-@pytest.mark.parametrize("target", ["gfx942", "gfx1250", "gfx1100"])
+@pytest.mark.parametrize("target", slow_but(["gfx942", "gfx1250", "gfx1100"]))
 def test_one_exchange_serves_all_rounds(tmp_path: Path, target: str):
     text = validated(tmp_path, BITONIC, spec(256, 8), target)
     assert text.count("def exchange") == 1 and LOOPS in text, text

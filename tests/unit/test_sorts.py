@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from slow_rows import slow_but
 from translation_of import dedent, launch, tensor, validated
 
 SOURCE = dedent("""
@@ -42,18 +43,21 @@ SOURCE = dedent("""
 """)
 
 
-@pytest.mark.parametrize("target", ["gfx950", "gfx1250"])
+@pytest.mark.parametrize("target", slow_but(["gfx950", "gfx1250"]))
 @pytest.mark.parametrize(
     "kernel, size, kept, largest",
-    [
-        ("select", 64, 32, True),
-        ("select", 16, 8, False),
-        ("select", 16, 4, True),
-        ("first", 64, 32, True),
-        ("first", 4, 2, True),
-        ("flattened", 64, 32, True),
-        ("kept", 64, 32, True),
-    ],
+    slow_but(
+        [
+            ("select", 16, 8, False),
+            ("first", 4, 2, True),
+            ("select", 64, 32, True),
+            ("select", 16, 4, True),
+            ("first", 64, 32, True),
+            ("flattened", 64, 32, True),
+            ("kept", 64, 32, True),
+        ],
+        kept=2,
+    ),
 )
 def test_selections(kernel: str, size: int, kept: int, largest: bool, target: str, tmp_path: Path):
     values = {"x_ptr": tensor(2, size), "y_ptr": tensor(4, size)}

@@ -157,6 +157,7 @@ def test_nothing_far_away_is_tried_where_it_is_not_known_what_is_refused(tmp_pat
     assert result.variants and not [variant for variant in result.variants if "gibibytes" in variant]
 
 
+@pytest.mark.slow
 def test_a_launch_of_gibibytes_of_its_own_is_validated_and_a_mistake_in_its_last_program_is_found(tmp_path: Path):
     """Row offsets in 32 bits are right in the first programs of such a launch and wrong in its last."""
     text = """def kernel(x_ptr, out_ptr, n, B: tl.constexpr):

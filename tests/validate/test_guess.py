@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from slow_rows import slow_but
 
 import fixture_set
 from translator.source.launch_spec import LaunchSpec, read_launches
@@ -29,7 +30,9 @@ def validated(fixture: str, translation: Path, spec: LaunchSpec) -> ValidationRe
 
 
 @pytest.mark.compile
-@pytest.mark.parametrize("fixture", ["matmul", "softmax", "vector_add", "layer_norm", "batched_matmul", "rms_norm"])
+@pytest.mark.parametrize(
+    "fixture", slow_but(["softmax", "vector_add", "rms_norm", "matmul", "layer_norm", "batched_matmul"], kept=3)
+)
 def test_translations_validate_with_made_up_values(fixture: str):
     result = validated(fixture, fixture_set.ROOT / fixture / "golden" / f"{TARGET}.py", stripped(fixture))
     assert (result.status, result.reason) == ("validated", "")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from slow_rows import slow_but_every
 
 import fixture_set
 from translator.source.launch_spec import read_launches
@@ -65,7 +66,7 @@ def test_source_computes_the_reference(fixture, spec):
         )
 
 
-@pytest.mark.parametrize("fixture, spec", CASES, ids=IDS)
+@pytest.mark.parametrize("fixture, spec", slow_but_every(CASES, 6), ids=IDS)
 @pytest.mark.parametrize("target", ["gfx950", "gfx1250"])
 def test_tritons_own_lowering_validates(fixture, spec, target: str):
     """TTIR against Triton's TTGIR: pipelined with asynchronous copies and buffer accesses, so a good stand-in for output."""

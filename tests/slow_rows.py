@@ -1,0 +1,23 @@
+"""Rows of a table of tests of which some are run each time, and the others with the slow tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+
+def slow_but(rows: Iterable[Any], kept: int = 1) -> list[Any]:
+    """Rows for `parametrize`: the first `kept` as they are, the others marked slow."""
+    return [row if i < kept else slow(row) for i, row in enumerate(rows)]
+
+
+def slow_but_every(rows: Iterable[Any], step: int) -> list[Any]:
+    """Rows for `parametrize`: one of `step` as it is, the others marked slow."""
+    return [row if i % step == 0 else slow(row) for i, row in enumerate(rows)]
+
+
+def slow(row: Any) -> Any:
+    """A row for `parametrize` that is run with the slow tests; of several arguments a tuple."""
+    return pytest.param(*(row if isinstance(row, tuple) else (row,)), marks=pytest.mark.slow)
