@@ -64,6 +64,11 @@ class Web:
         return [*self.uses, *self.moves]
 
     @property
+    def in_expression(self) -> bool:
+        """Whether an expression gives it a value, `(x := value)`: no other statement can stand beside that."""
+        return any(isinstance(d.node, ast.NamedExpr) for d in self.definitions)
+
+    @property
     def is_parameter(self) -> bool:
         return any(isinstance(d.node, ast.arg) for d in self.definitions)
 

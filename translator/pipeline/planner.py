@@ -11,7 +11,15 @@ from dataclasses import dataclass, replace
 
 from translator.facts import callees
 from translator.facts.function import FunctionFacts
-from translator.facts.loop_range import every_iteration, index_dtype, int_of, is_hinted_index, loop_bounds, trips_of
+from translator.facts.loop_range import (
+    every_iteration,
+    index_dtype,
+    int_of,
+    is_hinted_index,
+    loop_bounds,
+    trips_of,
+    varies,
+)
 from translator.facts.span import constant_span, known_trips
 from translator.facts.webs import Definition
 from translator.memory.staging import Staged
@@ -138,6 +146,9 @@ def _bounds(
     bounds = loop_bounds(facts, loop, either_way=True)
     if bounds is None or not isinstance(loop.target, ast.Name) or loop.orelse:
         raise NotAhead("it is not a loop over a range")
+    for end in bounds:
+        if end is not None and varies(facts, loop, end):
+            raise NotAhead(f"its body changes `{ast.unparse(end)}`, by which it is bounded")
     return bounds
 
 
@@ -146,6 +157,8 @@ def _check_body(facts: FunctionFacts, loop: ast.For, atoms: list[ast.stmt], foun
     for call in found:
         if len(facts.visits(call)) != 1:
             raise NotAhead(f"the load in line {call.lineno} is unrolled")
+        if any(isinstance(n, ast.NamedExpr) for n in ast.walk(call)):
+            raise NotAhead(f"the load in line {call.lineno} gives a variable a value")
         holders = [a for a in atoms if call in loads_in(facts, a)]
         if not holders or isinstance(holders[0], (ast.If, ast.With)):
             raise NotAhead(f"the load in line {call.lineno} is conditional")

@@ -95,7 +95,7 @@ class Expressions(Homes):
         if isinstance(node, ast.Subscript):
             return self.subscript(node, want)
         if isinstance(node, ast.NamedExpr):
-            return self.splice(node, {node.value: self.emit(node.value, want)})
+            return self.named(node, want)
         if node in self.clips:
             return self.clips[node].text(self, want)
         if isinstance(node, ELEMENTWISE_NODES):
@@ -107,6 +107,17 @@ class Expressions(Homes):
         if isinstance(node, (ast.JoinedStr, ast.Lambda, ast.Constant)):
             return self.facts.source.of(node)
         return self.splice(node, children)
+
+    def named(self, node: ast.NamedExpr, want: Layout | None) -> str:
+        """`(x := value)`: the variable has one layout, and what stands around it may want another."""
+        fact = self.facts.fact(node)
+        if not (isinstance(fact, TensorFact) and fact.shape):
+            return self.splice(node, {node.value: self.emit(node.value, want)})
+        web = self.facts.webs.of_definition[(node, node.target.id)]
+        state = self.state(web)
+        state.home = state.home or self.web_home(web) or want or self.home(node.value)
+        text = self.splice(node, {node.value: self.emit(node.value, state.home)})
+        return text if want in (None, state.home) else self.convert(text, want)
 
     def elementwise(self, node: ast.AST, want: Layout | None) -> str:
         fact = self.facts.tensor(node)
@@ -193,6 +204,8 @@ class Expressions(Homes):
                 state.home = state.variants[0]
         if want == state.home:
             return node.id
+        if web.in_expression:
+            return self.convert(node.id, want)
         if invariant.moved_before(self.facts, self.loops, web):
             self.changed |= state.demand_converted(want, (node.lineno, node.col_offset))
             return self.names.variant(node.id, want)

@@ -154,7 +154,7 @@ class Homes:
     def web_cheap(self, web: Web) -> bool:
         if web.index not in self._cheap:
             self._cheap[web.index] = True  # while recursing through loops
-            self._cheap[web.index] = not web.is_parameter and all(
+            self._cheap[web.index] = not (web.is_parameter or web.in_expression) and all(
                 d.value is not None and self.cheap(d.value) for d in web.definitions
             )
             if web.is_parameter and all(not isinstance(d.node, ast.arg) for d in web.definitions):

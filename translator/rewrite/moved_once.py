@@ -66,7 +66,7 @@ def _movable(
     state = state_of(web)
     if any(value in uses for reads in state.operands.values() for uses in reads.values()):
         return None  # its buffer is shared
-    if state.cheap or state.split or facts.tensor(node).rank != facts.tensor(value).rank:
+    if state.cheap or state.split or web.in_expression or facts.tensor(node).rank != facts.tensor(value).rank:
         return None
     dtype = facts.tensor(node).dtype
     cast = dtype if dtype != facts.tensor(value).dtype else ""

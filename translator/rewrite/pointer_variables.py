@@ -72,6 +72,8 @@ def split_web(rw: Emission, web: Web) -> SplitPointer | None:
     """Whether the pointer-tensor variable `web` can be kept as base and offsets at every definition."""
     if any(isinstance(d.node, ast.Assign) and not isinstance(d.node.targets[0], ast.Name) for d in web.definitions):
         return None  # one of several targets, in a statement that is rewritten as a whole
+    if web.in_expression:
+        return None
     if (scalar := split_scalar(rw, web) or split_parameter(rw.facts, rw.state, rw.fresh, web)) is not None:
         return scalar
     facts = []

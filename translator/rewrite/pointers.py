@@ -27,7 +27,7 @@ from translator.rewrite.addresses import (
 from translator.facts.signs import Signs
 from translator.rewrite.fresh_names import FreshNames
 from translator.rewrite.moved_bases import of_address, of_variable, reaches
-from translator.rewrite.splice import expression, operand
+from translator.rewrite.splice import expression, is_atom, operand
 from translator.rewrite.uniform_parts import address_of, found_with
 from translator.ttgir.layouts import Layout, Slice
 
@@ -75,18 +75,19 @@ def access_of(rw: Emission, node: ast.expr, layout: Layout) -> Access | None:
 
 
 def factor(text: str, sign: str) -> str:
+    """`text` fit to be added or subtracted: `(o - s) >> 3` -> `((o - s) >> 3)`, which `+` would tear apart."""
     if sign == "+":
-        return text if not _is_loose(text) else f"({text})"
+        return f"({text})" if _is_loose(text) else text
     return operand(text)
 
 
 def _is_loose(text: str) -> bool:
+    """Whether an addition binds more tightly than what `text` does last."""
     node = expression(f"({text}\n)")
-    return isinstance(node, (ast.IfExp, ast.Compare, ast.BoolOp)) or (
-        isinstance(node, ast.BinOp)
-        and isinstance(node.op, (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift))
-        and not text.startswith("(")
-    )
+    if isinstance(node, ast.BinOp):
+        return isinstance(node.op, (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift)) and not is_atom(text)
+    negated = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
+    return (negated or isinstance(node, (ast.IfExp, ast.Compare, ast.BoolOp, ast.NamedExpr))) and not is_atom(text)
 
 
 def plan_access(rw: Emission, node: ast.expr):
