@@ -322,6 +322,8 @@ def _descriptor_load(
         return PipelinedLoad(name, call.lineno, call, statement, way, covered, None, tile)
     if not plain or not descriptors.fetchable(facts, owner):
         raise NotAhead(f"the descriptor load in line {call.lineno} is not a plain tile")
+    if tail.varies(owner):
+        raise NotAhead(f"the descriptor of the load in line {call.lineno} is made in the loop")
     return PipelinedLoad(name, call.lineno, call, statement, way, any(map(tail.ends, offsets.elts, bounds)), None)
 
 
