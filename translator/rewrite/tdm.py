@@ -13,6 +13,7 @@ import ast
 from translator.layout.names import LayoutNames
 from translator.rewrite.emission import Emission, Emit
 from translator.facts.function import FunctionFacts
+from translator.facts.webs import Web
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.rewrite.gluon_modules import all_workgroups
 from translator.rewrite.splice import operand
@@ -75,8 +76,11 @@ def keep_plain(facts: FunctionFacts, origin: Origin, reason: str) -> NotForTheDa
 
 
 def layout_of(facts: FunctionFacts, origin: ast.Call | ast.arg, shape: tuple[int, ...]) -> SharedLayout:
-    """The LDS layout of a descriptor's tiles: Triton's, where the data mover takes it."""
-    sites = [(origin.arg,)] if isinstance(origin, ast.arg) else [(*facts.path, visit) for visit in facts.visits(origin)]
+    """The LDS layout of a descriptor's tiles: Triton's, where the data mover takes it. Descriptors that one variable may be share one."""
+    if isinstance(origin, ast.arg):
+        sites = [(origin.arg,)]
+    else:
+        sites = [(*facts.path, visit) for made in _made_alike(facts, origin) for visit in facts.visits(made)]
     ctas = facts.kernel.whole(len(shape))
     for site in sites:
         found = facts.kernel.descriptor_layouts.get(site)
@@ -84,6 +88,31 @@ def layout_of(facts: FunctionFacts, origin: ast.Call | ast.arg, shape: tuple[int
             return found
         ctas = found.ctas if found is not None else ctas
     return Swizzled(1, 1, 1, tuple(reversed(range(len(shape)))), ctas)
+
+
+def _made_alike(facts: FunctionFacts, origin: ast.Call) -> list[ast.Call]:
+    """The calls that make what a variable may hold that may hold what `origin` makes, too."""
+    calls: list[ast.AST] = [origin]
+    held: list[Web] = []
+
+    def of(web: Web) -> list[ast.AST]:
+        return [d.value for d in web.definitions if d.value is not None]
+
+    def variables(values: list[ast.AST]) -> list[Web]:
+        return [facts.webs.of_use[v] for v in values if v in facts.webs.of_use]
+
+    while True:
+        copied = [w for web in held for w in variables(of(web))]
+        more = [
+            w
+            for w in facts.webs.all
+            if w in copied or set(of(w)) & {*calls} or any(v in held for v in variables(of(w)))
+        ]
+        more = [w for w in more if w not in held]
+        if not more:
+            return sorted(calls, key=lambda call: (call.lineno, call.col_offset))
+        held += more
+        calls += [v for w in more for v in of(w) if isinstance(v, ast.Call) and v not in calls]
 
 
 def is_shared(facts: FunctionFacts, origin: Origin, shape: tuple[int, ...]) -> bool:
