@@ -32,6 +32,7 @@ from translator.rewrite.function import FunctionRewriter
 from translator.rewrite.host_file import whole_file
 from translator.rewrite.kernel_family import KernelVersion, texts_of
 from translator.rewrite.module import SourceFacts, standalone_module
+from translator.rewrite.own_lines import give_own_lines
 from translator.rewrite.reserved_names import free_module_names
 from translator.lift.kernel import lift_kernel, together
 from translator.source.gluon_kernels import source_target
@@ -195,6 +196,7 @@ def translate_launch(
     if loaded.fn.is_gluon():
         loaded, spec = _lifted(loaded, spec, request.written_for)
     check_options(loaded, spec, request.target)
+    give_own_lines(loaded)
     free_module_names(loaded)
     chosen = request.choices_for(spec.kernel)
     try:

@@ -171,7 +171,7 @@ class AddressReader:
         """A compile-time integer, by name where it has one: another launch may have another value."""
         if not isinstance(value, int) or isinstance(value, bool):
             raise NotATile(f"`{ast.unparse(node)}` is not an integer")
-        if isinstance(node, ast.Constant):
+        if isinstance(node, ast.Constant) or varies(self.facts, self.loop, node):  # `a.shape[0]` of what the loop loads
             return {(): value} if value else {}
         if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub, ast.Mult)):
             facts = [self.facts.fact(side) for side in (node.left, node.right)]

@@ -176,7 +176,7 @@ class Expressions(Homes):
             return node.id
         fact = self.facts.fact(node)
         if isinstance(fact, TupleFact):
-            return node.id
+            return self.tuple_in(node.id, self.web_home(web), want)
         if not (isinstance(fact, TensorFact) and fact.shape):
             if isinstance(fact, TensorFact) and fact.is_pointer and (split := self.state(web).split) is not None:
                 return f"({split.root} + {addresses.scalar_name(self.fresh, web)})"
@@ -215,6 +215,17 @@ class Expressions(Homes):
             self.settle_home(web, want)
             return node.id
         return lds_operands.moved_through_lds(self, web, want, node) or self.convert(node.id, want)
+
+    def tuple_in(self, name: str, homes: Any, want: Any) -> str:
+        """A variable that is a tuple, with its tensors in the layouts `want`: those that lie elsewhere are moved."""
+        if not isinstance(homes, tuple) or not isinstance(want, tuple) or len(homes) != len(want):
+            return name
+        parts = [
+            self.convert(f"{name}[{i}]", to) if isinstance(to, Layout) and to != home else f"{name}[{i}]"
+            for i, (home, to) in enumerate(zip(homes, want))
+        ]
+        moved = any(isinstance(to, Layout) and to != home for home, to in zip(homes, want))
+        return f"({', '.join(parts)}{',' * (len(parts) == 1)})" if moved else name
 
     def variant_name(self, state: WebState, layout: Layout) -> str:
         name = state.web.name

@@ -176,14 +176,15 @@ class _Rewriting:
         for helper in self.pool.helpers:
             if self.here(helper.fn):
                 by_place.setdefault(place_of(helper.fn), []).append(helper)
-        for key, helpers in by_place.items():
+        plain = {place_of(fn): plain_translation(fn)[0] for fn in self.plain}
+        for key in {**by_place, **plain}:
+            blocks = [h.block for h in by_place.get(key, ())]
             if key in self.kept:
-                out.append(Replacement(key[1], None, after=tuple(h.block for h in helpers)))
+                out.append(Replacement(key[1], None, after=tuple(blocks)))
+            elif key in plain:  # what is handed on as a value has its own name
+                out.append(Replacement(key[1], plain[key], after=tuple(blocks)))
             else:
-                out.append(Replacement(key[1], helpers[0].function, after=tuple(h.block for h in helpers[1:])))
-        for fn in self.plain:
-            if place_of(fn) not in by_place:
-                out.append(Replacement(fn.def_file_line_number, plain_translation(fn)[0]))
+                out.append(Replacement(key[1], by_place[key][0].function, after=tuple(blocks[1:])))
         return out
 
     def kernel(self, family: Family) -> Replacement:
