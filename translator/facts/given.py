@@ -48,7 +48,7 @@ def _least(spec: LaunchSpec) -> dict[str, int]:
     return {
         name: 16 if "D" in spec.attrs.get(name, "") else 1
         for name, kind in spec.signature.items()
-        if kind in WHOLE_NUMBERS
+        if isinstance(kind, str) and kind in WHOLE_NUMBERS
     }
 
 

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Container, Mapping
 from typing import Any
 
 from translator.lift.machine import NotLifted
 from translator.lift.scalars import Scalar, atom
 from translator.lift.values import Node, Value
+from translator.source.image_descriptors import image_box, is_of_images
 from translator.source.launch_spec import LaunchSpec
 from translator.ttgir.module import Module
+from translator.ttgir.types import Type
+
+IMAGES = "images"  # the operation of a node that is a descriptor of images
 
 
 def arguments_of(module: Module, spec: LaunchSpec, changed: dict[str, int] | None = None) -> list[Value]:
@@ -19,15 +24,44 @@ def arguments_of(module: Module, spec: LaunchSpec, changed: dict[str, int] | Non
     """
     numbers = numbers_of(spec) | (changed or {})
     entry = module.entry
+    images = {name for name, kind in spec.signature.items() if is_of_images(kind)}
     out: list[Value] = []
     for (value, kind), name in zip(entry.arguments, entry.argument_names):
         if kind.kind == "int" and kind.shape is None:
             if name not in numbers:
                 raise NotLifted(f"the launch does not say what {name} is")
-            out.append(Scalar(numbers[name], atom("arg", name)))
+            out.append(Scalar(numbers[name], atom("arg", tuple_name(name, images))))
+        elif name in images:
+            out.append(_image(name, kind, numbers, spec))
         else:
             out.append(Node("argument", (name,), (), kind, name))
-    return out
+    # The corners and steps of descriptors of images, which the module does not have as arguments.
+    corners = [x for node in out if isinstance(node, Node) and node.op == IMAGES for x in node.args[1:]]
+    return [*out, *(x for x in corners if x not in out)]
+
+
+def tuple_name(name: str, images: Container[str]) -> str:
+    """A part of a descriptor of images by its place in the tuple: `desc.shape.2` -> `desc.1.2`."""
+    for place, part in ((1, ".shape."), (2, ".stride.")):
+        head, found, axis = name.partition(part)
+        if found and head in images:
+            return f"{head}.{place}.{axis}"
+    return name
+
+
+def _image(name: str, kind: Type, numbers: Mapping[str, int], spec: LaunchSpec) -> Node:
+    """A descriptor of images: its base, then all its numbers. Raises: NotLifted where the launch does not say them."""
+    box = image_box(spec.values.get(name))
+    if box is None:
+        raise NotLifted(f"the launch does not say where {name} takes its pixels")
+    if box.fills_nan:
+        raise NotLifted(f"{name} fills what lies outside of its images with NaN")
+    rank = len(box.lower) + 2
+    lengths = [numbers[f"{name}.shape.{i}"] for i in range(rank)], [numbers[f"{name}.stride.{i}"] for i in range(rank)]
+    parts = (*lengths, box.lower, box.upper, box.steps)
+    scalars = [Scalar(n, atom("arg", f"{name}.{k}.{i}")) for k, part in enumerate(parts, 1) for i, n in enumerate(part)]
+    pointer = Type("ptr", kind.element)
+    return Node(IMAGES, (name,), (Node("argument", (f"{name}.0",), (), pointer, f"{name}[0]"), *scalars), kind, name)
 
 
 def numbers_of(spec: LaunchSpec) -> dict[str, int]:

@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from translator.lift.arguments import IMAGES
+from translator.lift.images import pixels
 from translator.lift.machine import Effect, NotLifted, Run, decided
 from translator.lift.order import LOADS
 from translator.lift.scalars import Scalar
@@ -269,16 +271,19 @@ def tile_load(run: Run, op: Op, given: list[Value]) -> list[Value]:
     """TMA: a block of a descriptor into a slot, then its bytes to the barrier."""
     first, last = op.bracket()
     rest = given[last:]
-    if "offsets = [" in op.body or "im2col" in op.signature:
-        raise NotLifted("tiles of an im2col descriptor", op)
     views = [x for x in rest if isinstance(x, View)]
-    pred = next((x for x in reversed(rest) if isinstance(x, Scalar)), None)
+    pred = rest[-1] if isinstance(rest[-1], Scalar) else None
     if pred is not None and not pred.value:
         return []
     target = next(v for v in views if v.element != "i64")
     bars = [v for v in views if v.element == "i64"]
     kind = Type("int" if target.element.startswith("i") else "float", target.element, op_block(op, given[0], target))
-    value = loaded(run, op, "descriptor_load", (given[0], *given[first:last]), kind)
+    if given[0].op == IMAGES:
+        offsets = given[last : last + last - first - 2]
+        pointers, inside = pixels(run, op.place, given[0], given[first:last], offsets)
+        value = loaded(run, op, "tt.load", (pointers, inside, zeros(run, kind)), kind)
+    else:
+        value = loaded(run, op, "descriptor_load", (given[0], *given[first:last]), kind)
     write(run, target, value)
     for bar in bars:
         landed(run, op, bar, kind)

@@ -32,6 +32,7 @@ from translator.source.host_values import CALL_FACTS, VERSIONS, ActiveTarget, Ho
 from translator.source.interpret import Interpreter
 from translator.source.host_objects import LookedThrough, UserClass, UserFunction
 from translator.source.jit_function import JIT_OPTIONS
+from translator.source.modules_by_path import PATHS, FileLoader, FilePath, LoadedModules, file_spec, path_of_spec
 from translator.source.scope import Frame, Scope
 from translator.source.unresolved import Place, Raised, Undetermined
 
@@ -111,6 +112,9 @@ _PURE_OWNERS = (
     tl.dtype,
     tl.constexpr,
     VersionNumber,
+    FilePath,
+    FileLoader,
+    LoadedModules,
 )
 # Decorators and calls that give their function back, as far as its values are concerned.
 _TRANSPARENT = {
@@ -141,6 +145,8 @@ class Calls:
             id(os.getenv): self._environment,
             id(importlib.import_module): self._import_module,
             id(importlib.util.find_spec): self._find_spec,
+            id(importlib.util.spec_from_file_location): file_spec,
+            id(importlib.util.module_from_spec): self._module_of_spec,
             id(importlib.metadata.version): self._installed_version,
         }
 
@@ -269,6 +275,8 @@ class Calls:
             asked = args[0] if args else kwargs.get("type", HostName("torch.float32"))
             if isinstance(asked, HostName) and (found := limits(function.dotted[6:], asked.torch_dtype)) is not None:
                 return found
+        if function.dotted in PATHS and not kwargs and all(isinstance(arg, (str, FilePath)) for arg in args):
+            return FilePath(*args)
         if function.dotted.startswith(_TRANSPARENT_HOST):
             return args[0] if args else LookedThrough("cache")
         raise Undetermined(f"{function.dotted}() is known only when the host program runs", place)
@@ -377,6 +385,9 @@ class Calls:
             return self.program.import_module(args[0])
         except Raised:
             return None
+
+    def _module_of_spec(self, args: list, kwargs: dict[str, Any], place: Place) -> Scope:
+        return self.program.module_at(path_of_spec(args, place))
 
     def _installed_version(self, args: list, kwargs: dict[str, Any], place: Place) -> str:
         if args == ["triton"]:

@@ -372,6 +372,8 @@ class Evaluator:
         raise Undetermined(f"`{name}` of the device is known only when the host program runs", place)
 
     def _module_attribute(self, module: types.ModuleType, name: str, place: Place) -> Any:
+        if module.__name__ == "sys" and name == "modules":
+            return self.program.loaded
         if module.__name__ == "sys" and name not in ("version_info", "platform", "maxsize", "byteorder", "version"):
             raise Undetermined(f"sys.{name} is known only when the host program runs", place)
         found = self.guarded(getattr, module, name, place=place) if hasattr(module, name) else None

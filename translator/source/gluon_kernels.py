@@ -7,12 +7,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from translator.diagnostics import Diagnostic, TranslationError
+from translator.source.image_descriptors import image_tuple, is_of_images
 from translator.source.launch_spec import LaunchSpec
 
 if TYPE_CHECKING:  # reading it takes Triton's import
     from translator.source.load import LoadedKernel
 
-_DESCRIPTOR = re.compile(r"(tensordesc)(?:_im2col)?<(\w+)(\[[\d, ]+\])")
+_DESCRIPTOR = re.compile(r"(tensordesc)<(\w+)(\[[\d, ]+\])")
 # Options of a source's own backend that mean nothing to another one.
 _OWN_OPTIONS = ("maxnreg", "num_ctas", "ptx_options", "ir_override", "waves_per_eu", "minRegAutoWS", "maxRegAutoWS")
 _NAMESPACES = (
@@ -86,12 +87,20 @@ def source_target(
 def plain_launch(spec: LaunchSpec, blocks: dict[str, tuple[int, ...]] | None = None) -> LaunchSpec:
     """The launch of the lifted kernel, and of what it becomes. blocks: of descriptors whose blocks are others than before.
 
-    Layouts and classes are not told to it; options of the source's own machine are left out.
+    Layouts and classes are not told to it; options of the source's own machine are left out. A descriptor of images is a tuple.
     """
     signature = {name: _plain_type(kind, (blocks or {}).get(name)) for name, kind in spec.signature.items()}
     constexprs = {name: _plain_value(value) for name, value in spec.constexprs.items()}
     options = {name: value for name, value in spec.options.items() if name not in _OWN_OPTIONS}
-    return replace(spec, signature=signature, constexprs=constexprs, options=options, target="")
+    attrs, values = dict(spec.attrs), dict(spec.values)
+    for name, kind in spec.signature.items():
+        if is_of_images(kind):
+            signature[name], constexprs[name], attrs[name], value = image_tuple(kind, spec.values.get(name))
+            values.pop(name, None)
+            values |= {name: value} if value is not None else {}
+    return replace(
+        spec, signature=signature, constexprs=constexprs, attrs=attrs, values=values, options=options, target=""
+    )
 
 
 def _plain_type(kind: Any, block: tuple[int, ...] | None) -> Any:

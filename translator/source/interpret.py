@@ -13,6 +13,7 @@ from translator.source.aggregates import is_aggregate
 from translator.source.evaluation import Evaluation
 from translator.source.host_values import HostName
 from translator.source.host_objects import UserFunction
+from translator.source.modules_by_path import LoadedModules
 from translator.source.scope import Frame, catches
 from translator.source.unresolved import Place, Raised, Undetermined
 
@@ -150,6 +151,11 @@ class Interpreter:
                 raise Raised(ValueError("the number of values to unpack differs"), frame.place(target))
             for inner, item in zip(target.elts, items):
                 self.assign(inner, item, frame)
+        elif isinstance(target, ast.Subscript) and isinstance(target.value, ast.Attribute):
+            owner = self.evaluator.evaluate(target.value, frame)
+            if not isinstance(owner, LoadedModules):
+                raise Undetermined("a value is changed after it was made", frame.place(target))
+            owner.put[self.evaluator.evaluate(target.slice, frame)] = value
         elif isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
             owner = frame.locals.get(target.value.id)
             if id(owner) not in self.made:

@@ -14,6 +14,7 @@ from translator.source.evaluate import Evaluator
 from translator.source.host_values import HOST_PACKAGES, PURE_MODULES, VERSIONS, HostName
 from translator.source.kernel_lookup import find_kernel
 from translator.source.module_file import ModuleFile, find_module, is_file, module_of_path, parse_file
+from translator.source.modules_by_path import LoadedModules
 from translator.source.scope import Frame, Scope
 from translator.source.spec_values import decode_value
 from translator.source.unresolved import Place, Raised, Undetermined
@@ -29,6 +30,7 @@ class Program:
         self.search_path = search_path
         self.overrides = dict(overrides or {})
         self.notes: list[str] = []
+        self.loaded = LoadedModules(self._can_be_imported)
         self._modules: dict[str, Any] = {}
         self._decoded: dict[str, Any] = {}
         self.evaluator = Evaluator(self)
@@ -85,11 +87,26 @@ class Program:
         self._modules[file.name] = scope
         return scope
 
+    def module_at(self, path: str) -> Scope:
+        """The module in a file that the program names by its path. Raises: Undetermined where there is none."""
+        if not is_file(path):
+            raise Undetermined(f"no file {path}")
+        return self.module_of(module_of_path(path)[0])
+
+    def _can_be_imported(self, name: str) -> bool:
+        try:
+            self.import_module(name)
+        except Raised:
+            return False
+        return True
+
     def import_module(self, name: str) -> Any:
         """A `Scope` for a user's module, the real module for Triton's and pure standard ones, else a `HostName`.
 
         Raises: Raised(ModuleNotFoundError) when there is no such module.
         """
+        if name in self.loaded.put:
+            return self.loaded.put[name]
         if name in self._modules:
             known = self._modules[name]
             if isinstance(known, Raised):

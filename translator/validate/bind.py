@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from translator.validate.descriptors import Descriptor
+from translator.validate.descriptors import Descriptor, PixelBox
 from translator.validate.dtypes import encode, held, stored
 from translator.validate.hazards import Hazard, NotRunnable
 from translator.validate.inputs import DescriptorArgument, Inputs, Tensor
@@ -51,15 +51,15 @@ def bind(module: Module, names: list[str], inputs: Inputs, addresses: dict[int, 
 
     Raises: NotRunnable when the parameters do not fit.
     """
-    leaves = []
-    for name in names:
-        if name in inputs.arguments:
-            leaves += _flat(inputs.arguments[name])
     parameters = module.entry.arguments
     out: list = []
-    for leaf in leaves:
-        kind = parameters[len(out)][1] if len(out) < len(parameters) else Type("none")
-        out += _leaf(leaf, kind, parameters[len(out) :], addresses)
+    for name in names:
+        value = inputs.arguments.get(name)
+        if isinstance(value, list) and len(out) < len(parameters) and parameters[len(out)][1].kind == "desc":
+            value = _of_images(value, parameters[len(out)][1])
+        for leaf in _flat(value):
+            kind = parameters[len(out)][1] if len(out) < len(parameters) else Type("none")
+            out += _leaf(leaf, kind, parameters[len(out) :], addresses)
     if len(out) != len(parameters):
         raise NotRunnable(
             "launch", f"{module.entry.name} has {len(parameters)} parameters, the launch gives {len(out)} values"
@@ -67,6 +67,13 @@ def bind(module: Module, names: list[str], inputs: Inputs, addresses: dict[int, 
     for (parameter, kind), value, attributes in zip(parameters, out, module.entry.argument_attributes):
         _check(parameter, kind, value, attributes)
     return out
+
+
+def _of_images(parts: list, kind: Type) -> DescriptorArgument:
+    """The descriptor of images whose parts a translation takes as a tuple (`translator.source.image_descriptors`)."""
+    base, *numbers = parts
+    shape, strides, *box = (tuple(1 if x is None else int(x) for x in part) for part in numbers)  # None: a compile-time 1
+    return DescriptorArgument(base, shape, strides, kind.shape or (), box=PixelBox(*box))
 
 
 def _flat(value) -> list:
