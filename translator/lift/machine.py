@@ -16,7 +16,7 @@ from translator.lift.barriers import Barrier
 from translator.lift.induction import Moving, moved, steps_of, strides_of, while_strides
 from translator.lift.order import MemoryOrder, Reordered
 from translator.lift.recurrences import Carrying, held_positions
-from translator.lift.scalars import Expr, Scalar, apply, atom, ceil_div, combine, const, number, terms
+from translator.lift.scalars import Expr, Scalar, apply, atom, atoms_of, ceil_div, combine, const, number, terms
 from translator.lift.slots import Memory, Unreadable
 from translator.lift.values import Graph, Node, Value
 from translator.ttgir.module import Block, Module, Op, Region
@@ -93,6 +93,7 @@ class Run:
         self.effects: list[Effect] = []
         self.reached: set[Op] = set()
         self.counted: set[tuple[Op, int]] = set()  # loops whose count is no constant, and how often they ran
+        self.deciding: set[str] = set()  # arguments that counts of loops are made of
         self.allocations = 0
         self.steps, self.most = 0, MOST_STEPS
         self.loops = 0
@@ -193,6 +194,7 @@ class Run:
         loop = Loop(op, self._key(), low, step, trips, self.around, header.unsigned)
         if not trips.expr.is_const:
             self.counted.add((op, trips.value))
+            self.deciding |= {x[1] for x in atoms_of(trips.expr) if x[0] == "arg"}
         body = op.regions[0]
         names = [name for name, _ in header.bindings]
         carried = [values[x] for _, x in header.bindings]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from translator.lift.arguments import arguments_of, numbers_of
 from translator.lift.machine import NotLifted, Run
@@ -10,7 +12,9 @@ from translator.lift.pure_ops import HANDLERS
 from translator.source.launch_spec import LaunchSpec
 from translator.ttgir.module import Module, Op
 
-STEPS = 150_000  # operations of all runs but the first
+STEPS = 120_000  # operations of all runs but the first
+CHEAP = 3_000  # operations of a run of which there may be many
+PART, LEAST = 5, 4_000  # one of them takes a fifth of what is left, or so many
 LARGE = 1024  # a size beyond which loops have enough iterations as they are
 SMALL = 2  # programs along an axis, so that each has several tiles
 
@@ -28,39 +32,71 @@ def runs_of(module: Module, spec: LaunchSpec) -> list[Run]:
     few = tuple(min(n, SMALL) for n in grid)
     given = set(module.entry.argument_names)  # what is fixed when it is compiled is not among them
     sizes = {name: n for name, n in numbers.items() if name in given and "stride" not in name and n > 1}
-    changes = []
-    for value in dict.fromkeys(sizes.values()):
-        # Whole halves and doubles last, for kernels that take whole tiles only.
-        others = (value // 2 + 1, value // 4 + 3, value + 64, *((value * 4 + 64,) if value < LARGE else ()))
-        others += (value // 2, value * 2)
-        changes += [{name: other for name, n in sizes.items() if n == value} for other in others]
+    less = _smaller(budget, module, spec, sizes, grid, out)
+    sizes |= less
     # One program of the launch shows its own loops; a grid of few programs, which costs more, shows loops over tiles.
-    for program, programs in (((0, 0, 0), grid), (tuple(n - 1 for n in few), few)):
-        for changed in [{}, *changes] if programs is few else changes:
-            out += _tried(budget, module, spec, changed, program, programs)
+    ends = tuple(n - 1 for n in few)
+    out += _tried(budget, module, spec, less, ends, few)
+    for changed in _changes(sizes):
+        for program, programs in (((0, 0, 0), grid), (ends, few)):
+            out += _tried(budget, module, spec, less | changed, program, programs)
     check_reached(module, out)
     check_counts(module, out)
     return out
 
 
+def _smaller(
+    budget: Budget, module: Module, spec: LaunchSpec, sizes: dict[str, int], grid, runs: list[Run]
+) -> dict[str, int]:
+    """Smaller values for sizes that make loops long, so that many runs cost no more than one of the launch; these runs are added."""
+    less: dict[str, int] = {}
+    steps, deciding = runs[0].steps, runs[0].deciding
+    for value in sorted({n for name, n in sizes.items() if name in deciding}, reverse=True):
+        if steps <= CHEAP:
+            break
+        changed = less | {name: value // 4 + 3 for name, n in sizes.items() if n == value}
+        found = _tried(budget, module, spec, changed, (0, 0, 0), grid, steps // 2)
+        if found:
+            less, steps = changed, found[0].steps
+            runs += found
+    return less
+
+
+def _changes(sizes: dict[str, int]) -> Iterator[dict[str, int]]:
+    """Other values for sizes, those that are equal together: one of each, then a second one of each, and so on."""
+    values = list(dict.fromkeys(sizes.values()))
+    # Whole halves and doubles last, for kernels that take whole tiles only.
+    others = [(n // 2 + 1, n // 4 + 3, n + 64, n // 2, n * 2, *((n * 4 + 64,) if n < LARGE else ())) for n in values]
+    for row in zip_longest(*others):
+        for value, other in zip(values, row):
+            if other is not None:
+                yield {name: other for name, n in sizes.items() if n == value}
+
+
 @dataclass
 class Budget:
-    """Operations that may still be run."""
+    """Operations that may still be run. One run takes a part of them, so that one long loop leaves some for other sizes."""
 
     left: int
+
+    @property
+    def part(self) -> int:
+        return max(self.left // PART, min(self.left, LEAST))
 
 
 def _run(module: Module, spec: LaunchSpec, changed: dict[str, int], program, grid) -> Run:
     return Run(module, arguments_of(module, spec, changed), program, grid, HANDLERS).go()
 
 
-def _tried(budget: Budget, module: Module, spec: LaunchSpec, changed: dict[str, int], program, grid) -> list[Run]:
+def _tried(
+    budget: Budget, module: Module, spec: LaunchSpec, changed: dict[str, int], program, grid, most: int = STEPS
+) -> list[Run]:
     """The run, or nothing where these sizes are none that the kernel takes. Raises: NotLifted that is certain."""
     if budget.left <= 0:
         return []
     try:
         run = Run(module, arguments_of(module, spec, changed), program, grid, HANDLERS)
-        run.most = min(run.most, budget.left)
+        run.most = min(most, budget.part)
         return [run.go()]
     except NotLifted as error:
         if error.certain:
