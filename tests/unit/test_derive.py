@@ -373,7 +373,8 @@ def test_what_comments_and_docstrings_say(tmp_path, comment, docstring, expected
     "condition, expected",
     [
         ("x.dtype == torch.float16", "*fp16"),
-        ("x.is_contiguous() and x.dtype in (torch.int32, torch.int64)", "*i32"),
+        ("x.is_contiguous() and x.dtype in (torch.int32, torch.int64)", "*i64"),  # torch's own
+        ("x.dtype in (torch.float16, torch.bfloat16)", "*bf16"),  # as without the condition
         ("torch.bfloat16 == x.dtype", "*bf16"),
         ("out.dtype == torch.float16 and x.dtype == out.dtype", "*fp16"),
         ("x.dtype != torch.float16", "*bf16"),  # says nothing: what models run in

@@ -111,6 +111,173 @@ class F(torch.autograd.Function):
     assert types(derive(tmp_path, SUM + text))["g"] == "*fp32"
 
 
+AUTOGRAD = """
+class F(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, gate, keep):
+        ctx.gate = gate
+        if keep is not None:
+            ctx.save_for_backward(x, keep, gate)
+        else:
+            ctx.save_for_backward(x, gate)
+        return x
+
+    @staticmethod
+    def backward(ctx, dy):
+        {given}
+        return inner(x, g)
+
+def outer(x: torch.Tensor, gate: torch.Tensor):
+    return F.apply(x, gate.to(torch.float16), None)
+"""
+
+
+@pytest.mark.parametrize("given", ["x, g = ctx.saved_tensors", "x, kept, g = ctx.saved_tensors", "x, g = dy, ctx.gate"])
+def test_what_reaches_backward_from_the_call_of_apply(tmp_path, given):
+    assert types(derive(tmp_path, SUM + AUTOGRAD.format(given=given))) == {"x": "*bf16", "g": "*fp16", "out": "*bf16"}
+
+
+@pytest.mark.parametrize(
+    "body, expected",
+    [
+        (
+            "if x.dtype in (torch.bool, torch.int32):\n        kind = torch.int64",
+            "*bf16",
+        ),  # nothing says that x holds integers
+        ("if x.dtype != torch.int32:\n        raise TypeError\n    kind = x.dtype", "*i32"),
+        ("if not (x.dtype == torch.float16):\n        raise TypeError\n    kind = x.dtype", "*fp16"),
+        ("if x.dim() != 2 or x.dtype != torch.float16:\n        raise TypeError\n    kind = x.dtype", "*fp16"),
+        ("if g.dtype == torch.float32:\n        kind = torch.float32", "*fp32"),
+    ],
+)
+def test_conditions_on_types(tmp_path, body, expected):
+    text = f"""
+@triton.jit
+def k(x, g, out, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(out + i, (tl.load(x + i) + tl.load(g + i)).to(out.dtype.element_ty))
+
+
+def run(x: torch.Tensor):
+    g = torch.empty(64, dtype=torch.float32)
+    kind = x.dtype
+    {body}
+    out = torch.empty(x.shape[0], dtype=kind)
+    k[(1,)](x, g, out, B=64)
+"""
+    assert types(derive(tmp_path, text))["out"] == expected
+
+
+def test_a_size_that_is_asked_for_says_nothing_of_the_rank(tmp_path):
+    text = """
+def made(y):
+    assert y.shape[0] == 1
+    if len(y.shape) == 3:
+        return torch.empty_like(y, dtype=torch.float16)
+    raise ValueError(y.shape)
+
+def outer(x):
+    return inner(x, made(x))
+"""
+    assert types(derive(tmp_path, SUM + text))["g"] == "*fp16"
+
+
+@pytest.mark.parametrize(
+    "made, expected",
+    [
+        ("x.new_zeros(4, dtype=torch.int32)", "*i32"),
+        ("torch.searchsorted(x, y)", "*i64"),
+        ("torch.searchsorted(x, y, out_int32=True) - 1", "*i32"),
+        ("torch.empty_like(x, dtype=kind)", "*bf16"),  # not that of x
+    ],
+)
+def test_types_of_what_the_host_makes(tmp_path, made, expected):
+    text = f"""
+@triton.jit
+def k(x, at, out, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(out + i, tl.load(x + i) + tl.load(at + i))
+
+
+def run(x, y, out, kind):
+    assert x.dtype == torch.float16
+    given = dict(x=x, at={made}, out=out)
+    k[(1,)](**given, B=64)
+"""
+    found = types(derive(tmp_path, text))
+    assert found["x"] == "*fp16" and found["at"] == expected
+
+
+STORE = """
+@triton.jit
+def {kernel}(x, a_scale, out, B: tl.constexpr):
+    i = tl.arange(0, B)
+    y = tl.load(x + i).to(tl.float32) / tl.load(a_scale)
+    y = {value}
+    tl.store(out + i, y)
+k = {kernel}
+"""
+
+
+@pytest.mark.parametrize(
+    "value, expected",
+    [
+        ("y * 2", "*fp32"),
+        ("y.to(out.dtype.element_ty)", "*bf16"),
+        ("y.to(tl.int8)", "*i8"),
+        ("y.to(tl.float32)", "*fp32"),
+    ],
+)
+def test_a_name_that_is_stored_was_converted(tmp_path, value, expected):
+    assert types(derive(tmp_path, STORE.format(kernel="k", value=value)))["out"] == expected
+
+
+def test_scales_of_operands_of_8_bits_are_fp32(tmp_path):
+    assert types(derive(tmp_path, STORE.format(kernel="k", value="y")))["a_scale"] == "*bf16"
+    path = tmp_path / "quant_int8.py"
+    path.write_text(HEAD + STORE.format(kernel="k", value="y"))
+    found = derive_kernel(str(path), "k", lambda loaded: FrontEndJudge(loaded, "gfx950"))
+    assert types(found)["a_scale"] == "*fp32"
+
+
+@pytest.mark.parametrize("parameter, expected", [("USE_FP8: tl.constexpr", "*bf16"), ("fp8_scale", "*fp8e4nv")])
+def test_a_flag_that_asks_for_fp8_is_no_name_of_the_kernel(tmp_path, parameter, expected):
+    text = f"""
+@triton.jit
+def k(a, b, c, {parameter}, B: tl.constexpr):
+    i = tl.arange(0, B)[:, None] * B + tl.arange(0, B)[None, :]
+    tl.store(c + i, tl.dot(tl.load(a + i), tl.load(b + i)))
+"""
+    assert types(derive(tmp_path, text))["a"] == expected
+
+
+def test_what_is_made_like_a_tensor_of_the_host_has_no_type_of_its_own(tmp_path):
+    text = """
+@triton.jit
+def k(g, at, total, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.atomic_add(total + tl.load(at + i), tl.load(g + i))
+
+def run(g, at, weight):
+    total = {made}
+    k[(1,)](g, at, total, B=64)
+"""
+    assert types(derive(tmp_path, text.replace("{made}", "weight")))["total"] == "*fp32"  # it is accumulated into
+    found = derive(tmp_path, text.replace("{made}", "torch.zeros_like(weight)"))
+    assert types(found)["total"] == "*bf16" and "the type of weight" in row(found, "total").why
+
+
+def test_a_text_that_a_builtin_takes(tmp_path):
+    text = """
+@triton.jit
+def k(x, out, HOW: tl.constexpr, WHERE: tl.constexpr, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(out + i, tl.load(x + i, cache_modifier=HOW, eviction_policy=WHERE))
+"""
+    found = derive(tmp_path, text)
+    assert (found.launches[0].constexprs["HOW"], found.launches[0].constexprs["WHERE"]) == ("", "")
+
+
 COPY = """
 @triton.jit
 def k(x, out, total, B: tl.constexpr):

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
-from translator.source.derive.host_model import Model
+from translator.source.derive.host_model import Model, Saved
 from translator.source.derive.host_run import History, HostRun, HostState, Passed
-from translator.source.derive.sites import Site, find_calls, method_beside
+from translator.source.derive.sites import Site, find_applications, find_calls, method_beside
 from translator.source.program import Program
 
 # Calls of one function that are looked at, and callers of callers.
@@ -23,16 +23,21 @@ def history_of(program: Program, site: Site, pointers: frozenset[str], levels: i
     """What is known before the outermost function around a launch (or call) is entered."""
     if not site.functions:
         return History()
-    saved = _saved(program, site, pointers)
+    function = site.functions[0]
+    first = next((arg.arg for arg in function.args.args), "")
+    history = _of_forward(program, site, pointers, levels) if function.name == "backward" else History()
+    calls: Iterator[Site] = iter(())
+    if first == "ctx" and function.name == "forward":
+        calls = find_applications(program, site)
+    elif first not in ("self", "cls", "ctx"):
+        calls = find_calls(program, site.outer, function)
     passed: dict[str, Passed] = {}
-    is_method = next((arg.arg for arg in site.functions[0].args.args), "") in ("self", "cls", "ctx")
-    if levels and not is_method:
-        for call in itertools.islice(find_calls(program, site.outer, site.functions[0]), _CALLS):
-            history = history_of(program, call, pointers, levels - 1)
-            state = HostRun(program, call, pointers, history=history, may_lack=True).run()
-            for name, found in _types(state, call, site).items():
-                passed[name] = passed[name].joined(found) if name in passed else found
-    return History(passed, saved)
+    for call in itertools.islice(calls, _CALLS if levels else 0):
+        before = history_of(program, call, pointers, levels - 1)
+        state = HostRun(program, call, pointers, history=before, may_lack=True).run()
+        for name, found in _types(state, call, site).items():
+            passed[name] = passed[name].joined(found) if name in passed else found
+    return replace(history, passed=passed)
 
 
 def _types(state: HostState | None, call: Site, site: Site) -> Mapping[str, Passed]:
@@ -55,26 +60,26 @@ def _types(state: HostState | None, call: Site, site: Site) -> Mapping[str, Pass
     return out
 
 
-def _saved(program: Program, site: Site, pointers: frozenset[str]) -> tuple[Any, ...] | None:
-    """For the `backward` of an autograd function: what its `forward` saves."""
+def _of_forward(program: Program, site: Site, pointers: frozenset[str], levels: int) -> History:
+    """For the `backward` of an autograd function: what its `forward` saves, and what it keeps as attributes of `ctx`."""
     forward = method_beside(site, "forward")
-    if site.functions[0].name != "backward" or forward is None:
-        return None
-    for node in ast.walk(forward):
-        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "save_for_backward":
-            names = tuple(str(number) for number in range(len(node.args)))
-            if any(isinstance(arg, ast.Starred) for arg in node.args):
-                return None
-            save = Site(
-                node,
-                site.path,
-                (forward,),
-                site.scopes[:1],
-                site.outer,
-                forward.body,
-                names,
-                dict(zip(names, node.args)),
-            )
-            state = HostRun(program, save, pointers).run()
-            return tuple(state.arguments[name] for name in names) if state is not None else None
-    return None
+    if forward is None or not forward.body:
+        return History()
+    saves = [
+        node.args
+        for node in ast.walk(forward)
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "save_for_backward"
+        if not any(isinstance(arg, ast.Starred) for arg in node.args)
+    ]
+    given = {f"{number}.{place}": arg for number, args in enumerate(saves) for place, arg in enumerate(args)}
+    end = Site(
+        forward.body[-1], site.path, (forward,), site.scopes[:1], site.outer, forward.body, tuple(given), given
+    )  # fmt: skip
+    before = history_of(program, end, pointers, levels)
+    state = HostRun(program, end, pointers, history=before).run()
+    if state is None:
+        return History()
+    tensors = tuple(
+        tuple(state.arguments[f"{number}.{place}"] for place in range(len(args))) for number, args in enumerate(saves)
+    )
+    return History(saved=Saved(tensors) if tensors else None, attributes=state.attributes)

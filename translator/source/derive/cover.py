@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -32,21 +33,26 @@ class Covered:
 def covering_launches(evidence: Evidence, judge: Judge) -> tuple[list[Covered], Verdict | None]:
     """The first launch that is accepted, and those that are needed beside it; the last verdict where none is."""
     config = evidence.configs[0] if evidence.configs else None
-    sites = list(evidence.sites[:_SITES]) or [None]
-    refused: Verdict | None = None
+    sites = list(evidence.sites[:_SITES])
     proposers = sorted((Proposer(evidence, site) for site in sites), key=lambda p: not p.reaches)
-    for proposer in proposers:
+    refused: Verdict | None = None
+    for proposer in itertools.chain(proposers, _lacking(evidence, proposers), [Proposer(evidence, None)]):
         proposal, verdict = settled(evidence, proposer.proposal(config), judge)
         if verdict.accepted:
-            first = Covered(proposal, verdict.branches)
-            return _cover(evidence, judge, first, proposer, proposers), None
+            others = proposers if proposer.site is not None else []
+            return _cover(evidence, judge, Covered(proposal, verdict.branches), proposer, others), None
         if refused is None or verdict.progress > refused.progress:
             refused = verdict
-    if sites != [None]:
-        proposal, verdict = settled(evidence, Proposer(evidence, None).proposal(config), judge)
-        if verdict.accepted:
-            return _cover(evidence, judge, Covered(proposal, verdict.branches), Proposer(evidence, None), []), None
     return [], refused
+
+
+def _lacking(evidence: Evidence, proposers: list[Proposer]) -> Iterator[Proposer]:
+    """The same launches without the tensors that may be missing, which callers pass."""
+    for proposer in proposers:
+        assert proposer.site is not None
+        told = evidence.history(proposer.site).passed
+        if absent := [name for name in proposer.defaulted if name in told and told[name].present]:
+            yield Proposer(evidence, proposer.site, dict.fromkeys(absent))
 
 
 def _cover(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from translator.source.derive.roles import is_index, is_statistic
+from translator.source.derive.roles import is_index, is_scale, is_statistic
 from translator.source.derive.uses import Use, Uses
 
 # What models are trained and run in, where a kernel shows that it converts; it has the range of fp32.
@@ -21,9 +21,12 @@ class Element:
     confidence: str
 
 
-def element_of(names: list[str], uses: Uses, converts: bool, fp8: bool = False) -> Element:
+def element_of(
+    names: list[str], uses: Uses, converts: bool, *, fp8: bool = False, quantized: bool = False, like: str = ""
+) -> Element:
     """The type of the pointers `names`, which share one. converts: the kernel converts between types somewhere; fp8: it is named
-    for that type."""
+    for that type; quantized: it is named for operands of 8 bits; like: the tensor that host code makes them like, of which nothing
+    else is known."""
     loads = _joined([uses.loads[name] for name in names])
     stores: Counter = sum((uses.stores[name] for name in names), Counter())
     name = names[0]
@@ -35,9 +38,11 @@ def element_of(names: list[str], uses: Uses, converts: bool, fp8: bool = False) 
         return Element("u1", "its values are conditions", "use")
     if "mask" in name.lower() and not loads.any("float", "float-other", "cast:fp32"):
         return Element("u1", "its name: a mask", "name")
+    if quantized and is_scale(name) and not stores["cast"]:
+        return Element("fp32", "its name: scales of 8-bit operands, which are kept in fp32", "name")
     if fp8 and (loads.any("dot") or stores["cast"]):
         return Element("fp8e4nv", "the kernel is named for fp8", "name")
-    return _float(name, loads, stores, converts)
+    return _float(name, loads, stores, converts, like)
 
 
 def copied_from(names: list[str], uses: Uses) -> str:
@@ -82,7 +87,7 @@ def _index_width(loads: Use) -> str:
     return "i32" if loads.any("cast:int64") and not loads.any("cast:int32") else "i64"
 
 
-def _float(name: str, loads: Use, stores: Counter, converts: bool) -> Element:
+def _float(name: str, loads: Use, stores: Counter, converts: bool, like: str) -> Element:
     if is_statistic(name) and not stores["cast"]:
         return Element("fp32", "its name: a statistic, which is kept in fp32", "name")
     if loads.any("cast:fp32"):
@@ -91,6 +96,8 @@ def _float(name: str, loads: Use, stores: Counter, converts: bool) -> Element:
         return Element("fp32", "what is stored is converted to it", "use")
     if stores["cast"]:
         return Element(HALF, "what is stored is converted to its type", "use")
+    if like:
+        return Element(HALF, f"the host gives it the type of {like}: what models run in", "name")
     if stores["atomic"]:
         return Element("fp32", "it is accumulated into", "use")
     if stores and not loads.kinds:

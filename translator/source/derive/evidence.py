@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ from translator.source.derive.configs import autotune_configs, covering_configs,
 from translator.source.derive.documented import documented_types
 from translator.source.derive.host_run import History
 from translator.source.derive.origins import Flow, trace_origins
+from translator.source.derive.roles import is_flag
 from translator.source.derive.sites import Site, find_sites
 from translator.source.derive.uses import Uses, read_uses
 from translator.source.host_objects import UserFunction
@@ -73,8 +75,15 @@ class Evidence:
 
     @functools.cached_property
     def is_fp8(self) -> bool:
-        """Whether the kernel is named for 8-bit floating-point numbers, or has arguments that are."""
-        return any(word in text.lower() for text in (self.name, *self.parameters) for word in ("fp8", "float8", "f8e"))
+        """Whether the kernel is named for 8-bit floating-point numbers, or has arguments that are; flags only ask for them."""
+        names = (self.name, *(n for n, p in self.parameters.items() if not (p.is_constexpr and is_flag(n))))
+        return any(word in text.lower() for text in names for word in ("fp8", "float8", "f8e"))
+
+    @functools.cached_property
+    def is_quantized(self) -> bool:
+        """Whether the kernel or its file is named for operands of 8 bits, whose scales are kept apart from them."""
+        text = f"{self.name} {os.path.basename(self.loaded.path)}".lower()
+        return any(word in text for word in ("fp8", "float8", "int8", "a8w8", "w8a8", "8bit", "scaled_mm"))
 
     @functools.cached_property
     def optional(self) -> frozenset[str]:

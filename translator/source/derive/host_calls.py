@@ -69,7 +69,7 @@ def call_method(method: Method, args: list[Any], named: dict[str, Any], name: st
     if what in ("numel", "nelement"):
         return owner.numel()
     if what == "dim":
-        return len(owner.dims) if owner.dims is not None else Method(owner, "ndim")
+        return owner.rank() or Method(owner, "ndim")
     if what == "is_contiguous":
         return True
     if what == "element_size":
@@ -83,7 +83,9 @@ def _derived(owner: Model, what: str, args: list[Any], named: dict[str, Any], na
     """A tensor made of another one."""
     if what.startswith("new_"):
         dims = _dims(args)
-        return made(name, dtype_of(named.get("dtype")) or owner, dims, "the host allocates it so")
+        kind = dtype_of(named.get("dtype"))
+        untold = named.get("dtype") is not None and kind is None
+        return made(name, None if untold else kind or owner, dims, "the host allocates it so")
     if what in _CASTS and not args:
         return made(name, _CASTS[what], owner.dims, "the host converts it")
     if what == "to" or what == "type":
@@ -120,14 +122,17 @@ def call_torch(function: HostName, args: list[Any], named: dict[str, Any], name:
     if function.dotted.startswith("torch.") and (what in _MAKERS or what.endswith("_like")):
         kind = dtype_of(named.get("dtype"))
         like = args[0] if what.endswith("_like") and args and isinstance(args[0], Model) else None
+        untold = named.get("dtype") is not None and kind is None
         if like is not None:
-            return made(name, kind or like, like.dims, f"the host allocates it so, {where}")
+            return made(name, None if untold else kind or like, like.dims, f"the host allocates it so, {where}")
         default = {"arange": "i64", "randint": "i64", "tensor": "", "as_tensor": ""}.get(what, "fp32")
         default = "" if "dtype" in named else default  # one that cannot be told
         return made(name, kind if kind is not None else default, _dims(args), f"the host allocates it so, {where}")
     if module in ("torch", "torch.nn.functional"):
         if what in _INTEGER_RESULTS:
             return made(name, _INTEGER_RESULTS[what], None, "indices")
+        if what in ("searchsorted", "bucketize"):
+            return made(name, "i32" if named.get("out_int32") is True else "i64", None, "indices")
         tensors = [x for x in args if isinstance(x, Model) and x.is_tensor]
         if tensors:
             return tensors[0].same(name)

@@ -6,7 +6,8 @@ import ast
 from typing import Any
 
 from translator.source.derive.host_calls import call_method, call_torch
-from translator.source.derive.host_model import Dtype, Method, Model, Shape, as_number, has_model
+from translator.source.derive.host_dtypes import is_torch_dtype, same_dtype
+from translator.source.derive.host_model import Dtype, Method, Model, Saved, Shape, as_number, has_model
 from translator.source.host_objects import UserFunction
 from translator.source.host_values import HostName
 from translator.source.program import Program
@@ -54,6 +55,8 @@ class HostExpressions:
                 found.with_rank(self.ranks[node.id])
             return found
         if isinstance(node, ast.Attribute):
+            if isinstance(node.value, ast.Name) and (kept := f"{node.value.id}.{node.attr}") in env:
+                return env[kept]
             return self.attribute(self.value(node.value, env, scope), node, scope)
         if isinstance(node, (ast.Tuple, ast.List)):
             items = []
@@ -114,7 +117,7 @@ class HostExpressions:
             if node.attr in ("T", "mT", "data", "grad"):
                 return owner.same()
             if node.attr == "ndim":
-                return len(owner.dims) if owner.dims is not None else Method(owner, "ndim")  # no number to compute with
+                return owner.rank() or Method(owner, "ndim")  # no number to compute with
             if node.attr in ("is_cuda",):
                 return True
             return Method(owner, node.attr)
@@ -161,7 +164,9 @@ class HostExpressions:
             return Model(name)
         if isinstance(op, (ast.Is, ast.IsNot)) and (left is None or right is None):
             return (left is right) == isinstance(op, ast.Is)
-        if isinstance(left, (Shape, Dtype, Method)) or isinstance(right, (Shape, Dtype, Method)):
+        if is_torch_dtype(left) or is_torch_dtype(right):
+            return self.compare_types(op, left, right, name)
+        if isinstance(left, (Shape, Method)) or isinstance(right, (Shape, Method)):
             return Model(name)
         if any(isinstance(side, Model) for side in (left, right)):
             other = right if isinstance(left, Model) else left
@@ -176,8 +181,15 @@ class HostExpressions:
         except NoValue:
             return Model(name)
 
+    def compare_types(self, op: ast.cmpop, left: Any, right: Any, name: str) -> Any:
+        same = same_dtype(left, right)
+        if same is None or not isinstance(op, (ast.Eq, ast.Is, ast.In, ast.NotEq, ast.IsNot, ast.NotIn)):
+            return Model(name)
+        return same == isinstance(op, (ast.Eq, ast.Is, ast.In))
+
     def subscript(self, node: ast.Subscript, env: dict[str, Any], scope: Scope | Frame, name: str) -> Any:
         owner, index = self.value(node.value, env, scope), None
+        owner = owner.alternatives[0] if isinstance(owner, Saved) else owner
         if not isinstance(node.slice, ast.Slice):
             index = as_number(self.value(node.slice, env, scope))
         if isinstance(owner, Shape):
@@ -214,6 +226,8 @@ class HostExpressions:
         if isinstance(function, UserFunction):
             function = _unwrapped(function)
             return self.user_call(function, args, named, node, scope, name)
+        if function is dict and all(isinstance(arg, dict) for arg in args):
+            return {name: value for given in (*args, named) for name, value in given.items()}
         if function in (len, max, min, int, float, bool, isinstance, sum, abs, round):
             return self.builtin(function, args, node, scope, name)
         numbers = [as_number(arg) for arg in args]
@@ -233,7 +247,7 @@ class HostExpressions:
         if function is len and args and isinstance(args[0], (Model, Shape)):
             owner = args[0].owner if isinstance(args[0], Shape) else args[0]
             if isinstance(args[0], Shape):
-                return len(owner.dims) if owner.dims is not None else Method(owner, "ndim")
+                return owner.rank() or Method(owner, "ndim")
             return owner.dim(0)
         numbers = [as_number(arg) for arg in args]
         known = [value for value in numbers if not has_model(value)]

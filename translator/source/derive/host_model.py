@@ -26,6 +26,7 @@ class Model:
     element: str = ""
     like: Model | None = None
     dims: list[int | None] | None = None
+    at_least: bool = False  # there may be more dimensions than `dims`, which were only asked for one by one
     is_tensor: bool = False
     number: int | None = None
     why: str = ""
@@ -48,6 +49,10 @@ class Model:
             self.number = role.value if role is not None else _DEFAULT_SIZE
         return self.number
 
+    def rank(self) -> int | None:
+        """The number of dimensions; None where it is not known."""
+        return len(self.dims) if self.dims is not None and not self.at_least else None
+
     def with_rank(self, rank: int) -> list[int | None]:
         if self.dims is None:
             self.dims = [None] * rank
@@ -58,6 +63,7 @@ class Model:
     def dim(self, index: int, name: str = "") -> int:
         """The size of one dimension; one that is not known yet gets that of its name's role."""
         self.is_tensor = True
+        self.at_least |= self.dims is None
         dims = self.with_rank(index + 1 if index >= 0 else max(-index, 2 if self.dims is None else len(self.dims)))
         if dims[index] is None:
             role = size_role(name) if name else None
@@ -109,12 +115,23 @@ class Method:
     name: str
 
 
+@dataclass(frozen=True)
+class Saved:
+    """`ctx.saved_tensors`: what each `save_for_backward` of the forward function saves."""
+
+    alternatives: tuple[tuple[Any, ...], ...]
+
+    def of_length(self, count: int) -> tuple[Any, ...]:
+        """The one with that many tensors."""
+        return next((found for found in self.alternatives if len(found) == count), self.alternatives[0])
+
+
 def has_model(value: Any) -> bool:
     if isinstance(value, (tuple, list)):
         return any(map(has_model, value))
     if isinstance(value, dict):
         return any(map(has_model, value.values()))
-    return isinstance(value, (Model, Shape, Dtype, Method))
+    return isinstance(value, (Model, Shape, Dtype, Method, Saved))
 
 
 def as_number(value: Any) -> Any:

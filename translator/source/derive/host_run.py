@@ -8,23 +8,20 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from translator.source.derive.host_dtypes import allowed_types, chosen_type, denied
 from translator.source.derive.host_expressions import HostExpressions, TooLong
-from translator.source.derive.host_model import TRITON_TYPE, Dtype, Model, Shape, has_model
+from translator.source.derive.host_model import Dtype, Model, Saved, Shape, has_model
+from translator.source.derive.host_parameters import annotated_type, is_tensor, may_be_none
 from translator.source.derive.ranks import ranks_shown
 from translator.source.derive.sites import Site
 from translator.source.host_objects import UserFunction
-from translator.source.host_values import HostName
 from translator.source.program import Program
 from translator.source.scope import Frame, Scope
-
-_TENSOR_USES = frozenset(
-    "shape stride dtype device contiguous view reshape is_contiguous numel size ndim dim new_empty new_zeros element_size to "
-    "is_cuda data_ptr clone transpose flatten unsqueeze squeeze T permute expand untyped_storage".split()
-)
 
 
 @dataclass
@@ -35,6 +32,7 @@ class HostState:
     options: dict[str, Any]
     parameters: dict[str, Any]
     contradicts: bool
+    attributes: dict[str, Any] = field(default_factory=dict)  # `ctx.name`: what was assigned to attributes of names
 
 
 @dataclass(frozen=True)
@@ -56,10 +54,11 @@ class Passed:
 
 @dataclass(frozen=True)
 class History:
-    """What is known before the outermost function is entered: of its parameters, and what autograd saved for it."""
+    """What is known before the outermost function is entered: of its parameters, and what autograd kept for it."""
 
     passed: Mapping[str, Passed] = field(default_factory=dict)
-    saved: tuple[Any, ...] | None = None
+    saved: Saved | None = None
+    attributes: Mapping[str, Any] = field(default_factory=dict)
 
 
 class _Reached(Exception):
@@ -94,7 +93,7 @@ class HostRun(HostExpressions):
     def run(self) -> HostState | None:
         """The state at the launch; None when it is not reached."""
         assert self.site is not None, "a run to a launch needs one"
-        env: dict[str, Any] = {}
+        env: dict[str, Any] = dict(self.history.attributes)
         parameters: dict[str, Any] = {}
         try:
             for number, function in enumerate(self.site.functions):
@@ -117,7 +116,8 @@ class HostRun(HostExpressions):
             found = self.value(spread, env, self.site.inner)
             for name, value in found.items() if isinstance(found, dict) else ():
                 (arguments if name in self.site.names else options).setdefault(name, value)
-        return HostState(arguments, options, parameters, self.contradicts)
+        attributes = {name: value for name, value in env.items() if "." in name}
+        return HostState(arguments, options, parameters, self.contradicts, attributes)
 
     def parameters(self, function: ast.FunctionDef, scope: Scope | Frame) -> dict[str, Any]:
         spec = function.args
@@ -129,10 +129,10 @@ class HostRun(HostExpressions):
             if arg.arg in self.given:
                 out[arg.arg] = self.given[arg.arg]
                 continue
-            tensor, text = _is_tensor(arg, function), ast.unparse(arg.annotation) if arg.annotation is not None else ""
+            tensor, text = is_tensor(arg, function), ast.unparse(arg.annotation) if arg.annotation is not None else ""
             scalar = next((kind for kind in ("float", "bool", "int") if text.split(" | ")[0] == kind), "")
-            out[arg.arg] = Model(arg.arg, _annotated(arg), is_tensor=tensor, why="its annotation", scalar=scalar)
-            out[arg.arg].optional = "None" in text or "Optional" in text
+            out[arg.arg] = Model(arg.arg, annotated_type(arg), is_tensor=tensor, why="its annotation", scalar=scalar)
+            out[arg.arg].optional = may_be_none(arg, function)
             if arg.arg in defaults:
                 value = self.value(defaults[arg.arg], {}, scope)
                 out[arg.arg] = value if not has_model(value) else out[arg.arg]
@@ -174,7 +174,7 @@ class HostRun(HostExpressions):
     # --- statements
 
     def body(self, statements: list[ast.stmt], env: dict[str, Any], scope: Scope | Frame, goal: ast.AST | None) -> None:
-        for statement in statements:
+        for statement in _with_errors(statements):
             self.statement(statement, env, scope, goal if goal is not None and _inside(goal, statement) else None)
 
     def statement(self, node: ast.stmt, env: dict[str, Any], scope: Scope | Frame, goal: ast.AST | None) -> None:
@@ -214,21 +214,24 @@ class HostRun(HostExpressions):
             env[node.name] = UserFunction(node, self.frame(env, scope))
 
     def asserted(self, test: ast.expr, env: dict[str, Any], scope: Scope | Frame) -> None:
-        """`assert x.dtype == torch.float16 and y.dtype in (torch.int32, torch.int64)`: the types of tensors; of several the first."""
+        """`assert x.dtype == torch.float16 and y.dtype in (torch.int32, torch.int64)`: the types of tensors."""
         if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
             for part in test.values:
                 self.asserted(part, env, scope)
         elif isinstance(test, ast.Compare):
             sides = [self.value(x, env, scope) for x in (test.left, *test.comparators)]
             if all(isinstance(op, (ast.Eq, ast.Is, ast.In)) for op in test.ops):
-                shown = next((kind for side in sides if (kind := _shown_type(side))), "")
+                allowed = allowed_types(sides)
                 for owner in [side.owner.root() for side in sides if isinstance(side, Dtype)]:
-                    if shown and not owner.element:
-                        owner.element, owner.why = shown, f"`assert {ast.unparse(test)[:48]}`"
+                    if allowed and not owner.element:
+                        owner.element, owner.why = chosen_type(allowed), f"`{ast.unparse(test)[:48]}` has to hold"
+                        owner.confidence = "read" if len(set(allowed)) == 1 else "use"
 
     def branch(self, node: ast.If, env: dict[str, Any], scope: Scope | Frame, goal: ast.AST | None) -> None:
         """The branch that the launch is in; else the one that the test says, and none of an unknown one that leaves, unless
         what it leaves is an error."""
+        if goal is None and _raises(node.body) and (holds := denied(node.test)) is not None:
+            self.asserted(holds, env, scope)
         test = self.truth(self.value(node.test, env, scope))
         if goal is not None:
             inside = any(_inside(goal, statement) for statement in node.body)
@@ -265,6 +268,8 @@ class HostRun(HostExpressions):
         elif isinstance(target, (ast.Tuple, ast.List)):
             for inner, item in zip(target.elts, self.unpacked(target, value)):
                 self.assign(inner, item, env)
+        elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
+            env[f"{target.value.id}.{target.attr}"] = value
         elif isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
             owner = env.get(target.value.id)
             if isinstance(owner, dict) and isinstance(target.slice, ast.Constant):
@@ -283,11 +288,14 @@ class HostRun(HostExpressions):
             starred = [i for i, t in enumerate(target.elts) if isinstance(t, ast.Starred)]
             if not starred:
                 value.owner.with_rank(count)
+                value.owner.at_least = False
                 return [self.dim(value.owner, i, _name_of(t)) for i, t in enumerate(target.elts)]
             return [
                 self.dim(value.owner, i if i < starred[0] else i - count, _name_of(t)) if i != starred[0] else [2]
                 for i, t in enumerate(target.elts)
             ]
+        if isinstance(value, Saved):
+            value = value.of_length(count)
         items = list(value) if isinstance(value, (tuple, list)) else []
         if starred := [i for i, t in enumerate(target.elts) if isinstance(t, ast.Starred)]:
             first, rest = starred[0], count - starred[0] - 1
@@ -297,40 +305,6 @@ class HostRun(HostExpressions):
                 else []
             )
         return items if len(items) == count else [Model(_name_of(t)) for t in target.elts]
-
-
-def _shown_type(value: Any) -> str:
-    """The element type that a torch dtype is, or the first of several; "" for anything else."""
-    if isinstance(value, (tuple, list)):
-        return next((kind for item in value if (kind := _shown_type(item))), "")
-    if isinstance(value, Dtype):
-        return value.owner.root().element
-    return TRITON_TYPE.get(value.torch_dtype, "") if isinstance(value, HostName) else ""
-
-
-def _is_tensor(arg: ast.arg, function: ast.FunctionDef | ast.Lambda) -> bool:
-    if arg.annotation is not None and "Tensor" in ast.unparse(arg.annotation):
-        return True
-    return any(
-        isinstance(node, ast.Attribute)
-        and node.attr in _TENSOR_USES
-        and isinstance(node.value, ast.Name)
-        and node.value.id == arg.arg
-        for node in ast.walk(function)
-    )
-
-
-def _annotated(arg: ast.arg) -> str:
-    text = ast.unparse(arg.annotation) if arg.annotation is not None else ""
-    kinds = {
-        "LongTensor": "i64",
-        "IntTensor": "i32",
-        "BoolTensor": "u1",
-        "ByteTensor": "u8",
-        "FloatTensor": "fp32",
-        "HalfTensor": "fp16",
-    }
-    return next((kind for word, kind in kinds.items() if word in text), "")
 
 
 def _inside(goal: ast.AST, node: ast.AST) -> bool:
@@ -354,6 +328,15 @@ def _likely(node: ast.If) -> list[ast.stmt]:
     if _leaves(node.body):
         return node.orelse
     return node.body if not node.orelse and _fills(node.body) else node.orelse or node.body
+
+
+def _with_errors(statements: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements, where an error behind `if t: ... return x` is what happens where `t` does not hold."""
+    for statement, behind in itertools.zip_longest(statements, statements[1:]):
+        if isinstance(statement, ast.If) and not statement.orelse and isinstance(behind, ast.Raise):
+            yield ast.copy_location(ast.If(statement.test, statement.body, [behind]), statement)
+        else:
+            yield statement
 
 
 def _raises(body: list[ast.stmt]) -> bool:

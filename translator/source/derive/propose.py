@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import triton
@@ -48,6 +48,12 @@ class Proposer:
     def reaches(self) -> bool:
         """Whether the host function gets to the launch with these values."""
         return self.state is not None and not self.state.contradicts
+
+    @property
+    def defaulted(self) -> list[str]:
+        """The parameters of the host functions that are None where nobody passes them."""
+        functions = self.site.functions if self.site is not None else ()
+        return [name for function in functions for name in _none_by_default(function)]
 
     def proposal(self, config: triton.Config | None, forced: Mapping[str, Guess] | None = None) -> Proposal:
         """A guess for every argument. forced: guesses to start with."""
@@ -194,7 +200,17 @@ class Proposer:
         said = next((n for n in names if n in self.evidence.documented), None)
         if said is not None:
             return Element(self.evidence.documented[said], f"what the source says of {said}", "use")
-        return element_of(names, self.evidence.uses, self.evidence.converts, self.evidence.is_fp8)
+        evidence, like = self.evidence, self.made_like(names)
+        return element_of(
+            names, evidence.uses, evidence.converts, fp8=evidence.is_fp8, quantized=evidence.is_quantized, like=like
+        )
+
+    def made_like(self, names: list[str]) -> str:
+        """The tensor of the host that `names` have their type from, where none of them is that tensor."""
+        given = self.state.arguments if self.state is not None else {}
+        models = [given[n] for n in names if isinstance(given.get(n), Model)]
+        roots = {model.root().name for model in models if model.root() is not model}
+        return roots.pop() if len(models) == len(roots) * len(names) and len(roots) == 1 else ""
 
     def torch_types(self, found: dict[str, Guess]) -> None:
         """`OUT=y.dtype` at the launch: the type that the tensor has among the arguments."""
@@ -264,6 +280,18 @@ class Proposer:
         if options["num_warps"] & (options["num_warps"] - 1):
             options["num_warps"] = DEFAULT_OPTIONS["num_warps"]
         return options
+
+
+def _none_by_default(function: ast.FunctionDef) -> Iterator[str]:
+    spec = function.args
+    positional = [*spec.posonlyargs, *spec.args]
+    given = [
+        *zip(positional[len(positional) - len(spec.defaults) :], spec.defaults),
+        *zip(spec.kwonlyargs, spec.kw_defaults),
+    ]
+    for arg, default in given:
+        if isinstance(default, ast.Constant) and default.value is None:
+            yield arg.arg
 
 
 def _set_in_host(evidence: Evidence, site: Site) -> dict[str, Any]:

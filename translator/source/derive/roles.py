@@ -58,6 +58,7 @@ _INDEX = re.compile(
 _STATISTIC = re.compile(
     r"(^|_)(d?lse|logsumexp|r?std|rstds?|mean|var|variance|r?rms|inv_?rms|absmax|amax|maxes|sums?)($|_)", re.I
 )
+_SCALE = re.compile(r"scale|(^|_)[A-Za-z]s($|_ptrs?$|_pointer$)", re.I)
 _DTYPE = re.compile(r"(^|_)d?type($|_)", re.I)
 _TILE = re.compile(
     r"^(BLOCK|TILE|XBLOCK|YBLOCK|RBLOCK|B[A-Z]{1,2}$|B_|CHUNK)|(^|_)(block|tile)(_|$)|_BLOCK|BLOCK_", re.I
@@ -98,6 +99,11 @@ def is_index(name: str) -> bool:
 def is_statistic(name: str) -> bool:
     """Whether tensors of that name hold sums and the like, which are kept in fp32."""
     return bool(_STATISTIC.search(name))
+
+
+def is_scale(name: str) -> bool:
+    """Whether tensors of that name hold the factors of quantized values: `a_scale_ptr`, `As`."""
+    return bool(_SCALE.search(name))
 
 
 def is_dtype(name: str) -> bool:

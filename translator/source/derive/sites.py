@@ -21,7 +21,7 @@ class Site:
     """One launch, or call of a host function: the call, the host functions around it (outermost first) with the scopes that they are defined in, and the
     expression of every argument; `keywords` are launch options, `spread` the dicts given with `**`."""
 
-    call: ast.Call
+    call: ast.AST
     path: str
     functions: tuple[ast.FunctionDef, ...]
     scopes: tuple[Scope, ...]
@@ -62,6 +62,17 @@ def find_calls(program: Program, home: Scope, function: ast.FunctionDef) -> Iter
         yield from _sites_in(module, function, calls)
 
 
+def find_applications(program: Program, site: Site) -> Iterator[Site]:
+    """`C.apply(...)` of the autograd function whose `forward` is around a launch, with the arguments by `forward`'s names."""
+    owner = _class_of(site)
+    if owner is None:
+        return
+    applies = functools.partial(_is_application, owner=owner.name)
+    yield from _sites_in(site.outer, site.functions[0], applies, skipped=1)
+    for module in _others(program, site.outer, (f"{owner.name}.apply",), "("):
+        yield from _sites_in(module, site.functions[0], applies, skipped=1)
+
+
 def _others(program: Program, home: Scope, names: tuple[str, ...], behind: str) -> Iterator[Scope]:
     """The other files of the package that have one of the names with `behind` after it."""
     for path in package_files.files_mentioning(home.path, tuple(name + behind for name in names)):
@@ -72,8 +83,11 @@ def _others(program: Program, home: Scope, names: tuple[str, ...], behind: str) 
         yield program.module_of(module_of_path(path)[0])
 
 
-def _sites_in(module: Scope, callee: ast.FunctionDef, wanted: Callable[[ast.Call], bool]) -> Iterator[Site]:
-    names = [arg.arg for arg in (*callee.args.posonlyargs, *callee.args.args)]
+def _sites_in(
+    module: Scope, callee: ast.FunctionDef, wanted: Callable[[ast.Call], bool], skipped: int = 0
+) -> Iterator[Site]:
+    """The wanted calls. skipped: how many parameters of the callee they do not pass."""
+    names = [arg.arg for arg in (*callee.args.posonlyargs, *callee.args.args)][skipped:]
     every = (*names, *(arg.arg for arg in callee.args.kwonlyargs))
 
     def visit(body: list[ast.stmt], scope: Scope, functions: tuple, scopes: tuple) -> Iterator[Site]:
@@ -93,6 +107,14 @@ def _sites_in(module: Scope, callee: ast.FunctionDef, wanted: Callable[[ast.Call
 def _is_call(node: ast.Call, name: str) -> bool:
     """`f(...)` or `module.f(...)`."""
     return (node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")) == name
+
+
+def _is_application(node: ast.Call, owner: str) -> bool:
+    """`C.apply(...)` or `module.C.apply(...)`."""
+    if not isinstance(node.func, ast.Attribute) or node.func.attr != "apply":
+        return False
+    target = node.func.value
+    return (target.id if isinstance(target, ast.Name) else getattr(target, "attr", "")) == owner
 
 
 def _is_launch(node: ast.Call, kernels: tuple[str, ...]) -> bool:
@@ -117,9 +139,14 @@ def _site(node: ast.Call, module: Scope, functions, scopes, body, names: list[st
 
 def method_beside(site: Site, name: str) -> ast.FunctionDef | None:
     """The method of that name in the class that has the outermost function around a launch."""
+    owner = _class_of(site)
+    return next((m for m in owner.body if isinstance(m, ast.FunctionDef) and m.name == name), None) if owner else None
+
+
+def _class_of(site: Site) -> ast.ClassDef | None:
     for node in ast.walk(ast.Module(site.outer.body, [])):
         if isinstance(node, ast.ClassDef) and site.functions[0] in node.body:
-            return next((m for m in node.body if isinstance(m, ast.FunctionDef) and m.name == name), None)
+            return node
     return None
 
 

@@ -26,6 +26,10 @@ _FLOAT_CALLS = frozenset(
     "exp exp2 log log2 log10 log1p expm1 sqrt rsqrt sqrt_rn sigmoid sin cos tan tanh erf softmax fma div_rn fdiv fast_expf "
     "floor ceil round rint trunc pow isnan isinf finitef tanh atan asin acos sinh cosh fast_dividef div_rz".split()
 )
+# Arguments of builtins that are texts, with one that every target takes.
+_TEXT_OPTIONS = {
+    "eviction_policy": "", "cache_modifier": "", "padding_option": "", "input_precision": "ieee", "sem": "relaxed", "scope": "gpu",
+}  # fmt: skip
 _BITS = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift)
 
 
@@ -35,12 +39,13 @@ class Use:
 
     `kinds` counts: offset, stride, bound, tile, integer, bits, shift, condition, float, dot, dtype, called, is-none, tested,
     static, with-loads (added to or multiplied with what is loaded), cast:TYPE (`to(...)` of the plain value), stored:NAME (copied to that pointer).
-    `texts` and `numbers` are what it is compared with.
+    `texts` and `numbers` are what it is compared with, `options` the texts that Triton takes where it is passed on.
     """
 
     kinds: Counter = field(default_factory=Counter)
     texts: list[str] = field(default_factory=list)
     numbers: list[Any] = field(default_factory=list)
+    options: list[str] = field(default_factory=list)
 
     def any(self, *kinds: str) -> bool:
         return any(self.kinds[kind] for kind in kinds)
@@ -229,7 +234,7 @@ class _Reader:
         method = self.flow.is_method(function, node)
         operands = [*([node.func.value] if method and isinstance(node.func, ast.Attribute) else []), *node.args]
         if name in ADDRESS_CALLS or (method and name in DESCRIPTOR_METHODS):
-            self.access(name, operands, named, guards)
+            self.access(function, name, operands, named, guards)
         elif name == "arange":
             for bound in operands:
                 self.mark(self.origins(bound), "tile", plain=False)
@@ -255,6 +260,9 @@ class _Reader:
             kind = operands[1] if len(operands) > 1 else named.get("dtype")
             self.mark(self.origins(kind), "dtype")
             self.cast(function, operands[0], kind)
+        for option in sorted(_TEXT_OPTIONS.keys() & named.keys()):
+            for use in self.used(self.origins(named[option])):
+                use.options.append(_TEXT_OPTIONS[option])
         if "dtype" in named:
             self.mark(self.origins(named["dtype"]), "dtype")
         elif name in ("zeros", "full") and len(operands) > (1 if name == "zeros" else 2):
@@ -268,7 +276,9 @@ class _Reader:
         if whole:
             self.mark(self.origins(operand), f"cast:{text}")
 
-    def access(self, name: str, operands: list[ast.expr], named: dict[str, ast.expr], guards: Guards) -> None:
+    def access(
+        self, function: JitSource, name: str, operands: list[ast.expr], named: dict[str, ast.expr], guards: Guards
+    ) -> None:
         address = named.get("pointer") or (operands[0] if operands else None)
         bases = [o.name for o in self.flow.of(address).bases if not o.loaded and o.name in self.uses.guards]
         for base in bases:
@@ -287,19 +297,18 @@ class _Reader:
             return
         value = named.get("value") or operands[-1 if isinstance(operands[1], (ast.List, ast.Tuple)) else 1]
         for base in bases:
-            self.stored(base, value)
+            self.stored(function, base, value)
             if name.startswith("atomic"):
                 self.uses.stores[base]["atomic"] += 1
 
-    def stored(self, base: str, value: ast.expr) -> None:
+    def stored(self, function: JitSource, base: str, value: ast.expr) -> None:
         found = self.uses.stores[base]
-        if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in ("to", "cast"):
-            element = any(
-                isinstance(x, ast.Attribute) and x.attr == "element_ty" for a in value.args for x in ast.walk(a)
-            )
-            found["cast" if element else "converted"] += 1
-            if not element:
-                found[f"to:{ast.unparse(value.args[-1]).rpartition('.')[2]}" if value.args else "converted"] += 1
+        conversions = [kind for node in _meant(function, value) if (kind := _conversion(node)) is not None]
+        for kind in conversions:
+            found["cast" if kind == "element" else "converted"] += 1
+            if kind not in ("element", ""):
+                found[f"to:{kind}"] += 1
+        if conversions:
             return
         found["plain"] += 1
         self.mark(self.origins(value), f"stored:{base}")
@@ -323,6 +332,26 @@ class _Reader:
                 self.mark(self.origins(item), kind)
                 if kind != "tile":
                     self.mark(self.origins(item), "offset")
+
+
+def _meant(function: JitSource, value: ast.expr) -> list[ast.expr]:
+    """The expressions whose value is stored: of a name all that it is given in the function."""
+    if not isinstance(value, ast.Name):
+        return [value]
+    assigned = [node for node in ast.walk(function.node) if isinstance(node, ast.Assign)]
+    return [a.value for a in assigned if any(isinstance(t, ast.Name) and t.id == value.id for t in a.targets)]
+
+
+def _conversion(value: ast.expr) -> str | None:
+    """What `x.to(...)` converts to: `element` for the element type of a pointer, the name of a type, "" for anything else; None for
+    what is no conversion."""
+    if not (
+        isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in ("to", "cast")
+    ):
+        return None
+    if any(isinstance(x, ast.Attribute) and x.attr == "element_ty" for a in value.args for x in ast.walk(a)):
+        return "element"
+    return ast.unparse(value.args[-1]).rpartition(".")[2] if value.args else ""
 
 
 def _is_infinite(node: ast.expr | None) -> bool:

@@ -21,6 +21,8 @@ def constant_by_use(name: str, evidence: Evidence) -> Guess:
         return _function(name, evidence)
     if use.texts:
         return Guess.constant(use.texts[0], f"it is compared with {', '.join(map(repr, use.texts))}", "use")
+    if use.options:
+        return Guess.constant(use.options[0], "an option of a builtin, which is a text", "use")
     if use.any("dtype") and not use.any("tile", "offset"):
         return Guess.constant(tl.float32, "it is used as a type", "use")
     if use.any("tile"):
