@@ -194,12 +194,17 @@ def test_a_program_that_fails_keeps_what_it_launched(tmp_path):
 
 @pytest.mark.parametrize(
     "end, said",
-    [("os.kill(os.getpid(), 9)", "ended by signal 9"), ("os._exit(0)", "left at once with status 0")],
-    ids=["killed", "exit"],
+    [
+        ("os.kill(os.getpid(), 9)", "ended by signal 9"),
+        ("os._exit(0)", "left at once with status 0"),
+        ("os.kill(os.getppid(), 2)\n    time.sleep(60)", "interrupted"),
+        ("os.kill(os.getppid(), 2)\n    os.kill(os.getpid(), 2)", "interrupted"),
+    ],
+    ids=["killed", "exit", "interrupted", "control-c"],
 )
 def test_a_program_that_is_cut_off_keeps_what_it_launched(tmp_path, end, said):
     """For want of memory, say."""
-    done = capture(tmp_path, "1024", program=f"import os\n{PROGRAM}\n    {end}\n")
+    done = capture(tmp_path, "1024", program=f"import os, time\n{PROGRAM}\n    {end}\n")
     assert done.returncode == 2 and said in done.stderr and "launches.json has the 6 launches until then" in done.stderr
     assert len(read_launches(str(tmp_path / "launches.json"))) == 6
 

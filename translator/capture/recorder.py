@@ -27,6 +27,12 @@ from translator.source.spec_values import encode_value
 
 # The specialization of arguments is the same for all AMD targets.
 _TARGET = GPUTarget("hip", "gfx942", 64)
+# What Triton's driver says of such a device: clocks in kHz, the bus in bits (`getDeviceProperties`, triton/backends/amd/driver.c).
+_PROPERTIES = {
+    "max_shared_mem": 65536, "max_num_regs": 65536, "multiprocessor_count": 304, "sm_clock_rate": 2_100_000,
+    "mem_clock_rate": 1_300_000, "mem_bus_width": 8192, "arch": "gfx942", "warpSize": 64, "max_threads_per_sm": 2048,
+    "cooperativeLaunch": 1,
+}  # fmt: skip
 
 
 class Recorder:
@@ -231,6 +237,14 @@ def installed(recorder: Recorder) -> Iterator[Recorder]:
 
 class NoDevice:
     """Answers what programs ask the driver while they set up, on a machine without a GPU."""
+
+    @property
+    def utils(self) -> Any:
+        """What asks how much of everything the device has."""
+        return self
+
+    def get_device_properties(self, device: int = 0) -> dict[str, Any]:
+        return dict(_PROPERTIES)
 
     def get_current_target(self) -> GPUTarget:
         return _TARGET

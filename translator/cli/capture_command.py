@@ -26,6 +26,10 @@ run_program(**settings)
 """
 
 
+# Seconds in which an interrupted program may end by itself.
+_GRACE = 3.0
+
+
 def run_capture(
     words: tuple[str, ...], out: str, is_module: bool, kernels: tuple[str, ...], run: str, pretend: bool,
     append: bool, overwrite: bool, verbosity: Verbosity,
@@ -74,8 +78,10 @@ def run_capture(
 
 
 def _refuse_cut_off(found: dict, status: int, launches: list[LaunchSpec], out: str, name: str) -> NoReturn:
-    """Of a program that ended without Python's leave, by a signal or `os._exit`: the launches until then. Raises: TranslationError."""
+    """Of a program that ended without Python's leave, by a signal or `os._exit`, or that was interrupted: the launches until then.
+    Raises: TranslationError."""
     why = f"it was ended by signal {-status}" if status < 0 else f"it left at once with status {status}"
+    why = "it was interrupted" if found["interrupted"] else why
     help = "" if found["specs"] else "nothing had been recorded until then"
     if found["specs"]:
         _write_launches(out, launches)
@@ -99,16 +105,36 @@ def _recorded(settings: dict, interpreted: bool) -> tuple[dict, int]:
         if interpreted:
             environment["TRITON_INTERPRET"] = "1"
         command = [sys.executable, "-c", _START, json.dumps({**settings, "report": report})]
-        done = subprocess.run(command, check=False, env=environment)
+        status, interrupted = _waited_for(subprocess.Popen(command, env=environment))
         try:
             lines = Path(report).read_text(encoding="utf-8").splitlines(keepends=True)
         except FileNotFoundError:
-            raise InternalError(f"the recording process left with status {done.returncode}") from None
+            if interrupted:
+                raise KeyboardInterrupt from None
+            raise InternalError(f"the recording process left with status {status}") from None
     read = [json.loads(line) for line in lines if line.endswith("\n")]  # the last one may be cut off
     found: dict = {"specs": [data["spec"] for data in read if "spec" in data]}
     for data in read:
         found |= {name: value for name, value in data.items() if name != "spec"}
-    return found, done.returncode
+    if interrupted:
+        found.pop("launches", None)
+    return {**found, "interrupted": interrupted}, status
+
+
+def _waited_for(process: subprocess.Popen) -> tuple[int, bool]:
+    """The status that a process leaves with, and whether the user interrupted the command meanwhile.
+
+    Control-C reaches the process too, which may take it as it likes; one that it did not reach, or that goes on, is ended.
+    """
+    try:
+        return process.wait(), False
+    except KeyboardInterrupt:
+        for end in (process.terminate, process.kill):
+            try:
+                return process.wait(_GRACE), True
+            except subprocess.TimeoutExpired:
+                end()
+        return process.wait(), True
 
 
 def merged(before: list[LaunchSpec], new: list[dict]) -> list[LaunchSpec]:

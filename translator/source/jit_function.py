@@ -356,10 +356,18 @@ _MODULE_NAMES = frozenset({"__name__", "__file__", "__doc__"})
 
 @dataclass(frozen=True)
 class UnresolvedDefault:
-    """Stands for a default argument that has no static value; `diagnostic` says why."""
+    """Stands for a default argument that has no static value, or what one is computed from; `diagnostic` says why.
+
+    Triton evaluates the expressions of defaults also where a launch gives the value: what they ask of it is another of these.
+    """
 
     text: str
     diagnostic: Diagnostic
+
+    def __getattr__(self, name: str) -> UnresolvedDefault:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return UnresolvedDefault(f"{self.text}.{name}", self.diagnostic)
 
 
 def _refusal(name: str, value: Any) -> str:

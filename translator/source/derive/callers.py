@@ -34,10 +34,21 @@ def history_of(program: Program, site: Site, pointers: frozenset[str], levels: i
     passed: dict[str, Passed] = {}
     for call in itertools.islice(calls, _CALLS if levels else 0):
         before = history_of(program, call, pointers, levels - 1)
-        state = HostRun(program, call, pointers, history=before, may_lack=True).run()
-        for name, found in _types(state, call, site).items():
+        for name, found in _told_by(program, call, site, pointers, before).items():
             passed[name] = passed[name].joined(found) if name in passed else found
     return replace(history, passed=passed)
+
+
+def _told_by(program: Program, call: Site, site: Site, pointers: frozenset[str], before: History) -> dict[str, Passed]:
+    """What a call tells: as it is where all that may be missing is, and of what it lacks then the types that it has otherwise."""
+    run = HostRun(program, call, pointers, history=before, may_lack=True)
+    told = dict(_types(run.run(), call, site))
+    if any(found.absent for found in told.values()):
+        full = _types(HostRun(program, call, pointers, history=before).run(), call, site)
+        told = {
+            n: replace(full[n], present=False, absent=True) if f.absent and n in full else f for n, f in told.items()
+        }
+    return told
 
 
 def _types(state: HostState | None, call: Site, site: Site) -> Mapping[str, Passed]:

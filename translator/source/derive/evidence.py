@@ -76,7 +76,12 @@ class Evidence:
     @functools.cached_property
     def is_fp8(self) -> bool:
         """Whether the kernel is named for 8-bit floating-point numbers, or has arguments that are; flags only ask for them."""
-        names = (self.name, *(n for n, p in self.parameters.items() if not (p.is_constexpr and is_flag(n))))
+        flags = {
+            n
+            for n, p in self.parameters.items()
+            if p.is_constexpr and (is_flag(n) or self.uses.arguments[n].any("tested"))
+        }
+        names = (self.name, *(n for n in self.parameters if n not in flags))
         return any(word in text.lower() for text in names for word in ("fp8", "float8", "f8e"))
 
     @functools.cached_property

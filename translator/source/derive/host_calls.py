@@ -133,7 +133,7 @@ def call_torch(function: HostName, args: list[Any], named: dict[str, Any], name:
             return made(name, _INTEGER_RESULTS[what], None, "indices")
         if what in ("searchsorted", "bucketize"):
             return made(name, "i32" if named.get("out_int32") is True else "i64", None, "indices")
-        tensors = [x for x in args if isinstance(x, Model) and x.is_tensor]
+        tensors = [x for x in (args[1:] if what == "where" else args) if isinstance(x, Model) and x.is_tensor]
         if tensors:
             return tensors[0].same(name)
     from translator.source.host_values import CALL_FACTS

@@ -218,6 +218,15 @@ class HostRun(HostExpressions):
         if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
             for part in test.values:
                 self.asserted(part, env, scope)
+        elif isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.IsNot) and isinstance(test.left, ast.Name):
+            other = test.comparators[0]
+            if (
+                isinstance(other, ast.Constant)
+                and other.value is None
+                and test.left.id in env
+                and env[test.left.id] is None
+            ):
+                env[test.left.id] = Model(test.left.id, is_tensor=True, why=f"`{ast.unparse(test)[:48]}` has to hold")
         elif isinstance(test, ast.Compare):
             sides = [self.value(x, env, scope) for x in (test.left, *test.comparators)]
             if all(isinstance(op, (ast.Eq, ast.Is, ast.In)) for op in test.ops):

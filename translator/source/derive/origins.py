@@ -36,6 +36,8 @@ class Origin:
 
 
 Origins = frozenset[Origin]
+# Where indices that the kernel makes itself come from: `tl.arange` and `tl.program_id`.
+INDEX = Origin("tl.arange")
 _NONE: Origins = frozenset()
 
 
@@ -283,6 +285,8 @@ class _Pass:
             bases = first.bases if self.flow.is_address(first) or _to_pointer(node) else _NONE
             kinds = frozenset(Origin(o.name, False, False) for x in operands[1:] for o in x.origins if not o.loaded)
             return Value(frozenset(Origin(o.name, o.loaded, bool(bases)) for o in first.origins) | kinds, bases)
+        if name in ("arange", "program_id"):
+            return Value(frozenset({INDEX}))
         if name in _KEEPS:
             kept = (
                 operands[1:]

@@ -37,7 +37,7 @@ _SIZES: tuple[tuple[str, str, int], ...] = (
 )  # fmt: skip
 _FLOAT = re.compile(
     r"(^|_)(eps|epsilon|scale|scaling|alpha|beta\d?|gamma|lr|momentum|p|prob|dropout|temperature|softcap|cap|slope|decay|rate|"
-    r"smoothing|clamp|bound|theta|threshold|sm_scale|weight_decay|value)($|_)",
+    r"smoothing|clamp|bound|theta|threshold|sm_scale|weight_decay|value|(fp|float)8_?(min|max))($|_)",
     re.I,
 )
 _FLAG = re.compile(

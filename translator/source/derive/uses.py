@@ -14,6 +14,7 @@ from translator.source.derive.origins import (
     ADDRESS_CALLS,
     DESCRIPTOR_METHODS,
     Flow,
+    INDEX,
     JitSource,
     Origins,
     POINTER_MAKERS,
@@ -165,6 +166,8 @@ class _Reader:
             sides = self.origins(one) | self.origins(two)
             if isinstance(op, (ast.Lt, ast.LtE, ast.Gt, ast.GtE)) and not any(origin.loaded for origin in sides):
                 self.mark(sides, "bound")  # of an index, as in masks
+            if INDEX in sides:
+                self.mark(frozenset(origin for origin in sides if origin.loaded), "integer")
 
     def compared(self, function: JitSource, one: ast.expr, two: ast.expr, node: ast.Compare) -> None:
         origins = self.origins(one)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import triton.language as tl
@@ -12,6 +13,9 @@ from translator.source.derive.roles import is_dtype, is_flag, is_float, is_multi
 
 # A tile of one dimension covers a row; those of several, and of a dot, are small enough for registers and LDS together.
 _ROW_TILE, _TILE, _DOT_TILE, _DOT_DEPTH = 1024, 32, 64, 32
+
+# The largest number of float8_e4m3fn (OCP 8-bit floating point specification).
+_FP8_MAX = 448.0
 
 
 def constant_by_use(name: str, evidence: Evidence) -> Guess:
@@ -116,4 +120,6 @@ def _stride_number(name: str, evidence: Evidence) -> int:
 def _float_value(plain: str) -> Any:
     if "eps" in plain:
         return 1e-6
+    if found := re.search(r"(?:fp|float)8_?(min|max)", plain):
+        return _FP8_MAX if found[1] == "max" else -_FP8_MAX
     return 0.5 if plain in ("p", "beta", "alpha", "momentum") or "drop" in plain or "prob" in plain else 1.0
