@@ -76,12 +76,19 @@ def _configured(evidence: Evidence, first: Covered, judge: Judge) -> tuple[list[
         proposal = Proposer(evidence, None).proposal(config, own)
         options = {**proposal.options, **{k: v for k, v in first.proposal.options.items() if k not in proposal.options}}
         proposal = replace(proposal, options=options)
+        if any(_same(proposal, other) for other in (first.proposal, *out)):
+            continue  # it differs in nothing that is left to it
         verdict = asked(evidence, proposal, judge)
         if verdict.accepted:
             out.append(proposal)
         else:
             notes.append(f"config {number} is passed over: {_first_line(verdict.message)}")
     return out, notes
+
+
+def _same(one: Proposal, other: Proposal) -> bool:
+    values = [[(n, g.kind, repr(g.value)) for n, g in p.arguments.items()] for p in (one, other)]
+    return values[0] == values[1] and one.options == other.options
 
 
 def _following(evidence: Evidence, judge: Judge) -> tuple[Evidence, list[Covered]]:

@@ -102,6 +102,28 @@ class Evidence:
                         found.add(index.value)
         return frozenset(found)
 
+    def functions_for(self, name: str) -> list[str]:
+        """The jit functions of the file that can be called as the kernel calls its argument `name`: they return something, and take as
+        many arguments."""
+        counts = {
+            len(node.args)
+            for function in self.flow.functions.values()
+            for node in ast.walk(function.node)
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
+        }
+        out = []
+        for node in self.home.body:
+            if isinstance(node, ast.FunctionDef) and node is not self.node and any(map(_is_jit, node.decorator_list)):
+                least = len(node.args.args) - len(node.args.defaults)
+                returns = any(isinstance(n, ast.Return) and n.value is not None for n in ast.walk(node))
+                if returns and any(least <= count <= len(node.args.args) for count in counts):
+                    out.append(node.name)
+        return out
+
+    def function(self, name: str) -> Any:
+        """The jit function of that name in the kernel's file. Raises: TranslationError where there is none."""
+        return self.loaded.load_jit(f"{self.loaded.fn.__module__}:{name}")
+
     @functools.cached_property
     def tiles(self) -> list[str]:
         """The constants that are sizes of tiles, in the order of the arguments."""
@@ -155,6 +177,11 @@ def gather_evidence(
         tuple(find_sites(program, home, loaded.node)), tuple(configs), heuristics(loaded, program, home), flow,
         read_uses(flow), settings, tuple(unread),
     )  # fmt: skip
+
+
+def _is_jit(decorator: ast.expr) -> bool:
+    called = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return ast.unparse(called).rpartition(".")[2] == "jit"
 
 
 def _strides(flow: Flow) -> dict[str, set[str]]:

@@ -267,6 +267,8 @@ class _Pass:
         given = [self.value(arg.value if isinstance(arg, ast.Starred) else arg) for arg in node.args]
         named = {k.arg: self.value(k.value) for k in node.keywords if k.arg is not None}
         owner = self.value(node.func.value) if method and isinstance(node.func, ast.Attribute) else None
+        if isinstance(node.func, ast.Name):
+            self.value(node.func)  # an argument, where a launch says which function is called
         if (helper := self.flow.helper(self.function, node)) is not None:
             return self.helper_call(helper, given, named)
         operands = [*([owner] if owner is not None else []), *given, *named.values()]

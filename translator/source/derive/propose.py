@@ -103,6 +103,8 @@ class Proposer:
         """What `--set` says: a type, a dtype, or a value."""
         is_type = isinstance(value, str) and type_problem(value) is None and value != "constexpr"
         if param.is_constexpr:
+            if isinstance(value, str) and self.evidence.uses.arguments[name].any("called"):
+                return Guess.constant(self.evidence.function(value), "--set", "given")
             if is_type and not self.evidence.uses.arguments[name].texts:
                 return Guess.constant(decode_value({"$dtype": value}), "--set", "given")
             decoded = decode_value(value, self.evidence.loaded.load_jit) if value_problem(value) is None else value

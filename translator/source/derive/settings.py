@@ -34,7 +34,8 @@ def parse_settings(texts: Iterable[str]) -> dict[str, Any]:
         try:
             out[name] = json.loads(value)
         except json.JSONDecodeError:
-            out[name] = _WORDS[value] if value in _WORDS else type_spelling(value)
+            quoted = len(value) > 1 and value[0] == value[-1] == "'"
+            out[name] = value[1:-1] if quoted else _WORDS[value] if value in _WORDS else type_spelling(value)
     return out
 
 

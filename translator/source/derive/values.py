@@ -90,8 +90,10 @@ def number_by_use(name: str, evidence: Evidence) -> Guess:
 
 
 def _function(name: str, evidence: Evidence) -> Guess:
-    """A helper to call: the first jit function of the file that the kernel does not reach already and that fits is found by the
-    judge; without one there is no value."""
+    """A function to call: the first one of the file that takes as many arguments and gives something back; else there is no value."""
+    for candidate in evidence.functions_for(name):
+        why = "the first function of the file that can be called so"
+        return Guess.constant(evidence.function(candidate), why, "use")
     return Guess.constant(None, "a function that is called", "use")
 
 
