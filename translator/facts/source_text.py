@@ -6,7 +6,7 @@ Everything that is not replaced (comments, blank lines, line breaks inside expre
 from __future__ import annotations
 
 import ast
-import re
+import io
 from collections.abc import Iterable
 
 
@@ -15,7 +15,7 @@ class SourceText:
 
     def __init__(self, text: str):
         self.text = text
-        self.lines = re.findall(r"[^\n]*\n|[^\n]+", text)  # a form feed ends no line of Python
+        self.lines = list(io.StringIO(text, newline="\n"))  # a form feed ends no line of Python
         self.starts = [0]
         for line in self.lines:
             self.starts.append(self.starts[-1] + len(line))
