@@ -130,7 +130,9 @@ def test_what_lies_outside_is_zero_or_refused(tmp_path):
 
 def launch() -> LaunchSpec:
     kind, held = images()
-    return LaunchSpec("i", "kernel", signature={"x": kind, "n": "i32"}, attrs={"n": "D"}, values={"x": held}, target="cuda:90")
+    return LaunchSpec(
+        "i", "kernel", signature={"x": kind, "n": "i32"}, attrs={"n": "D"}, values={"x": held}, target="cuda:90"
+    )
 
 
 def test_the_lifted_kernel_takes_a_tuple():

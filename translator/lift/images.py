@@ -31,9 +31,7 @@ class Images:
         return cls(base, *(tuple(rest[a:b]) for a, b in zip(bounds, bounds[1:])))  # type: ignore[arg-type]
 
 
-def pixels(
-    run: Run, place: Place, node: Node, start: Sequence[Scalar], offsets: Sequence[Scalar]
-) -> tuple[Node, Node]:
+def pixels(run: Run, place: Place, node: Node, start: Sequence[Scalar], offsets: Sequence[Scalar]) -> tuple[Node, Node]:
     """Pointers to the tile of pixels by channels that begins at `start`, each pixel moved by `offsets`, and which of them lie inside.
 
     The descriptor walks the spatial dimensions like a number counts, the last one fastest: from where it starts, then from the lower
@@ -91,7 +89,9 @@ def _with_channels(
     shape = (tensors.length, width)
     pointer = images.base.type
     column = replace(pointer, shape=(tensors.length, 1))
-    rows = tensors.node("tt.addptr", (tensors.node("tt.splat", (images.base,), column), tensors.column(distance)), column)
+    rows = tensors.node(
+        "tt.addptr", (tensors.node("tt.splat", (images.base,), column), tensors.column(distance)), column
+    )
     whole = replace(pointer, shape=shape)
     pointers = tensors.node(
         "tt.addptr",

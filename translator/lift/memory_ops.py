@@ -12,10 +12,9 @@ from translator.lift.images import pixels
 from translator.lift.machine import Effect, NotLifted, Run, decided
 from translator.lift.order import LOADS
 from translator.lift.scalars import Scalar
-from translator.lift.slots import Blocks, Columns
 from translator.lift.sync_ops import landed
+from translator.lift.tensor_columns import columns, tensor_memory
 from translator.lift.values import Alloc, Node, Value, View
-from translator.ttgir.elements import bits_of
 from translator.ttgir.module import Op
 from translator.ttgir.types import Type, parse_type
 
@@ -31,7 +30,7 @@ def allocate(run: Run, op: Op, given: list[Value]) -> list[Value]:
     name = op.results[0].lstrip("%").rstrip("0123456789").rstrip("_")
     alloc = Alloc(run.allocations, where, kind, name, op.place)
     shape = kind.shape or ()
-    tag = columns(run, op, kind) or () if where == "tmem" else ()
+    tag = columns(run, kind) or () if where == "tmem" else ()
     view = View(alloc, (), tuple((0, n) for n in shape), shape, kind.element, tag=tag)
     source = [x for x in given if isinstance(x, Node)]
     if source:
@@ -86,42 +85,12 @@ def reinterpreted(run: Run, op: Op, given: list[Value]) -> list[Value]:
     """The same bytes as another type: what is written through one type is read through the same."""
     view, kind = given[0], parse_type(op.target_type)
     shape = kind.shape or ()
-    if view.alloc.kind == "tmem" and (seen := tensor_memory(run, op, view, kind)) is not None:
+    if view.alloc.kind == "tmem" and (seen := tensor_memory(run, view, kind)) is not None:
         return [seen]
     if shape == view.shape and kind.element == view.element:
         return [view]
     tag = (view.tag, op.name, shape, kind.element)
     return [replace(view, steps=(), box=tuple((0, n) for n in shape), shape=shape, element=kind.element, tag=tag)]
-
-
-def columns(run: Run, op: Op, kind: Type) -> Columns | None:
-    """How a type counts the columns of tensor memory; None for one of which that is not known.
-
-    Rows beyond those of a block would lie in further columns.
-    """
-    layout = run.module.aliases.get(kind.layout, kind.layout)
-    found = re.search(r"blockM = (\d+).*?colStride = (\d+)", layout)
-    rows = (kind.shape or (0, 0))[-2:][0] // run.module.number("ttg.num-ctas")
-    if found is None or "fp4Padded = true" in layout or rows > int(found.group(1)):
-        return None
-    return Columns(kind.element, bits_of(kind.element) * int(found.group(2)) // 8)
-
-
-def tensor_memory(run: Run, op: Op, view: View, kind: Type) -> View | None:
-    """Tensor memory seen as another type, from the same column on; None where the columns of either are not known."""
-    shape, tag = kind.shape or (), view.tag
-    if not isinstance(tag, Columns) or view.steps or len(shape) != 2 or len(view.box) != 2:
-        return None
-    start = view.box[1][0] * tag.bytes
-    if "tensor_memory_scales" in run.module.aliases.get(kind.layout, kind.layout):
-        # Chunks of 32 rows lie beside each other.
-        held = Blocks(kind.element, shape, start, -(-shape[0] // 32) * shape[1])
-        return replace(view, box=tuple((0, n) for n in shape), shape=shape, element=kind.element, tag=held)
-    seen = columns(run, op, kind)
-    if seen is None or view.box[0] != (0, shape[0]) or start % seen.bytes:
-        return None
-    first = start // seen.bytes
-    return replace(view, box=((0, shape[0]), (first, first + shape[1])), shape=shape, element=kind.element, tag=seen)
 
 
 def write(run: Run, view: View, value: Node) -> None:

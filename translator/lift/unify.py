@@ -18,6 +18,7 @@ from translator.lift.scalars import (
     const,
     number,
 )
+from translator.lift.part_order import in_order
 from translator.lift.recurrences import Carrying
 from translator.lift.text_tree import BranchText, Fold, Held, LoopText, StoreText, Text
 from translator.lift.values import Graph, Node
@@ -69,7 +70,7 @@ class Unifier:
         uses = []
         for run in self.runs:
             values = known_values(run)
-            uses += [Use(run, effect, values, {}, {}, (id(run),)) for effect in run.effects]
+            uses += [Use(run, effect, values, {}, {}, (id(run),)) for effect in in_order(run.graph, run.effects)]
         return self._level(uses, 0)
 
     def variable(self) -> Expr:

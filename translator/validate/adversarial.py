@@ -56,13 +56,22 @@ def adversarial(
 
 
 def grown(inputs: Inputs) -> Inputs | None:
-    """The inputs with four times the storage, filled with what is there; None where that is too much.
+    """The inputs with four times the storage, filled with what is there; the smallest tensors where all would be too much, and
+    None where one would.
 
     Strides stay, so rows may overlap; that makes no difference to what is compared.
     """
-    if sum(tensor.items for tensor in inputs.tensors()) > LARGEST // GROWTH:
-        return None
-    return changed_tensors(inputs, lambda t: replace(t, data=np.resize(t.data, t.data.size * GROWTH), unheld=0))
+    room = LARGEST - sum(tensor.items for tensor in inputs.tensors())
+    chosen = set()
+    for views in sorted(inputs.storages(), key=lambda views: views[0].items):
+        room -= views[0].items * (GROWTH - 1)
+        if room >= 0:
+            chosen.add(id(views[0].data))
+
+    def change(t: Tensor) -> Tensor:
+        return replace(t, data=np.resize(t.data, t.data.size * GROWTH), unheld=0) if id(t.data) in chosen else t
+
+    return changed_tensors(inputs, change) if chosen else None
 
 
 def in_the_middle(spec: LaunchSpec, inputs: Inputs) -> Inputs:

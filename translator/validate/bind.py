@@ -72,7 +72,9 @@ def bind(module: Module, names: list[str], inputs: Inputs, addresses: dict[int, 
 def _of_images(parts: list, kind: Type) -> DescriptorArgument:
     """The descriptor of images whose parts a translation takes as a tuple (`translator.source.image_descriptors`)."""
     base, *numbers = parts
-    shape, strides, *box = (tuple(1 if x is None else int(x) for x in part) for part in numbers)  # None: a compile-time 1
+    shape, strides, *box = (
+        tuple(1 if x is None else int(x) for x in part) for part in numbers
+    )  # None: a compile-time 1
     return DescriptorArgument(base, shape, strides, kind.shape or (), box=PixelBox(*box))
 
 
