@@ -187,3 +187,20 @@ def test_a_product_of_a_tile_past_the_end_needs_no_iteration(tmp_path, extent, t
     }
     text = lifted(tmp_path, PEELED.format(extent=extent), "hip:gfx1250", arguments, {}, [1])
     assert text.count("for ") == 1 and f"in range({trips}):" in text
+
+
+def test_equal_numbers_of_several_iterations_are_told_by_their_own(tmp_path):
+    """`part` is 0 at every size that is tried, in this iteration and in the one before."""
+    source = """
+    @gluon.jit
+    def kernel(x_ptr, y_ptr, n, BLOCK: gl.constexpr):
+        layout: gl.constexpr = gl.BlockedLayout([1], [64], [4], [0])
+        first = gl.program_id(0) * n
+        for i in range(n):
+            tile = first + i
+            part = tile // 1048576
+            lane = part * BLOCK + gl.arange(0, BLOCK, layout)
+            gl.store(y_ptr + tile * BLOCK + lane, gl.load(x_ptr + lane))
+    """
+    text = lifted(tmp_path, source, "hip:gfx942", VECTORS | {"n": ("i32", 6)}, {"BLOCK": 256}, [2])
+    assert "tile = first + i\n" in text and "part = tile // 1048576" in text

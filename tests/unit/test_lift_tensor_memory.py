@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 from lift_harness import lifted, tensor
-from nvidia_examples import EXAMPLES, HEAD, SCALED
+from nvidia_examples import EXAMPLES, HEAD, SCALED, descriptor
 
 from translator.diagnostics import TranslationError
+from translator.lift.slots import Blocks, Columns
+from translator.lift.tensor_columns import tensor_memory
+from translator.lift.values import Alloc, View
+from translator.ttgir.types import Type
 
 ARGUMENTS = {"x_ptr": ("*fp32", tensor("float32", 128, 128)), "y_ptr": ("*fp32", tensor("float32", 128, 128))}
 SHARED = """
@@ -71,3 +77,56 @@ def test_an_accumulator_and_scales_in_one_allocation(tmp_path):
         text = lifted(tmp_path, HEAD + source, target, arguments, {}, grid)
         assert f'tl.dot_scaled(sa, {one}, "e4m3", tl.trans(sb), {two}, "e4m3")' in text
         assert f"{one} = tl.load(a_scale + " in text and f"{two} = tl.load(b_scale + " in text
+
+
+HALVES_IN_TURNS = """
+from triton.experimental.gluon.language.nvidia.blackwell import TensorMemoryLayout, allocate_tensor_memory
+from triton.experimental.gluon.language.nvidia.hopper import tma
+
+@gluon.jit
+def kernel(x_ptr, y, n, at):
+    layout: gl.constexpr = gl.BlockedLayout([1, 128], [32, 1], [4, 1], [0, 1])
+    place = gl.arange(0, 128, gl.SliceLayout(1, layout))[:, None] * 128 + gl.arange(0, 128, gl.SliceLayout(0, layout))[None, :]
+    held = allocate_tensor_memory(gl.float32, [128, 128], TensorMemoryLayout([128, 128], col_stride=1))
+    out = gl.allocate_shared_memory(gl.float16, [128, 64], y.layout)
+    for i in range(n):
+        held.store(gl.convert_layout(gl.load(x_ptr + i * 16384 + place), held.get_reg_layout()))
+        for s in gl.static_range(2):
+            if i % 2 == 0:
+                part = held.slice(64 * (1 - s), 64)
+                column = at + 64 * (1 - s)
+            else:
+                part = held.slice(64 * s, 64)
+                column = at + {odd}
+            out.store(part.load().to(gl.float16))
+            tma.async_store(y, [i * 128, column], out)
+            tma.store_wait(pendings=0)
+"""
+TURNS = {
+    "x_ptr": ("*fp32", tensor("float32", 1024, 128)),
+    "y": descriptor("fp16", [1024, 128], [128, 64]),
+    "n": ("i32", 8),
+    "at": ("i32", 32),
+}
+
+
+def test_parts_that_are_stored_in_turns_from_either_side_are_one_store(tmp_path):
+    text = lifted(tmp_path, HALVES_IN_TURNS.format(odd="64 * s"), "cuda:100", TURNS, {}, [1])
+    assert text.count(".store(") == 1 and "split" not in text and "if " not in text
+
+
+def test_parts_that_change_sides_in_turns_are_not_one_store(tmp_path):
+    """Odd tiles have their right half on the left."""
+    with pytest.raises(TranslationError, match="not one expression|iterations, programs or sizes"):
+        lifted(tmp_path, HALVES_IN_TURNS.format(odd="64 * (1 - s)"), "cuda:100", TURNS, {}, [1])
+
+
+@pytest.mark.parametrize("bases, bytes_of_a_row", [("[[1, 0]]", 16), ("[[0, 0]]", 32), ("[]", 32)])
+def test_a_cta_of_a_cluster_has_the_scales_of_its_own_rows(bases: str, bytes_of_a_row: int):
+    """Four chunks of 32 rows, or eight where each CTA has all rows, with 4 scales each."""
+    run = SimpleNamespace(module=SimpleNamespace(aliases={}, number=lambda name: 2))
+    pool = Alloc(1, "tmem", Type("memdesc", "f32", (256, 128)))
+    view = View(pool, (), ((0, 256), (8, 12)), (256, 4), "f32", tag=Columns("f32", 4))
+    layout = f"#ttng.tensor_memory_scales_encoding<CGALayout = {bases}>"
+    seen = tensor_memory(run, view, Type("memdesc", "i8", (256, 4), layout))
+    assert seen is not None and seen.tag == Blocks("i8", (256, 4), 32, bytes_of_a_row)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from translator.lift.scalars import Scalar
+from translator.lift.scalars import Scalar, atoms_of
 from translator.ttgir.locations import UNKNOWN, Place
 from translator.ttgir.types import Type
 
@@ -46,7 +46,7 @@ class Graph:
         self, op: str, args: Sequence[Node | Scalar], type: Type, attrs: tuple = (), name: str = "", place: Place = UNKNOWN,
         context: tuple = (),
     ) -> Node:  # fmt: skip
-        key = (op, attrs, tuple(args), type.shape, type.element)
+        key = (op, attrs, tuple(args), type.shape, type.element, _told_in(args, context))
         known = self._known.get(key)
         if known is None:
             known = self._known[key] = Node(op, attrs, tuple(args), type, name, place, context)
@@ -64,6 +64,14 @@ class Graph:
             return self.part(whole.args[0], inner)  # type: ignore[arg-type]
         shape = tuple(high - low for low, high in box)
         return self.node("part", (whole,), replace(whole.type, shape=shape), (box,), place=whole.place)
+
+
+def _told_in(args: Sequence[Node | Scalar], context: tuple) -> tuple:
+    """The iterations of the loops by which numbers among the operands are told: equal ones of others are other expressions."""
+    atoms = frozenset().union(*(atoms_of(x.expr) for x in args if isinstance(x, Scalar)))
+    if not atoms:
+        return ()
+    return tuple((a.loop.key, a.iteration) for a in context if a.loop is not None and a.loop.key in atoms)
 
 
 @dataclass(eq=False)
