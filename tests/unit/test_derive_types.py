@@ -188,6 +188,8 @@ def outer(x):
         ("x.new_zeros(4, dtype=torch.int32)", "*i32"),
         ("torch.searchsorted(x, y)", "*i64"),
         ("torch.searchsorted(x, y, out_int32=True) - 1", "*i32"),
+        ("torch.sort(x)[1]", "*i64"),
+        ("x.topk(4)[1]", "*i64"),
         ("torch.empty_like(x, dtype=kind)", "*bf16"),  # not that of x
     ],
 )
@@ -230,6 +232,43 @@ k = {kernel}
 )
 def test_a_name_that_is_stored_was_converted(tmp_path, value, expected):
     assert types(derive(tmp_path, STORE.format(kernel="k", value=value)))["out"] == expected
+
+
+def test_what_something_is_made_like_is_there(tmp_path):
+    text = """
+@triton.jit
+def k(x, dw, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(dw + i, tl.load(x + i).to(tl.float32).to(dw.dtype.element_ty))
+
+def run(x, weight=None):
+    dw = torch.empty_like(weight) if weight is not None else None
+    made = torch.empty_like(weight)
+    k[(1,)](x, made, B=64)
+"""
+    assert types(derive(tmp_path, text))["dw"] == "*bf16"
+
+
+@pytest.mark.parametrize(
+    "said, expected", [("of float32", "*fp32"), ("fp16 or bf16", "*bf16"), ("a gate, computed in float32", "*bf16")]
+)
+def test_the_docstring_of_a_host_function(tmp_path, said, expected):
+    text = SUM.replace(
+        "def inner(x, g):",
+        'def inner(x: torch.Tensor, g: torch.Tensor):\n    """Adds.\n\n    g (torch.Tensor): SAID\n    """',
+    )
+    assert types(derive(tmp_path, text.replace("SAID", said)))["g"] == expected
+
+
+def test_a_type_that_one_caller_shows_counts_more_than_likeness_to_another_tensor(tmp_path):
+    text = """
+def one(x: torch.Tensor):
+    return inner(x, torch.empty_like(x))
+
+def two(x: torch.Tensor):
+    return inner(x, torch.empty_like(x, dtype=torch.float32))
+"""
+    assert types(derive(tmp_path, SUM + text))["g"] == "*fp32"
 
 
 def test_scales_of_operands_of_8_bits_are_fp32(tmp_path):

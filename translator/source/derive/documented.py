@@ -11,6 +11,8 @@ import io
 import re
 import tokenize
 
+from translator.source.derive.elements import HALF
+
 # The first type that is named counts; what a value is converted to in the kernel is not what memory holds.
 _TYPES = {
     "fp16": r"fp16|float16|f16|half",
@@ -31,18 +33,16 @@ _CONVERTED = re.compile(r"\b(to|in|as|into|with|via|using|accumulat\w+)\s+(?:\w+
 _ENTRY = re.compile(r"^\s*(?::param\s+|[-*]\s+)?`{0,2}([A-Za-z_]\w*)`{0,2}\s*(?:\(([^)]*)\))?\s*(?::|--?\s)(.*)$")
 
 
-def documented_types(node: ast.FunctionDef, text: str) -> dict[str, str]:
-    """The element type by parameter, of those that have one. text: of the whole file."""
+def documented_types(node: ast.FunctionDef, text: str = "") -> dict[str, str]:
+    """The element type by parameter, of those that have one. text: of the whole file, for comments; only the docstring without it."""
     names = {arg.arg for arg in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)}
     said = _docstring_entries(ast.get_docstring(node) or "", names) | _comments(node, text)
     return {name: kind for name, words in said.items() if (kind := _type_in(words))}
 
 
 def _type_in(words: str) -> str:
-    for found in _WORD.finditer(words):
-        if not _CONVERTED.search(words[: found.start()]):
-            return found.lastgroup or ""
-    return ""
+    found = [m.lastgroup or "" for m in _WORD.finditer(words) if not _CONVERTED.search(words[: m.start()])]
+    return HALF if found[:1] == ["fp16"] and HALF in found else found[0] if found else ""  # "fp16 or bf16"
 
 
 def _docstring_entries(text: str, names: set[str]) -> dict[str, str]:

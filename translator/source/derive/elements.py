@@ -74,6 +74,8 @@ def _integer(name: str, loads: Use, stores: Counter) -> Element | None:
     widths = [kind for word, kind in _STORED.items() if stores[f"to:{word}"]]
     if widths:
         return Element(widths[0], "what is stored is converted to it", "use")
+    if stores["bits"] and not loads.any("float", "dot"):
+        return Element("i32", "what is stored is made by shifts", "use")
     if is_index(name) and not floating and not stores["cast"]:
         return Element("i64", "its name; torch indices are int64", "name")
     return None

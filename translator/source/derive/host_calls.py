@@ -26,6 +26,9 @@ _INTEGER_RESULTS = {
     "multinomial": "i64",
 }
 
+# What gives values and where they were.
+_WITH_INDICES = frozenset({"sort", "topk", "kthvalue", "mode", "cummax", "cummin"})
+
 
 def dtype_of(value: Any) -> str | Model | None:
     """The element type that a `dtype=` argument asks for: a name, the tensor that it is the type of, or nothing."""
@@ -93,6 +96,8 @@ def _derived(owner: Model, what: str, args: list[Any], named: dict[str, Any], na
         return made(name, kinds[0], owner.dims, "the host converts it") if kinds else owner.same(name, owner.dims)
     if what in _INTEGER_RESULTS:
         return made(name, _INTEGER_RESULTS[what], None, "indices")
+    if what in _WITH_INDICES:
+        return owner.same(name), made(name, "i64", None, "indices")
     if (
         not owner.is_tensor
         and what not in _SAME_SHAPE
@@ -131,6 +136,8 @@ def call_torch(function: HostName, args: list[Any], named: dict[str, Any], name:
     if module in ("torch", "torch.nn.functional"):
         if what in _INTEGER_RESULTS:
             return made(name, _INTEGER_RESULTS[what], None, "indices")
+        if what in _WITH_INDICES and args and isinstance(args[0], Model):
+            return args[0].same(name), made(name, "i64", None, "indices")
         if what in ("searchsorted", "bucketize"):
             return made(name, "i32" if named.get("out_int32") is True else "i64", None, "indices")
         tensors = [x for x in (args[1:] if what == "where" else args) if isinstance(x, Model) and x.is_tensor]

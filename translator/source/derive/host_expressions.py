@@ -222,6 +222,9 @@ class HostExpressions:
         if isinstance(function, Method):
             return call_method(function, args, named, name)
         if isinstance(function, HostName):
+            first = node.args[0] if node.args else None
+            if function.dotted.endswith("_like") and isinstance(first, ast.Name) and args[0] is None:
+                args[0] = env[first.id] = Model(first.id, is_tensor=True)  # it has to be there
             return call_torch(function, args, named, name, f"line {node.lineno}")
         if isinstance(function, UserFunction):
             function = _unwrapped(function)

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from translator.source.derive.documented import documented_types
 from translator.source.derive.host_dtypes import allowed_types, chosen_type, denied
 from translator.source.derive.host_expressions import HostExpressions, TooLong
 from translator.source.derive.host_model import Dtype, Model, Saved, Shape, has_model
@@ -47,8 +48,9 @@ class Passed:
     absent: bool = False
 
     def joined(self, later: Passed) -> Passed:
-        """With what a further call tells; the first one says what is left out, and the types that it shows count."""
-        types = self if self.element or self.like else later
+        """With what a further call tells; the first one says what is left out, and the types that it shows count, an element type
+        more than one that is that of another tensor."""
+        types = self if self.element or self.like and not later.element else later
         return replace(types, present=self.present or later.present, absent=self.absent)
 
 
@@ -125,6 +127,7 @@ class HostRun(HostExpressions):
         defaults = dict(zip([a.arg for a in positional][len(positional) - len(spec.defaults) :], spec.defaults))
         defaults |= {a.arg: d for a, d in zip(spec.kwonlyargs, spec.kw_defaults) if d is not None}
         out: dict[str, Any] = {}
+        said = documented_types(function) if isinstance(function, ast.FunctionDef) else {}
         for arg in (*positional, *spec.kwonlyargs):
             if arg.arg in self.given:
                 out[arg.arg] = self.given[arg.arg]
@@ -133,6 +136,9 @@ class HostRun(HostExpressions):
             scalar = next((kind for kind in ("float", "bool", "int") if text.split(" | ")[0] == kind), "")
             out[arg.arg] = Model(arg.arg, annotated_type(arg), is_tensor=tensor, why="its annotation", scalar=scalar)
             out[arg.arg].optional = may_be_none(arg, function)
+            if tensor and not out[arg.arg].element and arg.arg in said:
+                out[arg.arg].element, out[arg.arg].why = said[arg.arg], f"the docstring of {function.name}"
+                out[arg.arg].confidence = "use"
             if arg.arg in defaults:
                 value = self.value(defaults[arg.arg], {}, scope)
                 out[arg.arg] = value if not has_model(value) else out[arg.arg]

@@ -317,6 +317,8 @@ class _Reader:
         self.mark(self.origins(value), f"stored:{base}")
         if any(origin.loaded and not origin.plain for origin in self.origins(value)):
             found["computed"] += 1
+        if any(_is_packing(node) for meant in _meant(function, value) for node in ast.walk(meant)):
+            found["bits"] += 1
         if isinstance(value, ast.Constant):
             found["float" if isinstance(value.value, float) else "constant"] += 1
         elif isinstance(value, ast.Compare):
@@ -343,6 +345,11 @@ def _meant(function: JitSource, value: ast.expr) -> list[ast.expr]:
         return [value]
     assigned = [node for node in ast.walk(function.node) if isinstance(node, ast.Assign)]
     return [a.value for a in assigned if any(isinstance(t, ast.Name) and t.id == value.id for t in a.targets)]
+
+
+def _is_packing(node: ast.AST) -> bool:
+    """Whether an expression shifts values, which only integers are."""
+    return isinstance(node, ast.BinOp) and isinstance(node.op, (ast.LShift, ast.RShift))
 
 
 def _conversion(value: ast.expr) -> str | None:
