@@ -225,6 +225,7 @@ def test_modules_and_setup_code_that_asks_for_the_device(tmp_path):
     (tmp_path / "mod.py").write_text(textwrap.dedent("""
             import numpy as np, triton, triton.language as tl
             TARGET = triton.runtime.driver.active.get_current_target()
+            assert triton.runtime.driver.active.utils.get_device_properties(0)["max_shared_mem"] == 65536
             @triton.jit
             def fill(x_ptr, BLOCK: tl.constexpr):
                 tl.store(x_ptr + tl.arange(0, BLOCK), 1.0)

@@ -271,6 +271,69 @@ def two(x: torch.Tensor):
     assert types(derive(tmp_path, SUM + text))["g"] == "*fp32"
 
 
+def test_a_default_of_which_only_the_host_knows_the_value(tmp_path):
+    text = """
+info = torch.finfo(torch.promote_types(torch.half, torch.float))
+
+@triton.jit
+def k(x, B: tl.constexpr = 64, FP8_MAX: tl.constexpr = info.max):
+    i = tl.arange(0, B)
+    tl.store(x + i, tl.minimum(tl.load(x + i), FP8_MAX))
+"""
+    assert derive(tmp_path, text).launches[0].constexprs["FP8_MAX"] == 448.0
+
+
+def test_an_argument_that_has_to_be_there(tmp_path):
+    text = """
+@triton.jit
+def k(x, at, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(x + tl.load(at + i), 1.0)
+
+def run(x, start=None, at=None):
+    if start is None:
+        assert at is not None
+    k[(1,)](x, at, B=64)
+"""
+    assert types(derive(tmp_path, text))["at"] == "*i64"
+
+
+@pytest.mark.parametrize(
+    "bound, expected", [("i", "*i64"), ("tl.program_id(0) * B + i[:, None]", "*i64"), ("tl.exp(x)", "*bf16")]
+)
+def test_what_is_compared_with_an_index_is_one(tmp_path, bound, expected):
+    text = f"""
+@triton.jit
+def k(lo, out, x, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(out + i, tl.where({bound} >= tl.load(lo + i), 1.0, 0.0))
+"""
+    if "None" in bound:
+        text = text.replace("out + i,", "out + i[:, None] + i[None, :],").replace(
+            "tl.load(lo + i)", "tl.load(lo + i)[None, :]"
+        )
+    assert types(derive(tmp_path, text.replace("(x)", "(tl.load(x + i).to(tl.float32))")))["lo"] == expected
+
+
+def test_a_tensor_that_callers_pass_is_left_out_where_nothing_is_accepted_with_it(tmp_path):
+    text = """
+@triton.jit
+def k(x, seq, B: tl.constexpr, VARLEN: tl.constexpr):
+    i = tl.arange(0, B)
+    if VARLEN:
+        i += tl.load(seq).no_such_method()
+    tl.store(x + i, 1.0)
+
+def inner(x, seq=None):
+    k[(1,)](x, seq, B=64, VARLEN=seq is not None)
+
+def outer(x, seq: torch.Tensor):
+    inner(x, seq)
+"""
+    found = derive(tmp_path, text)
+    assert found.launches[0].constexprs == {"seq": None, "B": 64, "VARLEN": False}
+
+
 def test_scales_of_operands_of_8_bits_are_fp32(tmp_path):
     assert types(derive(tmp_path, STORE.format(kernel="k", value="y")))["a_scale"] == "*bf16"
     path = tmp_path / "quant_int8.py"
