@@ -374,6 +374,9 @@ class _Run:
             return first
         if name in ("max", "min"):
             return Number(dtype, getattr(np, name)(first.value, axis=1), first.fits.all(1), first.whole.all(1))
+        if name in ("argmax", "argmin"):
+            at = getattr(np, name)(first.value, axis=1)
+            return Number(dtype, at, *(np.ones(at.shape, bool) for _ in range(2)))
         if name in ("minimum", "maximum", "builtin_min", "builtin_max"):
             a, b = aligned(first.to(dtype), self.number([*given, *named.values()][1], dtype).to(dtype))
             value = (np.minimum if name in ("minimum", "builtin_min") else np.maximum)(a.value, b.value)
