@@ -14,7 +14,7 @@ import copy
 import enum
 import typing
 from dataclasses import dataclass, replace
-from types import FunctionType, ModuleType
+from types import FunctionType
 from typing import Any
 
 import triton
@@ -24,6 +24,7 @@ from triton.runtime.jit import JITCallable, JITFunction
 
 from translator.diagnostics import Diagnostic
 from translator.source.evaluation import Evaluation
+from translator.source.host_placeholder import host_placeholder, only_dtypes
 from translator.source.host_objects import LookedThrough, UserClass, UserFunction, record_class, record_fields
 from translator.source.host_values import HostName
 from translator.source.reached import (
@@ -277,8 +278,8 @@ class JitBuilder:
                 value = self.kernel_side(value, _as_it_is)
             if isinstance(value, HostName) and value.torch_dtype:
                 namespace[name] = HostName.of_dtype(value.torch_dtype)
-            elif isinstance(value, HostName) and (name in annotated or _only_dtypes(value, chains)):
-                namespace[name] = _host_placeholder(value, chains, namespace.get(name))
+            elif isinstance(value, HostName) and (name in annotated or only_dtypes(value, chains)):
+                namespace[name] = host_placeholder(value, chains, namespace.get(name))
             elif isinstance(value, Scope):
                 namespace[name] = value.namespace
                 self._fill_module(value, chains, scope, user)
@@ -383,25 +384,6 @@ def _refusal(name: str, value: Any) -> str:
     if isinstance(value, LookedThrough):
         return f"{name} is a launch decorator"
     return ""
-
-
-def _host_placeholder(value: HostName, chains: list[ast.Attribute], before: Any) -> Any:
-    """What stands for `torch` where an annotation says `torch.Tensor`, or a kernel `OUT == torch.bfloat16`.
-
-    before: what stands for it already, for another function of the file.
-    """
-    module = before if isinstance(before, ModuleType) else ModuleType(value.dotted)
-    for node in chains:
-        name = dotted_parts(node)[1]
-        dtype = HostName.of_dtype(name) if value.dotted == "torch" else None
-        setattr(module, name, dtype or HostName(".".join([value.dotted, *dotted_parts(node)[1:]])))
-    return module
-
-
-def _only_dtypes(value: HostName, chains: list[ast.Attribute]) -> bool:
-    """Whether all that is asked of torch is element types."""
-    names = [dotted_parts(node)[1:] for node in chains]
-    return value.dotted == "torch" and bool(names) and all(len(n) == 1 and HostName.of_dtype(n[0]) for n in names)
 
 
 def _text(decorator: ast.expr) -> str:
