@@ -73,6 +73,7 @@ class Target:
     casts_fp8: Triton has instructions for casts of OCP's fp8 formats on it. buffer_fp64_extremes: buffer atomics of fp64 `min` and
     `max` compile for it. cluster_ctas: the workgroups that may run together as one program (`num_ctas`) at most, 1 without clusters.
     native_tanh: libdevice's `tanh` is one instruction.
+    scales: element types of the scales of a scaled product, as MLIR writes them.
     """
 
     name: str
@@ -106,6 +107,7 @@ class Target:
     clock_ghz: float | None
     sources: dict[str, str] = field(default_factory=dict, hash=False)
     native_tanh: bool = False
+    scales: tuple[str, ...] = ("i8",)
 
     def __post_init__(self):
         def check(condition: bool, message: str) -> None:
@@ -134,6 +136,7 @@ class Target:
         check(self.has_async_copies or not self.copies_to_global, "copies from LDS without copies to it")
         check(self.cluster_ctas == 1 or "clusters" in self.sources, "no source for clusters")
         check(not self.native_tanh or "tanh" in self.sources, "no source for tanh")
+        check(self.scales == ("i8",) or "scales" in self.sources, "no source for scales")
         check(self.relaxed_lds_reads <= self.has_async_copies, "relaxed reads of what no copy has written")
         for fact in ("lds", "registers", "async", "copies", "matrix pipe", "casts", "atomics", "clock"):
             check(fact in self.sources, f"no source for {fact}")

@@ -50,7 +50,7 @@ NVIDIA: tuple[NvidiaRow, ...] = (
     ),
     NvidiaRow(
         "async_tma_copy_global_to_local", "tma.async_load", "A block of a descriptor is copied to shared memory.", "`desc.load([m, k])`",
-        "The coordinates of what a slot holds have to be one expression of the loops around its reads; an im2col descriptor is refused.",
+        "The coordinates of what a slot holds have to be one expression of the loops around its reads. Of a descriptor of images (im2col) the pixels are rows, read through pointers: the lifted kernel takes `(base, shape, strides, pixel_box_lower_corner, pixel_box_upper_corner, steps)` in its place, all but the base tuples of integers, the steps the element strides of the spatial dimensions; one that fills with NaN is refused.",
         "`tdm.async_load` with the barrier on the last load of a slot", "masked pointers with `buffer_load_to_shared`, or registers", "tile",
         "a.load([m, k])",
     ),
@@ -113,7 +113,7 @@ NVIDIA: tuple[NvidiaRow, ...] = (
     ),
     NvidiaRow(
         "tc_gen5_mma_scaled", "tcgen05_mma_scaled", "A product of scaled operands.", "`tl.dot_scaled(a, a_scale, \"e4m3\", b, b_scale, \"e4m3\", acc)`",
-        "Formats and scales that the target cannot multiply are refused by its translation.", "`cdna5.wmma_scaled`",
+        "Formats that the target cannot multiply are widened; scales of e4m3 are refused where it multiplies powers of two only.", "`cdna5.wmma_scaled`",
         "`cdna4.mfma_scaled` on gfx950; elsewhere operands are widened", "scaled", "tl.dot_scaled(sa, ta, \"e4m3\", tl.trans(sb), tb, \"e4m3\")",
     ),
     NvidiaRow(

@@ -177,6 +177,7 @@ TARGETS: dict[str, Target] = {
             native_fp8=("fp8e4nv", "fp8e5"),
             compute_units=None,
             native_tanh=True,
+            scales=("i8", "f8E4M3FN"),
             clock_ghz=None,
             sources={
                 "lds": _LDS,
@@ -187,6 +188,7 @@ TARGETS: dict[str, Target] = {
                 "casts": "lowered: v_cvt_scale_pk8_f16_fp8 and its like",
                 "atomics": "lowered: buffer_atomic_max_num_f64",
                 "tanh": "lowered: libdevice's tanh of fp32 is v_tanh_f32",
+                "scales": "lowered: v_wmma_scale16 with scales of e4m3; elsewhere Triton's passes fail",
                 "clusters": "triton: supportsMultiCTALaunch; lowered: the mask of a multicast copy has 16 bits",
                 "clock": "not published",
             },

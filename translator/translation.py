@@ -194,7 +194,7 @@ def translate_launch(
     loaded = read or _read(request, spec)[0]
     spec = replace(spec, source=request.source or spec.source)
     if loaded.fn.is_gluon():
-        loaded, spec = _lifted(loaded, spec, request.written_for)
+        loaded, spec = _lifted(loaded, spec, request)
     check_options(loaded, spec, request.target)
     give_own_lines(loaded)
     free_module_names(loaded)
@@ -254,9 +254,10 @@ def _lifted_text(request: TranslateRequest, versions, outcomes, notes, started: 
     )
 
 
-def _lifted(loaded: LoadedKernel, spec: LaunchSpec, written_for: str | None) -> tuple[LoadedKernel, LaunchSpec]:
+def _lifted(loaded: LoadedKernel, spec: LaunchSpec, request: TranslateRequest) -> tuple[LoadedKernel, LaunchSpec]:
     """A kernel that is Gluon already as the Triton kernel that it computes, in the place of the author's."""
-    lifted = lift_kernel(loaded, spec, written_for)
+    wanted = target(request.target) if request.emit is None else None
+    lifted = lift_kernel(loaded, spec, request.written_for, wanted)
     return replace(lifted.loaded, path=loaded.path, line=loaded.line, lifted=lifted.text), lifted.spec
 
 

@@ -8,10 +8,14 @@ import pytest
 from lift_harness import lifted, tensor
 from nvidia_examples import EXAMPLES, HEAD, SCALED, descriptor
 
+from rules.targets import target
 from translator.diagnostics import TranslationError
+from translator.lift.kernel import lift_kernel
 from translator.lift.slots import Blocks, Columns
 from translator.lift.tensor_columns import tensor_memory
 from translator.lift.values import Alloc, View
+from translator.source.launch_spec import parse_launches
+from translator.source.load import load_kernel
 from translator.ttgir.types import Type
 
 ARGUMENTS = {"x_ptr": ("*fp32", tensor("float32", 128, 128)), "y_ptr": ("*fp32", tensor("float32", 128, 128))}
@@ -130,3 +134,44 @@ def test_a_cta_of_a_cluster_has_the_scales_of_its_own_rows(bases: str, bytes_of_
     layout = f"#ttng.tensor_memory_scales_encoding<CGALayout = {bases}>"
     seen = tensor_memory(run, view, Type("memdesc", "i8", (256, 4), layout))
     assert seen is not None and seen.tag == Blocks("i8", (256, 4), 32, bytes_of_a_row)
+
+
+@pytest.mark.parametrize("wanted, refused", [("gfx950", True), ("gfx1250", False)])
+def test_scales_that_a_target_does_not_multiply_are_refused_at_the_product(tmp_path, wanted: str, refused: bool):
+    """Scales of e4m3 for groups of 16: only one target has a product for them."""
+    source, _, arguments, grid = EXAMPLES["scaled"]
+    source = (
+        source.replace("128, 4]", "128, 8]")
+        .replace("gl.uint8", "gl.float8e4nv")
+        .replace("* 4 + gl.arange(0, 4", "* 8 + gl.arange(0, 8")
+    )
+    source = source.replace('"e4m3", "e4m3"', '"e2m1", "e2m1"')
+    arguments = arguments | {
+        "a": descriptor("u8", [128, 64], [128, 64], 64),
+        "b": descriptor("u8", [128, 64], [128, 64], 64),
+    }
+    scales = {"tensor": tensor("float8_e4m3fn", 128, 8)["tensor"]}
+    arguments |= {"a_scale": ("*fp8e4nv", scales), "b_scale": ("*fp8e4nv", scales)}
+    path = tmp_path / "source.py"
+    path.write_text(HEAD + source)
+    launch = {"kernel": "kernel", "source": str(path), "target": "cuda:100", "grid": grid, "options": {"num_warps": 4}}
+    launch |= {"signature": {n: kind for n, (kind, _) in arguments.items()}}
+    launch |= {"values": {n: value for n, (_, value) in arguments.items()}}
+    (spec,) = parse_launches(launch)
+    loaded = load_kernel(str(path), "kernel")
+    if not refused:
+        assert "tl.dot_scaled(" in lift_kernel(loaded, spec, None, target(wanted)).text
+        return
+    with pytest.raises(TranslationError) as caught:
+        lift_kernel(loaded, spec, None, target(wanted))
+    found = caught.value.diagnostics[0]
+    assert (HEAD + source).splitlines()[found.line - 1].strip().startswith(
+        "tcgen05_mma_scaled("
+    ) and "f8E4M3FN" in found.why
+
+
+def test_a_kernel_for_another_machine_is_refused(tmp_path):
+    """Tensor memory, for a GPU that has none: Gluon's verifier stops."""
+    with pytest.raises(TranslationError) as caught:
+        lifted(tmp_path, SHARED.format(write=HALVES, read=RIGHT), "cuda:90", ARGUMENTS, {}, [1])
+    assert caught.value.diagnostics[0].code == "triton-refuses"

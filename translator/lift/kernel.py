@@ -12,9 +12,11 @@ from typing import Any
 from triton.compiler.errors import CompilationError
 
 from translator.diagnostics import Diagnostic, TranslationError
+from rules.architecture import Target
 from translator.frontend.gluon_source import gluon_module
 from translator.lift.emit import Emitter
 from translator.lift.machine import NotLifted
+from translator.lift.scaled import check_scales
 from translator.lift.parts import merged
 from translator.lift.rolled import rolled
 from translator.lift.scalars import NAMES
@@ -43,22 +45,31 @@ class LiftedKernel:
     loaded: LoadedKernel
 
 
-def lift_kernel(loaded: LoadedKernel, spec: LaunchSpec, given_target: str | None = None) -> LiftedKernel:
+def lift_kernel(
+    loaded: LoadedKernel, spec: LaunchSpec, given_target: str | None = None, wanted: Target | None = None
+) -> LiftedKernel:
     """Lift the kernel for one launch. given_target: what it is written for, else the launch's target or what it imports.
+
+    wanted: what it will be translated for, where that is known: what that has no way to compute is refused.
 
     Runs Gluon's front end: call it in a child. Raises: TranslationError `not-lifted` at the operation that cannot be lifted.
     """
     target = source_target(loaded, spec, given_target)
     try:
         module = gluon_module(loaded.fn, spec, target, loaded.load_jit)
-    except CompilationError as error:
+    except (CompilationError, RuntimeError) as error:
+        if not isinstance(error, CompilationError) and "error encountered during parsing" not in str(error):
+            raise  # not the verifier's
         why = str(error).strip().splitlines()[-1]
-        raise explain_trace_error(loaded, error) or TranslationError(
+        explained = explain_trace_error(loaded, error) if isinstance(error, CompilationError) else None
+        raise explained or TranslationError(
             Diagnostic(
                 "triton-refuses", f"Gluon does not accept this kernel for {target}", loaded.path, loaded.line, 1, why
             )
         ) from error
     try:
+        if wanted is not None:
+            check_scales(module, wanted)
         body = lifted_body(module, spec, loaded.fn.__name__)
     except NotLifted as error:
         raise _refusal(loaded, error) from None
