@@ -17,6 +17,7 @@ CHEAP = 3_000  # operations of a run of which there may be many
 PART, LEAST = 5, 4_000  # one of them takes a fifth of what is left, or so many
 LARGE = 1024  # a size beyond which loops have enough iterations as they are
 SMALL = 2  # programs along an axis, so that each has several tiles
+SEVERAL = 1.7  # times as many operations are those of two tiles
 
 
 def runs_of(module: Module, spec: LaunchSpec) -> list[Run]:
@@ -29,14 +30,13 @@ def runs_of(module: Module, spec: LaunchSpec) -> list[Run]:
     budget = Budget(STEPS)
     for program in dict.fromkeys((last, middle)):
         out += _tried(budget, module, spec, {}, program, grid)
-    few = tuple(min(n, SMALL) for n in grid)
     given = set(module.entry.argument_names)  # what is fixed when it is compiled is not among them
     sizes = {name: n for name, n in numbers.items() if name in given and "stride" not in name and n > 1}
     less = _smaller(budget, module, spec, sizes, grid, out)
     sizes |= less
-    # One program of the launch shows its own loops; a grid of few programs, which costs more, shows loops over tiles.
+    # One program of the launch shows its own loops; a grid of fewer programs, which costs more, shows loops over tiles.
+    few = _fewer(budget, module, spec, less, grid, out)
     ends = tuple(n - 1 for n in few)
-    out += _tried(budget, module, spec, less, ends, few)
     for changed in _changes(sizes):
         for program, programs in (((0, 0, 0), grid), (ends, few)):
             out += _tried(budget, module, spec, less | changed, program, programs)
@@ -60,6 +60,21 @@ def _smaller(
             less, steps = changed, found[0].steps
             runs += found
     return less
+
+
+def _fewer(budget: Budget, module: Module, spec: LaunchSpec, less: dict[str, int], grid, runs: list[Run]):
+    """Fewer programs, so that each has several tiles where it takes them in turns; the runs that show it are added."""
+    steps, few = runs[-1].steps, grid
+    while any(n > SMALL for n in few):
+        fewer = tuple(max(n // 2, min(n, SMALL)) for n in few)
+        found = _tried(budget, module, spec, less, tuple(n - 1 for n in fewer), fewer)
+        if not found:
+            break
+        few = fewer
+        runs += found
+        if found[0].steps > SEVERAL * steps:
+            break
+    return few
 
 
 def _changes(sizes: dict[str, int]) -> Iterator[dict[str, int]]:
