@@ -12,9 +12,11 @@ when the first template is parsed.
 
 from __future__ import annotations
 
+import ast
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from rules.hole_names import ARGUMENTS, OPERAND, Parts
 
@@ -23,9 +25,11 @@ Filling = Mapping[str, str | None]
 
 @dataclass(frozen=True)
 class Template:
-    """Of a call that takes the author's arguments: function, the text before them, and appended, what follows them."""
+    """form: the class of its syntax node, of an operation that of its operator. Of a call that takes the author's arguments:
+    function, the text before them, and appended, what follows them."""
 
     text: str
+    form: type[ast.AST]
     holes: frozenset[str]
     parts: Parts
     function: Parts = ()
@@ -35,22 +39,22 @@ class Template:
     def takes_arguments(self) -> bool:
         return ARGUMENTS in self.holes
 
-    def filled(self, values: Filling, operand: Callable[[str], str]) -> str:
+    def filled(self, values: Filling, operand: Callable[[Any], str]) -> str:
         """The text with its holes filled. operand: puts parentheses around what cannot stand before `.` or `[`."""
         left_out = frozenset(name for name in self.holes if values.get(name, "") is None)
         template = _without(self.text, left_out) if left_out else self
         return _joined(template.parts, values, operand)
 
-    def called(self, values: Filling, operand: Callable[[str], str]) -> str:
+    def called(self, values: Filling, operand: Callable[[Any], str]) -> str:
         """The function of a template with `{...}`."""
         return _joined(self.function, values, operand)
 
-    def more(self, values: Filling, operand: Callable[[str], str]) -> list[str]:
+    def more(self, values: Filling, operand: Callable[[Any], str]) -> list[str]:
         """What a template with `{...}` adds behind the author's arguments."""
         return [_joined(parts, values, operand) for parts in self.appended]
 
 
-def _joined(parts: Parts, values: Filling, operand: Callable[[str], str]) -> str:
+def _joined(parts: Parts, values: Filling, operand: Callable[[Any], str]) -> str:
     out = []
     for i, part in enumerate(parts):
         if i % 2 == 0:
@@ -74,9 +78,11 @@ def _without(text: str, left_out: frozenset[str]) -> Template:
 
     parts, call = parts_of_template(text, left_out)
     holes = frozenset(part.removeprefix(OPERAND) for part in parts[1::2])
+    node = ast.parse(text, mode="eval").body
+    form = type(node.op) if isinstance(node, (ast.BinOp, ast.UnaryOp)) else type(node)
     if ARGUMENTS not in holes:
-        return Template(text, holes, parts)
+        return Template(text, form, holes, parts)
     if call is None or not call[1] or call[1][0][1:2] != (ARGUMENTS,):
         raise ValueError(f"the template `{text}` has {{...}} elsewhere than first in its call")
     function, (_, *appended) = call
-    return Template(text, holes, parts, function, tuple(appended))
+    return Template(text, form, holes, parts, function, tuple(appended))

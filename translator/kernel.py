@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from rules.builtins import BUILTINS
 from rules.rows import RuleSet
+from translator.facts.syntax import unparsed
 from translator.choices.chosen import Choices
 from translator.facts.function import FunctionFacts
 from translator.facts.kernel import KernelFacts
@@ -119,7 +120,7 @@ def _check_alternating(unit: Unit, rewriter: FunctionRewriter) -> None:
         for plan in rw.plans:
             if isinstance(plan, NotPipelined):
                 loop = next(n for n in ast.walk(rw.facts.tree) if isinstance(n, ast.For) and n.lineno == plan.line)
-                message = f"warps of `for {ast.unparse(loop.target)}` cannot alternate between memory and compute"
+                message = f"warps of `for {unparsed(loop.target)}` cannot alternate between memory and compute"
                 raise refuse(rw.facts.frame, loop, "strategy", message, plan.reason, help)
     message = f"`{rewriter.facts.frame.fn.__name__}` has no loop whose warps could alternate"
     raise refuse(rewriter.facts.frame, rewriter.facts.tree, "strategy", message, help="leave --strategy out")
@@ -132,7 +133,7 @@ def _check_split(unit: Unit, rewriter: FunctionRewriter) -> None:
         return
     for rw in every:
         for loop, reason in rw.whole.items():
-            message = f"`for {ast.unparse(loop.target)}` cannot be warp-specialized"
+            message = f"`for {unparsed(loop.target)}` cannot be warp-specialized"
             help = "leave --strategy out: the loop is then pipelined if it can be"
             raise refuse(rw.facts.frame, loop, "strategy", message, reason, help)
     name = rewriter.facts.frame.fn.__name__

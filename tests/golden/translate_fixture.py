@@ -3,8 +3,8 @@
     python translate_fixture.py SOURCE TARGET [LAUNCH_ID | --strategy=NAME | --num-ctas=N]...
 
 A process of its own, because a fault in the compiler's passes can abort it. Runs in the repository root with relative
-paths, so that what is printed does not depend on the machine; loops are verified. Prints one JSON line: status, text, diagnostics (rendered)
-and the lines they point to.
+paths, so that what is printed does not depend on the machine; loops are verified, and expressions parsed. Prints one JSON line: status,
+text, diagnostics (rendered) and the lines they point to.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from parsed_expressions import parsed  # noqa: E402
 from verified_loops import verified  # noqa: E402
 
 from translator.choices.chosen import Choices, choices_of  # noqa: E402
@@ -31,7 +32,7 @@ def main(source: str, target: str, *words: str) -> None:
     chosen = tuple(launch for launch in launches if not ids or launch.id in ids)
     choices = choices_of(num_ctas=ctas) if ctas else Choices()
     request = TranslateRequest(source=source, target=target, launches=chosen, strategy=strategy, choices=choices)
-    with verified():
+    with verified(), parsed():
         result = translate_kernel(request)
     found = [*result.diagnostics, *(d for outcome in result.outcomes for d in outcome.diagnostics)]
     text = Path(source).read_text()

@@ -28,6 +28,7 @@ class Function(Protocol):
     webs: Any
     kernel: Any
     called: Any
+    signs: dict[tuple[ast.AST, bool], Any]
 
     def fact(self, node: ast.AST) -> Any: ...
     def settled(self, node: ast.AST) -> Any: ...
@@ -62,7 +63,8 @@ class FunctionFacts:
 
     tree: its syntax, with some statements written out (translator.facts.desugar). webs: its variables. looped: the calls that
     stand in loops. equals: the others that give the value of an expression, where Triton makes it once. called: of a helper that is written for
-    one call, by whom and with what. pointers: of a helper that is written, what its pointer parameters are.
+    one call, by whom and with what. pointers: of a helper that is written, what its pointer parameters are. signs: those found so far
+    (translator.facts.signs).
     """
 
     webs: Webs
@@ -75,6 +77,7 @@ class FunctionFacts:
         self.looped: set[ast.Call] = set()
         self.called: tuple[FunctionFacts, dict[str, ast.expr]] | None = None
         self.pointers = GivenPointers()
+        self.signs: dict[tuple[ast.AST, bool], Any] = {}
         self._branches: dict[ast.AST, list[ast.If]] | None = None
         self._taken: dict[ast.AST, bool] = {}
         self._find_callee = find_callee

@@ -11,6 +11,7 @@ import ast
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from translator.facts.syntax import unparsed
 from translator.facts.function import Function
 from translator.facts.host_bounds import Condition, needed, number, plus, times
 from translator.facts.known import Known
@@ -79,8 +80,15 @@ def sign_of(function: Function, node: ast.AST, exactly: bool = False) -> Sign:
     """Whether `node` cannot be negative: as it is; with arguments that are not; where nothing overflows, if the host can check that.
 
     Of the arguments no more are taken to be not negative than it needs. exactly: quotients, remainders and comparisons
-    are checked not to be of numbers that overflowed, where there is no other way; a hash is one that may.
+    are checked not to be of numbers that overflowed, where there is no other way; a hash is one that may. Found once per node: each
+    round of writing, and each layout that an address is wanted in, asks again.
     """
+    if (node, exactly) not in function.signs:
+        function.signs[node, exactly] = _sign_of(function, node, exactly)
+    return function.signs[node, exactly]
+
+
+def _sign_of(function: Function, node: ast.AST, exactly: bool) -> Sign:
     plain = Question(function)
     if plain.value(node).range.lo >= 0:
         return Sign(True, frozenset(), plain.by_caller)
@@ -194,7 +202,7 @@ def obligation_at(
     """An obligation about an expression of the source."""
     fn = function.frame.fn
     line = file_line(fn, node.lineno) if hasattr(node, "lineno") else 0
-    return Obligation(line, ast.unparse(node), kind, rewrite, discharge, arguments, fn.file_name or "", condition)
+    return Obligation(line, unparsed(node), kind, rewrite, discharge, arguments, fn.file_name or "", condition)
 
 
 __all__ = [

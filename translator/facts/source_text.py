@@ -6,8 +6,13 @@ Everything that is not replaced (comments, blank lines, line breaks inside expre
 from __future__ import annotations
 
 import ast
+import bisect
+import functools
 import io
+import tokenize
 from collections.abc import Iterable
+
+Edit = tuple[int, int, str]  # what stands from one offset to another is replaced
 
 
 class SourceText:
@@ -35,6 +40,47 @@ class SourceText:
         """The line of `node`, or of the comments right above it that are below line `above`."""
         return first_line(self.lines, node.lineno, above)
 
+    @functools.cached_property
+    def _brackets(self) -> tuple[list[int], list[int], list[tuple[int, int]]]:
+        """Where brackets open and close, how many are open from there on, and (offset, open brackets) of line ends in brackets."""
+        at, depths, breaks, depth = [0], [0], [], 0
+        for token in tokenize.generate_tokens(io.StringIO(self.text).readline):
+            offset = self.starts[token.start[0] - 1] + token.start[1]
+            if token.type == tokenize.NL and depth:
+                breaks.append((offset, depth))
+            elif token.type == tokenize.OP and token.string in "([{":
+                depth += 1
+                at.append(offset + 1)
+                depths.append(depth)
+            elif token.type == tokenize.OP and token.string in ")]}":
+                depth -= 1
+                at.append(offset)
+                depths.append(depth)
+        return at, depths, breaks
+
+    def depth(self, offset: int) -> int:
+        """How many brackets are open at a place; one that closes there is not."""
+        at, depths, _ = self._brackets
+        return depths[bisect.bisect_right(at, offset) - 1]
+
+    def is_grouped(self, node: ast.AST) -> bool:
+        """Whether the text of `node` stands in one pair of brackets, as that of a tuple may."""
+        (start, end), (at, depths, _) = self.span(node), self._brackets
+        inside = depths[bisect.bisect_right(at, start) : bisect.bisect_left(at, end - 1)]
+        depth = self.depth(start)
+        return self.text[start] in "([{" and self.depth(end - 1) == depth and min(inside, default=depth + 1) > depth
+
+    def is_open(self, node: ast.AST, instead: Iterable[tuple[ast.AST, bool]] = ()) -> bool:
+        """Whether a line ends in `node` outside of its brackets; instead: parts that are replaced, and whether their text is open."""
+        start, end = self.span(node)
+        if "\n" not in self.text[start:end]:
+            return False  # what stands for a part has no more lines than the part
+        depth, spans = self.depth(start), [(*self.span(part), open) for part, open in instead]
+        if any(open and self.depth(a) == depth for a, _, open in spans):
+            return True
+        breaks = [at for at, inside in self._brackets[2] if inside == depth and start <= at < end]
+        return any(not any(a <= at < b for a, b, _ in spans) for at in breaks)
+
     def of(self, node: ast.AST) -> str:
         start, end = self.span(node)
         return self.text[start:end]
@@ -44,11 +90,22 @@ class SourceText:
         line = self.lines[node.lineno - 1]
         return line[: len(line) - len(line.lstrip())]
 
-    def splice(self, node: ast.AST, edits: Iterable[tuple[ast.AST, str]]) -> str:
-        """The text of `node` with the given descendants replaced."""
+    def splice(self, node: ast.AST, edits: Iterable[tuple[ast.AST, str]], more: Iterable[Edit] = ()) -> str:
+        """The text of `node` with the given descendants replaced, and other edits of it."""
         start, end = self.span(node)
         spans = [(*self.span(child), new) for child, new in edits]
-        return replace_spans(self.text, start, end, spans)
+        return replace_spans(self.text, start, end, [*spans, *more])
+
+    def appended(self, call: ast.AST, arguments: Iterable[str]) -> Edit:
+        """The edit that puts arguments behind those of a call: before its last parenthesis, after a comma if there is one."""
+        start, end = self.span(call)
+        inner, added = self.text[start : end - 1].rstrip(), ", ".join(arguments)
+        first, _, last = inner.rpartition("\n")
+        if first and "#" in last:  # a comment ends the last argument's line
+            separator = "\n" + last[: len(last) - len(last.lstrip())]
+        else:
+            separator = " " if inner.endswith(",") else ", " if not inner.endswith("(") else ""
+        return start + len(inner), end, f"{separator}{added})"
 
 
 def first_line(lines: list[str], line: int, above: int = 0) -> int:

@@ -15,6 +15,7 @@ from translator.facts.known import is_linear
 from translator.facts.loop_range import int_of, loop_bounds, trips_of
 from translator.facts.polynomials import Monomial, Polynomial, add, product
 from translator.facts.ranges import int_type
+from translator.facts.syntax import unparsed
 from translator.frontend.trace import ConstFact, TensorFact
 
 _RUN_TIME = "#"
@@ -22,13 +23,15 @@ _RUN_TIME = "#"
 
 @dataclass(frozen=True)
 class Span:
-    """`high - low` as an expression of compile-time names, and its value.
+    """`high - low` as an expression of compile-time names, and its value. form: the class of its syntax node, of an operation that
+    of its operator.
 
     given: the expression of the source, where a variable that was given it is the bound.
     """
 
     text: str
     value: int
+    form: type[ast.AST]
     given: ast.expr | None = None
 
 
@@ -45,7 +48,7 @@ def constant_span(facts: FunctionFacts, low: ast.expr | None, high: ast.expr) ->
     span = add(last, first, -1)
     if any(atom.startswith(_RUN_TIME) for monomial in span for atom in monomial):
         return None
-    return Span(_spelled(span), sum(c * prod(values[name] for name in m) for m, c in span.items()))
+    return Span(_spelled(span), sum(c * prod(values[name] for name in m) for m, c in span.items()), _form(span))
 
 
 def _given(facts: FunctionFacts, high: ast.expr) -> Span | None:
@@ -56,7 +59,7 @@ def _given(facts: FunctionFacts, high: ast.expr) -> Span | None:
     if expression is None or (value := int_of(facts, expression)) is None or isinstance(value, bool):
         return None
     constant = all(isinstance(facts.fact(n), ConstFact) for n in ast.walk(expression) if isinstance(n, ast.Name))
-    return Span(ast.unparse(expression), value, expression) if constant else None
+    return Span(unparsed(expression), value, type(expression), expression) if constant else None
 
 
 def known_trips(facts: FunctionFacts, loop: ast.AST) -> int | None:
@@ -115,6 +118,15 @@ def _spelled(polynomial: Polynomial) -> str:
         sign = " - " if coefficient < 0 else " + "
         text += (sign if text else "-" if coefficient < 0 else "") + term(monomial, abs(coefficient))
     return text
+
+
+def _form(polynomial: Polynomial) -> type[ast.AST]:
+    """The form of a polynomial as it is spelled."""
+    if len(polynomial) > 1:
+        return ast.Sub if any(c < 0 for c in polynomial.values()) else ast.Add
+    ((monomial, coefficient),) = polynomial.items()
+    factors = len(monomial) + (coefficient != 1 or not monomial)
+    return ast.Mult if factors > 1 else ast.USub if coefficient < 0 else ast.Name if monomial else ast.Constant
 
 
 __all__ = ["Span", "constant_span", "known_trips", "runs_once"]

@@ -57,4 +57,9 @@ def inside(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def is_constexpr(annotation: ast.expr) -> bool:
-    return ast.unparse(annotation) in ("gl.constexpr", "tl.constexpr")
+    return unparsed(annotation) in ("gl.constexpr", "tl.constexpr")
+
+
+def unparsed(node: ast.AST) -> str:
+    """The author's code as a message shows it, in one line."""
+    return ast.unparse(node)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable
 
 from translator.gluon import tree
 from translator.gluon.tree import Code, Node
+from translator.gluon.written import OPERATORS, Written, name
 
 STEP = "    "
 
@@ -44,6 +46,17 @@ def _printed(node: Node) -> str:
     if isinstance(node, (tree.Stage, tree.Repeat, tree.When)):
         return "\n".join(lines([node], ""))
     return _in_lds(node)
+
+
+def written(node: Node) -> Written:
+    """The text of a number, a place or a read, with what others have to know of it."""
+    if isinstance(node, (tree.Number, tree.Current)):
+        return node.text if isinstance(node.text, Written) else name(node.text)
+    if isinstance(node, tree.Binary):
+        return Written(_number(node), OPERATORS[node.op])
+    if isinstance(node, (tree.Named, tree.Variable)):
+        return name(node.name)
+    return Written(_printed(node), ast.Attribute if isinstance(node, tree.ElementType) else ast.Call)
 
 
 def _number(node: Node) -> str:

@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar, Union
 
+from translator.gluon.written import literal
+
 
 class Node:
     """Base of everything below; all are frozen and compare by value."""
@@ -64,7 +66,7 @@ class Previous(Node):
     function: str = ""
 
 
-ONE = Number("1")
+ONE = Number(literal(1))
 
 
 # Places in LDS -------------------------------------------------------------------------------------------------------

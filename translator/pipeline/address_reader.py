@@ -11,7 +11,7 @@ from translator.facts.operations import operation_of
 from translator.facts.polynomials import INDEX, Polynomial, add, fixed, moving, quotient
 from translator.facts.same_value import value_key
 from translator.facts.signs import Signs
-from translator.facts.syntax import less_than
+from translator.facts.syntax import less_than, unparsed
 from translator.facts.webs import Web
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.pipeline.tile_terms import NotATile, axis_atom, axis_of, times
@@ -98,18 +98,18 @@ class AddressReader:
         """(dimension, start, limit) of `start + axis < limit`."""
         node, axes = conjunct
         if (sides := less_than(node)) is None:
-            raise NotATile(f"its mask has `{ast.unparse(node)}`")
+            raise NotATile(f"its mask has `{unparsed(node)}`")
         left, right = (self.affine(side, self._lower(side, axes)) for side in sides)
         margin = add(right, left, -1)
         on_axis = [(m, c) for m, c in margin.items() if any(axis_of(a) is not None for a in m)]
         if len(on_axis) != 1 or len(on_axis[0][0]) != 1 or on_axis[0][1] != -1:
-            raise NotATile(f"its mask `{ast.unparse(node)}` is no bound of one dimension")
+            raise NotATile(f"its mask `{unparsed(node)}` is no bound of one dimension")
         (axis,) = on_axis[0][0]
         margin.pop((axis,))
         start = fixed({m: c for m, c in left.items() if m != (axis,)})
         start = add(start, moving(margin), -1)
         if any(m.count(INDEX) > 1 for m in start):
-            raise NotATile(f"its mask `{ast.unparse(node)}` is not affine")
+            raise NotATile(f"its mask `{unparsed(node)}` is not affine")
         return axis_of(axis), start, add(margin, start, 1)
 
     # Polynomials.
@@ -119,7 +119,7 @@ class AddressReader:
         if isinstance(fact, ConstFact):
             return self._constant(node, fact.value)
         if not isinstance(fact, TensorFact) or fact.dtype not in _INTEGERS:
-            raise NotATile(f"`{ast.unparse(node)}` is not an integer")
+            raise NotATile(f"`{unparsed(node)}` is not an integer")
         self.wide |= fact.dtype == "int64"
         if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub, ast.Mult)):
             try:
@@ -154,14 +154,14 @@ class AddressReader:
                 extent = node.args[1] if start.value == 0 else ast.Constant(end.value - start.value)
                 self.extents.setdefault(axes[0], extent)
                 return add({(axis_atom(axes[0]),): 1}, {(): start.value} if start.value else {}, 1)
-        raise NotATile(f"`{ast.unparse(node)}` is not a sum of an arange and values that stay the same")
+        raise NotATile(f"`{unparsed(node)}` is not a sum of an arange and values that stay the same")
 
     def _wrapped(self, node: ast.BinOp, axes: tuple[int, ...]) -> Polynomial:
         """`(start + arange) % M`, as if it were not wrapped: whoever reads `wrapped` has to see to the rows from M on."""
         row, limit = self.affine(node.left, axes), self.affine(node.right, ())
         start = dict(row)
         if start.pop((axis_atom(axes[0]),), 0) != 1 or any(axis_of(a) is not None for m in start for a in m):
-            raise NotATile(f"`{ast.unparse(node)}` is not a sum of an arange and values that stay the same")
+            raise NotATile(f"`{unparsed(node)}` is not a sum of an arange and values that stay the same")
         if self.wrapped.setdefault(axes[0], (start, limit)) != (start, limit):
             raise NotATile(f"dimension {axes[0]} is wrapped in two ways")
         self.rows[axes[0]] = node.left
@@ -170,7 +170,7 @@ class AddressReader:
     def _constant(self, node: ast.expr, value) -> Polynomial:
         """A compile-time integer, by name where it has one: another launch may have another value."""
         if not isinstance(value, int) or isinstance(value, bool):
-            raise NotATile(f"`{ast.unparse(node)}` is not an integer")
+            raise NotATile(f"`{unparsed(node)}` is not an integer")
         if isinstance(node, ast.Constant) or varies(self.facts, self.loop, node):  # `a.shape[0]` of what the loop loads
             return {(): value} if value else {}
         if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub, ast.Mult)):
@@ -205,7 +205,7 @@ class AddressReader:
             if varies(self.facts, self.loop, node) and (value := self.facts.webs.value_of(node)) is not None:
                 return self.affine(value, ())
         if varies(self.facts, self.loop, node):
-            raise NotATile(f"`{ast.unparse(node)}` changes from tile to tile in no regular way")
+            raise NotATile(f"`{unparsed(node)}` changes from tile to tile in no regular way")
         return self._atom(node)
 
     def _atom(self, node: ast.expr) -> Polynomial:

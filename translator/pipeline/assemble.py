@@ -10,7 +10,6 @@ from translator.numbered import numbered
 from translator.facts.definitions import definition_node
 from translator.pipeline.loop import PipelinedLoop
 from translator.pipeline.prefetch import FEWEST_BUFFERS
-from translator.rewrite.emission import StateOf
 from translator.rewrite.emitted import EmittedFunction, EmittedKernel, LaidOut
 from translator.rewrite.function import FunctionRewriter
 from translator.rewrite.gluon_function import GluonFunction
@@ -19,6 +18,7 @@ from translator.rewrite.layout_constants import with_constants
 from translator.rewrite.loop_split import CannotSplit, PartitionFunction, Split
 from translator.rewrite.partitions import take_apart
 from translator.rewrite.unit import Record, Unit, helper_hole
+from translator.rewrite.writing import StateOf
 
 
 def assemble(unit: Unit, rewriter: FunctionRewriter, written: GluonFunction) -> EmittedKernel:

@@ -25,9 +25,10 @@ from translator.pipeline import counts
 from translator.pipeline.loop import PipelinedLoop
 from translator.rewrite.addresses import Term
 from translator.rewrite.emission import Emission
-from translator.rewrite.pointers import factor, scalar_text, term_text
-from translator.rewrite.splice import operand
+from translator.rewrite.pointers import scalar_text, term_text
+from translator.gluon.written import Written, addend, binary, call, operand, total
 from translator.rewrite.uniform_parts import is_integer, taken_apart
+from translator.rewrite.writing import Writing
 from translator.ttgir.layouts import Layout
 
 if TYPE_CHECKING:
@@ -47,15 +48,15 @@ class Clip:
     bound: ast.expr
     ends: bool = True
 
-    def text(self, rw: Emission, layout: Layout) -> str:
+    def text(self, writing: Writing, layout: Layout) -> Written:
         """The comparison in `layout`, for the tile that is being fetched."""
-        start = " + ".join(factor(scalar_text(rw.emit, s), "+") for s in self.starts)
-        end = counts.condition(rw.emit, self.loop, self.loop.at)
+        start = total([("+", addend(scalar_text(writing.emit, s), "+")) for s in self.starts])
+        end = counts.condition(writing.emit, self.loop, self.loop.at)
         first = self.starts[0].node
         product = len(self.starts) == 1 and isinstance(first, ast.BinOp) and isinstance(first.op, ast.Mult)
-        left = f"{operand(rw.emit(self.bound))} - {start if product else operand(start)}"
-        limit = f"gl.where({end}, {left}, 0)" if self.ends else left
-        return f"{term_text(rw.facts, rw.emit, self.steady, layout, first=True)} < {limit}"
+        left = binary(operand(writing.emit(self.bound)), "-", start if product else operand(start))
+        limit = call("gl.where", end, left, "0") if self.ends else left
+        return binary(term_text(writing.facts, writing.emit, self.steady, layout), "<", limit)
 
 
 @dataclass(frozen=True)
@@ -68,11 +69,11 @@ class Bounded:
     bound: ast.expr
     ends: bool = True
 
-    def text(self, rw: Emission, layout: Layout) -> str:
+    def text(self, writing: Writing, layout: Layout) -> Written:
         """The comparison in `layout`, for the tile that is being fetched."""
-        end = counts.condition(rw.emit, self.loop, self.loop.at)
-        below = operand(rw.operand_in(self.below, rw.facts.tensor(self.node), layout))
-        return f"{below} < gl.where({end}, {rw.emit(self.bound)}, -(2**31))"
+        end = counts.condition(writing.emit, self.loop, self.loop.at)
+        below = operand(writing.operand_in(self.below, writing.facts.tensor(self.node), layout))
+        return binary(below, "<", call("gl.where", end, writing.emit(self.bound), "-(2**31)"))
 
 
 def clip_masks(rw: Emission, loop: PipelinedLoop, tail: "TailProof", twins: dict[ast.AST, ast.AST]) -> None:
@@ -102,7 +103,7 @@ def clip_masks(rw: Emission, loop: PipelinedLoop, tail: "TailProof", twins: dict
             clip = rw.clips.get(twins.get(node)) or _bounded(rw.facts, loop, node, twins)
             if clip is not None and clip.ends:
                 rw.clips[twins[node]] = clip
-                rw.guards.pop(twins[call], None)
+                rw.addressing.guards.pop(twins[call], None)
 
 
 def _bounded(

@@ -12,22 +12,25 @@ import ast
 from translator.choices.chosen import Choices
 from translator.facts.function import FunctionFacts
 from translator.facts.loop_range import is_index
-from translator.gluon.printer import lines, printed
+from translator.gluon.printer import lines, written
 from translator.gluon.tree import ONE, Assign, Binary, Choose, Current, Line, Node, Number, Previous, as_lines
 from translator.layout.names import LayoutNames
-from translator.pipeline import clusters, counts, l2, once, producer, refill, slices, unroll
+from translator.pipeline import clusters, counts, l2, once, refill, slices, unroll
 from translator.pipeline.loop import PipelinedLoop, Ring
 from translator.pipeline.plan import NotPipelined, PipelinePlan, run_of_loads
 from translator.pipeline.passes import read_ahead
 from translator.pipeline.prefetch import FEWEST_BUFFERS
+from translator.pipeline.producer import Producer, commit, stores
 from translator.pipeline.prologue import prologue, shared_state
 from translator.pipeline.waits import wait_for, waits
 from translator.rewrite import calls, invariant
-from translator.rewrite.emission import Convert, Emission, Emit, added
+from translator.rewrite.emission import Emission
 from translator.rewrite.gluon_modules import async_module
-from translator.rewrite.splice import operand
+from translator.gluon.written import Assigned, binary, name, operand
 from translator.rewrite.unit import Record, Synthesized
+from translator.rewrite.writing import Convert, Emit, Writing, added
 
+_BACK = {"+": "-", "-": "+"}
 # Of `gl.where(slot == 0, count - 1, slot - 1)` LLVM makes a subtraction with overflow, in vector registers, where there are three
 # slots or more, though the slot is the same for all lanes. For two there is no difference.
 PREVIOUS_SLOT = Synthesized(
@@ -46,7 +49,7 @@ def emit_statement(rw: Emission, s: ast.stmt) -> bool:
     loop = rw.pipelined_statements.get(s)
     if loop is None:
         return False
-    loop.fetch_at(loop.ahead)
+    loop.fetch_at(name(loop.ahead))
     indent = "\n" + rw.facts.source.indent(s)
     if s in loop.ahead_of:
         made = loop.ahead_of[s]
@@ -54,34 +57,39 @@ def emit_statement(rw: Emission, s: ast.stmt) -> bool:
         if web in loop.plan.on_both_sides:
             rw.plain_statement(s)
             end = rw.facts.source.span(s)[1]
-            rw.edits.append((end, end, indent + producer.render(rw, made)))
+            rw.edits.append((end, end, indent + rw.statement_text(made)))
         else:
-            rw.replace(s, producer.render(rw, made))
+            rw.edits.replace(s, rw.statement_text(made))
         return True
     if loop.sliced is not None and s is loop.sliced.statement:
-        rw.replace(s, indent.join(slices.accumulate(rw, loop, loop.sliced)))
+        rw.edits.replace(s, indent.join(slices.accumulate(rw, loop, loop.sliced)))
         return True
     _consumer_statement(rw, s)
-    rw.append_lines(s, [f"{name} = {read}" for name, (load, read) in loop.permuted.items() if load is s])
+    rw.edits.insert_behind(s, [f"{name} = {read}" for name, (load, read) in loop.permuted.items() if load is s])
     copied, loaded = _group(rw.facts, loop, s)
+    own = _producer(rw, loop)
     start, end = rw.facts.source.span(s)
-    condition = "" if loop.specialized else counts.condition(rw.emit, loop, loop.ahead)
+    condition = None if loop.specialized else counts.condition(rw.emit, loop, loop.at)
     if copied:
-        made = [producer.fetch(rw, loop, ring, loop.free, loop.fetched, condition, indent[1:]) for ring in copied]
+        made = [own.fetch(ring, loop.free, loop.fetched, condition, indent[1:]) for ring in copied]
         if loop.specialized:
             ready, _ = loop.barriers[loop.group_of(copied[0])]
             if any(ring.load.tile is None for ring in copied):
                 made.append(Line(f"{async_module(rw.record)}.mbarrier_arrive({ready}.index({loop.slot}))"))
         else:
-            made += producer.commit(rw.record, loop, copied)
+            made += commit(rw.record, loop, copied)
         made += as_lines(l2.prefetches(rw.facts, rw.emit, rw.record, loop, copied))
         made = counts.where_fetched(rw.emit, loop, made)
         rw.edits.append((start, start, "".join(rw.hole(node) + indent for node in made)))
     if loaded:
-        made = [producer.fetch(rw, loop, ring, loop.free, loop.fetched, condition, indent[1:]) for ring in loaded]
+        made = [own.fetch(ring, loop.free, loop.fetched, condition, indent[1:]) for ring in loaded]
         made = counts.where_fetched(rw.emit, loop, made)
         rw.edits.append((end, end, "".join(indent + rw.hole(node) for node in made)))
     return True
+
+
+def _producer(rw: Emission, loop: PipelinedLoop) -> Producer:
+    return Producer(rw.writing, rw.addressing, rw.holes, loop)
 
 
 def _consumer_statement(rw: Emission, s: ast.stmt) -> None:
@@ -90,7 +98,7 @@ def _consumer_statement(rw: Emission, s: ast.stmt) -> None:
         web = rw.facts.webs.of_definition[(s, s.targets[0].id)]
         if len(web.definitions) == 1 and not rw.state(web).variants and web.uses:
             text = rw.splice(s, {s.value: rw.hole(rw.staged[s.value].slot())})
-            rw.replace(s, rw.hole(Assign(web.name, rw.holes.code(text), web.name)))
+            rw.edits.replace(s, rw.hole(Assign(web.name, rw.holes.code(text), web.name)))
             return
     rw.plain_statement(s)
 
@@ -127,8 +135,8 @@ def _body(rw: Emission, loop: PipelinedLoop, s: ast.For) -> None:
     rw.block(s.body)
     if loop.prefetch and not loop.stages and not loop.first:
         loop.prefetched = read_ahead(rw, loop)
-    loop.copies_again = refill.fills(rw, loop) if loop.refills else ()
-    loop.top = once.first(rw, loop) if loop.plan.once else tuple(_top(rw, loop))
+    loop.copies_again = refill.fills(_producer(rw, loop)) if loop.refills else ()
+    loop.top = once.first(_producer(rw, loop)) if loop.plan.once else tuple(_top(rw.writing, loop))
     loop.waits = waits(rw.emit, rw.record, loop) if loop.stages else ()
 
 
@@ -153,7 +161,7 @@ def emit_loop(rw: Emission, s: ast.For) -> bool:
     rw.loops = (*rw.loops, s)
     _body(rw, loop, s)
     rw.loops = rw.loops[:-1]
-    loop.end_round(rw)
+    rw.changed |= loop.end_round()
     _around(rw, loop, s)
     rw.written_loops.append(loop)
     return True
@@ -175,11 +183,11 @@ def _around(rw: Emission, loop: PipelinedLoop, s: ast.For) -> None:
         start, end = source.span(s.target)[0], source.span(s.iter)[1]
         rw.edits.append((start, end, unroll.header(rw.emit, loop)))
     elif loop.written_out:
-        rw.replace(s.target, loop.tile)
-        rw.replace(s.iter, f"gl.static_range({counts.tiles(rw.emit, loop)})")
+        rw.edits.replace(s.target, loop.tile)
+        rw.edits.replace(s.iter, f"gl.static_range({counts.tiles(rw.emit, loop)})")
     else:
-        rw.replace(s.iter, calls.emit_iterator(rw, s.iter))
-    loop.before = as_lines(shared_state(rw, loop)) if loop.specialized else prologue(rw, loop)
+        rw.edits.replace(s.iter, calls.emit_iterator(rw.writing, s.iter))
+    loop.before = as_lines(shared_state(_producer(rw, loop))) if loop.specialized else prologue(rw, _producer(rw, loop))
     if loop.prefetched is not None:
         rw.record.choose(f"`for {plan.index}` reads operands from LDS one iteration ahead")
         loop.before = (*loop.before, *waits(rw.emit, rw.record, loop)[1:], *loop.prefetched.first)
@@ -237,20 +245,20 @@ def _top_refilled(facts: FunctionFacts, emit: Emit, loop: PipelinedLoop, index_u
     return [Line(f"{loop.plan.index} = {counts.index_value(facts, loop, counts.prologue_index(emit, loop))}")]
 
 
-def _top(rw: Emission, loop: PipelinedLoop) -> list[Node]:
+def _top(writing: Writing, loop: PipelinedLoop) -> list[Node]:
     plan = loop.plan
     top: list[Node] = []
     by_tile = any(load.tile is not None and load.tile.counts_tiles for load in plan.loads)
     compared = not plan.asks_rest and not all(load.covered for load in plan.loads)
     uses_ahead = bool(loop.index_names or by_tile or loop.l2_ahead or compared)
     if loop.first:
-        top += unroll.top(rw.emit, loop)
+        top += unroll.top(writing.emit, loop)
     elif loop.refills:
-        top += _top_refilled(rw.facts, rw.emit, loop, uses_ahead or _index_used(rw.facts, loop))
+        top += _top_refilled(writing.facts, writing.emit, loop, uses_ahead or _index_used(writing.facts, loop))
     elif loop.written_out:
-        top += _top_written_out(rw.facts, rw.emit, loop, uses_ahead or _index_used(rw.facts, loop))
+        top += _top_written_out(writing.facts, writing.emit, loop, uses_ahead or _index_used(writing.facts, loop))
     elif not loop.only_holds:
-        number = Current(counts.tile_number(rw.emit, loop))
+        number = Current(counts.tile_number(writing.emit, loop))
         if loop.counter or plan.step is not None:
             top.append(Line(f"gl.assume({loop.counter or plan.index} >= 0)"))
         read = number if loop.prefetched is None else Binary(number, "+", ONE)
@@ -258,10 +266,12 @@ def _top(rw: Emission, loop: PipelinedLoop) -> list[Node]:
         if loop.specialized:
             return [*top, Line(f"{loop.phase} = ({number.text} // {loop.buffers}) & 1")]
         if loop.copies:
-            top.append(Choose(loop.free, _free_slot(rw.facts, rw.record, rw.unit.decided.choices, loop, number)))
-    top += waits(rw.emit, rw.record, loop, under_way=2 if loop.prefetched is None else FEWEST_BUFFERS)
+            top.append(
+                Choose(loop.free, _free_slot(writing.facts, writing.record, writing.decided.choices, loop, number))
+            )
+    top += waits(writing.emit, writing.record, loop, under_way=2 if loop.prefetched is None else FEWEST_BUFFERS)
     if uses_ahead:
-        top.append(Line(f"{loop.ahead} = {plan.index} + {counts.distance(rw.emit, loop)}"))
+        top.append(Line(f"{loop.ahead} = {plan.index} + {counts.distance(writing.emit, loop)}"))
     return top
 
 
@@ -280,10 +290,8 @@ def _free_slot(facts: FunctionFacts, record: Record, choices: Choices, loop: Pip
 
 
 def _tail(emit: Emit, convert: Convert, names: LayoutNames, loop: PipelinedLoop) -> list[Node]:
-    stores = counts.where_fetched(
-        emit, loop, producer.stores(convert, names, loop.rings, loop.store_slot, loop.fetched)
-    )
-    return [*stores, *([Line(f"{loop.counter} += 1")] if loop.counter else [])]
+    made = counts.where_fetched(emit, loop, stores(convert, names, loop.rings, loop.store_slot, loop.fetched))
+    return [*made, *([Line(f"{loop.counter} += 1")] if loop.counter else [])]
 
 
 def _index_used(facts: FunctionFacts, loop: PipelinedLoop) -> bool:
@@ -315,36 +323,33 @@ def _lines_after(rw: Emission, loop: PipelinedLoop, waited: bool) -> list[str]:
     lines += clusters.after_last(rw.record, loop, waited)
     if loop.plan.once:
         return lines
-    if _shares_place(rw, loop):
+    if _shares_place(rw.writing, loop):
         lines.append(
             "# Operands do not take the place of tiles: what moves through LDS after them would wait once more."
         )
         lines += [f"{ring.smem}._keep_alive()" for ring in loop.rings]
     if loop.sliced is not None:
-        lines += slices.join(rw, loop.sliced)
-    tiles = operand(printed(counts.fetched_before(rw.emit, loop)))
+        lines += slices.join(rw.facts, rw.names, rw.conversions_after, loop.sliced)
+    tiles = operand(written(counts.fetched_before(rw.emit, loop)))
     if loop.specialized and loop.plan.rolled_back:
         # The moves happen in the producer.
-        tiles = rw.loop_names.fresh("tiles", loop.plan.loop)
-        lines.append(f"{tiles} = {counts.trips(rw.emit, loop)}")
+        tiles = name(rw.loop_names.fresh("tiles", loop.plan.loop))
+        lines.append(Assigned(tiles, counts.trips(rw.emit, loop)).text)
     for s in loop.plan.rolled_back:
-        forward, back = ("+", "-") if isinstance(s.op, ast.Add) else ("-", "+")
-        for line in map(str.strip, producer.render(rw, s).splitlines()):
-            target, value = line.split(f" {forward}= ", 1)
-            move = value if loop.only_holds else f"{tiles} * {operand(value)}"
-            lines.append(f"{target} {forward if loop.specialized else back}= {move}")
+        for made in rw.moves(s):
+            move = made.value if loop.only_holds else binary(tiles, "*", operand(made.value))
+            lines.append(Assigned(made.target, move, made.sign if loop.specialized else _BACK[made.sign]).text)
     return lines
 
 
-def _shares_place(rw: Emission, loop: PipelinedLoop) -> bool:
+def _shares_place(writing: Writing, loop: PipelinedLoop) -> bool:
     """Whether operands of the last tile would take the place of tiles that were read, which Triton keeps to the loop's end.
 
     What is moved behind the loop then has to wait for them. A single warp does not wait.
     """
-    if not loop.written_out or rw.facts.kernel.loops or rw.facts.kernel.num_warps == 1:
+    if not loop.written_out or writing.facts.kernel.loops or writing.facts.kernel.num_warps == 1:
         return False
-    first, last = (rw.facts.source.span(s)[i] for i, s in enumerate((loop.plan.loop.body[0], loop.plan.loop.body[-1])))
-    return any(first <= start <= last and "gl.allocate_shared_memory(" in rw.shown(text) for start, _, text in rw.edits)
+    return loop.plan.loop in writing.record.filled
 
 
 def _block(lines: list[str], indent: str) -> str:

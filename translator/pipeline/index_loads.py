@@ -10,14 +10,15 @@ import ast
 from dataclasses import dataclass
 from typing import Any
 
-from translator.rewrite.emission import Emit
 from translator.facts.function import FunctionFacts
 from translator.facts.kernel import KernelFacts
+from translator.gluon.written import Written
 from translator.frontend.trace import ConstFact, Frame, TensorFact, node_key
 from translator.pipeline import counts
 from translator.pipeline.loop import PipelinedLoop
 from translator.pipeline.tail import TailProof
 from translator.facts import callees
+from translator.rewrite.writing import Emit
 
 # Calls that write nothing.
 _READING = (*callees.PURE_KINDS, "load", "dot", "reduce", "scan", "gather")
@@ -31,10 +32,10 @@ class Guard:
 
     loop: PipelinedLoop
 
-    def text(self, facts: FunctionFacts, emit: Emit) -> str:
-        """The condition at the tile that the producer is at; empty where nothing runs ahead."""
+    def text(self, facts: FunctionFacts, emit: Emit) -> Written | None:
+        """The condition at the tile that the producer is at; None where nothing runs ahead."""
         if self.loop.specialized:
-            return ""
+            return None
         return counts.as_value(facts, self.loop, counts.condition(emit, self.loop, self.loop.at))
 
 

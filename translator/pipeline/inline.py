@@ -23,7 +23,8 @@ from triton.runtime.jit import JITFunction
 from translator.frontend.trace import ConstFact, Frame, TensorFact
 from translator.numbered import numbered
 from translator.facts.source_text import SourceText, first_line, replace_spans
-from translator.rewrite.splice import operand
+from translator.facts.syntax import unparsed
+from translator.gluon.written import Written, form_of, literal, name as variable, operand
 from translator.source.moved_lines import record_moved
 
 MAX_DEPTH = 4
@@ -178,11 +179,11 @@ class _Around:
 
 def _parameters(
     arguments: dict, constants: dict, helper: Frame, statements: list[ast.stmt], around: _Around
-) -> tuple[list[str], dict[str, str]]:
+) -> tuple[list[str], dict[str, Written]]:
     """(the lines that give parameters their values, the parameters that stand as something else). Raises: _CannotInline."""
     names, stored, ended = around.names, around.stored, around.ended
     before: list[str] = []
-    renamed: dict[str, str] = {}
+    renamed: dict[str, Written] = {}
     for name, (argument, node) in arguments.items():
         simple = node is None or isinstance(node, (ast.Name, ast.Constant))
         if (
@@ -200,7 +201,7 @@ def _parameters(
             elif name not in around.targets and name not in ended:
                 if not ended:  # in a loop, which hands its variables on
                     raise _CannotInline
-                renamed[name] = numbered(f"{name}_inside", (names | stored).__contains__)
+                renamed[name] = variable(numbered(f"{name}_inside", (names | stored).__contains__))
                 before.append(f"{renamed[name]} = {name}")
         elif argument != name:
             if simple and argument not in stored:
@@ -209,7 +210,7 @@ def _parameters(
                 if name in names:
                     if not ended:
                         raise _CannotInline
-                    renamed[name] = numbered(name, (names | stored).__contains__)
+                    renamed[name] = variable(numbered(name, (names | stored).__contains__))
                 constant = constants.get(name) if isinstance(helper.args.get(name), ConstFact) else None
                 own = renamed.get(name, name)
                 before.append(f"{own}: {constant} = {argument}" if constant else f"{own} = {argument}")
@@ -242,7 +243,7 @@ def _annotation(parameter: ast.arg, fn: JITFunction, into: JITFunction) -> str |
     """The annotation of a helper's parameter, where it means the same in the caller."""
     names = [n.id for n in ast.walk(parameter.annotation or ast.Constant(None)) if isinstance(n, ast.Name)]
     known = bool(names) and all(fn.__globals__.get(n) is into.__globals__.get(n) is not None for n in names)
-    return ast.unparse(parameter.annotation) if known else None
+    return unparsed(parameter.annotation) if known else None
 
 
 def _leaves(s: ast.stmt, frame: Frame) -> list[ast.Return]:
@@ -296,15 +297,15 @@ def _arguments(source: SourceText, tree: ast.FunctionDef, call: ast.Call, helper
     parameters = [a.arg for a in tree.args.args]
     if tree.args.vararg or tree.args.kwarg or any(isinstance(a, ast.Starred) for a in call.args):
         raise _CannotInline
-    out: dict[str, tuple[str, ast.expr | None]] = {}
+    out: dict[str, tuple[Written, ast.expr | None]] = {}
     for name, node in [*zip(parameters, call.args), *((k.arg, k.value) for k in call.keywords)]:
-        out[name] = source.of(node), node
+        out[name] = Written(source.of(node), form_of(node), open=source.is_open(node)), node
     for name in parameters:
         if name not in out:
             fact = helper.args.get(name)
             if not isinstance(fact, ConstFact) or not isinstance(fact.value, (int, float, bool, str, type(None))):
                 raise _CannotInline
-            out[name] = repr(fact.value), None
+            out[name] = literal(fact.value), None
     return out
 
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 
 from translator.facts.function import FunctionFacts
-from translator.rewrite.emission import Emit
 from translator.pipeline import counts
 from translator.pipeline import mover_copies
 from translator.pipeline.loop import PipelinedLoop, Ring
-from translator.rewrite.splice import operand
+from translator.gluon.written import binary, grouped, literal, name, operand
 from translator.rewrite.unit import Record
+from translator.rewrite.writing import Emit
 
 
 def can_prefetch(loop: PipelinedLoop) -> bool:
@@ -31,10 +31,11 @@ def prefetches(facts: FunctionFacts, emit: Emit, record: Record, loop: Pipelined
     if not loop.l2_ahead or not rings:
         return []
     step = loop.plan.step
-    further = str(loop.l2_ahead) if step is None else f"{loop.l2_ahead} * {operand(emit(step))}"
-    index = f"{loop.ahead} + {further}"
+    further = literal(loop.l2_ahead)
+    further = further if step is None else binary(further, "*", operand(emit(step)))
+    index = binary(name(loop.ahead), "+", further)
     condition = counts.condition(emit, loop, index)
-    loop.fetch_at(f"({index})")
+    loop.fetch_at(grouped(index))
     lines = [mover_copies.prefetch(facts, emit, record, loop, ring, condition) for ring in rings]
-    loop.fetch_at(loop.ahead)
+    loop.fetch_at(name(loop.ahead))
     return lines

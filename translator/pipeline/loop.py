@@ -12,6 +12,7 @@ from translator.facts.obligations import Obligation
 from translator.facts.webs import Web
 from translator.gluon import tree
 from translator.gluon.tree import ONE, Binary, Current, Named, Node, Number, Permuted, Pipelined, Place, Slot
+from translator.gluon.written import Written, indexed, name
 from translator.pipeline.plan import PipelinePlan, PipelinedLoad
 from translator.rewrite import costs
 from translator.rewrite.descriptors import Copies
@@ -21,6 +22,7 @@ from translator.rewrite.unit import Record
 from translator.ttgir.layouts import Layout
 
 Statements = tuple[Node, ...]
+NOWHERE = name("")
 
 
 @dataclass
@@ -49,7 +51,7 @@ class PipelinedLoop:
     """A plan with its names and renamed syntax; made once per loop, emitted in every round."""
 
     plan: PipelinePlan
-    buffers: str
+    buffers: Written
     ahead: str
     slot: str  # of the tile that this iteration reads
     free: str  # of the tile that is copied ahead
@@ -65,7 +67,7 @@ class PipelinedLoop:
     )  # ready and empty of each group, where partitions share the loop
     phase: str = ""  # of the barriers of the tile's slot
     assumed: set[Obligation] = field(default_factory=set)  # what its addresses and masks rest on
-    at: str = ""  # the index of the tile that is being fetched
+    at: Written = NOWHERE  # the index of the tile that is being fetched
     first: str = ""  # index of the first tile of a round, where the body is written once per buffer
     stages: tuple = ()  # StagePlan, where groups of warps alternate
     late_read: str = ""  # what a compute stage reads from LDS, which it must not
@@ -157,16 +159,18 @@ class PipelinedLoop:
             ring.wanted = not ring.again
         self.permuted_now = set()
 
-    def end_round(self, rw: Emission) -> None:
-        """After a round: leave out the loads whose layouts nothing wants any more."""
+    def end_round(self) -> bool:
+        """After a round: leave out the loads whose layouts nothing wants any more; -> whether there were any."""
+        changed = False
         if not all(ring.wanted for ring in self.rings):
             self.rings = [ring for ring in self.rings if ring.wanted]
-            rw.changed = True
+            changed = True
         if self.permuted_now != set(self.permuted):
             self.permuted = {name: read for name, read in self.permuted.items() if name in self.permuted_now}
-            rw.changed = True
+            changed = True
+        return changed
 
-    def fetch_at(self, index: str) -> None:
+    def fetch_at(self, index: Written) -> None:
         """From now on the producer's syntax is that of the tile at `index`."""
         self.at = index
         for name in self.index_names:
@@ -188,7 +192,7 @@ class Read:
             order = tuple(tile.permutation[d] for d in order or range(len(tile.permutation)))
         return place if order == tuple(range(len(order))) else Permuted(place, order)
 
-    def text(self, rw: Emission, layout: Layout, tile: Place | None = None) -> str:
+    def text(self, rw: Emission, layout: Layout, tile: Place | None = None) -> Written:
         """The tile in `layout`; `tile`: where it lies, by default its slot."""
         relaxed = self.loop.copies and not self.ring.load.stored and rw.facts.kernel.target.relaxed_lds_reads
         return rw.hole(
@@ -207,10 +211,10 @@ class Held:
     def layout(self) -> Layout:
         return self.ring.load.staged.source
 
-    def text(self, rw: Emission, layout: Layout) -> str:
+    def text(self, rw: Emission, layout: Layout) -> Written:
         ring = self.ring if layout == self.layout else self._again(rw, layout)
-        tile = (ring or self.ring).next
-        tile = tile if self.loop.only_holds else f"{tile}[0]"
+        tile = name((ring or self.ring).next)
+        tile = tile if self.loop.only_holds else indexed(tile, "0")
         return tile if ring is not None else rw.convert(tile, layout)
 
     def _again(self, rw: Emission, layout: Layout) -> Ring | None:
@@ -229,13 +233,13 @@ class Held:
                 return ring
         rw.changed = True
         staged = replace(load.staged, source=layout)
-        name = rw.names.variant(self.ring.next, layout)
-        made = replace(self.ring, load=replace(load, staged=staged), next=name, again=True)
+        own = rw.names.variant(self.ring.next, layout)
+        made = replace(self.ring, load=replace(load, staged=staged), next=own, again=True)
         rings.insert(rings.index(self.ring) + 1, made)
         return made
 
 
-def permuted_read(rw: Emission, data: ast.expr, order: tuple[int, ...], layout: Layout) -> str | None:
+def permuted_read(rw: Emission, data: ast.expr, order: tuple[int, ...], layout: Layout) -> Written | None:
     """A staged tile with its dimensions permuted, read from LDS straight into `layout`; None for anything else."""
     tile = ""
     if isinstance(data, ast.Name):
@@ -244,12 +248,12 @@ def permuted_read(rw: Emission, data: ast.expr, order: tuple[int, ...], layout: 
             return None
         tile = "" if rw.state(rw.facts.webs.of_use[data]).variants else data.id
         if not tile and read.loop.read_at_top(rw.facts, read.ring):
-            name = rw.names.variant(f"{data.id}_t", layout)
-            read.loop.permuted_now.add(name)
-            if name not in read.loop.permuted:
-                read.loop.permuted[name] = made.node, read.text(rw, layout, read.slot(order))
+            own = rw.names.variant(f"{data.id}_t", layout)
+            read.loop.permuted_now.add(own)
+            if own not in read.loop.permuted:
+                read.loop.permuted[own] = made.node, read.text(rw, layout, read.slot(order))
                 rw.changed = True
-            return name
+            return name(own)
     elif data in rw.staged:
         read = rw.staged[data]
     else:

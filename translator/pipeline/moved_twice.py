@@ -54,7 +54,12 @@ def start_lines(rw: Emission, ahead: Web) -> list[str]:
         return [f"{ahead.name} = {rw.emit(made.value)}"]
     state = rw.state(ahead)
     if state.split is not None:
-        return pointer_variables.assign(rw, made, state)
+        return [
+            line.text
+            for line in pointer_variables.assign(
+                rw.writing, rw.addressing, made, state, None if state.variants else rw.web_home(ahead)
+            )
+        ] or ["pass"]
     return [f"{rw.variant_name(state, layout)} = {rw.emit(made.value, layout)}" for layout in state.variants]
 
 

@@ -6,48 +6,52 @@ Each function takes the tile of the load, a `StridedTile` or a `DescriptorTile`.
 from __future__ import annotations
 
 import ast
+import functools
 
 from translator.facts import callees
 from translator.facts.function import FunctionFacts
 from translator.facts.polynomials import INDEX, Polynomial
 from translator.frontend.trace import ConstFact, TensorFact
-from translator.pipeline.loop import PipelinedLoop, Ring
+from translator.pipeline.loop import NOWHERE, PipelinedLoop, Ring
 from translator.pipeline.strided_tiles import Axis, StridedTile
 from translator.pipeline.tensor_tiles import DescriptorTile
 from translator.rewrite import descriptors, tdm
-from translator.rewrite.emission import Emission, Emit
-from translator.rewrite.splice import operand
+from translator.gluon.written import Written, binary, grouped, literal, method, negative, operand, times, total
 from translator.rewrite.unit import Record
+from translator.rewrite.writing import Emit, Writing
 
 NEVER = "2**31 - 1"  # a size at which no tile is clipped
 
 
-def before(rw: Emission, loop: PipelinedLoop, ring: Ring) -> list[str]:
+def before(writing: Writing, loop: PipelinedLoop, ring: Ring) -> list[str]:
     """The descriptor for a load, at what stays the same of its coordinates, and the ring of its tiles."""
     tile = ring.load.tile
     if isinstance(tile, StridedTile):
-        return _make(rw, loop, ring, tile)
-    return _take(rw.facts, rw.emit, rw.record, loop, ring, tile)
+        return _make(writing, loop, ring, tile)
+    return _take(writing.facts, writing.emit, writing.record, loop, ring, tile)
 
 
-def copy(rw: Emission, loop: PipelinedLoop, ring: Ring, slot: str, target: str, condition: str) -> str:
+def copy(writing: Writing, loop: PipelinedLoop, ring: Ring, slot: str, target: str, condition: Written | None) -> str:
     """Issue the copy of the tile at `loop.at` into `slot`, which is `target`."""
+    facts = writing.facts
     tile = ring.load.tile
     barrier = loop.ready_of(ring, slot)
     if isinstance(tile, DescriptorTile):
-        tdm.check_offsets(rw.facts, rw.record, descriptors.origin_of(rw.facts, tile.owner), list(tile.offsets))
-        name, offsets = _place(rw.facts, rw.emit, ring, tile)
+        tdm.check_offsets(facts, writing.record, descriptors.origin_of(facts, tile.owner), list(tile.offsets))
+        name, offsets = _place(facts, writing.emit, ring, tile)
     else:
         name, offsets = _position(ring, tile), [
-            _text(rw.facts, rw.emit, tile, a.moving, _index(rw.facts, loop)) for a in tile.axes
+            _text(facts, writing.emit, tile, a.moving, _index(facts, loop)) for a in tile.axes
         ]
         if tile.unclipped:
-            name = tdm.moved_text(rw.record, name, offsets, condition)
-            offsets, condition = ["0"], ""
-    return tdm.copy_text(rw.record, name, offsets, target, condition, barrier)
+            name = tdm.moved_text(writing.record, name, offsets, condition)
+            offsets, condition = ["0"], None
+    return tdm.copy_text(writing.record, name, offsets, target, condition, barrier)
 
 
-def prefetch(facts: FunctionFacts, emit: Emit, record: Record, loop: PipelinedLoop, ring: Ring, condition: str) -> str:
+def prefetch(
+    facts: FunctionFacts, emit: Emit, record: Record, loop: PipelinedLoop, ring: Ring, condition: Written
+) -> str:
     """Ask for the tile at `loop.at` in the L2 cache."""
     tile = ring.load.tile
     if isinstance(tile, DescriptorTile):
@@ -90,25 +94,28 @@ def _place(facts: FunctionFacts, emit: Emit, ring: Ring, tile: DescriptorTile) -
 # Strided tiles ---------------------------------------------------------------------------------------------------------
 
 
-def _make(rw: Emission, loop: PipelinedLoop, ring: Ring, tile: StridedTile) -> list[str]:
-    rw.record.obligations |= tile.assumed
+def _make(writing: Writing, loop: PipelinedLoop, ring: Ring, tile: StridedTile) -> list[str]:
+    facts = writing.facts
+    writing.record.obligations |= tile.assumed
     if tile.small:
-        rw.record.reaches(tile.small)
-    rw.names.suggest(tile.shared, f"{ring.load.name}_shared", 1, ring.load.line)
-    base = rw.emit(tile.base)
-    if tile.rest:
-        rest = _text(rw.facts, rw.emit, tile, tile.rest, "", tile.wide)
-        base += f" - ({rest[1:]})" if rest.startswith("-") else f" + {rest}"
-    shape = ", ".join(_size(rw.facts, rw.emit, tile, a) for a in tile.axes)
-    strides = ", ".join(_text(rw.facts, rw.emit, tile, a.stride, "") for a in tile.axes)
-    block = ", ".join(rw.emit(a.extent) for a in tile.axes)
+        writing.record.reaches(tile.small)
+    writing.names.suggest(tile.shared, f"{ring.load.name}_shared", 1, ring.load.line)
+    base = writing.emit(tile.base)
+    if tile.rest and all(coefficient < 0 for coefficient in tile.rest.values()):
+        taken = {monomial: -coefficient for monomial, coefficient in tile.rest.items()}
+        base = binary(base, "-", grouped(_text(facts, writing.emit, tile, taken, wide=tile.wide)))
+    elif tile.rest:
+        base = binary(base, "+", _text(facts, writing.emit, tile, tile.rest, wide=tile.wide))
+    shape = ", ".join(_size(facts, writing.emit, tile, a) for a in tile.axes)
+    strides = ", ".join(_text(facts, writing.emit, tile, a.stride) for a in tile.axes)
+    block = ", ".join(writing.emit(a.extent) for a in tile.axes)
     lines = [
-        f"{ring.desc} = {tdm.module(rw.record)}.make_tensor_descriptor({base}, shape=[{shape}], strides=[{strides}], "
-        f"block_shape=[{block}], layout={rw.names.spell(tile.shared)})"
+        f"{ring.desc} = {tdm.module(writing.record)}.make_tensor_descriptor({base}, shape=[{shape}], strides=[{strides}], "
+        f"block_shape=[{block}], layout={writing.names.spell(tile.shared)})"
     ]
     if tile.positioned:
-        fixed = [_text(rw.facts, rw.emit, tile, a.fixed, "") for a in tile.axes]
-        lines.append(f"{ring.tiles} = {tdm.position_text(rw.record, ring.desc, fixed)}")
+        fixed = [_text(facts, writing.emit, tile, a.fixed) for a in tile.axes]
+        lines.append(f"{ring.tiles} = {tdm.position_text(writing.record, ring.desc, fixed)}")
     shape = f"[{loop.buffers}] + {ring.desc}.block_shape"
     lines.append(f"{ring.smem} = gl.allocate_shared_memory({ring.desc}.dtype, {shape}, {ring.desc}.layout)")
     return lines
@@ -118,20 +125,20 @@ def _position(ring: Ring, tile: StridedTile) -> str:
     return ring.tiles if tile.positioned else ring.desc
 
 
-def _index(facts: FunctionFacts, loop: PipelinedLoop) -> str:
+def _index(facts: FunctionFacts, loop: PipelinedLoop) -> Written:
     """The index of the tile that is copied, as the 32-bit number that coordinates are."""
     index = loop.at
-    variable = index.isidentifier() and index != loop.tile  # else it is the number of a tile times step, plus start
+    variable = index.is_name and index != loop.tile  # else it is the number of a tile times step, plus start
     ends = [end for end in (loop.plan.low, loop.plan.step) if end is not None]
     wide = variable or any(isinstance(facts.fact(e), TensorFact) for e in ends)
-    return f"{operand(index)}.to(gl.int32)" if loop.plan.index_dtype != "int32" and wide else index
+    return method(index, "to", "gl.int32") if loop.plan.index_dtype != "int32" and wide else index
 
 
 def _size(facts: FunctionFacts, emit: Emit, tile: StridedTile, axis: Axis) -> str:
     """The size of the tensor along `axis`, not negative."""
     if axis.limit is None:
         return NEVER
-    text = _text(facts, emit, tile, axis.limit, "")
+    text = _text(facts, emit, tile, axis.limit)
     if axis.wide:
         return f"gl.minimum(gl.maximum({text}, 0), {NEVER}).to(gl.int32)"
     clamped = tile.positioned or (tile.counts_tiles and not tile.unclipped)
@@ -140,21 +147,29 @@ def _size(facts: FunctionFacts, emit: Emit, tile: StridedTile, axis: Axis) -> st
 
 
 def _text(
-    facts: FunctionFacts, emit: Emit, tile: StridedTile, polynomial: Polynomial, index: str, wide: bool = False
-) -> str:
+    facts: FunctionFacts,
+    emit: Emit,
+    tile: StridedTile,
+    polynomial: Polynomial,
+    index: Written = NOWHERE,
+    wide: bool = False,
+) -> Written:
     """`polynomial` at the loop index `index`; wide: its products take 64 bits."""
-    out = ""
+    terms: list[tuple[str, Written]] = []
     for monomial, coefficient in sorted(polynomial.items(), key=lambda item: item[1] < 0):
         atoms = sorted(monomial, key=lambda atom: _rank(facts, tile.names.get(atom)))
         factors = [index if atom == INDEX else emit(tile.names[atom]) for atom in atoms]
-        if len(polynomial) > 1 or len(factors) > 1 or wide or abs(coefficient) != 1:
+        if len(polynomial) > 1 or len(factors) > 1 or wide or coefficient != 1:
             factors = [operand(text) for text in factors]
         if wide and _rank(facts, tile.names.get(atoms[0]) if atoms else None) == _TENSOR:
-            factors[0] = f"{factors[0]}.to(gl.int64)"
+            factors[0] = method(factors[0], "to", "gl.int64")
         if abs(coefficient) != 1 or not factors:
-            factors.append(str(abs(coefficient)))
-        out += (" - " if coefficient < 0 else " + ") + " * ".join(factors)
-    return "-" + out[3:] if out.startswith(" - ") else out.removeprefix(" + ") or "0"
+            factors.append(literal(abs(coefficient)))
+        terms.append(("-" if coefficient < 0 else "+", functools.reduce(times, factors)))
+    if not terms:
+        return literal(0)
+    (sign, first), *rest = terms
+    return total([("+", first if sign == "+" else negative(first)), *rest])
 
 
 _TENSOR = 2

@@ -22,13 +22,14 @@ from translator.facts.function import FunctionFacts
 from translator.facts.loop_range import int_of
 from translator.facts.signs import obligation_at
 from translator.gluon.tree import Node, Number, as_lines
-from translator.pipeline import clusters, mover_copies, producer
+from translator.pipeline import clusters, mover_copies
 from translator.pipeline.loop import PipelinedLoop
 from translator.pipeline.plan import PipelinePlan
+from translator.pipeline.producer import Producer, commit, stores
 from translator.pipeline.tail import TailProof
 from translator.pipeline.waits import wait_for
-from translator.rewrite.emission import Emission, Emit
-from translator.rewrite.splice import operand
+from translator.gluon.written import name, operand
+from translator.rewrite.writing import Emit
 
 
 def as_branch(facts: FunctionFacts, choices: Choices, plan: PipelinePlan) -> PipelinePlan:
@@ -75,19 +76,20 @@ def header(emit: Emit, loop: PipelinedLoop) -> str:
     return f"if {low} < {high}"
 
 
-def first(rw: Emission, loop: PipelinedLoop) -> tuple[Node, ...]:
+def first(producer: Producer) -> tuple[Node, ...]:
     """The only tile of every load, at the top of the branch."""
-    lines = [f"{loop.plan.index} = {rw.emit(loop.plan.low)}"]
+    writing, loop = producer.writing, producer.loop
+    lines = [f"{loop.plan.index} = {writing.emit(loop.plan.low)}"]
     for ring in loop.rings:
         tile = ring.load.tile
-        lines += mover_copies.before(rw, loop, ring) if tile is not None else [producer.allocate(rw, loop, ring)]
-    loop.fetch_at(loop.plan.index)
-    lines += clusters.before_first(rw.record, loop)
+        lines += mover_copies.before(writing, loop, ring) if tile is not None else [producer.allocate(ring)]
+    loop.fetch_at(name(loop.plan.index))
+    lines += clusters.before_first(writing.record, loop)
     made = [
         *as_lines(lines),
-        *(producer.fetch(rw, loop, ring, "0", loop.fetched, "") for ring in loop.rings),
-        *producer.stores(rw.convert, rw.names, loop.rings, "0", loop.fetched),
+        *(producer.fetch(ring, "0", loop.fetched, None) for ring in loop.rings),
+        *stores(writing.convert, writing.names, loop.rings, "0", loop.fetched),
     ]
     if loop.copies:
-        made += [*producer.commit(rw.record, loop, loop.rings), *wait_for(rw.record, loop, Number("0"))]
+        made += [*commit(writing.record, loop, loop.rings), *wait_for(writing.record, loop, Number("0"))]
     return tuple(made)

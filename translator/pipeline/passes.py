@@ -23,7 +23,7 @@ Names = Callable[..., str]  # gives a name that the function does not use
 def finish_loop(rw: Emission, loop: PipelinedLoop) -> None:
     """Passes over the body of a loop that has been written, whose edits are final; then its text."""
     s, source = loop.plan.loop, rw.facts.source
-    steps, (top, end) = take_steps(rw, s)
+    steps, (top, end) = take_steps(rw.facts, rw.reads, rw.holes, rw.edits, s)
     if loop.stages:
         check_apart(rw.facts, steps)
     body = passed(loop, steps, functools.partial(rw.loop_names.fresh, loop=s))
@@ -34,9 +34,7 @@ def finish_loop(rw: Emission, loop: PipelinedLoop) -> None:
 
 def read_ahead(rw: Emission, loop: PipelinedLoop) -> Prefetched | None:
     """The body as it is so far, with its reads at the end; None where these stay where they are."""
-    edits = list(rw.edits)
-    steps, _ = take_steps(rw, loop.plan.loop)
-    rw.edits = edits
+    steps, _ = take_steps(rw.facts, rw.reads, rw.holes, rw.edits.copy(), loop.plan.loop)
     check_apart(rw.facts, steps)
     return _ahead(loop, steps, functools.partial(rw.loop_names.fresh, loop=loop.plan.loop))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from translator.facts.webs import UnrolledLoop
+from translator.gluon.written import Written
 from translator.pipeline.emit import emit_loop, emit_statement
 from translator.pipeline.loop import permuted_read, read_where_used
 from translator.pipeline.passes import finish_loop
@@ -34,7 +35,7 @@ class PipelinedFunction(FunctionRewriter):
         if isinstance(s, UnrolledLoop) or not emit_loop(self, s):
             super().for_loop(s)
 
-    def permuted_tile(self, data: ast.expr, order: tuple[int, ...], layout: Layout) -> str | None:
+    def permuted_tile(self, data: ast.expr, order: tuple[int, ...], layout: Layout) -> Written | None:
         return permuted_read(self, data, order, layout)
 
     def tile_read_at_use(self, data: ast.expr) -> TileRead | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
+from translator.facts.syntax import unparsed
 from translator.facts.obligations import Obligation
 from translator.facts.span import Span
 from translator.facts.webs import Web
@@ -128,7 +129,7 @@ class PipelinePlan:
             where = "registers" if load.held else "LDS"
             how = " through registers" if s.mechanism == "copies" and load.stored else how
             lines.append(f"  line {load.line}: {load.name} {load.staged.shape} -> {where}{how}, {tail}")
-        lines.append("  producer: " + ("; ".join(ast.unparse(p) for p in self.producer) or "addresses only"))
+        lines.append("  producer: " + ("; ".join(unparsed(p) for p in self.producer) or "addresses only"))
         if self.shared:
             lines.append("  computed twice: " + ", ".join(w.name for w in self.shared))
         if self.doubled:

@@ -9,6 +9,7 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from translator.facts.syntax import unparsed
 from translator.facts import callees
 from translator.facts.function import FunctionFacts
 from translator.facts.loop_range import (
@@ -123,7 +124,7 @@ def _planned(
     loads = _loads(facts, decided, tail, atoms, found, ways, tiles)
     dtype, asks_rest = index_dtype(facts, loop), ""
     if written_out is None and not tail.counts_on(dtype) and not (asks_rest := tail.rest_type(dtype)):
-        raise NotAhead(f"nothing bounds `{ast.unparse(high)}` before the launch, so an index past it may overflow")
+        raise NotAhead(f"nothing bounds `{unparsed(high)}` before the launch, so an index past it may overflow")
     if written_out is not None:  # only tiles that exist are fetched
         loads = [replace(load, covered=True) for load in loads]
     else:
@@ -148,7 +149,7 @@ def _bounds(
         raise NotAhead("it is not a loop over a range")
     for end in bounds:
         if end is not None and varies(facts, loop, end):
-            raise NotAhead(f"its body changes `{ast.unparse(end)}`, by which it is bounded")
+            raise NotAhead(f"its body changes `{unparsed(end)}`, by which it is bounded")
     return bounds
 
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 import ast
 import copy
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
+from translator.choices.chosen import Choices
 from translator.facts import callees, products
 from translator.facts.definitions import names_read
 from translator.facts.function import FunctionFacts
@@ -17,6 +19,7 @@ from translator.facts.loop_range import is_index
 from translator.facts.signs import Signs, obligation_at
 from translator.facts.webs import Definition, Web
 from translator.frontend.trace import ConstFact, TensorFact
+from translator.gluon.written import literal, name
 from translator.pipeline.body import plan_stages, reads_tiles
 from translator.pipeline.clip import clip_masks
 from translator.pipeline.index_loads import Guard
@@ -35,7 +38,8 @@ from translator.pipeline.unroll import can_unroll
 from translator.rewrite import uniform_parts
 from translator.rewrite.emission import Emission
 from translator.rewrite.fresh_names import LoopNames
-from translator.rewrite.unit import Decided
+from translator.rewrite.unit import Decided, Unit
+from translator.rewrite.writing import StateOf
 from translator.ttgir.elements import bits_of
 
 # A base that moves costs about five scalar instructions per tile (a 64-bit addition and a new buffer descriptor), offsets
@@ -62,7 +66,7 @@ def prepare(rw: Emission) -> None:
         rw.plans.append(plan)
         if isinstance(plan, PipelinePlan):
             _set_up(rw, plan)
-    uniform_parts.mark(rw)
+    uniform_parts.mark(rw.addressing, rw.states, rw.pipelined_loops)
     rw.dropped = unneeded(rw.facts, rw.pipelined_loops, rw.pipelined_statements)
 
 
@@ -87,10 +91,11 @@ def _named(loop_names: LoopNames, added_parameters: dict[str, str], plan: Pipeli
     counted = plan.once or plan.written_out is not None or ascending or only_holds or plan.refills
     counter = "" if counted else loop_names.fresh("tile", plan.loop)
     names = [
-        loop_names.fresh(name, plan.loop)
-        for name in (f"{plan.index.strip('_') or 'tile'}_ahead", "slot", "free_slot", "first" if only_holds else "t")
+        loop_names.fresh(own, plan.loop)
+        for own in (f"{plan.index.strip('_') or 'tile'}_ahead", "slot", "free_slot", "first" if only_holds else "t")
     ]
-    buffers = "1" if plan.once or only_holds or plan.refills else _buffers_parameter(loop_names, added_parameters, plan)
+    one = plan.once or only_holds or plan.refills
+    buffers = literal(1) if one else name(_buffers_parameter(loop_names, added_parameters, plan))
     loop = PipelinedLoop(plan, buffers, *names, counter)
     if plan.once:
         loop.slot = "0"
@@ -184,35 +189,37 @@ def _set_up(rw: Emission, plan: PipelinePlan) -> None:
     loop = _named(rw.loop_names, rw.added_parameters, plan)
     twins = _Twins(rw, loop)
     twins.add_statements()
-    rw.guards |= {twins.made[call]: Guard(loop) for call in plan.guarded}
+    rw.addressing.guards.update({twins.made[call]: Guard(loop) for call in plan.guarded})
     twins.add_rings()
-    _push_addresses(rw, loop)
+    _push_addresses(rw.facts, rw.make_cheap, rw.pushed, loop)
     _find_own_names(rw.facts, loop)
     rw.pipelined_loops[plan.loop] = loop
     if not loop.specialized and not plan.once:
-        _apply_choices(rw, loop)
-    _move_bases(rw, loop)
+        _apply_choices(rw.facts, rw.unit.decided.choices, rw.loop_names, rw.pipelined_statements, loop)
+    _move_bases(rw.facts, rw.state, rw.unit, loop)
     clip_masks(rw, loop, TailProof(rw.facts, plan.loop, plan.low, plan.high, plan.step), twins.made)
 
 
-def _push_addresses(rw: Emission, loop: PipelinedLoop) -> None:
+def _push_addresses(
+    facts: FunctionFacts, make_cheap: Callable[..., None], pushed: set[ast.AST], loop: PipelinedLoop
+) -> None:
     """Addresses and masks are computed in the layout of the copy: what they depend on is converted once, before the loop."""
     for s, made in loop.ahead_of.items():
         target = made.targets[0] if isinstance(made, ast.Assign) else made.target
-        web = rw.facts.webs.of_definition[(made, target.id)]
+        web = facts.webs.of_definition[(made, target.id)]
         # A helper is given its argument in one layout: what is made of it is converted where it is used.
-        rw.make_cheap(web, not web.is_parameter)
+        make_cheap(web, not web.is_parameter)
         for d in web.definitions:
-            _push(rw.pushed, d.value)
-        _push(rw.pushed, made.value)
+            _push(pushed, d.value)
+        _push(pushed, made.value)
     for ring in loop.rings:
         for argument in [*ring.fetch.args, *(k.value for k in ring.fetch.keywords)]:
-            _push(rw.pushed, argument)
-            if isinstance(argument, ast.Name) and (web := rw.facts.webs.of_use.get(argument)) is not None:
-                if not web.is_parameter and all(_light(rw.facts, d.value) for d in web.definitions):
-                    rw.make_cheap(web)
+            _push(pushed, argument)
+            if isinstance(argument, ast.Name) and (web := facts.webs.of_use.get(argument)) is not None:
+                if not web.is_parameter and all(_light(facts, d.value) for d in web.definitions):
+                    make_cheap(web)
                     for d in web.definitions:
-                        _push(rw.pushed, d.value)
+                        _push(pushed, d.value)
 
 
 def _find_own_names(facts: FunctionFacts, loop: PipelinedLoop) -> None:
@@ -252,17 +259,23 @@ def _run_time_block(facts: FunctionFacts, node: ast.AST) -> tuple:
     return around(facts.tree.body, ()) or ()
 
 
-def _apply_choices(rw: Emission, loop: PipelinedLoop) -> None:
+def _apply_choices(
+    facts: FunctionFacts,
+    choices: Choices,
+    loop_names: LoopNames,
+    statements: dict[ast.stmt, PipelinedLoop],
+    loop: PipelinedLoop,
+) -> None:
     """What the choices change about a loop, where that is possible."""
-    plan, choices = loop.plan, rw.unit.decided.choices
-    if choices.asks("slot-indices", "literal") and can_unroll(rw.facts, plan):
-        loop.first, loop.counter = rw.loop_names.fresh(f"{plan.index.strip('_') or 'tile'}_first", plan.loop), ""
-    alone = rw.facts.kernel.num_ctas == 1  # workgroups of a cluster wait for each other, with all of their warps
-    if alone and (slices := choices.value("accumulator-slices", rw.facts.kernel.target)) != "1x1":
+    plan = loop.plan
+    if choices.asks("slot-indices", "literal") and can_unroll(facts, plan):
+        loop.first, loop.counter = loop_names.fresh(f"{plan.index.strip('_') or 'tile'}_first", plan.loop), ""
+    alone = facts.kernel.num_ctas == 1  # workgroups of a cluster wait for each other, with all of their warps
+    if alone and (slices := choices.value("accumulator-slices", facts.kernel.target)) != "1x1":
         parts = int(slices[0]), int(slices[2])
-        loop.sliced = plan_slices(rw.facts, plan, parts, lambda name: rw.loop_names.fresh(name, plan.loop))
+        loop.sliced = plan_slices(facts, plan, parts, lambda name: loop_names.fresh(name, plan.loop))
         if loop.sliced is not None:
-            rw.pipelined_statements[loop.sliced.statement] = loop
+            statements[loop.sliced.statement] = loop
     copies_ahead = plan.schedule.mechanism == "copies" and plan.schedule.buffers >= FEWEST_BUFFERS
     if (
         choices.asks("operand-reads", "one-ahead")
@@ -277,7 +290,7 @@ def _apply_choices(rw: Emission, loop: PipelinedLoop) -> None:
         loop.l2_ahead = further
     if alone and choices.asks("warp-groups", "alternating"):
         body = plan.loop.body
-        multiplies = [rw.facts.taken(s) and products.multiplies(rw.facts, s) for s in body]
+        multiplies = [facts.taken(s) and products.multiplies(facts, s) for s in body]
         loop.stages = plan_stages([reads_tiles(loop, s) for s in body], multiplies, plan.schedule)
 
 
@@ -298,7 +311,7 @@ def _push(pushed: set[ast.AST], value: ast.expr | None) -> None:
             _push(pushed, child)
 
 
-def _move_bases(rw: Emission, loop: PipelinedLoop) -> None:
+def _move_bases(facts: FunctionFacts, state_of: StateOf, unit: Unit, loop: PipelinedLoop) -> None:
     """Choose what moves from tile to tile, the scalar base or the tensor of offsets, where only staged loads follow it.
 
     A base may move without knowing signs: every lane that is ever read is read in the first iteration too (its mask
@@ -307,12 +320,12 @@ def _move_bases(rw: Emission, loop: PipelinedLoop) -> None:
     that is not the tensor's start may move when neither they nor the step can be negative.
     """
     plan = loop.plan
-    read = set(names_read(rw.facts, plan.loop))
+    read = set(names_read(facts, plan.loop))
     for s in plan.producer:
         if not isinstance(s, ast.AugAssign) or not isinstance(s.op, ast.Add):
             continue
-        fact, web = rw.facts.fact(s.value), rw.facts.webs.of_definition[(s, s.target.id)]
-        state = rw.state(web)
+        fact, web = facts.fact(s.value), facts.webs.of_definition[(s, s.target.id)]
+        state = state_of(web)
         if state.split is None or state.split.wide or (isinstance(fact, TensorFact) and fact.shape):
             continue
         inside = [d for d in web.definitions if plan.loop in d.in_loop]
@@ -321,9 +334,9 @@ def _move_bases(rw: Emission, loop: PipelinedLoop) -> None:
         direct = {load.call.args[0] for load in followers if load.call.args}
         if len(inside) != 1 or not followers or not all(n in direct for n in uses):
             continue
-        key = (rw.facts.frame.fn.__name__, web.name)
-        many = key in rw.unit.decided.moved or all(_instructions(rw.facts, load) >= FEWEST_LOADS for load in followers)
-        rw.unit.moving[key] = many
+        key = (facts.frame.fn.__name__, web.name)
+        many = key in unit.decided.moved or all(_instructions(facts, load) >= FEWEST_LOADS for load in followers)
+        unit.moving[key] = many
         if not state.split.moves:
             if any(d.augmented and d.node is not s for d in web.definitions):
                 continue
@@ -331,15 +344,15 @@ def _move_bases(rw: Emission, loop: PipelinedLoop) -> None:
             if (
                 many
                 and fits
-                and (not rw.facts.webs.goes_on(plan.loop, web) or not any(_masked(rw.facts, f) for f in followers))
+                and (not facts.webs.goes_on(plan.loop, web) or not any(_masked(facts, f) for f in followers))
             ):
                 state.split = replace(state.split, base="", moves=True)
                 rewrite = "a base that moves from tile to tile"
                 for load in followers:
-                    sure = obligation_at(rw.facts, load.call.args[0], "shrinks", rewrite, "proven")
+                    sure = obligation_at(facts, load.call.args[0], "shrinks", rewrite, "proven")
                     loop.assumed |= load.shrinking or {sure}
         elif not state.split.fold and not many and len([d for d in web.definitions if d.augmented]) == 1:
-            proof = Signs(rw.facts, "offsets that move from tile to tile")
+            proof = Signs(facts, "offsets that move from tile to tile")
             if proof.holds(s.value) and not _is_wide(fact):
                 loop.assumed |= proof.assumed
                 state.split = replace(state.split, moves=False)

@@ -9,21 +9,24 @@ from collections.abc import Iterator
 from translator.facts.function import FunctionFacts
 from translator.frontend.trace import TensorFact
 from translator.gluon.tree import Line, Node, Number, Repeat, as_lines
-from translator.pipeline import clusters, counts, mover_copies, producer, slices
+from translator.gluon.written import name
+from translator.pipeline import clusters, counts, mover_copies, slices
 from translator.pipeline.loop import PipelinedLoop, Ring
 from translator.pipeline.moved_twice import start_lines
+from translator.pipeline.producer import Producer, commit, stores
 from translator.pipeline.waits import waits
 from translator.rewrite.emission import Emission
 from translator.rewrite.fresh_names import LoopNames
 from translator.rewrite.gluon_modules import barrier_module
 
 
-def shared_state(rw: Emission, loop: PipelinedLoop) -> list[str]:
+def shared_state(producer: Producer) -> list[str]:
     """What the partitions of a loop share: rings, and two barriers for each slot."""
-    schedule, module = loop.plan.schedule, barrier_module(rw.record)
+    writing, loop = producer.writing, producer.loop
+    schedule, module = loop.plan.schedule, barrier_module(writing.record)
     lines: list[str] = []
     for ring in loop.rings:
-        lines += [producer.allocate(rw, loop, ring)] if ring.load.tile is None else mover_copies.before(rw, loop, ring)
+        lines += [producer.allocate(ring)] if ring.load.tile is None else mover_copies.before(writing, loop, ring)
     lines += ["", "# A slot is ready when all copies into it have landed, and empty when every lane has read it."]
     for pair in loop.barriers:
         lines += [
@@ -37,7 +40,8 @@ def shared_state(rw: Emission, loop: PipelinedLoop) -> list[str]:
     return [*lines, "gl.barrier()"]
 
 
-def prologue(rw: Emission, loop: PipelinedLoop) -> tuple[Node, ...]:
+def prologue(rw: Emission, producer: Producer) -> tuple[Node, ...]:
+    loop = producer.loop
     plan = loop.plan
     lines = []
     for ring in loop.rings:
@@ -45,7 +49,7 @@ def prologue(rw: Emission, loop: PipelinedLoop) -> tuple[Node, ...]:
         if ring.held:
             lines += [] if loop.only_holds else [f"{ring.next} = ()"]
         else:
-            lines += mover_copies.before(rw, loop, ring) if tile is not None else [producer.allocate(rw, loop, ring)]
+            lines += mover_copies.before(rw.writing, loop, ring) if tile is not None else [producer.allocate(ring)]
     lines += [line for _, ahead in loop.doubled for line in start_lines(rw, ahead)]
     what = "fetched" if loop.mixed else "copied" if loop.copies else "loaded"
     tail = " Tiles past the end are masked out and still counted." if loop.copies and not loop.written_out else ""
@@ -61,7 +65,7 @@ def prologue(rw: Emission, loop: PipelinedLoop) -> tuple[Node, ...]:
     first = Number("0") if loop.only_holds else Number(loop.tile)
     if loop.index_names and not _plain_index(rw.facts, loop):
         text = counts.index_value(rw.facts, loop, index)
-        index = rw.loop_names.fresh(f"{plan.index}_{loop.tile}", plan.loop)
+        index = name(rw.loop_names.fresh(f"{plan.index}_{loop.tile}", plan.loop))
         body.append(Line(f"{index} = {text}"))
         loop.fetch_at(index)
     condition = counts.condition(rw.emit, loop, index)
@@ -69,14 +73,14 @@ def prologue(rw: Emission, loop: PipelinedLoop) -> tuple[Node, ...]:
     with _names_of_prologue(rw.facts, rw.loop_names, loop):
         for atom in plan.atoms:
             if atom in loop.ahead_of:
-                text = producer.render(rw, loop.ahead_of[atom])
-                body.append(Line(text.replace("\n" + rw.facts.source.indent(atom), "\n")))
+                moved = rw.statement_text(loop.ahead_of[atom])
+                body.append(Line(moved.replace("\n" + rw.facts.source.indent(atom), "\n")))
             for ring in loop.rings:
                 if ring.load.statement is atom:
-                    body += [producer.fetch(rw, loop, ring, loop.tile, first, condition)]
-                    body += producer.commit(rw.record, loop, [ring])
+                    body += [producer.fetch(ring, loop.tile, first, condition)]
+                    body += commit(rw.record, loop, [ring])
                     fetched.append(ring)
-    body += producer.stores(rw.convert, rw.names, fetched, loop.tile, first)
+    body += stores(rw.convert, rw.names, fetched, loop.tile, first)
     made = [*as_lines(lines)]
     made += body if loop.only_holds else [Repeat(loop.tile, counts.fetched_before(rw.emit, loop), tuple(body))]
     if loop.stages:

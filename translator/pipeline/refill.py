@@ -27,9 +27,10 @@ from translator.gluon.tree import (
     places,
     walk,
 )
-from translator.pipeline import counts, producer
+from translator.gluon.written import name
+from translator.pipeline import counts
 from translator.pipeline.clusters import before_next
-from translator.pipeline.loop import PipelinedLoop
+from translator.pipeline.producer import Producer, commit
 from translator.rewrite.emission import Emission
 
 Statements = tuple[Node, ...]  # what one of the author's has become
@@ -51,19 +52,20 @@ def check_refills(every: list[Emission]) -> None:
                 raise TooLate((rw.facts.path, loop.plan.loop.lineno))
 
 
-def fills(rw: Emission, loop: PipelinedLoop) -> tuple[Node, ...]:
+def fills(producer: Producer) -> tuple[Node, ...]:
     """What copies the next tiles when all warps have read these."""
+    writing, loop = producer.writing, producer.loop
     copied = [ring for ring in loop.rings if not ring.held]
-    loop.fetch_at(loop.ahead)
-    condition = counts.condition(rw.emit, loop, loop.ahead)
+    loop.fetch_at(name(loop.ahead))
+    condition = counts.condition(writing.emit, loop, loop.at)
     again = [
         Barrier(),
-        *as_lines(before_next(rw.record, loop)),
-        *(producer.fetch(rw, loop, ring, loop.free, loop.fetched, condition) for ring in copied),
-        *producer.commit(rw.record, loop, copied),
+        *as_lines(before_next(writing.record, loop)),
+        *(producer.fetch(ring, loop.free, loop.fetched, condition) for ring in copied),
+        *commit(writing.record, loop, copied),
     ]
     why = Line("# Every warp has read this tile: the next one takes its place.")
-    return (why, *counts.where_fetched(rw.emit, loop, again))
+    return (why, *counts.where_fetched(writing.emit, loop, again))
 
 
 def refilled(

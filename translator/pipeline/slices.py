@@ -18,15 +18,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from translator.facts import products
-from translator.rewrite.emission import Emission, StateOf
+from translator.rewrite.emission import Emission
 from translator.facts.function import FunctionFacts
 from translator.facts.definitions import assigned_fact
 from translator.gluon.tree import Named, Part
+from translator.gluon.written import Written, name as variable
+from translator.layout.names import LayoutNames
 from translator.pipeline.loop import PipelinedLoop
 from translator.pipeline.plan import PipelinePlan
 from translator.facts import callees
 from translator.rewrite import dots
 from translator.facts.webs import Web
+from translator.rewrite.writing import StateOf
 from translator.ttgir.layouts import Layout, Mfma, Wmma
 from translator.ttgir.shared_layouts import Padded, Swizzled
 
@@ -162,7 +165,7 @@ def accumulate(rw: Emission, loop: PipelinedLoop, sliced: SlicedDot) -> list[str
     known: dict[tuple[int, int], str] = {}
     layouts, elements = (made.a_layout, made.b_layout), (made.a_element, made.b_element)
 
-    def part(which: int, i: int) -> str:
+    def part(which: int, i: int) -> Written:
         node = (made.a, made.b)[which]
         if sliced.parts[which] == 1:
             return dots._operand(rw, node, rw.facts.tensor(node), elements[which], layouts[which], sliced.dot)
@@ -172,17 +175,19 @@ def accumulate(rw: Emission, loop: PipelinedLoop, sliced: SlicedDot) -> list[str
             read = rw.staged[rw.facts.webs.reaching[node][0].value]
             known[which, i] = sliced.operands[which][i]
             lines.append(f"{known[which, i]} = {read.text(rw, layouts[which], tile)}")
-        return known[which, i]
+        return variable(known[which, i])
 
     fa, fb = rw.facts.tensor(made.a), rw.facts.tensor(made.b)
     for i, row in enumerate(sliced.names):
         for j, name in enumerate(row):
             a, b = part(0, i), part(1, j)
-            lines.append(f"{name} = {dots._instruction(rw, made, fa, fb, a, b, name)}")
+            lines.append(f"{name} = {dots._instruction(rw, made, fa, fb, a, b, variable(name))}")
     return lines
 
 
-def join(rw: Emission, sliced: SlicedDot) -> list[str]:
+def join(
+    facts: FunctionFacts, names: LayoutNames, conversions_after: Callable[..., list[str]], sliced: SlicedDot
+) -> list[str]:
     """After the loop: one accumulator again."""
     m, n = sliced.shape
     rows = [
@@ -191,13 +196,13 @@ def join(rw: Emission, sliced: SlicedDot) -> list[str]:
     ]
     width = n * sliced.parts[1]
     whole = _joined(rows, m, lambda x, y, size: f"gl.join({x}, {y}).permute(2, 0, 1).reshape({size}, {width})")
-    layout = rw.names.spell(products.DotPlan(rw.facts, sliced.dot).result)
+    layout = names.spell(products.DotPlan(facts, sliced.dot).result)
     name = sliced.web.name
     lines = [
         "# The slices are registers of one accumulator: nothing moves.",
         f"{name} = gl.convert_layout({whole}, {layout}, assert_trivial=True)",
     ]
-    return lines + rw.conversions_after(sliced.statement, ast.Name(id=name))
+    return lines + conversions_after(sliced.statement, ast.Name(id=name))
 
 
 def _joined(texts: list[str], size: int, pair) -> str:

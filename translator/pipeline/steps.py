@@ -14,9 +14,8 @@ from translator.facts.function import FunctionFacts
 from translator.facts.source_text import replace_spans
 from translator.gluon.holes import Holes
 from translator.gluon.tree import NONE, Authored, Code, Line, Node, beside
-from translator.rewrite.emission import Emission
+from translator.rewrite.edits import Edits
 
-Edit = tuple[int, int, str]
 Reads = Callable[[ast.AST], frozenset[str]]  # the variables that a statement reads as rewritten
 
 
@@ -29,12 +28,14 @@ class Step:
     multiplies: bool  # whether they have a matrix product
 
 
-def take_steps(rw: Emission, s: ast.For) -> tuple[list[Step], tuple[int, int]]:
-    """The steps of a body, whose edits are taken from `rw`; and where it begins and ends."""
-    source, statements, out = rw.facts.source, list(s.body), []
+def take_steps(
+    facts: FunctionFacts, reads: Reads, holes: Holes, every: Edits, s: ast.For
+) -> tuple[list[Step], tuple[int, int]]:
+    """The steps of a body, whose edits are taken from `every`; and where it begins and ends."""
+    source, statements, out = facts.source, list(s.body), []
     top, stop = source.offset(source.first_line(s.body[0], s.iter.end_lineno), 0), source.line_end(s)
-    edits = [e for e in rw.edits if top <= e[0] and (e[0] < stop or e[1] == stop)]
-    rw.edits = [e for e in rw.edits if e not in edits]
+    edits = [e for e in every if top <= e[0] and (e[0] < stop or e[1] == stop)]
+    every[:] = [e for e in every if e not in edits]
     start, begins_line = top, True
     while statements:
         own = [statements.pop(0)]
@@ -52,8 +53,8 @@ def take_steps(rw: Emission, s: ast.For) -> tuple[list[Step], tuple[int, int]]:
         if text:
             text = text if begins_line else text.removeprefix("\n")
             text = text.removesuffix("\n") if source.text[end - 1] == "\n" else text
-            made = _statements(rw.facts, rw.reads, rw.holes, own, text, source.indent(s.body[0]))
-        multiplies = any(rw.facts.taken(x) and products.multiplies(rw.facts, x) for x in own)
+            made = _statements(facts, reads, holes, own, text, source.indent(s.body[0]))
+        multiplies = any(facts.taken(x) and products.multiplies(facts, x) for x in own)
         out.append(Step(tuple(own), made, multiplies))
         start, begins_line = end, source.text[end - 1] == "\n"
     assert not edits, f"bug in gluonize: {edits[0]} belongs to no statement"

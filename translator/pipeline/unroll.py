@@ -14,13 +14,13 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from translator.rewrite.emission import Emit
 from translator.facts.function import FunctionFacts
 from translator.pipeline.plan import PipelinePlan
 from translator.pipeline.slices import accumulator_of
 from translator.facts import callees
 from translator.gluon.tree import ONE, Binary, Choose, Line, Node, Number
-from translator.rewrite.splice import operand
+from translator.gluon.written import operand
+from translator.rewrite.writing import Emit
 
 if TYPE_CHECKING:
     from translator.pipeline.loop import PipelinedLoop

@@ -8,9 +8,9 @@ from translator.pipeline import counts
 from translator.pipeline.clusters import before_next
 from translator.pipeline.loop import PipelinedLoop
 from translator.rewrite import tdm
-from translator.rewrite.emission import Emit
 from translator.rewrite.gluon_modules import async_module
 from translator.rewrite.unit import Record
+from translator.rewrite.writing import Emit
 
 
 def waits(emit: Emit, record: Record, loop: PipelinedLoop, under_way: int = 2) -> tuple[Node, ...]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from translator.facts.syntax import unparsed
 from translator.facts import callees
 from translator.facts.function import FunctionFacts
 from translator.facts.polynomials import INDEX, Polynomial, add
@@ -109,7 +110,7 @@ class _Flow:
             raise self.leaves(node)
 
     def leaves(self, node: ast.expr) -> NotATile:
-        return NotATile(f"its wrapped rows may reach `{ast.unparse(node)[:60]}`")
+        return NotATile(f"its wrapped rows may reach `{unparsed(node)[:60]}`")
 
     def assigned(self, s: ast.stmt, value: ast.expr, d: int) -> None:
         target = s.targets[0] if isinstance(s, ast.Assign) else s.target

@@ -105,7 +105,7 @@ def _form(view: FunctionView, node: ast.Call, pointer: ast.expr) -> tuple[str, s
         return "copy to LDS ahead, read from its slot", "the loop around it is pipelined"
     if node in rw.held:
         return "load to registers, an iteration ahead or more", "the loop around it is pipelined"
-    plan = pointers.plan_access(rw, pointer)
+    plan = pointers.plan_access(rw.addressing, rw.record, pointer)
     if plan is not None:
         _, split, root, fold = plan
         where = "all of the address in the offsets" if fold else "uniform part in the base, offsets not negative"

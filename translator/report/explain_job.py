@@ -19,6 +19,7 @@ from translator.report.explain_values import values
 from translator.report.explanation import Choice, Explanation
 from translator.report.function_view import FunctionView, named_layouts
 from translator.request import TranslateRequest
+from translator.gluon.written import Written
 from translator.rewrite.function import FunctionRewriter
 from translator.rewrite.gluon_function import GluonFunction
 from translator.source.launch_spec import LaunchSpec
@@ -99,14 +100,14 @@ class _Watching(PipelinedFunction):
         super().statement(s)
         self.current.pop()
 
-    def emit(self, node: ast.AST, want: Any = None) -> str:
+    def emit(self, node: ast.AST, want: Any = None) -> Written:
         self.nodes.append(node)
         try:
             return super().emit(node, want)
         finally:
             self.nodes.pop()
 
-    def convert(self, text: str, layout: Layout) -> str:
+    def convert(self, text: Written, layout: Layout) -> Written:
         if self.record is not self.round:  # only the last round's text is kept
             self.round, self.noted = self.record, []
         node = self.nodes[-1] if self.nodes else None

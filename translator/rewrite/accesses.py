@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import ast
 
-from translator.rewrite.emission import HomeOf
 from translator.facts.function import FunctionFacts
 from translator.frontend.trace import TensorFact
 from translator.rewrite import copied_stores, fp8, pointers
 from translator.rewrite.addresses import is_pointer
-from translator.rewrite.call_text import append_argument, with_function
+from translator.gluon.written import Moved, Written, binary, call as called, grouped, keyword, literal, method, operand
+from translator.rewrite.addresses import Addressing
+from translator.rewrite.call_text import Called, Texts, with_function
 from translator.facts.callees import Callee, is_absent, is_empty, is_none, is_plain_access, is_zero
 from translator.rewrite.costs import loaded_again, small_load
 from translator.rewrite.run_time import as_tensor, may_be_fixed
-from translator.rewrite.splice import expression, operand
 from translator.rewrite.statements import statement_of
-from translator.rewrite.unit import Record
+from translator.rewrite.writing import HomeOf, Writing
 from translator.ttgir.elements import bits_of
 from translator.ttgir.layouts import Layout
 
@@ -38,116 +38,118 @@ def access_layout(
     return home_of(pointer)
 
 
-def emit_load(rw, node: ast.Call, callee: Callee, given, want):
-    pointer = given["pointer"]
-    exists = rw.guards[node].text(rw.facts, rw.emit) if node in rw.guards else ""
-    if rw.facts.tensor(pointer) is None:
-        return _with_mask(rw, node, callee, given, {}, exists)
-    want = want or rw.home(node)
-    if small_load(rw.facts, rw.cheap, node) and want != rw.home(node) and not loaded_again(rw.facts, node, want):
-        return rw.convert(emit_load(rw, node, callee, given, rw.home(node)), want)
+def emit_load(writing: Writing, addressing: Addressing, call: Called, want: Layout | None) -> Written:
+    facts = writing.facts
+    node, callee, given = call.node, call.callee, call.given
+    pointer, guard = given["pointer"], addressing.guards.get(node)
+    exists = guard.text(facts, writing.emit) if guard is not None else None
+    if facts.tensor(pointer) is None:
+        return _with_mask(writing, node, callee, given, {}, exists)
+    want = want or writing.home(node)
+    if small_load(facts, writing.cheap, node) and want != writing.home(node) and not loaded_again(facts, node, want):
+        return writing.convert(emit_load(writing, addressing, call, writing.home(node)), want)
     access = None
-    if is_plain_access(rw.facts, node, given):
-        access = pointers.access_of(rw, pointer, want)
-    fact = rw.facts.tensor(node)
+    if is_plain_access(facts, node, given):
+        access = pointers.access_of(writing, addressing, pointer, want)
+    fact = facts.tensor(node)
     rest = {k: v for k, v in given.items() if k in ("mask", "other")}
     if access is None:
-        children = {pointer: rw.emit(pointer, want)}
-        children.update({a: rw.operand_in(a, fact, want) for a in rest.values()})
-        return _with_mask(rw, node, callee, given, children, exists)
-    rw.record.reaches(access.root)
-    module = rw.record.amd(rw.facts.kernel.buffer_module)
+        children = {pointer: writing.emit(pointer, want)}
+        children.update({a: writing.operand_in(a, fact, want) for a in rest.values()})
+        return _with_mask(writing, node, callee, given, children, exists)
+    writing.record.reaches(access.root)
+    module = writing.record.amd(facts.kernel.buffer_module)
     arguments = [access.base, access.offsets]
     mask = rest.get("mask")
-    if mask is None or is_absent(rw.facts, mask):
-        arguments += [f"mask={exists}"] if exists else []
+    if mask is None or is_absent(facts, mask):
+        arguments += [keyword("mask", exists)] if exists is not None else []
     else:
-        text = as_tensor(rw.facts, mask, rw.operand_in(mask, fact, want))
-        arguments.append(f"mask={both_masks(text, exists)}")
+        text = as_tensor(facts, mask, writing.operand_in(mask, fact, want))
+        arguments.append(keyword("mask", both_masks(text, exists)))
         other = rest.get("other")
         # Masked-off lanes of a buffer load read as zero, so `other=0` needs no argument.
-        if other is not None and not is_none(rw.facts, other):
-            if is_zero(rw.facts, other):
-                rw.record.explain("buffer loads need no other=0: what their mask excludes reads as zero")
+        if other is not None and not is_none(facts, other):
+            if is_zero(facts, other):
+                writing.record.explain("buffer loads need no other=0: what their mask excludes reads as zero")
             else:
-                arguments.append(f"other={rw.operand_in(other, fact, want)}")
-    if "cache_modifier" in given and not is_empty(rw.facts, given["cache_modifier"]):
-        arguments.append(f"cache={rw.emit(given['cache_modifier'])}")
-    return f"{module}.buffer_load({', '.join(arguments)})"
+                arguments.append(keyword("other", writing.operand_in(other, fact, want)))
+    if "cache_modifier" in given and not is_empty(facts, given["cache_modifier"]):
+        arguments.append(keyword("cache", writing.emit(given["cache_modifier"])))
+    return called(f"{module}.buffer_load", *arguments)
 
 
-def _with_mask(rw, node: ast.Call, callee: Callee, given, children: dict[ast.AST, str], exists: str) -> str:
-    """A load by pointers; exists: what has to be true beside its mask, "" for nothing."""
+def _with_mask(
+    writing: Writing, node: ast.Call, callee: Callee, given, children: Texts, exists: Written | None
+) -> Written:
+    """A load by pointers; exists: what has to be true beside its mask, if anything."""
+    facts = writing.facts
     mask = given.get("mask")
-    if not exists:
-        return with_function(rw, node, callee, children)
+    if exists is None:
+        return with_function(writing, node, callee, children)
     if mask is None:
-        return append_argument(with_function(rw, node, callee, children), f"mask={exists}, other=0")
-    if is_absent(rw.facts, mask):
-        none = {given["other"]: "0"} if "other" in given and is_none(rw.facts, given["other"]) else {}
-        return with_function(rw, node, callee, children | {mask: exists} | none)
-    text = children.get(mask) or rw.emit(mask)
-    return with_function(rw, node, callee, children | {mask: both_masks(text, exists)})
+        return with_function(writing, node, callee, children, (keyword("mask", exists), keyword("other", "0")))
+    if is_absent(facts, mask):
+        none = {given["other"]: literal(0)} if "other" in given and is_none(facts, given["other"]) else {}
+        return with_function(writing, node, callee, children | {mask: exists} | none)
+    text = children.get(mask) or writing.emit(mask)
+    return with_function(writing, node, callee, children | {mask: both_masks(text, exists)})
 
 
-def both_masks(mask: str, condition: str) -> str:
-    """`mask & condition`; condition: a comparison, "" for none."""
-    if not condition:
+def both_masks(mask: Written, condition: Written | None) -> Written:
+    """`mask & condition`; condition: a comparison, None for none."""
+    if condition is None:
         return mask
-    node = expression(mask)
-    bare = isinstance(node, (ast.Name, ast.Call, ast.Subscript, ast.Attribute)) or (
-        isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd)
-    )
-    return f"{mask if bare else operand(mask)} & ({condition})"
+    return binary(mask if mask.form is ast.BitAnd else operand(mask), "&", grouped(condition))
 
 
-def emit_store(rw, node: ast.Call, callee: Callee, given, want):
+def emit_store(writing: Writing, addressing: Addressing, call: Called, alone: bool) -> Written:
+    """alone: outside of loops, in a function whose warps all do the same."""
+    facts = writing.facts
+    node, callee, given = call.node, call.callee, call.given
     pointer, value = given["pointer"], given["value"]
-    fact = rw.facts.tensor(pointer)
+    fact = facts.tensor(pointer)
     if fact is None:
-        return with_function(rw, node, callee, {})
-    as_buffer = is_plain_access(rw.facts, node, given)
-    rows = copied_stores.rows_of(rw, value, fact) if as_buffer else None
-    layout = rows or access_layout(rw.facts, rw.home, node, pointer, ("tt.store",))
-    rw.names.suggest(layout, _store_role(rw.facts, pointer), 2, node.lineno)
-    access = pointers.access_of(rw, pointer, layout) if as_buffer else None
+        return with_function(writing, node, callee, {})
+    as_buffer = is_plain_access(facts, node, given)
+    rows = copied_stores.rows_of(writing, value, fact) if as_buffer and alone else None
+    layout = rows or access_layout(facts, writing.home, node, pointer, ("tt.store",))
+    writing.names.suggest(layout, _store_role(facts, pointer), 2, node.lineno)
+    access = pointers.access_of(writing, addressing, pointer, layout) if as_buffer else None
     if access is None:
-        children = {a: rw.operand_in(a, fact, layout) for k, a in given.items() if k in ("pointer", "value", "mask")}
-        return with_function(rw, node, callee, children)
-    rw.record.reaches(access.root)
-    module = rw.record.amd(rw.facts.kernel.buffer_module)
-    text = rw.operand_in(value, fact, layout) if rows is None else rw.emit(value)
-    own = rw.facts.fact(value)
-    plain = not rw.facts.path and not rw.rebound(access.root)
+        children = {
+            a: writing.operand_in(a, fact, layout) for k, a in given.items() if k in ("pointer", "value", "mask")
+        }
+        return with_function(writing, node, callee, children)
+    writing.record.reaches(access.root)
+    module = writing.record.amd(facts.kernel.buffer_module)
+    text = writing.operand_in(value, fact, layout) if rows is None else writing.emit(value)
+    own = facts.fact(value)
+    plain = not facts.path and not writing.rebound(access.root)
     pointee = f"{access.root if plain else operand(access.base)}.dtype.element_ty"
-    if may_be_fixed(rw.facts, value):
-        text = f"gl.to_tensor({text}).to({pointee})"
+    if may_be_fixed(facts, value):
+        text = method(called("gl.to_tensor", text), "to", pointee)
     elif own.dtype != fact.pointee:
-        text = _cast(rw.facts, rw.record, text, own, fact, pointee)
+        text = _cast(writing, text, own, fact, pointee)
     mask = given.get("mask")
-    mask_text = ""
-    if mask is not None and not is_absent(rw.facts, mask):
-        mask_text = as_tensor(rw.facts, mask, rw.operand_in(mask, fact, layout))
+    mask_text = None
+    if mask is not None and not is_absent(facts, mask):
+        mask_text = as_tensor(facts, mask, writing.operand_in(mask, fact, layout))
     if rows is not None:
-        return copied_stores.store_text(rw.facts, rw.names, rw.record, text, access, mask_text, fact)
+        return copied_stores.store_text(writing, text, access, mask_text, fact)
     arguments = [text, access.base, access.offsets]
-    if mask_text:
-        arguments.append(f"mask={mask_text}")
-    if "cache_modifier" in given and not is_empty(rw.facts, given["cache_modifier"]):
-        arguments.append(f"cache={rw.emit(given['cache_modifier'])}")
-    return f"{module}.buffer_store({', '.join(arguments)})"
+    if mask_text is not None:
+        arguments.append(keyword("mask", mask_text))
+    if "cache_modifier" in given and not is_empty(facts, given["cache_modifier"]):
+        arguments.append(keyword("cache", writing.emit(given["cache_modifier"])))
+    return called(f"{module}.buffer_store", *arguments)
 
 
-def _cast(facts: FunctionFacts, record: Record, text: str, own: object, fact: TensorFact, pointee: str) -> str:
+def _cast(writing: Writing, text: Written, own: object, fact: TensorFact, pointee: str) -> Written:
     """`text`, a value with the fact `own`, as the type that `fact` points to; what moves to another layout moves in fewer bits."""
-    node = expression(text)
     narrows = isinstance(own, TensorFact) and bits_of(own.dtype) > bits_of(fact.pointee)
-    if narrows and isinstance(node, ast.Call) and ast.unparse(node.func) == "gl.convert_layout":
-        moved = ast.get_source_segment(text, node.args[0])
-        start = text.index(moved, text.index("("))
-        cast = fp8.cast(facts, record, moved, own.dtype, fact.pointee, pointee)
-        return f"{text[:start]}{cast}{text[start + len(moved) :]}"
-    return fp8.cast(facts, record, text, getattr(own, "dtype", ""), fact.pointee, pointee)
+    if narrows and isinstance(text, Moved):
+        return text.moving(fp8.cast(writing, text.tensor, own.dtype, fact.pointee, pointee))
+    return fp8.cast(writing, text, getattr(own, "dtype", ""), fact.pointee, pointee)
 
 
 def _store_role(facts: FunctionFacts, pointer: ast.expr) -> str:
@@ -158,65 +160,71 @@ def _store_role(facts: FunctionFacts, pointer: ast.expr) -> str:
     return f"{stem}_store"
 
 
-def emit_atomic(rw, node: ast.Call, callee: Callee, given, want):
+def emit_atomic(writing: Writing, addressing: Addressing, call: Called, want: Layout | None) -> Written:
+    facts = writing.facts
+    node, callee, given = call.node, call.callee, call.given
     pointer = given["pointer"]
-    fact = rw.facts.tensor(pointer)
+    fact = facts.tensor(pointer)
     if fact is None:
-        return with_function(rw, node, callee, {})
+        return with_function(writing, node, callee, {})
     names = ("tt.atomic_rmw", "tt.atomic_cas", "tt.atomic_load", "tt.atomic_store", "amdg.buffer_atomic_rmw")
-    layout = access_layout(rw.facts, rw.home, node, pointer, names)
-    rw.names.suggest(layout, _store_role(rw.facts, pointer).replace("_store", "_atomic"), 3, node.lineno)
+    layout = access_layout(facts, writing.home, node, pointer, names)
+    writing.names.suggest(layout, _store_role(facts, pointer).replace("_store", "_atomic"), 3, node.lineno)
     children = {
-        a: rw.operand_in(a, fact, layout) for k, a in given.items() if k in ("pointer", "val", "value", "cmp", "mask")
+        a: writing.operand_in(a, fact, layout)
+        for k, a in given.items()
+        if k in ("pointer", "val", "value", "cmp", "mask")
     }
-    text = _buffer_atomic(rw, node, callee, given, fact, layout) or with_function(rw, node, callee, children)
-    return text if want is None or want == layout else rw.convert(text, want)
+    text = _buffer_atomic(writing, addressing, call, fact, layout) or with_function(writing, node, callee, children)
+    return text if want is None or want == layout else writing.convert(text, want)
 
 
-def _buffer_atomic(rw, node: ast.Call, callee: Callee, given, fact: TensorFact, layout: Layout) -> str | None:
+def _buffer_atomic(
+    writing: Writing, addressing: Addressing, call: Called, fact: TensorFact, layout: Layout
+) -> Written | None:
     """The atomic as a buffer operation, where Triton's own passes make it one; they leave out extremes that are signed or fp64.
 
     Of the latter the instruction is another function, so it is used only where it is asked for.
     """
+    facts = writing.facts
+    node, callee, given = call.node, call.callee, call.given
     instruction = (
-        rw.unit.decided.choices.asks("fp64-extremes", "instruction") and rw.facts.kernel.target.buffer_fp64_extremes
+        writing.decided.choices.asks("fp64-extremes", "instruction") and facts.kernel.target.buffer_fp64_extremes
     )
     extremes = ("int32", "int64", "fp64") if instruction else ("int32", "int64")
     extreme = callee.name in ("atomic_max", "atomic_min") and fact.pointee in extremes
-    if not extreme and not any((*rw.facts.path, v) in rw.facts.kernel.buffer_atomics for v in rw.facts.visits(node)):
+    if not extreme and not any((*facts.path, v) in facts.kernel.buffer_atomics for v in facts.visits(node)):
         return None
     types = callee.row.buffer_types
     bf16 = callee.name == "atomic_add" and fact.pointee == "bf16"  # cdna4's function alone takes it, on any target
     if fact.pointee not in types and not bf16:
         return None
-    access = pointers.access_of(rw, given["pointer"], layout)
+    access = pointers.access_of(writing, addressing, given["pointer"], layout)
     if access is None:
         return None
-    rw.record.reaches(access.root)
+    writing.record.reaches(access.root)
     if extreme and fact.pointee == "fp64":
-        rw.record.explain(
+        writing.record.explain(
             f"{callee.name} of fp64 is the instruction's own: a NaN in memory gives way to a number, -0.0 and 0.0 are equal"
         )
-    module = rw.record.amd("cdna4" if bf16 else "cdna3")
-    base, value = access.base, rw.operand_in(given["val"], fact, layout)
-    own = rw.facts.fact(given["val"])
-    fixed = may_be_fixed(rw.facts, given["val"])
+    module = writing.record.amd("cdna4" if bf16 else "cdna3")
+    base, value = access.base, writing.operand_in(given["val"], fact, layout)
+    own = facts.fact(given["val"])
+    fixed = may_be_fixed(facts, given["val"])
     if fixed:
-        value = f"gl.to_tensor({value})"
+        value = called("gl.to_tensor", value)
     if fixed or own.dtype != fact.pointee:
-        value = _cast(rw.facts, rw.record, value, own, fact, f"{operand(base)}.dtype.element_ty")
+        value = _cast(writing, value, own, fact, f"{operand(base)}.dtype.element_ty")
     other_sign = _OTHER_SIGN.get((callee.name, fact.pointee), "")
     if other_sign:
-        base = f"{operand(base)}.to(gl.pointer_type(gl.{other_sign}), bitcast=True)"
-        value = f"{operand(value)}.to(gl.{other_sign}, bitcast=True)"
+        base = method(base, "to", f"gl.pointer_type(gl.{other_sign})", "bitcast=True")
+        value = method(value, "to", f"gl.{other_sign}", "bitcast=True")
     arguments = [base, access.offsets, value]
-    if "mask" in given and not is_absent(rw.facts, given["mask"]):
+    if "mask" in given and not is_absent(facts, given["mask"]):
         mask = given["mask"]
-        arguments.append(f"mask={as_tensor(rw.facts, mask, rw.operand_in(mask, fact, layout))}")
-    arguments += [
-        f"{k}={rw.emit(given[k])}" for k in ("sem", "scope") if k in given and not is_none(rw.facts, given[k])
-    ]
-    text = f"{module}.buffer_{callee.name}({', '.join(arguments)})"
-    statement = statement_of(rw.facts.tree, node)
+        arguments.append(keyword("mask", as_tensor(facts, mask, writing.operand_in(mask, fact, layout))))
+    named = [k for k in ("sem", "scope") if k in given and not is_none(facts, given[k])]
+    text = called(f"{module}.buffer_{callee.name}", *arguments, *(keyword(k, writing.emit(given[k])) for k in named))
+    statement = statement_of(facts.tree, node)
     unused = isinstance(statement, ast.Expr) and statement.value is node
-    return f"{text}.to(gl.{fact.pointee}, bitcast=True)" if other_sign and not unused else text
+    return method(text, "to", f"gl.{fact.pointee}", "bitcast=True") if other_sign and not unused else text

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import ast
-import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
-from translator.rewrite.emission import StateOf
 from translator.facts.function import FunctionFacts
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.layout.names import LayoutNames
 from translator.rewrite.fresh_names import FreshNames
 from translator.rewrite.variables import WebState
 from translator.facts.webs import Web
+from translator.rewrite.writing import Rebound, StateOf
 from translator.ttgir.layouts import Layout
 
 
@@ -36,6 +37,25 @@ class Address:
     web_axes: tuple[int, ...] = ()
     scalars: list[Term] = field(default_factory=list)
     tensors: list[Term] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Addressing:
+    """What pointers are while a function is written.
+
+    demand: says that the use at a place needs a variable in a layout. recomputed: pointer expressions of loops that are not
+    pipelined -> the loop, and whether an access makes them itself; uniform: others that are so only if nothing else serves.
+    guards: loads of a producer that end with its loop.
+    """
+
+    facts: FunctionFacts
+    state_of: StateOf
+    fresh: FreshNames
+    rebound: Rebound
+    demand: Callable[[WebState, Layout, tuple[int, int]], None]
+    recomputed: dict[ast.expr, tuple[ast.AST, bool]]
+    uniform: dict[ast.expr, tuple[ast.AST, bool]]
+    guards: dict[ast.Call, Any]
 
 
 def address_of(facts: FunctionFacts, state_of: StateOf, fresh: FreshNames, node: ast.expr) -> Address | None:
@@ -150,16 +170,13 @@ def wide_term(facts: FunctionFacts, state_of: StateOf, term: Term) -> bool:
 
 
 def scalar_name(fresh: FreshNames, web: Web) -> str:
-    """The integer variable that stands for the split scalar pointer."""
-    stem = re.sub(r"_?(ptrs?|pointers?)$", "", web.name) or web.name
-    return _name_for(fresh, web, f"{stem}_offs")
+    """The integer variable, or the offsets, that stand for a split pointer."""
+    return _name_for(fresh, web, f"{_stem(web.name)}_offs")
 
 
 def names_of(fresh: FreshNames, names: LayoutNames, state: WebState, layout: Layout) -> tuple[str, str]:
     """(base expression, offsets variable) of a split pointer variable."""
-    name = state.web.name
-    stem = re.sub(r"_?(ptrs?|pointers?)$", "", name) or name
-    offsets = _name_for(fresh, state.web, f"{stem}_offs" if stem != name else f"{name}_offs")
+    offsets = scalar_name(fresh, state.web)
     base = state.split.base or base_variable(fresh, state.web)
     if not state.variants or state.variants[0] == layout:
         return base, offsets
@@ -168,9 +185,13 @@ def names_of(fresh: FreshNames, names: LayoutNames, state: WebState, layout: Lay
 
 def base_variable(fresh: FreshNames, web: Web) -> str:
     """The variable that holds the base of a split pointer variable, where it needs one."""
-    name = web.name
-    stem = re.sub(r"_?(ptrs?|pointers?)$", "", name) or name
-    return _name_for(fresh, web, f"{stem}_base" if stem != name else f"{name}_base")
+    return _name_for(fresh, web, f"{_stem(web.name)}_base")
+
+
+def _stem(name: str) -> str:
+    """The name of a pointer variable without what says that it is one."""
+    suffix = next((suffix for suffix in ("pointers", "pointer", "ptrs", "ptr") if name.endswith(suffix)), "")
+    return name.removesuffix(suffix).removesuffix("_" if suffix else "") or name
 
 
 def _name_for(fresh: FreshNames, web: Web, name: str) -> str:

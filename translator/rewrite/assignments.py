@@ -11,21 +11,34 @@ from translator.facts.desugar import Promotion
 from translator.facts.syntax import loads
 from translator.facts.webs import Web
 from translator.frontend.trace import TensorFact, TupleFact
+from translator.gluon import written
 from translator.gluon.tree import NONE, Assign, Product, beside, walk
+from translator.gluon.written import Assigned, Operation, Written
 from translator.rewrite import calls, lds_operands, moved_once, pointer_variables
+from translator.rewrite.edits import Edits
 from translator.rewrite.expressions import Expressions
-from translator.rewrite.splice import promoted, without_indent
+from translator.rewrite.indentation import without_indent
 from translator.rewrite.tuples import flat_targets
+from translator.rewrite.variables import WebState
 from translator.ttgir.layouts import Layout
+
+
+def promoted(variable: str, value: Written) -> Assigned:
+    """`x += t` for `x = x + t`, where both are the same variable."""
+    if isinstance(value, Operation) and value.left == variable and value.sign in ("+", "-"):
+        return Assigned(variable, value.right, value.sign)
+    return Assigned(variable, value)
 
 
 class Assignments(Expressions):
     """What writes assignments; the function that they are in adds statements and blocks."""
 
+    edits: Edits
+
     def assignment(self, s: ast.stmt) -> None:
         target = s.targets[0] if isinstance(s, ast.Assign) else s.target
         if isinstance(s, ast.AnnAssign) and s.value is None:
-            self.replace(s.annotation, self.emit(s.annotation))
+            self.edits.replace(s.annotation, self.emit(s.annotation))
             return
         if isinstance(target, ast.Name):
             web = self.facts.webs.of_definition[(s, target.id)]
@@ -34,22 +47,19 @@ class Assignments(Expressions):
                 self.tensor_assignment(s, target.id, web)
                 return
             if isinstance(fact, TensorFact) and fact.is_pointer and self.state(web).split is not None:
-                self.replace(s, pointer_variables.assign_scalar(self, s, self.state(web)))
+                self.edits.replace(
+                    s, pointer_variables.assign_scalar(self.writing, self.addressing, s, self.state(web)).text
+                )
                 return
             if isinstance(s, ast.AnnAssign):
-                self.replace(s.annotation, self.emit(s.annotation))
+                self.edits.replace(s.annotation, self.emit(s.annotation))
             want = self.web_home(web) if isinstance(fact, TupleFact) else None
-            self.replace(s.value, self.emit(s.value, want))
-            self.append_lines(s, self.scalar_variants(target.id, web))
+            self.edits.replace(s.value, self.emit(s.value, want))
+            self.edits.insert_behind(s, self.scalar_variants(target.id, web))
             return
         wants = self.target_wants(s, target)
-        self.replace(s.value, self.emit(s.value, wants))
-        self.append_lines(s, [line for name in flat_targets(target) for line in self.conversions_after(s, name)])
-
-    def append_lines(self, s: ast.stmt, lines: list[str]) -> None:
-        indent, end = self.facts.source.indent(s), self.facts.source.span(s)[1]
-        if lines:
-            self.edits.append((end, end, "".join(f"\n{indent}{line}" for line in lines)))
+        self.edits.replace(s.value, self.emit(s.value, wants))
+        self.edits.insert_behind(s, [line for name in flat_targets(target) for line in self.conversions_after(s, name)])
 
     def scalar_variants(self, name: str, web: Web) -> list[str]:
         """A scalar given to a variable that is a tensor on another branch: it stands for each of the tensor's layouts."""
@@ -85,7 +95,7 @@ class Assignments(Expressions):
         kept = any(d.node is s and keeps(self.facts, d) for d in web.definitions)
         lines = [
             f"{self.names.variant(target.id, layout)} = "
-            + (lds_operands.moved_through_lds(self, web, layout) or self.convert(target.id, layout))
+            + (lds_operands.moved_through_lds(self, web, layout) or self.convert(written.name(target.id), layout))
             for layout in ([] if kept else state.converted)
         ]
         lines += lds_operands.definitions(self, s, web)
@@ -95,28 +105,58 @@ class Assignments(Expressions):
     def tensor_assignment(self, s: ast.stmt, name: str, web: Web) -> None:
         state = self.state(web)
         if state.split:
-            self.replace(s, self.joined(s, pointer_variables.assign(self, s, state)))
+            lines = [made.text for made in self.offsets(s, state)]
+            self.edits.replace(s, self.joined(s, lines or ["pass"]))
             return
-        if state.cheap:
-            layouts = state.variants or [self.web_home(web) or self.home(s.value)]
-        else:
-            if state.home is None:
-                state.home = self.web_home(web) or (self.home(s.value) if not isinstance(s, ast.AugAssign) else None)
-            layouts = [state.home]
+        layouts = self.layouts_of(state, s)
         role = calls.role_of(self.facts, self.staged, s.value, name)
         lines, last = [], []
         for layout in layouts:
             if role:
                 self.names.suggest(layout, *role, s.lineno)
-            if state.cheap and state.variants:
-                variant = self.variant_name(state, layout)
-            else:
-                variant = name if layout == layouts[0] else self.names.variant(name, layout)
+            variant = self.variant_of(state, layout, layouts)
             # In `x = f(x)` a variant may be made of what the author's name still stands for: that name gets its value last.
             of_itself = variant == name and not isinstance(s, ast.AugAssign) and name in loads(s.value)
             (last if of_itself else lines).append(self.assign_text(s, name, variant, layout))
         lines += [*last, *self.conversions_after(s, ast.Name(id=name))]
-        self.replace(s, self.joined(s, lines))
+        self.edits.replace(s, self.joined(s, lines))
+
+    def moves(self, s: ast.AugAssign) -> list[Assigned]:
+        """What `x += c` becomes: one for each variable that stands for `x`."""
+        sign = "+" if isinstance(s.op, ast.Add) else "-"
+        web, fact = self.facts.webs.of_definition[(s, s.target.id)], assigned_fact(self.facts, s)
+        if isinstance(fact, TensorFact) and fact.shape:
+            state = self.state(web)
+            if state.split:
+                return self.offsets(s, state)
+            layouts = self.layouts_of(state, s)
+            return [
+                Assigned(self.variant_of(state, layout, layouts), self.operand_in(s.value, fact, layout), sign)
+                for layout in layouts
+            ]
+        if isinstance(fact, TensorFact) and fact.is_pointer and self.state(web).split is not None:
+            return [pointer_variables.assign_scalar(self.writing, self.addressing, s, self.state(web))]
+        return [Assigned(s.target.id, self.emit(s.value), sign)]
+
+    def offsets(self, s: ast.stmt, state: WebState) -> list[Assigned]:
+        """The assignment of a pointer variable that is base and offsets."""
+        home = None if state.variants else self.web_home(state.web)
+        return pointer_variables.assign(self.writing, self.addressing, s, state, home)
+
+    def layouts_of(self, state: WebState, s: ast.stmt) -> list[Layout]:
+        """The layouts in which a tensor is assigned."""
+        if state.cheap:
+            return state.variants or [self.web_home(state.web) or self.home(s.value)]
+        if state.home is None:
+            own = self.home(s.value) if not isinstance(s, ast.AugAssign) else None
+            state.home = self.web_home(state.web) or own
+        return [state.home]
+
+    def variant_of(self, state: WebState, layout: Layout, layouts: list[Layout]) -> str:
+        """What the variable is called in one of the layouts in which it is assigned."""
+        if state.cheap and state.variants:
+            return self.variant_name(state, layout)
+        return state.web.name if layout == layouts[0] else self.names.variant(state.web.name, layout)
 
     def assign_text(self, s: ast.stmt, name: str, variant: str, layout: Layout) -> str:
         """The assignment of one variant, as a statement that passes over pipelined loops can look into."""
@@ -136,15 +176,15 @@ class Assignments(Expressions):
             fact = assigned_fact(self.facts, s)
             dot = calls.accumulated_dot(self, s, variant, layout)
             if dot is not None:
-                return f"{variant} = {dot}"
+                return Assigned(variant, dot).text
             value = self.operand_in(s.value, fact, layout)
         else:
             value = self.emit(s.value, layout)
         if isinstance(s.value, Promotion) and not isinstance(s, ast.AugAssign):
-            return promoted(variant, s.value, value)
+            return promoted(variant, value).text
         children = {s.value: value}
         if variant != self.facts.source.of(target):
-            children[target] = variant
+            children[target] = written.name(variant)
         if isinstance(s, ast.AnnAssign):
             children[s.annotation] = self.emit(s.annotation)
         return self.splice(s, children)

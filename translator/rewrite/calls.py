@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Mapping
 from typing import Any
 
 import triton.language as tl
@@ -14,7 +14,7 @@ from translator.facts.callees import is_descriptor
 from translator.facts.function import FunctionFacts
 from translator.facts.operations import range_of_loop
 from translator.facts import products
-from translator.rewrite.emission import Cheap, Emission
+from translator.rewrite.emission import Emission
 from translator.facts.definitions import assigned_fact
 from translator.frontend.trace import ConstFact, TensorFact, TupleFact
 from translator.rewrite import (
@@ -29,12 +29,14 @@ from translator.rewrite import (
     shape_calls,
     tuples,
 )
-from translator.rewrite.call_text import by_template, generic, with_function, with_layout
+from translator.rewrite.helpers import Helpers
+from translator.rewrite.call_text import Called, by_template, generic, of_row, with_function
 from translator.facts.callees import Callee, bind, callee_of, cast_of, first_tensor, is_helper, is_none
 from translator.rewrite.import_lines import TRITON_LANGUAGE
 from translator.rewrite.run_time import as_tensor
-from translator.rewrite.splice import operand
+from translator.gluon.written import Written, attribute, literal, operand
 from translator.facts.refusals import refuse
+from translator.rewrite.writing import Cheap, Writing
 from translator.ttgir.layouts import Layout, Slice
 
 # Cost and homes -----------------------------------------------------------------------------------------------------
@@ -64,58 +66,60 @@ def _made_anew(facts: FunctionFacts, is_cheap: Cheap, node: ast.Call, callee: Ca
     return len(facts.placed_layouts(node)) > 1 and is_cheap(data)
 
 
-def home(rw: Emission, node: ast.Call) -> Layout | None:
-    callee = callee_of(rw.facts, node)
-    fact = rw.facts.tensor(node)
+def home(helper: Helpers, held: Mapping[ast.Call, Any], node: ast.Call) -> Layout | None:
+    facts, home_of = helper.facts, helper.home
+    callee = callee_of(facts, node)
+    fact = facts.tensor(node)
     if callee is None or fact is None:
         return None
-    if node in rw.held:
-        return rw.held[node].layout
+    if node in held:
+        return held[node].layout
     kind = callee.row.kind if callee.row else "helper"
-    given = bind(rw.facts, node, callee)
-    tensors = [a for a in given.values() if rw.facts.tensor(a) is not None]
+    given = bind(facts, node, callee)
+    tensors = [a for a in given.values() if facts.tensor(a) is not None]
     if kind in ("elementwise", "scan", "load", "atomic"):
         for argument in tensors:
-            if rw.facts.tensor(argument).rank == fact.rank:
-                return rw.home(argument)
+            if facts.tensor(argument).rank == fact.rank:
+                return home_of(argument)
     if kind == "creator" and callee.name == "zeros_like" and tensors:
-        return rw.home(tensors[0])
+        return home_of(tensors[0])
     if kind == "reduce" and tensors:
-        axis = reductions.axis_of(rw.facts, given, rw.facts.tensor(tensors[0]).rank)
-        parent = reductions.reduce_operand_layout(rw.facts, rw.home, node, tensors[0], axis)
+        axis = reductions.axis_of(facts, given, facts.tensor(tensors[0]).rank)
+        parent = reductions.reduce_operand_layout(facts, home_of, node, tensors[0], axis)
         return parent if fact.rank == parent.rank else Slice(axis, parent)
     if kind == "shape":
-        return shape_calls.home(rw.facts, rw.home, node, callee, given)
+        return shape_calls.home(facts, home_of, node, callee, given)
     if kind == "gather" and "index" in given:
-        return rw.home(given["index"])
-    if is_helper(rw.facts, node):
-        return helpers.return_home(rw, node, callee)
+        return home_of(given["index"])
+    if is_helper(facts, node):
+        return helpers.return_home(helper, node, callee)
     return None
 
 
-def tuple_home(rw: Emission, node: ast.Call, fact: TupleFact) -> tuple:
-    callee = callee_of(rw.facts, node)
+def tuple_home(helper: Helpers, node: ast.Call, fact: TupleFact) -> tuple:
+    facts, home_of = helper.facts, helper.home
+    callee = callee_of(facts, node)
     if callee is not None and callee.row is not None:
         kind = callee.row.kind
-        given = bind(rw.facts, node, callee)
-        tensors = [a for a in given.values() if rw.facts.tensor(a) is not None]
+        given = bind(facts, node, callee)
+        tensors = [a for a in given.values() if facts.tensor(a) is not None]
         if kind == "shape" and callee.name == "split" and tensors:
-            got = shape_calls.split_home(rw.facts, rw.home, node, tensors[0])
+            got = shape_calls.split_home(facts, home_of, node, tensors[0])
             return (got, got)
         if kind == "reduce":
-            return reductions.multi_reduce_home(rw.facts, rw.home, node, callee, given, fact)
-        if kind == "scan" and reductions.operand_fact(rw.facts, reductions.operands_of(given)[0]) is not None:
-            got = reductions.scan_layout(rw.facts, rw.home, node, reductions.operands_of(given)[0])
+            return reductions.multi_reduce_home(facts, home_of, node, callee, given, fact)
+        if kind == "scan" and reductions.operand_fact(facts, reductions.operands_of(given)[0]) is not None:
+            got = reductions.scan_layout(facts, home_of, node, reductions.operands_of(given)[0])
             return _for_tensors(fact, lambda f: got)
         if kind == "elementwise" and tensors:
-            return _for_tensors(fact, lambda f: rw.home(tensors[0]))
+            return _for_tensors(fact, lambda f: home_of(tensors[0]))
         if kind == "shape":
-            first = first_tensor(rw.facts, given)
-            got = rw.home(first) if first is not None else None
+            first = first_tensor(facts, given)
+            got = home_of(first) if first is not None else None
             return _for_tensors(fact, lambda f: got)
-    if is_helper(rw.facts, node):
-        return helpers.return_homes(rw, node, callee, fact)
-    return _for_tensors(fact, lambda f: rw.facts.default_layout(f.shape))
+    if is_helper(facts, node):
+        return helpers.return_homes(helper, node, callee, fact)
+    return _for_tensors(fact, lambda f: facts.default_layout(f.shape))
 
 
 def _for_tensors(fact: TupleFact, layout: Callable[[TensorFact], Layout | None]) -> tuple:
@@ -148,134 +152,150 @@ def emit_statement_call(rw: Emission, node: ast.expr) -> str:
     return rw.emit(node)
 
 
-def emit_iterator(rw: Emission, node: ast.expr) -> str:
+def emit_iterator(writing: Writing, node: ast.expr) -> str:
     """`tl.range(a, b, num_stages=3)` -> `range(a, b)`: Gluon's loops take no schedule, it is written out instead."""
     if not isinstance(node, ast.Call):
-        return rw.emit(node)
-    fact = rw.facts.fact(node.func)
+        return writing.emit(node)
+    fact = writing.facts.fact(node.func)
     if isinstance(fact, ConstFact) and fact.value is tl.range:
         unroll = [k for k in node.keywords if k.arg == "loop_unroll_factor"]
-        arguments = [rw.emit(a) for a in node.args]
+        arguments = [writing.emit(a) for a in node.args]
         bounds = range_of_loop(node, fact)
         if bounds is not None and any(k.arg in ("arg1", "arg2", "step") for k in node.keywords):  # in whatever order
             low, high, step = bounds
-            low_text = "0" if low is None else rw.emit(low)
-            arguments = [low_text, rw.emit(high), *([] if step is None else [rw.emit(step)])]
+            low_text = literal(0) if low is None else writing.emit(low)
+            arguments = [low_text, writing.emit(high), *([] if step is None else [writing.emit(step)])]
         if unroll:
-            rw.record.imports.add(TRITON_LANGUAGE)
-            return f"tl.range({', '.join(arguments)}, loop_unroll_factor={rw.emit(unroll[0].value)})"
+            writing.record.imports.add(TRITON_LANGUAGE)
+            return f"tl.range({', '.join(arguments)}, loop_unroll_factor={writing.emit(unroll[0].value)})"
         return f"{BUILTINS.by_callee['triton.language.range'].template.called({}, operand)}({', '.join(arguments)})"
-    return emit_call(rw, node, None)
+    return writing.emit(node)
 
 
-def emit_call(rw: Emission, node: ast.Call, want: Any) -> str:
+def emit_call(rw: Emission, node: ast.Call, want: Any) -> Written:
     if node in rw.staged:
         return rw.staged[node].text(rw, want or rw.home(node))
     if node in rw.held:
         return rw.held[node].text(rw, want or rw.home(node))
     callee = callee_of(rw.facts, node)
     if callee is None:
-        return generic(rw.emit, rw.splice, node, {})
+        return generic(rw.writing, node, {})
     if callee.row is None or callee.row.kind == "helper":
         if isinstance(callee.function, JITFunction):
-            return helpers.emit_helper_call(rw, node, callee, want)
-        return generic(rw.emit, rw.splice, node, {})
+            return helpers.emit_helper_call(rw.writing, rw.helpers, node, callee, want)
+        return generic(rw.writing, node, {})
     kind = callee.row.kind
     if kind == "refuse":
         raise refuse(rw.facts.frame, node, "builtin-refused", f"`{callee.name}` cannot be translated", callee.row.note)
     given = bind(rw.facts, node, callee)
     if callee.owner is not None and is_descriptor(rw.facts.fact(callee.owner)):
-        return descriptors.emit_method(rw, node, callee, given, want)
-    emitter = _EMITTERS.get(kind, _elementwise)
-    return emitter(rw, node, callee, given, want)
+        return descriptors.emit_method(rw.writing, node, callee, given, want)
+    if kind == "load":
+        return accesses.emit_load(rw.writing, rw.addressing, Called(node, callee, given), want)
+    if kind == "atomic":
+        return accesses.emit_atomic(rw.writing, rw.addressing, Called(node, callee, given), want)
+    if kind == "store":
+        alone = not rw.loops and not any(loop.specialized for loop in rw.pipelined_loops.values())
+        return accesses.emit_store(rw.writing, rw.addressing, Called(node, callee, given), alone)
+    if kind == "dot":
+        return dots.emit_dot(rw, node, want)
+    if kind == "dot_scaled":
+        return scaled_dots.emit_dot_scaled(rw, node, given, want)
+    return _EMITTERS.get(kind, _elementwise)(rw.writing, node, callee, given, want)
 
 
-def _elementwise(rw, node: ast.Call, callee: Callee, given, want):
-    fact = rw.facts.tensor(node)
+def _elementwise(writing: Writing, node: ast.Call, callee: Callee, given, want):
+    facts = writing.facts
+    fact = facts.tensor(node)
     if callee.name == "inline_asm_elementwise":
-        return inline_asm.inline_asm(rw, node, callee, given, want)
+        return inline_asm.inline_asm(writing, node, callee, given, want)
     shared, wants = fact, want
     if fact is None:
-        shapes = [rw.facts.tensor(a) for a in given.values() if rw.facts.tensor(a) is not None]
-        tuple_fact = rw.facts.fact(node)
+        shapes = [facts.tensor(a) for a in given.values() if facts.tensor(a) is not None]
+        tuple_fact = facts.fact(node)
         if isinstance(tuple_fact, TupleFact) and shapes:
             shared = max(shapes, key=lambda f: f.rank)
             want = want[0] if isinstance(want, tuple) and want[0] is not None else None
-            want = want or rw.home(next(a for a in given.values() if rw.facts.tensor(a) is shared))
+            want = want or writing.home(next(a for a in given.values() if facts.tensor(a) is shared))
         elif shapes:  # device_print and the like: any layout will do
-            return generic(rw.emit, rw.splice, node, {})
+            return generic(writing, node, {})
     elif want is None:
-        want = rw.home(node)
-    children = {a: rw.operand_in(a, shared, want) for a in given.values()}
-    value = cast_of(rw.facts, node)
-    before = rw.facts.tensor(value) if value is not None else None
-    if before is not None and fp8.is_cast(rw.facts, given, before.dtype, fact.dtype):
-        text = children.get(value) or rw.operand_in(value, shared, want)
-        return fp8.cast(rw.facts, rw.record, text, before.dtype, fact.dtype, rw.emit(given["dtype"]))
-    text = with_function(rw, node, callee, children)
+        want = writing.home(node)
+    children = {a: writing.operand_in(a, shared, want) for a in given.values()}
+    value = cast_of(facts, node)
+    before = facts.tensor(value) if value is not None else None
+    if before is not None and fp8.is_cast(facts, given, before.dtype, fact.dtype):
+        text = children.get(value) or writing.operand_in(value, shared, want)
+        return fp8.cast(writing, text, before.dtype, fact.dtype, writing.emit(given["dtype"]))
+    text = with_function(writing, node, callee, children)
     if fact is not None:
         return text
     own = want if isinstance(want, Layout) else None
-    return tuples.in_layouts(rw.facts, rw.names, rw.record, text, own, wants)
+    return tuples.in_layouts(writing, text, own, wants)
 
 
-def _same(rw, node, callee, given, want):
+def _same(writing: Writing, node, callee, given, want):
     if callee.row.template is not None and not callee.row.template.holes:
-        return callee.row.becomes
-    return with_function(rw, node, callee, {})
+        return Written(callee.row.becomes, callee.row.template.form)
+    return with_function(writing, node, callee, {})
 
 
-def _creator(rw, node: ast.Call, callee: Callee, given, want):
-    fact = rw.facts.tensor(node)
+def _creator(writing: Writing, node: ast.Call, callee: Callee, given, want):
+    facts = writing.facts
+    fact = facts.tensor(node)
     if fact is None:
         if callee.name == "zeros_like":  # of a scalar, which has no layout
-            dtype = rw.facts.fact(node).dtype
+            dtype = facts.fact(node).dtype
             zero = "0.0" if dtype.startswith(("fp", "bf")) else "0"
             values = {"zero": zero, "dtype": f"gl.{products.DTYPE.get(dtype, dtype)}"}
-            return by_template(rw.record, callee.row, values, callee.row.of_scalar)
-        return with_function(rw, node, callee, {})
-    want = want or rw.home(node)
-    layout = rw.names.spell(want)
+            return by_template(writing.record, callee.row, values, callee.row.of_scalar)
+        return with_function(writing, node, callee, {})
+    want = want or writing.home(node)
+    layout = writing.names.spell(want)
     if not callee.row.template.takes_arguments:
-        return by_template(rw.record, callee.row, {"input": rw.emit(given["input"], want)})
-    return with_layout(callee.row, with_function(rw, node, callee, {}), given, layout)
+        return by_template(writing.record, callee.row, {"input": writing.emit(given["input"], want)})
+    return with_function(writing, node, callee, {}, of_row(callee.row, given, layout))
 
 
-def _gather(rw, node, callee, given, want):
+def _gather(writing: Writing, node, callee, given, want):
     source, index = given["src"], given["index"]
-    want = want or rw.home(node)
-    placed = rw.facts.placed(node, "tt.gather")
-    from_layout = placed[0].operands[0].layout if placed and placed[0].operands else rw.home(source)
-    return with_function(rw, node, callee, {source: rw.emit(source, from_layout), index: rw.emit(index, want)})
+    want = want or writing.home(node)
+    placed = writing.facts.placed(node, "tt.gather")
+    from_layout = placed[0].operands[0].layout if placed and placed[0].operands else writing.home(source)
+    return with_function(
+        writing, node, callee, {source: writing.emit(source, from_layout), index: writing.emit(index, want)}
+    )
 
 
-def _histogram(rw, node, callee, given, want):
-    want = want or rw.home(node)
+def _histogram(writing: Writing, node, callee, given, want):
+    facts = writing.facts
+    want = want or writing.home(node)
     data = given["input"]
-    layout = rw.home(data)
-    values: dict[str, str | None] = {"input": rw.emit(data, layout), "mask": None}
-    if "mask" in given and not is_none(rw.facts, given["mask"]):
-        values["mask"] = as_tensor(rw.facts, given["mask"], rw.operand_in(given["mask"], rw.facts.tensor(data), layout))
-    values |= {"num_bins": rw.emit(given["num_bins"]), "layout": rw.names.spell(want)}
-    return by_template(rw.record, callee.row, values)
+    layout = writing.home(data)
+    values: dict[str, str | None] = {"input": writing.emit(data, layout), "mask": None}
+    if "mask" in given and not is_none(facts, given["mask"]):
+        values["mask"] = as_tensor(facts, given["mask"], writing.operand_in(given["mask"], facts.tensor(data), layout))
+    values |= {"num_bins": writing.emit(given["num_bins"]), "layout": writing.names.spell(want)}
+    return by_template(writing.record, callee.row, values)
 
 
-def emit_attribute(rw: Emission, node: ast.Attribute, want: Any) -> str:
+def emit_attribute(writing: Writing, node: ast.Attribute, want: Any) -> Written:
     """`x.T`, and fields of namedtuples and aggregates that hold tensors."""
-    base = rw.facts.tensor(node.value)
+    facts = writing.facts
+    base = facts.tensor(node.value)
     if node.attr == "T" and base is not None:
-        return shape_calls.permuted(rw, node, node.value, (1, 0), want, lambda text: f"{operand(text)}.T")
-    text = rw.splice(node, {node.value: rw.emit(node.value)})
-    homes = rw.home(node.value)
-    fact = rw.facts.fact(node.value)
+        return shape_calls.permuted(writing, node, node.value, (1, 0), want, lambda text: attribute(text, "T"))
+    text = writing.splice(node, {node.value: writing.emit(node.value)})
+    homes = writing.home(node.value)
+    fact = facts.fact(node.value)
     if isinstance(fact, TupleFact) and fact.fields and isinstance(homes, tuple) and node.attr in fact.fields:
         own = homes[fact.fields.index(node.attr)]
         if want is not None and own != want:
-            return rw.convert(text, want)
+            return writing.convert(text, want)
     return text
 
 
-def fused_dot(rw: Emission, node: ast.AST, want: Layout | None) -> str | None:
+def fused_dot(rw: Emission, node: ast.AST, want: Layout | None) -> Written | None:
     """`acc + tl.dot(a, b)` as one matrix operation with `acc` as accumulator."""
     if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add)):
         return None
@@ -285,30 +305,21 @@ def fused_dot(rw: Emission, node: ast.AST, want: Layout | None) -> str | None:
     return None
 
 
-def accumulated_dot(rw: Emission, s: ast.AugAssign, variant: str, layout: Layout) -> str | None:
+def accumulated_dot(rw: Emission, s: ast.AugAssign, variant: str, layout: Layout) -> Written | None:
     """`acc += tl.dot(a, b)` as one matrix operation."""
     if isinstance(s.op, ast.Add) and products.can_accumulate(rw.facts, s.value, s.target, assigned_fact(rw.facts, s)):
         return dots.emit_dot(rw, s.value, layout, accumulator_text=variant)
     return None
 
 
-def _dot(rw, node, callee, given, want):
-    return dots.emit_dot(rw, node, want)
-
-
 _EMITTERS = {
     "elementwise": _elementwise,
     "same": _same,
     "creator": _creator,
-    "load": accesses.emit_load,
-    "store": accesses.emit_store,
-    "atomic": accesses.emit_atomic,
     "reduce": reductions.emit_reduce,
     "scan": reductions.emit_scan,
     "shape": shape_calls.emit_shape,
     "gather": _gather,
     "histogram": _histogram,
-    "dot": _dot,
-    "dot_scaled": scaled_dots.emit_dot_scaled,
     "descriptor": descriptors.emit_make,
 }

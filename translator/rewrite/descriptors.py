@@ -12,14 +12,22 @@ import ast
 from dataclasses import dataclass
 from typing import Any
 
-from translator.rewrite.emission import Emission, Emit
 from translator.facts.function import FunctionFacts
 from translator.frontend.trace import ConstFact, OpaqueFact, TensorFact
 from translator.rewrite import tdm, tdm_rows
 from translator.facts.callees import is_descriptor
-from translator.rewrite.splice import operand
-from translator.rewrite.emission import added
+from translator.gluon.written import (
+    Written,
+    attribute as attribute_of,
+    call,
+    indexed,
+    literal,
+    method,
+    operand,
+    tuple_of,
+)
 from translator.rewrite.unit import Decided, Record, Synthesized
+from translator.rewrite.writing import Emit, Writing, added
 from translator.ttgir.layouts import Layout, Slice
 
 ATOMICS = ("atomic_add", "atomic_min", "atomic_max", "atomic_and", "atomic_or", "atomic_xor")
@@ -31,15 +39,16 @@ def block_of(fact: OpaqueFact) -> TensorFact:
     return TensorFact(tuple(int(s) for s in block.shape), str(block.element_ty))
 
 
-def emit_make(rw: Emission, node: ast.Call, callee, given: dict[str, ast.expr], want: Any) -> str:
+def emit_make(writing: Writing, node: ast.Call, callee, given: dict[str, ast.expr], want: Any) -> Written:
+    facts = writing.facts
     if callee.name != "make_tensor_descriptor":
-        return _function_form(rw, node, callee, given, want)
-    if tdm.uses_data_mover(rw.facts, rw.unit.decided, node):
-        if (pad := _padding(rw.facts, node)) != "zero":
-            raise tdm.keep_plain(rw.facts, node, f"the data mover does not fill with {pad}")
-        return tdm.make_text(rw, node, given, block_of(rw.facts.fact(node)).shape, _name_of(rw.facts, node))
-    shape, strides = (_tuple_text(rw.emit, given[k]) for k in ("shape", "strides"))
-    return f"({rw.emit(given['base'])}, {shape}, {strides})"
+        return _function_form(writing, node, callee, given, want)
+    if tdm.uses_data_mover(facts, writing.decided, node):
+        if (pad := _padding(facts, node)) != "zero":
+            raise tdm.keep_plain(facts, node, f"the data mover does not fill with {pad}")
+        return tdm.make_text(writing, node, given, block_of(facts.fact(node)).shape, _name_of(facts, node))
+    shape, strides = (_tuple_text(writing.emit, given[k]) for k in ("shape", "strides"))
+    return tuple_of(writing.emit(given["base"]), shape, strides)
 
 
 def _name_of(facts: FunctionFacts, made: ast.Call) -> str:
@@ -55,109 +64,112 @@ def stem(name: str) -> str:
     return name.removeprefix("desc_").lower()
 
 
-def _function_form(rw, node, callee, given, want) -> str:
+def _function_form(writing: Writing, node, callee, given, want) -> Written:
     """`tl.load_tensor_descriptor(desc, offsets)` is `desc.load(offsets)`."""
     kind = "load" if callee.name.startswith("load") else "store"
-    return _access(rw, node, given["desc"], kind, [given["offsets"]], given.get("value"), want)
+    return _access(writing, node, given["desc"], kind, [given["offsets"]], given.get("value"), want)
 
 
-def _tuple_text(emit: Emit, node: ast.expr) -> str:
+def _tuple_text(emit: Emit, node: ast.expr) -> Written:
     items = node.elts if isinstance(node, (ast.List, ast.Tuple)) else None
     if items is None:
         return emit(node)
-    texts = [emit(e) for e in items]
-    return "(" + ", ".join(texts) + ("," if len(texts) == 1 else "") + ")"
+    return tuple_of(*(emit(e) for e in items))
 
 
-def emit_method(rw: Emission, node: ast.Call, callee, given: dict[str, ast.expr], want: Any) -> str:
+def emit_method(writing: Writing, node: ast.Call, callee, given: dict[str, ast.expr], want: Any) -> Written:
     name = callee.name
     if name in ("gather", "scatter"):
         arguments = list(node.args)
         value = arguments.pop(0) if name == "scatter" else None
-        return _access(rw, node, callee.owner, name, arguments, value, want)
+        return _access(writing, node, callee.owner, name, arguments, value, want)
     offsets = given["offsets"]
-    return _access(rw, node, callee.owner, name, [offsets], given.get("value"), want)
+    return _access(writing, node, callee.owner, name, [offsets], given.get("value"), want)
 
 
-def _access(rw, node: ast.Call, owner: ast.expr, kind: str, indices: list[ast.expr], value, want) -> str:
-    fact = rw.facts.fact(owner)
+def _access(
+    writing: Writing, node: ast.Call, owner: ast.expr, kind: str, indices: list[ast.expr], value, want
+) -> Written:
+    facts = writing.facts
+    fact = facts.fact(owner)
     block = block_of(fact)
-    origin = origin_of(rw.facts, owner)
-    if tdm.uses_data_mover(rw.facts, rw.unit.decided, origin):
+    origin = origin_of(facts, owner)
+    if tdm.uses_data_mover(facts, writing.decided, origin):
         if kind in ("gather", "scatter"):
-            layout = None if value is not None else _layout(rw.facts, node, rw.facts.tensor(node).shape, want)
-            return tdm_rows.access(rw, node, owner, origin, indices, value, layout)
+            layout = None if value is not None else _layout(facts, node, facts.tensor(node).shape, want)
+            return tdm_rows.access(writing, node, owner, origin, indices, value, layout)
         if kind not in ("load", "store"):
-            raise tdm.keep_plain(rw.facts, origin, f"the data mover has no `{kind}`")
+            raise tdm.keep_plain(facts, origin, f"the data mover has no `{kind}`")
         if not isinstance(indices[0], (ast.List, ast.Tuple)):
-            raise tdm.keep_plain(rw.facts, origin, "offsets are not written as a list")
-        tdm.check_offsets(rw.facts, rw.record, origin, indices[0].elts)
-        offsets = tdm.bounds_text(rw.facts, rw.emit, indices[0])
+            raise tdm.keep_plain(facts, origin, "offsets are not written as a list")
+        tdm.check_offsets(facts, writing.record, origin, indices[0].elts)
+        offsets = tdm.bounds_text(facts, writing.emit, indices[0])
         if value is not None:
-            text = rw.emit(value, rw.home(value))
-            if rw.facts.fact(value).dtype != block.dtype:
-                text = f"{operand(text)}.to({operand(rw.emit(owner))}.dtype)"
-            return tdm.store_text(rw.facts, rw.record, rw.emit(owner), offsets, text)
-        layout = want if isinstance(want, Layout) else _layout(rw.facts, node, block.shape, want)
-        return tdm.load_text(
-            rw.facts, rw.names, rw.record, rw.emit(owner), offsets, layout, tdm.is_shared(rw.facts, origin, block.shape)
-        )
-    shape = _accessed_shape(rw.facts, node, kind, indices, value, block)
+            text = writing.emit(value, writing.home(value))
+            if facts.fact(value).dtype != block.dtype:
+                text = method(text, "to", attribute_of(writing.emit(owner), "dtype"))
+            return tdm.store_text(writing, writing.emit(owner), offsets, text)
+        layout = want if isinstance(want, Layout) else _layout(facts, node, block.shape, want)
+        return tdm.load_text(writing, writing.emit(owner), offsets, layout, tdm.is_shared(facts, origin, block.shape))
+    shape = _accessed_shape(facts, node, kind, indices, value, block)
     if value is None:
-        layout = _layout(rw.facts, node, shape, want)
+        layout = _layout(facts, node, shape, want)
     else:
-        layout = _placed(rw.facts, node, shape) or rw.home(value)
+        layout = _placed(facts, node, shape) or writing.home(value)
     rank = len(shape)
-    root = descriptor_root(rw.facts, owner)
-    buffer = root is not None and root in rw.facts.kernel.small_pointers and kind in ("load", "store")
+    root = descriptor_root(facts, owner)
+    buffer = root is not None and root in facts.kernel.small_pointers and kind in ("load", "store")
     if buffer:
-        rw.record.reaches(root)
-    pad = _padding(rw.facts, owner)
-    name = added(rw.facts, rw.record, _function(rw.facts, rw.record, kind, rank, buffer, pad))
-    arguments = [rw.emit(owner)]
+        writing.record.reaches(root)
+    pad = _padding(facts, owner)
+    name = added(facts, writing.record, _function(facts, writing.record, kind, rank, buffer, pad))
+    arguments = [writing.emit(owner)]
     if kind in ("gather", "scatter"):
         rows, column = indices
-        arguments += [rw.emit(rows, Slice(1, layout)), rw.emit(column)]
+        arguments += [writing.emit(rows, Slice(1, layout)), writing.emit(column)]
     else:
-        arguments += _offset_texts(rw.emit, indices[0], rank)
+        arguments += _offset_texts(writing.emit, indices[0], rank)
     if value is not None:
-        text = rw.emit(value, layout)
-        if kind != "gather" and rw.facts.fact(value).dtype != block.dtype:
-            text = f"{operand(text)}.to({operand(rw.emit(owner))}[0].dtype.element_ty)"
+        text = writing.emit(value, layout)
+        if kind != "gather" and facts.fact(value).dtype != block.dtype:
+            text = method(text, "to", f"{operand(writing.emit(owner))}[0].dtype.element_ty")
         arguments.append(text)
-    arguments += _block_texts(rw.facts, rw.emit, owner, shape, kind)
-    arguments.append(rw.names.spell(layout))
-    text = f"{name}({', '.join(arguments)})"
+    arguments += _block_texts(facts, writing.emit, owner, shape, kind)
+    arguments.append(writing.names.spell(layout))
+    text = call(name, *arguments)
     if want is not None and isinstance(want, Layout) and want != layout:
-        return rw.convert(text, want)
+        return writing.convert(text, want)
     return text
 
 
 def tile_fetch(
-    rw: Emission,
+    writing: Writing,
     owner: ast.expr,
     offsets: ast.expr,
     layout: Layout,
     condition: str = "",
     slot: str = "",
     copies: Copies | None = None,
-) -> str:
+) -> Written:
     """A call that loads a tile in `layout`, or copies it to LDS `slot`; nothing but zeros unless `condition`."""
-    shape = block_of(rw.facts.fact(owner)).shape
-    root = descriptor_root(rw.facts, owner)
-    buffer = root is not None and root in rw.facts.kernel.small_pointers
+    facts = writing.facts
+    shape = block_of(facts.fact(owner)).shape
+    root = descriptor_root(facts, owner)
+    buffer = root is not None and root in facts.kernel.small_pointers
     if buffer:
-        rw.record.reaches(root)
+        writing.record.reaches(root)
     name = added(
-        rw.facts,
-        rw.record,
-        _function(rw.facts, rw.record, "copy" if slot else "load", len(shape), buffer, "zero", copies, bool(condition)),
+        facts,
+        writing.record,
+        _function(
+            facts, writing.record, "copy" if slot else "load", len(shape), buffer, "zero", copies, bool(condition)
+        ),
     )
     arguments = [slot] if slot else []
-    arguments += [rw.emit(owner), *_offset_texts(rw.emit, offsets, len(shape))]
+    arguments += [writing.emit(owner), *_offset_texts(writing.emit, offsets, len(shape))]
     arguments += [condition] if condition else []
-    arguments += _block_texts(rw.facts, rw.emit, owner, shape, "load")
-    return f"{name}({', '.join([*arguments, rw.names.spell(layout)])})"
+    arguments += _block_texts(facts, writing.emit, owner, shape, "load")
+    return call(name, *arguments, writing.names.spell(layout))
 
 
 def bounds_of(facts: FunctionFacts, owner: ast.expr) -> list[ast.expr]:
@@ -212,8 +224,8 @@ def _placed(facts: FunctionFacts, node: ast.Call, shape: tuple[int, ...]) -> Lay
 def _offset_texts(emit: Emit, node: ast.expr, rank: int) -> list[str]:
     if isinstance(node, (ast.List, ast.Tuple)):
         return [emit(e) for e in node.elts]
-    text = operand(emit(node))
-    return [f"{text}[{i}]" for i in range(rank)]
+    text = emit(node)
+    return [indexed(text, str(i)) for i in range(rank)]
 
 
 def _block_texts(facts: FunctionFacts, emit: Emit, owner: ast.expr, shape: tuple[int, ...], kind: str) -> list[str]:
@@ -374,18 +386,18 @@ def _memory_statement(kind: str, module: str, pad: str, copies: Copies | None) -
     return f"gl.{kind}(base + offsets, value, mask=mask)"
 
 
-def attribute(facts: FunctionFacts, decided: Decided, emit: Emit, node: ast.Attribute) -> str | None:
+def attribute(facts: FunctionFacts, decided: Decided, emit: Emit, node: ast.Attribute) -> Written | None:
     """`desc.shape`, `desc.strides`, `desc.dtype`, `desc.block_shape` of a descriptor tuple."""
     fact = facts.fact(node.value)
     if not is_descriptor(fact) or tdm.uses_data_mover(facts, decided, origin_of(facts, node.value)):
         return None
-    base = operand(emit(node.value))
+    base = emit(node.value)
     if node.attr == "shape":
-        return f"{base}[1]"
+        return indexed(base, "1")
     if node.attr == "strides":
-        return f"{base}[2]"
+        return indexed(base, "2")
     if node.attr == "dtype":
-        return f"{base}[0].dtype.element_ty"
+        return attribute_of(indexed(base, "0"), "dtype.element_ty")
     if node.attr == "block_shape":
-        return str(list(block_of(fact).shape))
+        return literal(list(block_of(fact).shape))
     return None

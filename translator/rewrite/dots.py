@@ -17,10 +17,10 @@ from translator.facts import callees
 from translator.facts.products import DTYPE, ELEMENT, DotPlan
 from translator.rewrite import fp8, invariant, moved_once, shapes
 from translator.rewrite.import_lines import Import
-from translator.rewrite.splice import operand
-from translator.rewrite.emission import added
+from translator.gluon.written import Does, Written, call, keyword, method, name as variable
 from translator.facts.refusals import refuse
 from translator.rewrite.unit import Synthesized
+from translator.rewrite.writing import added
 from translator.ttgir.elements import bits_of
 from translator.ttgir.layouts import Blocked, Layout, Mfma, Wmma
 
@@ -41,7 +41,7 @@ def emit_dot(
     want: Layout | None,
     accumulator: ast.expr | None = None,
     accumulator_text: str | None = None,
-) -> str:
+) -> Written:
     plan = DotPlan(rw.facts, node)
     fa, fb = rw.facts.tensor(plan.a), rw.facts.tensor(plan.b)
     if accumulator is None and accumulator_text is None:
@@ -54,49 +54,45 @@ def emit_dot(
     if accumulator is not None:
         acc = rw.emit(accumulator, plan.result)
         if DTYPE[rw.facts.fact(accumulator).dtype] != acc_dtype:
-            acc = f"{operand(acc)}.to(gl.{acc_dtype})"
+            acc = method(acc, "to", f"gl.{acc_dtype}")
     elif accumulator_text is not None:
-        acc = accumulator_text if want == plan.result else rw.convert(accumulator_text, plan.result)
+        acc = variable(accumulator_text)
+        acc = acc if want == plan.result else rw.convert(acc, plan.result)
         if result_dtype != acc_dtype:
-            acc = f"{operand(acc)}.to(gl.{acc_dtype})"
+            acc = method(acc, "to", f"gl.{acc_dtype}")
     else:
         shape = shapes.shape_text(rw.facts, rw.emit, rw.rebound, plan.node)
-        acc = f"gl.zeros({shape}, gl.{acc_dtype}, layout={rw.names.spell(plan.result)})"
+        acc = call("gl.zeros", shape, f"gl.{acc_dtype}", keyword("layout", rw.names.spell(plan.result)))
     a = _operand(rw, plan.a, fa, plan.a_element, plan.a_layout, node)
     b = _operand(rw, plan.b, fb, plan.b_element, plan.b_layout, node)
     text = _instruction(rw, plan, fa, fb, a, b, acc)
     if result_dtype != acc_dtype:
-        text = f"{text}.to(gl.{result_dtype})"
+        text = method(text, "to", f"gl.{result_dtype}")
     return text if want is None or want == plan.result else rw.convert(text, want)
 
 
-def _operand(rw, node: ast.expr, fact: TensorFact, element: str, layout: Layout, dot: ast.Call) -> str:
+def _operand(rw, node: ast.expr, fact: TensorFact, element: str, layout: Layout, dot: ast.Call) -> Written:
     """The operand in the instruction's dtype and layout."""
     if DTYPE.get(fact.dtype) == ELEMENT[element]:
         before = invariant.operand_before_loop(rw, node, layout, DTYPE)
         return before or moved_once.moved_operand(rw, node, layout, dot)
     home = layout if rw.cheap(node) else rw.home(node)
-    text = fp8.cast(
-        rw.facts, rw.record, rw.emit(node, home), fact.dtype, _TRITON.get(element, ""), f"gl.{ELEMENT[element]}"
-    )
+    text = fp8.cast(rw.writing, rw.emit(node, home), fact.dtype, _TRITON.get(element, ""), f"gl.{ELEMENT[element]}")
     return text if home == layout else rw.convert(text, layout)
 
 
-_FILLED = "gl.allocate_shared_memory("  # in the text of an operand that is moved through LDS where it is used
-
-
-def _instruction(rw, plan: DotPlan, fa, fb, a: str, b: str, acc: str) -> str:
-    shown = rw.shown(acc)
-    moved = "gl.convert_layout(" in shown or ".load(" in shown  # itself, or operands of the product that it is
-    if moved and not (a.isidentifier() and b.isidentifier()):
+def _instruction(rw, plan: DotPlan, fa, fb, a: Written, b: Written, acc: Written) -> Written:
+    moves = acc.does & (Does.CONVERTS | Does.READS)  # itself, or operands of the product that it is
+    given: str = acc
+    if moves and not (a.is_name and b.is_name):
         # Keywords are evaluated first: operands read before would be held across the barriers of the move.
-        acc = f"acc={acc}"
+        given = keyword("acc", acc)
     if isinstance(plan.result, Blocked):
-        if all(".load(" in rw.shown(text) for text in (a, b)) and _held(rw.facts, plan, 1) < _held(rw.facts, plan, 0):
+        if a.does & b.does & Does.READS and _held(rw.facts, plan, 1) < _held(rw.facts, plan, 0):
             # What is read first is held across the barriers of the other read.
-            return f"gl.dot_fma(acc={acc.removeprefix('acc=')}, b={b}, a={a})"
-        return f"gl.dot_fma({a}, {b}, {acc})"
-    filled = all(_FILLED in rw.shown(text) for text in (a, b))
+            return call("gl.dot_fma", keyword("acc", acc), keyword("b", b), keyword("a", a))
+        return call("gl.dot_fma", a, b, given)
+    filled = a.does & b.does & Does.FILLS
     a, b = (_hole(rw, node, text) for node, text in ((plan.a, a), (plan.b, b)))
     if plan.scaled:
         if not rw.facts.kernel.target.has_scaled_dots:
@@ -104,19 +100,20 @@ def _instruction(rw, plan: DotPlan, fa, fb, a: str, b: str, acc: str) -> str:
         module = rw.record.amd(rw.facts.kernel.dot_module)
         name = "mfma_scaled" if isinstance(plan.result, Mfma) else "wmma_scaled"
         formats = [SCALED_FORMAT[f.dtype] for f in (fa, fb)]
-        return _product(rw, plan, f'{module}.{name}({a}, None, "{formats[0]}", {b}, None, "{formats[1]}", {acc})')
+        arguments = (a, "None", f'"{formats[0]}"', b, "None", f'"{formats[1]}"', given)
+        return _product(rw, plan, call(f"{module}.{name}", *arguments))
     if plan.tf32:
         rw.record.imports.add(Import("triton.language.core", "builtin"))
-        return f"{added(rw.facts, rw.record, Synthesized('mfma_tf32', _MFMA_TF32))}({a}, {b}, {acc})"
+        return call(added(rw.facts, rw.record, Synthesized("mfma_tf32", _MFMA_TF32)), a, b, given)
     module = rw.record.amd(rw.facts.kernel.dot_module)
     name = "mfma" if isinstance(plan.result, Mfma) else "wmma"
     if filled and _tiles(rw.facts, plan, 1) < _tiles(rw.facts, plan, 0):
         # What is read first is held across the barriers of the other read.
-        return _product(rw, plan, f"{module}.{name}({a}, acc={acc.removeprefix('acc=')}, b={b})")
-    return _product(rw, plan, f"{module}.{name}({a}, {b}, {acc})")
+        return _product(rw, plan, call(f"{module}.{name}", a, keyword("acc", acc), keyword("b", b)))
+    return _product(rw, plan, call(f"{module}.{name}", a, b, given))
 
 
-def _hole(rw, node: ast.expr, text: str) -> str:
+def _hole(rw, node: ast.expr, text: Written) -> Written:
     """An operand, which is the text `text`; its stem is the variable under casts and transposes, or the ring it is read from."""
     if not rw.in_pipelined_loop:
         return text
@@ -128,13 +125,13 @@ def _hole(rw, node: ast.expr, text: str) -> str:
     read = next((n for n in walk(code) if isinstance(n, Read)), None)
     place = next((n for n in walk(read) if isinstance(n, (Slot, Named))), None)
     own = place.ring if isinstance(place, Slot) else place.name if place is not None else ""
-    return rw.hole(Operand(code, own or (stem.id if stem is not None else "dot"), beside(rw.reads(node), code)))
+    return rw.hole(Operand(code, own or (stem.id if stem is not None else "dot"), beside(rw.reads(node), code)), text)
 
 
-def _product(rw, plan: DotPlan, text: str) -> str:
+def _product(rw, plan: DotPlan, text: Written) -> Written:
     if not rw.in_pipelined_loop:
         return text
-    return rw.hole(Product(rw.holes.code(text), rw.reads(plan.node, (plan.a, plan.b))))
+    return rw.hole(Product(rw.holes.code(text), rw.reads(plan.node, (plan.a, plan.b))), text)
 
 
 def _tiles(facts: FunctionFacts, plan: DotPlan, which: int) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 import types
+from collections.abc import Sequence
 from typing import Any
 
 import triton.language as tl
@@ -17,7 +18,20 @@ from translator.rewrite import addresses, calls, contracts, costs, descriptors, 
 from translator.facts.desugar import Promotion
 from translator.rewrite.homes import Homes
 from translator.rewrite.import_lines import TRITON_LANGUAGE
-from translator.rewrite.splice import expression, operand
+from translator.gluon.written import (
+    Written,
+    attribute,
+    binary,
+    call,
+    converted,
+    form_of,
+    grouped,
+    indexed,
+    keyword,
+    name,
+    operand,
+    tuple_of,
+)
 from translator.facts.syntax import ELEMENTWISE_NODES
 from translator.facts.refusals import refuse
 from translator.rewrite.variables import WebState
@@ -42,7 +56,7 @@ _OPERATORS = {
 class Expressions(Homes):
     """`emit(node, want)` returns the text for `node` in the layout `want`; demands on variables are noted as they come."""
 
-    def emit(self, node: ast.AST, want: Any = None) -> str:
+    def emit(self, node: ast.AST, want: Any = None) -> Written:
         """The Gluon text for `node`; a tensor comes in layout `want` (None: in whatever layout is at hand)."""
         fact = self.facts.fact(node)
         if not (isinstance(fact, TensorFact) and fact.shape):
@@ -51,7 +65,10 @@ class Expressions(Homes):
             return self.use(node, want)
         if want is None:
             want = self.home(node)
-        if node not in self.pushed and (home := costs.common_home(self, node, want)) is not None:
+        if (
+            node not in self.pushed
+            and (home := costs.common_home(self.writing, self.loops, self.state, node, want)) is not None
+        ):
             self.pushed |= {n for n in ast.walk(node) if n is not node and isinstance(n, ast.expr)}
             return self.convert(self.construct(node, home), want)
         placed = self.facts.placed_layouts(node)
@@ -61,7 +78,10 @@ class Expressions(Homes):
             and node not in self.pushed
             and not self.cheap(node)
             and not isinstance(node, ast.NamedExpr)
-            and not (isinstance(node, (*ELEMENTWISE_NODES, ast.Subscript)) and invariant.row_at_hand(self, node))
+            and not (
+                isinstance(node, (*ELEMENTWISE_NODES, ast.Subscript))
+                and invariant.row_at_hand(self.facts, self.loops, self.cheap, self.state, node)
+            )
         ):
             return self.convert(self.construct(node, placed[0]), want)
         if node not in self.pushed:
@@ -70,21 +90,23 @@ class Expressions(Homes):
                 return self.convert(self.construct(node, home), want)
         return self.construct(node, want)
 
-    def convert(self, text: str, layout: Layout) -> str:
-        return f"gl.convert_layout({text}, {self.names.spell(layout)})"
+    def convert(self, text: Written, layout: Layout) -> Written:
+        return converted(text, self.names.spell(layout))
 
-    def splice(self, node: ast.AST, children: dict[ast.AST, str]) -> str:
-        edits = []
+    def splice(self, node: ast.AST, children: dict[ast.AST, Written], more: Sequence[str] = ()) -> Written:
+        source, edits = self.facts.source, []
+        tight = isinstance(node, (ast.BinOp, ast.Compare, ast.UnaryOp, ast.BoolOp, ast.Attribute))
         for child, text in children.items():
-            if text == self.facts.source.of(child):
+            if text == source.of(child):
                 continue
-            needs_parens = isinstance(node, (ast.BinOp, ast.Compare, ast.UnaryOp, ast.BoolOp, ast.Attribute))
-            needs_parens = needs_parens or (isinstance(node, ast.Subscript) and child is node.value)
-            changed_kind = type(child) is not type(expression(text))
-            edits.append((child, operand(text) if needs_parens and changed_kind else text))
-        return self.facts.source.splice(node, edits)
+            in_operation = tight or isinstance(node, ast.Subscript) and child is node.value
+            edits.append((child, operand(text) if in_operation and not text.is_like(child) else text))
+        changed = source.splice(node, edits, [source.appended(node, more)] if more else [])
+        is_open = source.is_open(node, [(child, new.open) for child, new in edits])
+        tuple_like = isinstance(node, ast.Tuple) and source.is_grouped(node)
+        return Written(changed, form_of(node), *children.values(), *more, grouped=tuple_like, open=is_open)
 
-    def construct(self, node: ast.AST, want: Any) -> str:
+    def construct(self, node: ast.AST, want: Any) -> Written:
         """Like `emit`, with no conversion around the whole node unless its kind demands one."""
         if isinstance(node, ast.Name):
             return self.use(node, want)
@@ -97,7 +119,7 @@ class Expressions(Homes):
         if isinstance(node, ast.NamedExpr):
             return self.named(node, want)
         if node in self.clips:
-            return self.clips[node].text(self, want)
+            return self.clips[node].text(self.writing, want)
         if isinstance(node, ELEMENTWISE_NODES):
             return self.elementwise(node, want)
         if isinstance(node, (ast.Tuple, ast.List)):
@@ -105,10 +127,10 @@ class Expressions(Homes):
             return self.splice(node, {e: self.emit(e, w) for e, w in zip(node.elts, wants)})
         children = {c: self.emit(c) for c in ast.iter_child_nodes(node) if isinstance(c, ast.expr) and _spanned(c)}
         if isinstance(node, (ast.JoinedStr, ast.Lambda, ast.Constant)):
-            return self.facts.source.of(node)
+            return self.splice(node, {})
         return self.splice(node, children)
 
-    def named(self, node: ast.NamedExpr, want: Layout | None) -> str:
+    def named(self, node: ast.NamedExpr, want: Layout | None) -> Written:
         """`(x := value)`: the variable has one layout, and what stands around it may want another."""
         fact = self.facts.fact(node)
         if not (isinstance(fact, TensorFact) and fact.shape):
@@ -119,7 +141,7 @@ class Expressions(Homes):
         text = self.splice(node, {node.value: self.emit(node.value, state.home)})
         return text if want in (None, state.home) else self.convert(text, want)
 
-    def elementwise(self, node: ast.AST, want: Layout | None) -> str:
+    def elementwise(self, node: ast.AST, want: Layout | None) -> Written:
         fact = self.facts.tensor(node)
         if fact is not None and (fused := calls.fused_dot(self, node, want)) is not None:
             return fused
@@ -134,25 +156,24 @@ class Expressions(Homes):
             children = {c: t for c, t in children.items() if c is node.test or c in taken or self.facts.fact(c) is None}
         if isinstance(node, Promotion):
             left, right = (operand(children[c]) for c in (node.left, node.right))
-            return f"{left} {_OPERATORS[type(node.op)]} {right}"
+            return binary(left, _OPERATORS[type(node.op)], right)
         return self.splice(node, children)
 
-    def untaken_arm(self, node: ast.AST, child: ast.expr) -> str:
+    def untaken_arm(self, node: ast.AST, child: ast.expr) -> Written | None:
         """The refusal that stands for a call in the arm of a conditional expression which this specialization leaves out."""
         if (
             not isinstance(node, ast.IfExp)
             or child is node.test
             or not isinstance(self.facts.fact(node.test), ConstFact)
         ):
-            return ""
+            return None
         if self.facts.taken(child) or not any(isinstance(n, ast.Call) for n in ast.walk(child)):
-            return ""
+            return None
         test = self.facts.source.of(node.test)
-        return contracts.untranslated(
-            self.facts.frame.fn, child, test if child is node.body else contracts.negated(test)
-        )
+        condition = test if child is node.body else contracts.negated(test)
+        return Written(contracts.untranslated(self.facts.frame.fn, child, condition), ast.Call)
 
-    def operand_in(self, child: ast.expr, fact: TensorFact | None, want: Layout | None) -> str:
+    def operand_in(self, child: ast.expr, fact: TensorFact | None, want: Layout | None) -> Written:
         """An operand of an elementwise operation: in the result's layout, with leading dimensions added if it lacks some."""
         mine = self.facts.tensor(child)
         if mine is None or fact is None or want is None:
@@ -163,24 +184,24 @@ class Expressions(Homes):
             layout = Slice(axis, layout)
         text = self.emit(child, layout)
         if missing:
-            text = operand(text) + "[" + ", ".join(["None"] * missing + [":"] * mine.rank) + "]"
+            text = indexed(text, ", ".join(["None"] * missing + [":"] * mine.rank))
         return text
 
-    def use(self, node: ast.Name, want: Any) -> str:
+    def use(self, node: ast.Name, want: Any) -> Written:
         if (literal := getattr(node, "literal", None)) is not None:
-            return literal
+            return name(literal)
         web = self.facts.webs.of_use.get(node)
         if web is None:
             if isinstance(node.ctx, ast.Load) and node.id not in self.locals:
-                return self.global_name(node)
-            return node.id
+                return name(self.global_name(node))
+            return name(node.id)
         fact = self.facts.fact(node)
         if isinstance(fact, TupleFact):
-            return self.tuple_in(node.id, self.web_home(web), want)
+            return self.tuple_in(name(node.id), self.web_home(web), want)
         if not (isinstance(fact, TensorFact) and fact.shape):
             if isinstance(fact, TensorFact) and fact.is_pointer and (split := self.state(web).split) is not None:
-                return f"({split.root} + {addresses.scalar_name(self.fresh, web)})"
-            return node.id
+                return grouped(binary(name(split.root), "+", name(addresses.scalar_name(self.fresh, web))))
+            return name(node.id)
         state = self.state(web)
         if want is None:
             if state.variants:
@@ -190,10 +211,10 @@ class Expressions(Homes):
         if state.split:
             self.changed |= state.demand(want, (node.lineno, node.col_offset))
             base, offsets = addresses.names_of(self.fresh, self.names, state, want)
-            return f"({base} + {offsets})"
+            return grouped(binary(name(base), "+", name(offsets)))
         if state.cheap:
             self.changed |= state.demand(want, (node.lineno, node.col_offset))
-            return self.variant_name(state, want)
+            return name(self.variant_name(state, want))
         if state.home is None:
             state.home = self.web_home(web) or want
         if web.is_parameter and not any(d for d in web.definitions if not isinstance(d.node, ast.arg)):
@@ -203,29 +224,27 @@ class Expressions(Homes):
             elif state.home not in state.variants:
                 state.home = state.variants[0]
         if want == state.home:
-            return node.id
+            return name(node.id)
         if web.in_expression:
-            return self.convert(node.id, want)
+            return self.convert(name(node.id), want)
         if invariant.moved_before(self.facts, self.loops, web):
             self.changed |= state.demand_converted(want, (node.lineno, node.col_offset))
-            return self.names.variant(node.id, want)
-        if web.is_parameter and (name := invariant.row_before_loop(self, node, web, want)) is not None:
-            return name
+            return name(self.names.variant(node.id, want))
+        if web.is_parameter and (row := invariant.row_before_loop(self, node, web, want)) is not None:
+            return row
         if invariant.carried_row(self.facts, self.loops, web, self.web_home(web), want):
             self.settle_home(web, want)
-            return node.id
-        return lds_operands.moved_through_lds(self, web, want, node) or self.convert(node.id, want)
+            return name(node.id)
+        return lds_operands.moved_through_lds(self, web, want, node) or self.convert(name(node.id), want)
 
-    def tuple_in(self, name: str, homes: Any, want: Any) -> str:
+    def tuple_in(self, value: Written, homes: Any, want: Any) -> Written:
         """A variable that is a tuple, with its tensors in the layouts `want`: those that lie elsewhere are moved."""
         if not isinstance(homes, tuple) or not isinstance(want, tuple) or len(homes) != len(want):
-            return name
-        parts = [
-            self.convert(f"{name}[{i}]", to) if isinstance(to, Layout) and to != home else f"{name}[{i}]"
-            for i, (home, to) in enumerate(zip(homes, want))
-        ]
-        moved = any(isinstance(to, Layout) and to != home for home, to in zip(homes, want))
-        return f"({', '.join(parts)}{',' * (len(parts) == 1)})" if moved else name
+            return value
+        items = [indexed(value, str(i)) for i in range(len(homes))]
+        moves = [isinstance(to, Layout) and to != home for home, to in zip(homes, want)]
+        parts = [self.convert(item, to) if moved else item for item, to, moved in zip(items, want, moves)]
+        return tuple_of(*parts) if any(moves) else value
 
     def variant_name(self, state: WebState, layout: Layout) -> str:
         name = state.web.name
@@ -283,22 +302,22 @@ class Expressions(Homes):
                 help = "import libdevice from triton.language.extra: it is the target's own, with most of the same functions"
             raise refuse(self.facts.frame, node, "nvidia-only", what, why, help)
 
-    def attribute(self, node: ast.Attribute, want: Any) -> str:
+    def attribute(self, node: ast.Attribute, want: Any) -> Written:
         if (spelled := self.static_attribute(node)) is not None:
-            return spelled
+            return Written(spelled, ast.Attribute if "." in spelled else ast.Name)
         base = node.value
         if (spelled := descriptors.attribute(self.facts, self.unit.decided, self.emit, node)) is not None:
             return spelled
         if node.attr in ("dtype", "shape") and isinstance(base, ast.Name) and base in self.facts.webs.of_use:
             if self.facts.tensor(base) is not None and self.state(self.facts.webs.of_use[base]).split is None:
                 # The same in all its layouts: none is asked for.
-                return self.hole(ElementType(base.id)) if node.attr == "dtype" else f"{base.id}.shape"
+                return self.hole(ElementType(base.id)) if node.attr == "dtype" else attribute(name(base.id), "shape")
         if self.facts.tensor(node) is not None:  # x.T and namedtuple or aggregate fields
-            return calls.emit_attribute(self, node, want)
+            return calls.emit_attribute(self.writing, node, want)
         if self.facts.tensor(base) is not None and isinstance(base, ast.Name) and base in self.facts.webs.of_use:
             state = self.state(self.facts.webs.of_use[base])
             if state.split and not self.rebound(state.split.root):
-                return f"{state.split.root}.{node.attr}"
+                return attribute(name(state.split.root), node.attr)
         return self.splice(node, {base: self.emit(base)})
 
     def static_value(self, node: ast.AST) -> Any:
@@ -335,7 +354,7 @@ class Expressions(Homes):
                 return node.attr
         return None
 
-    def subscript(self, node: ast.Subscript, want: Any) -> str:
+    def subscript(self, node: ast.Subscript, want: Any) -> Written:
         base = self.facts.tensor(node.value)
         if base is None:
             fact = self.facts.fact(node.value)
@@ -343,7 +362,8 @@ class Expressions(Homes):
                 result = self.facts.tensor(node)
                 shape = ", ".join("1" for _ in result.shape)
                 scalar = self.emit(node.value)
-                return f"gl.full([{shape}], {scalar}, {operand(scalar)}.dtype, layout={self.names.spell(want)})"
+                own = keyword("layout", self.names.spell(want))
+                return call("gl.full", f"[{shape}]", scalar, attribute(scalar, "dtype"), own)
             text = self.splice(node, {node.value: self.emit(node.value), node.slice: self.emit(node.slice)})
             if isinstance(fact, TupleFact) and isinstance(want, Layout):
                 homes = self.home(node.value)

@@ -20,9 +20,9 @@ from __future__ import annotations
 import ast
 
 from translator.facts.function import FunctionFacts
-from translator.rewrite.splice import operand
-from translator.rewrite.emission import added
-from translator.rewrite.unit import Record, Synthesized
+from translator.gluon.written import Written, call, method
+from translator.rewrite.unit import Synthesized
+from translator.rewrite.writing import Writing
 
 _WIDEN = Synthesized(
     "fp8e4nv_to_fp16",
@@ -67,15 +67,15 @@ def _function(facts: FunctionFacts, dtype: str, to: str) -> Synthesized | None:
     return _NARROW if to == "fp8e4nv" and dtype in ("fp16", "bf16", "fp32") else None
 
 
-def cast(facts: FunctionFacts, record: Record, text: str, dtype: str, to: str, spelled: str) -> str:
+def cast(writing: Writing, text: Written, dtype: str, to: str, spelled: str) -> Written:
     """`text`, which is of Triton's `dtype`, as `to`, which is spelled so."""
-    function = _function(facts, dtype, to)
+    function = _function(writing.facts, dtype, to)
     if function is None:
-        return f"{operand(text)}.to({spelled})"
+        return method(text, "to", spelled)
     literal = spelled in ("gl.float16", "gl.float8e4nv")
     arguments = [text] if literal or function is _WIDEN else [text, spelled]
-    value = f"{added(facts, record, function)}({', '.join(arguments)})"
-    return value if literal or function is _NARROW else f"{value}.to({spelled})"
+    value = call(writing.added(function), *arguments)
+    return value if literal or function is _NARROW else method(value, "to", spelled)
 
 
 def is_cast(facts: FunctionFacts, given: dict[str, ast.expr], dtype: str, to: str) -> bool:

@@ -9,7 +9,6 @@ taken from the last round.
 from __future__ import annotations
 
 import ast
-import re
 import textwrap
 from collections.abc import Collection
 from typing import Any
@@ -18,12 +17,12 @@ from translator.facts.definitions import names_read
 from translator.facts.function import FunctionFacts
 from translator.facts.reading import read_function
 from translator.facts.refusals import refuse
-from translator.facts.source_text import replace_spans
 from translator.facts.webs import Definition, UnrolledLoop, written_nodes
 from translator.frontend.trace import ConstFact, Frame
 from translator.gluon.holes import Holes
-from translator.gluon.printer import printed
+from translator.gluon.printer import printed, written
 from translator.gluon.tree import Named, Node, Read, Slot, Variable, mapped
+from translator.gluon.written import Does, Written, literal, name
 from translator.layout.names import LayoutNames
 from translator.rewrite import (
     calls,
@@ -34,15 +33,20 @@ from translator.rewrite import (
     moving_parameters,
     shared_texts,
 )
+from translator.rewrite.addresses import Addressing
 from translator.rewrite.assignments import Assignments
 from translator.rewrite.dead_variants import without_dead_variants
+from translator.rewrite.edits import Edits
 from translator.rewrite.emission import TileRead
 from translator.rewrite.fresh_names import FreshNames, LoopNames
 from translator.rewrite.gluon_function import GluonFunction, parsed
 from translator.rewrite.parameters_read import parameters_read
-from translator.rewrite.splice import indented
+from translator.rewrite.helpers import Helpers
+from translator.rewrite.indentation import indented
 from translator.rewrite.tuples import flatten_like
 from translator.rewrite.unit import Record, Unit
+from translator.rewrite.variables import WebState
+from translator.rewrite.writing import Writing
 from translator.ttgir.layouts import Layout
 
 MAX_ROUNDS = 40
@@ -56,8 +60,7 @@ class FunctionRewriter(Assignments):
         self.wants = wants
         self.holes = Holes(facts.source.text)
         self.names = LayoutNames()
-        self.record = Record(self.facts.kernel.target.gluon_module)
-        self.changed = False
+        self.begin_round()
         self.loops: tuple[ast.AST, ...] = ()
         self.locals = {d.name for w in self.facts.webs.all for d in w.definitions}
         self.fresh = FreshNames(self.locals)
@@ -69,19 +72,38 @@ class FunctionRewriter(Assignments):
         self.pipelined_loops: dict[ast.For, Any] = {}
         self.whole: dict[ast.For, str] = {}  # loops that were to be split between warps, and why they are not
         self.pushed: set[ast.AST] = set()  # computed in the wanted layout even where a conversion looks cheaper
-        # Pointer expressions of loops that are not pipelined -> the loop, and whether an access makes them itself.
-        self.recomputed: dict[ast.expr, tuple[ast.AST, bool]] = {}
-        self.uniform: dict[ast.expr, tuple[ast.AST, bool]] = {}  # others that are so only if nothing else serves
-        self.guards: dict[ast.Call, Any] = (
-            {}
-        )  # loads of a producer that end with its loop (translator.pipeline.index_loads)
         self.clips: dict[ast.AST, Any] = {}  # comparisons in masks of tiles ahead (translator.pipeline.clip)
         self.dropped: frozenset[ast.stmt] = frozenset()  # assignments that nothing needs any more
         # Lines before a loop (translator.rewrite.invariant): loop -> variable -> line.
         self.hoisted: dict[ast.AST, dict[str, str]] = {}
+        self.addressing = Addressing(facts, self.state, self.fresh, self.rebound, self.demand, {}, {}, {})
+        self.helpers = Helpers(unit, facts, self.home, self.lies_anywhere, self.reader, self.writer)
         self.loop_names = LoopNames(self.facts, self.locals)
         self.added_parameters: dict[str, str] = {}  # constexpr parameters that the source did not have -> default
         self.redefined: frozenset[str] = frozenset()  # names with a `x = f(x)`
+
+    def begin_round(self) -> None:
+        """Nothing is used or demanded yet."""
+        self.changed = False
+        self.record = Record(self.facts.kernel.target.gluon_module)
+        self.writing = Writing(
+            self.facts,
+            self.unit.decided,
+            self.record,
+            self.names,
+            self.emit,
+            self.operand_in,
+            self.splice,
+            self.convert,
+            self.permuted_tile,
+            self.home,
+            self.cheap,
+            self.rebound,
+        )
+
+    def demand(self, state: WebState, layout: Layout, place: tuple[int, int]) -> None:
+        """The use at `place` needs a variable in `layout`."""
+        self.changed |= state.demand(layout, place)
 
     def reader(self, frame: Frame, path: tuple[int, ...], argument_homes: dict[str, Any]) -> FunctionRewriter:
         """Another function of the kernel, to be read where its arguments lie so."""
@@ -105,9 +127,16 @@ class FunctionRewriter(Assignments):
     def in_pipelined_loop(self) -> bool:
         return not self.pipelined_loops.keys().isdisjoint(self.loops)
 
-    def hole(self, node: Node) -> str:
-        """What stands for `node` in text: a hole in pipelined loops, which passes look into; else its own text."""
-        return self.holes.put(node) if self.in_pipelined_loop else printed(node)
+    def hole(self, node: Node, *parts: str) -> Written:
+        """What stands for `node` in text: a hole in pipelined loops, which passes look into; else its own text.
+
+        parts: what else is known of the texts that it is made of.
+        """
+        does = Does.READS if isinstance(node, Read) and not node.relaxed else Does.NOTHING
+        if self.in_pipelined_loop:
+            return Written(self.holes.put(node), ast.Call, *parts, does=does)
+        text = written(node)
+        return Written(text, text.form, *parts, does=does)
 
     def shown(self, text: str) -> str:
         """`text` with that of its holes."""
@@ -127,7 +156,7 @@ class FunctionRewriter(Assignments):
         held = (self.held[n].ring.next for n in ast.walk(node) if n in self.held)
         return frozenset({n.id for n in read if n in self.facts.webs.of_use}.union(held))
 
-    def permuted_tile(self, data: ast.expr, order: tuple[int, ...], layout: Layout) -> str | None:
+    def permuted_tile(self, data: ast.expr, order: tuple[int, ...], layout: Layout) -> Written | None:
         return None
 
     def tile_read_at_use(self, data: ast.expr) -> TileRead | None:
@@ -139,19 +168,17 @@ class FunctionRewriter(Assignments):
         # Names that prepare() made, of tiles ahead, are among them.
         self.redefined = frozenset(d.name for w in self.facts.webs.all for d in w.definitions if _reads_itself(d))
         for _ in range(MAX_ROUNDS):
-            self.changed = False
-            self.record = Record(self.facts.kernel.target.gluon_module)
+            self.begin_round()
             for state in self.states.values():
                 state.settle()
                 if state.split is not None:
                     self.record.obligations |= state.split.assumed
             self.hoisted = {}
             self.written_loops: list[Any] = []  # pipelined loops whose bodies are to be finished
-            self.instance_layouts: dict[tuple[Layout, ast.stmt], str] = {}
-            self.edits: list[tuple[int, int, str]] = []
-            self.held_fills: list[tuple[int, int, str]] = []  # those that fill LDS which is read by several statements
-            host_descriptors.take_tuples(self)
-            moving_parameters.begin(self)
+            self.edits = Edits(self.facts.source)
+            first, indent = host_descriptors.first_line(self.facts), self.facts.source.indent(self.facts.tree.body[-1])
+            self.edits.insert_above(first, host_descriptors.take_tuples(self.writing), indent)
+            self.edits.insert_above(first, moving_parameters.starts(self.facts, self.state, self.fresh), indent)
             self.signature()
             self.block(self.facts.tree.body)
             instance_layouts.insert(self)
@@ -166,22 +193,18 @@ class FunctionRewriter(Assignments):
                 f"layouts of `{self.facts.frame.fn.__name__}` do not settle",
             )
         self.record.reads = parameters_read(self.facts, self.facts.tree.body)
-        text = self.shown(replace_spans(self.facts.source.text, 0, len(self.facts.source.text), self.edits))
+        text = self.shown(self.edits.text(0, len(self.facts.source.text)))
         return instance_layouts.chosen(self.names, without_dead_variants(parsed(text), self.names.holes))
-
-    def replace(self, node: ast.AST, text: str) -> None:
-        if text != self.facts.source.of(node):
-            self.edits.append((*self.facts.source.span(node), text))
 
     def signature(self) -> None:
         args = self.facts.tree.args
         for arg in [*args.args, *args.kwonlyargs]:
             if arg.annotation is not None:
-                self.replace(arg.annotation, self.emit(arg.annotation))
+                self.edits.replace(arg.annotation, self.emit(arg.annotation))
         for default in [*args.defaults, *(d for d in args.kw_defaults if d is not None)]:
-            self.replace(default, self.emit(default))
+            self.edits.replace(default, self.emit(default))
         if self.facts.tree.returns is not None:
-            self.replace(self.facts.tree.returns, self.emit(self.facts.tree.returns))
+            self.edits.replace(self.facts.tree.returns, self.emit(self.facts.tree.returns))
         if self.added_parameters:
             self.add_parameters()
 
@@ -192,9 +215,12 @@ class FunctionRewriter(Assignments):
         ends = [self.facts.source.span(n)[1] for n in [*parameters, *args.defaults, *args.kw_defaults] if n is not None]
         end = max(ends, default=self.facts.source.text.index("(") + 1)
         texts = [f"{name}: gl.constexpr = {default}" for name, default in self.added_parameters.items()]
-        following = re.match(r",[ \t]*(#[^\n]*)?(?=\n)", self.facts.source.text[end:])
-        if following:  # one parameter or more per line, with a trailing comma
-            at = end + following.end()
+        rest, _, more = self.facts.source.text[end:].partition("\n")
+        comma, rest = rest[:1], rest[1:].strip()
+        if (
+            comma == "," and more and (not rest or rest.startswith("#"))
+        ):  # one parameter or more per line, with a trailing comma
+            at = self.facts.source.text.index("\n", end)
             line = self.facts.source.text[self.facts.source.text.rfind("\n", 0, end) + 1 : end]
             indent = line[: len(line) - len(line.lstrip())]
             self.edits.append((at, at, "".join(f"\n{indent}{text}," for text in texts)))
@@ -231,6 +257,17 @@ class FunctionRewriter(Assignments):
             return ""
         return contracts.negated(self.facts.source.of(s.test)) if fact.value else self.facts.source.of(s.test)
 
+    def statement_text(self, s: ast.stmt) -> str:
+        """The text of a statement of a loop's producer, which stands elsewhere."""
+        outer, self.edits = self.edits, Edits(self.facts.source)
+        self.plain_statement(s)
+        start, end = self.facts.source.span(s)
+        target = s.targets[0] if isinstance(s, ast.Assign) else s.target
+        if not any(a <= start for a, _, _ in self.edits):
+            self.edits.replace(target, target.id)
+        made, self.edits = self.edits.text(start, end), outer
+        return made
+
     def statement(self, s: ast.stmt) -> None:
         self.plain_statement(s)
 
@@ -246,16 +283,16 @@ class FunctionRewriter(Assignments):
         elif isinstance(s, ast.While):
             self.loops = (*self.loops, s)
             self.block(s.body)
-            self.replace(s.test, self.emit(s.test))
+            self.edits.replace(s.test, self.emit(s.test))
             self.loops = self.loops[:-1]
         elif isinstance(s, ast.Return):
             if s.value is not None:
                 self.return_statement(s)
         elif isinstance(s, ast.Expr):
             if not isinstance(s.value, ast.Constant):
-                self.replace(s.value, calls.emit_statement_call(self, s.value))
+                self.edits.replace(s.value, calls.emit_statement_call(self, s.value))
         elif isinstance(s, ast.Assert):
-            self.replace(s.test, self.emit(s.test))
+            self.edits.replace(s.test, self.emit(s.test))
         elif isinstance(s, ast.With):
             self.block(s.body)
         elif not isinstance(s, (ast.Pass, ast.Import, ast.ImportFrom, ast.Global)):
@@ -265,27 +302,27 @@ class FunctionRewriter(Assignments):
         """Code that this specialization does not reach: names are translated, layouts are unknown."""
         for node in ast.walk(s):
             if isinstance(node, ast.Attribute) and (text := self.static_attribute(node)) is not None:
-                self.replace(node, text)
+                self.edits.replace(node, text)
 
     def conditional(self, s: ast.If) -> None:
         test = self.facts.source.of(s.test)
         self.block(s.orelse, contracts.negated(test))
         self.block(s.body, test)
         if self.facts.fact(s.test) is not None:
-            self.replace(s.test, self.emit(s.test))
+            self.edits.replace(s.test, self.emit(s.test))
 
     def unrolled_loop(self, s: UnrolledLoop) -> None:
         """One body after the other; a loop again where its shapes change and its text does not."""
         body = shared_texts.one_body(self.unit, self.unrolled_bodies(s, s.target.id))
         if body is not None:
             indent = self.facts.source.indent(s)
-            self.replace(
+            self.edits.replace(
                 s,
-                f"for {s.target.id} in {calls.emit_iterator(self, s.iter)}:\n{indented([body], indent + '    ')}",
+                f"for {s.target.id} in {calls.emit_iterator(self.writing, s.iter)}:\n{indented([body], indent + '    ')}",
             )
             return
         note = f"# {self.facts.source.text[self.facts.source.span(s)[0]:self.facts.source.span(s.iter)[1]]}, written out: shapes change"
-        self.replace(s, note + "\n" + indented(self.unrolled_bodies(s), self.facts.source.indent(s)))
+        self.edits.replace(s, note + "\n" + indented(self.unrolled_bodies(s), self.facts.source.indent(s)))
 
     def unrolled_bodies(self, s: UnrolledLoop, index: str | None = None) -> list[str]:
         """The text of each iteration's body, in which the loop's variable stands as `index`, or as its value."""
@@ -298,11 +335,11 @@ class FunctionRewriter(Assignments):
         for body, value in reversed(list(zip(s.bodies, s.values))):
             for node in (n for statement in body for n in written_nodes(statement) if isinstance(n, ast.Name)):
                 if node.id == s.target.id:
-                    node.literal = index or str(value)
-            self.edits = []
+                    node.literal = name(index) if index else literal(value)
+            self.edits = Edits(self.facts.source)
             self.block(body)
             self.finish_loops(body)
-            texts.append(textwrap.dedent(self.opened(replace_spans(self.facts.source.text, start, end, self.edits))))
+            texts.append(textwrap.dedent(self.opened(self.edits.text(start, end))))
         self.edits = outer
         return texts[::-1]
 
@@ -312,7 +349,7 @@ class FunctionRewriter(Assignments):
         self.loops = (*self.loops, s)
         self.block(s.body)
         self.loops = self.loops[:-1]
-        self.replace(s.iter, calls.emit_iterator(self, s.iter))
+        self.edits.replace(s.iter, calls.emit_iterator(self.writing, s.iter))
         if lines := invariant.lines_before(self.hoisted, s):
             at, indent = self.facts.source.offset(self.facts.source.first_line(s), 0), self.facts.source.indent(s)
             self.edits.append((at, at, "".join(f"{indent}{line}\n" for line in lines)))
@@ -325,11 +362,7 @@ class FunctionRewriter(Assignments):
             homes = flatten_like(self.home(s.value), len(want))
             want = tuple(w if w is not None else h for w, h in zip(want, homes))
         self.wants = want
-        self.replace(s.value, self.emit(s.value, want))
-
-    def insert_before(self, s: ast.stmt, *lines: str) -> None:
-        start, indent = self.facts.source.starts[s.lineno - 1], self.facts.source.indent(s)
-        self.edits.append((start, start, "".join(f"{indent}{line}\n" for line in lines)))
+        self.edits.replace(s.value, self.emit(s.value, want))
 
 
 def _reads_itself(d: Definition) -> bool:

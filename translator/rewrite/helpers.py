@@ -7,19 +7,36 @@ distinct text, the first under the author's name.
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
-from translator.rewrite.emission import Emission
 from translator.facts.function import FunctionFacts, GivenPointers
 from translator.frontend.trace import TensorFact, TupleFact
 from translator.facts import callees
 from translator.facts.reading import MAX_CALL_DEPTH
 from translator.rewrite import call_text
 from translator.rewrite.addresses import is_bare_parameter, is_pointer, root_parameter
-from translator.rewrite.splice import operand
-from translator.rewrite.unit import helper_hole
+from translator.gluon.written import Written, call, keyword, name as variable, operand
+from translator.rewrite.unit import Unit, helper_hole
+from translator.rewrite.writing import HomeOf, Writing
 from translator.facts.refusals import refuse
 from translator.ttgir.layouts import Layout
+
+
+@dataclass(frozen=True)
+class Helpers:
+    """What writes the helpers that a function calls.
+
+    lies_anywhere: whether an argument is made in any layout alike. reader, writer: of another function, where its arguments lie so.
+    """
+
+    unit: Unit
+    facts: FunctionFacts
+    home: HomeOf
+    lies_anywhere: Callable[[ast.expr], bool]
+    reader: Callable[..., Any]
+    writer: Callable[..., Any]
 
 
 def _bound(facts: FunctionFacts, node: ast.Call, callee) -> dict[str, ast.expr]:
@@ -27,38 +44,38 @@ def _bound(facts: FunctionFacts, node: ast.Call, callee) -> dict[str, ast.expr]:
     return {k: v for k, v in given.items() if not k.startswith("*")}
 
 
-def _version(rw: Emission, node: ast.Call, callee, want: Any):
+def _version(helpers: Helpers, node: ast.Call, callee, want: Any):
     """The rewritten helper for this call and demand; -> (index, argument wants, return wants)."""
-    frame, ident = callees.callee_frame(rw.facts, node)
+    frame, ident = callees.callee_frame(helpers.facts, node)
     if frame is None:
-        raise refuse(rw.facts.frame, node, "helper", f"helper `{callee.name}` was not traced", "bug in gluonize")
-    if frame.joined and callees.serves_shapes(rw.facts, node):
+        raise refuse(helpers.facts.frame, node, "helper", f"helper `{callee.name}` was not traced", "bug in gluonize")
+    if frame.joined and callees.serves_shapes(helpers.facts, node):
         why = "one call stands for all of them, and a text has layouts for one shape"
         help = "call it in a tl.static_range over a plain variable, or write the calls out"
         raise refuse(
-            rw.facts.frame, node, "helper", f"helper `{callee.name}` is called with several shapes here", why, help
+            helpers.facts.frame, node, "helper", f"helper `{callee.name}` is called with several shapes here", why, help
         )
-    path = (*rw.facts.path, ident)
+    path = (*helpers.facts.path, ident)
     homes, filled = {}, {}
-    for name, argument in _bound(rw.facts, node, callee).items():
-        if rw.lies_anywhere(argument):
-            filled[name] = rw.home(argument)
-        elif rw.facts.tensor(argument) is not None or isinstance(rw.facts.fact(argument), TupleFact):
-            homes[name] = rw.home(argument)
+    for name, argument in _bound(helpers.facts, node, callee).items():
+        if helpers.lies_anywhere(argument):
+            filled[name] = helpers.home(argument)
+        elif helpers.facts.tensor(argument) is not None or isinstance(helpers.facts.fact(argument), TupleFact):
+            homes[name] = helpers.home(argument)
     key = (frame.index, frame.joined, path, want, tuple(sorted(homes.items(), key=lambda kv: kv[0])))
-    if key in rw.unit.versions:
-        return rw.unit.versions[key]
-    if (frame.index, path) in rw.unit.in_progress:
-        raise refuse(rw.facts.frame, node, "recursion", f"helper `{callee.name}` calls itself")
-    rw.unit.in_progress.append((frame.index, path))
+    if key in helpers.unit.versions:
+        return helpers.unit.versions[key]
+    if (frame.index, path) in helpers.unit.in_progress:
+        raise refuse(helpers.facts.frame, node, "recursion", f"helper `{callee.name}` calls itself")
+    helpers.unit.in_progress.append((frame.index, path))
     try:
-        inner = rw.writer(frame, path, want, homes)
-        inner.facts.pointers = _given_pointers(rw.facts, node, callee)
-        if len(rw.facts.visits(node)) == 1:  # in an unrolled loop, arguments differ from call to call
-            inner.facts.called = rw.facts, _bound(rw.facts, node, callee)
+        inner = helpers.writer(frame, path, want, homes)
+        inner.facts.pointers = _given_pointers(helpers.facts, node, callee)
+        if len(helpers.facts.visits(node)) == 1:  # in an unrolled loop, arguments differ from call to call
+            inner.facts.called = helpers.facts, _bound(helpers.facts, node, callee)
         function = inner.rewrite()
     finally:
-        rw.unit.in_progress.pop()
+        helpers.unit.in_progress.pop()
     wants = {}
     for web in inner.facts.webs.all:
         if web.is_parameter:
@@ -67,8 +84,8 @@ def _version(rw: Emission, node: ast.Call, callee, want: Any):
                 wants[web.name] = state.home if state.home in state.variants else state.variants[0]
             elif web.name in homes or web.name in filled:
                 wants[web.name] = inner.found_home(web) or homes.get(web.name) or filled.get(web.name)
-    rw.unit.versions[key] = (rw.unit.add_helper(inner, function), wants, inner.wants)
-    return rw.unit.versions[key]
+    helpers.unit.versions[key] = (helpers.unit.add_helper(inner, function), wants, inner.wants)
+    return helpers.unit.versions[key]
 
 
 def _given_pointers(facts: FunctionFacts, node: ast.Call, callee) -> GivenPointers:
@@ -80,64 +97,64 @@ def _given_pointers(facts: FunctionFacts, node: ast.Call, callee) -> GivenPointe
     return GivenPointers(roots, frozenset(name for name in roots if is_bare_parameter(facts, given[name])))
 
 
-def return_home(rw: Emission, node: ast.Call, callee) -> Layout | None:
+def return_home(helpers: Helpers, node: ast.Call, callee) -> Layout | None:
     """The layout of the tensor that a helper returns as its live code makes it: an argument's where it returns the argument.
 
     s = soft_cap(gl.convert_layout(s, l), c, False)      ->      s = soft_cap(s, c, False)
     """
-    frame, ident = callees.callee_frame(rw.facts, node)
-    if frame is None or frame.joined or len(rw.facts.path) >= MAX_CALL_DEPTH:
+    frame, ident = callees.callee_frame(helpers.facts, node)
+    if frame is None or frame.joined or len(helpers.facts.path) >= MAX_CALL_DEPTH:
         return None
-    path = (*rw.facts.path, ident)
+    path = (*helpers.facts.path, ident)
     given = {
-        name: rw.home(argument)
-        for name, argument in _bound(rw.facts, node, callee).items()
-        if rw.facts.tensor(argument) is not None or isinstance(rw.facts.fact(argument), TupleFact)
+        name: helpers.home(argument)
+        for name, argument in _bound(helpers.facts, node, callee).items()
+        if helpers.facts.tensor(argument) is not None or isinstance(helpers.facts.fact(argument), TupleFact)
     }
     key = ("home", frame.index, path, tuple(sorted(given.items(), key=lambda kv: kv[0])))
-    if key not in rw.unit.versions:
-        rw.unit.versions[key] = None  # while it is read: a helper that calls itself has none
-        inner = rw.reader(frame, path, given)
+    if key not in helpers.unit.versions:
+        helpers.unit.versions[key] = None  # while it is read: a helper that calls itself has none
+        inner = helpers.reader(frame, path, given)
         returned = list(inner.facts.returned)
         tensors = [value for value in returned if value is not None and inner.facts.tensor(value) is not None]
-        rw.unit.versions[key] = inner.home(tensors[0]) if tensors else None
-    return rw.unit.versions[key]
+        helpers.unit.versions[key] = inner.home(tensors[0]) if tensors else None
+    return helpers.unit.versions[key]
 
 
-def return_homes(rw: Emission, node: ast.Call, callee, fact: TupleFact) -> tuple:
-    _, _, wants = _version(rw, node, callee, None)
+def return_homes(helpers: Helpers, node: ast.Call, callee, fact: TupleFact) -> tuple:
+    _, _, wants = _version(helpers, node, callee, None)
     if isinstance(wants, tuple) and len(wants) == len(fact.items):
         return wants
     return tuple(wants if isinstance(f, TensorFact) and f.shape else None for f in fact.items)
 
 
-def emit_helper_call(rw: Emission, node: ast.Call, callee, want: Any) -> str:
-    fact = rw.facts.fact(node)
+def emit_helper_call(writing: Writing, helpers: Helpers, node: ast.Call, callee, want: Any) -> Written:
+    fact = writing.facts.fact(node)
     if fact is None:
-        return call_text.generic(rw.emit, rw.splice, node, {})
+        return call_text.generic(writing, node, {})
     demanded = want
     if isinstance(want, tuple) and all(w is None for w in want):
         demanded = None
-    index, wants, returns = _version(rw, node, callee, demanded)
-    rw.record.helpers.append(index)
-    name = helper_hole(index)
-    children: dict[ast.AST, str] = {}
-    for parameter, argument in _bound(rw.facts, node, callee).items():
-        if rw.facts.tensor(argument) is not None:
-            children[argument] = rw.emit(argument, wants.get(parameter))
-        elif isinstance(rw.facts.fact(argument), TupleFact):
-            children[argument] = rw.emit(argument, wants.get(parameter))
+    index, wants, returns = _version(helpers, node, callee, demanded)
+    writing.record.helpers.append(index)
+    name = variable(helper_hole(index))
+    children: dict[ast.AST, Written] = {}
+    for parameter, argument in _bound(writing.facts, node, callee).items():
+        if writing.facts.tensor(argument) is not None:
+            children[argument] = writing.emit(argument, wants.get(parameter))
+        elif isinstance(writing.facts.fact(argument), TupleFact):
+            children[argument] = writing.emit(argument, wants.get(parameter))
     if callee.owner is not None:
-        owner = children.get(callee.owner) or rw.emit(callee.owner)
-        rest = [children.get(a) or rw.emit(a) for a in node.args]
-        rest += [f"{k.arg}={children.get(k.value) or rw.emit(k.value)}" for k in node.keywords]
-        result = f"{name}({', '.join([owner, *rest])})"
+        owner = children.get(callee.owner) or writing.emit(callee.owner)
+        rest = [children.get(a) or writing.emit(a) for a in node.args]
+        rest += [keyword(k.arg, children.get(k.value) or writing.emit(k.value)) for k in node.keywords]
+        result = call(name, owner, *rest)
     else:
-        edits: dict[ast.AST, str] = {node.func: name}
+        edits: dict[ast.AST, Written] = {node.func: name}
         for argument in [*node.args, *(k.value for k in node.keywords)]:
             plain = argument.value if isinstance(argument, ast.Starred) else argument
-            edits[plain] = children.get(plain) or rw.emit(plain)
-        result = rw.splice(node, edits)
+            edits[plain] = children.get(plain) or writing.emit(plain)
+        result = writing.splice(node, edits)
     if isinstance(want, Layout) and isinstance(returns, Layout) and returns != want:
-        return rw.convert(operand(result), want)
+        return writing.convert(operand(result), want)
     return result

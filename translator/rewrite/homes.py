@@ -10,17 +10,24 @@ from translator.facts.definitions import definition_node, definition_placed, is_
 from translator.frontend.trace import ConstFact, OpaqueFact, TensorFact, TupleFact
 from translator.facts import callees
 from translator.rewrite import calls, costs, pointer_variables
+from translator.rewrite.addresses import Addressing
+from translator.rewrite.helpers import Helpers
 from translator.facts.function import FunctionFacts
 from translator.facts.syntax import ELEMENTWISE_NODES
 from translator.rewrite.tuples import flat_targets, flatten
 from translator.rewrite.unit import Unit
 from translator.rewrite.variables import WebState
+from translator.rewrite.writing import Writing
 from translator.facts.webs import Web
 from translator.ttgir.layouts import Layout
 
 
 class Homes:
     """The function's variables as webs of definitions and uses, each with its home and its state over the rounds."""
+
+    addressing: Addressing
+    helpers: Helpers
+    writing: Writing
 
     def __init__(self, unit: Unit, facts: FunctionFacts, argument_homes: dict[str, Any] | None):
         self.unit, self.facts = unit, facts
@@ -39,7 +46,7 @@ class Homes:
             if isinstance(node, ast.Name) and node in self.facts.webs.of_use:
                 return self.web_home(self.facts.webs.of_use[node])
             if isinstance(node, ast.Call):
-                return calls.tuple_home(self, node, fact)
+                return calls.tuple_home(self.helpers, node, fact)
             return tuple(
                 self.facts.default_layout(f.shape) if isinstance(f, TensorFact) and f.shape else None
                 for f in fact.items
@@ -71,14 +78,14 @@ class Homes:
             if homes and isinstance(index, ConstFact):
                 return homes[index.value]
         if isinstance(node, ast.Call):
-            return calls.home(self, node)
+            return calls.home(self.helpers, self.held, node)
         return None
 
     def state(self, web: Web) -> WebState:
         if web.index not in self.states:
             cheap = self.web_cheap(web)
             self.states[web.index] = WebState(web, cheap)
-            self.states[web.index].split = pointer_variables.split_web(self, web)
+            self.states[web.index].split = pointer_variables.split_web(self.addressing, web)
         return self.states[web.index]
 
     def web_home(self, web: Web) -> Any:

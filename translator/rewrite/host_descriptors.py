@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 
-from translator.rewrite.emission import Emission
+from translator.rewrite.writing import Writing
 from translator.facts.function import FunctionFacts
 from translator.rewrite import descriptors, tdm
 from translator.facts.callees import is_descriptor
@@ -18,25 +18,25 @@ from translator.source.compile_arguments import descriptor_tuple
 from translator.source.launch_spec import LaunchSpec
 
 
-def take_tuples(rw: Emission) -> None:
-    """Note which arguments of the kernel take a tuple, and make descriptors of them for the tensor data mover."""
-    if rw.facts.path:
-        return
-    lines = []
-    for argument in [*rw.facts.tree.args.posonlyargs, *rw.facts.tree.args.args, *rw.facts.tree.args.kwonlyargs]:
-        fact = rw.facts.frame.args.get(argument.arg)
+def take_tuples(writing: Writing) -> list[str]:
+    """Note which arguments of the kernel take a tuple, and make descriptors of them for the tensor data mover; -> the lines for these."""
+    facts = writing.facts
+    lines: list[str] = []
+    if facts.path:
+        return lines
+    for argument in [*facts.tree.args.posonlyargs, *facts.tree.args.args, *facts.tree.args.kwonlyargs]:
+        fact = facts.frame.args.get(argument.arg)
         if not is_descriptor(fact):
             continue
-        rw.record.descriptor_tuples.add(argument.arg)
-        if tdm.uses_data_mover(rw.facts, rw.unit.decided, argument):
+        writing.record.descriptor_tuples.add(argument.arg)
+        if tdm.uses_data_mover(facts, writing.decided, argument):
             name = descriptors.stem(argument.arg)
             lines.append(
-                tdm.argument_text(rw.facts, rw.names, rw.record, argument, descriptors.block_of(fact).shape, name)
+                tdm.argument_text(
+                    facts, writing.names, writing.record, argument, descriptors.block_of(fact).shape, name
+                )
             )
-    if lines:
-        at = rw.facts.source.offset(first_line(rw.facts), 0)
-        indent = rw.facts.source.indent(rw.facts.tree.body[-1])
-        rw.edits.append((at, at, "".join(f"{indent}{line}\n" for line in lines) + "\n"))
+    return lines
 
 
 def first_line(facts: FunctionFacts) -> int:

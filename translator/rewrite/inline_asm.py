@@ -8,37 +8,37 @@ import zlib
 from dataclasses import dataclass, replace
 
 from rules import ptx
-from translator.rewrite.emission import Emission
 from translator.facts.function import FunctionFacts
 from translator.frontend.trace import ConstFact, TupleFact
 from translator.facts import callees
 from translator.rewrite import call_text
 from translator.rewrite.import_lines import Import
-from translator.rewrite.splice import operand
-from translator.rewrite.emission import added
+from translator.gluon.written import Written, call, literal, method, name, operand
 from translator.facts.refusals import refuse
 from translator.rewrite.unit import Record, Synthesized
+from translator.rewrite.writing import Writing, added
 from translator.ttgir.layouts import Layout
 
 _DUMMY = "pass  # AMD has no dependent launches to order: a stream does"
 
 
-def inline_asm(rw: Emission, node: ast.Call, callee, given, want) -> str:
+def inline_asm(writing: Writing, node: ast.Call, callee, given, want) -> Written:
     """The Gluon text for a call of `inline_asm_elementwise`."""
-    text = assembly(rw.facts, given)
+    facts = writing.facts
+    text = assembly(facts, given)
     arguments = given.get("args")
     items = list(arguments.elts) if isinstance(arguments, (ast.List, ast.Tuple)) else []
-    tensors = [a for a in items if rw.facts.tensor(a) is not None]
-    shared = max((rw.facts.tensor(a) for a in tensors), key=lambda f: f.rank, default=None)
+    tensors = [a for a in items if facts.tensor(a) is not None]
+    shared = max((facts.tensor(a) for a in tensors), key=lambda f: f.rank, default=None)
     layout = want if isinstance(want, Layout) else None
     if shared is not None and layout is None:
-        layout = rw.home(next(a for a in tensors if rw.facts.tensor(a) is shared))
-    operands = {a: rw.operand_in(a, shared, layout) for a in items}
+        layout = writing.home(next(a for a in tensors if facts.tensor(a) is shared))
+    operands = {a: writing.operand_in(a, shared, layout) for a in items}
     if text is None or ptx.is_ptx(text):
-        rewritten = _rewritten(rw.facts, rw.record, node, text, given, items, operands) if text is not None else None
+        rewritten = _rewritten(facts, writing.record, node, text, given, items, operands) if text is not None else None
         if rewritten is None:
             raise refuse(
-                rw.facts.frame,
+                facts.frame,
                 node,
                 "ptx-asm",
                 "inline assembly is not AMDGCN",
@@ -47,8 +47,8 @@ def inline_asm(rw: Emission, node: ast.Call, callee, given, want) -> str:
             )
         return rewritten
     if shared is None:
-        return call_text.generic(rw.emit, rw.splice, node, {})
-    return call_text.generic(rw.emit, rw.splice, node, {arguments: rw.splice(arguments, operands)})
+        return call_text.generic(writing, node, {})
+    return call_text.generic(writing, node, {arguments: writing.splice(arguments, operands)})
 
 
 def assembly(facts: FunctionFacts, given: dict[str, ast.expr]) -> str | None:
@@ -75,7 +75,9 @@ def statement(facts: FunctionFacts, node: ast.expr) -> str:
     return _DUMMY if module.startswith("triton.language.extra.cuda") and callee.name in names else ""
 
 
-def _rewritten(facts: FunctionFacts, record: Record, node: ast.Call, text: str, given, items, operands) -> str | None:
+def _rewritten(
+    facts: FunctionFacts, record: Record, node: ast.Call, text: str, given, items, operands
+) -> Written | None:
     """PTX in Gluon, or None when it has no row."""
     kinds = ["f" if _is_number(f) else _KINDS.get(getattr(f, "dtype", ""), "") for f in map(facts.fact, items)]
     pack = facts.fact(given.get("pack")) if given.get("pack") is not None else None
@@ -90,7 +92,8 @@ def _rewritten(facts: FunctionFacts, record: Record, node: ast.Call, text: str, 
             {"bfloat16": "bf16", "float16": "fp16"}[dtype],
             "int16",
         ):
-            return f"{texts[0]}.to(gl.{dtype})" + (".to(gl.int16, bitcast=True)" if results[0] == "int16" else "")
+            value = method(texts[0], "to", f"gl.{dtype}")
+            return method(value, "to", "gl.int16", "bitcast=True") if results[0] == "int16" else value
     target = facts.kernel.target
     steps = [replace(step, row=step.row.on(target)) for step in ptx.read_steps(text, len(results)) or ()]
     if not steps or not all(result in _KINDS for result in results):
@@ -107,17 +110,16 @@ def _rewritten(facts: FunctionFacts, record: Record, node: ast.Call, text: str, 
     for name in sorted({step.row.needs for step in steps} - {""}):
         record.need(Synthesized(name, ptx.FUNCTIONS[name]), facts.frame.fn)
     if len(steps) == 1 and _used_once(steps[0]):
-        value = _spelled(steps[0], values)
-        return _as_kind(value, _KINDS[results[0]])
+        return _as_kind(_spelled(steps[0], values), _KINDS[results[0]])
     function = _function(steps, kinds, [_KINDS[result] for result in results])
-    return f"{added(facts, record, function)}({', '.join(operands[a] for a in items)})"
+    return call(added(facts, record, function), *(operands[a] for a in items))
 
 
 @dataclass(frozen=True)
 class _Value:
-    """What a register holds: Gluon text and its kind, as in `ptx.PtxRow.takes`."""
+    """What a register holds, and its kind, as in `ptx.PtxRow.takes`. The text is one operand: a name, a call, or in parentheses."""
 
-    text: str
+    text: Written
     kind: str
 
 
@@ -129,11 +131,11 @@ def _is_number(fact) -> bool:
     return isinstance(fact, ConstFact) and isinstance(fact.value, (int, float))
 
 
-def _as_kind(value: _Value, kind: str) -> str:
+def _as_kind(value: _Value, kind: str) -> Written:
     """The text of a value with its 32 bits taken as another kind of number."""
     if kind in ("a", value.kind):
         return value.text
-    return f"{value.text}.to(gl.{_DTYPES[kind]}, bitcast=True)"
+    return method(value.text, "to", f"gl.{_DTYPES[kind]}", "bitcast=True")
 
 
 def _used_once(step: ptx.Step) -> bool:
@@ -143,34 +145,38 @@ def _used_once(step: ptx.Step) -> bool:
 def _spelled(step: ptx.Step, values: dict[str, _Value]) -> _Value:
     row = step.row
     template = row.exact if step.exact and row.exact else row.gluon
-    texts = [_as_kind(values[x], kind) if isinstance(x, str) else repr(x) for kind, x in zip(row.takes, step.operands)]
+    texts = [
+        _as_kind(values[x], kind) if isinstance(x, str) else literal(x) for kind, x in zip(row.takes, step.operands)
+    ]
     gives = row.gives
     if gives == "a":
         first = step.operands[0]
         gives = values[first].kind if isinstance(first, str) else "u"
-        texts = texts if isinstance(first, str) else [f"gl.to_tensor({first!r}).to(gl.uint32)"]
-    return _Value(template.format(*texts), gives)
+        texts = texts if isinstance(first, str) else [method(call("gl.to_tensor", repr(first)), "to", "gl.uint32")]
+    if template == "{0}":
+        return _Value(texts[0], gives)
+    return _Value(Written(template.format(*texts), ast.Call, *texts, grouped=template.startswith("(")), gives)
 
 
 def _function(steps: list[ptx.Step], kinds: list[str], results: list[str]) -> Synthesized:
     """The steps as a function of the output; equal assembly makes one function."""
     first = len(results)
     parameters = [f"x{i}" for i in range(len(kinds))]
-    values = {f"${i + first}": _Value(x, kind) for i, (x, kind) in enumerate(zip(parameters, kinds))}
+    values = {f"${i + first}": _Value(name(x), kind) for i, (x, kind) in enumerate(zip(parameters, kinds))}
     last = first == 1 and steps[-1].result == "$0"
     body = []
     for n, step in enumerate(steps):
         value = _spelled(step, values)
         if last and n == len(steps) - 1:
             values[step.result] = value
-        elif value.text in parameters or re.fullmatch(r"r\d+", value.text):
+        elif value.text.is_name:
             values[step.result] = value  # a move
         else:
             body.append(f"    r{n} = {value.text}")
-            values[step.result] = _Value(f"r{n}", value.kind)
+            values[step.result] = _Value(name(f"r{n}"), value.kind)
     body.append(f"    return {', '.join(_as_kind(values[f'${i}'], kind) for i, kind in enumerate(results))}")
     digest = zlib.crc32("\n".join(body).encode()) & 0xFFFF  # the same instructions may differ in their operands
     words = [step.row.word or step.row.opcode.split(".")[0] for step in steps if step.row.gluon != "{0}"]
-    name = f"asm_{'_'.join(words[:6])}_{digest:04x}"
-    lines = [f"def {name}({', '.join(parameters)}):", '    """What the PTX assembly of the source computes."""', *body]
-    return Synthesized(name, "@gluon.jit\n" + "\n".join(lines) + "\n")
+    title = f"asm_{'_'.join(words[:6])}_{digest:04x}"
+    lines = [f"def {title}({', '.join(parameters)}):", '    """What the PTX assembly of the source computes."""', *body]
+    return Synthesized(title, "@gluon.jit\n" + "\n".join(lines) + "\n")

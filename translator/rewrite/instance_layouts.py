@@ -15,6 +15,7 @@ import libcst as cst
 
 from translator.facts.function import FunctionFacts
 from translator.facts.siblings import varies
+from translator.gluon.written import Written
 from translator.layout.names import Asked, LayoutNames
 from translator.rewrite.emission import Emission
 from translator.rewrite.gluon_function import GluonFunction, Statement, code, constant
@@ -22,29 +23,30 @@ from translator.rewrite.statements import statement_of
 from translator.rewrite.tree_walk import walk
 from translator.rewrite.tuples import flatten
 from translator.rewrite.variables import WebState
+from translator.rewrite.writing import Writing
 from translator.ttgir.layouts import Blocked, DotOperand, Layout, Linear
 
 
-def offer(rw: Emission, node: ast.expr, layout: Layout, tensor: str, shape: str) -> None:
+def offer(writing: Writing, node: ast.expr, layout: Layout, tensor: Written, shape: str) -> None:
     """`gl.reshape(tensor, shape)`, which the statement of `node` can make, has `layout`."""
-    s = statement_of(rw.facts.tree, node)
-    if isinstance(s, ast.stmt) and tensor.isidentifier() and isinstance(layout, (Blocked, Linear)):
-        rw.instance_layouts.setdefault((layout, s), f"gl.reshape({tensor}, {shape}).type.layout")
+    s = statement_of(writing.facts.tree, node)
+    if isinstance(s, ast.stmt) and tensor.is_name and isinstance(layout, (Blocked, Linear)):
+        writing.record.instance_layouts.setdefault((layout, s), f"gl.reshape({tensor}, {shape}).type.layout")
 
 
 def insert(rw: Emission) -> None:
     """Define the layouts where they are offered; `chosen` keeps the definitions that serve."""
     variables = list(_variables(rw.facts, rw.states))
-    if not rw.instance_layouts and not variables:
+    if not rw.record.instance_layouts and not variables:
         return
     fixed = _agreed(rw).union(*(_agreed(rw.unit.helper_versions[i][0]) for i in rw.record.helpers))
     fixed |= {layout.parent.root for layout in rw.names.order if isinstance(layout, DotOperand)}
-    for (layout, statement), text in rw.instance_layouts.items():
+    for (layout, statement), text in rw.record.instance_layouts.items():
         if layout not in fixed:
-            rw.insert_before(statement, f"{rw.names.spell(layout)}: gl.constexpr = {text}")
+            rw.edits.insert_before(statement, f"{rw.names.spell(layout)}: gl.constexpr = {text}")
     for layout, statement, name in variables:
         if layout not in fixed:
-            rw.append_lines(statement, [f"{rw.names.spell(layout)}: gl.constexpr = {name}.type.layout"])
+            rw.edits.insert_behind(statement, [f"{rw.names.spell(layout)}: gl.constexpr = {name}.type.layout"])
 
 
 def _variables(facts: FunctionFacts, states: Mapping[int, WebState]) -> Iterator[tuple[Layout, ast.stmt, str]]:

@@ -16,7 +16,8 @@ from translator.facts.function import FunctionFacts
 from translator.facts.span import runs_once
 from translator.facts.syntax import ELEMENTWISE_NODES
 from translator.rewrite.emission import Emission
-from translator.rewrite.splice import operand
+from translator.rewrite.writing import Cheap, StateOf
+from translator.gluon.written import Written, call, method, name as variable
 from translator.ttgir.layouts import Layout, Mfma, Wmma
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 _TRANSPOSED = "transposed"
 
 
-def operand_before_loop(rw: Emission, node: ast.expr, layout: Layout, dtypes: dict[str, str]) -> str | None:
+def operand_before_loop(rw: Emission, node: ast.expr, layout: Layout, dtypes: dict[str, str]) -> Written | None:
     """The variable that holds `node` in the operand layout; None where the loop changes it, or nothing has to move.
 
     `node` is a variable, or a chain of casts and transposes of one; casts to the type that it has are no work. dtypes:
@@ -55,11 +56,12 @@ def operand_before_loop(rw: Emission, node: ast.expr, layout: Layout, dtypes: di
         return None  # a variable is converted where it gets its value
     text = rw.emit(inner)
     for step in reversed(steps):
-        text = f"gl.permute({text}, [1, 0])" if step == _TRANSPOSED else f"{operand(text)}.to(gl.{dtypes[step]})"
+        transposes = step == _TRANSPOSED
+        text = call("gl.permute", text, "[1, 0]") if transposes else method(text, "to", f"gl.{dtypes[step]}")
     key = (loop, f"{text} in {layout}")
     name = rw.fresh.of(key, f"{inner.id}_invariant")
     rw.hoisted.setdefault(loop, {})[name] = f"{name} = {rw.convert(text, layout)}"
-    return name
+    return variable(name)
 
 
 def _transposes(facts: FunctionFacts, node: ast.expr, layout: Layout) -> bool:
@@ -109,39 +111,45 @@ def carried_row(
     )
 
 
-def row_before_loop(rw: Emission, node: ast.Name, web: Web, layout: Layout) -> str | None:
+def row_before_loop(rw: Emission, node: ast.Name, web: Web, layout: Layout) -> Written | None:
     """The variable that holds a helper's argument of one dimension in `layout`, moved before all loops that read it here."""
     loop = rw.loops[0] if rw.loops else None
     given = all(isinstance(d.node, ast.arg) for d in web.definitions)
     if not isinstance(loop, ast.For) or not given or rw.facts.tensor(node).rank != 1 or runs_once(rw.facts, loop):
         return None
     name = rw.names.variant(node.id, layout)
-    rw.hoisted.setdefault(loop, {})[name] = f"{name} = {rw.convert(node.id, layout)}"
-    return name
+    rw.hoisted.setdefault(loop, {})[name] = f"{name} = {rw.convert(variable(node.id), layout)}"
+    return variable(name)
 
 
-def row_at_hand(rw: Emission, node: ast.AST) -> bool:
+def row_at_hand(
+    facts: FunctionFacts, loops: tuple[ast.AST, ...], is_cheap: Cheap, state_of: StateOf, node: ast.AST
+) -> bool:
     """Whether a tensor of one dimension, or such a one given another (`x[:, None]`), is made in any layout with nothing moved
     here: its variables are from before the loop."""
-    fact = rw.facts.tensor(node)
-    if fact is None or rw.cheap(node):
+    fact = facts.tensor(node)
+    if fact is None or is_cheap(node):
         return True
     if (
         isinstance(node, ast.Subscript)
         and fact.rank == 2
-        and (row := rw.facts.tensor(node.value)) is not None
+        and (row := facts.tensor(node.value)) is not None
         and row.rank == 1
     ):
-        return row_at_hand(rw, node.value)
+        return row_at_hand(facts, loops, is_cheap, state_of, node.value)
     if fact.rank != 1:
         return False
     if isinstance(node, ast.Name):
-        web = rw.facts.webs.of_use.get(node)
-        return web is not None and rw.state(web).split is None and moved_before(rw.facts, rw.loops, web)
+        web = facts.webs.of_use.get(node)
+        return web is not None and state_of(web).split is None and moved_before(facts, loops, web)
     if isinstance(node, ELEMENTWISE_NODES):
-        return all(row_at_hand(rw, child) for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr))
-    value = callees.cast_of(rw.facts, node)
-    return value is not None and row_at_hand(rw, value)
+        return all(
+            row_at_hand(facts, loops, is_cheap, state_of, child)
+            for child in ast.iter_child_nodes(node)
+            if isinstance(child, ast.expr)
+        )
+    value = callees.cast_of(facts, node)
+    return value is not None and row_at_hand(facts, loops, is_cheap, state_of, value)
 
 
 def lines_before(hoisted: dict[ast.AST, dict[str, str]], loop: ast.AST) -> list[str]:

@@ -10,12 +10,12 @@ from collections.abc import Callable, Container
 
 from translator.facts import callees, products
 from translator.layout.names import LayoutNames
-from translator.rewrite.emission import Emission, StateOf
+from translator.rewrite.emission import Emission
 from translator.rewrite.fresh_names import FreshNames
 from translator.facts.function import FunctionFacts
-from translator.facts.definitions import definition_node
-from translator.frontend.trace import ConstFact
+from translator.facts.origins import definitions_of, origins_of, untransposed
 from translator.gluon.tree import Named, Node, Permuted, assignment
+from translator.gluon.written import Does, Written, call, method, name as variable
 from translator.gluon.tree import Read as TileRead
 from translator.memory.operands import OperandInLds
 from translator.rewrite import invariant, shapes
@@ -23,10 +23,11 @@ from translator.rewrite.call_text import with_function
 from translator.rewrite.statements import statement_of, statements_after
 from translator.rewrite.variables import OperandBuffer, OperandRead, WebState
 from translator.facts.webs import Web
+from translator.rewrite.writing import StateOf
 from translator.ttgir.layouts import DotOperand, Layout
 
 
-def operand_through_lds(rw: Emission, node: ast.expr, layout: Layout, dot: ast.Call) -> str | None:
+def operand_through_lds(rw: Emission, node: ast.expr, layout: Layout, dot: ast.Call) -> Written | None:
     """`node`, an operand of `dot`, in operand layout, read from LDS; None where Triton converts it in registers."""
     if not isinstance(layout, DotOperand):
         return None
@@ -57,8 +58,8 @@ def operand_through_lds(rw: Emission, node: ast.expr, layout: Layout, dot: ast.C
             rw.state(web).at_once.add(buffer)
         return _variable(rw, value, web, buffer, read)
     rw.names.suggest(found.shared, f"{_stem(value, read)}_shared", 2, value.lineno)
-    buffer = allocation(rw, rw.emit(value, rw.home(value)), found.shared, value, _stored(rw, value, found))
-    return _read(rw.hole, rw.names, buffer, read)
+    filled = allocation(rw, rw.emit(value, rw.home(value)), found.shared, value, _stored(rw, value, found))
+    return _read(rw.hole, rw.names, filled, read)
 
 
 def _read_nearby(facts: FunctionFacts, state_of: StateOf, value: ast.expr, web: Web, buffer: OperandBuffer) -> bool:
@@ -86,7 +87,7 @@ def _takes_lds(facts: FunctionFacts, node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and (callees.is_dot(facts, node) or callees.is_helper(facts, node))
 
 
-def _cast_from_lds(rw, value: ast.expr, read: OperandRead) -> str | None:
+def _cast_from_lds(rw, value: ast.expr, read: OperandRead) -> Written | None:
     """The operand as a cast of what Triton takes through LDS: half of the LDS and of the reads where the cast widens."""
     inner = callees.cast_of(rw.facts, value)
     if inner is None or rw.cheap(inner) or _is_staged(rw.facts, rw.staged, inner):
@@ -97,23 +98,25 @@ def _cast_from_lds(rw, value: ast.expr, read: OperandRead) -> str | None:
     if found is None:
         return None
     buffer = allocation(rw, rw.emit(inner, rw.home(inner)), found.shared, inner)
-    return with_function(rw, value, callees.callee_of(rw.facts, value), {inner: _read(rw.hole, rw.names, buffer, read)})
+    return with_function(
+        rw.writing, value, callees.callee_of(rw.facts, value), {inner: _read(rw.hole, rw.names, buffer, read)}
+    )
 
 
-def moved_through_lds(rw: Emission, web: Web, layout: Layout, use: ast.Name | None = None) -> str | None:
+def moved_through_lds(rw: Emission, web: Web, layout: Layout, use: ast.Name | None = None) -> Written | None:
     """A variable in operand layout, where Triton moves it or, at `use`, what is made of it through LDS.
 
     A value that is scaled or cast on its way to a dot moves before that, with fewer bits.
     """
     if not isinstance(layout, DotOperand):
         return None
-    origins = _made_by(rw.facts, web)
+    origins = definitions_of(rw.facts, web)
     shapes_of_it = {fact.shape for origin in origins if (fact := rw.facts.tensor(origin)) is not None}
     if use is not None:
         origins += [n for n in ast.walk(statement_of(rw.facts.tree, use)) if isinstance(n, ast.expr)]
     for found in _allocations_at(rw.facts, origins):
         if shapes_of_it == {found.shape} and (layout, False) in found.read:
-            return _read(rw.hole, rw.names, allocation(rw, web.name, found.shared), (layout, False))
+            return _read(rw.hole, rw.names, allocation(rw, variable(web.name), found.shared), (layout, False))
     return None
 
 
@@ -151,17 +154,7 @@ def _invariant(facts: FunctionFacts, loops: tuple[ast.AST, ...], value: ast.expr
     return outside and invariant.repeats(facts, loops, web)
 
 
-def untransposed(facts: FunctionFacts, node: ast.expr) -> tuple[ast.expr, bool]:
-    """The matrix under `.T`, `tl.trans(x)` and `tl.permute(x, (1, 0))`, and whether an odd number of them was there."""
-    transposed = False
-    while True:
-        node = _uncast(facts, node)
-        if (inner := callees.transposed_by(facts, node)) is None:
-            return node, transposed
-        node, transposed = inner, not transposed
-
-
-def _transposed_in_registers(rw, node: ast.expr, value: ast.expr, layout: Layout, dot: ast.Call) -> str | None:
+def _transposed_in_registers(rw, node: ast.expr, value: ast.expr, layout: Layout, dot: ast.Call) -> Written | None:
     """`node`, which is `value` transposed, where Triton's allocation is that of `node`: LDS holds its rows as rows.
 
     What is moved for the instruction's sake alone has the place of the instruction.
@@ -174,84 +167,13 @@ def _transposed_in_registers(rw, node: ast.expr, value: ast.expr, layout: Layout
         found = next((x for x in _allocations(rw.facts, [dot], fact.shape, fact.dtype) if read in x.read), None)
     if found is None:
         return None
-    text = f"gl.permute({rw.emit(value, rw.home(value))}, [1, 0])"
+    text = call("gl.permute", rw.emit(value, rw.home(value)), "[1, 0]")
     return _read(rw.hole, rw.names, allocation(rw, text, found.shared, node), read)
-
-
-def _origins(facts: FunctionFacts, value: ast.expr) -> list[ast.expr]:
-    """The expressions that a value may come from."""
-    web = facts.webs.of_use.get(value) if isinstance(value, ast.Name) else None
-    found = [value, _same_value(facts, value)] if web is None else _made_by(facts, web)
-    return [*found, *(cast for origin in found for cast in _same_casts(facts, origin))]
-
-
-def _same_casts(facts: FunctionFacts, value: ast.expr) -> list[ast.expr]:
-    """The other casts of the same value to the same type: Triton makes them one, where the first of them is."""
-    name = callees.cast_of(facts, value)
-    if not isinstance(name, ast.Name) or (seen := facts.webs.reaching.get(name)) is None:
-        return []
-    names = {
-        use for use, found in facts.webs.reaching.items() if use.id == name.id and found == seen and use is not name
-    }
-    if not names:
-        return []
-    return [
-        n
-        for n in facts.nodes
-        if isinstance(n, ast.Call)
-        and not names.isdisjoint(ast.iter_child_nodes(n.func) if isinstance(n.func, ast.Attribute) else n.args)
-        and callees.cast_of(facts, n) in names
-        and facts.tensor(n) == facts.tensor(value)
-    ]
-
-
-def _made_by(facts: FunctionFacts, web: Web) -> list[ast.expr]:
-    """The expressions that define a variable; of what is another variable's value, those of that one."""
-    out: list[ast.expr] = []
-    webs = [web]
-    for w in webs:
-        for node in (definition_node(d) for d in w.definitions):
-            node = node and _same_value(facts, node)
-            other = facts.webs.of_use.get(node) if isinstance(node, ast.Name) else None
-            if other is None:
-                out += [node] if node is not None else []
-            elif other not in webs:
-                webs.append(other)
-    return out
 
 
 def _is_staged(facts: FunctionFacts, staged: Container[ast.AST], value: ast.expr) -> bool:
     """Whether a value is a pipelined load, which has buffers of its own."""
-    return any(origin in staged for origin in _origins(facts, value))
-
-
-def _same_value(facts: FunctionFacts, node: ast.expr) -> ast.expr:
-    """Where Triton makes a value: under casts to the type that it has, and under factors that are 1 in this launch."""
-    while True:
-        node, inner = _uncast(facts, node), None
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-            inner = next((a for a, b in ((node.left, node.right), (node.right, node.left)) if _is_one(facts, b)), None)
-        if inner is None or facts.tensor(inner) != facts.tensor(node):
-            return node
-        node = inner
-
-
-def _uncast(facts: FunctionFacts, node: ast.expr) -> ast.expr:
-    """The value under casts to the type that it has; Triton makes no operation of them."""
-    while isinstance(node, ast.Call):
-        callee = callees.callee_of(facts, node)
-        if callee is None or callee.row is None or callee.name not in ("to", "cast") or callee.owner is None:
-            break
-        fact = facts.tensor(callee.owner)
-        if fact is None or fact != facts.tensor(node):
-            break
-        node = callee.owner
-    return node
-
-
-def _is_one(facts: FunctionFacts, node: ast.expr) -> bool:
-    fact = facts.settled(node)
-    return isinstance(fact, ConstFact) and isinstance(fact.value, (int, float)) and fact.value == 1
+    return any(origin in staged for origin in origins_of(facts, value))
 
 
 def _in_lds(
@@ -270,7 +192,7 @@ def _in_lds(
             return None
     if _is_staged(facts, staged, value):
         return None
-    found = _allocations(facts, _origins(facts, value), fact.shape, fact.dtype)
+    found = _allocations(facts, origins_of(facts, value), fact.shape, fact.dtype)
     return next((x for x in found if read in x.read), found[0] if found else None)
 
 
@@ -288,7 +210,7 @@ def _allocations(
     return [x for x in found if products.ELEMENT.get(x.element) == products.DTYPE.get(dtype, dtype).removeprefix("u")]
 
 
-def _variable(rw, value: ast.Name, web: Web, buffer: OperandBuffer, read: OperandRead) -> str:
+def _variable(rw, value: ast.Name, web: Web, buffer: OperandBuffer, read: OperandRead) -> Written:
     """The operand that a variable is; one allocation serves several layouts, one read several dots."""
     state = rw.state(web)
     if state.home is None:
@@ -298,9 +220,9 @@ def _variable(rw, value: ast.Name, web: Web, buffer: OperandBuffer, read: Operan
         uses.add(value)
         rw.changed = True
     if len(uses) > 1 or _at_once(state, buffer):
-        return _operand_name(rw.names, web, read)
+        return variable(_operand_name(rw.names, web, read))
     rw.names.suggest(buffer[0], f"{value.id.lower()}_shared", 2, value.lineno)
-    return _read(rw.hole, rw.names, _buffer(rw, value.id, web, buffer), read)
+    return _read(rw.hole, rw.names, _buffer(rw, variable(value.id), web, buffer), read)
 
 
 def definitions(rw: Emission, s: ast.stmt, web: Web) -> list[str]:
@@ -311,17 +233,17 @@ def definitions(rw: Emission, s: ast.stmt, web: Web) -> list[str]:
     """
     near: list[str] = []
     for buffer, reads in rw.states[web.index].operands.items():
-        lines = []
+        lines: list[tuple[set[ast.AST], str]] = []
         at_once = _at_once(rw.states[web.index], buffer)
         every = set().union(*reads.values())
         if len(reads) > 1:
             rw.names.suggest(buffer[0], f"{web.name.lower()}_shared", 1, s.lineno)
-            filled = allocation(rw, web.name, buffer[0], stored=buffer[2])
+            filled = allocation(rw, variable(web.name), buffer[0], stored=buffer[2])
             name = _buffer_name(rw.fresh, rw.state(web), buffer)
             lines.append((every, rw.hole(assignment(name, (filled,), frozenset({web.name})))))
         for read, uses in reads.items():
             if len(uses) > 1 or at_once:
-                text = _read(rw.hole, rw.names, _buffer(rw, web.name, web, buffer), read)
+                text = _read(rw.hole, rw.names, _buffer(rw, variable(web.name), web, buffer), read)
                 lines.append((every if at_once else uses, f"{_operand_name(rw.names, web, read)} = {text}"))
         after = statements_after(rw.facts.tree, s)
         places = [_first_of(after, uses) for uses, _ in lines]
@@ -329,15 +251,15 @@ def definitions(rw: Emission, s: ast.stmt, web: Web) -> list[str]:
             places[0] = None
         near += [line for (_, line), first in zip(lines, places) if first is None]
         if at_once and None not in places:
-            rw.insert_before(places[0], *(line for _, line in lines))
+            rw.edits.insert_before(places[0], *(line for _, line in lines))
             edit = rw.edits.pop()
-            held = (i for i, other in enumerate(rw.edits) if other in rw.held_fills and other[0] == edit[0])
+            held = (i for i, other in enumerate(rw.edits) if other in rw.edits.held and other[0] == edit[0])
             rw.edits.insert(next(held, len(rw.edits)), edit)
             continue
         for (_, line), first in zip(lines, places):
             if first is not None:
-                rw.insert_before(first, line)
-                rw.held_fills.append(rw.edits[-1])
+                rw.edits.insert_before(first, line)
+                rw.edits.held.append(rw.edits[-1])
     return near
 
 
@@ -352,18 +274,19 @@ def _first_of(after: list[ast.stmt], uses: set[ast.AST]) -> ast.stmt | None:
     return after[first] if first and isinstance(after[first], (ast.Assign, ast.AugAssign)) else None
 
 
-def _read(hole: Callable[[Node], str], names: LayoutNames, buffer: str, read: OperandRead) -> str:
+def _read(hole: Callable[[Node], Written], names: LayoutNames, buffer: Written, read: OperandRead) -> Written:
     layout, transposed = read
-    if buffer.isidentifier():
+    if buffer.is_name:
         place = Permuted(Named(buffer), (1, 0)) if transposed else Named(buffer)
         return hole(TileRead(place, names.spell(layout)))
-    return f"{buffer}{'.permute([1, 0])' if transposed else ''}.load({names.spell(layout)})"
+    tile = method(buffer, "permute", "[1, 0]") if transposed else buffer
+    return method(tile, "load", names.spell(layout), does=Does.READS)
 
 
-def _buffer(rw, name: str, web: Web, buffer: OperandBuffer) -> str:
+def _buffer(rw, name: Written, web: Web, buffer: OperandBuffer) -> Written:
     """The expression of the filled buffer: a variable, or an allocation in place where it is read in one layout only."""
     if len(rw.state(web).operands[buffer]) > 1:
-        return _buffer_name(rw.fresh, rw.state(web), buffer)
+        return variable(_buffer_name(rw.fresh, rw.state(web), buffer))
     return allocation(rw, name, buffer[0], stored=buffer[2])
 
 
@@ -383,17 +306,19 @@ def _assigned(definition) -> bool:
     return isinstance(definition.node, (ast.Assign, ast.AnnAssign))
 
 
-def allocation(rw, text: str, shared, value: ast.expr | None = None, stored: Layout | None = None) -> str:
+def allocation(rw, text: Written, shared, value: ast.expr | None = None, stored: Layout | None = None) -> Written:
     """LDS filled with `text`, which is `value` emitted where it is no variable; `stored`: transposed within lanes first."""
     filled = text
     if stored is not None:
-        rw.names.suggest(stored, f"{text.lower()}_stored" if text.isidentifier() else "stored", 2)
+        rw.names.suggest(stored, f"{text.lower()}_stored" if text.is_name else "stored", 2)
         filled = rw.convert(text, stored)
-    if text.isidentifier():
-        return f"gl.allocate_shared_memory({text}.dtype, {text}.shape, {rw.names.spell(shared)}, {filled})"
+    rw.record.filled |= {*rw.loops}
+    if text.is_name:
+        dtype, shape = f"{text}.dtype", f"{text}.shape"
+        return call("gl.allocate_shared_memory", dtype, shape, rw.names.spell(shared), filled, does=Does.FILLS)
     assert value is not None, f"bug in gluonize: no type for {text}"
     dtype, shape = products.DTYPE[rw.facts.tensor(value).dtype], shapes.shape_text(rw.facts, rw.emit, rw.rebound, value)
-    return f"gl.allocate_shared_memory(gl.{dtype}, {shape}, {rw.names.spell(shared)}, {filled})"
+    return call("gl.allocate_shared_memory", f"gl.{dtype}", shape, rw.names.spell(shared), filled, does=Does.FILLS)
 
 
-__all__ = ["allocation", "definitions", "moved_through_lds", "operand_through_lds", "untransposed"]
+__all__ = ["allocation", "definitions", "moved_through_lds", "operand_through_lds"]

@@ -19,8 +19,8 @@ from translator.facts.signs import Signs, checked_at, most_checked, most_of
 from translator.facts.webs import Web
 from translator.frontend.trace import TensorFact
 from translator.rewrite.addresses import Address, Term, address_of, is_pointer
-from translator.rewrite.emission import StateOf
 from translator.rewrite.fresh_names import FreshNames
+from translator.rewrite.writing import StateOf
 from translator.ttgir.elements import bits_of
 
 REWRITE = "a base that moved"

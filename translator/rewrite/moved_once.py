@@ -12,28 +12,31 @@ from __future__ import annotations
 
 import ast
 
+from translator.gluon.written import Does, Written, name
 from translator.layout.names import LayoutNames
-from translator.rewrite.emission import Emission, StateOf
+from translator.rewrite.emission import Emission
 from translator.facts.function import FunctionFacts
 from translator.facts import callees
+from translator.facts.origins import untransposed
 from translator.rewrite import lds_operands
 from translator.rewrite.statements import PLAIN, holds, statements_after
 from translator.rewrite.variables import MovedOperand
 from translator.facts.webs import Web
+from translator.rewrite.writing import StateOf
 from translator.ttgir.layouts import Blocked, DotOperand, Layout
 
 
-def moved_operand(rw: Emission, node: ast.expr, layout: Layout, dot: ast.Call) -> str:
+def moved_operand(rw: Emission, node: ast.expr, layout: Layout, dot: ast.Call) -> Written:
     """`node`, an operand of `dot`, in operand layout."""
     text, found = _text(rw, node, layout, dot), _movable(rw.facts, rw.state, node, layout)
-    if found is None or "gl.convert_layout(" not in text and "gl.allocate_shared_memory(" not in text:
+    if found is None or not text.does & (Does.CONVERTS | Does.FILLS):
         return text
     value, web, moved = found
     uses = rw.state(web).moved.setdefault(moved, {})
     if value not in uses:
         uses[value] = node, dot
         rw.changed = True
-    return _name(rw.names, web, moved) if _place(rw.facts, moved, uses) is not None else text
+    return name(_name(rw.names, web, moved)) if _place(rw.facts, moved, uses) is not None else text
 
 
 def definitions(rw: Emission, s: ast.stmt, web: Web) -> None:
@@ -42,10 +45,10 @@ def definitions(rw: Emission, s: ast.stmt, web: Web) -> None:
         place = _place(rw.facts, moved, uses) if moved.definition is s else None
         if place is not None:
             node, dot = next(operand for value, operand in uses.items() if holds(place, value))
-            rw.insert_before(place, f"{_name(rw.names, web, moved)} = {_text(rw, node, moved.layout, dot)}")
+            rw.edits.insert_before(place, f"{_name(rw.names, web, moved)} = {_text(rw, node, moved.layout, dot)}")
 
 
-def _text(rw, node: ast.expr, layout: Layout, dot: ast.Call) -> str:
+def _text(rw, node: ast.expr, layout: Layout, dot: ast.Call) -> Written:
     return lds_operands.operand_through_lds(rw, node, layout, dot) or rw.emit(node, layout)
 
 
@@ -53,9 +56,9 @@ def _movable(
     facts: FunctionFacts, state_of: StateOf, node: ast.expr, layout: Layout
 ) -> tuple[ast.Name, Web, MovedOperand] | None:
     """The variable that `node` is made of by casts and transposes, and how; None for another expression."""
-    value, transposed = lds_operands.untransposed(facts, node)
+    value, transposed = untransposed(facts, node)
     while (inner := callees.cast_of(facts, value)) is not None:
-        value, again = lds_operands.untransposed(facts, inner)
+        value, again = untransposed(facts, inner)
         transposed ^= again
     seen = facts.webs.reaching.get(value, []) if isinstance(value, ast.Name) else []
     if len(seen) != 1 or not isinstance(seen[0].node, PLAIN):

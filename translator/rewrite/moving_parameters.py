@@ -15,16 +15,15 @@ from __future__ import annotations
 
 import ast
 
-from translator.rewrite.emission import Emission, StateOf
 from translator.facts.function import FunctionFacts
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.rewrite.addresses import address_of, is_pointer, scalar_name
 from translator.rewrite.fresh_names import FreshNames
-from translator.rewrite.host_descriptors import first_line
 from translator.rewrite.pointers import not_negative
 from translator.facts.signs import Signs
 from translator.rewrite.variables import SplitPointer
 from translator.facts.webs import Web
+from translator.rewrite.writing import StateOf
 
 
 def split_parameter(facts: FunctionFacts, state_of: StateOf, fresh: FreshNames, web: Web) -> SplitPointer | None:
@@ -76,13 +75,6 @@ def starts(facts: FunctionFacts, state_of: StateOf, fresh: FreshNames) -> list[s
         for state in found
         if state.split is not None and state.split.node is not None
     ]
-
-
-def begin(rw: Emission) -> None:
-    """Write those lines at the top of the function."""
-    if lines := starts(rw.facts, rw.state, rw.fresh):
-        at, indent = rw.facts.source.offset(first_line(rw.facts), 0), rw.facts.source.indent(rw.facts.tree.body[-1])
-        rw.edits.append((at, at, "".join(f"{indent}{line}\n" for line in lines) + "\n"))
 
 
 def _is_integer(facts: FunctionFacts, node: ast.expr) -> bool:

@@ -6,11 +6,11 @@ import ast
 import math
 from dataclasses import dataclass, field
 
-from translator.rewrite.emission import Emission, Rebound, StateOf
 from translator.facts.function import FunctionFacts
 from translator.facts.definitions import assigned_fact, definition_node
 from translator.frontend.trace import TensorFact
 from translator.rewrite.addresses import (
+    Addressing,
     base_variable,
     is_bare_parameter,
     names_of,
@@ -22,75 +22,83 @@ from translator.rewrite.addresses import (
 from translator.rewrite.fresh_names import FreshNames
 from translator.rewrite.moved_bases import of_variable, reaches
 from translator.rewrite.moving_parameters import may_be_negative, split_parameter
-from translator.rewrite.pointers import factor, not_negative, scalar_text, split_texts, term_text
+from translator.rewrite.pointers import base_text, not_negative, scalar_text, split_texts, term_text
 from translator.facts.signs import Signs
-from translator.rewrite.splice import closed, operand
+from translator.gluon.written import Assigned, Written, addend, binary, method, total
 from translator.rewrite.uniform_parts import address_of, found_with
 from translator.rewrite.variables import SplitPointer, WebState
 from translator.facts.webs import Definition, Web
+from translator.ttgir.layouts import Layout
+from translator.rewrite.writing import Rebound, StateOf, Writing
 
 # Offsets per lane that cost less to move than a base, where warps have 32 lanes: one instruction each, against five scalar
 # ones. CDNA3 and CDNA4 issue those beside the others.
 SLIM = 2
 
 
-def split_scalar(rw: Emission, web: Web) -> SplitPointer | None:
+def split_scalar(addressing: Addressing, web: Web) -> SplitPointer | None:
     """`row_ptr = x_ptr + row * stride` as the integer `row * stride` that accesses add to their offsets.
 
     In a loop, where a base that changes every iteration costs a 64-bit addition and a new buffer descriptor each time; and
     where what an access adds may be negative, so that only offsets from the tensor's own start have 32 bits.
     """
-    if len(web.definitions) != 1 or rw.facts.path:
+    facts = addressing.facts
+    if len(web.definitions) != 1 or facts.path:
         return None
     (d,) = web.definitions
     if d.value is None or d.augmented or not isinstance(d.value, ast.BinOp):
         return None
-    fact = rw.facts.fact(d.value)
+    fact = facts.fact(d.value)
     if not isinstance(fact, TensorFact) or not fact.is_pointer or fact.shape:
         return None
-    address = address_of(rw, d.value)
+    address = address_of(addressing, d.value)
     if address is None or address.web is not None or not address.scalars or any(t.variable for t in address.scalars):
         return None
-    if not is_bare_parameter(rw.facts, address.base) or address.base.id not in rw.facts.kernel.small_pointers:
+    if not is_bare_parameter(facts, address.base) or address.base.id not in facts.kernel.small_pointers:
         return None
-    if rw.rebound(address.base.id) or not (d.loop_depth or may_be_negative(rw.facts, rw.state, rw.fresh, web)):
+    if addressing.rebound(address.base.id) or not (
+        d.loop_depth or may_be_negative(facts, addressing.state_of, addressing.fresh, web)
+    ):
         return None
-    wide = any(wide_scalar(rw.facts, t.node) for t in address.scalars)
+    wide = any(wide_scalar(facts, t.node) for t in address.scalars)
     return SplitPointer(address.base.id, address.base.id, False, True, wide, address.base)
 
 
-def assign_scalar(rw: Emission, s: ast.stmt, state: WebState) -> str:
+def assign_scalar(writing: Writing, addressing: Addressing, s: ast.stmt, state: WebState) -> Assigned:
     """`row_offs = row * stride`, or `x_offs += stride`."""
     if isinstance(s, ast.AugAssign):
-        return f"{scalar_name(rw.fresh, state.web)} += {rw.emit(s.value)}"
-    address = address_of(rw, s.value)
-    terms = [f"{t.sign} {factor(rw.emit(t.node), t.sign)}" for t in address.scalars]
-    return f"{scalar_name(rw.fresh, state.web)} = {closed(' '.join(terms).removeprefix('+ '))}"
+        return Assigned(scalar_name(addressing.fresh, state.web), writing.emit(s.value), "+")
+    address = address_of(addressing, s.value)
+    terms = [(t.sign, addend(writing.emit(t.node), t.sign)) for t in address.scalars]
+    return Assigned(scalar_name(addressing.fresh, state.web), total(terms))
 
 
-def split_web(rw: Emission, web: Web) -> SplitPointer | None:
+def split_web(addressing: Addressing, web: Web) -> SplitPointer | None:
     """Whether the pointer-tensor variable `web` can be kept as base and offsets at every definition."""
     if any(isinstance(d.node, ast.Assign) and not isinstance(d.node.targets[0], ast.Name) for d in web.definitions):
         return None  # one of several targets, in a statement that is rewritten as a whole
     if web.in_expression:
         return None
-    if (scalar := split_scalar(rw, web) or split_parameter(rw.facts, rw.state, rw.fresh, web)) is not None:
+    if (
+        scalar := split_scalar(addressing, web)
+        or split_parameter(addressing.facts, addressing.state_of, addressing.fresh, web)
+    ) is not None:
         return scalar
     facts = []
     for d in web.definitions:
         node = definition_node(d)
-        fact = rw.facts.fact(node) if node is not None else None
+        fact = addressing.facts.fact(node) if node is not None else None
         if not (isinstance(fact, TensorFact) and fact.is_pointer and fact.shape):
             return None
         facts.append(fact)
     if not facts:
         return None
-    rw.states[web.index].split = SplitPointer("", "", False, False, False)  # provisional, for uses of itself
+    addressing.state_of(web).split = SplitPointer("", "", False, False, False)  # provisional, for uses of itself
     try:
         value = web.definitions[0].value if len(web.definitions) == 1 else None
-        return found_with(rw, value, lambda: _split(rw, web))
+        return found_with(addressing, value, lambda: _split(addressing, web))
     finally:
-        rw.states[web.index].split = None
+        addressing.state_of(web).split = None
 
 
 @dataclass
@@ -128,20 +136,21 @@ class _Definitions:
         self.moving |= fact is not None
         return fact is not None
 
-    def assigned(self, rw: Emission, web: Web, d: Definition) -> bool:
+    def assigned(self, addressing: Addressing, web: Web, d: Definition) -> bool:
         """Take in `p = x`; False where the variable cannot be split."""
-        address = address_of(rw, d.value) if d.value is not None else None
+        facts = addressing.facts
+        address = address_of(addressing, d.value) if d.value is not None else None
         if address is None:
             return False
         if address.web is not None and address.web is not web:
-            inner = rw.state(address.web).split
+            inner = addressing.state_of(address.web).split
             if inner is None or address.web_axes:
                 return False
             self.roots.add(inner.root)
             self.wide |= inner.wide
             self.fits &= not inner.fold
             self.moving |= inner.moves
-            start = inner.base or base_variable(rw.fresh, address.web)
+            start = inner.base or base_variable(addressing.fresh, address.web)
             self.bases.add(start if inner.fold and not inner.moves else "__inner__")
         elif address.web is web:
             self.moving |= bool(address.scalars)
@@ -153,55 +162,57 @@ class _Definitions:
             return False
         else:
             self.placed |= bool(address.scalars)
-            self.roots.add(root_parameter(rw.facts, address.base))
-            self.bases.add(rw.facts.source.of(address.base) if is_bare_parameter(rw.facts, address.base) else "")
-            self.aliases.add(address.base.id if _settled(rw.facts, rw.rebound, address.base, d) else "")
+            self.roots.add(root_parameter(facts, address.base))
+            self.bases.add(facts.source.of(address.base) if is_bare_parameter(facts, address.base) else "")
+            self.aliases.add(address.base.id if _settled(facts, addressing.rebound, address.base, d) else "")
         self.fits &= all(not_negative(self.proof, t) for t in address.tensors)
-        self.wide |= any(wide_term(rw.facts, rw.state, t) for t in address.tensors)
+        self.wide |= any(wide_term(facts, addressing.state_of, t) for t in address.tensors)
         self.moving |= any(not t.variable for t in address.scalars)
         return True
 
 
-def _split(rw: Emission, web: Web) -> SplitPointer | None:
-    found = _Definitions(Signs(rw.facts, "a pointer variable as base and offsets"))
-    if not all(found.moved(rw.facts, d) if d.augmented else found.assigned(rw, web, d) for d in web.definitions):
+def _split(addressing: Addressing, web: Web) -> SplitPointer | None:
+    facts = addressing.facts
+    found = _Definitions(Signs(facts, "a pointer variable as base and offsets"))
+    if not all(found.moved(facts, d) if d.augmented else found.assigned(addressing, web, d) for d in web.definitions):
         return None
     if len(found.roots) != 1 or None in found.roots:
         return None
     (root,) = found.roots
-    if root not in rw.facts.kernel.small_pointers:
+    if root not in facts.kernel.small_pointers:
         return None
     if found.wide and len(web.definitions) > 1:
-        return _split_narrow(rw, web, found, root)
+        return _split_narrow(addressing, web, found, root)
     proof, bare = found.proof, found.bare
     checked = not found.placed and any(o.condition is not None for o in proof.assumed)
     # In a helper, a tensor's own start is there in any case; a base of its own would be one more buffer descriptor. From
     # a tensor's start nothing has to be checked.
-    at_start = bare and (not found.moving or _slim(rw.facts, web) or proof.by_caller or checked)
-    if not at_start and found.fits and _reaches(rw.facts, rw.state, rw.fresh, proof, web):
+    at_start = bare and (not found.moving or _slim(facts, web) or proof.by_caller or checked)
+    if not at_start and found.fits and _reaches(facts, addressing.state_of, addressing.fresh, proof, web):
         single = len(found.aliases) == 1 and not found.moving and len(web.definitions) == 1
         alias = found.aliases.pop() if single else ""
         return SplitPointer(root, alias, True, False, found.wide, assumed=frozenset(proof.assumed))
     if bare:
         base = found.bases.pop()
-        return SplitPointer(root, "" if rw.rebound(base) else base, False, True, found.wide)
+        return SplitPointer(root, "" if addressing.rebound(base) else base, False, True, found.wide)
     return None
 
 
-def _split_narrow(rw: Emission, web: Web, found: _Definitions, root: str) -> SplitPointer | None:
+def _split_narrow(addressing: Addressing, web: Web, found: _Definitions, root: str) -> SplitPointer | None:
     """A variable with several definitions, some of 64 bits, whose offsets must keep one integer type: 32 bits, in which sums from the
     tensor's start may wrap. From a base that moves they do not: they are not negative, and those of elements that are read fit.
     """
+    facts = addressing.facts
     plain = [d for d in web.definitions if not d.augmented]
     if not plain or len(plain) > 1 and len(plain) < len(web.definitions):
         return None
-    if any(rw.facts.tensor(d.value) is not None for d in web.definitions if d.augmented):
+    if any(facts.tensor(d.value) is not None for d in web.definitions if d.augmented):
         return None
-    if any((a := address_of(rw, d.value)) is None or a.web is not None for d in plain):
+    if any((a := address_of(addressing, d.value)) is None or a.web is not None for d in plain):
         return None
     if found.bare:
         return SplitPointer(root, found.bases.pop(), False, True, False, narrow=True)
-    if not found.fits or not _reaches(rw.facts, rw.state, rw.fresh, found.proof, web):
+    if not found.fits or not _reaches(facts, addressing.state_of, addressing.fresh, found.proof, web):
         return None
     return SplitPointer(root, "", True, False, False, narrow=True, assumed=frozenset(found.proof.assumed))
 
@@ -229,49 +240,49 @@ def _settled(facts: FunctionFacts, rebound: Rebound, base: ast.expr, definition)
     return all(d.node.lineno < line and not set(d.in_loop) & set(definition.in_loop) for d in web.definitions)
 
 
-def assign(rw: Emission, s: ast.stmt, state: WebState) -> list[str]:
-    """The statements that replace an assignment to a split pointer variable."""
-    layouts = state.variants or [rw.web_home(state.web) or rw.facts.default_layout(assigned_fact(rw.facts, s).shape)]
-    lines: list[str] = []
+def assign(
+    writing: Writing, addressing: Addressing, s: ast.stmt, state: WebState, home: Layout | None
+) -> list[Assigned]:
+    """What replaces an assignment to a split pointer variable. home: the layout where nothing asks for one."""
+    facts = writing.facts
+    layouts = state.variants or [home or facts.default_layout(assigned_fact(facts, s).shape)]
+    made: list[Assigned] = []
     for layout in layouts:
-        base, offsets = names_of(rw.fresh, rw.names, state, layout)
+        base, offsets = names_of(addressing.fresh, writing.names, state, layout)
         first = layout == layouts[0]
         if isinstance(s, ast.AugAssign):
             sign = "+" if isinstance(s.op, ast.Add) else "-"
-            fact = rw.facts.fact(s.value)
+            fact = facts.fact(s.value)
             scalar = not (isinstance(fact, TensorFact) and fact.shape)
             if scalar and state.split.moves:
                 if first:
-                    lines.append(f"{base} {sign}= {rw.emit(s.value)}")
+                    made.append(Assigned(base, writing.emit(s.value), sign))
                 continue
-            text = rw.emit(s.value, None if scalar else layout)
-            if wide_scalar(rw.facts, s.value) and not state.split.wide:
-                text = f"{operand(text)}.to(gl.int32)"
-            lines.append(f"{offsets} {sign}= {text}")
+            text = writing.emit(s.value, None if scalar else layout)
+            if wide_scalar(facts, s.value) and not state.split.wide:
+                text = method(text, "to", "gl.int32")
+            made.append(Assigned(offsets, text, sign))
             continue
-        address = address_of(rw, s.value)
-        terms: list[str] = []
-        base_text = ""
+        address = address_of(addressing, s.value)
+        terms: list[tuple[str, Written]] = []
         if address.web is not None:
-            base_text, inner = split_texts(rw, address, layout)
-            terms.append(inner)
+            start, inner = split_texts(addressing, writing.names, address, layout)
+            terms.append(("+", inner))
         else:
-            base_text = address.base.id if isinstance(address.base, ast.Name) else rw.emit(address.base)
+            start = base_text(writing.emit, address)
         for t in address.tensors:
-            terms.append(term_text(rw.facts, rw.emit, t, layout, first=not terms))
+            terms.append((t.sign, term_text(facts, writing.emit, t, layout)))
         for t in address.scalars:
-            text = scalar_text(rw.emit, t)
+            text = scalar_text(writing.emit, t)
             if state.split.fold:
-                if wide_term(rw.facts, rw.state, t) and not state.split.wide:
-                    text = f"{operand(text)}.to(gl.int32)"
-                terms.append(f"{t.sign} {factor(text, t.sign)}")
+                if wide_term(facts, addressing.state_of, t) and not state.split.wide:
+                    text = method(text, "to", "gl.int32")
+                terms.append((t.sign, addend(text, t.sign)))
             else:
-                base_text += f" {t.sign} {factor(text, t.sign)}"
-        if first and not state.split.base and base_text != base:
-            lines.append(f"{base} = {closed(base_text)}")
-        sum_text = closed(" ".join(terms))
-        if state.split.narrow:
-            sum_text = f"{operand(' '.join(terms))}.to(gl.int32)"
-        if offsets != sum_text:
-            lines.append(f"{offsets} = {sum_text}")
-    return lines or ["pass"]
+                start = binary(start, t.sign, addend(text, t.sign))
+        if first and not state.split.base and start != base:
+            made.append(Assigned(base, start))
+        offset = method(total(terms), "to", "gl.int32") if state.split.narrow else total(terms)
+        if offsets != offset:
+            made.append(Assigned(offsets, offset))
+    return made

@@ -15,9 +15,9 @@ import ast
 from dataclasses import dataclass
 
 from translator.facts.function import FunctionFacts
-from translator.rewrite.emission import Emission, Emit, StateOf
 from translator.rewrite.addresses import (
     Address,
+    Addressing,
     Term,
     is_bare_parameter,
     names_of,
@@ -27,8 +27,11 @@ from translator.rewrite.addresses import (
 from translator.facts.signs import Signs
 from translator.rewrite.fresh_names import FreshNames
 from translator.rewrite.moved_bases import of_address, of_variable, reaches
-from translator.rewrite.splice import expression, is_atom, operand
+from translator.gluon.written import Written, addend, binary, indexed, method, name, operand, total
+from translator.layout.names import LayoutNames
+from translator.rewrite.unit import Record
 from translator.rewrite.uniform_parts import address_of, found_with
+from translator.rewrite.writing import Emit, StateOf, Writing
 from translator.ttgir.layouts import Layout, Slice
 
 NARROW = ("int1", "int8", "uint8", "int16", "uint16")
@@ -36,70 +39,58 @@ NARROW = ("int1", "int8", "uint8", "int16", "uint16")
 
 @dataclass
 class Access:
-    """A buffer access: scalar base and offset texts."""
+    """A buffer access: scalar base and offsets."""
 
-    base: str
-    offsets: str
+    base: Written
+    offsets: Written
     root: str
 
 
-def access_of(rw: Emission, node: ast.expr, layout: Layout) -> Access | None:
+def access_of(writing: Writing, addressing: Addressing, node: ast.expr, layout: Layout) -> Access | None:
     """The buffer form of the pointer tensor `node` in `layout`; None where pointers must stay pointers."""
-    plan = plan_access(rw, node)
+    facts = writing.facts
+    plan = plan_access(addressing, writing.record, node)
     if plan is None:
         return None
     address, split, root, fold = plan
-    terms: list[str] = []
+    terms: list[tuple[str, Written]] = []
     wide = False
     if split is not None:
-        base, term = split_texts(rw, address, layout)
-        terms.append(term)
+        base, term = split_texts(addressing, writing.names, address, layout)
+        terms.append(("+", term))
         wide = split.wide
     else:
-        base = address.base.id if isinstance(address.base, ast.Name) else rw.emit(address.base)
+        base = base_text(writing.emit, address)
     for t in address.tensors:
-        terms.append(term_text(rw.facts, rw.emit, t, layout, first=not terms))
-        wide |= wide_term(rw.facts, rw.state, t)
+        terms.append((t.sign, term_text(facts, writing.emit, t, layout)))
+        wide |= wide_term(facts, addressing.state_of, t)
     for t in address.scalars:
-        text = scalar_text(rw.emit, t)
+        text = scalar_text(writing.emit, t)
         if fold:
-            if wide_term(rw.facts, rw.state, t):
-                text = f"{operand(text)}.to(gl.int32)"
-            terms.append(("- " if t.sign == "-" else "+ ") + factor(text, t.sign))
+            if wide_term(facts, addressing.state_of, t):
+                text = method(text, "to", "gl.int32")
+            terms.append((t.sign, addend(text, t.sign)))
         else:
-            base += f" {t.sign} {factor(text, t.sign)}"
-    offsets = " ".join(terms).removeprefix("+ ")
-    if wide:
-        offsets = f"{operand(offsets)}.to(gl.int32)"
-    return Access(base, offsets, root)
+            base = binary(base, t.sign, addend(text, t.sign))
+    offsets = total(terms)
+    return Access(base, method(offsets, "to", "gl.int32") if wide else offsets, root)
 
 
-def factor(text: str, sign: str) -> str:
-    """`text` fit to be added or subtracted: `(o - s) >> 3` -> `((o - s) >> 3)`, which `+` would tear apart."""
-    if sign == "+":
-        return f"({text})" if _is_loose(text) else text
-    return operand(text)
+def base_text(emit: Emit, address: Address) -> Written:
+    """The scalar pointer that an address starts from."""
+    return name(address.base.id) if isinstance(address.base, ast.Name) else emit(address.base)
 
 
-def _is_loose(text: str) -> bool:
-    """Whether an addition binds more tightly than what `text` does last."""
-    node = expression(f"({text}\n)")
-    if isinstance(node, ast.BinOp):
-        return isinstance(node.op, (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift)) and not is_atom(text)
-    negated = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
-    return (negated or isinstance(node, (ast.IfExp, ast.Compare, ast.BoolOp, ast.NamedExpr))) and not is_atom(text)
-
-
-def plan_access(rw: Emission, node: ast.expr):
+def plan_access(addressing: Addressing, record: Record, node: ast.expr):
     """(address, split web's pointer or None, root parameter, fold scalars into the offsets) or None."""
-    return found_with(rw, node, lambda: _plan(rw, node))
+    return found_with(addressing, node, lambda: _plan(addressing, record, node))
 
 
-def _plan(rw: Emission, node: ast.expr):
-    address = address_of(rw, node)
+def _plan(addressing: Addressing, record: Record, node: ast.expr):
+    facts, address = addressing.facts, address_of(addressing, node)
     if address is None:
         return None
-    split = rw.state(address.web).split if address.web else None
+    split = addressing.state_of(address.web).split if address.web else None
     if split is None and not address.tensors:
         return None
     if split is not None:
@@ -107,22 +98,22 @@ def _plan(rw: Emission, node: ast.expr):
     elif any(t.variable for t in address.scalars):
         root = address.base.id
     else:
-        root = root_parameter(rw.facts, address.base)
-    if root is None or root not in rw.facts.kernel.small_pointers:
+        root = root_parameter(facts, address.base)
+    if root is None or root not in facts.kernel.small_pointers:
         return None
-    proof = Signs(rw.facts, "offsets from a base that moved")
+    proof = Signs(facts, "offsets from a base that moved")
     fits = all(not_negative(proof, t) for t in address.tensors)
     if split is not None:
         bare = split.fold and not split.moves
     else:
-        bare = any(t.variable for t in address.scalars) or is_bare_parameter(rw.facts, address.base)
+        bare = any(t.variable for t in address.scalars) or is_bare_parameter(facts, address.base)
     if split is not None and split.fold:
         fold = True
         if split.moves and (address.scalars or address.tensors):
             return None
     elif split is None and bare:
         fold = True  # one vector addition instead of a 64-bit base and its buffer descriptor
-    elif not fits or not _reached(rw.facts, rw.state, rw.fresh, proof, address):
+    elif not fits or not _reached(facts, addressing.state_of, addressing.fresh, proof, address):
         return None
     elif split is not None:
         fold = not split.moves and proof.by_caller and all(not_negative(proof, t) for t in address.scalars)
@@ -131,9 +122,9 @@ def _plan(rw: Emission, node: ast.expr):
         fold = isinstance(address.base, ast.Name) and all(not_negative(proof, t) for t in address.scalars)
     if bare:
         sure = fits and all(not_negative(proof, t) for t in address.scalars)
-        rw.record.starts_at(root, split is None and sure and all(o.discharge == "proven" for o in proof.assumed))
+        record.starts_at(root, split is None and sure and all(o.discharge == "proven" for o in proof.assumed))
     else:
-        rw.record.obligations |= proof.assumed
+        record.obligations |= proof.assumed
     return address, split, root, fold
 
 
@@ -152,37 +143,39 @@ def not_negative(proof: Signs, t: Term) -> bool:
     return t.sign == "+" and all(proof.holds(node) for node in (t.node, *t.factors))
 
 
-def scalar_text(emit: Emit, t: Term) -> str:
+def scalar_text(emit: Emit, t: Term) -> Written:
     """The expression of a scalar addend, without its sign."""
-    return _times(emit, t.variable or emit(t.node), t)
+    return _times(emit, name(t.variable) if t.variable else emit(t.node), t)
 
 
-def _times(emit: Emit, text: str, t: Term) -> str:
+def _times(emit: Emit, text: Written, t: Term) -> Written:
     for scalar in t.factors:
-        text = f"{operand(text)} * {operand(emit(scalar))}"
+        text = binary(operand(text), "*", operand(emit(scalar)))
     return text
 
 
-def term_text(facts: FunctionFacts, emit: Emit, t: Term, layout: Layout, first: bool) -> str:
+def new_axes(text: Written, axes: tuple[int, ...], rank: int) -> Written:
+    """`text[:, None]`, which then has `rank` dimensions; the text itself without new axes."""
+    return indexed(text, ", ".join("None" if i in axes else ":" for i in range(rank))) if axes else text
+
+
+def term_text(facts: FunctionFacts, emit: Emit, t: Term, layout: Layout) -> Written:
+    """A tensor addend in `layout`, fit to be one."""
     for axis in reversed(t.axes):
         layout = Slice(axis, layout)
-    text = emit(t.node, layout)
-    if t.axes:
-        rank = facts.fact(t.node).rank + len(t.axes)
-        text = operand(text) + "[" + ", ".join("None" if i in t.axes else ":" for i in range(rank)) + "]"
+    text = new_axes(emit(t.node, layout), t.axes, facts.fact(t.node).rank + len(t.axes))
     if facts.fact(t.node).dtype in NARROW:  # offsets have 32 bits
-        text = f"{operand(text)}.to(gl.int32)"
-    text = factor(_times(emit, text, t), t.sign)
-    return text if first and t.sign == "+" else f"{t.sign} {text}"
+        text = method(text, "to", "gl.int32")
+    return addend(_times(emit, text, t), t.sign)
 
 
-def split_texts(rw, address: Address, layout: Layout) -> tuple[str, str]:
-    state = rw.state(address.web)
+def split_texts(
+    addressing: Addressing, names: LayoutNames, address: Address, layout: Layout
+) -> tuple[Written, Written]:
+    state = addressing.state_of(address.web)
     for axis in reversed(address.web_axes):
         layout = Slice(axis, layout)
-    rw.changed |= state.demand(layout, (address.base.lineno, address.base.col_offset))
-    base, offsets = names_of(rw.fresh, rw.names, state, layout)
-    if address.web_axes:
-        rank = rw.facts.fact(address.base).rank + len(address.web_axes)
-        offsets += "[" + ", ".join("None" if i in address.web_axes else ":" for i in range(rank)) + "]"
-    return base, offsets
+    addressing.demand(state, layout, (address.base.lineno, address.base.col_offset))
+    base, offsets = names_of(addressing.fresh, names, state, layout)
+    rank = addressing.facts.fact(address.base).rank + len(address.web_axes)
+    return name(base), new_axes(name(offsets), address.web_axes, rank)

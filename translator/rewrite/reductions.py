@@ -6,14 +6,13 @@ import ast
 from typing import Any
 
 from translator.facts import products
-from translator.layout.names import LayoutNames
-from translator.rewrite.emission import Emission, HomeOf
 from translator.facts.function import FunctionFacts
 from translator.frontend.trace import ConstFact, TensorFact, TupleFact
 from translator.rewrite import call_text, tuples
-from translator.rewrite.splice import expression
+from translator.gluon.written import Written, call, indexed, keyword, literal, tuple_of
 from translator.facts.callees import is_true
 from translator.facts.refusals import refuse
+from translator.rewrite.writing import HomeOf, Writing
 from translator.ttgir.layouts import Layout, Slice
 
 
@@ -47,23 +46,25 @@ def _operand_home(facts: FunctionFacts, home_of: HomeOf, item: ast.expr, fact: T
     return own or facts.default_layout(fact.shape)
 
 
-def _in_layout(rw: Emission, item: ast.expr, fact: TensorFact, layout: Layout) -> str:
+def _in_layout(writing: Writing, item: ast.expr, fact: TensorFact, layout: Layout) -> Written:
     """A tensor, or each tensor of a tuple that a variable or call holds, in `layout`."""
-    held = rw.facts.fact(item)
+    facts = writing.facts
+    held = facts.fact(item)
     if not isinstance(held, TupleFact):
-        return rw.operand_in(item, fact, layout)
-    homes = rw.home(item)
-    text = rw.emit(item)
+        return writing.operand_in(item, fact, layout)
+    homes = writing.home(item)
+    text = writing.emit(item)
     if not isinstance(homes, tuple) or all(home == layout for home in homes):
         return text
     if not isinstance(item, ast.Name):
         raise refuse(
-            rw.facts.frame, item, "tuple-layout", "the tensors of a tuple are needed in another layout",
+            facts.frame, item, "tuple-layout", "the tensors of a tuple are needed in another layout",
             "a reduction or scan of several tensors takes them in one layout",
             "assign the tuple to a variable first",
         )  # fmt: skip
-    parts = [f"{text}[{i}]" if home == layout else rw.convert(f"{text}[{i}]", layout) for i, home in enumerate(homes)]
-    return f"({', '.join(parts)})"
+    items = [indexed(text, str(i)) for i in range(len(homes))]
+    parts = [own if home == layout else writing.convert(own, layout) for own, home in zip(items, homes)]
+    return tuple_of(*parts)
 
 
 def reduce_operand_layout(
@@ -80,50 +81,53 @@ def reduce_operand_layout(
     return _operand_home(facts, home_of, data, fact)
 
 
-def emit_reduce(rw: Emission, node: ast.Call, callee, given, want: Any) -> str:
+def emit_reduce(writing: Writing, node: ast.Call, callee, given, want: Any) -> Written:
     items = operands_of(given)
-    fact = operand_fact(rw.facts, items[0])
+    fact = operand_fact(writing.facts, items[0])
     if fact is None:
-        return call_text.generic(rw.emit, rw.splice, node, {})
-    axis = axis_of(rw.facts, given, fact.rank)
-    parent = reduce_operand_layout(rw.facts, rw.home, node, items[0], axis)
-    children = {item: _in_layout(rw, item, fact, parent) for item in items}
-    result = rw.facts.fact(node)
+        return call_text.generic(writing, node, {})
+    axis = axis_of(writing.facts, given, fact.rank)
+    parent = reduce_operand_layout(writing.facts, writing.home, node, items[0], axis)
+    children = {item: _in_layout(writing, item, fact, parent) for item in items}
+    result = writing.facts.fact(node)
     facts = result.items if isinstance(result, TupleFact) else (result,)
     keeps = any(isinstance(f, TensorFact) and f.rank == fact.rank for f in facts)
     only_places = callee.row.combine and not callee.row.with_index
-    indices = only_places or callee.row.with_index and is_true(rw.facts, given.get("return_indices"))
+    indices = only_places or callee.row.with_index and is_true(writing.facts, given.get("return_indices"))
     if indices and axis is None and fact.rank == 1:
         axis = 0
     if indices:
-        text = _reduce_with_indices(rw, node, callee, given, children[items[0]], fact, axis, parent, keeps)
+        text = _reduce_with_indices(writing, node, callee, given, children[items[0]], fact, axis, parent, keeps)
+    elif keeps and fact.rank == 1 and not isinstance(result, TupleFact):
+        return _kept_scalar(writing, node, callee, children | {given["keep_dims"]: None}, result, want or parent)
     else:
-        text = call_text.with_function(rw, node, callee, children)
-        if keeps and fact.rank == 1 and not isinstance(result, TupleFact):
-            kept = given.get("keep_dims")
-            after = len(node.args) - node.args.index(kept) if kept in node.args else 0
-            return _kept_scalar(rw.names, text, after, result, want or parent)
+        text = call_text.with_function(writing, node, callee, children)
     if not isinstance(result, TupleFact):
         if not (isinstance(result, TensorFact) and result.shape):
             return text
-        own = _reduced(rw.facts, parent, axis, keeps, fact.shape)
-        return text if want is None or want == own else rw.convert(text, want)
-    own = _reduced(rw.facts, parent, axis, keeps, fact.shape) if axis is not None else None
-    return tuples.in_layouts(rw.facts, rw.names, rw.record, text, own, want)
+        own = _reduced(writing.facts, parent, axis, keeps, fact.shape)
+        return text if want is None or want == own else writing.convert(text, want)
+    own = _reduced(writing.facts, parent, axis, keeps, fact.shape) if axis is not None else None
+    return tuples.in_layouts(writing, text, own, want)
 
 
-def _kept_scalar(names: LayoutNames, text: str, after: int, result: TensorFact, layout: Layout) -> str:
+def _kept_scalar(
+    writing: Writing, node: ast.Call, callee, children: dict, result: TensorFact, layout: Layout
+) -> Written:
     """A rank-1 reduction with keep_dims: Gluon's gives a scalar that has no dimension to expand.
 
-    after: which positional argument keep_dims is, counted from the last; 0 where it is a keyword.
+    children: texts of arguments; None for keep_dims, which is left out, or false where it has to have its place.
     """
-    call = expression(text)
-    assert isinstance(call, ast.Call), f"bug in gluonize: {text}"
-    call = ast.Call(call.func, list(call.args), [k for k in call.keywords if k.arg != "keep_dims"])
-    if after:
-        call.args[-after] = ast.Constant(False)
+    if callee.owner is None:
+        function = call_text.function_text(writing, node, callee)
+    else:
+        function = call_text.method_of(writing, node, callee, children).get(node.func) or writing.splice(node.func, {})
+    arguments = [children.get(a) or (literal(False) if a in children else writing.emit(a)) for a in node.args]
+    named = [k for k in node.keywords if children.get(k.value, "") is not None]
+    arguments += [keyword(k.arg, children.get(k.value) or writing.emit(k.value)) for k in named]
     dtype = products.DTYPE.get(result.dtype, result.dtype)
-    return f"gl.full([1], {ast.unparse(call)}, gl.{dtype}, layout={names.spell(layout)})"
+    scalar = call(function, *arguments)
+    return call("gl.full", "[1]", scalar, f"gl.{dtype}", keyword("layout", writing.names.spell(layout)))
 
 
 def _reduced(facts: FunctionFacts, parent: Layout, axis: int | None, keeps: bool, shape) -> Layout | None:
@@ -150,25 +154,28 @@ def multi_reduce_home(facts: FunctionFacts, home_of: HomeOf, node, callee, given
     return tuple(out)
 
 
-def _reduce_with_indices(rw, node, callee, given, text, fact, axis, parent, keeps) -> str:
+def _reduce_with_indices(writing: Writing, node, callee, given, text, fact, axis, parent, keeps) -> Written:
     """`tl.argmax` and friends build their index with a layout-less arange; here it gets the operand's layout."""
+    facts = writing.facts
     flat = axis is None
     tie = given.get("tie_break_left") or given.get("return_indices_tie_break_left")
-    fast = tie is not None and not is_true(rw.facts, tie)
-    combine = call_text.imported(rw.record, f"{callee.row.combine}_{'fast' if fast else 'left'}")
+    fast = tie is not None and not is_true(facts, tie)
+    combine = call_text.imported(writing.record, f"{callee.row.combine}_{'fast' if fast else 'left'}")
     if flat:
-        raise refuse(rw.facts.frame, node, "axis", f"`{callee.name}` needs a constant axis")
+        raise refuse(facts.frame, node, "axis", f"`{callee.name}` needs a constant axis")
     layout = parent
     for d in reversed(range(fact.rank)):
         if d != axis:
             layout = Slice(d, layout)
-    index = f"gl.arange(0, {fact.shape[axis]}, layout={rw.names.spell(layout)})"
+    index = f"gl.arange(0, {fact.shape[axis]}, layout={writing.names.spell(layout)})"
     if fact.rank > 1:
         index += "[" + ", ".join(":" if d == axis else "None" for d in range(fact.rank)) + "]"
-        index = f"gl.broadcast({index}, gl.zeros({list(fact.shape)}, gl.int32, layout={rw.names.spell(parent)}))[0]"
+        index = (
+            f"gl.broadcast({index}, gl.zeros({list(fact.shape)}, gl.int32, layout={writing.names.spell(parent)}))[0]"
+        )
     values = {"values": text, "index": index, "axis": str(axis), "combine": combine}
     values["keep_dims"] = "True" if keeps else None
-    return call_text.by_template(rw.record, callee.row, values, callee.row.with_index or callee.row.becomes)
+    return call_text.by_template(writing.record, callee.row, values, callee.row.with_index or callee.row.becomes)
 
 
 def scan_layout(facts: FunctionFacts, home_of: HomeOf, node: ast.Call, item: ast.expr) -> Layout:
@@ -181,14 +188,15 @@ def scan_layout(facts: FunctionFacts, home_of: HomeOf, node: ast.Call, item: ast
     return _operand_home(facts, home_of, item, fact)
 
 
-def emit_scan(rw: Emission, node: ast.Call, callee, given, want: Any) -> str:
+def emit_scan(writing: Writing, node: ast.Call, callee, given, want: Any) -> Written:
+    facts = writing.facts
     items = operands_of(given)
-    fact = operand_fact(rw.facts, items[0])
+    fact = operand_fact(facts, items[0])
     if fact is None:
-        return call_text.generic(rw.emit, rw.splice, node, {})
-    own = scan_layout(rw.facts, rw.home, node, items[0])
-    children = {item: _in_layout(rw, item, fact, own) for item in items}
-    text = call_text.with_function(rw, node, callee, children)
+        return call_text.generic(writing, node, {})
+    own = scan_layout(facts, writing.home, node, items[0])
+    children = {item: _in_layout(writing, item, fact, own) for item in items}
+    text = call_text.with_function(writing, node, callee, children)
     if isinstance(want, tuple):
-        return tuples.in_layouts(rw.facts, rw.names, rw.record, text, own, want)
-    return text if want is None or want == own else rw.convert(text, want)
+        return tuples.in_layouts(writing, text, own, want)
+    return text if want is None or want == own else writing.convert(text, want)

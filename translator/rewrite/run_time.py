@@ -12,6 +12,7 @@ import ast
 from translator.facts.function import FunctionFacts
 from translator.frontend.trace import ConstFact
 from translator.facts import callees
+from translator.gluon.written import Written, call
 
 # Builtins that compute a constant from constants; the others give tensors whatever they are given.
 _FOLDED = frozenset("cdiv min max builtin_min builtin_max constexpr abs".split())
@@ -22,9 +23,9 @@ def may_be_fixed(facts: FunctionFacts, node: ast.expr) -> bool:
     return facts.tensor(node) is None and not is_run_time(facts, node)
 
 
-def as_tensor(facts: FunctionFacts, node: ast.expr, text: str) -> str:
+def as_tensor(facts: FunctionFacts, node: ast.expr, text: Written) -> Written:
     """`text`, which is the value of `node`, as a tensor in every launch."""
-    return f"gl.to_tensor({text})" if may_be_fixed(facts, node) else text
+    return call("gl.to_tensor", text) if may_be_fixed(facts, node) else text
 
 
 def is_run_time(facts: FunctionFacts, node: ast.expr, unrolled: ast.For | None = None) -> bool:

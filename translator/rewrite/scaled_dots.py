@@ -18,15 +18,16 @@ from translator.frontend.trace import ConstFact, TensorFact
 from translator.gluon.tree import Named
 from translator.layout.shapes import infer
 from translator.rewrite import shapes
-from translator.rewrite.emission import Cheap, Emission, TileRead, added
-from translator.rewrite.splice import operand
+from translator.rewrite.emission import Emission, TileRead
+from translator.gluon.written import Written, call, keyword, method, operand
 from translator.rewrite.unit import Synthesized
+from translator.rewrite.writing import Cheap, Writing, added
 from translator.ttgir.layouts import DotOperand, Layout, Mfma, Wmma
 
 BYTES = ("uint8", "int8")
 
 
-def emit_dot_scaled(rw: Emission, node: ast.Call, callee, given: dict[str, ast.expr], want: Any) -> str:
+def emit_dot_scaled(rw: Emission, node: ast.Call, given: dict[str, ast.expr], want: Any) -> Written:
     for side in ("lhs_k_pack", "rhs_k_pack"):
         fact = rw.facts.fact(given[side]) if side in given else None
         if isinstance(fact, ConstFact) and not fact.value:
@@ -41,7 +42,7 @@ def emit_dot_scaled(rw: Emission, node: ast.Call, callee, given: dict[str, ast.e
     native = rw.facts.placed(node, "tt.dot_scaled")
     formats = [_constant(rw.facts, given[k]) for k in ("lhs_format", "rhs_format")]
     if native:
-        text, result = _native(rw, node, given, native[0], formats)
+        text, result = _native(rw.writing, node, given, native[0], formats)
     else:
         text, result = _upcast(rw, node, given, formats)
     return text if want is None or want == result else rw.convert(text, want)
@@ -53,17 +54,19 @@ def _constant(facts: FunctionFacts, node: ast.expr) -> str:
     return fact.value
 
 
-def _accumulator(rw, node, given, result: Layout) -> str:
+def _accumulator(writing: Writing, node, given, result: Layout) -> Written:
+    facts = writing.facts
     acc = given.get("acc")
-    if acc is not None and not callees.is_none(rw.facts, acc):
-        text = rw.emit(acc, result)
-        return text if rw.facts.fact(acc).dtype == "fp32" else f"{operand(text)}.to(gl.float32)"
-    shape = shapes.shape_text(rw.facts, rw.emit, rw.rebound, node)
-    return f"gl.zeros({shape}, gl.float32, layout={rw.names.spell(result)})"
+    if acc is not None and not callees.is_none(facts, acc):
+        text = writing.emit(acc, result)
+        return text if facts.fact(acc).dtype == "fp32" else method(text, "to", "gl.float32")
+    shape = shapes.shape_text(facts, writing.emit, writing.rebound, node)
+    return call("gl.zeros", shape, "gl.float32", keyword("layout", writing.names.spell(result)))
 
 
-def _native(rw, node, given, op, formats) -> tuple[str, Layout]:
+def _native(writing: Writing, node, given, op, formats) -> tuple[Written, Layout]:
     """The scaled matrix instruction: operands and scales in the layouts that Triton gave them."""
+    facts = writing.facts
     layouts: dict[str, Layout] = {}
     side = ""
     for ty in op.operands:
@@ -75,21 +78,21 @@ def _native(rw, node, given, op, formats) -> tuple[str, Layout]:
     result = op.results[0].layout
     arguments = []
     for side, fmt in zip(("lhs", "rhs"), formats):
-        arguments.append(rw.emit(given[side], layouts[side]))
+        arguments.append(writing.emit(given[side], layouts[side]))
         scale = given.get(f"{side}_scale")
-        if scale is None or callees.is_none(rw.facts, scale):
+        if scale is None or callees.is_none(facts, scale):
             arguments.append("None")
         else:
-            arguments.append(rw.emit(scale, layouts.get(f"{side}_scale")))
+            arguments.append(writing.emit(scale, layouts.get(f"{side}_scale")))
         arguments.append(f'"{fmt}"')
-    arguments.append(_accumulator(rw, node, given, result))
+    arguments.append(_accumulator(writing, node, given, result))
     kind, name = ("mma", "mfma_scaled") if isinstance(result, Mfma) else ("wmma", "wmma_scaled")
-    rw.names.suggest(result, kind, 1, node.lineno)
-    module = rw.record.amd(rw.facts.kernel.dot_module)
-    return f"{module}.{name}({', '.join(arguments)})", result
+    writing.names.suggest(result, kind, 1, node.lineno)
+    module = writing.record.amd(facts.kernel.dot_module)
+    return call(f"{module}.{name}", *arguments), result
 
 
-def _upcast(rw, node, given, formats) -> tuple[str, Layout]:
+def _upcast(rw, node, given, formats) -> tuple[Written, Layout]:
     """Both operands brought to the 16-bit type of Triton's dot, scaled, then an ordinary matrix instruction."""
     placed = rw.facts.placed(node, "tt.dot")
     if not placed:
@@ -101,15 +104,15 @@ def _upcast(rw, node, given, formats) -> tuple[str, Layout]:
     texts = []
     for side, fmt, ty, axis in zip(("lhs", "rhs"), formats, types, (1, 0)):
         texts.append(_operand(rw, given, side, fmt, ty, axis, reads.get(side), first == side))
-    acc = _accumulator(rw, node, given, result)
+    acc = _accumulator(rw.writing, node, given, result)
     if not isinstance(result, (Mfma, Wmma)):
-        return f"gl.dot_fma({texts[0]}, {texts[1]}, {acc})", result
+        return call("gl.dot_fma", *texts, acc), result
     if first == "rhs":  # keywords are evaluated first
-        texts[1], acc = f"b={texts[1]}", f"acc={acc}"
+        texts[1], acc = keyword("b", texts[1]), keyword("acc", acc)
     rw.names.suggest(result, "mma" if isinstance(result, Mfma) else "wmma", 1, node.lineno)
     module = rw.record.amd(rw.facts.kernel.dot_module)
     name = "mfma" if isinstance(result, Mfma) else "wmma"
-    return f"{module}.{name}({texts[0]}, {texts[1]}, {acc})", result
+    return call(f"{module}.{name}", *texts, acc), result
 
 
 def _read_late(rw, given, formats) -> tuple[str, dict[str, TileRead]]:
@@ -139,7 +142,7 @@ def _moves(facts: FunctionFacts, is_cheap: Cheap, staged: Container[ast.AST], sc
     return scale in staged or (made is not None and made.value in staged) or not is_cheap(scale)
 
 
-def _operand(rw, given, side: str, fmt: str, ty, axis: int, read: TileRead | None, behind_move: bool) -> str:
+def _operand(rw, given, side: str, fmt: str, ty, axis: int, read: TileRead | None, behind_move: bool) -> Written:
     """One operand in the element type and layout of the dot, upcast in the lanes that multiply it.
 
     read: how its tile is read from LDS here; behind_move: after its scales have been moved.
@@ -157,11 +160,12 @@ def _operand(rw, given, side: str, fmt: str, ty, axis: int, read: TileRead | Non
         value = operand(rw.emit(node, source if matrix else rw.home(node)))
     if not packed and fact.dtype in BYTES:  # 8-bit floats carried as bytes
         float8 = {"e4m3": "float8e4nv", "e5m2": "float8e5"}[fmt]
-        value = f"{value}.to(gl.{float8}, bitcast=True)"
+        value = method(value, "to", f"gl.{float8}", "bitcast=True")
     if scale is None or callees.is_none(rw.facts, scale):
         if packed:
-            return rw.convert(f"gl.fp4_to_fp({value}, {dtype}, {axis})", ty.layout)
-        text = value if products.ELEMENT[ty.element] == products.DTYPE.get(fact.dtype) else f"{value}.to({dtype})"
+            return rw.convert(call("gl.fp4_to_fp", value, dtype, str(axis)), ty.layout)
+        same = products.ELEMENT[ty.element] == products.DTYPE.get(fact.dtype)
+        text = value if same else method(value, "to", dtype)
         return text if matrix else rw.convert(text, ty.layout)
     scales = rw.facts.tensor(scale)
     size = ty.shape[axis] // scales.shape[1]
@@ -177,10 +181,10 @@ def _operand(rw, given, side: str, fmt: str, ty, axis: int, read: TileRead | Non
             name, text = f"{name}_from_lds", _UPCAST_FROM_LDS
             arguments.append(rw.names.spell(source))
     else:
-        arguments[0] = f"gl.fp4_to_fp({value}, {dtype}, {axis})" if packed else f"{value}.to({dtype})"
+        arguments[0] = call("gl.fp4_to_fp", value, dtype, str(axis)) if packed else method(value, "to", dtype)
         module = ""
     text = text.format(name=name, side=side, module=module, spread=_SPREAD[side])
-    return f"{added(rw.facts, rw.record, Synthesized(name, text))}({', '.join(arguments)})"
+    return call(added(rw.facts, rw.record, Synthesized(name, text)), *arguments)
 
 
 def _grouped(shape: tuple[int, ...], axis: int, size: int) -> tuple[int, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -13,8 +14,8 @@ from translator.facts.siblings import varies
 from translator.frontend.trace import ConstFact, TensorFact, TupleFact
 from translator.layout.shapes import NoLayout, infer
 from translator.rewrite import call_text, instance_layouts, tuples
-from translator.rewrite.emission import Cheap, Emission, Emit, HomeOf
-from translator.rewrite.splice import operand
+from translator.gluon.written import Written, attribute, operand
+from translator.rewrite.writing import Cheap, Emit, HomeOf, Writing
 from translator.ttgir.layouts import Blocked, Layout, Linear, Slice
 
 
@@ -60,101 +61,113 @@ def _operand_layout(facts: FunctionFacts, home_of: HomeOf, node, data: ast.expr,
     return home_of(data) or facts.default_layout(fact.shape)
 
 
-def emit_shape(rw: Emission, node: ast.Call, callee, given, want: Any) -> str:
+def emit_shape(writing: Writing, node: ast.Call, callee, given, want: Any) -> Written:
+    facts = writing.facts
     step = callee.row.layouts[0]
-    data = first_tensor(rw.facts, given)
-    fact = rw.facts.tensor(node)
+    data = first_tensor(facts, given)
+    fact = facts.tensor(node)
     if data is None:
-        return _scalar_shape(rw, node, callee, given, want)
-    source = rw.facts.tensor(data)
+        return _scalar_shape(writing, node, callee, given, want)
+    source = facts.tensor(data)
     if step == "split":
         text = call_text.with_function(
-            rw, node, callee, {data: rw.emit(data, split_operand(rw.facts, rw.home, node, data))}
+            writing, node, callee, {data: writing.emit(data, split_operand(facts, writing.home, node, data))}
         )
-        return tuples.in_layouts(rw.facts, rw.names, rw.record, text, split_home(rw.facts, rw.home, node, data), want)
+        return tuples.in_layouts(writing, text, split_home(facts, writing.home, node, data), want)
     if fact is None:
-        if isinstance(rw.facts.fact(node), TupleFact):  # broadcast(a, b)
-            return _elementwise_pair(rw, node, callee, given, want)
-        return call_text.generic(rw.emit, rw.splice, node, {})
-    want = want or rw.home(node)
+        if isinstance(facts.fact(node), TupleFact):  # broadcast(a, b)
+            return _elementwise_pair(writing, node, callee, given, want)
+        return call_text.generic(writing, node, {})
+    want = want or writing.home(node)
     if step == "expand":
-        axes = _axes(rw.facts, given, fact.rank)
+        axes = _axes(facts, given, fact.rank)
         layout = want
         for axis in reversed(sorted(axes)):
             layout = Slice(axis, layout)
         index = ", ".join("None" if d in axes else ":" for d in range(fact.rank))
-        return call_text.by_template(rw.record, callee.row, {"input": rw.emit(data, layout), "index": index})
+        return call_text.by_template(writing.record, callee.row, {"input": writing.emit(data, layout), "index": index})
     if step == "squeeze":
-        (axis,) = _axes(rw.facts, given, source.rank)
-        parent = rw.home(data)
-        text = call_text.generic(rw.emit, rw.splice, node, {data: rw.emit(data, parent)})
-        return _fit(rw, text, _infer(rw.facts, node, "reshape", source.shape, parent, fact.shape), want)
+        (axis,) = _axes(facts, given, source.rank)
+        parent = writing.home(data)
+        text = call_text.generic(writing, node, {data: writing.emit(data, parent)})
+        return _fit(writing, text, _infer(facts, node, "reshape", source.shape, parent, fact.shape), want)
     if step == "broadcast":
         layout = want
-        text = rw.operand_in(data, fact, layout)
-        return _broadcast_text(rw, node, callee, given, data, text)
+        text = writing.operand_in(data, fact, layout)
+        return _broadcast_text(writing, node, callee, given, data, text)
     if step == "reshape":
-        parent = _reshape_operand(rw.facts, rw.cheap, rw.home, node, data, fact, want)
-        text = operand(rw.emit(data, parent))
-        own = _infer(rw.facts, node, "reshape", source.shape, parent, fact.shape)
-        if "shape" not in callee.row.template.holes:
-            return _fit(rw, call_text.by_template(rw.record, callee.row, {"input": text}), own, want)
-        shape = _shape_text(rw.facts, rw.emit, node, callee, given, fact)
-        if varies(rw.facts, node) and own == want:
-            instance_layouts.offer(rw, node, own, text, shape)
-        elif varies(rw.facts, data) and own == want:
-            _offer_operand(rw, node, data, parent, want)
-        return _fit(rw, call_text.by_template(rw.record, callee.row, {"input": text, "shape": shape}), own, want)
+        return _reshaped(writing, node, callee, given, want)
     if step == "permute":
-        order = _order(rw.facts, node, callee, given, source.rank)
+        order = _order(facts, node, callee, given, source.rank)
         axes = str(list(order))
-        spell = lambda text: call_text.by_template(rw.record, callee.row, {"input": text, "order": axes})  # noqa: E731
-        return permuted(rw, node, data, order, want, spell)
+        by_row = functools.partial(call_text.by_template, writing.record, callee.row)
+        return permuted(writing, node, data, order, want, lambda text: by_row({"input": text, "order": axes}))
     if step == "join":
-        return _joined(rw, node, callee, given, want)
-    raise refuse(rw.facts.frame, node, "shape-call", f"`{callee.name}` is not translated")
+        return _joined(writing, node, callee, given, want)
+    raise refuse(facts.frame, node, "shape-call", f"`{callee.name}` is not translated")
 
 
-def _offer_operand(rw, node: ast.Call, data: ast.expr, layout: Layout, want: Layout) -> None:
+def _reshaped(writing: Writing, node: ast.Call, callee, given, want: Layout) -> Written:
+    facts, data = writing.facts, first_tensor(writing.facts, given)
+    source, fact = facts.tensor(data), facts.tensor(node)
+    parent = _reshape_operand(facts, writing.cheap, writing.home, node, data, fact, want)
+    values: dict[str, str | None] = {"input": operand(writing.emit(data, parent))}
+    own = _infer(facts, node, "reshape", source.shape, parent, fact.shape)
+    if "shape" in callee.row.template.holes:
+        values["shape"] = _shape_text(facts, writing.emit, node, callee, given, fact)
+        if varies(facts, node) and own == want:
+            instance_layouts.offer(writing, node, own, values["input"], values["shape"])
+        elif varies(facts, data) and own == want:
+            _offer_operand(writing, node, data, parent, want)
+    return _fit(writing, call_text.by_template(writing.record, callee.row, values), own, want)
+
+
+def _offer_operand(writing: Writing, node: ast.Call, data: ast.expr, layout: Layout, want: Layout) -> None:
     """`reshape(broadcast_to(y, shape), x.shape)`: what is reshaped lies as `x` does in that shape."""
-    inner = callee_of(rw.facts, data) if isinstance(data, ast.Call) else None
+    facts = writing.facts
+    inner = callee_of(facts, data) if isinstance(data, ast.Call) else None
     model = next((n.value for n in ast.walk(node) if isinstance(n, ast.Attribute) and n.attr == "shape"), None)
-    if inner is None or inner.name != "broadcast_to" or not isinstance(model, ast.Name) or rw.home(model) != want:
+    if inner is None or inner.name != "broadcast_to" or not isinstance(model, ast.Name) or writing.home(model) != want:
         return
-    made = bind(rw.facts, data, inner)
-    first = first_tensor(rw.facts, made)
+    made = bind(facts, data, inner)
+    first = first_tensor(facts, made)
     rest = {str(i): a for i, a in enumerate(made.values()) if a is not first}
     instance_layouts.offer(
-        rw, node, layout, rw.emit(model, want), _shape_text(rw.facts, rw.emit, data, inner, rest, rw.facts.tensor(data))
+        writing,
+        node,
+        layout,
+        writing.emit(model, want),
+        _shape_text(facts, writing.emit, data, inner, rest, facts.tensor(data)),
     )
 
 
-def _fit(rw, text: str, own: Layout, want: Layout | None) -> str:
-    if want is None or (own == want and not rw.facts.frame.joined):
+def _fit(writing: Writing, text: Written, own: Layout, want: Layout | None) -> Written:
+    if want is None or (own == want and not writing.facts.frame.joined):
         return text
-    return rw.convert(text, want)
+    return writing.convert(text, want)
 
 
-def permuted(rw, node, data: ast.expr, order, want: Layout | None, spell: Callable[[str], str]) -> str:
-    if isinstance(want, Layout) and (text := rw.permuted_tile(data, tuple(order), want)) is not None:
+def permuted(
+    writing: Writing, node, data: ast.expr, order, want: Layout | None, spell: Callable[[Written], Written]
+) -> Written:
+    facts = writing.facts
+    if isinstance(want, Layout) and (text := writing.permuted_tile(data, tuple(order), want)) is not None:
         return text
-    source = rw.facts.tensor(data)
-    parent = _operand_layout(rw.facts, rw.home, node, data, ("tt.trans",))
+    source = facts.tensor(data)
+    parent = _operand_layout(facts, writing.home, node, data, ("tt.trans",))
     inverse = tuple(order.index(i) for i in range(len(order)))
     if want is not None and isinstance(want, (Blocked, Linear)):
         try:
             back = infer(
-                rw.facts.kernel.target, rw.facts.kernel.num_warps, "permute", rw.facts.tensor(node).shape, want, inverse
+                facts.kernel.target, facts.kernel.num_warps, "permute", facts.tensor(node).shape, want, inverse
             )
-            again = infer(
-                rw.facts.kernel.target, rw.facts.kernel.num_warps, "permute", source.shape, back, tuple(order)
-            )
-            if again == want and (rw.cheap(data) or back == rw.home(data)):
-                return spell(rw.emit(data, back))
+            again = infer(facts.kernel.target, facts.kernel.num_warps, "permute", source.shape, back, tuple(order))
+            if again == want and (writing.cheap(data) or back == writing.home(data)):
+                return spell(writing.emit(data, back))
         except NoLayout:
             pass
-    own = _infer(rw.facts, node, "permute", source.shape, parent, tuple(order))
-    return _fit(rw, spell(rw.emit(data, parent)), own, want)
+    own = _infer(facts, node, "permute", source.shape, parent, tuple(order))
+    return _fit(writing, spell(writing.emit(data, parent)), own, want)
 
 
 def _order(facts: FunctionFacts, node, callee, given, rank: int) -> tuple[int, ...]:
@@ -210,34 +223,38 @@ def _reshape_operand(facts: FunctionFacts, is_cheap: Cheap, home_of: HomeOf, nod
     return _operand_layout(facts, home_of, node, data, ("tt.reshape",))
 
 
-def _broadcast_text(rw, node, callee, given, data, text: str) -> str:
+def _broadcast_text(writing: Writing, node, callee, given, data, text: Written) -> Written:
+    facts = writing.facts
     rest = [a for k, a in given.items() if a is not data]
-    shape = _shape_text(rw.facts, rw.emit, node, callee, {str(i): a for i, a in enumerate(rest)}, rw.facts.tensor(node))
-    return call_text.by_template(rw.record, callee.row, {"input": text, "shape": shape})
+    shape = _shape_text(facts, writing.emit, node, callee, {str(i): a for i, a in enumerate(rest)}, facts.tensor(node))
+    return call_text.by_template(writing.record, callee.row, {"input": text, "shape": shape})
 
 
-def _scalar_shape(rw, node, callee, given, want) -> str:
-    fact = rw.facts.tensor(node)
+def _scalar_shape(writing: Writing, node, callee, given, want) -> Written:
+    facts = writing.facts
+    fact = facts.tensor(node)
     if fact is None or not callee.row.of_scalar:
-        return call_text.generic(rw.emit, rw.splice, node, {})
+        return call_text.generic(writing, node, {})
     first, *rest = given.values()
-    want = want or rw.home(node)
-    scalar = rw.emit(first)
-    shape = _shape_text(rw.facts, rw.emit, node, callee, {str(i): a for i, a in enumerate(rest)}, fact)
+    want = want or writing.home(node)
+    scalar = writing.emit(first)
+    shape = _shape_text(facts, writing.emit, node, callee, {str(i): a for i, a in enumerate(rest)}, fact)
     if callee.row.layouts == ("expand",):
         shape = str(list(fact.shape))
-    own = rw.facts.fact(first)
-    dtype = f"{operand(scalar)}.dtype" if isinstance(own, TensorFact) else f"gl.{fact.dtype}"
-    values = {"shape": shape, "input": scalar, "dtype": dtype, "layout": rw.names.spell(want)}
-    return call_text.by_template(rw.record, callee.row, values, callee.row.of_scalar)
+    own = facts.fact(first)
+    dtype = attribute(scalar, "dtype") if isinstance(own, TensorFact) else f"gl.{fact.dtype}"
+    values = {"shape": shape, "input": scalar, "dtype": dtype, "layout": writing.names.spell(want)}
+    return call_text.by_template(writing.record, callee.row, values, callee.row.of_scalar)
 
 
-def _elementwise_pair(rw, node, callee, given, want):
-    facts = [rw.facts.tensor(a) for a in given.values() if rw.facts.tensor(a) is not None]
+def _elementwise_pair(writing: Writing, node, callee, given, want) -> Written:
+    facts = [writing.facts.tensor(a) for a in given.values() if writing.facts.tensor(a) is not None]
     shared = max(facts, key=lambda f: f.rank)
     layout = want[0] if isinstance(want, tuple) and want[0] is not None else None
-    layout = layout or rw.home(next(a for a in given.values() if rw.facts.tensor(a) is shared))
-    return call_text.with_function(rw, node, callee, {a: rw.operand_in(a, shared, layout) for a in given.values()})
+    layout = layout or writing.home(next(a for a in given.values() if writing.facts.tensor(a) is shared))
+    return call_text.with_function(
+        writing, node, callee, {a: writing.operand_in(a, shared, layout) for a in given.values()}
+    )
 
 
 def split_operand(facts: FunctionFacts, home_of: HomeOf, node, data: ast.expr) -> Layout:
@@ -269,30 +286,31 @@ def split_home(facts: FunctionFacts, home_of: HomeOf, node, data: ast.expr) -> L
         return None
 
 
-def _joined(rw, node, callee, given, want) -> str:
+def _joined(writing: Writing, node, callee, given, want) -> Written:
     """join, interleave and cat: both operands in one layout, the result's inferred from it."""
-    first = first_tensor(rw.facts, given)
-    source, fact = rw.facts.tensor(first), rw.facts.tensor(node)
-    tensors = [a for a in given.values() if rw.facts.tensor(a) is not None]
-    parent = _operand_layout(rw.facts, rw.home, node, first, ("tt.join",))
-    if not any(op.name == "tt.join" for op in rw.facts.placed(node)):
-        parent = rw.home(first)
-    children = {a: rw.operand_in(a, source, parent) for a in tensors}
-    join = _infer(rw.facts, node, "join", source.shape, parent)
+    facts = writing.facts
+    first = first_tensor(facts, given)
+    source, fact = facts.tensor(first), facts.tensor(node)
+    tensors = [a for a in given.values() if facts.tensor(a) is not None]
+    parent = _operand_layout(facts, writing.home, node, first, ("tt.join",))
+    if not any(op.name == "tt.join" for op in facts.placed(node)):
+        parent = writing.home(first)
+    children = {a: writing.operand_in(a, source, parent) for a in tensors}
+    join = _infer(facts, node, "join", source.shape, parent)
     joined_shape = (*source.shape, 2)
     a, b = (children[t] for t in tensors[:2]) if len(tensors) > 1 else (children[first], children[first])
     values: dict[str, str | None] = {"a": a, "b": b, "shape": str(list(fact.shape))}
     if callee.row.layouts == ("join",):
-        return _fit(rw, call_text.by_template(rw.record, callee.row, values), join, want)
+        return _fit(writing, call_text.by_template(writing.record, callee.row, values), join, want)
     if "permute" not in callee.row.layouts:
-        own = _infer(rw.facts, node, "reshape", joined_shape, join, fact.shape)
-        return _fit(rw, call_text.by_template(rw.record, callee.row, values), own, want)
+        own = _infer(facts, node, "reshape", joined_shape, join, fact.shape)
+        return _fit(writing, call_text.by_template(writing.record, callee.row, values), own, want)
     dim = 0
-    if "dim" in given and not is_true(rw.facts, given.get("can_reorder")):
-        dim = int(rw.facts.fact(given["dim"]).value) % source.rank
+    if "dim" in given and not is_true(facts, given.get("can_reorder")):
+        dim = int(facts.fact(given["dim"]).value) % source.rank
     order = list(range(source.rank))
     order.insert(dim, source.rank)
     moved_shape = tuple(joined_shape[i] for i in order)
-    moved = _infer(rw.facts, node, "permute", joined_shape, join, tuple(order))
-    own = _infer(rw.facts, node, "reshape", moved_shape, moved, fact.shape)
-    return _fit(rw, call_text.by_template(rw.record, callee.row, values | {"order": str(order)}), own, want)
+    moved = _infer(facts, node, "permute", joined_shape, join, tuple(order))
+    own = _infer(facts, node, "reshape", moved_shape, moved, fact.shape)
+    return _fit(writing, call_text.by_template(writing.record, callee.row, values | {"order": str(order)}), own, want)

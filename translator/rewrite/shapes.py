@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import ast
 
-from translator.rewrite.emission import Emit, Rebound
 from translator.facts.function import FunctionFacts
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.facts.callees import bind, callee_of
 from translator.facts.syntax import is_constexpr
+from translator.rewrite.writing import Emit, Rebound
 
 Names = tuple[ast.expr | None, ...]  # the origin of each dimension
 _OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv)

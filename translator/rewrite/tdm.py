@@ -10,16 +10,16 @@ from __future__ import annotations
 
 import ast
 
+from translator.facts.syntax import unparsed
 from translator.layout.names import LayoutNames
-from translator.rewrite.emission import Emission, Emit
 from translator.facts.function import FunctionFacts
 from translator.facts.webs import Web
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.rewrite.gluon_modules import all_workgroups
-from translator.rewrite.splice import operand
+from translator.gluon.written import Written, call, listed, method
 from translator.rewrite.tile_offsets import offset_not_negative
-from translator.rewrite.emission import added
 from translator.rewrite.unit import Decided, Record, Synthesized
+from translator.rewrite.writing import Emit, Writing
 from translator.ttgir.layouts import Layout, SharedLayout
 from translator.ttgir.shared_layouts import Padded, Swizzled
 
@@ -126,26 +126,29 @@ def check_offsets(facts: FunctionFacts, record: Record, origin: Origin, offsets:
     """Raises: NotForTheDataMover when an offset may be negative."""
     for offset in offsets:
         if not offset_not_negative(facts, record, offset):
-            raise keep_plain(facts, origin, f"offset `{ast.unparse(offset)}` may be negative")
+            raise keep_plain(facts, origin, f"offset `{unparsed(offset)}` may be negative")
 
 
 # Text ----------------------------------------------------------------------------------------------------------------
 
 
-def make_text(rw: Emission, made: ast.Call, given: dict[str, ast.expr], shape: tuple[int, ...], name: str) -> str:
+def make_text(
+    writing: Writing, made: ast.Call, given: dict[str, ast.expr], shape: tuple[int, ...], name: str
+) -> Written:
     """`tdm.make_tensor_descriptor(base, shape, strides, block_shape, layout=...)`."""
-    layout = layout_of(rw.facts, made, shape)
-    rw.names.suggest(layout, f"{name}_shared", 1, made.lineno)
-    arguments = [rw.emit(a) for a in made.args[:4]]
+    facts = writing.facts
+    layout = layout_of(facts, made, shape)
+    writing.names.suggest(layout, f"{name}_shared", 1, made.lineno)
+    arguments: list[str] = [writing.emit(a) for a in made.args[:4]]
     for keyword in made.keywords:
         if keyword.arg == "shape":
-            arguments.append(f"shape={bounds_text(rw.facts, rw.emit, keyword.value)}")
+            arguments.append(f"shape={bounds_text(facts, writing.emit, keyword.value)}")
         elif keyword.arg != "padding_option":
-            arguments.append(f"{keyword.arg}={rw.emit(keyword.value)}")
+            arguments.append(f"{keyword.arg}={writing.emit(keyword.value)}")
     if len(made.args) > 1:
-        arguments[1] = bounds_text(rw.facts, rw.emit, made.args[1])
-    arguments.append(f"layout={rw.names.spell(layout)}")
-    return f"{module(rw.record)}.make_tensor_descriptor({', '.join(arguments)})"
+        arguments[1] = bounds_text(facts, writing.emit, made.args[1])
+    arguments.append(f"layout={writing.names.spell(layout)}")
+    return call(f"{module(writing.record)}.make_tensor_descriptor", *arguments)
 
 
 def argument_text(
@@ -161,30 +164,28 @@ def argument_text(
     )
 
 
-def bounds_text(facts: FunctionFacts, emit: Emit, node: ast.expr) -> str:
+def bounds_text(facts: FunctionFacts, emit: Emit, node: ast.expr) -> Written:
     """Sizes or offsets as the data mover takes them: 32-bit integers."""
     if not isinstance(node, (ast.List, ast.Tuple)):
         return emit(node)
-    return "[" + ", ".join(index_text(facts, emit, e) for e in node.elts) + "]"
+    return listed(*(index_text(facts, emit, e) for e in node.elts))
 
 
-def index_text(facts: FunctionFacts, emit: Emit, node: ast.expr) -> str:
+def index_text(facts: FunctionFacts, emit: Emit, node: ast.expr) -> Written:
     fact = facts.fact(node)
     text = emit(node)
     wide = isinstance(fact, TensorFact) and fact.dtype in ("int64", "uint64")
-    return f"{operand(text)}.to(gl.int32)" if wide else text
+    return method(text, "to", "gl.int32") if wide else text
 
 
-def load_text(
-    facts: FunctionFacts, names: LayoutNames, record: Record, desc: str, offsets: str, layout: Layout, shared: bool
-) -> str:
+def load_text(writing: Writing, desc: str, offsets: str, layout: Layout, shared: bool) -> Written:
     """A call that loads a tile. shared: whether several workgroups of a cluster have the same part of it."""
-    tdm = module(record)
+    tdm = module(writing.record)
     copy = [f"{tdm}.async_load(desc, offsets, smem)", f"{tdm}.async_wait(0)"]
     name = "load_shared_tile" if shared else "load_tile"
     if shared:
         alone = "# A copy comes to all workgroups that share the tile: each has left this LDS before, and waits for all copies."
-        copy = [alone, "gl.barrier()", *all_workgroups(record), *copy, *all_workgroups(record)]
+        copy = [alone, "gl.barrier()", *all_workgroups(writing.record), *copy, *all_workgroups(writing.record)]
     copy_text = "\n    ".join(copy)
     text = f'''@gluon.jit
 def {name}(desc, offsets, layout: gl.constexpr):
@@ -193,11 +194,11 @@ def {name}(desc, offsets, layout: gl.constexpr):
     {copy_text}
     return smem.load(layout)
 '''
-    return f"{added(facts, record, Synthesized(name, text))}({desc}, {offsets}, {names.spell(layout)})"
+    return call(writing.added(Synthesized(name, text)), desc, offsets, writing.names.spell(layout))
 
 
-def store_text(facts: FunctionFacts, record: Record, desc: str, offsets: str, value: str) -> str:
-    tdm = module(record)
+def store_text(writing: Writing, desc: str, offsets: str, value: str) -> Written:
+    tdm = module(writing.record)
     text = f'''@gluon.jit
 def store_tile(desc, offsets, value):
     """Store a tile through LDS; elements outside of the tensor are left out."""
@@ -205,7 +206,7 @@ def store_tile(desc, offsets, value):
     {tdm}.async_store(desc, offsets, smem)
     {tdm}.async_wait(0)
 '''
-    return f"{added(facts, record, Synthesized('store_tile', text))}({desc}, {offsets}, {value})"
+    return call(writing.added(Synthesized("store_tile", text)), desc, offsets, value)
 
 
 # Copies of a pipelined loop ------------------------------------------------------------------------------------------
@@ -216,18 +217,20 @@ def position_text(record: Record, desc: str, offsets: list[str]) -> str:
     return f"{module(record)}.update_tensor_descriptor({desc}, add_offsets=[{', '.join(offsets)}], clamp_bounds=True)"
 
 
-def moved_text(record: Record, desc: str, offsets: list[str], condition: str = "") -> str:
+def moved_text(record: Record, desc: str, offsets: list[str], condition: Written | None = None) -> str:
     """The descriptor with its tile moved by `offsets` and its bounds as they are, copying nothing unless `condition`."""
-    predicate = f", pred={condition}" if condition else ""
+    predicate = f", pred={condition}" if condition is not None else ""
     return f"{module(record)}.update_tensor_descriptor({desc}, add_offsets=[{', '.join(offsets)}]{predicate})"
 
 
-def copy_text(record: Record, desc: str, offsets: list[str], slot: str, condition: str = "", barrier: str = "") -> str:
+def copy_text(
+    record: Record, desc: str, offsets: list[str], slot: str, condition: Written | None = None, barrier: str = ""
+) -> str:
     """Issue the copy of the tile at `offsets` into LDS `slot`; under a false `condition` it copies nothing but counts.
 
     barrier: where each warp arrives once its part has landed.
     """
-    predicate = f", pred={condition}" if condition else ""
+    predicate = f", pred={condition}" if condition is not None else ""
     predicate += f", mbarrier={barrier}" if barrier else ""
     if all(offset == "0" for offset in offsets):
         return f"{module(record)}.async_load({desc}, dest={slot}{predicate})"

@@ -8,51 +8,51 @@ from __future__ import annotations
 
 import ast
 
-from translator.rewrite.emission import Emission
 from translator.facts.function import FunctionFacts
 from translator.facts.signs import Signs, obligation_at
 from translator.memory.staging import Rows
 from translator.rewrite import tdm
-from translator.rewrite.splice import operand
-from translator.rewrite.emission import added
+from translator.gluon.written import Written, attribute, call, method
 from translator.rewrite.unit import Record, Synthesized
+from translator.rewrite.writing import Writing, added
 from translator.ttgir.layouts import Layout
 
 
 def access(
-    rw: Emission,
+    writing: Writing,
     node: ast.Call,
     owner: ast.expr,
     origin: tdm.Origin,
     indices: list[ast.expr],
     value: ast.expr | None,
     layout: Layout | None,
-) -> str:
+) -> Written:
     """A gather into `layout`, or a scatter of `value`. Raises: NotForTheDataMover."""
+    facts = writing.facts
     rows, column = indices
-    found = _rows_of(rw.facts, node)
+    found = _rows_of(facts, node)
     if found is None:
-        raise tdm.keep_plain(rw.facts, origin, "Triton gathers or scatters these rows in another way")
+        raise tdm.keep_plain(facts, origin, "Triton gathers or scatters these rows in another way")
     if not tdm.fits(found.shared):
-        raise tdm.keep_plain(rw.facts, origin, "the data mover does not write the LDS layout of these rows")
+        raise tdm.keep_plain(facts, origin, "the data mover does not write the LDS layout of these rows")
     rewrite = "rows that the data mover takes as unsigned numbers"
-    proof = Signs(rw.facts, rewrite)
-    if rw.facts.tensor(rows).dtype == "int16" and not proof.holds(rows):  # -1 would be a row that may be there
-        raise tdm.keep_plain(rw.facts, origin, "its row numbers are signed 16-bit numbers")
-    rw.record.obligations |= proof.assumed
-    tdm.check_offsets(rw.facts, rw.record, origin, [column])
-    rw.record.obligations.add(obligation_at(rw.facts, rows, "outside", rewrite, "proven"))
-    rw.names.suggest(found.indices, "rows_per_warp", 1, node.lineno)
-    rw.names.suggest(found.shared, "rows_shared", 1, node.lineno)
-    shared = rw.names.spell(found.shared)
-    arguments = [rw.emit(owner), rw.emit(rows, found.indices), tdm.index_text(rw.facts, rw.emit, column)]
+    proof = Signs(facts, rewrite)
+    if facts.tensor(rows).dtype == "int16" and not proof.holds(rows):  # -1 would be a row that may be there
+        raise tdm.keep_plain(facts, origin, "its row numbers are signed 16-bit numbers")
+    writing.record.obligations |= proof.assumed
+    tdm.check_offsets(facts, writing.record, origin, [column])
+    writing.record.obligations.add(obligation_at(facts, rows, "outside", rewrite, "proven"))
+    writing.names.suggest(found.indices, "rows_per_warp", 1, node.lineno)
+    writing.names.suggest(found.shared, "rows_shared", 1, node.lineno)
+    shared = writing.names.spell(found.shared)
+    arguments = [writing.emit(owner), writing.emit(rows, found.indices), tdm.index_text(facts, writing.emit, column)]
     if value is None:
-        return _gather(rw.facts, rw.record, [*arguments, shared, rw.names.spell(layout)])
-    text = rw.emit(value, rw.home(value))
-    element = owner_element(rw.facts, owner)
-    if rw.facts.fact(value).dtype != element:
-        text = f"{operand(text)}.to({operand(rw.emit(owner))}.dtype)"
-    return _scatter(rw.facts, rw.record, [*arguments, text, shared])
+        return _gather(facts, writing.record, [*arguments, shared, writing.names.spell(layout)])
+    text = writing.emit(value, writing.home(value))
+    element = owner_element(facts, owner)
+    if facts.fact(value).dtype != element:
+        text = method(text, "to", attribute(writing.emit(owner), "dtype"))
+    return _scatter(facts, writing.record, [*arguments, text, shared])
 
 
 def owner_element(facts: FunctionFacts, owner: ast.expr) -> str:
@@ -66,7 +66,7 @@ def _rows_of(facts: FunctionFacts, node: ast.Call) -> Rows | None:
     return None
 
 
-def _gather(facts: FunctionFacts, record: Record, arguments: list[str]) -> str:
+def _gather(facts: FunctionFacts, record: Record, arguments: list[str]) -> Written:
     module = tdm.module(record)
     text = f'''@gluon.jit
 def gather_rows(desc, rows, column, shared: gl.constexpr, layout: gl.constexpr):
@@ -76,10 +76,10 @@ def gather_rows(desc, rows, column, shared: gl.constexpr, layout: gl.constexpr):
     {module}.async_wait(0)
     return smem.load(layout)
 '''
-    return f"{added(facts, record, Synthesized('gather_rows', text))}({', '.join(arguments)})"
+    return call(added(facts, record, Synthesized("gather_rows", text)), *arguments)
 
 
-def _scatter(facts: FunctionFacts, record: Record, arguments: list[str]) -> str:
+def _scatter(facts: FunctionFacts, record: Record, arguments: list[str]) -> Written:
     module = tdm.module(record)
     text = f'''@gluon.jit
 def scatter_rows(desc, rows, column, value, shared: gl.constexpr):
@@ -88,4 +88,4 @@ def scatter_rows(desc, rows, column, value, shared: gl.constexpr):
     {module}.async_scatter({module}.update_tensor_descriptor(desc, add_offsets=[0, column], clamp_bounds=True), rows, smem)
     {module}.async_wait(0)
 '''
-    return f"{added(facts, record, Synthesized('scatter_rows', text))}({', '.join(arguments)})"
+    return call(added(facts, record, Synthesized("scatter_rows", text)), *arguments)

@@ -6,24 +6,20 @@ import ast
 from typing import Any
 
 
-from translator.facts.function import FunctionFacts
-from translator.layout.names import LayoutNames
-from translator.rewrite.emission import added
-from translator.rewrite.unit import Record, Synthesized
+from translator.gluon.written import Written, call
+from translator.rewrite.unit import Synthesized
+from translator.rewrite.writing import Writing
 from translator.ttgir.layouts import Layout
 
 
-def in_layouts(
-    facts: FunctionFacts, names: LayoutNames, record: Record, text: str, own: Layout | None, wants: object
-) -> str:
+def in_layouts(writing: Writing, text: Written, own: Layout | None, wants: object) -> Written:
     """The tuple `text`, whose tensors are all in layout `own`, with each in the one of `wants`; None takes any.
 
     `f(x)` becomes `convert_2(f(x), layout_a, layout_b)`, a function of the output, because the tuple has no name.
     """
     if own is None or not isinstance(wants, tuple) or all(want is None or want == own for want in wants):
         return text
-    function = _function(len(wants))
-    return f"{added(facts, record, function)}({', '.join([text, *(names.spell(want or own) for want in wants)])})"
+    return call(writing.added(_function(len(wants))), text, *(writing.names.spell(want or own) for want in wants))
 
 
 def _function(n: int) -> Synthesized:

@@ -9,7 +9,7 @@ Tensors of 64-bit offsets then cost a few scalar instructions per iteration, and
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import TypeVar
 
@@ -18,70 +18,77 @@ from translator.facts.function import FunctionFacts
 from translator.facts.loop_range import varies
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.rewrite import addresses
-from translator.rewrite.addresses import Address, Term, is_bare_parameter, is_pointer
-from translator.rewrite.emission import Emission
+from translator.rewrite.addresses import Address, Addressing, Term, is_bare_parameter, is_pointer
+from translator.rewrite.variables import WebState
 
 T = TypeVar("T")
 _ACCESSES = ("load", "store", "atomic")
 
 
-def mark(rw: Emission) -> None:
-    """Note the pointer expressions of loops that are not pipelined in `rw.recomputed`, once all loops are planned.
+def mark(addressing: Addressing, states: dict[int, WebState], pipelined: Collection[ast.AST]) -> None:
+    """Note the pointer expressions of loops that are not pipelined as recomputed, once all loops are planned.
 
     With few registers only those that are no base and offsets otherwise: what stays the same is held in vector registers.
-    `rw.uniform` has the candidates.
+    These are the candidates of `uniform`. pipelined: the loops that are.
     """
-    marked = rw.uniform if rw.facts.kernel.target.has_few_registers else rw.recomputed
-    loops = [n for n in rw.facts.nodes if isinstance(n, (ast.For, ast.While))]
-    touched = {n for p in rw.pipelined_loops for n in ast.walk(p) if n in loops}  # their statements run ahead, renamed
+    facts = addressing.facts
+    marked = addressing.uniform if facts.kernel.target.has_few_registers else addressing.recomputed
+    loops = [n for n in facts.nodes if isinstance(n, (ast.For, ast.While))]
+    touched = {n for p in pipelined for n in ast.walk(p) if n in loops}  # their statements run ahead, renamed
     touched |= {loop for loop in loops if any(n in touched for n in ast.walk(loop))}
-    for web in rw.facts.webs.all:
+    for web in facts.webs.all:
         around = {loop for d in web.definitions for loop in d.in_loop} | {loop for _, used in web.uses for loop in used}
         if around & touched:
             continue
         if len(web.definitions) == 1 and (d := web.definitions[0]).in_loop and not d.augmented and d.value is not None:
-            if rw.facts.tensor(d.value) is not None and is_pointer(rw.facts, d.value):
+            if facts.tensor(d.value) is not None and is_pointer(facts, d.value):
                 marked[d.value] = d.in_loop[-1], False
-        if web.index in rw.states and (rw.states[web.index].split is not None or marked is rw.uniform):
-            del rw.states[web.index]  # planning looked at it as it was
+        if web.index in states and (states[web.index].split is not None or marked is addressing.uniform):
+            del states[web.index]  # planning looked at it as it was
     for loop in [loop for loop in loops if loop not in touched]:
         for call in [n for n in ast.walk(loop) if isinstance(n, ast.Call)]:
-            callee = callee_of(rw.facts, call)
+            callee = callee_of(facts, call)
             if callee is not None and callee.row is not None and callee.row.kind in _ACCESSES:
-                pointer = bind(rw.facts, call, callee).get("pointer")
-                if isinstance(pointer, ast.BinOp) and rw.facts.tensor(pointer) is not None:
+                pointer = bind(facts, call, callee).get("pointer")
+                if isinstance(pointer, ast.BinOp) and facts.tensor(pointer) is not None:
                     marked[pointer] = loop, True  # the innermost loop comes last
 
 
-def found_with(rw: Emission, node: ast.expr | None, plan: Callable[[], T | None]) -> T | None:
+def found_with(addressing: Addressing, node: ast.expr | None, plan: Callable[[], T | None]) -> T | None:
     """What `plan` makes of the pointers `node`, with what all lanes share in the base where there is nothing otherwise."""
     found = plan()
-    if found is None and node in rw.uniform:
-        rw.recomputed[node] = rw.uniform.pop(node)
+    if found is None and node in addressing.uniform:
+        addressing.recomputed[node] = addressing.uniform.pop(node)
         found = plan()
         if found is None:
-            del rw.recomputed[node]
+            del addressing.recomputed[node]
     return found
 
 
-def address_of(rw: Emission, node: ast.expr) -> Address | None:
+def address_of(addressing: Addressing, node: ast.expr) -> Address | None:
     """The address `node`; what changes in its loop in its tensors, and is the same in all lanes, is a scalar addend.
 
     Tensors of 32 bits only where an access adds the scalars to its offsets (these wrap as the tensors do, a base does not),
     and a multiplication by a run-time stride is saved.
     """
-    address = addresses.address_of(rw.facts, rw.state, rw.fresh, node)
-    if address is None or node not in rw.recomputed:
+    address = addresses.address_of(addressing.facts, addressing.state_of, addressing.fresh, node)
+    if address is None or node not in addressing.recomputed:
         return address
-    (loop, access), scalars, tensors = rw.recomputed[node], list(address.scalars), []
-    folded = access and (any(t.variable for t in scalars) or is_bare_parameter(rw.facts, address.base))
+    (loop, access), scalars, tensors = addressing.recomputed[node], list(address.scalars), []
+    folded = access and (any(t.variable for t in scalars) or is_bare_parameter(addressing.facts, address.base))
     kinds = ("int64", "int32") if folded else ("int64",)
     for term in address.tensors:
         parts = (
-            taken_apart(rw.facts, term, loop) if rw.facts.fact(term.node).dtype in kinds and term.sign == "+" else None
+            taken_apart(addressing.facts, term, loop)
+            if addressing.facts.fact(term.node).dtype in kinds and term.sign == "+"
+            else None
         )
-        wide = rw.facts.fact(term.node).dtype == "int64"
-        if parts is None or not wide and not any(isinstance(rw.facts.fact(f), TensorFact) for f in parts[1].factors):
+        wide = addressing.facts.fact(term.node).dtype == "int64"
+        if (
+            parts is None
+            or not wide
+            and not any(isinstance(addressing.facts.fact(f), TensorFact) for f in parts[1].factors)
+        ):
             tensors.append(term)
             continue
         scalars += parts[0]
@@ -104,9 +111,7 @@ def taken_apart(facts: FunctionFacts, term: Term, loop: ast.AST) -> tuple[list[T
         elif isinstance(node, ast.Subscript) and not axes and facts.tensor(node.value) is not None:
             parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
             new = [isinstance(p, ast.Constant) and p.value is None for p in parts]
-            if not any(new) or not all(
-                n or isinstance(p, ast.Slice) and ast.unparse(p) == ":" for n, p in zip(new, parts)
-            ):
+            if not any(new) or not all(n or _is_whole(p) for n, p in zip(new, parts)):
                 return None
             node, axes = node.value, tuple(i for i, n in enumerate(new) if n)
         elif isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Mult)):
@@ -125,6 +130,11 @@ def taken_apart(facts: FunctionFacts, term: Term, loop: ast.AST) -> tuple[list[T
     if not any(varies(facts, loop, s.node) for s in scalars):
         return None
     return scalars, Term(node, "+", axes, factors=factors)
+
+
+def _is_whole(part: ast.expr) -> bool:
+    """Whether part of an index is `:`."""
+    return isinstance(part, ast.Slice) and part.lower is part.upper is part.step is None
 
 
 def is_integer(facts: FunctionFacts, node: ast.expr) -> bool:

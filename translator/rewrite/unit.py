@@ -41,6 +41,9 @@ class Record:
     choices: list[str] = field(default_factory=list)
     explained: list[str] = field(default_factory=list)  # lines for the header: what a reader would miss in the code
     reads: set[str] = field(default_factory=set)  # kernel parameters whose values the code that ran depends on
+    filled: set[Any] = field(default_factory=set)  # loops in which operands are put into LDS
+    # (layout, statement) -> an expression for it that the statement can make (translator.rewrite.instance_layouts)
+    instance_layouts: dict[Any, str] = field(default_factory=dict)
     helpers: list[int] = field(default_factory=list)  # versions called, by index in Unit.helper_versions
 
     @property

@@ -1,0 +1,71 @@
+"""How the parts of an expression are written, for who puts them together: handlers of calls take no more than this."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from translator.facts.function import FunctionFacts
+from translator.facts.webs import Web
+from translator.frontend.trace import TensorFact
+from translator.gluon.written import Written
+from translator.layout.names import LayoutNames
+from translator.numbered import numbered
+from translator.rewrite.unit import Decided, Record, Synthesized
+from translator.rewrite.variables import WebState
+from translator.ttgir.layouts import Layout
+
+
+class Emit(Protocol):
+    """Writes an expression: the Gluon text of `node`, a tensor in the layout `want`."""
+
+    def __call__(self, node: ast.AST, want: Any = None) -> Written: ...
+
+
+class Splice(Protocol):
+    """Writes an expression with other text for parts of it; more: arguments behind those of a call."""
+
+    def __call__(self, node: ast.AST, children: dict[ast.AST, Written], more: Sequence[str] = ()) -> Written: ...
+
+
+HomeOf = Callable[[ast.AST], Any]  # the layout in which a value lies, of a tuple those of its elements
+StateOf = Callable[[Web], WebState]  # what is known so far of a variable in the output
+Rebound = Callable[[str], bool]  # whether the author uses a name for several variables
+Cheap = Callable[[ast.AST], bool]  # whether a value is made anew in each layout that its uses want
+Convert = Callable[[Written, Layout], Written]  # writes a tensor in another layout
+# Writes an operand of an elementwise operation as its result is: in its layout, with the dimensions that it lacks.
+OperandIn = Callable[[ast.expr, TensorFact | None, Layout | None], Written]
+# Writes a tile of a pipelined loop with its dimensions permuted; None for other values.
+PermutedTile = Callable[[ast.expr, tuple[int, ...], Layout], Written | None]
+
+
+@dataclass(frozen=True)
+class Writing:
+    """One round of writing one function: what is known and decided, what the round has used so far, how parts are written, where
+    values lie."""
+
+    facts: FunctionFacts
+    decided: Decided
+    record: Record
+    names: LayoutNames
+    emit: Emit
+    operand_in: OperandIn
+    splice: Splice
+    convert: Convert
+    permuted_tile: PermutedTile
+    home: HomeOf
+    cheap: Cheap
+    rebound: Rebound
+
+    def added(self, function: Synthesized) -> str:
+        """Put a function into the output; -> its name."""
+        return added(self.facts, self.record, function)
+
+
+def added(facts: FunctionFacts, record: Record, function: Synthesized) -> str:
+    """Put a function into the output, for calls in the one of `facts`; -> its name, which is none of the source's."""
+    own = function.called(numbered(function.name, facts.kernel.words.__contains__))
+    record.need(own, facts.frame.fn)
+    return own.name
