@@ -27,7 +27,7 @@ from translator.gluon.written import (
     tuple_of,
 )
 from translator.rewrite.unit import Decided, Record, Synthesized
-from translator.rewrite.writing import Emit, Writing, added
+from translator.rewrite.writing import Emit, Writing
 from translator.ttgir.layouts import Layout, Slice
 
 ATOMICS = ("atomic_add", "atomic_min", "atomic_max", "atomic_and", "atomic_or", "atomic_xor")
@@ -122,7 +122,7 @@ def _access(
     if buffer:
         writing.record.reaches(root)
     pad = _padding(facts, owner)
-    name = added(facts, writing.record, _function(facts, writing.record, kind, rank, buffer, pad))
+    name = writing.added(_function(facts, writing.record, kind, rank, buffer, pad))
     arguments = [writing.emit(owner)]
     if kind in ("gather", "scatter"):
         rows, column = indices
@@ -158,13 +158,8 @@ def tile_fetch(
     buffer = root is not None and root in facts.kernel.small_pointers
     if buffer:
         writing.record.reaches(root)
-    name = added(
-        facts,
-        writing.record,
-        _function(
-            facts, writing.record, "copy" if slot else "load", len(shape), buffer, "zero", copies, bool(condition)
-        ),
-    )
+    kind = "copy" if slot else "load"
+    name = writing.added(_function(facts, writing.record, kind, len(shape), buffer, "zero", copies, bool(condition)))
     arguments = [slot] if slot else []
     arguments += [writing.emit(owner), *_offset_texts(writing.emit, offsets, len(shape))]
     arguments += [condition] if condition else []
