@@ -209,6 +209,49 @@ def test_a_program_that_is_cut_off_keeps_what_it_launched(tmp_path, end, said):
     assert len(read_launches(str(tmp_path / "launches.json"))) == 6
 
 
+STEPS = """
+import os
+import numpy as np, pytest, triton, triton.language as tl
+
+@triton.jit
+def first(x):
+    tl.store(x, 1.0)
+
+@triton.jit
+def second(x):
+    tl.store(x, 1.0)
+
+@triton.jit
+def third(x):
+    tl.store(x, 1.0)
+
+def assert_ones(x):
+    if x[0] != 1:
+        raise AssertionError("not computed")
+
+def test_steps():
+    x = np.zeros(16, np.float16)
+    first[(1,)](x)
+    assert x[0] == 1
+    second[(1,)](x)
+    assert_ones(x)
+    third[(1,)](x)
+
+def test_errors_are_errors():
+    with pytest.raises(ValueError):
+        assert_ones(np.ones((2, 2)))
+"""
+
+
+@pytest.mark.parametrize("options, expected", [([], ["first", "second", "third"]), (["--no-pretend"], ["first"])])
+def test_assertions_of_tests_do_not_end_them_where_nothing_is_computed(tmp_path, options, expected):
+    (tmp_path / "test_steps.py").write_text(STEPS)
+    command = [sys.executable, "-m", "translator.cli", "capture", *options, "--", "pytest", "-q", "test_steps.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0
+    assert [spec.kernel for spec in read_launches(str(tmp_path / "launches.json"))] == expected
+
+
 def test_nothing_launched(tmp_path):
     done = capture(tmp_path, program="print('hello')\n")
     assert done.returncode == 1 and "no Triton kernel was launched" in done.stderr
@@ -263,7 +306,8 @@ from prog import tuned, scale, twice
 def test_one():
     x = np.ones(1024, np.float32)
     tuned[(1,)](x, 1024)
-    assert x[0] == 0.0, "it was not run"
+    if x[0] != 0.0:
+        raise ValueError("it was not run")
 
 
 def test_two():

@@ -16,6 +16,8 @@ from translator.capture.pretended_device import pretended_device
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.source.launch_spec import LaunchSpec
 
+_PYTEST = ("pytest", "_pytest")
+
 
 def run_program(
     kind: str,
@@ -31,7 +33,8 @@ def run_program(
     """Run a program as Python would, and write what it launched.
 
     kind: `script`, `module`, `notebook` or `entry`. launch: run kernels where there is a GPU. pretend: where there is none, let
-    torch programs believe that there is. report: a file that gets each launch as it is found, then the counts and notes, as lines of
+    torch programs believe that there is; then the assertions of tests are no statements (`python -O`), for what they check was not
+    computed. report: a file that gets each launch as it is found, then the counts and notes, as lines of
     JSON: it has the launches until then however the program ends. What it raises is raised.
     """
     from translator.capture.recorder import Recorder, has_device, installed
@@ -39,6 +42,12 @@ def run_program(
     main = program.rpartition(".")[2] if kind == "module" else Path(program).stem
     interpreted = os.environ.get("TRITON_INTERPRET") == "1"
     runs = launch and not interpreted and has_device()
+    unchecked = pretend and not runs and not interpreted and program.partition(":")[0].partition(".")[0] in _PYTEST
+    if unchecked and not sys.flags.optimize:
+        os.execv(sys.executable, [sys.executable, "-O", *sys.orig_argv[1:]])
+    if unchecked:
+        quiet = ["-W", "ignore::pytest.PytestConfigWarning"]  # that assertions are not executed
+        arguments = ["--assert=plain", "-p", "translator.capture.unchecked_results", *quiet, *arguments]
     lines = open(report, "w", encoding="utf-8", buffering=1)  # whole lines, each at once
     _write(lines, {"runs": runs or interpreted})
     recorder = Recorder(
