@@ -50,7 +50,7 @@ def is_found(row: tuple, folder: Path) -> bool:
     with planted(f"translator.{module}", before, after):
         try:
             return bool(found_by(finder, folder))
-        except (AssertionError, KeyError, ZeroDivisionError, RecursionError):
+        except (AssertionError, KeyError, ValueError, ZeroDivisionError, RecursionError):
             return True  # a rule that cannot go on says nothing that is wrong
 
 
