@@ -21,7 +21,7 @@ RESTING = re.compile(r"buffer_(?:load|store|atomic)|\.async_(?:load|store|gather
 BACK = ("rewrite", "pipeline", "memory", "layout", "choices")
 # Functions that only write the text: who calls them has written down what it rests on.
 TEXT = {
-    "pipeline/loop.py:tile_copies": "pipeline/producer.py:_fetch_text",
+    "pipeline/loop.py:tile_copies": "pipeline/producer.py:_text",
     "rewrite/accesses.py:_buffer_atomic": "",
     "rewrite/descriptors.py:_memory_statement": "rewrite/descriptors.py:_access",
     "rewrite/tdm.py:load_text": "rewrite/descriptors.py:_access",
