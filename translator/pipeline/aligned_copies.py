@@ -1,6 +1,6 @@
 """What direct copies of tensors of pointers rest on: the elements that one copy takes stand next to each other, and are masked together.
 
-Triton finds that out from what it is told of arguments, as `_multiple_by` does here:
+Triton finds that out from what it is told of arguments, as is done here:
 
     a_ptr + rows[:, None] * stride_am + k[None, :], mask=k[None, :] < K    ->    stride_am, K are multiples of 16
 
@@ -21,9 +21,8 @@ from translator.rewrite.unit import Record
 from translator.ttgir.elements import bits_of
 from translator.ttgir.layouts import Blocked, Layout, Linear
 
-Rests = (
-    frozenset[str] | None
-)  # the arguments that have to be multiples of 16; None where that is not known to be enough
+# The arguments that have to be multiples of 16; None where that is not known to be enough.
+Rests = frozenset[str] | None
 _NOTHING: frozenset[str] = frozenset()
 _THROUGH = frozenset("to cast to_tensor multiple_of max_contiguous max_constancy broadcast_to".split())
 _ENDS = (ast.Lt, ast.GtE)  # a run of elements is on one side of a multiple of its length
@@ -77,11 +76,9 @@ class _Alignment:
             if isinstance(node.op, (ast.Sub, ast.Mod)):
                 return both(self.run(left, axis), self.same_multiple(right, axis))
             if isinstance(node.op, ast.Mult):
-                return (
-                    self.run(left, axis)
-                    if self._is_one(right)
-                    else self.run(right, axis) if self._is_one(left) else None
-                )
+                if self._is_one(right):
+                    return self.run(left, axis)
+                return self.run(right, axis) if self._is_one(left) else None
             return None
         if isinstance(node, ast.Call) and (call := self._operation(node)) is not None and call.name == "arange":
             return multiple_by(self._facts, call.operands["start"], self._elements)
@@ -119,8 +116,8 @@ class _Alignment:
             return self.together(node.operand, axis)
         return self._through(self.together, node, axis)
 
-    def _multiple(self, node: ast.expr) -> Rests:
-        """Each integer or pointer is a multiple."""
+    def _multiple(self, node: ast.expr, axis: int = 0) -> Rests:
+        """Each integer or pointer is a multiple, whatever the dimension."""
         fact = self._facts.settled(node)
         if isinstance(fact, TensorFact) and fact.is_pointer and not fact.shape and isinstance(node, ast.Name):
             return _NOTHING  # an argument, or moved by what is asked where it is assigned
@@ -130,7 +127,7 @@ class _Alignment:
             return both(self._multiple(node.left), self._multiple(node.right))
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
             return fewest(self._multiple(node.left), self._multiple(node.right))
-        return self._through(lambda inner, _: self._multiple(inner), node, 0)
+        return self._through(self._multiple, node, 0)
 
     def _through(self, question, node: ast.expr, axis: int) -> Rests:
         """The answer for what a name, an expanded tensor or a call that keeps elements stands for."""
@@ -154,10 +151,10 @@ class _Alignment:
                 continue
             if definition.value is None or not isinstance(definition.node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
                 return None
-            self._asked.add(key)
             moved = definition.augmented
             if moved and not isinstance(definition.node.op, (ast.Add, ast.Sub)):
                 return None
+            self._asked.add(key)
             found = both(
                 found, self.same_multiple(definition.value, axis) if moved else question(definition.value, axis)
             )
