@@ -14,7 +14,7 @@ from translator.choices.chosen import choices_of
 from translator.cli.edge import run
 from translator.diagnostics import TranslationError
 from translator.request import TranslateRequest, as_launched, with_clusters
-from translator.rewrite.author_file import AuthorFile, Edits
+from translator.rewrite.author_file import AuthorFile, FileEdits
 from translator.rewrite.host_clusters import launches
 from translator.source.file_names import FileNames
 from translator.source.module_file import ParsedFile
@@ -47,7 +47,7 @@ HOST = KERNEL + dedent("""
 def edited(text: str, count: int = 2) -> tuple[str, list[str]]:
     source = ParsedFile("k.py", text, ast.parse(text))
     file = AuthorFile(source, FileNames(source.tree))
-    edits = Edits(header="# made")
+    edits = FileEdits(header="# made")
     notes = launches(file.statements, {"k": count}, edits)
     return file.edited(edits).code.replace("# made\n", "", 1), notes
 

@@ -10,7 +10,7 @@ import pytest
 from slow_rows import slow_but_every
 
 from translation_of import compiled, dedent, launch, translate
-from translator.rewrite.author_file import AuthorFile, Edits
+from translator.rewrite.author_file import AuthorFile, FileEdits
 from translator.rewrite.host_file import whole_file
 from translator.rewrite.module import SourceFacts
 from translator.source.file_names import FileNames
@@ -86,7 +86,7 @@ def test_without_edits_every_byte_stays(path):
     source = parse_file(str(path))
     names = FileNames(source.tree)
     for lines in (None, (), [f.lineno for f in names.functions][::2]):
-        text = AuthorFile(source, names, lines).edited(Edits(header="# made")).code
+        text = AuthorFile(source, names, lines).edited(FileEdits(header="# made")).code
         assert text.replace('"""\n\n# made', '"""', 1).replace("# made\n", "", 1) == path.read_text(), lines
 
 

@@ -13,9 +13,9 @@ import ast
 
 from translator.facts import callees
 from translator.facts.function import FunctionFacts
-from translator.facts.loop_range import HINTS
+from translator.facts.loop_range import HINTS, int_of
 from translator.facts.operations import operation_of
-from translator.frontend.trace import ConstFact, TensorFact
+from translator.frontend.trace import TensorFact
 from translator.pipeline.copy_width import both, fewest, multiple_by
 from translator.rewrite.unit import Record
 from translator.ttgir.elements import bits_of
@@ -76,9 +76,9 @@ class _Alignment:
             if isinstance(node.op, (ast.Sub, ast.Mod)):
                 return both(self.run(left, axis), self.same_multiple(right, axis))
             if isinstance(node.op, ast.Mult):
-                if self._is_one(right):
+                if int_of(self._facts, right) == 1:
                     return self.run(left, axis)
-                return self.run(right, axis) if self._is_one(left) else None
+                return self.run(right, axis) if int_of(self._facts, left) == 1 else None
             return None
         if isinstance(node, ast.Call) and (call := self._operation(node)) is not None and call.name == "arange":
             return multiple_by(self._facts, call.operands["start"], self._elements)
@@ -172,10 +172,6 @@ class _Alignment:
         """How many elements a value has along a dimension; one where it is no tensor."""
         fact = self._facts.tensor(node)
         return fact.shape[axis] if fact is not None else 1
-
-    def _is_one(self, node: ast.expr) -> bool:
-        fact = self._facts.settled(node)
-        return isinstance(fact, ConstFact) and type(fact.value) is int and fact.value == 1
 
 
 def _is_new(part: ast.expr) -> bool:

@@ -29,7 +29,7 @@ Changes = dict[cst.CSTNode, Change]
 
 
 @dataclass
-class Edits:
+class FileEdits:
     """What becomes of a file. changes, above, below: of statements of the top level, by index; above, below: blocks around one.
 
     imports: new ones; constants: statements under them. dropped: names that imports bind for nothing. header: comments. aliases:
@@ -142,7 +142,7 @@ class AuthorFile:
 
     # What it becomes -------------------------------------------------------------------------------------------------
 
-    def edited(self, edits: Edits) -> cst.Module:
+    def edited(self, edits: FileEdits) -> cst.Module:
         """The file with edits."""
         after_imports = self._after_imports()
         out: list[Statement] = []
@@ -183,7 +183,7 @@ class AuthorFile:
                 found = self.top(s.lineno) + 1
         return found
 
-    def _imports(self, edits: Edits) -> list[Statement]:
+    def _imports(self, edits: FileEdits) -> list[Statement]:
         """The new imports, and the constants under them."""
         first, *rest = [line.statement for line in edits.imports] or [None]
         gap = [BLANK] if self._after_imports() == self._has_docstring else []
@@ -278,4 +278,4 @@ def _bound(alias: cst.ImportAlias) -> str:
     return alias.evaluated_alias or alias.evaluated_name.partition(".")[0]
 
 
-__all__ = ["AuthorFile", "Change", "Edits", "apart"]
+__all__ = ["AuthorFile", "Change", "FileEdits", "apart"]

@@ -14,13 +14,13 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from translator.rewrite.author_file import Edits
+from translator.rewrite.author_file import FileEdits
 from translator.rewrite.gluon_function import Statement
 from translator.rewrite.kernel_family import KernelVersion
 from translator.rewrite.tree_walk import functions, lines, names, walk
 
 
-def guard_hooks(statements: Sequence[Statement], versions: Sequence[KernelVersion], edits: Edits) -> None:
+def guard_hooks(statements: Sequence[Statement], versions: Sequence[KernelVersion], edits: FileEdits) -> None:
     """Guard the assignments to `block_shape` in the file's `pre_hook` functions."""
     tuples = {name for version in versions for name in version.emitted.record.descriptor_tuples}
     if not tuples:

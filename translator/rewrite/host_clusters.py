@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import libcst as cst
 
-from translator.rewrite.author_file import Edits
+from translator.rewrite.author_file import FileEdits
 from translator.rewrite.gluon_function import Statement
 from translator.rewrite.tree_walk import called, functions, names, walk
 
@@ -18,7 +18,7 @@ _OPTION = "num_ctas"
 Calls = Iterator[tuple[int, cst.Call]]  # each with the index of its statement
 
 
-def launches(statements: Sequence[Statement], clusters: Mapping[str, int], edits: Edits) -> list[str]:
+def launches(statements: Sequence[Statement], clusters: Mapping[str, int], edits: FileEdits) -> list[str]:
     """Edit the launches of kernels, by name with their workgroups; -> notes on those of which the file shows no launch.
 
     An autotuned kernel has the number in its configurations, whatever its launches say.

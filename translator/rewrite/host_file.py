@@ -17,7 +17,7 @@ from triton.runtime.jit import JITFunction
 
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.rewrite import fallback
-from translator.rewrite.author_file import AuthorFile, Edits
+from translator.rewrite.author_file import AuthorFile, FileEdits
 from translator.rewrite.descriptor_hooks import guard_hooks
 from translator.rewrite.gluon_function import (
     JIT,
@@ -146,7 +146,7 @@ class _Rewriting:
 
     def result(self) -> tuple[cst.Module, tuple[str, ...]]:
         replacements = self.replacements()
-        edits, gone = Edits(header=header(self.families, self.facts)), set()
+        edits, gone = FileEdits(header=header(self.families, self.facts)), set()
         for replacement in replacements:
             gone |= self.replace(replacement, edits)
         guard_hooks(self.file.statements, self.versions, edits)
@@ -229,7 +229,7 @@ class _Rewriting:
         )
         return Replacement(family.loaded.line, family.function, family.before, after)
 
-    def replace(self, r: Replacement, edits: Edits) -> set[ast.AST]:
+    def replace(self, r: Replacement, edits: FileEdits) -> set[ast.AST]:
         """Edit a function and what is around its statement; -> what of the file is no longer read."""
         place = self.file.function_at(r.line)
         edits.above.setdefault(place.top, []).extend(r.before)
@@ -296,7 +296,7 @@ class _Rewriting:
         why = f"{os.path.basename(self.facts.path)} has another {name}, so the helper cannot be copied into it"
         raise TranslationError(Diagnostic("global", f"`{name}` of {user.__name__} cannot be carried over", *where, why))
 
-    def imports(self, edits: Edits, new: Sequence[Statement], gone: set[ast.AST], copied: set[str]) -> None:
+    def imports(self, edits: FileEdits, new: Sequence[Statement], gone: set[ast.AST], copied: set[str]) -> None:
         """Import what the output needs, and no longer what only replaced code read, or what a copy has the name of."""
         lines = {*BASE_IMPORTS, *self.prelude.imports, *(fallback.LAUNCHER_IMPORTS if self.general else ())}
         needed = in_order(lines.union(*(v.emitted.record.imports for v in self.versions)))

@@ -12,14 +12,14 @@ from typing import Any
 import libcst as cst
 
 from translator.diagnostics import Diagnostic, TranslationError
-from translator.rewrite.author_file import AuthorFile, Edits
+from translator.rewrite.author_file import AuthorFile, FileEdits
 from translator.rewrite.gluon_function import JIT, expression
 from translator.source.jit_calls import JitCall, jit_calls
 from translator.source.load import LoadedKernel
 from translator.source.scope import Scope
 
 
-def edit_calls(file: AuthorFile, loaded: LoadedKernel, hook: str, edits: Edits) -> list[ast.expr]:
+def edit_calls(file: AuthorFile, loaded: LoadedKernel, hook: str, edits: FileEdits) -> list[ast.expr]:
     """Edit every call that makes a kernel of the function; -> what they no longer call.
 
     hook: the name of a decorator for what they give, or "".

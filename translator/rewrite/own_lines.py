@@ -13,13 +13,11 @@ from typing import TYPE_CHECKING
 
 from triton.runtime.jit import JITFunction
 
-from translator.facts.source_text import SourceText, replace_spans
+from translator.facts.source_text import Edit, SourceText, replace_spans
 from translator.source.moved_lines import record_moved
 
 if TYPE_CHECKING:
     from translator.source.load import LoadedKernel
-
-Edit = tuple[int, int, str]
 
 
 def give_own_lines(loaded: "LoadedKernel") -> None:

@@ -106,22 +106,21 @@ def _sites_in(
 
 def _is_call(node: ast.Call, name: str) -> bool:
     """`f(...)` or `module.f(...)`."""
-    return (node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")) == name
+    return _last_name(node.func) == name
 
 
 def _is_application(node: ast.Call, owner: str) -> bool:
     """`C.apply(...)` or `module.C.apply(...)`."""
-    if not isinstance(node.func, ast.Attribute) or node.func.attr != "apply":
-        return False
-    target = node.func.value
-    return (target.id if isinstance(target, ast.Name) else getattr(target, "attr", "")) == owner
+    return isinstance(node.func, ast.Attribute) and node.func.attr == "apply" and _last_name(node.func.value) == owner
 
 
 def _is_launch(node: ast.Call, kernels: tuple[str, ...]) -> bool:
-    if not isinstance(node.func, ast.Subscript):
-        return False
-    target = node.func.value
-    return (target.id if isinstance(target, ast.Name) else getattr(target, "attr", "")) in kernels
+    return isinstance(node.func, ast.Subscript) and _last_name(node.func.value) in kernels
+
+
+def _last_name(node: ast.expr) -> str:
+    """`f` of `f` and of `module.f`; "" of anything else."""
+    return node.id if isinstance(node, ast.Name) else getattr(node, "attr", "")
 
 
 def _site(node: ast.Call, module: Scope, functions, scopes, body, names: list[str], every: tuple[str, ...]) -> Site:

@@ -51,9 +51,6 @@ class Use:
     def any(self, *kinds: str) -> bool:
         return any(self.kinds[kind] for kind in kinds)
 
-    def cast_to(self) -> list[str]:
-        return [kind.partition(":")[2] for kind in self.kinds if kind.startswith("cast:")]
-
 
 @dataclass
 class Uses:
