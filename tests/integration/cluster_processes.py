@@ -13,6 +13,10 @@ import threading
 import time
 from pathlib import Path
 
+from distributed import Client
+
+MOMENT = 0.1  # seconds; an answer that more is needed takes less
+
 
 def free_port() -> int:
     with socket.socket() as found:
@@ -36,7 +40,7 @@ class Cluster:
         self.kills = 0
         self._stop = threading.Event()
         self.scheduler = self._scheduler()
-        self.workers = [self._worker() for _ in range(workers)]
+        self.workers = [self._worker(number) for number in range(workers)]
         self._keeper = threading.Thread(target=self._keep, daemon=True)
         self._keeper.start()
 
@@ -48,6 +52,20 @@ class Cluster:
     def kill_worker(self, number: int) -> None:
         self.kills += 1
         kill(self.workers[number])
+
+    def kill_busy_worker(self, stop: threading.Event) -> int | None:
+        """Kill a worker that has been at one job for a moment, as soon as there is one; its number, None when stopped before."""
+        before: set[tuple[str, str]] = set()
+        with Client(self.address, set_as_default=False) as client:
+            while not stop.wait(MOMENT):
+                now = {(worker, job) for worker, jobs in client.processing().items() for job in jobs}
+                known = client.scheduler_info(n_workers=-1)["workers"]
+                for worker, _ in sorted(before & now):
+                    if worker in known:
+                        self.kill_worker(number := int(known[worker]["name"]))
+                        return number
+                before = now
+        return None
 
     def close(self) -> None:
         self._stop.set()
@@ -66,14 +84,15 @@ class Cluster:
         while not self._stop.wait(0.2):
             for number, process in enumerate(self.workers):
                 if process.poll() is not None:
-                    self.workers[number] = self._worker()
+                    self.workers[number] = self._worker(number)
 
     def _scheduler(self) -> subprocess.Popen:
         port = self.address.rpartition(":")[2]
         return self._start("scheduler", "--host", "127.0.0.1", "--port", port, "--no-dashboard")
 
-    def _worker(self) -> subprocess.Popen:
-        return self._start("worker", self.address, "--nthreads", "1", "--no-nanny", "--no-dashboard")
+    def _worker(self, number: int) -> subprocess.Popen:
+        name = ("--name", str(number))
+        return self._start("worker", self.address, "--nthreads", "1", "--no-nanny", "--no-dashboard", *name)
 
     def _start(self, *arguments: str) -> subprocess.Popen:
         command = [sys.executable, "-m", "dask", *arguments]
@@ -85,6 +104,7 @@ class Cluster:
 class Trouble:
     """While a block runs: a worker is killed every few seconds, entries of a cache are lost or damaged, once the scheduler is restarted.
 
+    The first to be killed is the first worker that is at a job, so that there is trouble however fast the machine is.
     every: seconds between two rounds, about; most: of them, as no job ends on a machine that is slower than its workers are killed.
     faults: what was done, each with the seconds since the beginning.
     """
@@ -110,6 +130,8 @@ class Trouble:
 
     def _make(self) -> None:
         started, rounds = time.monotonic(), 0
+        if (busy := self.cluster.kill_busy_worker(self._stop)) is not None:
+            self.faults.append((time.monotonic() - started, f"worker {busy} killed at a job"))
         while rounds < self.most and not self._stop.wait(self.every * self.chance.uniform(0.7, 1.3)):
             rounds += 1
             done = []

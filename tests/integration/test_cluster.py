@@ -103,7 +103,6 @@ def test_the_same_bytes_whatever_is_killed_lost_or_damaged(project, alone):
     chance, shared = random.Random(27), project.parent / "shared"
     with Cluster(project.parent / "elsewhere") as cluster:
         run = Run(project, "far", "--cluster", cluster.address, shared=shared)
-        time.sleep(6)
         with Trouble(cluster, shared, chance, every=6.0) as trouble:
             assert run.ended() == 0, run.log
         assert run.made() == alone
