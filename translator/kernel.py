@@ -27,6 +27,7 @@ from translator.rewrite.host_descriptors import divisible_strides, small_descrip
 from translator.rewrite.loop_split import CannotSplit
 from translator.rewrite.tdm import NotForTheDataMover
 from translator.rewrite.unit import Decided, Unit
+from translator.rewrite.written_function import WrittenFunction
 
 
 def kernel_facts(launch: TracedLaunch, rules: RuleSet = BUILTINS) -> KernelFacts:
@@ -82,16 +83,17 @@ def rewrite_kernel(
         rewriter = rewriter_type(unit, read_function(kernel, launch.trace.frames[0]))
         # These are known only once the text is there; it is then written again without what cannot be.
         try:
-            text = rewriter.rewrite()
+            written = rewriter.rewrite()
+            every = [written, *unit.helper_versions]
             if strategy == WARP_SPECIALIZED.name:
-                _check_split(unit, rewriter)
+                _check_split(every)
             if strategy == PING_PONG.name:
-                _check_alternating(unit, rewriter)
+                _check_alternating(unit, every)
             for reason in plain.values():
-                rewriter.record.choose(f"tensor descriptors as bounds-masked accesses: {reason}")
-            _check_stages(rewriter.facts, rewriter.pipelined_loops.values())
-            check_refills([rewriter, *(inner for inner, _ in unit.helper_versions)])
-            return assemble(unit, rewriter, text)
+                written.record.choose(f"tensor descriptors as bounds-masked accesses: {reason}")
+            _check_stages(written.facts, written.loops.pipelined.values())
+            check_refills(every)
+            return assemble(unit, written)
         except NotForTheDataMover as kept:
             assert kept.site not in plain, f"bug in gluonize: {kept.reason}"
             plain[kept.site] = kept.reason
@@ -106,44 +108,39 @@ def rewrite_kernel(
 _IN_CLUSTERS = "its program is a cluster, whose workgroups wait for each other with all of their warps"
 
 
-def _check_alternating(unit: Unit, rewriter: FunctionRewriter) -> None:
-    """Raises: TranslationError where ping-pong is asked for and no loop of the kernel has it."""
-    every = [rewriter, *(inner for inner, _ in unit.helper_versions)]
-    if any(loop.stages for rw in every for loop in rw.pipelined_loops.values()):
+def _check_alternating(unit: Unit, every: list[WrittenFunction]) -> None:
+    """Raises: TranslationError where ping-pong is asked for and no loop of the kernel, the first of `every`, has it."""
+    if any(loop.stages for written in every for loop in written.loops.pipelined.values()):
         return
     help = "leave --strategy out: the loop is then pipelined if it can be"
-    for rw in every:
-        for loop in rw.pipelined_loops.values():
+    for written in every:
+        facts = written.facts
+        for loop in written.loops.pipelined.values():
             message = f"warps of `for {loop.plan.index}` cannot alternate between memory and compute"
             why = _IN_CLUSTERS if unit.kernel.num_ctas > 1 else why_not_alternating(loop.plan.schedule)
-            raise refuse(rw.facts.frame, loop.plan.loop, "strategy", message, why, help)
-        for plan in rw.plans:
+            raise refuse(facts.frame, loop.plan.loop, "strategy", message, why, help)
+        for plan in written.loops.plans:
             if isinstance(plan, NotPipelined):
-                loop = next(n for n in ast.walk(rw.facts.tree) if isinstance(n, ast.For) and n.lineno == plan.line)
+                loop = next(n for n in ast.walk(facts.tree) if isinstance(n, ast.For) and n.lineno == plan.line)
                 message = f"warps of `for {unparsed(loop.target)}` cannot alternate between memory and compute"
-                raise refuse(rw.facts.frame, loop, "strategy", message, plan.reason, help)
-    message = f"`{rewriter.facts.frame.fn.__name__}` has no loop whose warps could alternate"
-    raise refuse(rewriter.facts.frame, rewriter.facts.tree, "strategy", message, help="leave --strategy out")
+                raise refuse(facts.frame, loop, "strategy", message, plan.reason, help)
+    facts = every[0].facts
+    message = f"`{facts.frame.fn.__name__}` has no loop whose warps could alternate"
+    raise refuse(facts.frame, facts.tree, "strategy", message, help="leave --strategy out")
 
 
-def _check_split(unit: Unit, rewriter: FunctionRewriter) -> None:
-    """Raises: TranslationError where warp specialization is asked for and no loop of the kernel can have it."""
-    every = [rewriter, *(inner for inner, _ in unit.helper_versions)]
-    if any(loop.specialized for rw in every for loop in rw.pipelined_loops.values()):
+def _check_split(every: list[WrittenFunction]) -> None:
+    """Raises: TranslationError where warp specialization is asked for and no loop of the kernel, the first of `every`, can have it."""
+    if any(written.loops.partitioned for written in every):
         return
-    for rw in every:
-        for loop, reason in rw.whole.items():
+    for written in every:
+        for loop, reason in written.loops.whole.items():
             message = f"`for {unparsed(loop.target)}` cannot be warp-specialized"
             help = "leave --strategy out: the loop is then pipelined if it can be"
-            raise refuse(rw.facts.frame, loop, "strategy", message, reason, help)
-    name = rewriter.facts.frame.fn.__name__
-    raise refuse(
-        rewriter.facts.frame,
-        rewriter.facts.tree,
-        "strategy",
-        f"`{name}` has no loop to warp-specialize",
-        help="leave --strategy out",
-    )
+            raise refuse(written.facts.frame, loop, "strategy", message, reason, help)
+    facts = every[0].facts
+    message = f"`{facts.frame.fn.__name__}` has no loop to warp-specialize"
+    raise refuse(facts.frame, facts.tree, "strategy", message, help="leave --strategy out")
 
 
 def _check_stages(facts: FunctionFacts, loops: Iterable[PipelinedLoop]) -> None:

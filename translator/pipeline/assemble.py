@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from typing import Any
 
 from translator.facts.function import FunctionFacts
@@ -11,7 +12,6 @@ from translator.facts.definitions import definition_node
 from translator.pipeline.loop import PipelinedLoop
 from translator.pipeline.prefetch import FEWEST_BUFFERS
 from translator.rewrite.emitted import EmittedFunction, EmittedKernel, LaidOut
-from translator.rewrite.function import FunctionRewriter
 from translator.rewrite.gluon_function import GluonFunction
 from translator.rewrite.long_lines import with_long_lines_wrapped
 from translator.rewrite.layout_constants import with_constants
@@ -19,35 +19,36 @@ from translator.rewrite.loop_split import CannotSplit, PartitionFunction, Split
 from translator.rewrite.partitions import take_apart
 from translator.rewrite.unit import Record, Unit, helper_hole
 from translator.rewrite.writing import StateOf
+from translator.rewrite.written_function import WrittenFunction
 
 
-def assemble(unit: Unit, rewriter: FunctionRewriter, written: GluonFunction) -> EmittedKernel:
+def assemble(unit: Unit, kernel: WrittenFunction) -> EmittedKernel:
     """Resolve placeholders in the kernel and in every helper version it reaches."""
     record = Record()
-    _merge(record, rewriter.record)
-    record.reads = rewriter.record.reads  # parameters of helpers are others
+    _merge(record, kernel.record)
+    record.reads = kernel.record.reads  # parameters of helpers are others
     reached: list[int] = []
 
     def reach(function: GluonFunction) -> None:
         for index in unit.called_by(function):
             if index not in reached:
-                inner, helper = unit.helper_versions[index]
-                for member in (inner, *(unit.helper_versions[i][0] for i in unit.made_of.get(index, ()))):
+                helper = unit.helper_versions[index]
+                for member in (helper, *(unit.helper_versions[i] for i in unit.made_of.get(index, ()))):
                     _merge(record, member.record)
-                reach(helper)
+                reach(helper.function)
                 reached.append(index)
 
-    reach(written)
-    taken = {rewriter.facts.frame.fn.__name__, *record.globals_needed}
+    reach(kernel.function)
+    taken = {kernel.facts.frame.fn.__name__, *record.globals_needed}
     names: dict[str, str] = {}  # by placeholder
     helpers: list[EmittedFunction] = []
     by_text: dict[tuple[Any, str], str] = {}
 
     for index in reached:  # callees before callers
-        inner, helper = unit.helper_versions[index]
-        final = with_constants(laid_out_function(inner, helper.exchanging(names)))
-        fn = inner.facts.frame.fn
-        final, partitions = split_loops(inner, final)
+        helper = unit.helper_versions[index]
+        final = with_constants(laid_out_function(helper, names))
+        fn = helper.facts.frame.fn
+        final, partitions = split_loops(helper, final)
         if (fn, final.text) not in by_text:
             name = numbered(fn.__name__, taken.__contains__)
             taken.add(name)
@@ -55,35 +56,34 @@ def assemble(unit: Unit, rewriter: FunctionRewriter, written: GluonFunction) -> 
             helpers += partitions
             helpers.append(EmittedFunction(final.called(name), fn, bool(fn.noinline)))
         names[helper_hole(index)] = by_text[fn, final.text]
-    laid_out = laid_out_function(rewriter, written.exchanging(names))
-    function, partitions = split_loops(rewriter, with_constants(laid_out))
+    laid_out = laid_out_function(kernel, names)
+    function, partitions = split_loops(kernel, with_constants(laid_out))
     helpers += partitions
-    fn = rewriter.facts.frame.fn
+    fn = kernel.facts.frame.fn
     for used in record.globals_needed:
         if used in {h.name for h in helpers}:
             record.globals_needed = {k: v for k, v in record.globals_needed.items() if k != used}
-    kernel = EmittedFunction(function, fn, bool(fn.noinline), None if partitions else laid_out)
-    return EmittedKernel(kernel, helpers, record, unit.moving)
+    emitted = EmittedFunction(function, fn, bool(fn.noinline), None if partitions else laid_out)
+    return EmittedKernel(emitted, helpers, record, unit.moving)
 
 
-def split_loops(rw: FunctionRewriter, function: GluonFunction) -> tuple[GluonFunction, list[EmittedFunction]]:
-    """`function` without its warp-specialized loops, and the functions of their partitions. Raises: CannotSplit."""
-    loops = [
-        rw.pipelined_loops[n] for n in ast.walk(rw.facts.tree) if isinstance(n, ast.For) and n in rw.pipelined_loops
-    ]
+def split_loops(written: WrittenFunction, function: GluonFunction) -> tuple[GluonFunction, list[EmittedFunction]]:
+    """`function`, which has become of `written`, without its warp-specialized loops, and the functions of their partitions. Raises: CannotSplit."""
+    facts, pipelined = written.facts, written.loops.pipelined
+    loops = [pipelined[n] for n in ast.walk(facts.tree) if isinstance(n, ast.For) and n in pipelined]
     loops = sorted((loop for loop in loops if loop.specialized), key=lambda loop: loop.plan.loop.lineno)
     made: list[EmittedFunction] = []
     for number, loop in enumerate(loops, 1):
         suffix = "" if number == 1 else f"_{number}"
         try:
             function, partitions = take_apart(
-                function, split_of(rw.facts, rw.state, loop), rw.facts.frame.fn.__name__, suffix
+                function, split_of(facts, written.state, loop), facts.frame.fn.__name__, suffix
             )
         except CannotSplit as found:
-            found.key = (rw.facts.path, loop.plan.loop.lineno)
+            found.key = (facts.path, loop.plan.loop.lineno)
             raise
         for partition in partitions:
-            source = PartitionFunction(partition.name, rw.facts.frame.fn.file_name or "")
+            source = PartitionFunction(partition.name, facts.frame.fn.file_name or "")
             made.append(EmittedFunction(with_long_lines_wrapped(partition, ""), source))
     return function, made
 
@@ -129,15 +129,19 @@ def _merge(into: Record, other: Record) -> None:
         into.explain(text)
 
 
-def laid_out_function(rw: FunctionRewriter, function: GluonFunction) -> LaidOut:
-    """`function` with placeholders resolved, its layout constants, and what is asserted of the depths of its rings."""
-    taken = rw.locals | {n.id for n in ast.walk(rw.facts.tree) if isinstance(n, ast.Name)}
-    names, constants = rw.names.named(function.variables, taken, function.bound)
-    function = with_long_lines_wrapped(function.exchanging(names), rw.facts.source.text)
+def laid_out_function(written: WrittenFunction, helpers: Mapping[str, str]) -> LaidOut:
+    """The function with placeholders resolved, its layout constants, and what is asserted of the depths of its rings.
+
+    helpers: the names of the helpers that it calls, by placeholder.
+    """
+    function = written.function.exchanging(helpers)
+    names, constants = written.names.named(function.variables, written.taken, function.bound)
+    function = with_long_lines_wrapped(function.exchanging(names), written.facts.source.text)
     added: list[str] = []
-    copying = {loop.buffers for loop in rw.pipelined_loops.values() if loop.copies}
-    reading_ahead = {loop.buffers for loop in rw.pipelined_loops.values() if loop.prefetched is not None}
-    for name in rw.added_parameters:
+    loops = written.loops.pipelined.values()
+    copying = {loop.buffers for loop in loops if loop.copies}
+    reading_ahead = {loop.buffers for loop in loops if loop.prefetched is not None}
+    for name in written.added_parameters:
         if name in reading_ahead:
             why = "one tile is copied, one has landed, one is read"
             added.append(f'gl.static_assert({name} >= {FEWEST_BUFFERS}, "{name}: {why}")')

@@ -24,7 +24,6 @@ from translator.facts.syntax import less_than
 from translator.pipeline import counts
 from translator.pipeline.loop import PipelinedLoop
 from translator.rewrite.addresses import Term
-from translator.rewrite.emission import Emission
 from translator.rewrite.pointers import scalar_text, term_text
 from translator.gluon.written import Written, addend, binary, call, operand, total
 from translator.rewrite.uniform_parts import is_integer, taken_apart
@@ -76,34 +75,39 @@ class Bounded:
         return binary(below, "<", call("gl.where", end, writing.emit(self.bound), "-(2**31)"))
 
 
-def clip_masks(rw: Emission, loop: PipelinedLoop, tail: "TailProof", twins: dict[ast.AST, ast.AST]) -> None:
-    """Note in `rw.clips` the comparisons of masks that can end with `loop`, and in its rings that theirs do; loads of row
-    numbers whose masks do need no guard.
+def clip_masks(
+    facts: FunctionFacts,
+    loop: PipelinedLoop,
+    tail: "TailProof",
+    twins: dict[ast.AST, ast.AST],
+    clips: dict[ast.AST, "Clip | Bounded"],
+    guards: dict[ast.AST, Guard],
+) -> None:
+    """Note in `clips` the comparisons of masks that can end with `loop`, and in its rings that theirs do; loads of row numbers
+    whose masks do need none of `guards`.
 
     twins: the syntax for tiles ahead, by what it was made from.
     """
-    if loop.specialized or loop.plan.once or not rw.unit.decided.choices.keeps_loops:
-        return
     for ring in loop.rings:
-        mask = callees.bind(rw.facts, ring.load.call, callees.callee_of(rw.facts, ring.load.call)).get("mask")
-        if ring.load.tile is not None or mask is None or callees.is_absent(rw.facts, mask):
+        mask = callees.bind(facts, ring.load.call, callees.callee_of(facts, ring.load.call)).get("mask")
+        if ring.load.tile is not None or mask is None or callees.is_absent(facts, mask):
             continue
         for node in tail.conjuncts(mask):
-            clip = _clip(rw.facts, loop, node, twins)
+            clip = _clip(facts, loop, node, twins)
             if clip is None and not ring.load.covered and not ring.clipped:
-                clip = _bounded(rw.facts, loop, node, twins)
+                clip = _bounded(facts, loop, node, twins)
             if clip is not None:
                 made = twins[node]
-                ends = not ring.load.covered or made in rw.clips and rw.clips[made].ends
-                rw.clips[made] = replace(clip, ends=ends)
+                ends = not ring.load.covered or made in clips and clips[made].ends
+                clips[made] = replace(clip, ends=ends)
                 ring.clipped = True
     for call in loop.plan.guarded:
-        mask = callees.bind(rw.facts, call, callees.callee_of(rw.facts, call)).get("mask")
+        mask = callees.bind(facts, call, callees.callee_of(facts, call)).get("mask")
         for node in tail.conjuncts(mask) if mask is not None else ():
-            clip = rw.clips.get(twins.get(node)) or _bounded(rw.facts, loop, node, twins)
+            clip = clips.get(twins.get(node)) or _bounded(facts, loop, node, twins)
             if clip is not None and clip.ends:
-                rw.clips[twins[node]] = clip
-                rw.addressing.guards.pop(twins[call], None)
+                clips[twins[node]] = clip
+                guards.pop(twins[call], None)
 
 
 def _bounded(

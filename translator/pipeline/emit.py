@@ -17,6 +17,7 @@ from translator.gluon.tree import ONE, Assign, Binary, Choose, Current, Line, No
 from translator.layout.names import LayoutNames
 from translator.pipeline import clusters, counts, l2, once, refill, slices, unroll
 from translator.pipeline.loop import PipelinedLoop, Ring
+from translator.pipeline.loop_site import LoopSite
 from translator.pipeline.plan import NotPipelined, PipelinePlan, run_of_loads
 from translator.pipeline.passes import read_ahead
 from translator.pipeline.prefetch import FEWEST_BUFFERS
@@ -24,10 +25,10 @@ from translator.pipeline.producer import Producer, commit, stores
 from translator.pipeline.prologue import prologue, shared_state
 from translator.pipeline.waits import wait_for, waits
 from translator.rewrite import calls, invariant
-from translator.rewrite.emission import Emission
+from translator.rewrite.function_loops import FunctionLoops
 from translator.rewrite.gluon_modules import async_module
 from translator.gluon.written import Assigned, binary, name, operand
-from translator.rewrite.unit import Record, Synthesized
+from translator.rewrite.unit import Decided, Record, Synthesized
 from translator.rewrite.writing import Convert, Emit, Writing, added
 
 _BACK = {"+": "-", "-": "+"}
@@ -44,63 +45,59 @@ def previous_slot(slot, count: gl.constexpr):
 )
 
 
-def emit_statement(rw: Emission, s: ast.stmt) -> bool:
-    """Emit a statement of a pipelined loop's body; False when it is an ordinary one."""
-    loop = rw.pipelined_statements.get(s)
-    if loop is None:
-        return False
+def emit_statement(site: LoopSite, loop: PipelinedLoop, s: ast.stmt) -> None:
+    """Emit a statement of the body of `loop` that pipelining changes."""
     loop.fetch_at(name(loop.ahead))
-    indent = "\n" + rw.facts.source.indent(s)
+    indent = "\n" + site.facts.source.indent(s)
     if s in loop.ahead_of:
         made = loop.ahead_of[s]
-        web = rw.facts.webs.of_definition[(s, (s.targets[0] if isinstance(s, ast.Assign) else s.target).id)]
+        web = site.facts.webs.of_definition[(s, (s.targets[0] if isinstance(s, ast.Assign) else s.target).id)]
         if web in loop.plan.on_both_sides:
-            rw.plain_statement(s)
-            end = rw.facts.source.span(s)[1]
-            rw.edits.append((end, end, indent + rw.statement_text(made)))
+            site.plain(s)
+            end = site.facts.source.span(s)[1]
+            site.edits.append((end, end, indent + site.statement_text(made)))
         else:
-            rw.edits.replace(s, rw.statement_text(made))
-        return True
+            site.edits.replace(s, site.statement_text(made))
+        return
     if loop.sliced is not None and s is loop.sliced.statement:
-        rw.edits.replace(s, indent.join(slices.accumulate(rw, loop, loop.sliced)))
-        return True
-    _consumer_statement(rw, s)
-    rw.edits.insert_behind(s, [f"{name} = {read}" for name, (load, read) in loop.permuted.items() if load is s])
-    copied, loaded = _group(rw.facts, loop, s)
-    own = _producer(rw, loop)
-    start, end = rw.facts.source.span(s)
-    condition = None if loop.specialized else counts.condition(rw.emit, loop, loop.at)
+        site.edits.replace(s, indent.join(slices.accumulate(site, loop.sliced)))
+        return
+    _consumer_statement(site, s)
+    site.edits.insert_behind(s, [f"{name} = {read}" for name, (load, read) in loop.permuted.items() if load is s])
+    copied, loaded = _group(site.facts, loop, s)
+    own = _producer(site, loop)
+    start, end = site.facts.source.span(s)
+    condition = None if loop.specialized else counts.condition(site.emit, loop, loop.at)
     if copied:
         made = [own.fetch(ring, loop.free, loop.fetched, condition, indent[1:]) for ring in copied]
         if loop.specialized:
             ready, _ = loop.barriers[loop.group_of(copied[0])]
             if any(ring.load.tile is None for ring in copied):
-                made.append(Line(f"{async_module(rw.record)}.mbarrier_arrive({ready}.index({loop.slot}))"))
+                made.append(Line(f"{async_module(site.record)}.mbarrier_arrive({ready}.index({loop.slot}))"))
         else:
-            made += commit(rw.record, loop, copied)
-        made += as_lines(l2.prefetches(rw.facts, rw.emit, rw.record, loop, copied))
-        made = counts.where_fetched(rw.emit, loop, made)
-        rw.edits.append((start, start, "".join(rw.hole(node) + indent for node in made)))
+            made += commit(site.record, loop, copied)
+        made += as_lines(l2.prefetches(site.facts, site.emit, site.record, loop, copied))
+        made = counts.where_fetched(site.emit, loop, made)
+        site.edits.append((start, start, "".join(site.hole(node) + indent for node in made)))
     if loaded:
         made = [own.fetch(ring, loop.free, loop.fetched, condition, indent[1:]) for ring in loaded]
-        made = counts.where_fetched(rw.emit, loop, made)
-        rw.edits.append((end, end, "".join(indent + rw.hole(node) for node in made)))
-    return True
+        made = counts.where_fetched(site.emit, loop, made)
+        site.edits.append((end, end, "".join(indent + site.hole(node) for node in made)))
 
 
-def _producer(rw: Emission, loop: PipelinedLoop) -> Producer:
-    return Producer(rw.writing, rw.addressing, rw.holes, loop)
+def _producer(site: LoopSite, loop: PipelinedLoop) -> Producer:
+    return Producer(site, site.addressing, site.holes, loop)
 
 
-def _consumer_statement(rw: Emission, s: ast.stmt) -> None:
+def _consumer_statement(site: LoopSite, s: ast.stmt) -> None:
     """A statement with staged loads; a tile that is only read permuted is named where it lies, in LDS."""
-    if isinstance(s, ast.Assign) and s.value in rw.staged and isinstance(s.targets[0], ast.Name):
-        web = rw.facts.webs.of_definition[(s, s.targets[0].id)]
-        if len(web.definitions) == 1 and not rw.state(web).variants and web.uses:
-            text = rw.splice(s, {s.value: rw.hole(rw.staged[s.value].slot())})
-            rw.edits.replace(s, rw.hole(Assign(web.name, rw.holes.code(text), web.name)))
+    if isinstance(s, ast.Assign) and s.value in site.staged and isinstance(s.targets[0], ast.Name):
+        web = site.facts.webs.of_definition[(s, s.targets[0].id)]
+        if len(web.definitions) == 1 and not site.state(web).variants and web.uses:
+            text = site.splice(s, {s.value: site.hole(site.staged[s.value].slot())})
+            site.edits.replace(s, site.hole(Assign(web.name, site.holes.code(text), web.name)))
             return
-    rw.plain_statement(s)
+    site.plain(s)
 
 
 def _group(facts: FunctionFacts, loop: PipelinedLoop, s: ast.stmt) -> tuple[list[Ring], list[Ring]]:
@@ -122,79 +119,73 @@ def _group(facts: FunctionFacts, loop: PipelinedLoop, s: ast.stmt) -> tuple[list
     return before if s is run[0] else [], after if s is run[-1] else []
 
 
-def _body(rw: Emission, loop: PipelinedLoop, s: ast.For) -> None:
+def emit_body(site: LoopSite, loop: PipelinedLoop, s: ast.For) -> None:
     """The statements of the body, and what stands at its top."""
     index = loop.plan.index
     if loop.stages:
         rounds = ", written once per buffer: slots are literals" if loop.first else ""
-        rw.record.choose(
+        site.record.choose(
             f"warps of `for {index}` alternate between memory and compute in {len(loop.stages)} stages{rounds}"
         )
     elif loop.first:
-        rw.record.choose(f"`for {index}` is written once per buffer: slots are literals")
-    rw.block(s.body)
+        site.record.choose(f"`for {index}` is written once per buffer: slots are literals")
+    site.block(s.body)
     if loop.prefetch and not loop.stages and not loop.first:
-        loop.prefetched = read_ahead(rw, loop)
-    loop.copies_again = refill.fills(_producer(rw, loop)) if loop.refills else ()
-    loop.top = once.first(_producer(rw, loop)) if loop.plan.once else tuple(_top(rw.writing, loop))
-    loop.waits = waits(rw.emit, rw.record, loop) if loop.stages else ()
+        loop.prefetched = read_ahead(site, loop)
+    loop.copies_again = refill.fills(_producer(site, loop)) if loop.refills else ()
+    loop.top = once.first(_producer(site, loop)) if loop.plan.once else tuple(_top(site, loop))
+    loop.waits = waits(site.emit, site.record, loop) if loop.stages else ()
 
 
-def emit_loop(rw: Emission, s: ast.For) -> bool:
-    """Emit a pipelined loop, but for its body (`finish_loop`); False when the loop is an ordinary one."""
-    loop = rw.pipelined_loops.get(s)
-    if (reason := rw.whole.get(s)) is not None:
-        rw.record.choose(f"`for {rw.facts.source.of(s.target)}` is not warp-specialized: {reason}")
+def announce(record: Record, facts: FunctionFacts, loops: FunctionLoops, decided: Decided, s: ast.For) -> None:
+    """Note how a loop is written, and what that rests on."""
+    loop = loops.pipelined.get(s)
+    if (reason := loops.whole.get(s)) is not None:
+        record.choose(f"`for {facts.source.of(s.target)}` is not warp-specialized: {reason}")
     if loop is None:
-        for kept in rw.plans:
+        for kept in loops.plans:
             if isinstance(kept, NotPipelined) and kept.wanted and kept.line == s.lineno:
-                rw.record.choose(f"`for {rw.facts.source.of(s.target)}` is not software-pipelined: {kept.reason}")
-        return False
+                record.choose(f"`for {facts.source.of(s.target)}` is not software-pipelined: {kept.reason}")
+        return
     plan = loop.plan
-    rw.record.choose(_chosen(plan, loop))
-    if plan.shallower and not rw.unit.decided.choices.number("depth"):
-        rw.record.explain(plan.shallower)
+    record.choose(_chosen(plan, loop))
+    if plan.shallower and not decided.choices.number("depth"):
+        record.explain(plan.shallower)
     for line, reason in plan.not_tiles:
-        rw.record.choose(f"the load in line {line} is not one for the tensor data mover: {reason}")
-    rw.record.obligations |= plan.assumed | loop.assumed
-    loop.begin_round()
-    rw.loops = (*rw.loops, s)
-    _body(rw, loop, s)
-    rw.loops = rw.loops[:-1]
-    rw.changed |= loop.end_round()
-    _around(rw, loop, s)
-    rw.written_loops.append(loop)
-    return True
+        record.choose(f"the load in line {line} is not one for the tensor data mover: {reason}")
+    record.obligations |= plan.assumed | loop.assumed
 
 
-def _around(rw: Emission, loop: PipelinedLoop, s: ast.For) -> None:
+def emit_around(site: LoopSite, loop: PipelinedLoop, s: ast.For) -> None:
     """The loop's header, and what stands before and behind the loop."""
-    plan, source = loop.plan, rw.facts.source
+    plan, source = loop.plan, site.facts.source
     first = source.first_line(s)
     before, outer = source.offset(first, 0), source.indent(s)
     gap = [""] if first > 1 and source.lines[first - 2].strip() else []
-    gap += invariant.lines_before(rw.hoisted, s)
+    gap += invariant.lines_before(site.hoisted, s)
     if plan.once:
-        rw.edits.append((before, before, _block(gap, outer)))
-        rw.edits.append((source.span(s)[0], source.span(s.iter)[1], once.header(rw.emit, loop)))
-        loop.end = tuple(_after(rw, loop))
+        site.edits.append((before, before, _block(gap, outer)))
+        site.edits.append((source.span(s)[0], source.span(s.iter)[1], once.header(site.emit, loop)))
+        loop.end = tuple(_after(site, loop))
         return
     if loop.first:
         start, end = source.span(s.target)[0], source.span(s.iter)[1]
-        rw.edits.append((start, end, unroll.header(rw.emit, loop)))
+        site.edits.append((start, end, unroll.header(site.emit, loop)))
     elif loop.written_out:
-        rw.edits.replace(s.target, loop.tile)
-        rw.edits.replace(s.iter, f"gl.static_range({counts.tiles(rw.emit, loop)})")
+        site.edits.replace(s.target, loop.tile)
+        site.edits.replace(s.iter, f"gl.static_range({counts.tiles(site.emit, loop)})")
     else:
-        rw.edits.replace(s.iter, calls.emit_iterator(rw.writing, s.iter))
-    loop.before = as_lines(shared_state(_producer(rw, loop))) if loop.specialized else prologue(rw, _producer(rw, loop))
+        site.edits.replace(s.iter, calls.emit_iterator(site, s.iter))
+    loop.before = (
+        as_lines(shared_state(_producer(site, loop))) if loop.specialized else prologue(site, _producer(site, loop))
+    )
     if loop.prefetched is not None:
-        rw.record.choose(f"`for {plan.index}` reads operands from LDS one iteration ahead")
-        loop.before = (*loop.before, *waits(rw.emit, rw.record, loop)[1:], *loop.prefetched.first)
+        site.record.choose(f"`for {plan.index}` reads operands from LDS one iteration ahead")
+        loop.before = (*loop.before, *waits(site.emit, site.record, loop)[1:], *loop.prefetched.first)
     first_lines = [*_block(gap, outer).splitlines(), *lines(loop.before, outer), ""]
-    rw.edits.append((before, before, "".join(f"{line}\n" for line in first_lines)))
-    loop.end = tuple(_tail(rw.emit, rw.convert, rw.names, loop))
-    loop.after = tuple(_after(rw, loop))
+    site.edits.append((before, before, "".join(f"{line}\n" for line in first_lines)))
+    loop.end = tuple(_tail(site.emit, site.convert, site.names, loop))
+    loop.after = tuple(_after(site, loop))
 
 
 def _chosen(plan: PipelinePlan, loop: PipelinedLoop) -> str:
@@ -311,32 +302,32 @@ def _computed_here(facts: FunctionFacts, loop: PipelinedLoop, s: ast.stmt) -> bo
     return facts.webs.of_definition[(s, target.id)] in loop.plan.on_both_sides
 
 
-def _after(rw: Emission, loop: PipelinedLoop) -> list[Node]:
+def _after(site: LoopSite, loop: PipelinedLoop) -> list[Node]:
     waited = loop.copies and not loop.specialized and not loop.written_out and not loop.plan.once
     why = Line("# Copies past the last tile must not land in LDS that is used for something else.")
-    last = [why, *wait_for(rw.record, loop, Number("0"))] if waited else []
-    return [*last, *as_lines(_lines_after(rw, loop, waited))]
+    last = [why, *wait_for(site.record, loop, Number("0"))] if waited else []
+    return [*last, *as_lines(_lines_after(site, loop, waited))]
 
 
-def _lines_after(rw: Emission, loop: PipelinedLoop, waited: bool) -> list[str]:
+def _lines_after(site: LoopSite, loop: PipelinedLoop, waited: bool) -> list[str]:
     lines = []
-    lines += clusters.after_last(rw.record, loop, waited)
+    lines += clusters.after_last(site.record, loop, waited)
     if loop.plan.once:
         return lines
-    if _shares_place(rw.writing, loop):
+    if _shares_place(site, loop):
         lines.append(
             "# Operands do not take the place of tiles: what moves through LDS after them would wait once more."
         )
         lines += [f"{ring.smem}._keep_alive()" for ring in loop.rings]
     if loop.sliced is not None:
-        lines += slices.join(rw.facts, rw.names, rw.conversions_after, loop.sliced)
-    tiles = operand(written(counts.fetched_before(rw.emit, loop)))
+        lines += slices.join(site.facts, site.names, site.conversions_after, loop.sliced)
+    tiles = operand(written(counts.fetched_before(site.emit, loop)))
     if loop.specialized and loop.plan.rolled_back:
         # The moves happen in the producer.
-        tiles = name(rw.loop_names.fresh("tiles", loop.plan.loop))
-        lines.append(Assigned(tiles, counts.trips(rw.emit, loop)).text)
+        tiles = name(site.loop_names.fresh("tiles", loop.plan.loop))
+        lines.append(Assigned(tiles, counts.trips(site.emit, loop)).text)
     for s in loop.plan.rolled_back:
-        for made in rw.moves(s):
+        for made in site.moves(s):
             move = made.value if loop.only_holds else binary(tiles, "*", operand(made.value))
             lines.append(Assigned(made.target, move, made.sign if loop.specialized else _BACK[made.sign]).text)
     return lines
@@ -356,4 +347,4 @@ def _block(lines: list[str], indent: str) -> str:
     return "".join((indent + line.replace("\n", "\n" + indent) if line else "") + "\n" for line in lines)
 
 
-__all__ = ["emit_loop", "emit_statement"]
+__all__ = ["announce", "emit_around", "emit_body", "emit_statement"]

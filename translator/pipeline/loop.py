@@ -16,8 +16,8 @@ from translator.gluon.written import Written, indexed, name
 from translator.pipeline.plan import PipelinePlan, PipelinedLoad
 from translator.rewrite import costs
 from translator.rewrite.descriptors import Copies
-from translator.rewrite.emission import Emission
 from translator.rewrite.gluon_modules import async_module
+from translator.rewrite.site import Site
 from translator.rewrite.unit import Record
 from translator.ttgir.layouts import Layout
 
@@ -192,11 +192,11 @@ class Read:
             order = tuple(tile.permutation[d] for d in order or range(len(tile.permutation)))
         return place if order == tuple(range(len(order))) else Permuted(place, order)
 
-    def text(self, rw: Emission, layout: Layout, tile: Place | None = None) -> Written:
+    def text(self, site: Site, layout: Layout, tile: Place | None = None) -> Written:
         """The tile in `layout`; `tile`: where it lies, by default its slot."""
-        relaxed = self.loop.copies and not self.ring.load.stored and rw.facts.kernel.target.relaxed_lds_reads
-        return rw.hole(
-            tree.Read(tile or self.slot(), rw.names.spell(layout), async_module(rw.record) if relaxed else "")
+        relaxed = self.loop.copies and not self.ring.load.stored and site.facts.kernel.target.relaxed_lds_reads
+        return site.hole(
+            tree.Read(tile or self.slot(), site.names.spell(layout), async_module(site.record) if relaxed else "")
         )
 
 
@@ -211,54 +211,54 @@ class Held:
     def layout(self) -> Layout:
         return self.ring.load.staged.source
 
-    def text(self, rw: Emission, layout: Layout) -> Written:
-        ring = self.ring if layout == self.layout else self._again(rw, layout)
+    def text(self, site: Site, layout: Layout) -> Written:
+        ring = self.ring if layout == self.layout else self._again(site, layout)
         tile = name((ring or self.ring).next)
         tile = tile if self.loop.only_holds else indexed(tile, "0")
-        return tile if ring is not None else rw.convert(tile, layout)
+        return tile if ring is not None else site.convert(tile, layout)
 
-    def _again(self, rw: Emission, layout: Layout) -> Ring | None:
+    def _again(self, site: Site, layout: Layout) -> Ring | None:
         """The same load in `layout`, where Triton makes it there too and moving costs more; else None."""
         load, rings = self.ring.load, self.loop.rings
-        fact = rw.facts.tensor(load.call)
+        fact = site.facts.tensor(load.call)
         if (
-            not costs.is_small(rw.facts, fact)
+            not costs.is_small(site.facts, fact)
             or costs.many_loads(layout, fact)
-            or layout not in rw.facts.placed_layouts(load.call)
+            or layout not in site.facts.placed_layouts(load.call)
         ):
             return None
         for ring in rings:
             if ring.again and ring.load.call is load.call and ring.load.staged.source == layout:
                 ring.wanted = True
                 return ring
-        rw.changed = True
+        site.demand_more()
         staged = replace(load.staged, source=layout)
-        own = rw.names.variant(self.ring.next, layout)
+        own = site.names.variant(self.ring.next, layout)
         made = replace(self.ring, load=replace(load, staged=staged), next=own, again=True)
         rings.insert(rings.index(self.ring) + 1, made)
         return made
 
 
-def permuted_read(rw: Emission, data: ast.expr, order: tuple[int, ...], layout: Layout) -> Written | None:
+def permuted_read(site: Site, data: ast.expr, order: tuple[int, ...], layout: Layout) -> Written | None:
     """A staged tile with its dimensions permuted, read from LDS straight into `layout`; None for anything else."""
     tile = ""
     if isinstance(data, ast.Name):
-        made, read = rw.facts.webs.definition_of(data), _assigned(rw.facts, rw.staged, rw.loops, data)
+        made, read = site.facts.webs.definition_of(data), _assigned(site.facts, site.staged, site.loops, data)
         if read is None:
             return None
-        tile = "" if rw.state(rw.facts.webs.of_use[data]).variants else data.id
-        if not tile and read.loop.read_at_top(rw.facts, read.ring):
-            own = rw.names.variant(f"{data.id}_t", layout)
+        tile = "" if site.state(site.facts.webs.of_use[data]).variants else data.id
+        if not tile and read.loop.read_at_top(site.facts, read.ring):
+            own = site.names.variant(f"{data.id}_t", layout)
             read.loop.permuted_now.add(own)
             if own not in read.loop.permuted:
-                read.loop.permuted[own] = made.node, read.text(rw, layout, read.slot(order))
-                rw.changed = True
+                read.loop.permuted[own] = made.node, read.text(site, layout, read.slot(order))
+                site.demand_more()
             return name(own)
-    elif data in rw.staged:
-        read = rw.staged[data]
+    elif data in site.staged:
+        read = site.staged[data]
     else:
         return None
-    return read.text(rw, layout, Permuted(Named(tile), order) if tile else read.slot(order))
+    return read.text(site, layout, Permuted(Named(tile), order) if tile else read.slot(order))
 
 
 def read_where_used(

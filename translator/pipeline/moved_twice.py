@@ -13,7 +13,7 @@ from __future__ import annotations
 import ast
 import copy
 
-from translator.rewrite.emission import Emission
+from translator.pipeline.loop_site import LoopSite
 from translator.facts.function import FunctionFacts
 from translator.frontend.trace import TensorFact
 from translator.rewrite import pointer_variables
@@ -47,20 +47,20 @@ def _use(facts: FunctionFacts, loop: ast.For, web: Web) -> tuple[ast.Name, tuple
     return None
 
 
-def start_lines(rw: Emission, ahead: Web) -> list[str]:
+def start_lines(site: LoopSite, ahead: Web) -> list[str]:
     """The statements before the loop that give the producer's variable its first value, in each of its layouts."""
     made = ahead.definitions[0].node
-    if rw.facts.tensor(made.value) is None:
-        return [f"{ahead.name} = {rw.emit(made.value)}"]
-    state = rw.state(ahead)
+    if site.facts.tensor(made.value) is None:
+        return [f"{ahead.name} = {site.emit(made.value)}"]
+    state = site.state(ahead)
     if state.split is not None:
         return [
             line.text
             for line in pointer_variables.assign(
-                rw.writing, rw.addressing, made, state, None if state.variants else rw.web_home(ahead)
+                site, site.addressing, made, state, None if state.variants else site.web_home(ahead)
             )
         ] or ["pass"]
-    return [f"{rw.variant_name(state, layout)} = {rw.emit(made.value, layout)}" for layout in state.variants]
+    return [f"{site.variant_name(state, layout)} = {site.emit(made.value, layout)}" for layout in state.variants]
 
 
 def name_ahead(name: str) -> str:

@@ -15,28 +15,28 @@ from translator.pipeline.loop import PipelinedLoop
 from translator.pipeline.prefetch import FEWEST_BUFFERS, Prefetched, prefetched
 from translator.pipeline.refill import refilled
 from translator.pipeline.steps import Step, take_steps
-from translator.rewrite.emission import Emission
+from translator.pipeline.loop_site import LoopSite
 
 Names = Callable[..., str]  # gives a name that the function does not use
 
 
-def finish_loop(rw: Emission, loop: PipelinedLoop) -> None:
+def finish_loop(site: LoopSite, loop: PipelinedLoop) -> None:
     """Passes over the body of a loop that has been written, whose edits are final; then its text."""
-    s, source = loop.plan.loop, rw.facts.source
-    steps, (top, end) = take_steps(rw.facts, rw.reads, rw.holes, rw.edits, s)
+    s, source = loop.plan.loop, site.facts.source
+    steps, (top, end) = take_steps(site.facts, site.reads, site.holes, site.edits, s)
     if loop.stages:
-        check_apart(rw.facts, steps)
-    body = passed(loop, steps, functools.partial(rw.loop_names.fresh, loop=s))
-    loop.tree = tree_of(loop, body, counts.tiles(rw.emit, loop) if loop.written_out else "")
+        check_apart(site.facts, steps)
+    body = passed(loop, steps, functools.partial(site.loop_names.fresh, loop=s))
+    loop.tree = tree_of(loop, body, counts.tiles(site.emit, loop) if loop.written_out else "")
     text = "\n".join([*lines(body, source.indent(s.body[0])), *lines(loop.after, source.indent(s))])
-    rw.edits.append((top, end, text + "\n" if end > source.line_end(s) else text))
+    site.edits.append((top, end, text + "\n" if end > source.line_end(s) else text))
 
 
-def read_ahead(rw: Emission, loop: PipelinedLoop) -> Prefetched | None:
+def read_ahead(site: LoopSite, loop: PipelinedLoop) -> Prefetched | None:
     """The body as it is so far, with its reads at the end; None where these stay where they are."""
-    steps, _ = take_steps(rw.facts, rw.reads, rw.holes, rw.edits.copy(), loop.plan.loop)
-    check_apart(rw.facts, steps)
-    return _ahead(loop, steps, functools.partial(rw.loop_names.fresh, loop=loop.plan.loop))
+    steps, _ = take_steps(site.facts, site.reads, site.holes, site.edits.copy(), loop.plan.loop)
+    check_apart(site.facts, steps)
+    return _ahead(loop, steps, functools.partial(site.loop_names.fresh, loop=loop.plan.loop))
 
 
 def check_apart(facts: FunctionFacts, steps: list[Step]) -> None:

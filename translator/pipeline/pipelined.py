@@ -6,12 +6,16 @@ import ast
 
 from translator.facts.webs import UnrolledLoop
 from translator.gluon.written import Written
-from translator.pipeline.emit import emit_loop, emit_statement
+from translator.pipeline.emit import announce, emit_around, emit_body, emit_statement
 from translator.pipeline.loop import permuted_read, read_where_used
+from translator.pipeline.loop_site import LoopSite
 from translator.pipeline.passes import finish_loop
 from translator.pipeline.prepare import prepare
-from translator.rewrite.emission import TileRead
+from translator.pipeline.twins import Planning
+from translator.pipeline.unneeded import unneeded
+from translator.rewrite import uniform_parts
 from translator.rewrite.function import FunctionRewriter
+from translator.rewrite.site import TileRead
 from translator.ttgir.layouts import Layout
 
 
@@ -19,24 +23,69 @@ class PipelinedFunction(FunctionRewriter):
     """Rewrites one function of a kernel, pipelined loops included."""
 
     def prepare_loops(self) -> None:
-        prepare(self)
+        prepare(self.planning())
+        uniform_parts.mark(self.addressing, self.states, self.of_loops.pipelined)
+        self.of_loops.dropped = unneeded(self.facts, self.of_loops.pipelined, self.of_loops.statements)
+
+    def planning(self) -> Planning:
+        """What planning the loops takes."""
+        return Planning(
+            self.facts,
+            self.unit.decided,
+            self.unit.moving,
+            self.of_loops,
+            self.addressing.guards,
+            self.pushed,
+            self.added_parameters,
+            self.loop_names,
+            self.state,
+            self.make_cheap,
+        )
+
+    @property
+    def loop_site(self) -> LoopSite:
+        """The place that is being written, in or beside a pipelined loop."""
+        return LoopSite(
+            **vars(self.site),
+            addressing=self.addressing,
+            loop_names=self.loop_names,
+            plain=self.plain_statement,
+            statement_text=self.statement_text,
+            block=self.block,
+            moves=self.moves,
+            conversions_after=self.conversions_after,
+            variant_name=self.variant_name,
+        )
 
     def finish_loops(self, statements: list[ast.stmt]) -> None:
         inside = {n for s in statements for n in ast.walk(s) if isinstance(n, ast.For)}
         for loop in [loop for loop in self.written_loops if loop.plan.loop in inside]:
-            finish_loop(self, loop)
+            finish_loop(self.loop_site, loop)
             self.written_loops.remove(loop)
 
     def statement(self, s: ast.stmt) -> None:
-        if not emit_statement(self, s):
+        if (loop := self.of_loops.statements.get(s)) is not None:
+            emit_statement(self.loop_site, loop, s)
+        else:
             super().statement(s)
 
     def for_loop(self, s: ast.For) -> None:
-        if isinstance(s, UnrolledLoop) or not emit_loop(self, s):
-            super().for_loop(s)
+        if isinstance(s, UnrolledLoop):
+            return super().for_loop(s)
+        announce(self.record, self.facts, self.of_loops, self.unit.decided, s)
+        loop = self.of_loops.pipelined.get(s)
+        if loop is None:
+            return super().for_loop(s)
+        loop.begin_round()
+        self.loops = (*self.loops, s)
+        emit_body(self.loop_site, loop, s)
+        self.loops = self.loops[:-1]
+        self.changed |= loop.end_round()
+        emit_around(self.loop_site, loop, s)
+        self.written_loops.append(loop)
 
     def permuted_tile(self, data: ast.expr, order: tuple[int, ...], layout: Layout) -> Written | None:
-        return permuted_read(self, data, order, layout)
+        return permuted_read(self.site, data, order, layout)
 
     def tile_read_at_use(self, data: ast.expr) -> TileRead | None:
-        return read_where_used(self.facts, self.staged, self.loops, data)
+        return read_where_used(self.facts, self.of_loops.staged, self.loops, data)

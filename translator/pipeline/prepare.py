@@ -6,7 +6,6 @@ The copies stand at the same place in the source as the originals, so that facts
 from __future__ import annotations
 
 import ast
-import copy
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,17 +14,14 @@ from translator.choices.chosen import Choices
 from translator.facts import callees, products
 from translator.facts.definitions import names_read
 from translator.facts.function import FunctionFacts
-from translator.facts.loop_range import is_index
 from translator.facts.signs import Signs, obligation_at
-from translator.facts.webs import Definition, Web
-from translator.frontend.trace import ConstFact, TensorFact
+from translator.frontend.trace import TensorFact
 from translator.gluon.written import literal, name
 from translator.pipeline.body import plan_stages, reads_tiles
 from translator.pipeline.clip import clip_masks
 from translator.pipeline.index_loads import Guard
 from translator.pipeline.l2 import can_prefetch
-from translator.pipeline.loop import Held, PipelinedLoop, Read, Ring
-from translator.pipeline.moved_twice import name_ahead, start_of
+from translator.pipeline.loop import PipelinedLoop
 from translator.pipeline.once import as_branch
 from translator.pipeline.plan import NotPipelined, PipelinePlan, PipelinedLoad
 from translator.pipeline.planner import as_triton, plan_loop
@@ -33,12 +29,10 @@ from translator.pipeline.prefetch import FEWEST_BUFFERS
 from translator.pipeline.slices import plan_slices
 from translator.pipeline.specialize import asked_for, specialized
 from translator.pipeline.tail import TailProof
-from translator.pipeline.unneeded import unneeded
+from translator.pipeline.twins import Planning, Twins
 from translator.pipeline.unroll import can_unroll
-from translator.rewrite import uniform_parts
-from translator.rewrite.emission import Emission
 from translator.rewrite.fresh_names import LoopNames
-from translator.rewrite.unit import Decided, Unit
+from translator.rewrite.unit import Decided
 from translator.rewrite.writing import StateOf
 from translator.ttgir.elements import bits_of
 
@@ -47,27 +41,26 @@ from translator.ttgir.elements import bits_of
 FEWEST_LOADS = 2
 
 
-def prepare(rw: Emission) -> None:
+def prepare(planning: Planning) -> None:
     """Plan every loop of the function, before any layout is demanded."""
-    for loop in [n for n in ast.walk(rw.facts.tree) if isinstance(n, ast.For)]:
-        if not rw.facts.taken(loop):
+    facts, decided, loops = planning.facts, planning.decided, planning.loops
+    for loop in [n for n in ast.walk(facts.tree) if isinstance(n, ast.For)]:
+        if not facts.taken(loop):
             continue
-        plan = plan_loop(rw.facts, rw.unit.decided, loop, holds_tiles(rw.facts, rw.unit.decided, loop))
-        if isinstance(plan, PipelinePlan) and (reason := _unsupported(rw.facts, plan)):
+        plan = plan_loop(facts, decided, loop, holds_tiles(facts, decided, loop))
+        if isinstance(plan, PipelinePlan) and (reason := _unsupported(facts, plan)):
             plan = NotPipelined(loop.lineno, reason, True)
-        if asked_for(rw.facts, rw.unit.decided, loop):
-            split = specialized(rw.facts, rw.unit.decided, loop, plan)
+        if asked_for(facts, decided, loop):
+            split = specialized(facts, decided, loop, plan)
             if isinstance(split, str):
-                rw.whole[loop] = split
+                loops.whole[loop] = split
             else:
                 plan = split
         if isinstance(plan, PipelinePlan):
-            plan = as_branch(rw.facts, rw.unit.decided.choices, plan)
-        rw.plans.append(plan)
+            plan = as_branch(facts, decided.choices, plan)
+        loops.plans.append(plan)
         if isinstance(plan, PipelinePlan):
-            _set_up(rw, plan)
-    uniform_parts.mark(rw.addressing, rw.states, rw.pipelined_loops)
-    rw.dropped = unneeded(rw.facts, rw.pipelined_loops, rw.pipelined_statements)
+            _set_up(planning, plan)
 
 
 def holds_tiles(facts: FunctionFacts, decided: Decided, loop: ast.For) -> bool:
@@ -110,94 +103,22 @@ def _named(loop_names: LoopNames, added_parameters: dict[str, str], plan: Pipeli
     return loop
 
 
-class _Twins:
-    """Copies of the producer's syntax for the tiles ahead, in which what moves has names of its own.
-
-    renamed: index of a variable on both sides -> its twin. made: node -> its copy.
-    """
-
-    def __init__(self, rw: Emission, loop: PipelinedLoop):
-        self.rw, self.loop = rw, loop
-        self.renamed: dict[int, Web] = {}
-        self.made: dict[ast.AST, ast.AST] = {}
-        plan, webs = loop.plan, rw.facts.webs
-        for web in plan.on_both_sides:
-            name = f"{web.name}_copied" if loop.specialized else name_ahead(web.name)
-            twin = Web(len(webs.all), rw.loop_names.fresh(name, plan.loop))
-            if web in plan.doubled:
-                twin.definitions.append(start_of(rw.facts, plan.loop, web, twin))
-                loop.doubled.append((web, twin))
-            webs.all.append(twin)
-            self.renamed[web.index] = twin
-
-    def of(self, node: ast.AST) -> ast.AST:
-        """A copy of `node` at the same place in the source, in which moving names are those of the tile ahead."""
-        facts, made = self.rw.facts, copy.deepcopy(node)
-        for old, new in zip(ast.walk(node), ast.walk(made)):
-            self.made[old] = new
-            if old in facts.looped:
-                facts.looped.add(new)
-            if isinstance(old, ast.Name) and (web := facts.webs.of_use.get(old)) is not None:
-                facts.webs.reaching[new] = facts.webs.reaching[old]
-                if is_index(facts, self.loop.plan.loop, old):
-                    self.loop.index_names.append(new)
-                    facts.webs.of_use[new] = web
-                else:
-                    web = self.renamed.get(web.index, web)
-                    new.id = web.name
-                    facts.webs.of_use[new] = web
-        return made
-
-    def add_statements(self) -> None:
-        """The producer's statements for the tile ahead."""
-        plan, webs = self.loop.plan, self.rw.facts.webs
-        for s in plan.producer:
-            made = self.of(s)
-            target = made.targets[0] if isinstance(made, ast.Assign) else made.target
-            original = webs.of_definition[(s, target.id)]
-            web = self.renamed.get(original.index, original)
-            if web is not original:
-                target.id = web.name
-                web.definitions.append(
-                    Definition(web.name, made, made.value, 1, (plan.loop,), isinstance(s, ast.AugAssign))
-                )
-            if not isinstance(s, ast.AugAssign) and original not in plan.carried:
-                self.loop.own_names.append((target, web))
-            webs.of_definition[(made, web.name)] = web
-            self.loop.ahead_of[s] = made
-            self.rw.pipelined_statements[s] = self.loop
-
-    def add_rings(self) -> None:
-        """What stands for each load: a ring of LDS buffers, or tiles that wait in registers."""
-        rw, loop, plan = self.rw, self.loop, self.loop.plan
-        stems: set[str] = set()
-        for load in plan.loads:
-            wanted = f"{load.name}_last" if plan.once else load.name
-            stem = _ring_stem(rw.facts, rw.loop_names, wanted, plan.loop, stems)
-            stems.add(stem)
-            names = [rw.loop_names.fresh(f"{stem}_{part}", plan.loop) for part in ("smem", "next", "tiles", "desc")]
-            ring = Ring(load, names[0], self.of(load.call), *names[1:])
-            loop.rings.append(ring)
-            if load.held:
-                rw.held[load.call] = Held(loop, ring)
-            else:
-                rw.staged[load.call] = Read(loop, ring)
-            rw.pipelined_statements[load.statement] = loop
-
-
-def _set_up(rw: Emission, plan: PipelinePlan) -> None:
-    loop = _named(rw.loop_names, rw.added_parameters, plan)
-    twins = _Twins(rw, loop)
+def _set_up(planning: Planning, plan: PipelinePlan) -> None:
+    facts, choices, loops = planning.facts, planning.decided.choices, planning.loops
+    loop = _named(planning.loop_names, planning.added_parameters, plan)
+    twins = Twins(planning, loop)
     twins.add_statements()
-    rw.addressing.guards.update({twins.made[call]: Guard(loop) for call in plan.guarded})
+    planning.guards.update({twins.made[call]: Guard(loop) for call in plan.guarded})
     twins.add_rings()
-    _push_addresses(rw.facts, rw.make_cheap, rw.pushed, loop)
-    _find_own_names(rw.facts, loop)
-    rw.pipelined_loops[plan.loop] = loop
+    _push_addresses(facts, planning.make_cheap, planning.pushed, loop)
+    _find_own_names(facts, loop)
+    loops.pipelined[plan.loop] = loop
     if not loop.specialized and not plan.once:
-        _apply_choices(rw.facts, rw.unit.decided.choices, rw.loop_names, rw.pipelined_statements, loop)
-    _move_bases(rw.facts, rw.state, rw.unit, loop)
-    clip_masks(rw, loop, TailProof(rw.facts, plan.loop, plan.low, plan.high, plan.step), twins.made)
+        _apply_choices(facts, choices, planning.loop_names, loops.statements, loop)
+    planning.moving.update(_move_bases(facts, planning.state, planning.decided.moved, loop))
+    if not loop.specialized and not plan.once and choices.keeps_loops:
+        tail = TailProof(facts, plan.loop, plan.low, plan.high, plan.step)
+        clip_masks(facts, loop, tail, twins.made, loops.clips, planning.guards)
 
 
 def _push_addresses(
@@ -232,31 +153,6 @@ def _find_own_names(facts: FunctionFacts, loop: PipelinedLoop) -> None:
     for made in loop.ahead_of.values():  # the target of `x += c` reads it, too
         if isinstance(made, ast.AugAssign) and (web := facts.webs.of_definition[(made, made.target.id)]).index in own:
             loop.own_names.append((made.target, web))
-
-
-def _ring_stem(facts: FunctionFacts, loop_names: LoopNames, stem: str, loop: ast.For, others: set[str]) -> str:
-    """A stem for the names of a ring that no other ring of the loop has. Loops share it only where they follow one
-    another in the same block: what a branch or a loop assigns keeps the type that it has before or on the other branch.
-    """
-    block = _run_time_block(facts, loop)
-    return loop_names.stem(stem, block, others)
-
-
-def _run_time_block(facts: FunctionFacts, node: ast.AST) -> tuple:
-    """The branches and loops around a node, those decided while compiling left out."""
-
-    def around(body: list[ast.stmt], block: tuple) -> tuple | None:
-        for s in body:
-            if s is node:
-                return block
-            decided = isinstance(s, ast.With) or isinstance(s, ast.If) and isinstance(facts.fact(s.test), ConstFact)
-            for side in ("body", "orelse"):
-                inner = block if decided else (*block, (id(s), side))
-                if (found := around(getattr(s, side, []), inner)) is not None:
-                    return found
-        return None
-
-    return around(facts.tree.body, ()) or ()
 
 
 def _apply_choices(
@@ -311,8 +207,11 @@ def _push(pushed: set[ast.AST], value: ast.expr | None) -> None:
             _push(pushed, child)
 
 
-def _move_bases(facts: FunctionFacts, state_of: StateOf, unit: Unit, loop: PipelinedLoop) -> None:
-    """Choose what moves from tile to tile, the scalar base or the tensor of offsets, where only staged loads follow it.
+def _move_bases(
+    facts: FunctionFacts, state_of: StateOf, moved: frozenset[tuple[str, str]], loop: PipelinedLoop
+) -> dict[tuple[str, str], bool]:
+    """Choose what moves from tile to tile, the scalar base or the tensor of offsets, where only staged loads follow it; -> whether
+    the base does, by function and variable. moved: those whose base moves in any case.
 
     A base may move without knowing signs: every lane that is ever read is read in the first iteration too (its mask
     only shrinks), so its first offset is that of an element of the tensor, which is not negative. Where the base goes on
@@ -321,6 +220,7 @@ def _move_bases(facts: FunctionFacts, state_of: StateOf, unit: Unit, loop: Pipel
     """
     plan = loop.plan
     read = set(names_read(facts, plan.loop))
+    moving: dict[tuple[str, str], bool] = {}
     for s in plan.producer:
         if not isinstance(s, ast.AugAssign) or not isinstance(s.op, ast.Add):
             continue
@@ -335,8 +235,8 @@ def _move_bases(facts: FunctionFacts, state_of: StateOf, unit: Unit, loop: Pipel
         if len(inside) != 1 or not followers or not all(n in direct for n in uses):
             continue
         key = (facts.frame.fn.__name__, web.name)
-        many = key in unit.decided.moved or all(_instructions(facts, load) >= FEWEST_LOADS for load in followers)
-        unit.moving[key] = many
+        many = key in moved or all(_instructions(facts, load) >= FEWEST_LOADS for load in followers)
+        moving[key] = many
         if not state.split.moves:
             if any(d.augmented and d.node is not s for d in web.definitions):
                 continue
@@ -356,6 +256,7 @@ def _move_bases(facts: FunctionFacts, state_of: StateOf, unit: Unit, loop: Pipel
             if proof.holds(s.value) and not _is_wide(fact):
                 loop.assumed |= proof.assumed
                 state.split = replace(state.split, moves=False)
+    return moving
 
 
 def _masked(facts: FunctionFacts, load: PipelinedLoad) -> bool:

@@ -15,7 +15,7 @@ from translator.pipeline.loop import PipelinedLoop, Ring
 from translator.pipeline.moved_twice import start_lines
 from translator.pipeline.producer import Producer, commit, stores
 from translator.pipeline.waits import waits
-from translator.rewrite.emission import Emission
+from translator.pipeline.loop_site import LoopSite
 from translator.rewrite.fresh_names import LoopNames
 from translator.rewrite.gluon_modules import barrier_module
 
@@ -40,7 +40,7 @@ def shared_state(producer: Producer) -> list[str]:
     return [*lines, "gl.barrier()"]
 
 
-def prologue(rw: Emission, producer: Producer) -> tuple[Node, ...]:
+def prologue(site: LoopSite, producer: Producer) -> tuple[Node, ...]:
     loop = producer.loop
     plan = loop.plan
     lines = []
@@ -49,46 +49,46 @@ def prologue(rw: Emission, producer: Producer) -> tuple[Node, ...]:
         if ring.held:
             lines += [] if loop.only_holds else [f"{ring.next} = ()"]
         else:
-            lines += mover_copies.before(rw.writing, loop, ring) if tile is not None else [producer.allocate(ring)]
-    lines += [line for _, ahead in loop.doubled for line in start_lines(rw, ahead)]
+            lines += mover_copies.before(site, loop, ring) if tile is not None else [producer.allocate(ring)]
+    lines += [line for _, ahead in loop.doubled for line in start_lines(site, ahead)]
     what = "fetched" if loop.mixed else "copied" if loop.copies else "loaded"
     tail = " Tiles past the end are masked out and still counted." if loop.copies and not loop.written_out else ""
     if loop.only_holds:
         lines.append("# Prologue: each tile is loaded an iteration before it is used, the first ones here.")
     else:
-        lines += clusters.before_first(rw.record, loop)
+        lines += clusters.before_first(site.record, loop)
         lines.append("")
         lines.append(f"# Prologue: the first tiles are {what} before the loop.{tail}")
-    index = counts.prologue_index(rw.emit, loop)
+    index = counts.prologue_index(site.emit, loop)
     loop.fetch_at(index)
     body: list[Node] = []
     first = Number("0") if loop.only_holds else Number(loop.tile)
-    if loop.index_names and not _plain_index(rw.facts, loop):
-        text = counts.index_value(rw.facts, loop, index)
-        index = name(rw.loop_names.fresh(f"{plan.index}_{loop.tile}", plan.loop))
+    if loop.index_names and not _plain_index(site.facts, loop):
+        text = counts.index_value(site.facts, loop, index)
+        index = name(site.loop_names.fresh(f"{plan.index}_{loop.tile}", plan.loop))
         body.append(Line(f"{index} = {text}"))
         loop.fetch_at(index)
-    condition = counts.condition(rw.emit, loop, index)
+    condition = counts.condition(site.emit, loop, index)
     fetched: list[Ring] = []
-    with _names_of_prologue(rw.facts, rw.loop_names, loop):
+    with _names_of_prologue(site.facts, site.loop_names, loop):
         for atom in plan.atoms:
             if atom in loop.ahead_of:
-                moved = rw.statement_text(loop.ahead_of[atom])
-                body.append(Line(moved.replace("\n" + rw.facts.source.indent(atom), "\n")))
+                moved = site.statement_text(loop.ahead_of[atom])
+                body.append(Line(moved.replace("\n" + site.facts.source.indent(atom), "\n")))
             for ring in loop.rings:
                 if ring.load.statement is atom:
                     body += [producer.fetch(ring, loop.tile, first, condition)]
-                    body += commit(rw.record, loop, [ring])
+                    body += commit(site.record, loop, [ring])
                     fetched.append(ring)
-    body += stores(rw.convert, rw.names, fetched, loop.tile, first)
+    body += stores(site.convert, site.names, fetched, loop.tile, first)
     made = [*as_lines(lines)]
-    made += body if loop.only_holds else [Repeat(loop.tile, counts.fetched_before(rw.emit, loop), tuple(body))]
+    made += body if loop.only_holds else [Repeat(loop.tile, counts.fetched_before(site.emit, loop), tuple(body))]
     if loop.stages:
-        made += waits(rw.emit, rw.record, loop)[1:]
+        made += waits(site.emit, site.record, loop)[1:]
     if loop.sliced is not None:
         m, n = loop.sliced.parts
-        rw.record.choose(f"`{loop.sliced.web.name}` is kept in {m} x {n} slices")
-        made += as_lines(slices.take_apart(rw.facts, rw.state, loop.sliced))
+        site.record.choose(f"`{loop.sliced.web.name}` is kept in {m} x {n} slices")
+        made += as_lines(slices.take_apart(site.facts, site.state, loop.sliced))
     return (*made, Line(f"{loop.counter} = 0")) if loop.counter else tuple(made)
 
 

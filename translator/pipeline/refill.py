@@ -31,7 +31,7 @@ from translator.gluon.written import name
 from translator.pipeline import counts
 from translator.pipeline.clusters import before_next
 from translator.pipeline.producer import Producer, commit
-from translator.rewrite.emission import Emission
+from translator.rewrite.written_function import WrittenFunction
 
 Statements = tuple[Node, ...]  # what one of the author's has become
 
@@ -44,12 +44,12 @@ class TooLate(Exception):
         self.key = key
 
 
-def check_refills(every: list[Emission]) -> None:
+def check_refills(every: list[WrittenFunction]) -> None:
     """Asked when the text is final. Raises: TooLate for a loop whose one slot is read until its end."""
-    for rw in every:
-        for loop in rw.pipelined_loops.values():
+    for written in every:
+        for loop in written.loops.pipelined.values():
             if loop.refills and not loop.hidden:
-                raise TooLate((rw.facts.path, loop.plan.loop.lineno))
+                raise TooLate((written.facts.path, loop.plan.loop.lineno))
 
 
 def fills(producer: Producer) -> tuple[Node, ...]:

@@ -18,16 +18,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from translator.facts import products
-from translator.rewrite.emission import Emission
 from translator.facts.function import FunctionFacts
 from translator.facts.definitions import assigned_fact
 from translator.gluon.tree import Named, Part
 from translator.gluon.written import Written, name as variable
 from translator.layout.names import LayoutNames
-from translator.pipeline.loop import PipelinedLoop
 from translator.pipeline.plan import PipelinePlan
 from translator.facts import callees
 from translator.rewrite import dots
+from translator.rewrite.site import Site
 from translator.facts.webs import Web
 from translator.rewrite.writing import StateOf
 from translator.ttgir.layouts import Layout, Mfma, Wmma
@@ -157,10 +156,10 @@ def take_apart(facts: FunctionFacts, state_of: StateOf, sliced: SlicedDot) -> li
     ]
 
 
-def accumulate(rw: Emission, loop: PipelinedLoop, sliced: SlicedDot) -> list[str]:
+def accumulate(site: Site, sliced: SlicedDot) -> list[str]:
     """In the loop, for the dot's statement: each slice, with the parts of the operands read when they are first needed."""
-    made = products.DotPlan(rw.facts, sliced.dot)
-    dots._suggest_names(rw.facts, rw.names, made)
+    made = products.DotPlan(site.facts, sliced.dot)
+    dots._suggest_names(site.facts, site.names, made)
     lines: list[str] = []
     known: dict[tuple[int, int], str] = {}
     layouts, elements = (made.a_layout, made.b_layout), (made.a_element, made.b_element)
@@ -168,20 +167,20 @@ def accumulate(rw: Emission, loop: PipelinedLoop, sliced: SlicedDot) -> list[str
     def part(which: int, i: int) -> Written:
         node = (made.a, made.b)[which]
         if sliced.parts[which] == 1:
-            return dots._operand(rw, node, rw.facts.tensor(node), elements[which], layouts[which], sliced.dot)
+            return dots._operand(site, node, site.facts.tensor(node), elements[which], layouts[which], sliced.dot)
         if (which, i) not in known:
             size = sliced.shape[which]
             tile = Part(Named(node.id), i * size, size, which)
-            read = rw.staged[rw.facts.webs.reaching[node][0].value]
+            read = site.staged[site.facts.webs.reaching[node][0].value]
             known[which, i] = sliced.operands[which][i]
-            lines.append(f"{known[which, i]} = {read.text(rw, layouts[which], tile)}")
+            lines.append(f"{known[which, i]} = {read.text(site, layouts[which], tile)}")
         return variable(known[which, i])
 
-    fa, fb = rw.facts.tensor(made.a), rw.facts.tensor(made.b)
+    fa, fb = site.facts.tensor(made.a), site.facts.tensor(made.b)
     for i, row in enumerate(sliced.names):
         for j, name in enumerate(row):
             a, b = part(0, i), part(1, j)
-            lines.append(f"{name} = {dots._instruction(rw, made, fa, fb, a, b, variable(name))}")
+            lines.append(f"{name} = {dots._instruction(site, made, fa, fb, a, b, variable(name))}")
     return lines
 
 

@@ -9,7 +9,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from translator.rewrite.emission import Emission
+from translator.rewrite.written_function import WrittenFunction
 from translator.facts.function import FunctionFacts
 from translator.facts import callees
 from translator.rewrite import descriptors, tdm
@@ -30,11 +30,11 @@ class TileLoad:
         return not self.reason
 
 
-def tile_loads(rw: Emission) -> Iterator[TileLoad]:
+def tile_loads(written: WrittenFunction) -> Iterator[TileLoad]:
     """The loads of tensors in a finished function, in source order."""
-    for node in ast.walk(rw.facts.tree):
-        if isinstance(node, ast.Call) and rw.facts.visits(node) and is_load(rw.facts, node):
-            yield TileLoad(node.lineno, ast.unparse(node), reason_against(rw, node))
+    for node in ast.walk(written.facts.tree):
+        if isinstance(node, ast.Call) and written.facts.visits(node) and is_load(written.facts, node):
+            yield TileLoad(node.lineno, ast.unparse(node), reason_against(written, node))
 
 
 def is_load(facts: FunctionFacts, node: ast.Call) -> bool:
@@ -45,26 +45,26 @@ def is_load(facts: FunctionFacts, node: ast.Call) -> bool:
     return callee.row.kind == "load" and callee.name in ("load", "gather") or callee.name == "load_tensor_descriptor"
 
 
-def reason_against(rw: Emission, node: ast.Call) -> str:
+def reason_against(written: WrittenFunction, node: ast.Call) -> str:
     """Why the load `node` is not one of the data mover; empty where it is."""
-    callee = callees.callee_of(rw.facts, node)
+    callee = callees.callee_of(written.facts, node)
     assert callee is not None
     owner = callee.owner
     if owner is None and callee.name == "load_tensor_descriptor":
-        owner = callees.bind(rw.facts, node, callee).get("desc")
-    if owner is not None and callees.is_descriptor(rw.facts.fact(owner)):
-        if tdm.uses_data_mover(rw.facts, rw.unit.decided, descriptors.origin_of(rw.facts, owner)):
+        owner = callees.bind(written.facts, node, callee).get("desc")
+    if owner is not None and callees.is_descriptor(written.facts.fact(owner)):
+        if tdm.uses_data_mover(written.facts, written.decided, descriptors.origin_of(written.facts, owner)):
             return ""
-        reasons = [c.removeprefix(MASKED) for c in rw.record.choices if c.startswith(MASKED)]
+        reasons = [c.removeprefix(MASKED) for c in written.record.choices if c.startswith(MASKED)]
         return "; ".join(reasons) or "its descriptor is not one of the data mover"
-    loop = _innermost_loop(rw.facts, node)
+    loop = _innermost_loop(written.facts, node)
     if loop is None:
         return "it is outside of loops: read once, into registers"
     if isinstance(loop, ast.While):
         return "its loop is a `while` loop"
-    pipelined = rw.pipelined_loops.get(loop)
+    pipelined = written.loops.pipelined.get(loop)
     if pipelined is None:
-        plan = next((p for p in rw.plans if getattr(p, "line", 0) == loop.lineno), None)
+        plan = next((p for p in written.loops.plans if getattr(p, "line", 0) == loop.lineno), None)
         return f"its loop is not pipelined: {plan.reason if plan is not None else 'nothing asks for it'}"
     for load in pipelined.plan.loads:
         if load.call is node:

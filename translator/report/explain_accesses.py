@@ -17,23 +17,27 @@ from translator.ttgir.layouts import Layout
 
 def accesses(view: FunctionView) -> Iterator[Choice]:
     """Loads, stores and atomics, matrix operations, and the rule row of every other builtin on tensors."""
-    rw = view.rw
-    for node in ast.walk(rw.facts.tree):
-        if not isinstance(node, ast.Call) or not rw.facts.visits(node):
+    function = view.written
+    for node in ast.walk(function.facts.tree):
+        if not isinstance(node, ast.Call) or not function.facts.visits(node):
             continue
-        callee = callees.callee_of(rw.facts, node)
+        callee = callees.callee_of(function.facts, node)
         if callee is None or callee.row is None:
             continue
-        given = callees.bind(rw.facts, node, callee)
+        given = callees.bind(function.facts, node, callee)
         if callee.row.kind in ("load", "store", "atomic"):
             pointer = given.get("pointer")
-            if pointer is not None and rw.facts.tensor(pointer) is not None:
+            if pointer is not None and function.facts.tensor(pointer) is not None:
                 yield _access(view, node, callee.name, pointer)
-            elif pointer is None and rw.facts.kernel.target.supports_tdm and data_mover.is_load(rw.facts, node):
+            elif (
+                pointer is None
+                and function.facts.kernel.target.supports_tdm
+                and data_mover.is_load(function.facts, node)
+            ):
                 yield _tile(view, node)
         elif callee.row.kind in ("dot", "dot_scaled"):
             yield from _matrix(view, node)
-        elif rw.facts.tensor(node) is not None:
+        elif function.facts.tensor(node) is not None:
             row = callee.row
             said = row.becomes or f"gl.{callee.name}"
             cost = (
@@ -46,13 +50,15 @@ def accesses(view: FunctionView) -> Iterator[Choice]:
 
 
 def _access(view: FunctionView, node: ast.Call, name: str, pointer: ast.expr) -> Choice:
-    rw = view.rw
-    fact = rw.facts.tensor(pointer)
+    function = view.written
+    fact = function.facts.tensor(pointer)
     assert fact is not None
-    layout = access_layout(rw.facts, rw.home, node, pointer, ("tt.load", "tt.store", "tt.atomic_rmw", "tt.atomic_cas"))
+    layout = access_layout(
+        function.facts, function.home, node, pointer, ("tt.load", "tt.store", "tt.atomic_rmw", "tt.atomic_cas")
+    )
     how, why = _form(view, node, pointer)
-    if rw.facts.kernel.target.supports_tdm and data_mover.is_load(rw.facts, node):
-        reason = data_mover.reason_against(rw, node)
+    if function.facts.kernel.target.supports_tdm and data_mover.is_load(function.facts, node):
+        reason = data_mover.reason_against(function, node)
         how, why = (how, f"{why}; not by the tensor data mover: {reason}") if reason else (_BY_DATA_MOVER, why)
     width = _width(view, layout, fact.shape, fact.pointee or "")
     return view.choice(
@@ -78,8 +84,8 @@ _BY_DATA_MOVER = "copy to LDS by the tensor data mover"
 
 def _tile(view: FunctionView, node: ast.Call) -> Choice:
     """A load of a descriptor's tile, or of its rows."""
-    fact = view.rw.facts.tensor(node)
-    reason = data_mover.reason_against(view.rw, node)
+    fact = view.written.facts.tensor(node)
+    reason = data_mover.reason_against(view.written, node)
     return view.choice(
         node,
         "access",
@@ -100,33 +106,33 @@ def _width(view: FunctionView, layout: object, shape: tuple[int, ...], dtype: st
 
 
 def _form(view: FunctionView, node: ast.Call, pointer: ast.expr) -> tuple[str, str]:
-    rw = view.rw
-    if node in rw.staged:
+    function = view.written
+    if node in function.loops.staged:
         return "copy to LDS ahead, read from its slot", "the loop around it is pipelined"
-    if node in rw.held:
+    if node in function.loops.held:
         return "load to registers, an iteration ahead or more", "the loop around it is pipelined"
-    plan = pointers.plan_access(rw.addressing, rw.record, pointer)
+    plan = pointers.plan_access(function.addressing, function.record, pointer)
     if plan is not None:
         _, split, root, fold = plan
         where = "all of the address in the offsets" if fold else "uniform part in the base, offsets not negative"
         return "buffer operation", f"storage of {root} is within 2 GiB ({where})"
-    address = addresses.address_of(rw.facts, rw.state, rw.fresh, pointer)
+    address = addresses.address_of(function.facts, function.state, function.addressing.fresh, pointer)
     if address is None:
         return "tensor of pointers", "the address is not a base plus integers"
-    split = rw.state(address.web).split if address.web else None
-    root = split.root if split else addresses.root_parameter(rw.facts, address.base)
+    split = function.state(address.web).split if address.web else None
+    root = split.root if split else addresses.root_parameter(function.facts, address.base)
     if root is None:
         return "tensor of pointers", "its base is not one kernel parameter"
-    if root not in rw.facts.kernel.small_pointers:
+    if root not in function.facts.kernel.small_pointers:
         return "tensor of pointers", f"nothing says that the storage of {root} is within 2 GiB (no `S` in the launch)"
     return "tensor of pointers", "its offsets may be negative from a base that moves"
 
 
 def _matrix(view: FunctionView, node: ast.Call) -> Iterator[Choice]:
-    rw = view.rw
-    fact = rw.facts.tensor(node)
+    function = view.written
+    fact = function.facts.tensor(node)
     for name in ("tt.dot", "tt.dot_scaled", "amdg.dot_scaled"):
-        for op in rw.facts.placed(node, name)[:1]:
+        for op in function.facts.placed(node, name)[:1]:
             result = op.results[0]
             operands = " and ".join(view.name(t.layout) for t in op.operands[:2])
             yield view.choice(
@@ -137,7 +143,7 @@ def _matrix(view: FunctionView, node: ast.Call) -> Iterator[Choice]:
                 shape=fact.shape if fact else result.shape,
                 dtype=fact.dtype if fact else result.element,
                 origin="anchor",
-                why=f"Triton's choice for these operands on {rw.facts.kernel.target.name}; operands in {operands}",
+                why=f"Triton's choice for these operands on {function.facts.kernel.target.name}; operands in {operands}",
                 cost=_registers(view, result.layout, result.shape, fact.dtype if fact else "fp32"),
             )
             return

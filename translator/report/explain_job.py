@@ -7,6 +7,7 @@ when it is done. Runs Triton's passes: call it in a child process.
 from __future__ import annotations
 
 import ast
+from dataclasses import dataclass
 from typing import Any
 
 from translator.layout.constructors import constructor
@@ -17,11 +18,11 @@ from translator.report.explain_costs import Costs
 from translator.report.explain_stages import conversions, loops, placed, staged, traced
 from translator.report.explain_values import values
 from translator.report.explanation import Choice, Explanation
-from translator.report.function_view import FunctionView, named_layouts
+from translator.report.function_view import Conversion, FunctionView, named_layouts
 from translator.request import TranslateRequest
 from translator.gluon.written import Written
-from translator.rewrite.function import FunctionRewriter
-from translator.rewrite.gluon_function import GluonFunction
+from translator.rewrite.unit import Unit
+from translator.rewrite.written_function import WrittenFunction
 from translator.source.launch_spec import LaunchSpec
 from translator.ttgir.layouts import Layout
 
@@ -40,7 +41,7 @@ def explain_launches(request: TranslateRequest, stage: str) -> tuple[Explanation
 
 def explain_launch(request: TranslateRequest, spec: LaunchSpec, stage: str) -> Explanation:
     views = views_of_launch(request, spec)
-    kernel, launch = views[0].rw, views[0].launch
+    kernel, launch = views[0].written, views[0].launch
     choices: list[Choice] = []
     for view in views:
         for part in _PARTS.get(stage, _EVERYTHING):
@@ -49,7 +50,7 @@ def explain_launch(request: TranslateRequest, spec: LaunchSpec, stage: str) -> E
     by_layout = {layout: name for name, layout in names.items()}
     layouts = tuple((name, constructor(layout, by_layout, top=True)) for name, layout in names.items())
     chosen = tuple(_ordered(choices))
-    rests = tuple(sorted({o for view in views for o in view.rw.record.rests_on}))
+    rests = tuple(sorted({o for view in views for o in view.written.record.rests_on}))
     return Explanation(spec.kernel, spec.id, request.target, stage, launch.num_warps, chosen, layouts, rests)
 
 
@@ -59,11 +60,8 @@ def views_of_launch(request: TranslateRequest, spec: LaunchSpec) -> list[Functio
 
     watching = _watching()
     _, launch, _ = translate_launch(request, spec, watching)
-    kernel = [rw for rw in watching.seen if not rw.facts.path][
-        -1
-    ]  # what could not be written as first tried is written again
     costs = Costs(launch.target.name, launch.num_warps)
-    return [FunctionView(rw, launch, costs) for rw in (kernel, *_helpers(kernel))]
+    return [FunctionView(seen.written, seen.noted, launch, costs) for seen in _reached(watching.seen)]
 
 
 def loads_of_launch(request: TranslateRequest, spec: LaunchSpec) -> tuple[TileLoad, ...]:
@@ -72,8 +70,7 @@ def loads_of_launch(request: TranslateRequest, spec: LaunchSpec) -> tuple[TileLo
 
     watching = _watching()
     translate_launch(request, spec, watching)
-    kernel = [rw for rw in watching.seen if not rw.facts.path][-1]
-    return tuple(load for rw in [kernel, *_helpers(kernel)] for load in tile_loads(rw))
+    return tuple(load for seen in _reached(watching.seen) for load in tile_loads(seen.written))
 
 
 def _ordered(choices: list[Choice]) -> list[Choice]:
@@ -81,19 +78,26 @@ def _ordered(choices: list[Choice]) -> list[Choice]:
     return sorted(dict.fromkeys(choices), key=lambda c: (c.file, c.function, c.line, rank.index(c.kind)))
 
 
+@dataclass(frozen=True, eq=False)
+class _Seen:
+    """A function that was written, the conversions in it, and what it shares with the others of the kernel."""
+
+    written: WrittenFunction
+    noted: list[Conversion]
+    unit: Unit
+
+
 class _Watching(PipelinedFunction):
     """Notes each conversion with the statement and expression it is written for."""
 
-    seen: list["_Watching"]
+    seen: list[_Seen]
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
-        self.noted: list[tuple[ast.stmt | None, ast.AST | None, str, Layout, int]] = []
+        self.noted: list[Conversion] = []
         self.nodes: list[ast.AST] = []
         self.current: list[ast.stmt] = []
         self.round: Any = None
-        self.written: GluonFunction | None = None
-        type(self).seen.append(self)
 
     def statement(self, s: ast.stmt) -> None:
         self.current.append(s)
@@ -114,20 +118,28 @@ class _Watching(PipelinedFunction):
         self.noted.append((self.current[-1] if self.current else None, node, text, layout, len(self.loops)))
         return super().convert(text, layout)
 
-    def rewrite(self) -> GluonFunction:
-        self.written = super().rewrite()
-        return self.written
+    def rewrite(self) -> WrittenFunction:
+        written = super().rewrite()
+        type(self).seen.append(_Seen(written, self.noted, self.unit))
+        return written
 
 
 def _watching() -> type[_Watching]:
-    """A rewriter that keeps those of the kernel and of its helpers in `seen`, in the order in which they were made."""
+    """A rewriter that keeps the functions that were written in `seen`, callees first."""
     return type("Watching", (_Watching,), {"seen": []})
 
 
-def _helpers(rw: FunctionRewriter) -> list[FunctionRewriter]:
-    """The helper versions that a function calls, callees of callees included, each once."""
-    found: list[FunctionRewriter] = []
-    for index in rw.record.helpers:
-        inner = rw.unit.helper_versions[index][0]
-        found += [x for x in (inner, *_helpers(inner)) if x not in found]
-    return found
+def _reached(seen: list[_Seen]) -> list[_Seen]:
+    """The kernel as it was written last, and the versions of helpers that it calls, each once: what could not be written as first
+    tried is written again."""
+    by_record = {id(s.written.record): s for s in seen}  # one text may stand for several versions
+    kernel = [s for s in seen if not s.written.facts.path][-1]
+
+    def callees(caller: _Seen) -> list[_Seen]:
+        found: list[_Seen] = []
+        for index in caller.written.record.helpers:
+            inner = by_record[id(caller.unit.helper_versions[index].record)]
+            found += [x for x in (inner, *callees(inner)) if x not in found]
+        return found
+
+    return [kernel, *callees(kernel)]

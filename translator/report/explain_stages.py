@@ -15,13 +15,13 @@ from translator.ttgir.layouts import Layout
 
 def traced(view: FunctionView) -> Iterator[Choice]:
     """What every assigned value is: shape and type, or the value where it is known at compile time."""
-    for web in view.rw.facts.webs.all:
+    for web in view.written.facts.webs.all:
         for d in web.definitions:
             if isinstance(d.node, ast.arg):
-                fact = view.rw.facts.frame.args.get(d.name)
+                fact = view.written.facts.frame.args.get(d.name)
             else:
                 node = definition_node(d)
-                fact = view.rw.facts.fact(node) if node is not None else None
+                fact = view.written.facts.fact(node) if node is not None else None
             if isinstance(fact, TensorFact):
                 kind = f"pointer to {fact.pointee}" if fact.is_pointer else fact.dtype
                 what = "scalar" if not fact.shape else "tensor"
@@ -33,11 +33,11 @@ def traced(view: FunctionView) -> Iterator[Choice]:
 def placed(view: FunctionView) -> Iterator[Choice]:
     """The operations that survived Triton's passes, with the layouts of their results."""
     done = set()
-    for node in ast.walk(view.rw.facts.tree):
+    for node in ast.walk(view.written.facts.tree):
         if not hasattr(node, "lineno"):
             continue
-        for visit in view.rw.facts.visits(node):
-            for op in view.launch.anchors.at((*view.rw.facts.path, visit), inner=False):
+        for visit in view.written.facts.visits(node):
+            for op in view.launch.anchors.at((*view.written.facts.path, visit), inner=False):
                 types = op.results or op.operands
                 if types and (key := (node.lineno, op.name, types[0])) not in done:
                     done.add(key)
@@ -55,9 +55,9 @@ def placed(view: FunctionView) -> Iterator[Choice]:
 
 def staged(view: FunctionView) -> Iterator[Choice]:
     """Loads that go through LDS, as Triton's pipeliner does it for the target."""
-    for node in ast.walk(view.rw.facts.tree):
-        for visit in view.rw.facts.visits(node) if isinstance(node, ast.Call) else ():
-            staged = view.launch.staging.get((*view.rw.facts.path, visit))
+    for node in ast.walk(view.written.facts.tree):
+        for visit in view.written.facts.visits(node) if isinstance(node, ast.Call) else ():
+            staged = view.launch.staging.get((*view.written.facts.path, visit))
             if staged is None or staged.shared is None:
                 continue
             how = {
@@ -65,7 +65,7 @@ def staged(view: FunctionView) -> Iterator[Choice]:
                 "buffer": "buffer copy straight to LDS",
                 "tensor": "tensor data mover",
             }
-            used = node in view.rw.staged
+            used = node in view.written.loops.staged
             size = view.costs.bytes(staged.shape, _element(view, node))
             yield view.choice(
                 node,
@@ -82,7 +82,7 @@ def staged(view: FunctionView) -> Iterator[Choice]:
 
 
 def _element(view: FunctionView, node: ast.AST) -> str:
-    fact = view.rw.facts.fact(node)
+    fact = view.written.facts.fact(node)
     return fact.dtype if isinstance(fact, TensorFact) else "int8"
 
 
@@ -102,8 +102,8 @@ def loops(view: FunctionView) -> Iterator[Choice]:
                 cost = (
                     f"{s.producer_warps} more warp{'s' if s.producer_warps > 1 else ''}, which copy; waits at mbarriers"
                 )
-            elif node in view.rw.whole:
-                cost += f"; not warp-specialized: {view.rw.whole[node]}"
+            elif node in view.written.loops.whole:
+                cost += f"; not warp-specialized: {view.written.loops.whole[node]}"
             yield view.choice(
                 node,
                 "loop",
@@ -121,14 +121,14 @@ def loops(view: FunctionView) -> Iterator[Choice]:
 
 def conversions(view: FunctionView) -> Iterator[Choice]:
     """Every `convert_layout` of the result, from what to what, and what it moves."""
-    for statement, node, text, layout, depth in view.rw.noted:  # type: ignore[attr-defined]
-        written = f"gl.convert_layout({text}, {view.rw.names.spell(layout)})"
+    for statement, node, text, layout, depth in view.noted:
+        written = f"gl.convert_layout({text}, {view.written.names.spell(layout)})"
         where = statement or node
-        if written not in view.rw.written.text or where is None:  # type: ignore[attr-defined]
+        if written not in view.written.function.text or where is None:
             continue
-        fact = view.rw.facts.fact(node) if node is not None and hasattr(node, "lineno") else None
+        fact = view.written.facts.fact(node) if node is not None and hasattr(node, "lineno") else None
         if not isinstance(fact, TensorFact) and statement is not None and hasattr(statement, "value"):
-            fact = assigned_fact(view.rw.facts, statement)
+            fact = assigned_fact(view.written.facts, statement)
         if not isinstance(fact, TensorFact) or not fact.shape:
             continue
         before = _layout_before(view, node, fact)
@@ -154,11 +154,11 @@ def _layout_before(view: FunctionView, node: ast.AST | None, fact: TensorFact) -
     if node is None:
         return None
     if isinstance(node, ast.Name):
-        web = view.rw.facts.webs.of_use.get(node) or next(
-            (w for w in view.rw.facts.webs.all if w.name == node.id), None
+        web = view.written.facts.webs.of_use.get(node) or next(
+            (w for w in view.written.facts.webs.all if w.name == node.id), None
         )
-        home = view.rw.state(web).home if web is not None else None
+        home = view.written.state(web).home if web is not None else None
         return home if isinstance(home, Layout) else None
-    placed = view.rw.facts.placed_layouts(node) if hasattr(node, "lineno") else []
-    home = placed[0] if placed else view.rw.home(node)
+    placed = view.written.facts.placed_layouts(node) if hasattr(node, "lineno") else []
+    home = placed[0] if placed else view.written.home(node)
     return home if isinstance(home, Layout) else None

@@ -14,15 +14,15 @@ from translator.ttgir.layouts import Layout
 
 def values(view: FunctionView) -> Iterator[Choice]:
     """One choice per definition and layout of every tensor variable, and one per tensor that is only named in a store."""
-    rw = view.rw
-    for web in rw.facts.webs.all:
-        state = rw.states.get(web.index)
+    function = view.written
+    for web in function.facts.webs.all:
+        state = function.states.get(web.index)
         for d in web.definitions:
             node = definition_node(d)
             fact = (
-                rw.facts.frame.args.get(d.name)
+                function.facts.frame.args.get(d.name)
                 if isinstance(d.node, ast.arg)
-                else rw.facts.fact(node) if node is not None else None
+                else function.facts.fact(node) if node is not None else None
             )
             if not isinstance(fact, TensorFact) or not fact.shape or state is None:
                 continue
@@ -51,16 +51,16 @@ def _called(view: FunctionView, state, name: str, layout: Layout, layouts: list[
 
 
 def _origin(view: FunctionView, web, state, d, layout: Layout) -> tuple[str, str]:
-    rw = view.rw
+    function = view.written
     node = definition_node(d)
     if node is not None:
-        for op in rw.facts.placed(node):
+        for op in function.facts.placed(node):
             if any(ty.layout == layout for ty in op.results):
                 done = "convert to it" if op.name == "ttg.convert_layout" else f"give it to `{op.name}`"
                 return "anchor", f"Triton's passes {done} here"
     for other in web.definitions:
         other_node = definition_node(other)
-        if other is not d and other_node is not None and layout in rw.facts.placed_layouts(other_node):
+        if other is not d and other_node is not None and layout in function.facts.placed_layouts(other_node):
             return "anchor", f"Triton's passes give it to the definition in line {view.line(other.node)}"
     use = state.first_use.get(layout)
     if use is not None:
@@ -68,8 +68,8 @@ def _origin(view: FunctionView, web, state, d, layout: Layout) -> tuple[str, str
         return "solver", f"the use in line {line} needs it, and recomputing is cheaper than converting"
     if (
         isinstance(node, ast.AST)
-        and (fact := rw.facts.tensor(node)) is not None
-        and layout == rw.facts.default_layout(fact.shape)
+        and (fact := function.facts.tensor(node)) is not None
+        and layout == function.facts.default_layout(fact.shape)
     ):
         return "default", "Triton's default for a tensor that nothing constrains"
     return "solver", "taken from its operands"

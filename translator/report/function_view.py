@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from translator.diagnostics import TranslationError
@@ -13,15 +13,17 @@ from translator.pipeline.plan import NotPipelined, PipelinePlan
 from translator.report.correspondence import correspond
 from translator.report.explain_costs import Costs
 from translator.report.explanation import Choice
-from translator.rewrite.function import FunctionRewriter
+from translator.rewrite.written_function import WrittenFunction
 from translator.source.module_file import parse_file
 from translator.ttgir.layouts import Layout, Opaque
 
+# A conversion: the statement and the expression that it is written for, what is moved and where to, and in how many loops.
+Conversion = tuple[ast.stmt | None, ast.AST | None, str, Layout, int]
 
-def named_layouts(rw: FunctionRewriter) -> dict[str, Layout]:
+
+def named_layouts(written: WrittenFunction) -> dict[str, Layout]:
     """The layouts that the translation gives a name."""
-    taken = rw.locals | {n.id for n in ast.walk(rw.facts.tree) if isinstance(n, ast.Name)}
-    _, constants = rw.names.named(rw.written.variables, taken)  # type: ignore[attr-defined]
+    _, constants = written.names.named(written.function.variables, written.taken)
     return dict(constants)
 
 
@@ -45,14 +47,15 @@ def _moved_lines(file: str, fn: Any) -> dict[int, int]:
 
 
 class FunctionView:
-    """One function that has been rewritten."""
+    """One function that has been written; noted: the conversions in it."""
 
-    def __init__(self, rw: FunctionRewriter, traced: TracedLaunch, costs: Costs):
-        self.rw, self.launch, self.costs = rw, traced, costs
-        self.spelled = {layout: name for name, layout in named_layouts(rw).items()}
-        self.function = rw.facts.frame.fn.__name__
-        self.file = rw.facts.frame.fn.file_name or ""
-        self.moved = _moved_lines(self.file, rw.facts.frame.fn)
+    def __init__(self, written: WrittenFunction, noted: Sequence[Conversion], traced: TracedLaunch, costs: Costs):
+        self.written, self.noted, self.launch, self.costs = written, noted, traced, costs
+        self.spelled = {layout: name for name, layout in named_layouts(written).items()}
+        fn = written.facts.frame.fn
+        self.function = fn.__name__
+        self.file = fn.file_name or ""
+        self.moved = _moved_lines(self.file, fn)
 
     def line(self, node: ast.AST) -> int:
         """The line of the source file."""
@@ -60,7 +63,7 @@ class FunctionView:
 
     def file_line(self, line: int) -> int:
         """The line of the file for one of the traced function, into which helpers may have been put."""
-        return self.moved.get(line, self.rw.facts.frame.fn.def_file_line_number + line - 1)
+        return self.moved.get(line, self.written.facts.frame.fn.def_file_line_number + line - 1)
 
     def name(self, layout: Layout) -> str:
         """The layout as the translation spells it."""
@@ -68,10 +71,9 @@ class FunctionView:
 
     def variant(self, name: str, layout: Layout) -> str:
         """What the translation calls the version of a variable in one of its layouts."""
-        rw = self.rw
-        taken = rw.locals | {n.id for n in ast.walk(rw.facts.tree) if isinstance(n, ast.Name)}
-        hole = rw.names.variant(name, layout)
-        names, _ = rw.names.named([*rw.written.variables, hole], taken)  # type: ignore[attr-defined]
+        written = self.written
+        hole = written.names.variant(name, layout)
+        names, _ = written.names.named([*written.function.variables, hole], written.taken)
         return names[hole]
 
     def choice(self, node: ast.AST, kind: str, what: str, **fields: Any) -> Choice:
@@ -79,8 +81,8 @@ class FunctionView:
 
     def planned(self) -> Iterator[tuple[PipelinePlan | NotPipelined, ast.For | ast.While]]:
         """Every loop that was considered for pipelining, with what became of it."""
-        by_line = {n.lineno: n for n in ast.walk(self.rw.facts.tree) if isinstance(n, (ast.For, ast.While))}
-        for plan in self.rw.plans:
+        by_line = {n.lineno: n for n in ast.walk(self.written.facts.tree) if isinstance(n, (ast.For, ast.While))}
+        for plan in self.written.loops.plans:
             node = getattr(plan, "loop", None) or by_line.get(getattr(plan, "line", 0))
             if node is not None:
                 yield plan, node

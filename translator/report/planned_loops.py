@@ -54,7 +54,7 @@ def _of_launch(request: TranslateRequest, spec: LaunchSpec) -> Iterator[LoopTime
 
 def _shape(view: FunctionView, call: ast.Call) -> str:
     """`128 x 64 fp16` of the tile that a call loads."""
-    fact = view.rw.facts.tensor(call)
+    fact = view.written.facts.tensor(call)
     return f"{' x '.join(map(str, fact.shape))} {fact.dtype}" if fact is not None else "a tile"
 
 

@@ -95,11 +95,11 @@ class Assignments(Expressions):
         kept = any(d.node is s and keeps(self.facts, d) for d in web.definitions)
         lines = [
             f"{self.names.variant(target.id, layout)} = "
-            + (lds_operands.moved_through_lds(self, web, layout) or self.convert(written.name(target.id), layout))
+            + (lds_operands.moved_through_lds(self.site, web, layout) or self.convert(written.name(target.id), layout))
             for layout in ([] if kept else state.converted)
         ]
-        lines += lds_operands.definitions(self, s, web)
-        moved_once.definitions(self, s, web)
+        lines += lds_operands.definitions(self.site, s, web)
+        moved_once.definitions(self.site, s, web)
         return lines
 
     def tensor_assignment(self, s: ast.stmt, name: str, web: Web) -> None:
@@ -109,7 +109,7 @@ class Assignments(Expressions):
             self.edits.replace(s, self.joined(s, lines or ["pass"]))
             return
         layouts = self.layouts_of(state, s)
-        role = calls.role_of(self.facts, self.staged, s.value, name)
+        role = calls.role_of(self.facts, self.of_loops.staged, s.value, name)
         lines, last = [], []
         for layout in layouts:
             if role:
@@ -162,19 +162,19 @@ class Assignments(Expressions):
         """The assignment of one variant, as a statement that passes over pipelined loops can look into."""
         text = self.assigned(s, name, variant, layout)
         moves = without_indent(text, self.facts.source.indent(s))
-        if moves is None or not self.in_pipelined_loop:
+        if moves is None or not self.site.pipelined:
             return text
         code = self.holes.code(moves)
         made = any(isinstance(n, Product) for n in walk(code))
         products = [n for n in ast.walk(s.value) if made and callees.is_dot(self.facts, n)]
         reads = self.reads(s.value, products) | ({name} if isinstance(s, ast.AugAssign) else NONE)
-        return self.hole(Assign(variant, code, name, beside(reads, code)))
+        return self.site.hole(Assign(variant, code, name, beside(reads, code)))
 
     def assigned(self, s: ast.stmt, name: str, variant: str, layout: Layout) -> str:
         target = s.targets[0] if isinstance(s, ast.Assign) else s.target
         if isinstance(s, ast.AugAssign):
             fact = assigned_fact(self.facts, s)
-            dot = calls.accumulated_dot(self, s, variant, layout)
+            dot = calls.accumulated_dot(self.site, s, variant, layout)
             if dot is not None:
                 return Assigned(variant, dot).text
             value = self.operand_in(s.value, fact, layout)

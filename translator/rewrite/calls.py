@@ -14,7 +14,6 @@ from translator.facts.callees import is_descriptor
 from translator.facts.function import FunctionFacts
 from translator.facts.operations import range_of_loop
 from translator.facts import products
-from translator.rewrite.emission import Emission
 from translator.facts.definitions import assigned_fact
 from translator.frontend.trace import ConstFact, TensorFact, TupleFact
 from translator.rewrite import (
@@ -29,10 +28,12 @@ from translator.rewrite import (
     shape_calls,
     tuples,
 )
+from translator.rewrite.addresses import Addressing
 from translator.rewrite.helpers import Helpers
 from translator.rewrite.call_text import Called, by_template, generic, of_row, with_function
 from translator.facts.callees import Callee, bind, callee_of, cast_of, first_tensor, is_helper, is_none
 from translator.rewrite.import_lines import TRITON_LANGUAGE
+from translator.rewrite.site import Site
 from translator.rewrite.run_time import as_tensor
 from translator.gluon.written import Written, attribute, literal, operand
 from translator.facts.refusals import refuse
@@ -146,10 +147,10 @@ def role_of(facts: FunctionFacts, staged: Container[ast.AST], value: ast.expr, n
 # Emission -----------------------------------------------------------------------------------------------------------
 
 
-def emit_statement_call(rw: Emission, node: ast.expr) -> str:
+def emit_statement_call(site: Site, addressing: Addressing, helper: Helpers, node: ast.expr) -> str:
     if isinstance(node, ast.Call):
-        return inline_asm.statement(rw.facts, node) or emit_call(rw, node, None)
-    return rw.emit(node)
+        return inline_asm.statement(site.facts, node) or emit_call(site, addressing, helper, node, None)
+    return site.emit(node)
 
 
 def emit_iterator(writing: Writing, node: ast.expr) -> str:
@@ -172,36 +173,37 @@ def emit_iterator(writing: Writing, node: ast.expr) -> str:
     return writing.emit(node)
 
 
-def emit_call(rw: Emission, node: ast.Call, want: Any) -> Written:
-    if node in rw.staged:
-        return rw.staged[node].text(rw, want or rw.home(node))
-    if node in rw.held:
-        return rw.held[node].text(rw, want or rw.home(node))
-    callee = callee_of(rw.facts, node)
+def emit_call(site: Site, addressing: Addressing, helper: Helpers, node: ast.Call, want: Any) -> Written:
+    if (tile := site.staged.get(node) or site.held.get(node)) is not None:
+        return tile.text(site, want or site.home(node))
+    callee = callee_of(site.facts, node)
     if callee is None:
-        return generic(rw.writing, node, {})
+        return generic(site, node, {})
     if callee.row is None or callee.row.kind == "helper":
         if isinstance(callee.function, JITFunction):
-            return helpers.emit_helper_call(rw.writing, rw.helpers, node, callee, want)
-        return generic(rw.writing, node, {})
+            return helpers.emit_helper_call(site, helper, node, callee, want)
+        return generic(site, node, {})
     kind = callee.row.kind
     if kind == "refuse":
-        raise refuse(rw.facts.frame, node, "builtin-refused", f"`{callee.name}` cannot be translated", callee.row.note)
-    given = bind(rw.facts, node, callee)
-    if callee.owner is not None and is_descriptor(rw.facts.fact(callee.owner)):
-        return descriptors.emit_method(rw.writing, node, callee, given, want)
+        raise refuse(
+            site.facts.frame, node, "builtin-refused", f"`{callee.name}` cannot be translated", callee.row.note
+        )
+    given = bind(site.facts, node, callee)
+    if callee.owner is not None and is_descriptor(site.facts.fact(callee.owner)):
+        return descriptors.emit_method(site, node, callee, given, want)
     if kind == "load":
-        return accesses.emit_load(rw.writing, rw.addressing, Called(node, callee, given), want)
+        return accesses.emit_load(site, addressing, Called(node, callee, given), want)
     if kind == "atomic":
-        return accesses.emit_atomic(rw.writing, rw.addressing, Called(node, callee, given), want)
+        return accesses.emit_atomic(site, addressing, Called(node, callee, given), want)
     if kind == "store":
-        alone = not rw.loops and not any(loop.specialized for loop in rw.pipelined_loops.values())
-        return accesses.emit_store(rw.writing, rw.addressing, Called(node, callee, given), alone)
+        return accesses.emit_store(
+            site, addressing, Called(node, callee, given), not site.loops and not site.partitioned
+        )
     if kind == "dot":
-        return dots.emit_dot(rw, node, want)
+        return dots.emit_dot(site, node, want)
     if kind == "dot_scaled":
-        return scaled_dots.emit_dot_scaled(rw, node, given, want)
-    return _EMITTERS.get(kind, _elementwise)(rw.writing, node, callee, given, want)
+        return scaled_dots.emit_dot_scaled(site, node, given, want)
+    return _EMITTERS.get(kind, _elementwise)(site, node, callee, given, want)
 
 
 def _elementwise(writing: Writing, node: ast.Call, callee: Callee, given, want):
@@ -295,20 +297,22 @@ def emit_attribute(writing: Writing, node: ast.Attribute, want: Any) -> Written:
     return text
 
 
-def fused_dot(rw: Emission, node: ast.AST, want: Layout | None) -> Written | None:
+def fused_dot(site: Site, node: ast.AST, want: Layout | None) -> Written | None:
     """`acc + tl.dot(a, b)` as one matrix operation with `acc` as accumulator."""
     if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add)):
         return None
     for dot, other in ((node.right, node.left), (node.left, node.right)):
-        if products.can_accumulate(rw.facts, dot, other, rw.facts.tensor(node), widen=True):
-            return dots.emit_dot(rw, dot, want, accumulator=other)
+        if products.can_accumulate(site.facts, dot, other, site.facts.tensor(node), widen=True):
+            return dots.emit_dot(site, dot, want, accumulator=other)
     return None
 
 
-def accumulated_dot(rw: Emission, s: ast.AugAssign, variant: str, layout: Layout) -> Written | None:
+def accumulated_dot(site: Site, s: ast.AugAssign, variant: str, layout: Layout) -> Written | None:
     """`acc += tl.dot(a, b)` as one matrix operation."""
-    if isinstance(s.op, ast.Add) and products.can_accumulate(rw.facts, s.value, s.target, assigned_fact(rw.facts, s)):
-        return dots.emit_dot(rw, s.value, layout, accumulator_text=variant)
+    if isinstance(s.op, ast.Add) and products.can_accumulate(
+        site.facts, s.value, s.target, assigned_fact(site.facts, s)
+    ):
+        return dots.emit_dot(site, s.value, layout, accumulator_text=variant)
     return None
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 
 from translator.layout.names import LayoutNames
-from translator.rewrite.emission import Emission
+from translator.rewrite.site import Site
 from translator.facts.function import FunctionFacts
 from translator.frontend.trace import TensorFact
 from translator.gluon.tree import Named, Operand, Product, Read, Slot, beside, walk
@@ -36,102 +36,104 @@ def mfma_tf32(a, b, acc, _semantic=None):
 
 
 def emit_dot(
-    rw: Emission,
+    site: Site,
     node: ast.Call,
     want: Layout | None,
     accumulator: ast.expr | None = None,
     accumulator_text: str | None = None,
 ) -> Written:
-    plan = DotPlan(rw.facts, node)
-    fa, fb = rw.facts.tensor(plan.a), rw.facts.tensor(plan.b)
+    plan = DotPlan(site.facts, node)
+    fa, fb = site.facts.tensor(plan.a), site.facts.tensor(plan.b)
     if accumulator is None and accumulator_text is None:
         given = plan.given.get("acc")
-        if given is not None and not callees.is_none(rw.facts, given):
+        if given is not None and not callees.is_none(site.facts, given):
             accumulator = given
-    _suggest_names(rw.facts, rw.names, plan)
+    _suggest_names(site.facts, site.names, plan)
     acc_dtype = ELEMENT[plan.acc_element]
     result_dtype = DTYPE[plan.fact.dtype]
     if accumulator is not None:
-        acc = rw.emit(accumulator, plan.result)
-        if DTYPE[rw.facts.fact(accumulator).dtype] != acc_dtype:
+        acc = site.emit(accumulator, plan.result)
+        if DTYPE[site.facts.fact(accumulator).dtype] != acc_dtype:
             acc = method(acc, "to", f"gl.{acc_dtype}")
     elif accumulator_text is not None:
         acc = variable(accumulator_text)
-        acc = acc if want == plan.result else rw.convert(acc, plan.result)
+        acc = acc if want == plan.result else site.convert(acc, plan.result)
         if result_dtype != acc_dtype:
             acc = method(acc, "to", f"gl.{acc_dtype}")
     else:
-        shape = shapes.shape_text(rw.facts, rw.emit, rw.rebound, plan.node)
-        acc = call("gl.zeros", shape, f"gl.{acc_dtype}", keyword("layout", rw.names.spell(plan.result)))
-    a = _operand(rw, plan.a, fa, plan.a_element, plan.a_layout, node)
-    b = _operand(rw, plan.b, fb, plan.b_element, plan.b_layout, node)
-    text = _instruction(rw, plan, fa, fb, a, b, acc)
+        shape = shapes.shape_text(site.facts, site.emit, site.rebound, plan.node)
+        acc = call("gl.zeros", shape, f"gl.{acc_dtype}", keyword("layout", site.names.spell(plan.result)))
+    a = _operand(site, plan.a, fa, plan.a_element, plan.a_layout, node)
+    b = _operand(site, plan.b, fb, plan.b_element, plan.b_layout, node)
+    text = _instruction(site, plan, fa, fb, a, b, acc)
     if result_dtype != acc_dtype:
         text = method(text, "to", f"gl.{result_dtype}")
-    return text if want is None or want == plan.result else rw.convert(text, want)
+    return text if want is None or want == plan.result else site.convert(text, want)
 
 
-def _operand(rw, node: ast.expr, fact: TensorFact, element: str, layout: Layout, dot: ast.Call) -> Written:
+def _operand(site: Site, node: ast.expr, fact: TensorFact, element: str, layout: Layout, dot: ast.Call) -> Written:
     """The operand in the instruction's dtype and layout."""
     if DTYPE.get(fact.dtype) == ELEMENT[element]:
-        before = invariant.operand_before_loop(rw, node, layout, DTYPE)
-        return before or moved_once.moved_operand(rw, node, layout, dot)
-    home = layout if rw.cheap(node) else rw.home(node)
-    text = fp8.cast(rw.writing, rw.emit(node, home), fact.dtype, _TRITON.get(element, ""), f"gl.{ELEMENT[element]}")
-    return text if home == layout else rw.convert(text, layout)
+        before = invariant.operand_before_loop(site, node, layout, DTYPE)
+        return before or moved_once.moved_operand(site, node, layout, dot)
+    home = layout if site.cheap(node) else site.home(node)
+    text = fp8.cast(site, site.emit(node, home), fact.dtype, _TRITON.get(element, ""), f"gl.{ELEMENT[element]}")
+    return text if home == layout else site.convert(text, layout)
 
 
-def _instruction(rw, plan: DotPlan, fa, fb, a: Written, b: Written, acc: Written) -> Written:
+def _instruction(site: Site, plan: DotPlan, fa, fb, a: Written, b: Written, acc: Written) -> Written:
     moves = acc.does & (Does.CONVERTS | Does.READS)  # itself, or operands of the product that it is
     given: str = acc
     if moves and not (a.is_name and b.is_name):
         # Keywords are evaluated first: operands read before would be held across the barriers of the move.
         given = keyword("acc", acc)
     if isinstance(plan.result, Blocked):
-        if a.does & b.does & Does.READS and _held(rw.facts, plan, 1) < _held(rw.facts, plan, 0):
+        if a.does & b.does & Does.READS and _held(site.facts, plan, 1) < _held(site.facts, plan, 0):
             # What is read first is held across the barriers of the other read.
             return call("gl.dot_fma", keyword("acc", acc), keyword("b", b), keyword("a", a))
         return call("gl.dot_fma", a, b, given)
     filled = a.does & b.does & Does.FILLS
-    a, b = (_hole(rw, node, text) for node, text in ((plan.a, a), (plan.b, b)))
+    a, b = (_hole(site, node, text) for node, text in ((plan.a, a), (plan.b, b)))
     if plan.scaled:
-        if not rw.facts.kernel.target.has_scaled_dots:
-            raise refuse(rw.facts.frame, plan.node, "dot-scaled", "no scaled matrix instruction on this target")
-        module = rw.record.amd(rw.facts.kernel.dot_module)
+        if not site.facts.kernel.target.has_scaled_dots:
+            raise refuse(site.facts.frame, plan.node, "dot-scaled", "no scaled matrix instruction on this target")
+        module = site.record.amd(site.facts.kernel.dot_module)
         name = "mfma_scaled" if isinstance(plan.result, Mfma) else "wmma_scaled"
         formats = [SCALED_FORMAT[f.dtype] for f in (fa, fb)]
         arguments = (a, "None", f'"{formats[0]}"', b, "None", f'"{formats[1]}"', given)
-        return _product(rw, plan, call(f"{module}.{name}", *arguments))
+        return _product(site, plan, call(f"{module}.{name}", *arguments))
     if plan.tf32:
-        rw.record.imports.add(Import("triton.language.core", "builtin"))
-        return call(added(rw.facts, rw.record, Synthesized("mfma_tf32", _MFMA_TF32)), a, b, given)
-    module = rw.record.amd(rw.facts.kernel.dot_module)
+        site.record.imports.add(Import("triton.language.core", "builtin"))
+        return call(added(site.facts, site.record, Synthesized("mfma_tf32", _MFMA_TF32)), a, b, given)
+    module = site.record.amd(site.facts.kernel.dot_module)
     name = "mfma" if isinstance(plan.result, Mfma) else "wmma"
-    if filled and _tiles(rw.facts, plan, 1) < _tiles(rw.facts, plan, 0):
+    if filled and _tiles(site.facts, plan, 1) < _tiles(site.facts, plan, 0):
         # What is read first is held across the barriers of the other read.
-        return _product(rw, plan, call(f"{module}.{name}", a, keyword("acc", acc), keyword("b", b)))
-    return _product(rw, plan, call(f"{module}.{name}", a, b, given))
+        return _product(site, plan, call(f"{module}.{name}", a, keyword("acc", acc), keyword("b", b)))
+    return _product(site, plan, call(f"{module}.{name}", a, b, given))
 
 
-def _hole(rw, node: ast.expr, text: Written) -> Written:
+def _hole(site: Site, node: ast.expr, text: Written) -> Written:
     """An operand, which is the text `text`; its stem is the variable under casts and transposes, or the ring it is read from."""
-    if not rw.in_pipelined_loop:
+    if not site.pipelined:
         return text
-    code, stem = rw.holes.code(text), node
+    code, stem = site.holes.code(text), node
     while not isinstance(stem, ast.Name):
-        stem = callees.cast_of(rw.facts, stem) or callees.transposed_by(rw.facts, stem)
+        stem = callees.cast_of(site.facts, stem) or callees.transposed_by(site.facts, stem)
         if stem is None:
             break
     read = next((n for n in walk(code) if isinstance(n, Read)), None)
     place = next((n for n in walk(read) if isinstance(n, (Slot, Named))), None)
     own = place.ring if isinstance(place, Slot) else place.name if place is not None else ""
-    return rw.hole(Operand(code, own or (stem.id if stem is not None else "dot"), beside(rw.reads(node), code)), text)
+    return site.hole(
+        Operand(code, own or (stem.id if stem is not None else "dot"), beside(site.reads(node), code)), text
+    )
 
 
-def _product(rw, plan: DotPlan, text: Written) -> Written:
-    if not rw.in_pipelined_loop:
+def _product(site: Site, plan: DotPlan, text: Written) -> Written:
+    if not site.pipelined:
         return text
-    return rw.hole(Product(rw.holes.code(text), rw.reads(plan.node, (plan.a, plan.b))), text)
+    return site.hole(Product(site.holes.code(text), site.reads(plan.node, (plan.a, plan.b))), text)
 
 
 def _tiles(facts: FunctionFacts, plan: DotPlan, which: int) -> int:

@@ -111,15 +111,15 @@ class Expressions(Homes):
         if isinstance(node, ast.Name):
             return self.use(node, want)
         if isinstance(node, ast.Call):
-            return calls.emit_call(self, node, want)
+            return calls.emit_call(self.site, self.addressing, self.helpers, node, want)
         if isinstance(node, ast.Attribute):
             return self.attribute(node, want)
         if isinstance(node, ast.Subscript):
             return self.subscript(node, want)
         if isinstance(node, ast.NamedExpr):
             return self.named(node, want)
-        if node in self.clips:
-            return self.clips[node].text(self.writing, want)
+        if node in self.of_loops.clips:
+            return self.of_loops.clips[node].text(self.writing, want)
         if isinstance(node, ELEMENTWISE_NODES):
             return self.elementwise(node, want)
         if isinstance(node, (ast.Tuple, ast.List)):
@@ -143,7 +143,7 @@ class Expressions(Homes):
 
     def elementwise(self, node: ast.AST, want: Layout | None) -> Written:
         fact = self.facts.tensor(node)
-        if fact is not None and (fused := calls.fused_dot(self, node, want)) is not None:
+        if fact is not None and (fused := calls.fused_dot(self.site, node, want)) is not None:
             return fused
         children = {}
         for child in ast.iter_child_nodes(node):
@@ -230,12 +230,12 @@ class Expressions(Homes):
         if invariant.moved_before(self.facts, self.loops, web):
             self.changed |= state.demand_converted(want, (node.lineno, node.col_offset))
             return name(self.names.variant(node.id, want))
-        if web.is_parameter and (row := invariant.row_before_loop(self, node, web, want)) is not None:
+        if web.is_parameter and (row := invariant.row_before_loop(self.site, node, web, want)) is not None:
             return row
         if invariant.carried_row(self.facts, self.loops, web, self.web_home(web), want):
             self.settle_home(web, want)
             return name(node.id)
-        return lds_operands.moved_through_lds(self, web, want, node) or self.convert(name(node.id), want)
+        return lds_operands.moved_through_lds(self.site, web, want, node) or self.convert(name(node.id), want)
 
     def tuple_in(self, value: Written, homes: Any, want: Any) -> Written:
         """A variable that is a tuple, with its tensors in the layouts `want`: those that lie elsewhere are moved."""
@@ -311,7 +311,9 @@ class Expressions(Homes):
         if node.attr in ("dtype", "shape") and isinstance(base, ast.Name) and base in self.facts.webs.of_use:
             if self.facts.tensor(base) is not None and self.state(self.facts.webs.of_use[base]).split is None:
                 # The same in all its layouts: none is asked for.
-                return self.hole(ElementType(base.id)) if node.attr == "dtype" else attribute(name(base.id), "shape")
+                return (
+                    self.site.hole(ElementType(base.id)) if node.attr == "dtype" else attribute(name(base.id), "shape")
+                )
         if self.facts.tensor(node) is not None:  # x.T and namedtuple or aggregate fields
             return calls.emit_attribute(self.writing, node, want)
         if self.facts.tensor(base) is not None and isinstance(base, ast.Name) and base in self.facts.webs.of_use:

@@ -20,9 +20,9 @@ from translator.facts.refusals import refuse
 from translator.facts.webs import Definition, UnrolledLoop, written_nodes
 from translator.frontend.trace import ConstFact, Frame
 from translator.gluon.holes import Holes
-from translator.gluon.printer import printed, written
+from translator.gluon.printer import printed
 from translator.gluon.tree import Named, Node, Read, Slot, Variable, mapped
-from translator.gluon.written import Does, Written, literal, name
+from translator.gluon.written import Written, literal, name
 from translator.layout.names import LayoutNames
 from translator.rewrite import (
     calls,
@@ -37,16 +37,19 @@ from translator.rewrite.addresses import Addressing
 from translator.rewrite.assignments import Assignments
 from translator.rewrite.dead_variants import without_dead_variants
 from translator.rewrite.edits import Edits
-from translator.rewrite.emission import TileRead
+from translator.rewrite.function_loops import FunctionLoops
 from translator.rewrite.fresh_names import FreshNames, LoopNames
 from translator.rewrite.gluon_function import GluonFunction, parsed
 from translator.rewrite.parameters_read import parameters_read
 from translator.rewrite.helpers import Helpers
 from translator.rewrite.indentation import indented
+from translator.rewrite.site import Site, TileRead
+from translator.rewrite.signatures import with_parameters
 from translator.rewrite.tuples import flatten_like
 from translator.rewrite.unit import Record, Unit
 from translator.rewrite.variables import WebState
 from translator.rewrite.writing import Writing
+from translator.rewrite.written_function import WrittenFunction
 from translator.ttgir.layouts import Layout
 
 MAX_ROUNDS = 40
@@ -64,18 +67,8 @@ class FunctionRewriter(Assignments):
         self.loops: tuple[ast.AST, ...] = ()
         self.locals = {d.name for w in self.facts.webs.all for d in w.definitions}
         self.fresh = FreshNames(self.locals)
-        # Pipelined loops (translator.pipeline.emit): what stands for their loads, statements and iterators.
-        self.plans: list[Any] = []
-        self.staged: dict[ast.Call, Any] = {}
-        self.held: dict[ast.Call, Any] = {}
-        self.pipelined_statements: dict[ast.stmt, Any] = {}
-        self.pipelined_loops: dict[ast.For, Any] = {}
-        self.whole: dict[ast.For, str] = {}  # loops that were to be split between warps, and why they are not
+        self.of_loops = FunctionLoops()
         self.pushed: set[ast.AST] = set()  # computed in the wanted layout even where a conversion looks cheaper
-        self.clips: dict[ast.AST, Any] = {}  # comparisons in masks of tiles ahead (translator.pipeline.clip)
-        self.dropped: frozenset[ast.stmt] = frozenset()  # assignments that nothing needs any more
-        # Lines before a loop (translator.rewrite.invariant): loop -> variable -> line.
-        self.hoisted: dict[ast.AST, dict[str, str]] = {}
         self.addressing = Addressing(facts, self.state, self.fresh, self.rebound, self.demand, {}, {}, {})
         self.helpers = Helpers(unit, facts, self.home, self.lies_anywhere, self.reader, self.writer)
         self.loop_names = LoopNames(self.facts, self.locals)
@@ -85,6 +78,9 @@ class FunctionRewriter(Assignments):
     def begin_round(self) -> None:
         """Nothing is used or demanded yet."""
         self.changed = False
+        self.edits = Edits(self.facts.source)
+        self.hoisted: dict[ast.AST, dict[str, str]] = {}  # loop -> variable -> its line before the loop
+        self._site: Site | None = None
         self.record = Record(self.facts.kernel.target.gluon_module)
         self.writing = Writing(
             self.facts,
@@ -124,19 +120,38 @@ class FunctionRewriter(Assignments):
         """When the edits of all loops in `statements` are final: passes over those that are pipelined."""
 
     @property
-    def in_pipelined_loop(self) -> bool:
-        return not self.pipelined_loops.keys().isdisjoint(self.loops)
+    def site(self) -> Site:
+        """The place that is being written."""
+        known = self._site
+        if known is None or known.loops is not self.loops or known.edits is not self.edits:
+            self._site = known = Site(
+                **vars(self.writing),
+                loops=self.loops,
+                pipelined=not self.of_loops.pipelined.keys().isdisjoint(self.loops),
+                edits=self.edits,
+                hoisted=self.hoisted,
+                fresh=self.fresh,
+                staged=self.of_loops.staged,
+                held=self.of_loops.held,
+                partitioned=self.of_loops.partitioned,
+                state=self.state,
+                web_home=self.web_home,
+                holes=self.holes,
+                reads=self.reads,
+                tile_at_use=self.tile_read_at_use,
+                load_in=self.load_in,
+                demand_more=self.demand_more,
+            )
+        return known
 
-    def hole(self, node: Node, *parts: str) -> Written:
-        """What stands for `node` in text: a hole in pipelined loops, which passes look into; else its own text.
+    def load_in(self, load: ast.Call, web: Web, layout: Layout) -> None:
+        """Have `load`, which gives `web` its value, made in `layout`."""
+        self.pushed.add(load)
+        self.settle_home(web, layout)
 
-        parts: what else is known of the texts that it is made of.
-        """
-        does = Does.READS if isinstance(node, Read) and not node.relaxed else Does.NOTHING
-        if self.in_pipelined_loop:
-            return Written(self.holes.put(node), ast.Call, *parts, does=does)
-        text = written(node)
-        return Written(text, text.form, *parts, does=does)
+    def demand_more(self) -> None:
+        """Not all demands are met yet: one more round is needed."""
+        self.changed = True
 
     def shown(self, text: str) -> str:
         """`text` with that of its holes."""
@@ -152,8 +167,8 @@ class FunctionRewriter(Assignments):
 
     def reads(self, node: ast.AST, without: Collection[ast.AST] = ()) -> frozenset[str]:
         """The variables that `node` reads as rewritten, outside of `without`."""
-        read = names_read(self.facts, node, {*self.staged, *self.held, *without})
-        held = (self.held[n].ring.next for n in ast.walk(node) if n in self.held)
+        read = names_read(self.facts, node, {*self.of_loops.staged, *self.of_loops.held, *without})
+        held = (self.of_loops.held[n].ring.next for n in ast.walk(node) if n in self.of_loops.held)
         return frozenset({n.id for n in read if n in self.facts.webs.of_use}.union(held))
 
     def permuted_tile(self, data: ast.expr, order: tuple[int, ...], layout: Layout) -> Written | None:
@@ -162,7 +177,7 @@ class FunctionRewriter(Assignments):
     def tile_read_at_use(self, data: ast.expr) -> TileRead | None:
         return None
 
-    def rewrite(self) -> GluonFunction:
+    def rewrite(self) -> WrittenFunction:
         """The function with placeholders for layouts; rounds until no demand is new."""
         self.prepare_loops()
         # Names that prepare() made, of tiles ahead, are among them.
@@ -173,15 +188,13 @@ class FunctionRewriter(Assignments):
                 state.settle()
                 if state.split is not None:
                     self.record.obligations |= state.split.assumed
-            self.hoisted = {}
             self.written_loops: list[Any] = []  # pipelined loops whose bodies are to be finished
-            self.edits = Edits(self.facts.source)
             first, indent = host_descriptors.first_line(self.facts), self.facts.source.indent(self.facts.tree.body[-1])
             self.edits.insert_above(first, host_descriptors.take_tuples(self.writing), indent)
             self.edits.insert_above(first, moving_parameters.starts(self.facts, self.state, self.fresh), indent)
             self.signature()
             self.block(self.facts.tree.body)
-            instance_layouts.insert(self)
+            instance_layouts.insert(self.site, self.states, self.agreed())
             if not self.changed:
                 self.finish_loops(self.facts.tree.body)
                 break
@@ -194,7 +207,33 @@ class FunctionRewriter(Assignments):
             )
         self.record.reads = parameters_read(self.facts, self.facts.tree.body)
         text = self.shown(self.edits.text(0, len(self.facts.source.text)))
-        return instance_layouts.chosen(self.names, without_dead_variants(parsed(text), self.names.holes))
+        function = without_dead_variants(parsed(text), self.names.holes)
+        return self.finished(instance_layouts.chosen(self.names, function))
+
+    def agreed(self) -> set[Layout]:
+        """The layouts that this function and the helpers it calls agree on with their callers."""
+        helpers = [self.unit.helper_versions[i] for i in self.record.helpers]
+        own = instance_layouts.agreed(self.argument_homes, self.wants, self.states)
+        return own.union(*(instance_layouts.agreed(h.argument_homes, h.wants, h.states) for h in helpers))
+
+    def finished(self, function: GluonFunction) -> WrittenFunction:
+        """What is read of the work afterwards."""
+        return WrittenFunction(
+            self.facts,
+            self.unit.decided,
+            function,
+            self.record,
+            self.names,
+            self.wants,
+            self.argument_homes,
+            self.locals,
+            self.added_parameters,
+            self.states,
+            self.state,
+            self.home,
+            self.addressing,
+            self.of_loops,
+        )
 
     def signature(self) -> None:
         args = self.facts.tree.args
@@ -206,26 +245,7 @@ class FunctionRewriter(Assignments):
         if self.facts.tree.returns is not None:
             self.edits.replace(self.facts.tree.returns, self.emit(self.facts.tree.returns))
         if self.added_parameters:
-            self.add_parameters()
-
-    def add_parameters(self) -> None:
-        """Constexpr parameters with defaults after the author's own, so that launches keep working."""
-        args = self.facts.tree.args
-        parameters = [*args.posonlyargs, *args.args, *args.kwonlyargs]
-        ends = [self.facts.source.span(n)[1] for n in [*parameters, *args.defaults, *args.kw_defaults] if n is not None]
-        end = max(ends, default=self.facts.source.text.index("(") + 1)
-        texts = [f"{name}: gl.constexpr = {default}" for name, default in self.added_parameters.items()]
-        rest, _, more = self.facts.source.text[end:].partition("\n")
-        comma, rest = rest[:1], rest[1:].strip()
-        if (
-            comma == "," and more and (not rest or rest.startswith("#"))
-        ):  # one parameter or more per line, with a trailing comma
-            at = self.facts.source.text.index("\n", end)
-            line = self.facts.source.text[self.facts.source.text.rfind("\n", 0, end) + 1 : end]
-            indent = line[: len(line) - len(line.lstrip())]
-            self.edits.append((at, at, "".join(f"\n{indent}{text}," for text in texts)))
-            return
-        self.edits.append((end, end, (", " if ends else "") + ", ".join(texts)))
+            self.edits.append(with_parameters(self.facts.source, self.facts.tree.args, self.added_parameters))
 
     def block(self, statements: list[ast.stmt], condition: str = "") -> None:
         """The statements of one block, which runs under the compile-time `condition` if there is one."""
@@ -233,8 +253,8 @@ class FunctionRewriter(Assignments):
         if reached < len(statements):
             self.unreached(statements[reached:], condition if not reached else self.left(statements[reached - 1]))
         for i, statement in reversed(list(enumerate(statements[:reached]))):
-            if statement in self.dropped:
-                self.drop(statement, all(s in self.dropped for s in statements[:i]))
+            if statement in self.of_loops.dropped:
+                self.drop(statement, all(s in self.of_loops.dropped for s in statements[:i]))
             else:
                 self.statement(statement)
 
@@ -290,7 +310,9 @@ class FunctionRewriter(Assignments):
                 self.return_statement(s)
         elif isinstance(s, ast.Expr):
             if not isinstance(s.value, ast.Constant):
-                self.edits.replace(s.value, calls.emit_statement_call(self, s.value))
+                self.edits.replace(
+                    s.value, calls.emit_statement_call(self.site, self.addressing, self.helpers, s.value)
+                )
         elif isinstance(s, ast.Assert):
             self.edits.replace(s.test, self.emit(s.test))
         elif isinstance(s, ast.With):

@@ -73,18 +73,18 @@ def _version(helpers: Helpers, node: ast.Call, callee, want: Any):
         inner.facts.pointers = _given_pointers(helpers.facts, node, callee)
         if len(helpers.facts.visits(node)) == 1:  # in an unrolled loop, arguments differ from call to call
             inner.facts.called = helpers.facts, _bound(helpers.facts, node, callee)
-        function = inner.rewrite()
+        version = inner.rewrite()
     finally:
         helpers.unit.in_progress.pop()
     wants = {}
-    for web in inner.facts.webs.all:
+    for web in version.facts.webs.all:
         if web.is_parameter:
-            state = inner.states.get(web.index)
+            state = version.states.get(web.index)
             if state is not None and state.variants:
                 wants[web.name] = state.home if state.home in state.variants else state.variants[0]
             elif web.name in homes or web.name in filled:
                 wants[web.name] = inner.found_home(web) or homes.get(web.name) or filled.get(web.name)
-    helpers.unit.versions[key] = (helpers.unit.add_helper(inner, function), wants, inner.wants)
+    helpers.unit.versions[key] = (helpers.unit.add_helper(version), wants, version.wants)
     return helpers.unit.versions[key]
 
 

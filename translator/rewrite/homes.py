@@ -11,6 +11,7 @@ from translator.frontend.trace import ConstFact, OpaqueFact, TensorFact, TupleFa
 from translator.facts import callees
 from translator.rewrite import calls, costs, pointer_variables
 from translator.rewrite.addresses import Addressing
+from translator.rewrite.function_loops import FunctionLoops
 from translator.rewrite.helpers import Helpers
 from translator.facts.function import FunctionFacts
 from translator.facts.syntax import ELEMENTWISE_NODES
@@ -28,6 +29,7 @@ class Homes:
     addressing: Addressing
     helpers: Helpers
     writing: Writing
+    of_loops: FunctionLoops
 
     def __init__(self, unit: Unit, facts: FunctionFacts, argument_homes: dict[str, Any] | None):
         self.unit, self.facts = unit, facts
@@ -78,7 +80,7 @@ class Homes:
             if homes and isinstance(index, ConstFact):
                 return homes[index.value]
         if isinstance(node, ast.Call):
-            return calls.home(self.helpers, self.held, node)
+            return calls.home(self.helpers, self.of_loops.held, node)
         return None
 
     def state(self, web: Web) -> WebState:
@@ -179,14 +181,16 @@ class Homes:
             web = self.facts.webs.of_use.get(node)
             return web is None or self.web_cheap(web)
         if isinstance(node, ast.Call):
-            return calls.cheap(self.facts, self.cheap, self.staged, node) or costs.small_load(
+            return calls.cheap(self.facts, self.cheap, self.of_loops.staged, node) or costs.small_load(
                 self.facts, self.cheap, node
             )
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
             return False
         if isinstance(node, ast.Subscript):
             return self.cheap(node.value)
-        if costs.outer_product(self.facts, self.held, self.staged, node) or costs.of_rows(self.facts, self.cheap, node):
+        if costs.outer_product(self.facts, self.of_loops.held, self.of_loops.staged, node) or costs.of_rows(
+            self.facts, self.cheap, node
+        ):
             return True
         if isinstance(node, ELEMENTWISE_NODES):
             return all(self.cheap(c) for c in ast.iter_child_nodes(node) if isinstance(c, ast.expr))

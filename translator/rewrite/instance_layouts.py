@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import libcst as cst
 
@@ -17,8 +18,8 @@ from translator.facts.function import FunctionFacts
 from translator.facts.siblings import varies
 from translator.gluon.written import Written
 from translator.layout.names import Asked, LayoutNames
-from translator.rewrite.emission import Emission
 from translator.rewrite.gluon_function import GluonFunction, Statement, code, constant
+from translator.rewrite.site import Site
 from translator.rewrite.statements import statement_of
 from translator.rewrite.tree_walk import walk
 from translator.rewrite.tuples import flatten
@@ -34,19 +35,16 @@ def offer(writing: Writing, node: ast.expr, layout: Layout, tensor: Written, sha
         writing.record.instance_layouts.setdefault((layout, s), f"gl.reshape({tensor}, {shape}).type.layout")
 
 
-def insert(rw: Emission) -> None:
-    """Define the layouts where they are offered; `chosen` keeps the definitions that serve."""
-    variables = list(_variables(rw.facts, rw.states))
-    if not rw.record.instance_layouts and not variables:
-        return
-    fixed = _agreed(rw).union(*(_agreed(rw.unit.helper_versions[i][0]) for i in rw.record.helpers))
-    fixed |= {layout.parent.root for layout in rw.names.order if isinstance(layout, DotOperand)}
-    for (layout, statement), text in rw.record.instance_layouts.items():
+def insert(site: Site, states: Mapping[int, WebState], agreed: set[Layout]) -> None:
+    """Define the layouts where they are offered; `chosen` keeps the definitions that serve. agreed: those that callers know."""
+    variables = list(_variables(site.facts, states))
+    fixed = agreed | {layout.parent.root for layout in site.names.order if isinstance(layout, DotOperand)}
+    for (layout, statement), text in site.record.instance_layouts.items():
         if layout not in fixed:
-            rw.edits.insert_before(statement, f"{rw.names.spell(layout)}: gl.constexpr = {text}")
+            site.edits.insert_before(statement, f"{site.names.spell(layout)}: gl.constexpr = {text}")
     for layout, statement, name in variables:
         if layout not in fixed:
-            rw.edits.insert_behind(statement, [f"{rw.names.spell(layout)}: gl.constexpr = {name}.type.layout"])
+            site.edits.insert_behind(statement, [f"{site.names.spell(layout)}: gl.constexpr = {name}.type.layout"])
 
 
 def _variables(facts: FunctionFacts, states: Mapping[int, WebState]) -> Iterator[tuple[Layout, ast.stmt, str]]:
@@ -63,11 +61,11 @@ def _variables(facts: FunctionFacts, states: Mapping[int, WebState]) -> Iterator
             yield layout, d.node, d.name
 
 
-def _agreed(rw: Emission) -> set[Layout]:
+def agreed(argument_homes: Mapping[str, Any], wants: Any, states: Mapping[int, WebState]) -> set[Layout]:
     """The layouts in which a helper takes tensors and gives them back: its callers know these."""
-    own = [*rw.argument_homes.values(), rw.wants]
-    own += [s.home for s in rw.states.values() if s.web.is_parameter]
-    own += [layout for s in rw.states.values() if s.web.is_parameter for layout in s.variants]
+    own = [*argument_homes.values(), wants]
+    own += [s.home for s in states.values() if s.web.is_parameter]
+    own += [layout for s in states.values() if s.web.is_parameter for layout in s.variants]
     return {layout.root for layout in flatten(tuple(own)) if layout is not None}
 
 

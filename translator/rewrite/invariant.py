@@ -15,7 +15,7 @@ from translator.facts.definitions import changing
 from translator.facts.function import FunctionFacts
 from translator.facts.span import runs_once
 from translator.facts.syntax import ELEMENTWISE_NODES
-from translator.rewrite.emission import Emission
+from translator.rewrite.site import Site
 from translator.rewrite.writing import Cheap, StateOf
 from translator.gluon.written import Written, call, method, name as variable
 from translator.ttgir.layouts import Layout, Mfma, Wmma
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _TRANSPOSED = "transposed"
 
 
-def operand_before_loop(rw: Emission, node: ast.expr, layout: Layout, dtypes: dict[str, str]) -> Written | None:
+def operand_before_loop(site: Site, node: ast.expr, layout: Layout, dtypes: dict[str, str]) -> Written | None:
     """The variable that holds `node` in the operand layout; None where the loop changes it, or nothing has to move.
 
     `node` is a variable, or a chain of casts and transposes of one; casts to the type that it has are no work. dtypes:
@@ -34,33 +34,33 @@ def operand_before_loop(rw: Emission, node: ast.expr, layout: Layout, dtypes: di
     """
     steps, inner = [], node
     while True:
-        if (value := callees.cast_of(rw.facts, inner)) is not None:
-            steps += [rw.facts.tensor(inner).dtype] if rw.facts.tensor(value) != rw.facts.tensor(inner) else []
-        elif (value := callees.transposed_by(rw.facts, inner)) is not None and _transposes(rw.facts, inner, layout):
+        if (value := callees.cast_of(site.facts, inner)) is not None:
+            steps += [site.facts.tensor(inner).dtype] if site.facts.tensor(value) != site.facts.tensor(inner) else []
+        elif (value := callees.transposed_by(site.facts, inner)) is not None and _transposes(site.facts, inner, layout):
             steps.append(_TRANSPOSED)
         else:
             break
         inner = value
-    web = rw.facts.webs.of_use.get(inner) if isinstance(inner, ast.Name) else None
-    if not rw.loops or web is None or web.is_parameter or rw.cheap(inner) or rw.state(web).split:
+    web = site.facts.webs.of_use.get(inner) if isinstance(inner, ast.Name) else None
+    if not site.loops or web is None or web.is_parameter or site.cheap(inner) or site.state(web).split:
         return None
-    loop = rw.loops[-1]
+    loop = site.loops[-1]
     if (
         not isinstance(loop, ast.For)
         or any(loop in d.in_loop for d in web.definitions)
         or not set(steps) <= {*dtypes, _TRANSPOSED}
-        or runs_once(rw.facts, loop)
+        or runs_once(site.facts, loop)
     ):
         return None
     if not steps and not any(d.loop_depth for d in web.definitions):
         return None  # a variable is converted where it gets its value
-    text = rw.emit(inner)
+    text = site.emit(inner)
     for step in reversed(steps):
         transposes = step == _TRANSPOSED
         text = call("gl.permute", text, "[1, 0]") if transposes else method(text, "to", f"gl.{dtypes[step]}")
     key = (loop, f"{text} in {layout}")
-    name = rw.fresh.of(key, f"{inner.id}_invariant")
-    rw.hoisted.setdefault(loop, {})[name] = f"{name} = {rw.convert(text, layout)}"
+    name = site.fresh.of(key, f"{inner.id}_invariant")
+    site.hoisted.setdefault(loop, {})[name] = f"{name} = {site.convert(text, layout)}"
     return variable(name)
 
 
@@ -111,14 +111,14 @@ def carried_row(
     )
 
 
-def row_before_loop(rw: Emission, node: ast.Name, web: Web, layout: Layout) -> Written | None:
+def row_before_loop(site: Site, node: ast.Name, web: Web, layout: Layout) -> Written | None:
     """The variable that holds a helper's argument of one dimension in `layout`, moved before all loops that read it here."""
-    loop = rw.loops[0] if rw.loops else None
+    loop = site.loops[0] if site.loops else None
     given = all(isinstance(d.node, ast.arg) for d in web.definitions)
-    if not isinstance(loop, ast.For) or not given or rw.facts.tensor(node).rank != 1 or runs_once(rw.facts, loop):
+    if not isinstance(loop, ast.For) or not given or site.facts.tensor(node).rank != 1 or runs_once(site.facts, loop):
         return None
-    name = rw.names.variant(node.id, layout)
-    rw.hoisted.setdefault(loop, {})[name] = f"{name} = {rw.convert(variable(node.id), layout)}"
+    name = site.names.variant(node.id, layout)
+    site.hoisted.setdefault(loop, {})[name] = f"{name} = {site.convert(variable(node.id), layout)}"
     return variable(name)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Container
 
 from translator.facts import callees, products
 from translator.layout.names import LayoutNames
-from translator.rewrite.emission import Emission
+from translator.rewrite.site import Site
 from translator.rewrite.fresh_names import FreshNames
 from translator.facts.function import FunctionFacts
 from translator.facts.origins import definitions_of, origins_of, untransposed
@@ -27,39 +27,39 @@ from translator.rewrite.writing import StateOf
 from translator.ttgir.layouts import DotOperand, Layout
 
 
-def operand_through_lds(rw: Emission, node: ast.expr, layout: Layout, dot: ast.Call) -> Written | None:
+def operand_through_lds(site: Site, node: ast.expr, layout: Layout, dot: ast.Call) -> Written | None:
     """`node`, an operand of `dot`, in operand layout, read from LDS; None where Triton converts it in registers."""
     if not isinstance(layout, DotOperand):
         return None
-    value, transposed = untransposed(rw.facts, node)
+    value, transposed = untransposed(site.facts, node)
     read = layout, transposed
-    if _invariant(rw.facts, rw.loops, value):
+    if _invariant(site.facts, site.loops, value):
         return None
-    if not transposed and rw.home(value) == layout:
+    if not transposed and site.home(value) == layout:
         return None  # it is there already
-    found = _in_lds(rw.facts, rw.staged, rw.state, value, read)
+    found = _in_lds(site.facts, site.staged, site.state, value, read)
     if found is None:
         if transposed:
-            return _transposed_in_registers(rw, node, value, layout, dot)
-        return _cast_from_lds(rw, value, read)
-    if not transposed and found.read and read not in found.read and rw.home(value) == layout.parent:
+            return _transposed_in_registers(site, node, value, layout, dot)
+        return _cast_from_lds(site, value, read)
+    if not transposed and found.read and read not in found.read and site.home(value) == layout.parent:
         return None  # Triton has a product become an operand of the same instruction without LDS
-    web = rw.facts.webs.of_use.get(value) if isinstance(value, ast.Name) else None
+    web = site.facts.webs.of_use.get(value) if isinstance(value, ast.Name) else None
     if web is not None and len(web.definitions) == 1 and _assigned(web.definitions[0]):
-        stored = _stored(rw, value, found)
+        stored = _stored(site, value, found)
         unlike = bool(found.read) and read not in found.read  # Triton stores the value once more for this read
-        nearby = unlike and _read_nearby(rw.facts, rw.state, value, web, (found.shared, None, stored))
+        nearby = unlike and _read_nearby(site.facts, site.state, value, web, (found.shared, None, stored))
         buffer = found.shared, read if unlike and not nearby else None, stored
         if nearby:
-            rw.state(web).at_once.add(buffer)
+            site.state(web).at_once.add(buffer)
             # A round that had not seen the other read made it one of its own.
-            rw.state(web).operands.pop((found.shared, read, stored), None)
-        if found.at_once and not rw.facts.kernel.loops:
-            rw.state(web).at_once.add(buffer)
-        return _variable(rw, value, web, buffer, read)
-    rw.names.suggest(found.shared, f"{_stem(value, read)}_shared", 2, value.lineno)
-    filled = allocation(rw, rw.emit(value, rw.home(value)), found.shared, value, _stored(rw, value, found))
-    return _read(rw.hole, rw.names, filled, read)
+            site.state(web).operands.pop((found.shared, read, stored), None)
+        if found.at_once and not site.facts.kernel.loops:
+            site.state(web).at_once.add(buffer)
+        return _variable(site, value, web, buffer, read)
+    site.names.suggest(found.shared, f"{_stem(value, read)}_shared", 2, value.lineno)
+    filled = allocation(site, site.emit(value, site.home(value)), found.shared, value, _stored(site, value, found))
+    return _read(site.hole, site.names, filled, read)
 
 
 def _read_nearby(facts: FunctionFacts, state_of: StateOf, value: ast.expr, web: Web, buffer: OperandBuffer) -> bool:
@@ -87,55 +87,54 @@ def _takes_lds(facts: FunctionFacts, node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and (callees.is_dot(facts, node) or callees.is_helper(facts, node))
 
 
-def _cast_from_lds(rw, value: ast.expr, read: OperandRead) -> Written | None:
+def _cast_from_lds(site: Site, value: ast.expr, read: OperandRead) -> Written | None:
     """The operand as a cast of what Triton takes through LDS: half of the LDS and of the reads where the cast widens."""
-    inner = callees.cast_of(rw.facts, value)
-    if inner is None or rw.cheap(inner) or _is_staged(rw.facts, rw.staged, inner):
+    inner = callees.cast_of(site.facts, value)
+    if inner is None or site.cheap(inner) or _is_staged(site.facts, site.staged, inner):
         return None
-    if (fact := rw.facts.tensor(inner)) is None:
+    if (fact := site.facts.tensor(inner)) is None:
         return None
-    found = next((x for x in _allocations(rw.facts, [value], fact.shape, fact.dtype) if read in x.read), None)
+    found = next((x for x in _allocations(site.facts, [value], fact.shape, fact.dtype) if read in x.read), None)
     if found is None:
         return None
-    buffer = allocation(rw, rw.emit(inner, rw.home(inner)), found.shared, inner)
+    buffer = allocation(site, site.emit(inner, site.home(inner)), found.shared, inner)
     return with_function(
-        rw.writing, value, callees.callee_of(rw.facts, value), {inner: _read(rw.hole, rw.names, buffer, read)}
+        site, value, callees.callee_of(site.facts, value), {inner: _read(site.hole, site.names, buffer, read)}
     )
 
 
-def moved_through_lds(rw: Emission, web: Web, layout: Layout, use: ast.Name | None = None) -> Written | None:
+def moved_through_lds(site: Site, web: Web, layout: Layout, use: ast.Name | None = None) -> Written | None:
     """A variable in operand layout, where Triton moves it or, at `use`, what is made of it through LDS.
 
     A value that is scaled or cast on its way to a dot moves before that, with fewer bits.
     """
     if not isinstance(layout, DotOperand):
         return None
-    origins = definitions_of(rw.facts, web)
-    shapes_of_it = {fact.shape for origin in origins if (fact := rw.facts.tensor(origin)) is not None}
+    origins = definitions_of(site.facts, web)
+    shapes_of_it = {fact.shape for origin in origins if (fact := site.facts.tensor(origin)) is not None}
     if use is not None:
-        origins += [n for n in ast.walk(statement_of(rw.facts.tree, use)) if isinstance(n, ast.expr)]
-    for found in _allocations_at(rw.facts, origins):
+        origins += [n for n in ast.walk(statement_of(site.facts.tree, use)) if isinstance(n, ast.expr)]
+    for found in _allocations_at(site.facts, origins):
         if shapes_of_it == {found.shape} and (layout, False) in found.read:
-            return _read(rw.hole, rw.names, allocation(rw, variable(web.name), found.shared), (layout, False))
+            return _read(site.hole, site.names, allocation(site, variable(web.name), found.shared), (layout, False))
     return None
 
 
-def _stored(rw, value: ast.expr, found: OperandInLds) -> Layout | None:
+def _stored(site: Site, value: ast.expr, found: OperandInLds) -> Layout | None:
     """The layout that a transpose within lanes gives the value before it is stored; None where it lies as it is stored."""
-    if found.loaded is None or rw.home(value) != found.loaded and not _loaded_as(rw, value, found.loaded):
+    if found.loaded is None or site.home(value) != found.loaded and not _loaded_as(site, value, found.loaded):
         return None
     return found.stored
 
 
-def _loaded_as(rw, value: ast.expr, layout: Layout) -> bool:
+def _loaded_as(site: Site, value: ast.expr, layout: Layout) -> bool:
     """Have the variable that a load defines loaded in `layout`; False where `value` is no such variable."""
-    web = rw.facts.webs.of_use.get(value) if isinstance(value, ast.Name) else None
-    load = rw.facts.webs.value_of(value) if web is not None and len(web.definitions) == 1 else None
-    callee = callees.callee_of(rw.facts, load) if isinstance(load, ast.Call) else None
+    web = site.facts.webs.of_use.get(value) if isinstance(value, ast.Name) else None
+    load = site.facts.webs.value_of(value) if web is not None and len(web.definitions) == 1 else None
+    callee = callees.callee_of(site.facts, load) if isinstance(load, ast.Call) else None
     if callee is None or callee.row is None or callee.row.kind != "load" or callee.owner is not None:
         return False
-    rw.pushed.add(load)
-    rw.settle_home(web, layout)
+    site.load_in(load, web, layout)
     return True
 
 
@@ -154,21 +153,23 @@ def _invariant(facts: FunctionFacts, loops: tuple[ast.AST, ...], value: ast.expr
     return outside and invariant.repeats(facts, loops, web)
 
 
-def _transposed_in_registers(rw, node: ast.expr, value: ast.expr, layout: Layout, dot: ast.Call) -> Written | None:
+def _transposed_in_registers(
+    site: Site, node: ast.expr, value: ast.expr, layout: Layout, dot: ast.Call
+) -> Written | None:
     """`node`, which is `value` transposed, where Triton's allocation is that of `node`: LDS holds its rows as rows.
 
     What is moved for the instruction's sake alone has the place of the instruction.
     """
-    read, fact = (layout, False), rw.facts.tensor(node)
-    if isinstance(node, ast.Name) or _is_staged(rw.facts, rw.staged, value):
+    read, fact = (layout, False), site.facts.tensor(node)
+    if isinstance(node, ast.Name) or _is_staged(site.facts, site.staged, value):
         return None
-    found = _in_lds(rw.facts, rw.staged, rw.state, node, read)
+    found = _in_lds(site.facts, site.staged, site.state, node, read)
     if found is None:
-        found = next((x for x in _allocations(rw.facts, [dot], fact.shape, fact.dtype) if read in x.read), None)
+        found = next((x for x in _allocations(site.facts, [dot], fact.shape, fact.dtype) if read in x.read), None)
     if found is None:
         return None
-    text = call("gl.permute", rw.emit(value, rw.home(value)), "[1, 0]")
-    return _read(rw.hole, rw.names, allocation(rw, text, found.shared, node), read)
+    text = call("gl.permute", site.emit(value, site.home(value)), "[1, 0]")
+    return _read(site.hole, site.names, allocation(site, text, found.shared, node), read)
 
 
 def _is_staged(facts: FunctionFacts, staged: Container[ast.AST], value: ast.expr) -> bool:
@@ -210,56 +211,56 @@ def _allocations(
     return [x for x in found if products.ELEMENT.get(x.element) == products.DTYPE.get(dtype, dtype).removeprefix("u")]
 
 
-def _variable(rw, value: ast.Name, web: Web, buffer: OperandBuffer, read: OperandRead) -> Written:
+def _variable(site: Site, value: ast.Name, web: Web, buffer: OperandBuffer, read: OperandRead) -> Written:
     """The operand that a variable is; one allocation serves several layouts, one read several dots."""
-    state = rw.state(web)
+    state = site.state(web)
     if state.home is None:
-        state.home = rw.web_home(web) or rw.facts.default_layout(rw.facts.tensor(value).shape)
+        state.home = site.web_home(web) or site.facts.default_layout(site.facts.tensor(value).shape)
     uses = state.operands.setdefault(buffer, {}).setdefault(read, set())
     if value not in uses:
         uses.add(value)
-        rw.changed = True
+        site.demand_more()
     if len(uses) > 1 or _at_once(state, buffer):
-        return variable(_operand_name(rw.names, web, read))
-    rw.names.suggest(buffer[0], f"{value.id.lower()}_shared", 2, value.lineno)
-    return _read(rw.hole, rw.names, _buffer(rw, variable(value.id), web, buffer), read)
+        return variable(_operand_name(site.names, web, read))
+    site.names.suggest(buffer[0], f"{value.id.lower()}_shared", 2, value.lineno)
+    return _read(site.hole, site.names, _buffer(site, variable(value.id), web, buffer), read)
 
 
-def definitions(rw: Emission, s: ast.stmt, web: Web) -> list[str]:
+def definitions(site: Site, s: ast.stmt, web: Web) -> list[str]:
     """Define the buffers and operands of `web` that are used more than once, each before the first statement that needs it.
 
     Buffers that are never live together share LDS, so they are filled as late as can be, and before one that is held on
     those that are read at once. What has to stand right after the definition `s` is returned.
     """
     near: list[str] = []
-    for buffer, reads in rw.states[web.index].operands.items():
+    for buffer, reads in site.state(web).operands.items():
         lines: list[tuple[set[ast.AST], str]] = []
-        at_once = _at_once(rw.states[web.index], buffer)
+        at_once = _at_once(site.state(web), buffer)
         every = set().union(*reads.values())
         if len(reads) > 1:
-            rw.names.suggest(buffer[0], f"{web.name.lower()}_shared", 1, s.lineno)
-            filled = allocation(rw, variable(web.name), buffer[0], stored=buffer[2])
-            name = _buffer_name(rw.fresh, rw.state(web), buffer)
-            lines.append((every, rw.hole(assignment(name, (filled,), frozenset({web.name})))))
+            site.names.suggest(buffer[0], f"{web.name.lower()}_shared", 1, s.lineno)
+            filled = allocation(site, variable(web.name), buffer[0], stored=buffer[2])
+            name = _buffer_name(site.fresh, site.state(web), buffer)
+            lines.append((every, site.hole(assignment(name, (filled,), frozenset({web.name})))))
         for read, uses in reads.items():
             if len(uses) > 1 or at_once:
-                text = _read(rw.hole, rw.names, _buffer(rw, variable(web.name), web, buffer), read)
-                lines.append((every if at_once else uses, f"{_operand_name(rw.names, web, read)} = {text}"))
-        after = statements_after(rw.facts.tree, s)
+                text = _read(site.hole, site.names, _buffer(site, variable(web.name), web, buffer), read)
+                lines.append((every if at_once else uses, f"{_operand_name(site.names, web, read)} = {text}"))
+        after = statements_after(site.facts.tree, s)
         places = [_first_of(after, uses) for uses, _ in lines]
         if None in places:  # what is read right behind the definition is filled there
             places[0] = None
         near += [line for (_, line), first in zip(lines, places) if first is None]
         if at_once and None not in places:
-            rw.edits.insert_before(places[0], *(line for _, line in lines))
-            edit = rw.edits.pop()
-            held = (i for i, other in enumerate(rw.edits) if other in rw.edits.held and other[0] == edit[0])
-            rw.edits.insert(next(held, len(rw.edits)), edit)
+            site.edits.insert_before(places[0], *(line for _, line in lines))
+            edit = site.edits.pop()
+            held = (i for i, other in enumerate(site.edits) if other in site.edits.held and other[0] == edit[0])
+            site.edits.insert(next(held, len(site.edits)), edit)
             continue
         for (_, line), first in zip(lines, places):
             if first is not None:
-                rw.edits.insert_before(first, line)
-                rw.edits.held.append(rw.edits[-1])
+                site.edits.insert_before(first, line)
+                site.edits.held.append(site.edits[-1])
     return near
 
 
@@ -283,11 +284,11 @@ def _read(hole: Callable[[Node], Written], names: LayoutNames, buffer: Written, 
     return method(tile, "load", names.spell(layout), does=Does.READS)
 
 
-def _buffer(rw, name: Written, web: Web, buffer: OperandBuffer) -> Written:
+def _buffer(site: Site, name: Written, web: Web, buffer: OperandBuffer) -> Written:
     """The expression of the filled buffer: a variable, or an allocation in place where it is read in one layout only."""
-    if len(rw.state(web).operands[buffer]) > 1:
-        return variable(_buffer_name(rw.fresh, rw.state(web), buffer))
-    return allocation(rw, name, buffer[0], stored=buffer[2])
+    if len(site.state(web).operands[buffer]) > 1:
+        return variable(_buffer_name(site.fresh, site.state(web), buffer))
+    return allocation(site, name, buffer[0], stored=buffer[2])
 
 
 def _buffer_name(fresh: FreshNames, state: WebState, buffer: OperandBuffer) -> str:
@@ -306,19 +307,23 @@ def _assigned(definition) -> bool:
     return isinstance(definition.node, (ast.Assign, ast.AnnAssign))
 
 
-def allocation(rw, text: Written, shared, value: ast.expr | None = None, stored: Layout | None = None) -> Written:
+def allocation(
+    site: Site, text: Written, shared, value: ast.expr | None = None, stored: Layout | None = None
+) -> Written:
     """LDS filled with `text`, which is `value` emitted where it is no variable; `stored`: transposed within lanes first."""
     filled = text
     if stored is not None:
-        rw.names.suggest(stored, f"{text.lower()}_stored" if text.is_name else "stored", 2)
-        filled = rw.convert(text, stored)
-    rw.record.filled |= {*rw.loops}
+        site.names.suggest(stored, f"{text.lower()}_stored" if text.is_name else "stored", 2)
+        filled = site.convert(text, stored)
+    site.record.filled |= {*site.loops}
     if text.is_name:
         dtype, shape = f"{text}.dtype", f"{text}.shape"
-        return call("gl.allocate_shared_memory", dtype, shape, rw.names.spell(shared), filled, does=Does.FILLS)
+        return call("gl.allocate_shared_memory", dtype, shape, site.names.spell(shared), filled, does=Does.FILLS)
     assert value is not None, f"bug in gluonize: no type for {text}"
-    dtype, shape = products.DTYPE[rw.facts.tensor(value).dtype], shapes.shape_text(rw.facts, rw.emit, rw.rebound, value)
-    return call("gl.allocate_shared_memory", f"gl.{dtype}", shape, rw.names.spell(shared), filled, does=Does.FILLS)
+    dtype, shape = products.DTYPE[site.facts.tensor(value).dtype], shapes.shape_text(
+        site.facts, site.emit, site.rebound, value
+    )
+    return call("gl.allocate_shared_memory", f"gl.{dtype}", shape, site.names.spell(shared), filled, does=Does.FILLS)
 
 
 __all__ = ["allocation", "definitions", "moved_through_lds", "operand_through_lds"]

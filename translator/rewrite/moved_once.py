@@ -14,7 +14,7 @@ import ast
 
 from translator.gluon.written import Does, Written, name
 from translator.layout.names import LayoutNames
-from translator.rewrite.emission import Emission
+from translator.rewrite.site import Site
 from translator.facts.function import FunctionFacts
 from translator.facts import callees
 from translator.facts.origins import untransposed
@@ -26,30 +26,30 @@ from translator.rewrite.writing import StateOf
 from translator.ttgir.layouts import Blocked, DotOperand, Layout
 
 
-def moved_operand(rw: Emission, node: ast.expr, layout: Layout, dot: ast.Call) -> Written:
+def moved_operand(site: Site, node: ast.expr, layout: Layout, dot: ast.Call) -> Written:
     """`node`, an operand of `dot`, in operand layout."""
-    text, found = _text(rw, node, layout, dot), _movable(rw.facts, rw.state, node, layout)
+    text, found = _text(site, node, layout, dot), _movable(site.facts, site.state, node, layout)
     if found is None or not text.does & (Does.CONVERTS | Does.FILLS):
         return text
     value, web, moved = found
-    uses = rw.state(web).moved.setdefault(moved, {})
+    uses = site.state(web).moved.setdefault(moved, {})
     if value not in uses:
         uses[value] = node, dot
-        rw.changed = True
-    return name(_name(rw.names, web, moved)) if _place(rw.facts, moved, uses) is not None else text
+        site.demand_more()
+    return name(_name(site.names, web, moved)) if _place(site.facts, moved, uses) is not None else text
 
 
-def definitions(rw: Emission, s: ast.stmt, web: Web) -> None:
+def definitions(site: Site, s: ast.stmt, web: Web) -> None:
     """Define the operands that are made of the value which `s` gives `web` and used more than once, before the first use."""
-    for moved, uses in rw.states[web.index].moved.items():
-        place = _place(rw.facts, moved, uses) if moved.definition is s else None
+    for moved, uses in site.state(web).moved.items():
+        place = _place(site.facts, moved, uses) if moved.definition is s else None
         if place is not None:
             node, dot = next(operand for value, operand in uses.items() if holds(place, value))
-            rw.edits.insert_before(place, f"{_name(rw.names, web, moved)} = {_text(rw, node, moved.layout, dot)}")
+            site.edits.insert_before(place, f"{_name(site.names, web, moved)} = {_text(site, node, moved.layout, dot)}")
 
 
-def _text(rw, node: ast.expr, layout: Layout, dot: ast.Call) -> Written:
-    return lds_operands.operand_through_lds(rw, node, layout, dot) or rw.emit(node, layout)
+def _text(site: Site, node: ast.expr, layout: Layout, dot: ast.Call) -> Written:
+    return lds_operands.operand_through_lds(site, node, layout, dot) or site.emit(node, layout)
 
 
 def _movable(

@@ -18,7 +18,7 @@ from translator.frontend.trace import ConstFact, TensorFact
 from translator.gluon.tree import Named
 from translator.layout.shapes import infer
 from translator.rewrite import shapes
-from translator.rewrite.emission import Emission, TileRead
+from translator.rewrite.site import Site, TileRead
 from translator.gluon.written import Written, call, keyword, method, operand
 from translator.rewrite.unit import Synthesized
 from translator.rewrite.writing import Cheap, Writing, added
@@ -27,25 +27,25 @@ from translator.ttgir.layouts import DotOperand, Layout, Mfma, Wmma
 BYTES = ("uint8", "int8")
 
 
-def emit_dot_scaled(rw: Emission, node: ast.Call, given: dict[str, ast.expr], want: Any) -> Written:
+def emit_dot_scaled(site: Site, node: ast.Call, given: dict[str, ast.expr], want: Any) -> Written:
     for side in ("lhs_k_pack", "rhs_k_pack"):
-        fact = rw.facts.fact(given[side]) if side in given else None
+        fact = site.facts.fact(given[side]) if side in given else None
         if isinstance(fact, ConstFact) and not fact.value:
             raise refuse(
-                rw.facts.frame,
+                site.facts.frame,
                 node,
                 "fp4-packing",
                 f"`tl.dot_scaled` with {side}=False",
                 "fp4 packed along M or N",
                 "pack along K",
             )
-    native = rw.facts.placed(node, "tt.dot_scaled")
-    formats = [_constant(rw.facts, given[k]) for k in ("lhs_format", "rhs_format")]
+    native = site.facts.placed(node, "tt.dot_scaled")
+    formats = [_constant(site.facts, given[k]) for k in ("lhs_format", "rhs_format")]
     if native:
-        text, result = _native(rw.writing, node, given, native[0], formats)
+        text, result = _native(site, node, given, native[0], formats)
     else:
-        text, result = _upcast(rw, node, given, formats)
-    return text if want is None or want == result else rw.convert(text, want)
+        text, result = _upcast(site, node, given, formats)
+    return text if want is None or want == result else site.convert(text, want)
 
 
 def _constant(facts: FunctionFacts, node: ast.expr) -> str:
@@ -92,30 +92,30 @@ def _native(writing: Writing, node, given, op, formats) -> tuple[Written, Layout
     return call(f"{module}.{name}", *arguments), result
 
 
-def _upcast(rw, node, given, formats) -> tuple[Written, Layout]:
+def _upcast(site: Site, node, given, formats) -> tuple[Written, Layout]:
     """Both operands brought to the 16-bit type of Triton's dot, scaled, then an ordinary matrix instruction."""
-    placed = rw.facts.placed(node, "tt.dot")
+    placed = site.facts.placed(node, "tt.dot")
     if not placed:
-        raise refuse(rw.facts.frame, node, "dot-eliminated", "Triton removes this `tl.dot_scaled`")
+        raise refuse(site.facts.frame, node, "dot-eliminated", "Triton removes this `tl.dot_scaled`")
     op = placed[0]
     result = op.results[0].layout
     types = [t for t in op.operands if isinstance(t.layout, DotOperand)]
-    first, reads = _read_late(rw, given, formats) if isinstance(result, Wmma) else ("", {})
+    first, reads = _read_late(site, given, formats) if isinstance(result, Wmma) else ("", {})
     texts = []
     for side, fmt, ty, axis in zip(("lhs", "rhs"), formats, types, (1, 0)):
-        texts.append(_operand(rw, given, side, fmt, ty, axis, reads.get(side), first == side))
-    acc = _accumulator(rw.writing, node, given, result)
+        texts.append(_operand(site, given, side, fmt, ty, axis, reads.get(side), first == side))
+    acc = _accumulator(site, node, given, result)
     if not isinstance(result, (Mfma, Wmma)):
         return call("gl.dot_fma", *texts, acc), result
     if first == "rhs":  # keywords are evaluated first
         texts[1], acc = keyword("b", texts[1]), keyword("acc", acc)
-    rw.names.suggest(result, "mma" if isinstance(result, Mfma) else "wmma", 1, node.lineno)
-    module = rw.record.amd(rw.facts.kernel.dot_module)
+    site.names.suggest(result, "mma" if isinstance(result, Mfma) else "wmma", 1, node.lineno)
+    module = site.record.amd(site.facts.kernel.dot_module)
     name = "mfma" if isinstance(result, Mfma) else "wmma"
     return call(f"{module}.{name}", *texts, acc), result
 
 
-def _read_late(rw, given, formats) -> tuple[str, dict[str, TileRead]]:
+def _read_late(site: Site, given, formats) -> tuple[str, dict[str, TileRead]]:
     """(the side whose scales move between lanes, how each side's tile is read from LDS) where only one side's do.
 
     Before the barriers of that move nothing is read then, and the other side's tile not before this one is upcast: neither is
@@ -124,13 +124,17 @@ def _read_late(rw, given, formats) -> tuple[str, dict[str, TileRead]]:
     reads: dict[str, TileRead] = {}
     moved = []
     for side, fmt in zip(("lhs", "rhs"), formats):
-        scale, fact = given.get(f"{side}_scale"), rw.facts.tensor(given[side])
-        read = rw.tile_read_at_use(given[side])
+        scale, fact = given.get(f"{side}_scale"), site.facts.tensor(given[side])
+        read = site.tile_at_use(given[side])
         if read is None or (fmt != "e2m1" and fact.dtype in BYTES):
             return "", {}
         reads[side] = read
-        if scale is not None and not callees.is_none(rw.facts, scale) and _moves(rw.facts, rw.cheap, rw.staged, scale):
-            if rw.facts.tensor(scale).dtype not in BYTES:
+        if (
+            scale is not None
+            and not callees.is_none(site.facts, scale)
+            and _moves(site.facts, site.cheap, site.staged, scale)
+        ):
+            if site.facts.tensor(scale).dtype not in BYTES:
                 return "", {}
             moved.append(side)
     return (moved[0], reads) if len(moved) == 1 else ("", {})
@@ -142,49 +146,53 @@ def _moves(facts: FunctionFacts, is_cheap: Cheap, staged: Container[ast.AST], sc
     return scale in staged or (made is not None and made.value in staged) or not is_cheap(scale)
 
 
-def _operand(rw, given, side: str, fmt: str, ty, axis: int, read: TileRead | None, behind_move: bool) -> Written:
+def _operand(
+    site: Site, given, side: str, fmt: str, ty, axis: int, read: TileRead | None, behind_move: bool
+) -> Written:
     """One operand in the element type and layout of the dot, upcast in the lanes that multiply it.
 
     read: how its tile is read from LDS here; behind_move: after its scales have been moved.
     """
     node, scale = given[side], given.get(f"{side}_scale")
-    fact = rw.facts.tensor(node)
+    fact = site.facts.tensor(node)
     dtype = f"gl.{products.ELEMENT[ty.element]}"
     packed = fmt == "e2m1"
     matrix = isinstance(ty.layout.root, (Mfma, Wmma))
     source = replace(ty.layout, k_width=ty.layout.k_width // 2) if packed else ty.layout
     if read is not None:
-        rw.names.suggest(source, f"{node.id.lower()}_operand", 1, node.lineno)
-        value = rw.hole(Named(node.id)) if behind_move else read.text(rw, source, Named(node.id))
+        site.names.suggest(source, f"{node.id.lower()}_operand", 1, node.lineno)
+        value = site.hole(Named(node.id)) if behind_move else read.text(site, source, Named(node.id))
     else:
-        value = operand(rw.emit(node, source if matrix else rw.home(node)))
+        value = operand(site.emit(node, source if matrix else site.home(node)))
     if not packed and fact.dtype in BYTES:  # 8-bit floats carried as bytes
         float8 = {"e4m3": "float8e4nv", "e5m2": "float8e5"}[fmt]
         value = method(value, "to", f"gl.{float8}", "bitcast=True")
-    if scale is None or callees.is_none(rw.facts, scale):
+    if scale is None or callees.is_none(site.facts, scale):
         if packed:
-            return rw.convert(call("gl.fp4_to_fp", value, dtype, str(axis)), ty.layout)
+            return site.convert(call("gl.fp4_to_fp", value, dtype, str(axis)), ty.layout)
         same = products.ELEMENT[ty.element] == products.DTYPE.get(fact.dtype)
         text = value if same else method(value, "to", dtype)
-        return text if matrix else rw.convert(text, ty.layout)
-    scales = rw.facts.tensor(scale)
+        return text if matrix else site.convert(text, ty.layout)
+    scales = site.facts.tensor(scale)
     size = ty.shape[axis] // scales.shape[1]
-    groups = _groups(rw.facts, ty, axis, size) if matrix else rw.facts.default_layout(_grouped(ty.shape, axis, size))
-    scale_text = rw.emit(scale, rw.home(scale))
-    arguments = [value, scale_text, dtype, str(size), rw.names.spell(ty.layout), rw.names.spell(groups)]
+    groups = (
+        _groups(site.facts, ty, axis, size) if matrix else site.facts.default_layout(_grouped(ty.shape, axis, size))
+    )
+    scale_text = site.emit(scale, site.home(scale))
+    arguments = [value, scale_text, dtype, str(size), site.names.spell(ty.layout), site.names.spell(groups)]
     name, text = f"scale_{side}", _SCALE
     if matrix and scales.dtype in BYTES:
         name, text = f"upcast_{side}", _UPCAST
         arguments.append(str(axis) if packed else "None")
-        module = rw.record.amd(rw.facts.kernel.buffer_module)
+        module = site.record.amd(site.facts.kernel.buffer_module)
         if behind_move:
             name, text = f"{name}_from_lds", _UPCAST_FROM_LDS
-            arguments.append(rw.names.spell(source))
+            arguments.append(site.names.spell(source))
     else:
         arguments[0] = call("gl.fp4_to_fp", value, dtype, str(axis)) if packed else method(value, "to", dtype)
         module = ""
     text = text.format(name=name, side=side, module=module, spread=_SPREAD[side])
-    return call(added(rw.facts, rw.record, Synthesized(name, text)), *arguments)
+    return call(added(site.facts, site.record, Synthesized(name, text)), *arguments)
 
 
 def _grouped(shape: tuple[int, ...], axis: int, size: int) -> tuple[int, ...]:

@@ -8,8 +8,9 @@ x = merge_3(x, 3, n)
 from __future__ import annotations
 
 import textwrap
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from translator.layout.names import LayoutNames
 from translator.rewrite import merge
 from translator.rewrite.gluon_function import GluonFunction, parsed
 from translator.rewrite.unit import Unit, helper_hole
@@ -19,10 +20,11 @@ _HEAD = "def body():\n"
 
 @dataclass
 class _Shared:
-    """Versions of a helper that are one function, which has the placeholders of the first."""
+    """Versions of a helper that are one function, which has the placeholders of the first; names: those of its layouts."""
 
     members: list[int]
     function: GluonFunction
+    names: LayoutNames
 
 
 def one_body(unit: Unit, bodies: list[str]) -> str | None:
@@ -41,10 +43,10 @@ def one_body(unit: Unit, bodies: list[str]) -> str | None:
     for s in reversed(shared):
         needed |= set(unit.called_by(s.function)) if s.members[0] in needed else set()
     for s in (s for s in shared if s.members[0] in needed):
-        inner, own = unit.helper_versions[s.members[0]]
+        own = unit.helper_versions[s.members[0]]
         function = _calling(s.function, final)
-        if function.text != own.text or len(s.members) > 1:
-            final[s.members[0]] = unit.add_helper(inner, function)
+        if function.text != own.function.text or len(s.members) > 1:
+            final[s.members[0]] = unit.add_helper(replace(own, function=function, names=s.names))
             unit.made_of[final[s.members[0]]] = tuple(s.members)
     return textwrap.dedent(_calling(body, final).text.removeprefix(_HEAD))
 
@@ -57,26 +59,25 @@ def _shared(unit: Unit, indices: set[int]) -> list[_Shared]:
     """The helpers `indices` and all that they call, those that can be one text as one; callees first."""
     todo, reached = list(indices), set(indices)
     while todo:
-        called = set(unit.called_by(unit.helper_versions[todo.pop()][1]))
+        called = set(unit.called_by(unit.helper_versions[todo.pop()].function))
         todo += called - reached
         reached |= called
     out: list[_Shared] = []
     first: dict[int, int] = {}
     for index in sorted(reached):  # a helper is written after those that it calls
-        inner, function = unit.helper_versions[index]
-        function = _calling(function, first)
+        own = unit.helper_versions[index]
+        function = _calling(own.function, first)
         for known in out:
-            model = unit.helper_versions[known.members[0]][0]
-            if model.facts.frame.fn is not inner.facts.frame.fn:
+            if unit.helper_versions[known.members[0]].facts.frame.fn is not own.facts.frame.fn:
                 continue
-            names = model.names.copy()
-            moved = function.exchanging(inner.names.moved_to(names, function.variables))
+            names = known.names.copy()
+            moved = function.exchanging(own.names.moved_to(names, function.variables))
             if (both := merge.merge_plain(known.function, moved)) is not None:
-                model.names, known.function = names, both
+                known.names, known.function = names, both
                 known.members.append(index)
                 first[index] = known.members[0]
                 break
         else:
             first[index] = index
-            out.append(_Shared([index], function))
+            out.append(_Shared([index], function, own.names))
     return out

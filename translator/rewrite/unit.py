@@ -138,7 +138,7 @@ class Unit:
     """What all functions of one kernel share while it is written: its facts, what was decided, and the helpers made so far.
 
     moving: whether the base of a pointer variable, as (function, variable), moves from tile to tile. versions: finished helper
-    versions by (frame, path, wants); helper_versions: (rewriter, function) of every version made; made_of: a version that is the
+    versions by (frame, path, wants); helper_versions: every version made; made_of: a version that is the
     function of several -> these.
     """
 
@@ -146,13 +146,13 @@ class Unit:
     decided: Decided = Decided()
     moving: dict[tuple[str, str], bool] = field(default_factory=dict)
     versions: dict[Any, Any] = field(default_factory=dict)
-    helper_versions: list[Any] = field(default_factory=list)
+    helper_versions: list[Any] = field(default_factory=list)  # WrittenFunction
     in_progress: list[Any] = field(default_factory=list)
     made_of: dict[int, tuple[int, ...]] = field(default_factory=dict)
 
-    def add_helper(self, rewriter: Any, function: GluonFunction) -> int:
+    def add_helper(self, written: Any) -> int:
         """A version of a helper; -> its index."""
-        self.helper_versions.append((rewriter, function))
+        self.helper_versions.append(written)
         return len(self.helper_versions) - 1
 
     def called_by(self, function: GluonFunction) -> list[int]:

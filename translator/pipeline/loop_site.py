@@ -1,0 +1,30 @@
+"""A pipelined loop's place in a function while it is written: statements that are written as ever come from here."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from translator.gluon.written import Assigned
+from translator.rewrite.addresses import Addressing
+from translator.rewrite.fresh_names import LoopNames
+from translator.rewrite.site import Site
+from translator.rewrite.variables import WebState
+from translator.ttgir.layouts import Layout
+
+
+@dataclass(frozen=True)
+class LoopSite(Site):
+    """plain: writes a statement as outside of pipelined loops; statement_text: the text of one that stands elsewhere; block: writes
+    a block. moves: what `x += c` becomes; conversions_after: what a statement's value is moved to. variant_name: what a variable is
+    called in a layout."""
+
+    addressing: Addressing
+    loop_names: LoopNames
+    plain: Callable[[ast.stmt], None]
+    statement_text: Callable[[ast.stmt], str]
+    block: Callable[[list[ast.stmt]], None]
+    moves: Callable[[ast.AugAssign], list[Assigned]]
+    conversions_after: Callable[[ast.stmt, ast.AST], list[str]]
+    variant_name: Callable[[WebState, Layout], str]

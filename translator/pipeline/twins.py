@@ -1,0 +1,142 @@
+"""Copies of the syntax that fetches tiles, for the tiles ahead; and what stands for their loads."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from translator.facts.function import FunctionFacts
+from translator.facts.loop_range import is_index
+from translator.facts.webs import Definition, Web
+from translator.frontend.trace import ConstFact
+from translator.pipeline.index_loads import Guard
+from translator.pipeline.loop import Held, PipelinedLoop, Read, Ring
+from translator.pipeline.moved_twice import name_ahead, start_of
+from translator.rewrite.fresh_names import LoopNames
+from translator.rewrite.function_loops import FunctionLoops
+from translator.rewrite.unit import Decided
+from translator.rewrite.writing import StateOf
+
+
+@dataclass(frozen=True)
+class Planning:
+    """What planning the loops of a function takes, and where what it finds is kept.
+
+    moving: as in Unit. loops: what becomes of them. guards: of loads for tiles ahead, by call. pushed: expressions that are computed
+    in the layout that is wanted. added_parameters: constexpr parameters with their defaults. make_cheap: has a variable made anew in
+    each layout.
+    """
+
+    facts: FunctionFacts
+    decided: Decided
+    moving: dict[tuple[str, str], bool]
+    loops: FunctionLoops
+    guards: dict[ast.AST, Guard]
+    pushed: set[ast.AST]
+    added_parameters: dict[str, str]
+    loop_names: LoopNames
+    state: StateOf
+    make_cheap: Callable[..., None]
+
+
+class Twins:
+    """Copies of the producer's syntax for the tiles ahead, in which what moves has names of its own.
+
+    renamed: index of a variable on both sides -> its twin. made: node -> its copy.
+    """
+
+    def __init__(self, planning: Planning, loop: PipelinedLoop):
+        self.planning, self.loop = planning, loop
+        self.facts, self.loops = planning.facts, planning.loops
+        self.renamed: dict[int, Web] = {}
+        self.made: dict[ast.AST, ast.AST] = {}
+        plan, webs = loop.plan, self.facts.webs
+        for web in plan.on_both_sides:
+            name = f"{web.name}_copied" if loop.specialized else name_ahead(web.name)
+            twin = Web(len(webs.all), planning.loop_names.fresh(name, plan.loop))
+            if web in plan.doubled:
+                twin.definitions.append(start_of(self.facts, plan.loop, web, twin))
+                loop.doubled.append((web, twin))
+            webs.all.append(twin)
+            self.renamed[web.index] = twin
+
+    def of(self, node: ast.AST) -> ast.AST:
+        """A copy of `node` at the same place in the source, in which moving names are those of the tile ahead."""
+        facts, made = self.facts, copy.deepcopy(node)
+        for old, new in zip(ast.walk(node), ast.walk(made)):
+            self.made[old] = new
+            if old in facts.looped:
+                facts.looped.add(new)
+            if isinstance(old, ast.Name) and (web := facts.webs.of_use.get(old)) is not None:
+                facts.webs.reaching[new] = facts.webs.reaching[old]
+                if is_index(facts, self.loop.plan.loop, old):
+                    self.loop.index_names.append(new)
+                    facts.webs.of_use[new] = web
+                else:
+                    web = self.renamed.get(web.index, web)
+                    new.id = web.name
+                    facts.webs.of_use[new] = web
+        return made
+
+    def add_statements(self) -> None:
+        """The producer's statements for the tile ahead."""
+        plan, webs = self.loop.plan, self.facts.webs
+        for s in plan.producer:
+            made = self.of(s)
+            target = made.targets[0] if isinstance(made, ast.Assign) else made.target
+            original = webs.of_definition[(s, target.id)]
+            web = self.renamed.get(original.index, original)
+            if web is not original:
+                target.id = web.name
+                web.definitions.append(
+                    Definition(web.name, made, made.value, 1, (plan.loop,), isinstance(s, ast.AugAssign))
+                )
+            if not isinstance(s, ast.AugAssign) and original not in plan.carried:
+                self.loop.own_names.append((target, web))
+            webs.of_definition[(made, web.name)] = web
+            self.loop.ahead_of[s] = made
+            self.loops.statements[s] = self.loop
+
+    def add_rings(self) -> None:
+        """What stands for each load: a ring of LDS buffers, or tiles that wait in registers."""
+        names, loop, plan = self.planning.loop_names, self.loop, self.loop.plan
+        stems: set[str] = set()
+        for load in plan.loads:
+            wanted = f"{load.name}_last" if plan.once else load.name
+            stem = _ring_stem(self.facts, names, wanted, plan.loop, stems)
+            stems.add(stem)
+            smem, *others = (names.fresh(f"{stem}_{part}", plan.loop) for part in ("smem", "next", "tiles", "desc"))
+            ring = Ring(load, smem, self.of(load.call), *others)
+            loop.rings.append(ring)
+            if load.held:
+                self.loops.held[load.call] = Held(loop, ring)
+            else:
+                self.loops.staged[load.call] = Read(loop, ring)
+            self.loops.statements[load.statement] = loop
+
+
+def _ring_stem(facts: FunctionFacts, loop_names: LoopNames, stem: str, loop: ast.For, others: set[str]) -> str:
+    """A stem for the names of a ring that no other ring of the loop has. Loops share it only where they follow one
+    another in the same block: what a branch or a loop assigns keeps the type that it has before or on the other branch.
+    """
+    block = _run_time_block(facts, loop)
+    return loop_names.stem(stem, block, others)
+
+
+def _run_time_block(facts: FunctionFacts, node: ast.AST) -> tuple:
+    """The branches and loops around a node, those decided while compiling left out."""
+
+    def around(body: list[ast.stmt], block: tuple) -> tuple | None:
+        for s in body:
+            if s is node:
+                return block
+            decided = isinstance(s, ast.With) or isinstance(s, ast.If) and isinstance(facts.fact(s.test), ConstFact)
+            for side in ("body", "orelse"):
+                inner = block if decided else (*block, (id(s), side))
+                if (found := around(getattr(s, side, []), inner)) is not None:
+                    return found
+        return None
+
+    return around(facts.tree.body, ()) or ()
