@@ -96,6 +96,11 @@ class FunctionFacts:
         return tuple(ast.walk(self.tree))
 
     @functools.cached_property
+    def for_loops(self) -> tuple[ast.For, ...]:
+        """Its `for` loops, in the order of `nodes`."""
+        return tuple(n for n in self.nodes if isinstance(n, ast.For))
+
+    @functools.cached_property
     def parents(self) -> dict[ast.AST, ast.AST]:
         """What each node stands in."""
         return {child: node for node in self.nodes for child in ast.iter_child_nodes(node)}

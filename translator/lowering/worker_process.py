@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import importlib
 import logging
 import os
@@ -26,6 +27,8 @@ from translator.lowering.frames import read_frame, write_frame
 from translator.lowering.memory_limit import is_starved, limit_own_memory
 from translator.lowering.stderr_log import redirect_stderr
 
+# A job makes syntax trees of many small objects that live until it ends: collections walk through them and find nothing.
+ALLOCATIONS_BETWEEN_COLLECTIONS = 100_000
 _COMPILES = "translator."  # functions of this package have the compiler loaded before anything else is done
 _served: list[int] = []
 
@@ -108,6 +111,7 @@ def main(log_path: str, memory: int = 0) -> None:
     """
     if memory:
         limit_own_memory(memory)
+    gc.set_threshold(ALLOCATIONS_BETWEEN_COLLECTIONS)
     requests = os.fdopen(os.dup(0), "rb")
     server = _Server(log_path, os.fdopen(os.dup(1), "wb"))
     redirect_stderr(log_path)

@@ -108,7 +108,7 @@ def multiple_by(facts: FunctionFacts, node: ast.expr, of: int) -> frozenset[str]
     if is_bare_parameter(facts, node):
         known = not facts.path and node.id in facts.kernel.divisible and _PARAMETER % of == 0
         return frozenset({node.id}) if known else None
-    for loop in (n for n in ast.walk(facts.tree) if isinstance(n, ast.For)):
+    for loop in facts.for_loops:
         if is_index(facts, loop, node):
             bounds = loop_bounds(facts, loop, either_way=True)
             if bounds is None or bounds[2] is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -57,6 +58,7 @@ def index_bindings(body: list[ast.stmt], parameters: ast.arguments | None = None
     if parameters is not None:
         indexer.parameters(parameters)
     indexer.body(body, ())
+    indexer.global_names()
     return indexer.out
 
 
@@ -64,6 +66,7 @@ class _Indexer:
     def __init__(self) -> None:
         self.out = Bindings()
         self.count = 0
+        self.scopes: list[ast.AST] = []  # functions and classes that stand in it
 
     def add(self, name: str, kind: str, node: ast.AST, guards: tuple[Guard, ...], **more) -> None:
         self.count += 1
@@ -90,7 +93,7 @@ class _Indexer:
                 self.add(node.name, "opaque", node, guards, reason="it is an async function")
             else:
                 self.add(node.name, kind, node, guards)
-            self.global_names(node)
+            self.scopes.append(node)
         elif isinstance(node, ast.Import):
             for alias in node.names:
                 self.add(alias.asname or alias.name.partition(".")[0], "import", node, guards, alias=alias)
@@ -166,11 +169,25 @@ class _Indexer:
         else:
             self.changed(target, node, guards)
 
-    def global_names(self, node: ast.AST) -> None:
-        for inner in ast.walk(node):
-            if isinstance(inner, ast.Global):
-                for name in inner.names:
-                    self.out.changed_by_functions.setdefault(name, inner.lineno)
+    def global_names(self) -> None:
+        """Note what functions and classes in the body declare `global`, in the order in which they stand there."""
+        for scope in self.scopes:
+            for inner in _statements(scope):
+                if isinstance(inner, ast.Global):
+                    for name in inner.names:
+                        self.out.changed_by_functions.setdefault(name, inner.lineno)
+
+
+def _statements(scope: ast.AST) -> Iterator[ast.stmt]:
+    """All statements in a function or a class, those of others in it too."""
+    todo = [scope]
+    while todo:
+        node = todo.pop(0)
+        for block in ("body", "orelse", "finalbody"):
+            inner = getattr(node, block, ())
+            yield from inner
+            todo += inner
+        todo += [*getattr(node, "handlers", ()), *getattr(node, "cases", ())]
 
 
 def _stored(name: ast.Name) -> bool:

@@ -25,6 +25,39 @@ class FileNames:
     tree: ast.Module
 
     @cached_property
+    def _nodes(self) -> tuple[tuple[ast.AST, int], ...]:
+        """Every node, what stands in it behind it; each with the number of the next that does not."""
+        nodes: list[ast.AST] = []
+        ends: list[int] = []
+        todo: list[ast.AST | int] = [self.tree]
+        while todo:
+            found = todo.pop()
+            if isinstance(found, int):  # all that stands in this one has been passed
+                ends[found] = len(nodes)
+                continue
+            todo.append(len(nodes))
+            todo += reversed([*ast.iter_child_nodes(found)])
+            nodes.append(found)
+            ends.append(0)
+        return tuple(zip(nodes, ends))
+
+    def _outside(self, gone: Container[ast.AST]) -> Iterator[ast.AST]:
+        """Every node that is not in one of `gone`."""
+        at, nodes = 0, self._nodes
+        while at < len(nodes):
+            node, end = nodes[at]
+            if node in gone:
+                at = end
+            else:
+                yield node
+                at += 1
+
+    @cached_property
+    def every(self) -> tuple[ast.AST, ...]:
+        """Every node."""
+        return tuple(node for node, _ in self._nodes)
+
+    @cached_property
     def top_level(self) -> tuple[ast.AST, ...]:
         """Every node that runs when the file is imported, functions' bodies left out."""
         out: list[ast.AST] = []
@@ -63,20 +96,19 @@ class FileNames:
     @cached_property
     def bound_anywhere(self) -> frozenset[str]:
         """The names that any scope of the file binds, its functions' arguments included."""
-        every = [*ast.walk(self.tree)]
-        found = self.bound.union(_defined(every), (n.arg for n in every if isinstance(n, ast.arg)))
-        return found.union(n.asname or n.name.split(".")[0] for n in every if isinstance(n, ast.alias))
+        found = self.bound.union(_defined(self.every), (n.arg for n in self.every if isinstance(n, ast.arg)))
+        return found.union(n.asname or n.name.split(".")[0] for n in self.every if isinstance(n, ast.alias))
 
     @cached_property
     def mentioned(self) -> frozenset[str]:
         """Every name in the file."""
-        return self.bound_anywhere.union(n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name))
+        return self.bound_anywhere.union(n.id for n in self.every if isinstance(n, ast.Name))
 
     @cached_property
     def jit_names(self) -> frozenset[str]:
         """The names under which the file has `triton.jit`."""
         names = {"triton.jit"}
-        for node in ast.walk(self.tree):
+        for node in self.every:
             if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "triton":
                 names |= {alias.asname or alias.name for alias in node.names if alias.name == "jit"}
             elif isinstance(node, ast.Import):
@@ -89,7 +121,7 @@ class FileNames:
     @cached_property
     def functions(self) -> tuple[ast.FunctionDef | ast.AsyncFunctionDef, ...]:
         """Every function of the file, in the order of the text."""
-        found = (n for n in ast.walk(self.tree) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef)))
+        found = (n for n in self.every if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef)))
         return tuple(sorted(found, key=lambda n: n.lineno))
 
     @cached_property
@@ -101,7 +133,7 @@ class FileNames:
         """What code reads outside of some nodes, in annotations that are text too."""
         names: set[str] = set()
         texts: set[str] = set()
-        for node in _outside(self.tree, gone):
+        for node in self._outside(gone):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
                 names.add(node.id)
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -115,21 +147,12 @@ class FileNames:
         """The names that code mentions, as attributes too, outside the bodies of the functions on the given lines."""
         gone = {part for f in self.functions if f.lineno in lines for part in (f.args, f.returns, *f.body)}
         found: set[str] = set()
-        for node in _outside(self.tree, gone):
+        for node in self._outside(gone):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
                 found.add(node.id)
             elif isinstance(node, ast.Attribute):
                 found.add(node.attr)
         return found
-
-
-def _outside(tree: ast.AST, gone: Container[ast.AST]) -> Iterator[ast.AST]:
-    todo = [tree]
-    while todo:
-        node = todo.pop()
-        if node not in gone:
-            yield node
-            todo += ast.iter_child_nodes(node)
 
 
 def _defined(nodes: list[ast.AST] | tuple[ast.AST, ...]) -> Iterator[str]:

@@ -51,7 +51,7 @@ def list_kernels(source: str, search_path: Iterable[str] | None = None) -> list[
             found.append((node, home, decorators))
     if not found:
         raise TranslationError(_none(scope))
-    called = {call for node, home, _ in found for call in _called_names(node) if call not in names_of(node, home)}
+    called = set().union(*(_called_names(node) - {*names_of(node, home)} for node, home, _ in found))
     return [_info(node, home, decorators, called) for node, home, decorators in found]
 
 
