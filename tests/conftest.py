@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import tempfile
 
@@ -18,7 +19,9 @@ os.environ["GLUONIZE_CACHE_DIR"] = _CACHE.name
 import fixture_set  # noqa: E402  (imports numpy)
 
 from translator.lowering.cache_folder import use_cache_folder  # noqa: E402
+from translator.lowering.worker_process import ALLOCATIONS_BETWEEN_COLLECTIONS  # noqa: E402
 
+gc.set_threshold(ALLOCATIONS_BETWEEN_COLLECTIONS)  # as in the workers
 use_cache_folder()  # as whatever compiles first would do, in the middle of some test
 
 
