@@ -19,7 +19,7 @@ class _Differ(Exception):
 
 def merge(a: GluonFunction, b: GluonFunction) -> GluonFunction | None:
     """One function for both translations of it, or None if they differ in more than untaken branches."""
-    if a.text == b.text:
+    if same(a.node, b.node):
         return a
     plain = merge_plain(a.plain, b.plain)
     if plain is None:
@@ -47,7 +47,7 @@ def joined(functions: Iterable[GluonFunction]) -> list[GluonFunction]:
 
 def merge_plain(a: GluonFunction, b: GluonFunction) -> GluonFunction | None:
     """`merge` of functions whose layouts are no constants at the top, or the same ones."""
-    if a.text == b.text:
+    if same(a.node, b.node):
         return a
     if a.header != b.header:
         return None
