@@ -645,3 +645,77 @@ def test_slices_are_right(target: str, tmp_path: Path):
         ).status  # fmt: skip
         assert status == "validated", parts
     assert written == (1 if target == "gfx942" else 3)  # only A is cut between rows there
+
+
+MATMUL = Path(__file__).resolve().parents[2] / "fixtures" / "matmul"
+SLICED_PING_PONG = choices_of(
+    depth="2", matrix_size="16", accumulator_slices="2x2", warp_groups="alternating", slot_form="told-apart"
+)
+
+
+def wide_launch(k: int = 144):
+    """The fixture's launch with eight warps, for K = k."""
+    spec = read_launches(str(MATMUL / "launches.json"))[0]
+    a, b = (spec.values[name]["tensor"] for name in ("a_ptr", "b_ptr"))
+    values = {
+        **spec.values,
+        "K": k,
+        "a_ptr": {"tensor": {**a, "shape": [272, k], "storage": 272 * 144}},
+        "b_ptr": {"tensor": {**b, "shape": [k, 208]}},
+    }
+    return replace(spec, options={**spec.options, "num_warps": 8}, values=values)
+
+
+@functools.lru_cache(maxsize=None)
+def in_short_stages(target: str, choices: Choices) -> str:
+    spec = wide_launch()
+    request = TranslateRequest(str(MATMUL / "kernel.py"), target, launches=(spec,), chosen=((spec.kernel, choices),))
+    return translate_kernel(request).text
+
+
+def wide_statuses(text: str, target: str, folder: Path, depths: tuple[int, ...]) -> set[str]:
+    file = folder / "translated.py"
+    file.write_text(text)
+    found = set()
+    for k in depths:
+        left = source_stage(str(MATMUL / "kernel.py"), wide_launch(k), target)
+        right = translated_stage(str(file), wide_launch(k), target)
+        found.add(
+            validate_pair(
+                left.text, right.text, wide_launch(k), source_names=left.names, translated_names=right.names,
+                with_variants=False,
+            ).status
+        )  # fmt: skip
+    return found
+
+
+SHORT_STAGES = [
+    ("gfx950", SLICED_PING_PONG, 6),
+    ("gfx950", SLICED_PING_PONG.replacing(accumulator_slices="2x1"), 4),
+    ("gfx942", SLICED_PING_PONG.replacing(accumulator_slices="2x1"), 5),  # the last one stores the next tile
+    ("gfx1250", SLICED_PING_PONG.replacing(accumulator_slices="1x2"), 4),
+]
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize("target, choices, stages", SHORT_STAGES, ids=[f"{t} {x.name}" for t, x, _ in SHORT_STAGES])
+def test_slices_are_read_and_multiplied_in_turn(target: str, choices: Choices, stages: int, tmp_path: Path):
+    text = in_short_stages(target, choices)
+    assert text.count("warp_pipeline_stage") == stages and "gl.amd.slice" in text
+    assert wide_statuses(text, target, tmp_path, (0, 16, 64, 80, 144)) == {"validated"}
+
+
+IN_SLICES = {
+    "waits for one group too few": (WAIT, WAIT.replace("- 2", "- 1")),
+    "copies into the slot being read": ("b_smem.index(free_slot)", "b_smem.index(slot)"),
+    "reads the first part twice": ("a.slice(64, 64, 0)", "a.slice(0, 64, 0)"),
+    "multiplies another part": ("cdna4.mfma(a_1, b_0, ", "cdna4.mfma(a_0, b_0, "),
+}
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize("what", IN_SLICES)
+def test_planted_mistakes_in_slices_are_found(what: str, tmp_path: Path):
+    text, (old, new) = in_short_stages("gfx950", SLICED_PING_PONG), IN_SLICES[what]
+    assert text.count(old) == 1
+    assert "validated" not in wide_statuses(text.replace(old, new), "gfx950", tmp_path, (144,))

@@ -56,7 +56,6 @@ def test_asking_for_a_default_asks_for_nothing():
         ["depth=17"],
         ["depth"],
         ["depth=2", "depth=3"],
-        ["warp-groups=alternating", "accumulator-slices=2x1"],
     ],
     ids=" ".join,
 )

@@ -199,10 +199,13 @@ def test_a_search_keeps_its_budget_and_the_defaults_where_nothing_is_better(monk
     assert found == Choices() and len(order) == 5
 
 
-def test_combinations_that_exclude_each_other_are_left_out():
+def test_combinations_put_the_choices_of_each_row_on_top():
     slices, groups = choices_of(accumulator_slices="2x1"), choices_of(warp_groups="alternating")
-    deep = choices_of(depth="3")
-    assert search.combinations(slices, (groups, deep, slices)) == (slices.replacing(depth="3"),)
+    both = slices.replacing(warp_groups="alternating")
+    assert search.combinations(slices, (groups, choices_of(depth="3"), slices, groups)) == (
+        both,
+        slices.replacing(depth="3"),
+    )
 
 
 KERNEL = """

@@ -13,7 +13,7 @@ from rules.targets import Target
 class Choices:
     """overrides: (name, value), in the order of the rows; the default of every other name depends on the target.
 
-    Raises: ValueError for a name or a value that there is not, and for values that exclude each other.
+    Raises: ValueError for a name or a value that there is not.
     """
 
     overrides: tuple[tuple[str, str], ...] = ()
@@ -31,9 +31,6 @@ class Choices:
         asked = [(n, v) for n, v in self.overrides if v != BY_NAME[n].defaults[0].value or len(BY_NAME[n].defaults) > 1]
         order = {name: i for i, name in enumerate(BY_NAME)}
         object.__setattr__(self, "overrides", tuple(sorted(asked, key=lambda pair: order[pair[0]])))
-        # Slices read LDS between matrix instructions; warps that alternate keep the two apart.
-        if given.get("warp-groups") == "alternating" and given.get("accumulator-slices", "1x1") != "1x1":
-            raise ValueError("warp-groups=alternating and accumulator-slices exclude each other")
 
     def value(self, name: str, target: Target) -> str:
         """What holds for `name` on `target`."""

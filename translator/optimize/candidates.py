@@ -84,6 +84,14 @@ ROWS = (
     CandidateRow(
         choices_of(depth="3", warp_groups="alternating"), two_waves, "the same, and copies have an iteration to land"
     ),
+    *(
+        CandidateRow(
+            choices_of(accumulator_slices=slices, warp_groups="alternating"),
+            two_waves,
+            "the same in shorter stages: copies have most of an iteration to land",
+        )
+        for slices in ("2x1", "4x1", "1x2", "2x2", "4x2")
+    ),
     CandidateRow(
         choices_of(depth="2", slot_indices="literal", warp_groups="alternating"),
         _two_waves_of_copies,
@@ -124,10 +132,7 @@ def candidates(target: Target, num_warps: int, asked: Choices = Choices()) -> tu
         if not row.when(target, num_warps):
             continue
         more = {} if row.choices == Choices() else {"slot-form": "told-apart"}
-        try:
-            made = Choices(tuple({**dict(row.choices.overrides), **more, **dict(asked.overrides)}.items()))
-        except ValueError:  # what was asked for excludes it
-            continue
+        made = Choices(tuple({**dict(row.choices.overrides), **more, **dict(asked.overrides)}.items()))
         if made not in found:
             found.append(made)
     return tuple(found)

@@ -50,11 +50,6 @@ def search_kernel(request: TranslateRequest, launches: list[LaunchSpec], pool: "
 
 
 def combinations(found: Choices, rows: tuple[Choices, ...]) -> tuple[Choices, ...]:
-    """`found` with the choices of each row on top; those that exclude each other are left out."""
-    out: dict[Choices, None] = {}
-    for row in rows:
-        try:
-            out[Choices(tuple({**dict(found.overrides), **dict(row.overrides)}.items()))] = None
-        except ValueError:  # what a row chooses and what was found exclude each other
-            continue
-    return tuple(x for x in out if x != found)
+    """`found` with the choices of each row on top."""
+    made = (Choices(tuple({**dict(found.overrides), **dict(row.overrides)}.items())) for row in rows)
+    return tuple(x for x in dict.fromkeys(made) if x != found)

@@ -12,6 +12,7 @@ from translator.gluon.tree import Line, Node, Pipelined, Repeat, Store
 from translator.pipeline import counts
 from translator.pipeline.body import alternating, late_read, stage_contents
 from translator.pipeline.loop import PipelinedLoop
+from translator.pipeline.slices import stage_contents_of
 from translator.pipeline.prefetch import FEWEST_BUFFERS, Prefetched, prefetched
 from translator.pipeline.refill import refilled
 from translator.pipeline.steps import Step, take_steps
@@ -58,7 +59,7 @@ def passed(loop: PipelinedLoop, steps: list[Step], names: Names) -> tuple[Node, 
     """The body of a loop as its plan and the choices want it."""
     every, end = [step.statements for step in steps], loop.end
     if loop.stages:
-        body, end = _alternating(loop, every, names), ()
+        body, end = _alternating(loop, steps, names), ()
     elif loop.prefetched is not None:
         body = [*loop.top, *_ahead(loop, steps, names).body]
     else:
@@ -73,11 +74,17 @@ def passed(loop: PipelinedLoop, steps: list[Step], names: Names) -> tuple[Node, 
     return (*body, *end)
 
 
-def _alternating(loop: PipelinedLoop, every: list[tuple[Node, ...]], names: Names) -> list[Node]:
+def _alternating(loop: PipelinedLoop, steps: list[Step], names: Names) -> list[Node]:
     """The body in stages that two groups of warps alternate in (`translator.pipeline.body`)."""
+    every = [step.statements for step in steps]
     stored = tuple(s for s in loop.end if isinstance(s, Store))
-    tiles = {ring.load.name: ring.smem for ring in loop.rings}
-    contents = stage_contents([*every, stored], loop.stages, tiles, names)
+    if loop.sliced is not None:
+        number = next(i for i, step in enumerate(steps) if loop.sliced.statement in step.sources)
+        contents = stage_contents_of(every, number)
+        contents += [[stored]] if len(loop.stages) > len(contents) else []
+    else:
+        tiles = {ring.load.name: ring.smem for ring in loop.rings}
+        contents = stage_contents([*every, stored], loop.stages, tiles, names)
     contents[-1].append(tuple(s for s in loop.end if s not in stored))
     loop.late_read = late_read(contents, loop.stages)
     why = Line("# The tile of the next iteration has landed: the other warps read it a stage earlier.")

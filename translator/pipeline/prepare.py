@@ -17,7 +17,7 @@ from translator.facts.function import FunctionFacts
 from translator.facts.signs import Signs, obligation_at
 from translator.frontend.trace import TensorFact
 from translator.gluon.written import literal, name
-from translator.pipeline.body import plan_stages, reads_tiles
+from translator.pipeline.body import StagePlan, plan_stages, reads_tiles
 from translator.pipeline.clip import clip_masks
 from translator.pipeline.index_loads import Guard
 from translator.pipeline.l2 import can_prefetch
@@ -26,7 +26,7 @@ from translator.pipeline.once import as_branch
 from translator.pipeline.plan import NotPipelined, PipelinePlan, PipelinedLoad
 from translator.pipeline.planner import as_triton, plan_loop
 from translator.pipeline.prefetch import FEWEST_BUFFERS
-from translator.pipeline.slices import plan_slices
+from translator.pipeline.slices import plan_slices, stages_of
 from translator.pipeline.specialize import asked_for, specialized
 from translator.pipeline.tail import TailProof
 from translator.pipeline.twins import Planning, Twins
@@ -185,9 +185,18 @@ def _apply_choices(
     if (further := choices.number("l2-prefetch")) and can_prefetch(loop):
         loop.l2_ahead = further
     if alone and choices.asks("warp-groups", "alternating"):
-        body = plan.loop.body
-        multiplies = [facts.taken(s) and products.multiplies(facts, s) for s in body]
-        loop.stages = plan_stages([reads_tiles(loop, s) for s in body], multiplies, plan.schedule)
+        loop.stages = _stages(facts, loop)
+
+
+def _stages(facts: FunctionFacts, loop: PipelinedLoop) -> tuple[StagePlan, ...]:
+    """The stages that two groups of warps alternate in; () where the loop has none."""
+    body, schedule = loop.plan.loop.body, loop.plan.schedule
+    multiplies = [facts.taken(s) and products.multiplies(facts, s) for s in body]
+    found = plan_stages([reads_tiles(loop, s) for s in body], multiplies, schedule)
+    if loop.sliced is None or not found:
+        return found
+    stored = (StagePlan("memory", ()),) if schedule.mechanism == "registers" else ()
+    return (*stages_of(loop.sliced), *stored)
 
 
 def _light(facts: FunctionFacts, value: ast.expr | None) -> bool:

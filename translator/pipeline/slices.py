@@ -8,6 +8,9 @@ Before:                                     After, in two slices of M:
                                                 a_1 = load_shared_relaxed(a.slice(64, 64, 0), a_operand)
                                                 acc_1 = cdna4.mfma(a_1, b, acc_1)
 
+Where two groups of warps alternate, one reads the parts for a slice while the other multiplies; each of these stages is short, so that
+a group is little behind the other, and copies have most of an iteration to land.
+
 Slices are whole tiles of the matrix layout: taking them apart before the loop and joining them after it moves nothing.
 """
 
@@ -20,9 +23,10 @@ from dataclasses import dataclass
 from translator.facts import products
 from translator.facts.function import FunctionFacts
 from translator.facts.definitions import assigned_fact
-from translator.gluon.tree import Named, Part
+from translator.gluon.tree import NONE, Assign, Named, Node, Part, Product, walk
 from translator.gluon.written import Written, name as variable
 from translator.layout.names import LayoutNames
+from translator.pipeline.body import StagePlan
 from translator.pipeline.plan import PipelinePlan
 from translator.facts import callees
 from translator.rewrite import dots
@@ -31,6 +35,8 @@ from translator.facts.webs import Web
 from translator.rewrite.writing import StateOf
 from translator.ttgir.layouts import Layout, Mfma, Wmma
 from translator.ttgir.shared_layouts import Padded, Swizzled
+
+Statements = tuple[Node, ...]  # what one of the author's has become
 
 
 @dataclass(frozen=True)
@@ -156,13 +162,16 @@ def take_apart(facts: FunctionFacts, state_of: StateOf, sliced: SlicedDot) -> li
     ]
 
 
-def accumulate(site: Site, sliced: SlicedDot) -> list[str]:
+def accumulate(site: Site, sliced: SlicedDot) -> list[Written]:
     """In the loop, for the dot's statement: each slice, with the parts of the operands read when they are first needed."""
     made = products.DotPlan(site.facts, sliced.dot)
     dots._suggest_names(site.facts, site.names, made)
-    lines: list[str] = []
+    lines: list[Written] = []
     known: dict[tuple[int, int], str] = {}
     layouts, elements = (made.a_layout, made.b_layout), (made.a_element, made.b_element)
+
+    def assign(name: str, value: Written, reads: frozenset[str]) -> None:
+        lines.append(site.hole(Assign(name, site.holes.code(f"{name} = {value}"), name, reads)))
 
     def part(which: int, i: int) -> Written:
         node = (made.a, made.b)[which]
@@ -173,15 +182,39 @@ def accumulate(site: Site, sliced: SlicedDot) -> list[str]:
             tile = Part(Named(node.id), i * size, size, which)
             read = site.staged[site.facts.webs.reaching[node][0].value]
             known[which, i] = sliced.operands[which][i]
-            lines.append(f"{known[which, i]} = {read.text(site, layouts[which], tile)}")
+            assign(known[which, i], read.text(site, layouts[which], tile), NONE)
         return variable(known[which, i])
 
     fa, fb = site.facts.tensor(made.a), site.facts.tensor(made.b)
     for i, row in enumerate(sliced.names):
         for j, name in enumerate(row):
             a, b = part(0, i), part(1, j)
-            lines.append(f"{name} = {dots._instruction(site, made, fa, fb, a, b, variable(name))}")
+            value = dots._instruction(site, made, fa, fb, a, b, variable(name))
+            assign(name, value, frozenset({name, *(x for x in (a, b) if x.is_name)}))
     return lines
+
+
+def stages_of(sliced: SlicedDot) -> tuple[StagePlan, ...]:
+    """What two groups of warps alternate in: parts of operands are read in a memory stage, and the slices that need no other part
+    are multiplied in the next compute stage."""
+    rows, columns = sliced.parts
+    reads = [
+        not (i or j) or (j == 0 and rows > 1) or (i == 0 and columns > 1) for i in range(rows) for j in range(columns)
+    ]
+    return (StagePlan("memory", ()), StagePlan("compute", ())) * sum(reads)
+
+
+def stage_contents_of(steps: list[Statements], sliced: int) -> list[list[Statements]]:
+    """What each of these stages holds. steps: of the body, one of which, `sliced`, is the dot's statement in slices: what is above
+    it stands in the first stage, what is below it in the last one."""
+    contents: list[list[Statements]] = [steps[:sliced]]
+    for s in steps[sliced]:
+        multiplies = any(isinstance(n, Product) for n in walk(s))
+        if multiplies != (len(contents) % 2 == 0):
+            contents.append([])
+        contents[-1].append((s,))
+    contents[-1] += steps[sliced + 1 :]
+    return contents
 
 
 def join(
