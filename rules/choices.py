@@ -98,6 +98,13 @@ CHOICES = (
         word="ping-pong",
     ),
     Choice(
+        "refill",
+        "when the slot of an operand is filled again that groups of warps which alternate read in full before the other one",
+        {"next-tile": "with the other operand, while the next tile is read", "after-read": "when both groups have read it"},
+        (Default("next-tile", "one tile more of it is under way, which the registers of its addresses pay for"),),
+        word="refilled",
+    ),
+    Choice(
         "stores",
         "how products leave",
         {"direct": "from registers", "copied": "through LDS, by asynchronous copies of whole rows"},

@@ -657,11 +657,13 @@ def wide_launch(k: int = 144):
     """The fixture's launch with eight warps, for K = k."""
     spec = read_launches(str(MATMUL / "launches.json"))[0]
     a, b = (spec.values[name]["tensor"] for name in ("a_ptr", "b_ptr"))
+    most = max(k, 144)
     values = {
         **spec.values,
         "K": k,
-        "a_ptr": {"tensor": {**a, "shape": [272, k], "storage": 272 * 144}},
-        "b_ptr": {"tensor": {**b, "shape": [k, 208]}},
+        "a_ptr": {"tensor": {**a, "shape": [272, k], "stride": [most, 1], "storage": 272 * most}},
+        "b_ptr": {"tensor": {**b, "shape": [k, 208], "storage": most * 208}},
+        "stride_am": most,
     }
     return replace(spec, options={**spec.options, "num_warps": 8}, values=values)
 
@@ -689,7 +691,11 @@ def wide_statuses(text: str, target: str, folder: Path, depths: tuple[int, ...])
     return found
 
 
+REFILLED = SLICED_PING_PONG.replacing(refill="after-read")
 SHORT_STAGES = [
+    ("gfx950", REFILLED, 6),
+    ("gfx950", REFILLED.replacing(accumulator_slices="2x1"), 4),
+    ("gfx950", REFILLED.replacing(accumulator_slices="1x2", depth="3"), 4),
     ("gfx950", SLICED_PING_PONG, 6),
     ("gfx950", SLICED_PING_PONG.replacing(accumulator_slices="2x1"), 4),
     ("gfx942", SLICED_PING_PONG.replacing(accumulator_slices="2x1"), 5),  # the last one stores the next tile
@@ -702,6 +708,7 @@ SHORT_STAGES = [
 def test_slices_are_read_and_multiplied_in_turn(target: str, choices: Choices, stages: int, tmp_path: Path):
     text = in_short_stages(target, choices)
     assert text.count("warp_pipeline_stage") == stages and "gl.amd.slice" in text
+    assert ("its next tile takes its place" in text) == choices.asks("refill", "after-read")
     assert wide_statuses(text, target, tmp_path, (0, 16, 64, 80, 144)) == {"validated"}
 
 
@@ -711,6 +718,32 @@ IN_SLICES = {
     "reads the first part twice": ("a.slice(64, 64, 0)", "a.slice(0, 64, 0)"),
     "multiplies another part": ("cdna4.mfma(a_1, b_0, ", "cdna4.mfma(a_0, b_0, "),
 }
+
+
+BODY_WAIT = "        async_copy.wait_group(2 * NUM_BUFFERS - 3)\n"
+AFTER_READ = {
+    "waits for one group too few": (BODY_WAIT, BODY_WAIT.replace("- 3", "- 2")),
+    "does not wait before the loop": ("    async_copy.wait_group(2 * NUM_BUFFERS - 3)\n    acc_0", "    acc_0"),
+    "copies the same tile again": ("K - (k_ahead + 1) * BLOCK_K", "K - k_ahead * BLOCK_K"),
+    "is not moved before the loop": ("    b_base += BLOCK_K * stride_bk\n    async_copy", "    async_copy"),
+}
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize("what", AFTER_READ)
+def test_planted_mistakes_in_early_copies_are_found(what: str, tmp_path: Path):
+    text, (old, new) = in_short_stages("gfx950", REFILLED.replacing(accumulator_slices="2x1")), AFTER_READ[what]
+    assert text.count(old) == 1
+    assert "validated" not in wide_statuses(text.replace(old, new), "gfx950", tmp_path, (144, 272))
+
+
+@pytest.mark.compile
+def test_a_copy_where_one_group_still_reads_is_found(tmp_path: Path):
+    text = in_short_stages("gfx950", REFILLED.replacing(accumulator_slices="2x1"))
+    start, end = text.index("            # Both groups have read"), text.index("            a_1 = ")
+    copied, rest = text[start:end], text[:start] + text[end:]
+    planted = rest.replace("            a_0 = ", copied + "            a_0 = ")
+    assert "validated" not in wide_statuses(planted, "gfx950", tmp_path, (144,))
 
 
 @pytest.mark.compile

@@ -117,6 +117,7 @@ class _Machine:
     under_way: dict[bool, list[set[tuple[str, int]]]] = field(default_factory=lambda: {True: [], False: []})
     read: set[tuple[str, int]] = field(default_factory=set)
     since_barrier: set[tuple[str, int]] = field(default_factory=set)
+    a_stage_ago: set[tuple[str, int]] = field(default_factory=set)
     found: list[str] = field(default_factory=list)
 
     def run(self) -> None:
@@ -137,7 +138,12 @@ class _Machine:
                     self.numbers[s.name] = i
                     self.block(s.body)
                     self.numbers[""] += self.loop.unrolled and s in self.loop.body
-            elif isinstance(s, Stage) or isinstance(s, When) and self.number(s.tile) < self.number(s.count):
+            elif isinstance(s, Stage):
+                # At a stage's border all warps meet, but one group of them is a stage behind the other.
+                self.since_barrier -= self.a_stage_ago
+                self.a_stage_ago = set(self.since_barrier)
+                self.block(s.body)
+            elif isinstance(s, When) and self.number(s.tile) < self.number(s.count):
                 self.block(s.body)
             elif not isinstance(s, When):
                 self.statement(s)

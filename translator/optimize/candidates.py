@@ -92,6 +92,14 @@ ROWS = (
         )
         for slices in ("2x1", "4x1", "1x2", "2x2", "4x2")
     ),
+    *(
+        CandidateRow(
+            choices_of(accumulator_slices=slices, warp_groups="alternating", refill="after-read"),
+            _two_waves_of_copies,
+            "and the copies of the two operands stand in different stages, one of them a tile further ahead",
+        )
+        for slices in ("2x1", "1x2", "2x2")
+    ),
     CandidateRow(
         choices_of(depth="2", slot_indices="literal", warp_groups="alternating"),
         _two_waves_of_copies,

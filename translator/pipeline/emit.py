@@ -15,15 +15,14 @@ from translator.facts.loop_range import is_index
 from translator.gluon.printer import lines, written
 from translator.gluon.tree import ONE, Assign, Binary, Choose, Current, Line, Node, Number, Previous, as_lines
 from translator.layout.names import LayoutNames
-from translator.pipeline import clusters, counts, l2, once, refill, slices, unroll
+from translator.pipeline import clusters, counts, early_refill, l2, once, refill, slices, unroll
 from translator.pipeline.loop import PipelinedLoop, Ring
 from translator.pipeline.loop_site import LoopSite
 from translator.pipeline.plan import NotPipelined, PipelinePlan, run_of_loads
 from translator.pipeline.passes import read_ahead
-from translator.pipeline.prefetch import FEWEST_BUFFERS
 from translator.pipeline.producer import Producer, commit, stores
 from translator.pipeline.prologue import prologue, shared_state
-from translator.pipeline.waits import wait_for, waits
+from translator.pipeline.waits import wait_for, waits, waits_of_body
 from translator.rewrite import calls, invariant
 from translator.rewrite.function_loops import FunctionLoops
 from translator.rewrite.gluon_modules import async_module
@@ -75,7 +74,7 @@ def emit_statement(site: LoopSite, loop: PipelinedLoop, s: ast.stmt) -> None:
             if any(ring.load.tile is None for ring in copied):
                 made.append(Line(f"{async_module(site.record)}.mbarrier_arrive({ready}.index({loop.slot}))"))
         else:
-            made += commit(site.record, loop, copied)
+            made += commit(site.record, loop, copied if loop.early is None else loop.rings)
         made += as_lines(l2.prefetches(site.facts, site.emit, site.record, loop, copied))
         made = counts.where_fetched(site.emit, loop, made)
         site.edits.append((start, start, "".join(site.hole(node) + indent for node in made)))
@@ -111,7 +110,7 @@ def _group(facts: FunctionFacts, loop: PipelinedLoop, s: ast.stmt) -> tuple[list
         return [], []
     first, last = run_of_loads(loop.plan, s)
     run = loop.plan.atoms[first : last + 1]
-    rings = [ring for ring in loop.rings if ring.load.statement in run]
+    rings = [ring for ring in loop.rings if ring.load.statement in run and ring is not loop.early]
     if loop.refills:  # copies come after the last read
         return [], [ring for ring in rings if ring.held] if s is run[-1] else []
     before = [ring for ring in rings if not ring.held and not ring.load.stored]
@@ -133,8 +132,11 @@ def emit_body(site: LoopSite, loop: PipelinedLoop, s: ast.For) -> None:
     if loop.prefetch and not loop.stages and not loop.first:
         loop.prefetched = read_ahead(site, loop)
     loop.copies_again = refill.fills(_producer(site, loop)) if loop.refills else ()
+    if loop.early is not None:
+        site.record.choose(f"`{loop.early.load.name}` is copied again as soon as both groups of warps have read it")
+        loop.copies_again = early_refill.again(_producer(site, loop))
     loop.top = once.first(_producer(site, loop)) if loop.plan.once else tuple(_top(site, loop))
-    loop.waits = waits(site.emit, site.record, loop) if loop.stages else ()
+    loop.waits = waits_of_body(site, loop) if loop.stages else ()
 
 
 def announce(record: Record, facts: FunctionFacts, loops: FunctionLoops, decided: Decided, s: ast.For) -> None:
@@ -260,7 +262,7 @@ def _top(writing: Writing, loop: PipelinedLoop) -> list[Node]:
             top.append(
                 Choose(loop.free, _free_slot(writing.facts, writing.record, writing.decided.choices, loop, number))
             )
-    top += waits(writing.emit, writing.record, loop, under_way=2 if loop.prefetched is None else FEWEST_BUFFERS)
+    top += waits_of_body(writing, loop)
     if uses_ahead:
         top.append(Line(f"{loop.ahead} = {plan.index} + {counts.distance(writing.emit, loop)}"))
     return top

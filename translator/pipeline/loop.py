@@ -85,6 +85,7 @@ class PipelinedLoop:
     copies_again: Statements = ()
     tree: Pipelined | None = None
     sliced: Any = None  # SlicedDot, where the accumulator is kept in slices
+    early: Ring | None = None  # of an operand that is copied again before the other one is read in full
     # Variable -> (load statement, how the permuted tile is read) of tiles that are read in two ways; those of this round.
     permuted: dict[str, tuple[ast.stmt, str]] = field(default_factory=dict)
     permuted_now: set[str] = field(default_factory=set)

@@ -16,6 +16,7 @@ from translator.pipeline.slices import stage_contents_of
 from translator.pipeline.prefetch import FEWEST_BUFFERS, Prefetched, prefetched
 from translator.pipeline.refill import refilled
 from translator.pipeline.steps import Step, take_steps
+from translator.pipeline.early_refill import stage_of
 from translator.pipeline.loop_site import LoopSite
 
 Names = Callable[..., str]  # gives a name that the function does not use
@@ -81,6 +82,8 @@ def _alternating(loop: PipelinedLoop, steps: list[Step], names: Names) -> list[N
     if loop.sliced is not None:
         number = next(i for i, step in enumerate(steps) if loop.sliced.statement in step.sources)
         contents = stage_contents_of(every, number)
+        if loop.early is not None:
+            contents[stage_of(loop)].insert(0, loop.copies_again)
         contents += [[stored]] if len(loop.stages) > len(contents) else []
     else:
         tiles = {ring.load.name: ring.smem for ring in loop.rings}

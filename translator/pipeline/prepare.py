@@ -19,6 +19,7 @@ from translator.frontend.trace import TensorFact
 from translator.gluon.written import literal, name
 from translator.pipeline.body import StagePlan, plan_stages, reads_tiles
 from translator.pipeline.clip import clip_masks
+from translator.pipeline.early_refill import early_ring
 from translator.pipeline.index_loads import Guard
 from translator.pipeline.l2 import can_prefetch
 from translator.pipeline.loop import PipelinedLoop
@@ -186,6 +187,8 @@ def _apply_choices(
         loop.l2_ahead = further
     if alone and choices.asks("warp-groups", "alternating"):
         loop.stages = _stages(facts, loop)
+        if choices.asks("refill", "after-read"):
+            loop.early = early_ring(facts, loop)
 
 
 def _stages(facts: FunctionFacts, loop: PipelinedLoop) -> tuple[StagePlan, ...]:

@@ -146,7 +146,12 @@ def commit(record: Record, loop: PipelinedLoop, fetched: list[Ring]) -> tuple[No
     """What closes a tile's commit group, where the last of its copies is the last of `fetched` that belongs to one."""
     grouped = [ring for ring in loop.rings if ring.load.copied]
     closes = loop.copies and bool(grouped) and grouped[-1] in fetched
-    return (Commit(f"{async_module(record)}.commit_group()"),) if closes else ()
+    return (close_group(record),) if closes else ()
+
+
+def close_group(record: Record) -> Commit:
+    """What closes a commit group."""
+    return Commit(f"{async_module(record)}.commit_group()")
 
 
 def stores(convert: Convert, names: LayoutNames, rings: list[Ring], slot: str, tile: Node) -> list[Node]:

@@ -10,11 +10,11 @@ from translator.facts.function import FunctionFacts
 from translator.frontend.trace import TensorFact
 from translator.gluon.tree import Line, Node, Number, Repeat, as_lines
 from translator.gluon.written import name
-from translator.pipeline import clusters, counts, mover_copies, slices
+from translator.pipeline import clusters, counts, early_refill, mover_copies, slices
 from translator.pipeline.loop import PipelinedLoop, Ring
 from translator.pipeline.moved_twice import start_lines
 from translator.pipeline.producer import Producer, commit, stores
-from translator.pipeline.waits import waits
+from translator.pipeline.waits import waits_of_body
 from translator.pipeline.loop_site import LoopSite
 from translator.rewrite.fresh_names import LoopNames
 from translator.rewrite.gluon_modules import barrier_module
@@ -78,13 +78,15 @@ def prologue(site: LoopSite, producer: Producer) -> tuple[Node, ...]:
             for ring in loop.rings:
                 if ring.load.statement is atom:
                     body += [producer.fetch(ring, loop.tile, first, condition)]
-                    body += commit(site.record, loop, [ring])
+                    body += commit(site.record, loop, [ring] if loop.early is None else loop.rings)
                     fetched.append(ring)
     body += stores(site.convert, site.names, fetched, loop.tile, first)
     made = [*as_lines(lines)]
     made += body if loop.only_holds else [Repeat(loop.tile, counts.fetched_before(site.emit, loop), tuple(body))]
+    if loop.early is not None:
+        made += early_refill.first(site, producer)
     if loop.stages:
-        made += waits(site.emit, site.record, loop)[1:]
+        made += waits_of_body(site, loop)[1:]
     if loop.sliced is not None:
         m, n = loop.sliced.parts
         site.record.choose(f"`{loop.sliced.web.name}` is kept in {m} x {n} slices")

@@ -7,26 +7,36 @@ from translator.gluon.tree import ONE, Binary, Current, Least, Line, Node, Numbe
 from translator.pipeline import counts
 from translator.pipeline.clusters import before_next
 from translator.pipeline.loop import PipelinedLoop
+from translator.pipeline.prefetch import FEWEST_BUFFERS
 from translator.rewrite import tdm
 from translator.rewrite.gluon_modules import async_module
 from translator.rewrite.unit import Record
-from translator.rewrite.writing import Emit
+from translator.rewrite.writing import Emit, Writing
 
 
-def waits(emit: Emit, record: Record, loop: PipelinedLoop, under_way: int = 2) -> tuple[Node, ...]:
+def waits(emit: Emit, record: Record, loop: PipelinedLoop, under_way: int = 2, groups: int = 1) -> tuple[Node, ...]:
     """A comment and the waits for one tile; nothing where the compiler waits.
 
-    under_way: how many tiles less than buffers may still be under way.
+    under_way: how many tiles less than buffers may still be under way, of copies in so many groups for each tile how many groups.
     """
     if not loop.copies:
         return ()
     if loop.refills:
         return (Line("# This tile has landed."), *wait_for(record, loop, Number("0")))
-    left: Node = Binary(loop.depth, "-", Number(str(under_way)))
+    every = loop.depth if groups == 1 else Binary(Number(str(groups)), "*", loop.depth)
+    left: Node = Binary(every, "-", Number(str(under_way)))
     if loop.written_out:
         left = Least(left, Binary(Binary(Number(counts.tiles(emit, loop)), "-", ONE), "-", Current(loop.tile)))
     why = Line("# This tile has landed, and every warp is done with the slot that the next copy fills.")
     return (why, *wait_for(record, loop, left), *as_lines(before_next(record, loop)))
+
+
+def waits_of_body(writing: Writing, loop: PipelinedLoop) -> tuple[Node, ...]:
+    """The waits for one tile in the body of a loop."""
+    if loop.early is not None:
+        # Two groups for each tile that follows, and one of the operand that is a tile further ahead.
+        return waits(writing.emit, writing.record, loop, under_way=3, groups=2)
+    return waits(writing.emit, writing.record, loop, under_way=2 if loop.prefetched is None else FEWEST_BUFFERS)
 
 
 def wait_for(record: Record, loop: PipelinedLoop, left: Node) -> list[Node]:
