@@ -34,7 +34,7 @@ def _printed(node: Node) -> str:
     if isinstance(node, (tree.Named, tree.Variable)):
         return node.name
     if isinstance(node, tree.ElementType):
-        return f"{node.name}.dtype"
+        return f"{name(node.name)}.dtype"
     if isinstance(node, tree.Choose):
         return f"{node.target} = {printed(node.number)}"
     if isinstance(node, tree.Wait):

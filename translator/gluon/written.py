@@ -10,6 +10,8 @@ import ast
 import enum
 from dataclasses import dataclass
 
+from translator.gluon.own_names import spelled_apart
+
 _ATOMS = (ast.Name, ast.Call, ast.Attribute, ast.Subscript, ast.Constant, ast.List, ast.Dict, ast.ListComp)
 _LOOSE = (
     ast.IfExp,
@@ -139,7 +141,7 @@ class Assigned:
 
 def name(text: str) -> Written:
     """A variable, or what stands for one already."""
-    return text if isinstance(text, Written) else Written(text, ast.Name)
+    return text if isinstance(text, Written) else Written(spelled_apart(text), ast.Name)
 
 
 def form_of(node: ast.AST) -> type[ast.AST]:

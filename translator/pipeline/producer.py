@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from translator.facts import callees, products
 from translator.gluon.holes import Holes
+from translator.gluon.own_names import spelled_apart
 from translator.gluon.tree import Commit, Fill, Load, Node, Slot, Store
 from translator.layout.names import LayoutNames
 from translator.pipeline import aligned_copies, copy_width, counts, mover_copies
@@ -46,7 +47,7 @@ class Producer:
             and (access := pointers.access_of(writing, self.addressing, pointer, staged.source)) is not None
         ):
             # Element types that differ between launches then make no difference to the text.
-            dtype = f"{access.root}.dtype.element_ty"
+            dtype = f"{spelled_apart(access.root)}.dtype.element_ty"
         return f"{ring.smem} = gl.allocate_shared_memory({dtype}, [{shape}], {writing.names.spell(staged.shared)})"
 
     def fetch(self, ring: Ring, slot: str, tile: Node, condition: Written | None, indent: str = "") -> Node:

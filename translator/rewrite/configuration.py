@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from translator.gluon.own_names import spelled_apart
 from translator.source.launch_spec import LaunchSpec, decode_value
 
 _DTYPES = {
@@ -42,8 +43,8 @@ class Key:
     @property
     def expression(self) -> str:
         forms = {
-            "element": f"{self.name}.dtype.element_ty",
-            "dtype": f"{self.name}[0].dtype.element_ty",
+            "element": f"{spelled_apart(self.name)}.dtype.element_ty",
+            "dtype": f"{spelled_apart(self.name)}[0].dtype.element_ty",
             "num_warps": "gl.num_warps()",
             "num_ctas": "gl.num_ctas()",
         }

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import libcst as cst
 from triton.runtime.jit import JITFunction
 
+from translator.gluon.own_names import spelled_apart
 from translator.rewrite.configuration import Configuration, Key, any_of, common_keys, words_of
 from translator.rewrite.gluon_function import GluonFunction, layout_made, parsed
 from translator.rewrite.tree_walk import called, dotted, names, walk
@@ -242,7 +243,7 @@ def pointers_alike(
 
 
 def _same_type(kernel: str, pointers: Sequence[str]) -> str:
-    first, *others = pointers
+    first, *others = map(spelled_apart, pointers)
     message = f"{kernel} is translated for {', '.join(pointers)} of one type"
     condition = " and ".join(f"{name}.dtype.element_ty == {first}.dtype.element_ty" for name in others)
     return f"gl.static_assert({condition}, {quoted(message)})"

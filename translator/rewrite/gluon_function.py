@@ -19,6 +19,7 @@ import black
 import libcst as cst
 
 from translator.diagnostics import InternalError
+from translator.rewrite.author_names import told_apart
 from translator.rewrite.tree_walk import dotted, inside, mapped, stores, walk
 
 LINE_LENGTH = 120
@@ -201,7 +202,7 @@ def _comma_of_last(own: cst.Comma, left: cst.Comma | cst.MaybeSentinel) -> cst.C
 def parsed(text: str) -> GluonFunction:
     """The function that is the text. Raises: InternalError where it is none."""
     try:
-        return GluonFunction(cst.parse_module(text))
+        return GluonFunction(told_apart(cst.parse_module(text), text))
     except cst.ParserSyntaxError as error:
         raise InternalError(f"a function of the output is not Python: {error}\n{text}") from error
 
@@ -210,13 +211,14 @@ def parsed(text: str) -> GluonFunction:
 def statements(text: str) -> tuple[Statement, ...]:
     """The statements that are the text, with the comments above them."""
     block = textwrap.indent(text, "    ")
-    return tuple(cst.parse_module(f"if True:\n{block}").body[0].body.body)  # type: ignore[union-attr]
+    module = told_apart(cst.parse_module(f"if True:\n{block}"), text)
+    return tuple(module.body[0].body.body)
 
 
 @functools.lru_cache(maxsize=1024)
 def definitions(text: str) -> Block:
     """The statements of a file that are the text, with the comments above them."""
-    module = cst.parse_module(text)
+    module = told_apart(cst.parse_module(text), text)
     first, *rest = module.body
     every = with_lines_above(first, module.header), *rest
     return tuple(with_indents(s, module.default_indent, INDENT) for s in every)
@@ -225,7 +227,7 @@ def definitions(text: str) -> Block:
 @functools.lru_cache(maxsize=256)
 def expression(text: str) -> cst.BaseExpression:
     """The expression that is the text."""
-    return cst.parse_expression(text)
+    return told_apart(cst.parse_expression(text), text)
 
 
 def with_lines_above(statement: Statement, lines: Sequence[cst.EmptyLine]) -> Statement:

@@ -4,7 +4,8 @@ gl = 3                                                        gl = 3
 from triton.experimental.gluon import language as gl    ->    from triton.experimental.gluon import language as gl_
 x = gl.arange(0, 16, layout=rows)                             x = gl_.arange(0, 16, layout=rows)
 
-Gluon's modules are only ever asked for an attribute, so a bare `gl` in a kernel stays what the author means by it.
+Gluon's modules are only ever asked for an attribute, so a bare `gl` in a kernel stays what the author means by it. Where the author asks
+something of a `gl` that is no module, the name is an `OwnName`.
 """
 
 from __future__ import annotations
@@ -18,15 +19,17 @@ import libcst as cst
 from translator.numbered import numbered
 from translator.rewrite.gluon_function import Statement
 from translator.rewrite.import_lines import Import, is_of_gluon
+from translator.rewrite.author_names import OwnName, as_written
 from translator.rewrite.tree_walk import dotted, mapped, stores, walk
 from translator.source.file_names import FileNames
 
 
 @dataclass(frozen=True)
 class Aliases:
-    """Other names for modules of Gluon."""
+    """Other names for modules of Gluon. apart: whether names of the author's are spelled apart in what is new."""
 
     of: Mapping[str, str]
+    apart: bool = False
 
     def imported(self, lines: Iterable[Import]) -> list[Import]:
         """The imports of an output under the names that it has for them."""
@@ -37,18 +40,16 @@ class Aliases:
 
     def within(self, statement: Any) -> Any:
         """A statement of the output; of a function that is no Gluon its decorators alone ask Gluon's modules for something."""
-        if not self.of:
+        if not self.of and not self.apart:
             return statement
         if isinstance(statement, (cst.FunctionDef, cst.ClassDef)) and not _is_gluon(statement):
             return statement.with_changes(decorators=[mapped(d, self._name) for d in statement.decorators])
         return mapped(statement, self._name)
 
     def _name(self, node: cst.CSTNode) -> cst.CSTNode | None:
-        if (
-            not isinstance(node, cst.Attribute)
-            or not isinstance(node.value, cst.Name)
-            or node.value.value not in self.of
-        ):
+        if not isinstance(node, cst.Attribute) or isinstance(node.value, OwnName):
+            return as_written(node)
+        if not isinstance(node.value, cst.Name) or node.value.value not in self.of:
             return None
         return node.with_changes(value=node.value.with_changes(value=self.of[node.value.value]))
 
@@ -66,10 +67,11 @@ def aliases(
     imported = {name for name, what in file.imported.items() if not is_of_gluon(what) and name not in dropped}
     bound = parameters.union(imported, file.defined, *map(_bound_by, new))
     taken = {line.binds for line in lines if line.of_gluon} & bound
+    apart = any(isinstance(n, OwnName) for s in new for n in walk(s))
     if not taken:
-        return Aliases({})
+        return Aliases({}, apart)
     every = bound | file.mentioned | {n.value for s in new for n in walk(s) if isinstance(n, cst.Name)}
-    return Aliases({name: numbered(f"{name}_", every.__contains__) for name in sorted(taken)})
+    return Aliases({name: numbered(f"{name}_", every.__contains__) for name in sorted(taken)}, apart)
 
 
 def _bound_by(statement: Statement) -> set[str]:

@@ -1,70 +1,49 @@
-"""Variables of the source that are called what the output calls Gluon's modules: `gl = p * scale` becomes `gl_ = p * scale`.
+"""Names of the source that the output calls Gluon's modules by.
 
-The output keeps `gl.` as everybody writes it. Parameters and functions keep their names, which callers use: those are refused.
+Variables give way: `gl = p * scale` becomes `gl_ = p * scale`, so that the output keeps `gl.` as everybody writes it. Parameters and what
+the file defines keep their names, which callers use; the output's imports give way (`translator.rewrite.import_aliases`), so
+here such names are told apart from those of modules.
 """
 
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Any
+import types
+from typing import TYPE_CHECKING
 
 from triton.runtime.jit import JITFunction
 
-from translator.diagnostics import Diagnostic, TranslationError
-from translator.numbered import numbered
 from translator.facts.source_text import SourceText, replace_spans
-from translator.source.moved_lines import file_line
+from translator.gluon.own_names import MODULES, spelled_apart
+from translator.numbered import numbered
 
 if TYPE_CHECKING:
     from translator.source.load import LoadedKernel
 
-# What output files import (translator.rewrite.prelude, translator.rewrite.unit).
-MODULES = frozenset(
-    ("gl", "gluon", "cdna3", "cdna4", "cdna5", "rdna3", "rdna4", "async_copy", "tdm", "mbarrier", "hint")
-)
-# Imported by every output file.
-ALWAYS = ("gl", "gluon")
-
 
 def free_module_names(loaded: "LoadedKernel") -> None:
-    """Rename such variables in the kernel and in the functions that it reaches, in place.
-
-    Raises: TranslationError for a parameter or a function of such a name.
-    """
+    """Rename such variables in the kernel and in the functions that it reaches, and spell other such names apart, in place."""
     for fn in (loaded.fn, *(helper.value for helper in loaded.helpers)):
         if isinstance(fn, JITFunction) and any(name in fn.src for name in MODULES):
-            _free(fn, loaded.path)
+            _free(fn)
 
 
-def _free(fn: JITFunction, path: str) -> None:
+def _free(fn: JITFunction) -> None:
     tree = ast.parse(fn.src).body[0]
     names = [n for n in ast.walk(tree) if isinstance(n, ast.Name)]
-    parameters = [n for n in ast.walk(tree) if isinstance(n, ast.arg)]
-    for parameter in parameters:
-        if parameter.arg in ALWAYS:
-            raise _refused(fn, parameter, path, f"parameter `{parameter.arg}`")
-    own = {n.id for n in names if isinstance(n.ctx, ast.Store)} & MODULES - {a.arg for a in parameters}
-    for name in names:
-        if name.id in ALWAYS and name.id not in own and isinstance(fn.__globals__.get(name.id), JITFunction):
-            raise _refused(fn, name, path, f"function `{name.id}`")
-    if not own:
-        return
-    source, taken = SourceText(fn.src), {n.id for n in names} | {a.arg for a in parameters}
-    renamed = {name: f"{name}_" if f"{name}_" not in taken else numbered(name, taken.__contains__) for name in own}
-    edits = [(*source.span(n), renamed[n.id]) for n in names if n.id in renamed]
-    fn._unsafe_update_src(replace_spans(source.text, 0, len(source.text), edits))
+    parameters = {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)}
+    own = {n.id for n in names if isinstance(n.ctx, ast.Store)} & MODULES - parameters
+    taken = {n.id for n in names} | parameters
+    named = {name: f"{name}_" if f"{name}_" not in taken else numbered(name, taken.__contains__) for name in own}
+    others = MODULES.intersection(n.id for n in names) - own
+    named |= {n: spelled_apart(n) for n in others if n in parameters or not _is_of_triton(fn.__globals__.get(n))}
+    source = SourceText(fn.src)
+    edits = [(*source.span(n), named[n.id]) for n in names if n.id in named]
+    edits = [(start, end, new) for start, end, new in edits if source.text[start:end].isascii()]
+    if edits:
+        fn._unsafe_update_src(replace_spans(source.text, 0, len(source.text), edits))
 
 
-def _refused(fn: Any, node: ast.AST, path: str, what: str) -> TranslationError:
-    name = what.split("`")[1]
-    return TranslationError(
-        Diagnostic(
-            "name-taken",
-            f"the {what} has the name of a module of Gluon",
-            fn.file_name if hasattr(fn, "file_name") and fn.file_name else path,
-            file_line(fn, node.lineno),
-            node.col_offset + 1,
-            f"every output file imports `{name}`",
-            "give it another name",
-        )
-    )
+def _is_of_triton(value: object) -> bool:
+    """Whether a name of the file means Triton's language, as in `import triton.language as gl`, which the output does without."""
+    return isinstance(value, types.ModuleType) and value.__name__.startswith("triton.")
