@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -60,6 +60,10 @@ WAYS = {
         {"pointers": "a_ptrs = a_ptr + tl.multiple_of(M, 8) + m[:, None] * sa + k[None, :]; b_ptrs = b_ptr + k[:, None] * sb + n[None, :]"},
         {"sa", "sb", "M"},
     ),
+    "a base that is computed": (
+        {"pointers": "base = a_ptr + tl.program_id(2) * sa; a_ptrs = base + m[:, None] * sa + k[None, :]; b_ptrs = b_ptr + k[:, None] * sb + n[None, :]"},
+        {"sa", "sb"},
+    ),
     "rows of a known length": (
         {"pointers": "a_ptrs = a_ptr + m[:, None] * 256 + k[None, :]; b_ptrs = b_ptr + k[:, None] * sb + n[None, :]"}, {"sb"}
     ),
@@ -83,23 +87,24 @@ def written(name: str) -> str:
 
 
 def product_launch(without: str = "") -> LaunchSpec:
-    """A launch in which every integer but one is a multiple of 16."""
+    """A launch in which every integer but one is a multiple of 16, or every tensor but one starts at one."""
     pointers = {"a_ptr": "*fp16", "b_ptr": "*fp16", "c_ptr": "*fp32"}
-    attrs = dict.fromkeys(pointers, "DS") | {name: "D" for name in INTEGERS if name != without}
+    attrs = {name: "DS" if name != without else "S" for name in pointers}
+    attrs |= {name: "D" for name in INTEGERS if name != without}
     signature = pointers | dict.fromkeys(INTEGERS, "i32")
     return launch("product", signature, {"BM": 64, "BN": 64, "BK": 64}, attrs=attrs)
 
 
 def asked(text: str) -> set[str]:
-    """What the header of a translation says has to be a multiple."""
-    line = re.search(r"assumes (.*) divisible by 16", text)
-    return set(line[1].split(", ")) if line else set()
+    """What the header of a translation says has to be a multiple, or to start at one."""
+    lines = re.findall(r"assumes (.*) (?:divisible by 16|at multiples of 16 bytes)", text)
+    return {name for line in lines for name in line.split(", ")}
 
 
 @pytest.mark.parametrize("name", WAYS)
 def test_what_copies_rest_on(name: str, tmp_path: Path):
     text = translate(tmp_path, written(name), product_launch(), target="gfx950").text
-    assert "buffer_load_to_shared" in text and asked(text) == WAYS[name][1], text
+    assert "buffer_load_to_shared" in text and asked(text) == WAYS[name][1] | {"a_ptr", "b_ptr"}, text
 
 
 def test_a_launch_without_it_is_refused_by_name(tmp_path: Path):
@@ -125,10 +130,69 @@ def test_nothing_is_asked_where_any_element_may_be_copied(tmp_path: Path):
 )
 def test_the_compiler_rests_on_the_same(name: str, tmp_path: Path):
     text = translate(tmp_path, written(name), product_launch(), target="gfx950").text
-    for integer in INTEGERS:
+    for argument in (*INTEGERS, "a_ptr", "b_ptr", "c_ptr"):
         try:
-            compiled(tmp_path, text, product_launch(without=integer), "gfx950")
+            compiled(tmp_path, text, product_launch(without=argument), "gfx950")
         except TranslationError as error:
-            assert integer in WAYS[name][1] and "direct-to-LDS" in str(error), (integer, error)
+            assert argument in asked(text) and "direct-to-LDS" in str(error), (argument, error)
         else:
-            assert integer not in WAYS[name][1], integer
+            assert argument not in asked(text), argument
+
+
+def test_a_slice_is_refused_by_name(tmp_path: Path):
+    text = translate(tmp_path, written("no masks"), product_launch(), target="gfx950").text
+    (check,) = (n for n in ast.parse(text).body if getattr(n, "name", "") == "_check_product")
+    space = {"product": type("Kernel", (), {"arg_names": ()})}
+    exec(compile(ast.Module([check], []), "output.py", "exec"), space)
+    space["_check_product"](a_ptr=At(64), b_ptr=At(32), c_ptr=At(2))
+    with pytest.raises(ValueError, match="product: b_ptr starts at no multiple of 16 bytes"):
+        space["_check_product"](a_ptr=At(64), b_ptr=At(34), c_ptr=At(2))
+
+
+@dataclass(frozen=True)
+class At:
+    """A tensor by where it starts."""
+
+    start: int
+
+    def data_ptr(self) -> int:
+        return self.start
+
+
+TILES = """
+@triton.jit
+def tiles(a_ptr, b_ptr, c_ptr, M, N, K, B: tl.constexpr):
+    r = tl.arange(0, B)
+    a_desc = tl.make_tensor_descriptor({a}, [M, K], [K, 1], [B, B])
+    b_base = {b}
+    b_desc = tl.make_tensor_descriptor(b_base, [K, N], [N, 1], [B, B])
+    acc = tl.zeros((B, B), tl.float32)
+    for kk in range(0, K, B):
+        a = a_desc.load([-1, kk])
+        b = b_desc.load([kk - 1, 0])
+        acc = tl.dot(a, b, acc)
+    tl.store(c_ptr + r[:, None] * N + r[None, :], acc)
+"""
+# Where tensors of descriptors start, which arguments are unaligned, and which copies rest on; none where there are none.
+STARTS = {
+    "aligned": ("a_ptr", "b_ptr", "", {"a_ptr", "b_ptr", "K", "N"}),
+    "an argument that is not": ("a_ptr", "b_ptr", "a_ptr b_ptr", set()),
+    "an element later": ("a_ptr + 1", "b_ptr + 1", "", set()),
+    "rows later": ("a_ptr + tl.program_id(0) * K", "16 * N + b_ptr", "", {"a_ptr", "b_ptr", "K", "N"}),
+    "elements later": ("a_ptr + tl.program_id(0) * M", "b_ptr - M", "", set()),
+}
+
+
+@pytest.mark.parametrize("target", ["gfx950", "gfx1250"])
+@pytest.mark.parametrize("start", STARTS)
+def test_where_tensors_of_descriptors_start(start: str, target: str, tmp_path: Path):
+    a, b, unaligned, rests = STARTS[start]
+    signature = {"a_ptr": "*fp16", "b_ptr": "*fp16", "c_ptr": "*fp32", "M": "i32", "N": "i32", "K": "i32"}
+    attrs = {name: "S" if name in unaligned.split() else "DS" for name in ("a_ptr", "b_ptr", "c_ptr")}
+    spec = launch("tiles", signature, {"B": 64}, attrs=attrs | {"N": "D", "K": "D"})
+    text = translate(tmp_path, HEAD + dedent(TILES).format(a=a, b=b), spec, target=target).text
+    assert asked(text) == rests and ("_to_shared(" in text) == bool(rests), text
+    compiled(tmp_path, text, spec, target)
+    for name in ("a_ptr", "b_ptr") if rests else ():
+        with pytest.raises(TranslationError, match="direct-to-LDS"):
+            compiled(tmp_path, text, replace(spec, attrs=spec.attrs | {name: "S"}), target)

@@ -2,7 +2,7 @@
 
 Triton finds that out from what it is told of arguments, as is done here:
 
-    a_ptr + rows[:, None] * stride_am + k[None, :], mask=k[None, :] < K    ->    stride_am, K are multiples of 16
+    a_ptr + rows[:, None] * stride_am + k[None, :], mask=k[None, :] < K    ->    stride_am, K are multiples of 16, a_ptr one of 16 bytes
 
 A launch for which it does not find it has no such copy: its compile ends with an error. So it is refused by the name of the argument.
 """
@@ -16,12 +16,13 @@ from translator.facts.function import FunctionFacts
 from translator.facts.loop_range import HINTS, int_of
 from translator.facts.operations import operation_of
 from translator.frontend.trace import TensorFact
-from translator.pipeline.copy_width import both, fewest, multiple_by
+from translator.pipeline.copy_width import both, fewest, multiple_by, start_of, write_down
+from translator.rewrite.addresses import is_bare_parameter
 from translator.rewrite.unit import Record
 from translator.ttgir.elements import bits_of
 from translator.ttgir.layouts import Blocked, Layout, Linear
 
-# The arguments that have to be multiples of 16; None where that is not known to be enough.
+# What has to be a multiple of 16: integers, starts of tensors (`a_ptr.start`); None where that is not known to be enough.
 Rests = frozenset[str] | None
 _NOTHING: frozenset[str] = frozenset()
 _THROUGH = frozenset("to cast to_tensor multiple_of max_contiguous max_constancy broadcast_to".split())
@@ -41,8 +42,7 @@ def rest_on_alignment(facts: FunctionFacts, record: Record, call: ast.Call, layo
     found = asked.run(pointer, axis)
     if mask is not None and not callees.is_none(facts, mask):
         found = both(found, asked.together(mask, axis))
-    for name in found or ():
-        record.is_multiple(name, "direct copies to LDS")
+    write_down(record, found or (), "direct copies to LDS")
 
 
 def _fastest(layout: Layout) -> int | None:
@@ -120,7 +120,9 @@ class _Alignment:
         """Each integer or pointer is a multiple, whatever the dimension."""
         fact = self._facts.settled(node)
         if isinstance(fact, TensorFact) and fact.is_pointer and not fact.shape and isinstance(node, ast.Name):
-            return _NOTHING  # an argument, or moved by what is asked where it is assigned
+            if is_bare_parameter(self._facts, node):
+                return start_of(self._facts, node)
+            return self._assigned(self._multiple, node, axis)
         if not isinstance(fact, TensorFact) or not fact.shape and not fact.is_pointer:
             return multiple_by(self._facts, node, self._elements)
         if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):

@@ -1,11 +1,13 @@
 """Whether the rows of a descriptor's tile start where a lane can copy straight to LDS: at a multiple of the narrowest copy.
 
-`desc.load([row, k - 1])` starts two bytes before a multiple of four: such a tile goes through registers.
+`desc.load([row, k - 1])` starts two bytes before a multiple of four, as any tile of `tl.make_tensor_descriptor(x_ptr + 1, ...)` does: such
+a tile goes through registers.
 """
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 
 from translator.facts import callees
 from translator.facts.function import FunctionFacts
@@ -19,6 +21,7 @@ from translator.ttgir.elements import bits_of
 from translator.ttgir.layouts import Blocked, Layout
 
 _PARAMETER = 16  # what Triton specializes an integer argument on
+_START = ".start"  # of a tensor that is an argument
 
 
 def wide_enough(facts: FunctionFacts, owner: ast.expr, offsets: list[ast.expr]) -> bool:
@@ -30,12 +33,20 @@ def rest_on_multiples(facts: FunctionFacts, record: Record, call: ast.Call) -> N
     """Write down the arguments that Triton was told are multiples of 16, without which a load's copies to LDS do not compile."""
     callee = callees.callee_of(facts, call)
     offsets = callees.bind(facts, call, callee)["offsets"]
-    for name in _rests_on(facts, callee.owner, offsets.elts) or ():
-        record.is_multiple(name, "copies of a descriptor's tiles to LDS")
+    write_down(record, _rests_on(facts, callee.owner, offsets.elts) or (), "copies of a descriptor's tiles to LDS")
+
+
+def write_down(record: Record, rests: Iterable[str], rewrite: str) -> None:
+    """Have the arguments that copies rest on checked before each launch: integers, strides, starts of tensors."""
+    for name in rests:
+        if name.endswith(_START):
+            record.is_aligned(name.removesuffix(_START), rewrite)
+        else:
+            record.is_multiple(name, rewrite)
 
 
 def _rests_on(facts: FunctionFacts, owner: ast.expr, offsets: list[ast.expr]) -> frozenset[str] | None:
-    """The arguments that have to be multiples of 16 for rows to start so; None where they are not known to."""
+    """What has to be a multiple of 16 for rows to start so; None where it is not known to be enough."""
     narrowest = min(facts.kernel.target.direct_to_lds_bits)
     elements = narrowest // bits_of(descriptors.block_of(facts.fact(owner)).dtype)
     if elements <= 1:
@@ -43,7 +54,8 @@ def _rests_on(facts: FunctionFacts, owner: ast.expr, offsets: list[ast.expr]) ->
     made = descriptors.made_by(facts, owner)
     strides = _argument(made, 2, "strides") if made is not None else None
     rows = list(strides.elts[:-1]) if isinstance(strides, (ast.List, ast.Tuple)) else []
-    found: frozenset[str] | None = _rows_of_argument(facts, owner)
+    base = _argument(made, 0, "base") if made is not None else None
+    found = start_multiple_by(facts, base, elements) if base is not None else _rows_of_argument(facts, owner)
     for node in (*rows, offsets[-1]):
         found = both(found, multiple_by(facts, node, elements))
     return found
@@ -54,7 +66,7 @@ def _rows_of_argument(facts: FunctionFacts, owner: ast.expr) -> frozenset[str] |
     elements. None where it does not find them."""
     origin = descriptors.origin_of(facts, owner)
     if not isinstance(origin, ast.arg):
-        return frozenset()
+        return None
     rank = descriptors.block_of(facts.fact(owner)).rank
     strides = frozenset(f"{origin.arg}.strides.{d}" for d in range(rank - 1))
     return strides if strides <= facts.kernel.divisible else None
@@ -119,6 +131,35 @@ def multiple_by(facts: FunctionFacts, node: ast.expr, of: int) -> frozenset[str]
     return multiple_by(facts, value, of) if value is not None else None
 
 
+def start_multiple_by(facts: FunctionFacts, pointer: ast.expr, of: int) -> frozenset[str] | None:
+    """What has to be a multiple of 16 for a scalar pointer to be one of `of` elements: integers, and tensors by their starts
+    (`a_ptr.start`), of which Triton knows what the launch says; None where it is not known to be."""
+    if isinstance(pointer, ast.BinOp) and isinstance(pointer.op, (ast.Add, ast.Sub)):
+        left, right = pointer.left, pointer.right
+        if not _is_pointer(facts, left):
+            left, right = right, left
+        return (
+            both(start_multiple_by(facts, left, of), multiple_by(facts, right, of))
+            if _is_pointer(facts, left)
+            else None
+        )
+    if is_bare_parameter(facts, pointer):
+        return start_of(facts, pointer)
+    value = facts.webs.value_of(pointer) if isinstance(pointer, ast.Name) else None
+    return start_multiple_by(facts, value, of) if value is not None else None
+
+
+def start_of(facts: FunctionFacts, parameter: ast.Name) -> frozenset[str] | None:
+    """The start of a tensor that is an argument, where the launch says that it is a multiple of 16 bytes."""
+    root = facts.pointers.roots.get(parameter.id) if facts.path else parameter.id
+    return frozenset({f"{root}{_START}"}) if root in facts.kernel.divisible else None
+
+
+def _is_pointer(facts: FunctionFacts, node: ast.expr) -> bool:
+    fact = facts.settled(node)
+    return isinstance(fact, TensorFact) and fact.is_pointer
+
+
 def both(a: frozenset[str] | None, b: frozenset[str] | None) -> frozenset[str] | None:
     return None if a is None or b is None else a | b
 
@@ -139,4 +180,13 @@ def _called_multiple_by(facts: FunctionFacts, node: ast.Call, of: int) -> frozen
     return fewest(hinted, multiple_by(facts, inner, of) if inner is not None else None)
 
 
-__all__ = ["both", "fewest", "multiple_by", "rest_on_multiples", "source_layout", "wide_enough"]
+__all__ = [
+    "both",
+    "fewest",
+    "multiple_by",
+    "rest_on_multiples",
+    "source_layout",
+    "start_of",
+    "wide_enough",
+    "write_down",
+]

@@ -25,6 +25,7 @@ class RunTimeContract:
     descriptors: tuple[str, ...] = ()  # arguments that take (base, shape, strides) for the descriptor of the source
     conditions: tuple[tuple[Condition, str], ...] = ()  # each with an expression that it is for
     multiples: tuple[str, ...] = ()  # of 16: arguments (`K`), strides of descriptors (`desc.strides.0`)
+    aligned: tuple[str, ...] = ()  # pointers whose tensors start at multiples of 16 bytes
 
     @classmethod
     def of(cls, records: Sequence[Record]) -> RunTimeContract:
@@ -35,11 +36,13 @@ class RunTimeContract:
         found = {Condition(c.bound.knowing(numbers), c.most): what for c, what in asked}
         conditions = tuple((c, found[c]) for c in needed(found))
         multiples = {name for record in records for name in record.multiples}
+        aligned = {name for record in records for name in record.aligned}
         held = tuple(tuple(sorted(names)) for names in (pointers, numbers, tuples))
-        return cls(*held, conditions, tuple(sorted(multiples)))
+        return cls(*held, conditions, tuple(sorted(multiples)), tuple(sorted(aligned)))
 
     def __bool__(self) -> bool:
-        return bool(self.within_2gib or self.non_negative or self.descriptors or self.conditions or self.multiples)
+        said = self.within_2gib or self.non_negative or self.descriptors or self.conditions
+        return bool(said or self.multiples or self.aligned)
 
     @property
     def asks_grid(self) -> bool:
@@ -56,6 +59,7 @@ class RunTimeContract:
         out += [f"{', '.join(self.non_negative)} >= 0"] if self.non_negative else []
         out += [str(condition) for condition, _ in self.conditions]
         out += [f"{', '.join(self.multiples)} divisible by 16"] if self.multiples else []
+        out += [f"{', '.join(self.aligned)} at multiples of 16 bytes"] if self.aligned else []
         return out + [
             f"{name} is (base, tuple(shape), tuple(strides)) of the tensor descriptor" for name in self.descriptors
         ]
@@ -83,6 +87,16 @@ def multiple_lines(names: str, strides: bool, refusal: str) -> list[str]:
     ]
 
 
+def aligned_lines(names: str, refusal: str) -> list[str]:
+    """Statements that refuse a tensor that starts at no multiple of 16 bytes, such as a slice."""
+    return [
+        f"    for name in {names}:",
+        '        start = getattr(given.get(name), "data_ptr", None)',
+        "        if start is not None and start() % 16:",
+        f"            {refusal}",
+    ]
+
+
 def check_name(kernel: str) -> str:
     return f"_check_{kernel.lstrip('_')}"
 
@@ -91,7 +105,7 @@ def checked_name(kernel: str) -> str:
     return f"_checked_{kernel.lstrip('_')}"
 
 
-_FIELDS = ("within_2gib", "non_negative", "descriptors", "multiples")
+_FIELDS = ("within_2gib", "non_negative", "descriptors", "multiples", "aligned")
 _CHECKED_RUN = (
     "    def checked(*args, **kwargs):",
     "        check(*args, **kwargs)",
@@ -141,7 +155,14 @@ def guard(
 
 
 def _refusals(
-    kernel: str, within_2gib: str, non_negative: str, descriptors: str, multiples: str, both: bool, strides: bool
+    kernel: str,
+    within_2gib: str,
+    non_negative: str,
+    descriptors: str,
+    multiples: str,
+    aligned: str,
+    both: bool,
+    strides: bool,
 ) -> list[str]:
     """The statements of a hook; kernel: its name, or a variable in braces; both: a descriptor's base is checked too; strides: its
     strides are."""
@@ -168,6 +189,8 @@ def _refusals(
         ]
     if multiples:
         lines += multiple_lines(multiples, strides, f'raise ValueError(f"{kernel}: {{name}} is no multiple of 16")')
+    if aligned:
+        lines += aligned_lines(aligned, f'raise ValueError(f"{kernel}: {{name}} starts at no multiple of 16 bytes")')
     return lines
 
 

@@ -61,9 +61,18 @@ class Record:
         """Kernel parameters, and strides of descriptors (`desc.strides.0`), that must be multiples of 16."""
         return {o.expression for o in self.obligations if o.kind == "multiple"}
 
+    @property
+    def aligned(self) -> set[str]:
+        """Kernel parameters whose tensors must start at multiples of 16 bytes."""
+        return checked(self.obligations, "aligned")
+
     def is_multiple(self, name: str, rewrite: str) -> None:
         """`name` (`K`, `desc.strides.0`) is a multiple of 16, as Triton finds it in the launches of the translation."""
         self.obligations.add(Obligation(0, name, "multiple", rewrite, "launch", (name.partition(".")[0],)))
+
+    def is_aligned(self, pointer: str, rewrite: str) -> None:
+        """The tensor of `pointer` starts at a multiple of 16 bytes, as Triton is told in the launches of the translation."""
+        self.obligations.add(Obligation(0, pointer, "aligned", rewrite, "launch", (pointer,)))
 
     @property
     def conditions(self) -> dict[Condition, str]:
