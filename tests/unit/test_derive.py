@@ -152,6 +152,23 @@ def k(count, out, N: tl.constexpr):
     assert signature(found)["count"] == "*i32" and "front end" in row(found, "count").why
 
 
+def test_a_number_that_decides_on_a_text_which_the_target_lacks_is_another(tmp_path):
+    text = """
+@triton.jit
+def k(a, b, c, d, out, LEVEL: tl.constexpr, B: tl.constexpr):
+    precision: tl.constexpr = "ieee" if LEVEL == 2 else "tf32"
+    at = tl.arange(0, B)[:, None] * B + tl.arange(0, B)[None, :]
+    if LEVEL >= 1:
+        at += 1
+    x, y = tl.load(a + at) * tl.load(b + at), tl.load(c + at) * tl.load(d + at)
+    tl.store(out + at, tl.dot(x.to(tl.float32), y.to(tl.float32), input_precision=precision))
+
+def run(x, level: int = 0):
+    k[(1,)](x, x, x, x, x, LEVEL=level, B=64)
+"""
+    assert signature(derive(tmp_path, text))["LEVEL"] == 2
+
+
 def test_tile_sizes_that_meet_are_made_equal(tmp_path):
     text = """
 @triton.jit

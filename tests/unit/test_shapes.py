@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from translation_of import dedent, launch, translate
+from translation_of import dedent, launch, tensor, translate, validated
 
 SIGNATURE = {"x_ptr": "*fp16", "y_ptr": "*fp32"}
 
@@ -64,3 +64,28 @@ def test_a_name_that_means_something_else_there_is_not_used(tmp_path):
     """
     found = shapes(tmp_path, body, M=128)
     assert found == ["[32, 32]", "[64, 64]", "[SIZE, SIZE]"]
+
+
+SPREAD = dedent("""
+    import triton
+    import triton.language as tl
+
+
+    @triton.jit
+    def k(a_ptr, b_ptr, y_ptr, N: tl.constexpr, M: tl.constexpr):
+        n, m = tl.arange(0, N), tl.arange(0, M)
+        a = tl.load(a_ptr + n[:, None] * M + m[None, :])
+        b = tl.load(b_ptr + tl.arange(0, 4)[:, None, None] * N * M + n[None, :, None] * M + m[None, None, :])
+        CALL
+        tl.store(y_ptr + n[:, None] * 4 + tl.arange(0, 4)[None, :], tl.trans(tl.sum(x * y, axis=2)))
+""")
+
+
+@pytest.mark.parametrize("target", ["gfx950", "gfx1201"])
+@pytest.mark.parametrize(
+    "call", ["x, y = tl.broadcast(a, b)", "y, x = tl.broadcast(b, a)", "x, y = tl.broadcast(a, b)[0], b"]
+)
+def test_a_tensor_is_broadcast_with_one_that_has_more_dimensions(call: str, target: str, tmp_path):
+    signature = {"a_ptr": "*fp32", "b_ptr": "*fp32", "y_ptr": "*fp32"}
+    values = {"a_ptr": tensor(512), "b_ptr": tensor(2048), "y_ptr": tensor(128)}
+    validated(tmp_path, SPREAD.replace("CALL", call), launch("k", signature, {"N": 32, "M": 16}, values=values), target)

@@ -70,6 +70,13 @@ def refuses_large(inputs) -> str:
     return "storage exceeds 2 GiB" if any(t.storage > PROMISED for t in inputs.tensors()) else ""
 
 
+def test_sizes_with_which_the_source_leaves_its_tensors_are_no_start(tmp_path: Path):
+    """With few rows it reads far away, where larger inputs have something."""
+    text = ROWS.replace("row * stride,", "row * stride + (n < 16).to(tl.int32) * 4096,")
+    result = run(tmp_path, text, text, STRIDED, refusal=refuses_negative)
+    assert result.status == "validated" and any(one.endswith("gibibytes") for one in result.variants), result
+
+
 def test_storage_that_is_larger_than_promised_is_for_the_launch_check_to_refuse(tmp_path: Path):
     text, before, after, spec, variant, _ = CASES["one element too far"]
     result = run(tmp_path, text, text.replace(before, after), spec, refusal=refuses_large)

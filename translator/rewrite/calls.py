@@ -114,9 +114,8 @@ def tuple_home(helper: Helpers, node: ast.Call, fact: TupleFact) -> tuple:
             return _for_tensors(fact, lambda f: got)
         if kind == "elementwise" and tensors:
             return _for_tensors(fact, lambda f: home_of(tensors[0]))
-        if kind == "shape":
-            first = first_tensor(facts, given)
-            got = home_of(first) if first is not None else None
+        if kind == "shape" and tensors:  # the operand that has all dimensions of what both become
+            got = home_of(max(tensors, key=lambda a: facts.tensor(a).rank))
             return _for_tensors(fact, lambda f: got)
     if is_helper(facts, node):
         return helpers.return_homes(helper, node, callee, fact)

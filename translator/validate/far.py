@@ -106,10 +106,10 @@ def furthest(
 ) -> int | None:
     """The largest value of a knob with which the source stays in storages of these limits; None where it says nothing.
 
-    low: how far the source reaches with the inputs as they are.
+    low: how far the source reaches with the inputs as they are; {} where it cannot be run with them.
     """
     first = min(knob.now + -(-FIRST // knob.step) * knob.step, knob.most // knob.step * knob.step)
-    if first <= knob.now:
+    if first <= knob.now or not low:
         return None
     high = reach(pair, stood(spec, knob, inputs, first, dict.fromkeys(limits, FARTHEST)))
     values = []

@@ -73,7 +73,7 @@ def _some(proposals: Iterator[Proposal], seen: set[str]) -> Iterator[Proposal]:
 def revisions(evidence: Evidence, proposal: Proposal, verdict: Verdict) -> Iterator[Proposal]:
     """Changes that may help, likeliest first."""
     at = _Place(evidence, proposal, verdict)
-    for rule in (_sizes, _small, _powers, _large, _types, _pointers, _numbers, _constants):
+    for rule in (_options, _sizes, _small, _powers, _large, _types, _pointers, _numbers, _constants):
         for changed in rule(at):
             if any((g.kind, g.value) != _kind_of(proposal, n) for n, g in changed.items()):
                 yield proposal.with_guesses(changed)
@@ -141,6 +141,12 @@ def _changed(guess: Guess, value: Any, why: str) -> Guess:
     if guess.is_constant:
         return Guess.constant(value, why, "use")
     return Guess.integer(value, why, "use")
+
+
+def _options(at: _Place) -> Iterator[dict[str, Guess]]:
+    """`input_precision must be one of ('ieee', ...)`: a text is a constant, or constants decide which one it is."""
+    if "must be one of" in at.message:
+        yield from _constants(at)
 
 
 def _sizes(at: _Place) -> Iterator[dict[str, Guess]]:
@@ -263,7 +269,7 @@ def _numbers(at: _Place) -> Iterator[dict[str, Guess]]:
 def _constants(at: _Place) -> Iterator[dict[str, Guess]]:
     """Constants at the place, of another kind: a flag, a number, a type, nothing."""
     near = [o.name for o in at.origins if not o.loaded]
-    names = list(dict.fromkeys([*near, *(_tested(at) if not near else [])]))
+    names = list(dict.fromkeys([*near, *_compared(at), *(_tested(at) if not near else [])]))
     options = [[(name, value) for value in _other_values(at, name)] for name in names]
     for row in itertools.zip_longest(*options):  # the likeliest of each first
         for entry in row:
@@ -289,6 +295,12 @@ def _other_values(at: _Place, name: str) -> list[Any]:
     else:
         options += [16, True, tl.float32, 1.0]
     return [value for value in options if value != guess.value or type(value) is not type(guess.value)]
+
+
+def _compared(at: _Place) -> list[str]:
+    """Constants that the kernel compares with texts or numbers: they decide what the constants at the place are."""
+    uses = at.evidence.uses.arguments
+    return [n for n, guess in at.proposal.arguments.items() if guess.is_constant and (uses[n].texts or uses[n].numbers)]
 
 
 def _tested(at: _Place) -> list[str]:
