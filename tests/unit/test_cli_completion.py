@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from rules.targets import TARGETS
-from translator.cli.app import app
+from translator.cli.app import app_for
 from translator.cli.edge import run
 from translator.cli.options import complete_target, complete_word
 
@@ -62,7 +62,7 @@ def test_color_only_when_asked_or_on_a_terminal(tmp_path):
     assert not escape.search(gluonize("targets", NO_COLOR="1", FORCE_COLOR="1").stdout)
 
 
-COMMANDS = [command.name or command.callback.__name__.rstrip("_") for command in app.registered_commands]
+COMMANDS = [command.name or command.callback.__name__.rstrip("_") for command in app_for(()).registered_commands]
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -92,9 +92,50 @@ def test_a_file_that_cannot_hold_a_kernel_is_refused_at_once(tree):
     assert "plain.py: there are no Triton kernels in it [source-no-kernels]" in done.stderr
 
 
-@pytest.mark.parametrize("text", [KERNEL, "def f(:\n", "k = make_jit(f)\n"])
+MADE = "from lib import fast\n\n\n@fast()\ndef k(x):\n    pass\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        KERNEL,
+        "def f(:\n",
+        "k = make_jit(f)\n",
+        "k = getattr(triton, 'jit')(f)\n",
+        MADE,
+        MADE.replace("from lib import", "import"),
+    ],
+)
 def test_any_other_file_is_read(tmp_path, text):
     path = tmp_path / "source.py"
     path.write_text(text)
     refuse_without_kernels(str(path))
     refuse_without_kernels(str(tmp_path / "missing.py"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# What jit makes of it.\n",
+        '"""What jit makes of it."""\n',
+        "import torch\n\nf = torch.jit.script(g)\n",
+        "from numba import njit\n",
+        "from functools import cache\nimport triton\n\n\n@cache\ndef size(n):\n    return triton.cdiv(n, 2)\n",
+    ],
+)
+def test_what_only_mentions_it_is_not(tmp_path, text):
+    path = tmp_path / "source.py"
+    path.write_text(text)
+    with pytest.raises(TranslationError, match="no Triton kernels"):
+        refuse_without_kernels(str(path))
+
+
+def test_only_the_command_that_is_asked_for_is_made():
+    asked = "from translator.cli.app import app_for; import typer; print(*typer.main.get_command(app_for({})).commands)"
+    shown = [
+        subprocess.run(
+            [sys.executable, "-c", asked.format(argv)], capture_output=True, text=True, check=True
+        ).stdout.split()
+        for argv in (["translate", "x.py"], ["-v", "translate"], ["transalte"])
+    ]
+    assert shown[0] == ["translate"] and len(shown[1]) > 15 and shown[1] == shown[2]

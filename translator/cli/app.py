@@ -6,6 +6,7 @@ stays fast.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Optional
 
 import typer
@@ -14,14 +15,14 @@ from translator import __version__
 from translator.cli.cache_app import cache
 from translator.cli.compile_app import compile_, cycles, parity, tune
 from translator.cli.console import Verbosity
-from translator.cli.device_app import add_device_commands
+from translator.cli.device_app import DEVICE_COMMANDS
 from translator.cli.editor_app import lsp
 from translator.cli.options import complete_word
 from translator.cli.project_app import check, update, watch
 from translator.cli.review_app import diff, explain, layout, report, targets
 from translator.cli.translate_app import translate
 
-app = typer.Typer(
+_program = dict(
     help="Translate Triton kernels into explicit Gluon for one AMD architecture, compile them and compare them.",
     epilog="Exit status: 0 done, 1 a check failed, 2 refused or bad input, 3 a bug in gluonize, 130 interrupted.",
     rich_markup_mode=None,
@@ -39,7 +40,6 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit()
 
 
-@app.callback()
 def global_options(
     context: typer.Context,
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Print every choice and full tables.")] = False,
@@ -78,22 +78,36 @@ def global_options(
         log_to_stderr()
 
 
-for command in (
-    translate,
-    compile_,
-    parity,
-    cycles,
-    diff,
-    report,
-    explain,
-    layout,
-    targets,
-    check,
-    update,
-    watch,
-    lsp,
-    tune,
-    cache,
-):
-    app.command(command.__name__.rstrip("_"))(command)
-add_device_commands(app)
+_COMMANDS = {
+    command.__name__.strip("_").replace("_", "-"): command
+    for command in (
+        translate,
+        compile_,
+        parity,
+        cycles,
+        diff,
+        report,
+        explain,
+        layout,
+        targets,
+        check,
+        update,
+        watch,
+        lsp,
+        tune,
+        cache,
+        *DEVICE_COMMANDS,
+    )
+}
+
+
+def app_for(argv: Sequence[str]) -> typer.Typer:
+    """The command line. Where `argv` starts with the name of a command it has no other: to make them all takes longer than what a
+    quick one does."""
+    app = typer.Typer(**_program)
+    app.callback()(global_options)
+    asked = argv[0] if argv else ""
+    for name, command in _COMMANDS.items():
+        if name == asked or asked not in _COMMANDS:
+            app.command(name)(command)
+    return app

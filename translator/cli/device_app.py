@@ -49,15 +49,6 @@ def _one_of(given: str, words: tuple[str, ...]) -> str:
     return given
 
 
-def add_device_commands(app: typer.Typer) -> None:
-    """Make `capture`, `validate`, `bundle`, `run-bundle` and `bench` commands of `app`."""
-    app.command()(capture)
-    app.command()(validate)
-    app.command()(bundle)
-    app.command("run-bundle")(run_bundle)
-    app.command()(bench)
-
-
 def capture(
     context: typer.Context,
     program: Annotated[
@@ -198,3 +189,6 @@ def bench(
         out, given_targets(target), launches, tuple(kernel or ()), id, source, timeout, import_hosts
     )
     return run_bench(options, samples, json, context.obj)
+
+
+DEVICE_COMMANDS = (capture, validate, bundle, run_bundle, bench)

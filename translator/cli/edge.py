@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import typer
 
 from translator.cli import exit_status
-from translator.cli.app import app
+from translator.cli.app import app_for
 from translator.cli.argv import normalize
 from translator.cli.console import print_diagnostics
 from translator.diagnostics import ClusterLost, InternalError, TranslationError
@@ -19,7 +19,8 @@ from translator.diagnostics import ClusterLost, InternalError, TranslationError
 def run(argv: Sequence[str]) -> int:
     """Run one command line; returns the exit status and never raises."""
     try:
-        status = app(normalize(argv), prog_name="gluonize", standalone_mode=False)
+        arguments = normalize(argv)
+        status = app_for(arguments)(arguments, prog_name="gluonize", standalone_mode=False)
         sys.stdout.flush()
         if status == exit_status.INTERRUPTED:  # newer versions of typer turn Ctrl-C into this status by themselves
             raise KeyboardInterrupt

@@ -94,16 +94,18 @@ def translate(
     format: Format = "text",
 ) -> int:
     """Translate the kernels of SOURCE, or of every launch, and check the result."""
-    given = dict(locals()) | {"cache": use_cache(cache, no_cache)}
+    given = dict(locals())
     if target is None and not source and launches is None:
         from translator.cli.update_command import run_update
 
+        given["cache"] = use_cache(cache, no_cache)
         return run_update((), None, _options(given, _OF_UPDATES), context.obj, merge=False)
-    from translator.project.source_files import refuse_without_kernels
+    from translator.project.source_files import is_several, refuse_without_kernels
 
-    options = _options(given | {"target": given_targets(target)})
-    if options.source and not (options.launches or options.kernels or options.json or options.format != "text"):
-        refuse_without_kernels(options.source)  # before the translator is loaded, which takes longer
+    given |= {"target": given_targets(target)}
+    if source and not is_several(tuple(source)) and not (launches or kernel or json or format != "text"):
+        refuse_without_kernels(source[0])  # before the translator is loaded, which takes longer
+    options = _options(given | {"cache": use_cache(cache, no_cache)})
     from translator.cli.translate_command import run_translate
 
     return run_translate(options, context.obj)

@@ -7,6 +7,7 @@ import fnmatch
 import glob
 import os
 import subprocess
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -18,6 +19,12 @@ from translator.source.source_names import no_kernels
 EXCLUDED_FOLDERS = frozenset(
     "__pycache__ __pypackages__ _build build buck-out dist node_modules site-packages venv env egg-info".split()
 )
+
+_OTHER_COMPILERS = ("torch", "jax", "numba")  # whose `jit` makes no kernels of Triton
+_KNOWN = sys.stdlib_module_names | {
+    "triton",
+    *_OTHER_COMPILERS,
+}  # where a kernel is made by what has `jit` in its name, or not at all
 
 
 @dataclass(frozen=True)
@@ -63,16 +70,39 @@ def refuse_without_kernels(source: str) -> None:
             content = file.read()
     except OSError:
         return  # a module, or a file that reading it later says more of
-    if b"jit" not in content and _is_python(content, source):
+    try:
+        tree = ast.parse(content, source)
+    except (SyntaxError, ValueError):
+        return
+    nodes = [*ast.walk(tree)]
+    imported = {name for node in nodes for name, module in _imports(node) if module not in _KNOWN}
+    if not any(_says_jit(node) or imported & _in_decorators(node) for node in nodes):
         raise TranslationError(no_kernels(source))
 
 
-def _is_python(content: bytes, source: str) -> bool:
-    try:
-        ast.parse(content, source)
-    except (SyntaxError, ValueError):
-        return False
-    return True
+def _imports(node: ast.AST) -> list[tuple[str, str]]:
+    """The names that a statement imports, each with the package that it comes from."""
+    if isinstance(node, ast.ImportFrom):
+        return [(a.asname or a.name, (node.module or "").partition(".")[0]) for a in node.names]
+    names = [a for a in node.names] if isinstance(node, ast.Import) else []
+    return [(a.asname or a.name.partition(".")[0], a.name.partition(".")[0]) for a in names]
+
+
+def _in_decorators(node: ast.AST) -> set[str]:
+    """`kernels` of a function under `@kernels.fast()`."""
+    found = node.decorator_list if isinstance(node, ast.FunctionDef) else []
+    return {n.id for decorator in found for n in ast.walk(decorator) if isinstance(n, ast.Name)}
+
+
+def _says_jit(node: ast.AST) -> bool:
+    """Whether code has a name or a short text with `jit` in it, other than in `torch.jit` and its like."""
+    if isinstance(node, ast.Attribute):
+        return "jit" in node.attr and not (isinstance(node.value, ast.Name) and node.value.id in _OTHER_COMPILERS)
+    if isinstance(node, (ast.Import, ast.ImportFrom)):
+        return getattr(node, "module", None) not in _OTHER_COMPILERS and any("jit" in a.name for a in node.names)
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, str) and "jit" in node.value and node.value.isidentifier()
+    return isinstance(node, ast.Name) and "jit" in node.id
 
 
 def _is_pattern(source: str) -> bool:
