@@ -18,6 +18,7 @@ from translator.choices.chosen import Choices
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.facts.given import given_numbers
 from translator.frontend.launch_options import check_options
+from translator.general.trials import Tools
 from translator.general.versions import general_versions, tried_corners
 from translator.kernel import rewrite_kernel
 from translator.layout.partitions import with_spread_products
@@ -78,9 +79,7 @@ def translate_kernel(request: TranslateRequest) -> TranslateResult:
         return _lifted_text(request, versions, outcomes, notes, started)
     versions = _alike(request, versions, traces)
     if request.general:
-        versions, more = general_versions(
-            versions, target(request.target).warp_size, lambda spec: _tried(request, spec)
-        )
+        versions, more = general_versions(versions, traces, target(request.target).warp_size, tools_of(request))
         notes += more
         outcomes += [LaunchOutcome(spec, "translated") for version in versions for spec in tried_corners(version)]
     text = None
@@ -100,12 +99,23 @@ def translate_kernel(request: TranslateRequest) -> TranslateResult:
     )
 
 
-def _tried(request: TranslateRequest, spec: LaunchSpec) -> EmittedKernel | None:
-    """A launch that was not asked for, translated; None where it is refused."""
-    try:
-        return translate_launch(request, spec)[2]
-    except TranslationError:
-        return None
+def tools_of(request: TranslateRequest) -> Tools:
+    """What traces and translates launches that were not asked for; None of what is refused."""
+
+    def trace(spec: LaunchSpec) -> TracedLaunch | None:
+        try:
+            return traced_launch(request, spec)[1]
+        except TranslationError:
+            return None
+
+    def write(traced: TracedLaunch, moved: frozenset[tuple[str, str]]) -> EmittedKernel | None:
+        chosen = request.choices_for(traced.spec.kernel)
+        try:
+            return rewrite_kernel(traced, chosen, request.strategy, moved, rules_with(request.rules))
+        except TranslationError:
+            return None
+
+    return Tools(trace, write)
 
 
 def _alike(request: TranslateRequest, versions: list[KernelVersion], traces: list[TracedLaunch]) -> list[KernelVersion]:
@@ -189,8 +199,19 @@ def translate_launch(
     beside: Sequence[LaunchSpec] = (),
     read: LoadedKernel | None = None,
 ) -> tuple[LoadedKernel, TracedLaunch, EmittedKernel]:
-    """Trace, lay out and rewrite one kernel for one launch; rewriter_type: what writes each function; beside: other launches
-    that the file is written for; read: the kernel where it has been read."""
+    """Trace, lay out and rewrite one kernel for one launch; rewriter_type: what writes each function; beside, read: as of
+    `traced_launch`."""
+    loaded, traced = traced_launch(request, spec, beside, read)
+    chosen, rules = request.choices_for(spec.kernel), rules_with(request.rules)
+    emitted = rewrite_kernel(traced, chosen, request.strategy, rules=rules, rewriter_type=rewriter_type)
+    return loaded, traced, emitted
+
+
+def traced_launch(
+    request: TranslateRequest, spec: LaunchSpec, beside: Sequence[LaunchSpec] = (), read: LoadedKernel | None = None
+) -> tuple[LoadedKernel, TracedLaunch]:
+    """One kernel read, and traced and laid out for one launch; beside: other launches that the file is written for; read: the
+    kernel where it has been read."""
     loaded = read or _read(request, spec)[0]
     spec = replace(spec, source=request.source or spec.source)
     if loaded.fn.is_gluon():
@@ -219,9 +240,7 @@ def translate_launch(
         why = f"its own compiler stops: {str(error).strip().splitlines()[-1]}"
         message = "Triton does not accept this kernel for this launch"
         raise TranslationError(Diagnostic("triton-refuses", message, loaded.path, loaded.line, 1, why)) from error
-    rules = rules_with(request.rules)
-    emitted = rewrite_kernel(traced, chosen, request.strategy, rules=rules, rewriter_type=rewriter_type)
-    return loaded, traced, emitted
+    return loaded, traced
 
 
 def _read(request: TranslateRequest, spec: LaunchSpec) -> tuple[LoadedKernel, LaunchSpec]:

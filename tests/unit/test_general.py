@@ -13,6 +13,7 @@ from translation_of import TARGET, compiled, launch, translate
 from translator.diagnostics import TranslationError
 from translator.general.box import holds, largest_box, neighbours, points, sample
 from translator.general.kernels import general_layouts
+from translator.general.trials import Trials
 from translator.layout.constructors import constructor
 from translator.layout.size_range import SizeRange
 from translator.source.launch_spec import LaunchSpec
@@ -93,7 +94,8 @@ def test_a_formula_is_that_of_the_translation_for_its_own_sizes(tmp_path, monkey
 
     monkeypatch.setattr("translator.general.versions.general_layouts", noted)
     made(tmp_path, launch("rows", ROWS, {"M": 16, "N": 64}, warps=4))
-    ((box, layouts),) = found
+    ((box, (made_general,)),) = found
+    layouts = made_general.layouts
     assert layouts
     for m, n, warps in ((8, 128, 2), (32, 32, 4), (64, 256, 8)):
         assert holds(box, (m, n, warps)), box
@@ -135,16 +137,14 @@ def test_without_the_option_nothing_changes(tmp_path):
 
 def test_a_range_holds_throughout(tmp_path, monkeypatch):
     """A translation inside a range that no formula agrees with ends it, though its corners agree."""
-    from translator.general import kernels
+    real = Trials.at
 
-    real = kernels._Search.at
-
-    def with_another_text_inside(search, i, point):
+    def with_another_text_inside(trials, i, point):
         if point[0] in (1024, 2048) and point[1] == 4:
-            search.found[i, point] = None
-        return real(search, i, point)
+            trials.found[i, point] = None
+        return real(trials, i, point)
 
-    monkeypatch.setattr(kernels._Search, "at", with_another_text_inside)
+    monkeypatch.setattr(Trials, "at", with_another_text_inside)
     (note,) = [note for note in made(tmp_path, scale(block=256)).notes if "holds for" in note]
     assert int(re.search(r"BLOCK \d+ to (\d+)", note)[1]) < 1024, note
 

@@ -7,18 +7,17 @@ translations that the formulas were not made from agree with them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import copy
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from translator.general.box import Box, Point, corners, holds, largest_box, neighbours, points, sample
+from translator.general.trials import WARPS, Given, Key, Tools, Trials
 from translator.layout.complete import is_complete
 from translator.layout.parametric import ParametricLayout, parametric
 from translator.layout.size_range import SizeRange
 from translator.rewrite.emitted import EmittedKernel
-from translator.rewrite.merge import merge_plain
-from translator.source.launch_spec import LaunchSpec
 
-WARPS = "num_warps"
 MOST_LANES = 1024  # of a workgroup
 LARGEST_TILE = 65536  # elements along one dimension
 NO_FORMULA = "no formula gives its layouts for other sizes"
@@ -26,79 +25,74 @@ MOST_DOUBTS = 24  # translations for sizes at which formulas give no layout
 EXTENSIONS = 3  # how often a range is doubled each way beyond the neighbours
 
 
-@dataclass(frozen=True)
-class Given:
-    """A launch that is asked for, translated. widths: bits of the elements of pointers, by argument."""
-
-    spec: LaunchSpec
-    emitted: EmittedKernel
-    num_warps: int
-    widths: tuple[tuple[str, int], ...] = ()
-
-
-Trial = Callable[[LaunchSpec], EmittedKernel | None]
 Layouts = dict[str, ParametricLayout]
 
 
-def general_layouts(
-    given: Sequence[Given], tiles: Sequence[str], lanes: int, trial: Trial
-) -> tuple[Box, Layouts] | str:
-    """(the sizes that it holds for, formulas for the layouts) of launches that share a text; or why there are none.
+@dataclass(frozen=True)
+class GeneralLayouts:
+    """emitted: a launch that is asked for, in the words that it shares with others. layouts: formulas, by the name of the constant."""
 
-    tiles: the constexpr parameters that are tile sizes. lanes: of a warp. trial: translates a launch; None where it is refused.
+    emitted: EmittedKernel
+    layouts: Layouts
+
+
+def general_layouts(
+    given: Sequence[Given], tiles: Sequence[str], lanes: int, tools: Tools
+) -> tuple[Box, list[GeneralLayouts]] | str:
+    """(the sizes that it holds for, formulas for the layouts of each launch) of launches that share a text; or why there are none.
+
+    tiles: the constexpr parameters that are tile sizes. lanes: of a warp. tools: what traces and translates other launches.
     """
     if given[0].emitted.kernel.laid_out is None:
         return "its loops are split between warps"
-    search = _Search(given, tiles, lanes, trial)
+    search = _Search(given, tiles, lanes, tools)
     found = search.near()
-    return found if isinstance(found, str) else search.settled(*search.extended(*found))
-
-
-def alike(one: EmittedKernel, other: EmittedKernel, joined: bool = False) -> bool:
-    """Whether two translations differ in nothing but what their layouts are; joined: and in what one text can say for both."""
-    mine, theirs = one.kernel.laid_out, other.kernel.laid_out
-    if mine is None or theirs is None or mine.added != theirs.added:
-        return False
-    if mine.function.text != theirs.function.text and not (
-        joined and merge_plain(mine.function, theirs.function) is not None
-    ):
-        return False
-    if [name for name, _ in mine.constants] != [name for name, _ in theirs.constants]:
-        return False
-    helpers = [[(h.name, h.text) for h in emitted.helpers] for emitted in (one, other)]
-    checks = [
-        {(o.kind, o.arguments, o.condition) for o in emitted.record.obligations if o.discharge == "launch"}
-        for emitted in (one, other)
-    ]
-    return helpers[0] == helpers[1] and checks[0] == checks[1]
+    if isinstance(found, str) or isinstance(found := search.settled(*search.extended(*found)), str):
+        return found
+    box, layouts = found
+    return box, [GeneralLayouts(search.checked(i, box), layouts) for i in range(len(given))]
 
 
 class _Search:
-    """Translations for other sizes, each made once, by the number of the launch. names: of the sizes, the number of warps last."""
+    """Translations for other sizes, by the number of the launch. names: of the sizes, the number of warps last."""
 
-    def __init__(self, given: Sequence[Given], tiles: Sequence[str], lanes: int, trial: Trial):
-        self.given, self.trial, self.lanes = given, trial, lanes
+    def __init__(self, given: Sequence[Given], tiles: Sequence[str], lanes: int, tools: Tools):
+        self.given, self.lanes = given, lanes
         self.names = (*tiles, WARPS)
-        self.points: list[Point] = [(*(g.spec.constexprs[name] for name in tiles), g.num_warps) for g in given]
+        self.trials = Trials(given, self.names, tools)
+        self.points = self.trials.points
         self.limits = [(2, LARGEST_TILE)] * len(tiles) + [(1, MOST_LANES // lanes)]
-        self.found: dict[tuple[int, Point], EmittedKernel | None] = {
-            (i, point): g.emitted for i, (g, point) in enumerate(zip(given, self.points))
-        }
 
-    def at(self, i: int, point: Point) -> EmittedKernel | None:
-        """The translation of a launch for other sizes; None where it has another text."""
-        if (i, point) not in self.found:
-            emitted = self.trial(with_sizes(self.given[i].spec, dict(zip(self.names, point))))
-            same = emitted is not None and alike(self.given[i].emitted, emitted)
-            self.found[i, point] = emitted if same else None
-        return self.found[i, point]
+    @property
+    def found(self) -> dict[Key, EmittedKernel | None]:
+        return self.trials.found
 
     def good(self, point: Point) -> bool:
-        return all(self.at(i, point) is not None for i in range(len(self.given)))
+        return self.trials.good(point)
+
+    def checked(self, i: int, box: Box) -> EmittedKernel:
+        """A launch that is asked for, with all that some launch in the box has checked before it."""
+        own = self.trials.own[i]
+        record = copy.copy(own.record)
+        record.obligations = set(record.obligations)
+        for (number, point), emitted in self.found.items():
+            if number == i and emitted is not None and holds(box, point):
+                record.obligations |= {o for o in emitted.record.obligations if o.discharge == "launch"}
+        return replace(own, record=record)
+
+    def _told_apart(self, tried: Sequence[Point]) -> None:
+        """Tell apart what has different layouts nearby, if more of what was tried is then good."""
+        before = {point for point in tried if self.good(point)}
+        if len(before) < len(tried):
+            known = self.trials.state
+            self.trials.start([(i, point) for i in range(len(self.given)) for point in tried])
+            if sum(map(self.good, tried)) <= len(before):
+                self.trials.state = known
 
     def near(self) -> tuple[Box, Layouts] | str:
         """The largest ranges around the launches whose layouts formulas give."""
         tried = list(dict.fromkeys(p for point in self.points for p in neighbours(point, self.limits)))
+        self._told_apart(tried)
         good = {point for point in tried if self.good(point)}
         box = largest_box(self.names, self.points, tried, good)
         while box is not None:
@@ -130,7 +124,7 @@ class _Search:
     def _fitted(self, box: Box) -> Layouts | None:
         inside = [key for key, emitted in self.found.items() if emitted is not None and holds(box, key[1])]
         out: Layouts = {}
-        for number, (name, _) in enumerate(self.given[0].emitted.kernel.laid_out.constants):
+        for number, (name, _) in enumerate(self.trials.own[0].kernel.laid_out.constants):
             samples = [(self._sizes(key), self.found[key].kernel.laid_out.constants[number][1]) for key in inside]
             if (layout := parametric(samples)) is None:
                 return None
@@ -177,12 +171,6 @@ class _Search:
         return None
 
 
-def with_sizes(spec: LaunchSpec, sizes: dict[str, int]) -> LaunchSpec:
-    """The launch with other tile sizes and another number of warps, and no values: those are of the given sizes."""
-    tiles = {name: value for name, value in sizes.items() if name != WARPS}
-    return replace(spec, constexprs=spec.constexprs | tiles, options=spec.options | {WARPS: sizes[WARPS]}, values={})
-
-
 def _up(size: SizeRange, limits: tuple[int, int]) -> SizeRange | None:
     return replace(size, most=size.most * 2) if size.most * 2 <= limits[1] else None
 
@@ -191,4 +179,4 @@ def _down(size: SizeRange, limits: tuple[int, int]) -> SizeRange | None:
     return replace(size, least=size.least // 2) if size.least // 2 >= limits[0] else None
 
 
-__all__ = ["Given", "NO_FORMULA", "WARPS", "alike", "general_layouts", "with_sizes"]
+__all__ = ["GeneralLayouts", "NO_FORMULA", "general_layouts"]

@@ -2,35 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from translator.general.box import Box
-from translator.general.kernels import NO_FORMULA, WARPS, Given, Layouts, alike, general_layouts, with_sizes
+from translator.general.kernels import NO_FORMULA, GeneralLayouts, general_layouts
+from translator.general.trials import WARPS, Given, Tools, alike, with_sizes
 from translator.general.written import as_written
 from translator.layout.size_range import SizeRange
+from translator.memory.traced_launch import TracedLaunch
 from translator.rewrite.configuration import Key
 from translator.rewrite.contracts import shape_parameters
-from translator.rewrite.emitted import EmittedKernel
 from translator.rewrite.kernel_family import KernelVersion
 from translator.rewrite.merge import joined
 from translator.source.launch_spec import LaunchSpec
 from translator.ttgir.elements import bits_of
 
-Trial = Callable[[LaunchSpec], EmittedKernel | None]
-
 
 def general_versions(
-    versions: list[KernelVersion], lanes: int, trial: Trial
+    versions: list[KernelVersion], traces: Sequence[TracedLaunch], lanes: int, tools: Tools
 ) -> tuple[list[KernelVersion], tuple[str, ...]]:
     """The versions, those of a kernel with one general text where there is one; and a note for each kernel on what it holds for.
 
-    lanes: of a warp. trial: translates a launch that was not asked for; None where it is refused.
+    traces: of the versions. lanes: of a warp. tools: what traces and translates launches that were not asked for.
     """
     out, notes = list(versions), []
     for name in dict.fromkeys(v.loaded.qualname for v in versions):
         own = [i for i, v in enumerate(versions) if v.loaded.qualname == name]
-        found = _general([versions[i] for i in own], lanes, trial)
+        found = _general([versions[i] for i in own], [traces[i] for i in own], lanes, tools)
         if isinstance(found, str):
             notes.append(f"{name} holds for the launches given: {found}")
             continue
@@ -40,7 +39,9 @@ def general_versions(
     return out, tuple(notes)
 
 
-def _general(versions: Sequence[KernelVersion], lanes: int, trial: Trial) -> list[KernelVersion] | str:
+def _general(
+    versions: Sequence[KernelVersion], traces: Sequence[TracedLaunch], lanes: int, tools: Tools
+) -> list[KernelVersion] | str:
     """The launches of one kernel with formulas for layouts; or why it has none."""
     tiles = _tiles(versions)
     groups: list[list[KernelVersion]] = []
@@ -48,19 +49,22 @@ def _general(versions: Sequence[KernelVersion], lanes: int, trial: Trial) -> lis
         group = next((g for g in groups if alike(g[0].emitted, version.emitted, joined=True)), None)
         groups.append([version]) if group is None else group.append(version)
     box: Box | None = None
-    made: dict[str, Layouts] = {}  # by the launch
+    made: dict[str, GeneralLayouts] = {}  # by the launch
+    traced = {v.spec.id: trace for v, trace in zip(versions, traces)}
     for group in groups:
-        found = general_layouts([_given(v) for v in group], tiles, lanes, trial)
+        found = general_layouts([_given(v, traced[v.spec.id]) for v in group], tiles, lanes, tools)
         if isinstance(found, str):
             return found
         box = found[0] if box is None else _common(box, found[0])
-        made |= dict.fromkeys((v.spec.id for v in group), found[1])
-    used = frozenset().union(*(layout.sizes for layouts in made.values() for layout in layouts.values()))
+        made |= {v.spec.id: layouts for v, layouts in zip(group, found[1])}
+    used = frozenset().union(*(layout.sizes for m in made.values() for layout in m.layouts.values()))
     shared = tuple(size for size in box or () if size.name in used)
     if not shared or any(v.configuration[key] not in size for v in versions for key, size in _keys(v, shared)):
         return NO_FORMULA
     written = [
-        replace(v, emitted=as_written(v.emitted, made[v.spec.id], shared, WARPS), holds_for=shared) for v in versions
+        replace(v, emitted=as_written(m.emitted, m.layouts, shared, WARPS), holds_for=shared)
+        for v in versions
+        for m in [made[v.spec.id]]
     ]
     one = len(joined(v.emitted.kernel.function for v in written)) == 1
     return written if one else "its launches have different formulas"
@@ -87,10 +91,10 @@ def _common(one: Box, other: Box) -> Box:
     return tuple(SizeRange(a.name, max(a.least, b.least), min(a.most, b.most)) for a, b in zip(one, other))
 
 
-def _given(version: KernelVersion) -> Given:
+def _given(version: KernelVersion, traced: TracedLaunch) -> Given:
     elements = {k.name: bits_of(v) for k, v in version.configuration.items() if k.kind == "element"}
     widths = tuple((f"{name}.dtype.element_ty.primitive_bitwidth", width) for name, width in elements.items())
-    return Given(version.spec, version.emitted, version.num_warps, widths)
+    return Given(version.spec, traced, version.emitted, version.num_warps, widths)
 
 
 def _tiles(versions: Sequence[KernelVersion]) -> list[str]:

@@ -7,7 +7,7 @@ constructors (Triton 3.9.0) so that spelling one is one expression; nothing here
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 
 Ints = tuple[int, ...]
@@ -16,7 +16,11 @@ Bases = tuple[Ints, ...]
 
 @dataclass(frozen=True)
 class Layout:
-    """Base of all distributed layouts."""
+    """Base of all distributed layouts.
+
+    Classes that are no part of another layout have a number `twin`: 0, but for one that has to stay apart from another layout
+    with the same entries, as other launches of the kernel have different layouts there.
+    """
 
     @property
     def rank(self) -> int:
@@ -41,6 +45,7 @@ class Blocked(Layout):
     warps_per_cta: Ints
     order: Ints
     ctas: Bases = ()
+    twin: int = field(default=0, repr=False)
 
     @property
     def rank(self) -> int:
@@ -72,6 +77,7 @@ class Linear(Layout):
     warp: Bases
     block: Bases
     shape: Ints
+    twin: int = field(default=0, repr=False)
 
     @property
     def rank(self) -> int:
@@ -96,6 +102,7 @@ class Mfma(Layout):
     element_bitwidth: int = 32
     tiles_per_warp: Ints = ()
     ctas: Bases = ()
+    twin: int = field(default=0, repr=False)
 
     @property
     def rank(self) -> int:
@@ -111,6 +118,7 @@ class Wmma(Layout):
     instr_shape: Ints
     tensor_rank: int = 2
     ctas: Bases = ()
+    twin: int = field(default=0, repr=False)
 
     @property
     def rank(self) -> int:

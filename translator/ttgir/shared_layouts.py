@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from translator.ttgir.layouts import Bases, Ints, SharedLayout, in_parts, lists, part_of
 
@@ -26,6 +26,7 @@ class Swizzled(SharedLayout):
     max_phase: int
     order: Ints
     ctas: Bases = ()
+    twin: int = field(default=0, repr=False)
 
     @property
     def rank(self) -> int:
@@ -53,6 +54,7 @@ class Padded(SharedLayout):
     order: Ints
     shape: Ints
     ctas: Bases = ()
+    twin: int = field(default=0, repr=False)
 
     @property
     def rank(self) -> int:
@@ -84,6 +86,7 @@ class SharedLinear(SharedLayout):
 
     offsets: Bases
     block: Bases = ()
+    twin: int = field(default=0, repr=False)
 
     @property
     def rank(self) -> int:

@@ -1,0 +1,141 @@
+"""What has which layout in a launch: the roles of layouts, by which those of other launches are compared.
+
+Two roles may have one layout in one launch and two in another. So that both launches get the same text, the equal layouts are told
+apart: one becomes a twin of the other, with a name of its own. A conversion between twins moves nothing.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from translator.frontend.anchors import Anchors, PlacedOp, TensorType
+from translator.memory.operands import OperandInLds
+from translator.memory.staging import Staged
+from translator.memory.traced_launch import TracedLaunch
+from translator.ttgir.layouts import DotOperand, Layout, Opaque, Slice
+
+Role = tuple
+Roles = Mapping[Role, Layout]
+Classes = Mapping[Role, int]  # roles of one class have the same layout in every launch
+
+# Operations whose layouts Triton's passes choose; what else the same visit makes has theirs.
+_CHOSEN = (
+    "load",
+    "store",
+    "atomic",
+    "dot",
+    "reduce",
+    "scan",
+    "gather",
+    "scatter",
+    "histogram",
+    "reshape",
+    "split",
+    "join",
+)
+
+
+def roles(launch: TracedLaunch) -> Roles:
+    """The layout of every role of a launch: operands and results of memory operations, products and reductions, tiles in LDS."""
+    out = {}
+    for key, op in _numbered(op for op in launch.anchors.ops if _is_chosen(op)):
+        out |= {(*key, slot): ty.layout.root for slot, ty in enumerate(op.types)}
+    for nth, (_, staged) in enumerate(sorted(launch.staging.items())):
+        parts = (("shared", staged.shared), ("source", staged.source), ("stored", staged.stored))
+        out |= {("staged", nth, name): layout.root for name, layout in parts if layout is not None}
+    for nth, (_, entries) in enumerate(sorted(launch.operands_in_lds.items())):
+        for number, entry in enumerate(entries):
+            out["lds", nth, number] = entry.shared
+    return {role: layout for role, layout in out.items() if not isinstance(layout, Opaque)}
+
+
+def classes(samples: Sequence[Roles]) -> Classes:
+    """Classes of the roles of the first of some launches; only those with the same roles count."""
+    alike = [sample for sample in samples if sample.keys() == samples[0].keys()]
+    numbers: dict[tuple[Layout, ...], int] = {}
+    return {role: numbers.setdefault(tuple(s[role] for s in alike), len(numbers)) for role in samples[0]}
+
+
+def told_apart(launch: TracedLaunch, known: Classes) -> TracedLaunch:
+    """The launch, where roles of different classes have different layouts: those equal to one of an earlier class are its twins."""
+    found = roles(launch)
+    twins: dict[Layout, dict[int, int]] = {}
+    for role, number in known.items():
+        if role in found:
+            of_layout = twins.setdefault(found[role], {})
+            of_layout.setdefault(number, len(of_layout))
+    moved = {
+        role: twins[layout][known[role]]
+        for role, layout in found.items()
+        if role in known and twins[layout][known[role]]
+    }
+    if not moved:
+        return launch
+    out = copy.copy(launch)
+    out.anchors = _anchors(launch.anchors, moved)
+    out.staging = {
+        path: _staged(nth, staged, moved) for nth, (path, staged) in enumerate(sorted(launch.staging.items()))
+    }
+    out.operands_in_lds = {
+        path: tuple(_in_lds(nth, number, entry, moved) for number, entry in enumerate(entries))
+        for nth, (path, entries) in enumerate(sorted(launch.operands_in_lds.items()))
+    }
+    return out
+
+
+def _is_chosen(op: PlacedOp) -> bool:
+    return any(word in op.name for word in _CHOSEN)
+
+
+def _numbered(ops: Iterable[PlacedOp]) -> Iterable[tuple[Role, PlacedOp]]:
+    """Operations with their name and which of several such they are: visits have other numbers in other launches."""
+    counts: Counter[str] = Counter()
+    for op in ops:
+        yield (op.name, counts[op.name]), op
+        counts[op.name] += 1
+
+
+def _anchors(anchors: Anchors, moved: Mapping[Role, int]) -> Anchors:
+    """What the visit of an operation with a twin makes beside it in the same layout (masks, values of masked lanes) has the twin too."""
+    by_path: dict[Any, dict[Layout, int]] = {}
+    slots: dict[int, dict[int, int]] = {}
+    for key, op in _numbered(op for op in anchors.ops if _is_chosen(op)):
+        for slot, ty in enumerate(op.types):
+            if number := moved.get((*key, slot)):
+                slots.setdefault(id(op), {})[slot] = number
+                by_path.setdefault(op.path, {})[ty.layout.root] = number
+    out = []
+    for op in anchors.ops:
+        own, beside = slots.get(id(op), {}), by_path.get(op.path, {}) if not _is_chosen(op) else {}
+        types = [_typed(ty, own.get(slot) or beside.get(ty.layout.root, 0)) for slot, ty in enumerate(op.types)]
+        split = len(op.operands)
+        out.append(replace(op, operands=tuple(types[:split]), results=tuple(types[split:])))
+    return Anchors.of(out)
+
+
+def _typed(ty: TensorType, number: int) -> TensorType:
+    return replace(ty, layout=_twin(ty.layout, number)) if number else ty
+
+
+def _twin(layout: Layout, number: int) -> Layout:
+    if isinstance(layout, (Slice, DotOperand)):
+        return replace(layout, parent=_twin(layout.parent, number))
+    return replace(layout, twin=number)  # type: ignore[call-arg]
+
+
+def _staged(nth: int, staged: Staged, moved: Mapping[Role, int]) -> Staged:
+    names = ("shared", "source", "stored")
+    found = {name: moved.get(("staged", nth, name), 0) for name in names}
+    return replace(staged, **{name: _twin(getattr(staged, name), n) for name, n in found.items() if n})
+
+
+def _in_lds(nth: int, number: int, entry: OperandInLds, moved: Mapping[Role, int]) -> OperandInLds:
+    twin = moved.get(("lds", nth, number), 0)
+    return replace(entry, shared=_twin(entry.shared, twin)) if twin else entry
+
+
+__all__ = ["Classes", "Role", "Roles", "classes", "roles", "told_apart"]

@@ -1,0 +1,119 @@
+"""Translations of a kernel's launches for other sizes, each made once, in the words of the launch that is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from translator.general.box import Point
+from translator.general.roles import Classes, Roles, classes, roles, told_apart
+from translator.memory.traced_launch import TracedLaunch
+from translator.rewrite.emitted import EmittedKernel
+from translator.rewrite.merge import merge_plain
+from translator.source.launch_spec import LaunchSpec
+
+WARPS = "num_warps"
+Moved = frozenset[tuple[str, str]]  # pointer variables whose base moves from tile to tile, with their functions
+
+Key = tuple[int, Point]  # a launch that is asked for, by number, with other sizes
+
+
+@dataclass(frozen=True)
+class Given:
+    """A launch that is asked for, traced and translated. widths: bits of the elements of pointers, by argument."""
+
+    spec: LaunchSpec
+    traced: TracedLaunch
+    emitted: EmittedKernel
+    num_warps: int
+    widths: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True)
+class Tools:
+    """trace: traces a launch. write: translates a traced launch in which the given pointer variables have a base that moves.
+    Both give None for what is refused."""
+
+    trace: Callable[[LaunchSpec], TracedLaunch | None]
+    write: Callable[[TracedLaunch, Moved], EmittedKernel | None]
+
+
+class Trials:
+    """names: of the sizes, the number of warps last."""
+
+    def __init__(self, given: Sequence[Given], names: Sequence[str], tools: Tools):
+        self.given, self.names, self.tools = given, names, tools
+        self.points: list[Point] = [(*(g.spec.constexprs[name] for name in names[:-1]), g.num_warps) for g in given]
+        self.traced: dict[Key, TracedLaunch | None] = {
+            (i, point): g.traced for i, (g, point) in enumerate(zip(given, self.points))
+        }
+        self.own: list[EmittedKernel] = []
+        self.found: dict[Key, EmittedKernel | None] = {}
+        self.moved: list[Moved] = [frozenset(key for key, moves in g.emitted.moving.items() if moves) for g in given]
+        self.start(())
+
+    def start(self, beside: Iterable[Key]) -> None:
+        """Forget all translations; those to come tell apart what has different layouts in one of the launches `beside`."""
+        first = roles(self.given[0].traced)
+        samples: list[Roles] = [first, *(roles(g.traced) for g in self.given[1:])]
+        samples += [roles(traced) for key in beside if (traced := self.trace(*key)) is not None]
+        self.classes: Classes = classes(samples)
+        self.found = {}
+        self.own = [self._written(g.traced, i, g.emitted) or g.emitted for i, g in enumerate(self.given)]
+        self.found = {(i, point): own for i, (point, own) in enumerate(zip(self.points, self.own))}
+
+    @property
+    def state(self) -> tuple[Classes, list[EmittedKernel], dict[Key, EmittedKernel | None]]:
+        """What is told apart, and all translations that tell it apart."""
+        return self.classes, self.own, self.found
+
+    @state.setter
+    def state(self, state: tuple[Classes, list[EmittedKernel], dict[Key, EmittedKernel | None]]) -> None:
+        self.classes, self.own, self.found = state
+
+    def trace(self, i: int, point: Point) -> TracedLaunch | None:
+        if (i, point) not in self.traced:
+            self.traced[i, point] = self.tools.trace(with_sizes(self.given[i].spec, dict(zip(self.names, point))))
+        return self.traced[i, point]
+
+    def at(self, i: int, point: Point) -> EmittedKernel | None:
+        """The translation of a launch for other sizes; None where it has another text."""
+        if (i, point) not in self.found:
+            traced = self.trace(i, point)
+            emitted = None if traced is None else self._written(traced, i, None)
+            same = emitted is not None and alike(self.own[i], emitted)
+            self.found[i, point] = emitted if same else None
+        return self.found[i, point]
+
+    def good(self, point: Point) -> bool:
+        return all(self.at(i, point) is not None for i in range(len(self.given)))
+
+    def _written(self, traced: TracedLaunch, i: int, known: EmittedKernel | None) -> EmittedKernel | None:
+        """A launch translated with its roles told apart, in the words of the one with number `i`; known: its translation without."""
+        apart = told_apart(traced, self.classes)
+        return known if apart is traced and known is not None else self.tools.write(apart, self.moved[i])
+
+
+def alike(one: EmittedKernel, other: EmittedKernel, joined: bool = False) -> bool:
+    """Whether two translations differ in nothing but what their layouts are, and in what is checked before a launch; joined: and in
+    what one text can say for both."""
+    mine, theirs = one.kernel.laid_out, other.kernel.laid_out
+    if mine is None or theirs is None or mine.added != theirs.added:
+        return False
+    if mine.function.text != theirs.function.text and not (
+        joined and merge_plain(mine.function, theirs.function) is not None
+    ):
+        return False
+    if [name for name, _ in mine.constants] != [name for name, _ in theirs.constants]:
+        return False
+    helpers = [[(h.name, h.text) for h in emitted.helpers] for emitted in (one, other)]
+    return helpers[0] == helpers[1]
+
+
+def with_sizes(spec: LaunchSpec, sizes: dict[str, int]) -> LaunchSpec:
+    """The launch with other tile sizes and another number of warps, and no values: those are of the given sizes."""
+    tiles = {name: value for name, value in sizes.items() if name != WARPS}
+    return replace(spec, constexprs=spec.constexprs | tiles, options=spec.options | {WARPS: sizes[WARPS]}, values={})
+
+
+__all__ = ["Given", "Key", "Tools", "Trials", "WARPS", "alike", "with_sizes"]
