@@ -11,11 +11,11 @@ from slow_rows import slow_but
 
 from translation_of import TARGET, compiled, launch, translate
 from translator.diagnostics import TranslationError
-from translator.general.box import holds, largest_box, neighbours, points, sample
+from translator.general.box import Region, largest_box, neighbours
 from translator.general.kernels import general_layouts
 from translator.general.trials import Trials
 from translator.layout.constructors import constructor
-from translator.layout.size_range import SizeRange
+from translator.layout.size_range import RatioBound, SizeRange
 from translator.source.launch_spec import LaunchSpec
 from translator.validate import validate_launch
 
@@ -94,11 +94,11 @@ def test_a_formula_is_that_of_the_translation_for_its_own_sizes(tmp_path, monkey
 
     monkeypatch.setattr("translator.general.versions.general_layouts", noted)
     made(tmp_path, launch("rows", ROWS, {"M": 16, "N": 64}, warps=4))
-    ((box, (made_general,)),) = found
+    ((region, (made_general,)),) = found
     layouts = made_general.layouts
     assert layouts
     for m, n, warps in ((8, 128, 2), (32, 32, 4), (64, 256, 8)):
-        assert holds(box, (m, n, warps)), box
+        assert region.holds((m, n, warps)), region
         exact = translate(tmp_path, SCALE, launch("rows", ROWS, {"M": m, "N": n}, warps=warps)).text
         for layout in layouts.values():
             assert constructor(layout.at({"M": m, "N": n, "num_warps": warps})) in exact
@@ -125,7 +125,7 @@ def test_a_name_of_the_source_is_left_to_it(tmp_path):
 
 
 def test_without_a_formula_the_launches_are_those_given(tmp_path, monkeypatch):
-    monkeypatch.setattr("translator.general.kernels.parametric", lambda samples: None)
+    monkeypatch.setattr("translator.general.rules.parametric", lambda samples: None)
     result = made(tmp_path, scale())
     assert "num_warps=4" in result.text and "def between" not in result.text
     assert any("holds for the launches given: no formula" in note for note in result.notes)
@@ -150,10 +150,23 @@ def test_a_range_holds_throughout(tmp_path, monkeypatch):
 
 
 def test_a_sample_of_many_sizes_is_the_same_each_time():
-    box = (SizeRange("M", 1, 1024), SizeRange("N", 1, 1024))
-    assert sample(box) == sample(box) and len(set(sample(box))) == 27 and all(holds(box, p) for p in sample(box))
-    few = (SizeRange("M", 16, 64), SizeRange("num_warps", 2, 4))
-    assert sample(few) == list(points(few)) and len(sample(few)) == 6
+    many = Region((SizeRange("M", 1, 1024), SizeRange("N", 1, 1024)))
+    assert many.sample() == many.sample() and len(set(many.sample())) == 48 and all(map(many.holds, many.sample()))
+    few = Region((SizeRange("M", 16, 64), SizeRange("num_warps", 2, 4)))
+    assert few.sample() == few.points() and len(few.sample()) == 6
+
+
+def test_a_region_keeps_to_its_bounds():
+    bound = RatioBound((("M", 1), ("num_warps", -1)), 16)
+    region = Region((SizeRange("M", 16, 64), SizeRange("num_warps", 1, 4)), (bound,))
+    assert region.points() == [(16, 1), (32, 1), (32, 2), (64, 1), (64, 2), (64, 4)]
+    assert region.trimmed() == region
+
+
+def test_what_bounds_exclude_wholly_is_no_part_of_a_range():
+    bound = RatioBound((("M", 1), ("num_warps", -1)), 16)
+    region = Region((SizeRange("M", 16, 64), SizeRange("num_warps", 4, 8)), (bound,))
+    assert region.trimmed() == Region((SizeRange("M", 64, 64), SizeRange("num_warps", 4, 4)))
 
 
 PRODUCT = """import triton
@@ -214,20 +227,20 @@ def test_the_largest_box_has_only_good_points():
         (SizeRange("M", 16, 64), SizeRange("num_warps", 2, 4)),
         (SizeRange("M", 16, 32), SizeRange("num_warps", 2, 8)),
     )
-    assert all(p in good for p in tried if holds(box, p))
+    assert all(p in good for p in tried if Region(box).holds(p))
     assert largest_box(("M", "num_warps"), [(64, 8)], tried, good) is None
 
 
 def test_a_wrong_formula_ends_the_range(tmp_path, monkeypatch):
     """A range is not extended beyond what translations for its corners agree with."""
-    from translator.general import kernels
+    from translator.general import rules
 
-    real = kernels.parametric
+    real = rules.Fitting.gives
 
-    def up_to_2048(samples):
-        return real(samples) if all(sizes["BLOCK"] <= 2048 for sizes, _ in samples) else None
+    def up_to_2048(fitting, layout, name):
+        return real(fitting, layout, name) and all(sample.sizes["BLOCK"] <= 2048 for sample in fitting.samples)
 
-    monkeypatch.setattr(kernels, "parametric", up_to_2048)
+    monkeypatch.setattr(rules.Fitting, "gives", up_to_2048)
     result = made(tmp_path, scale())
     assert any("BLOCK 64 to 2048" in note for note in result.notes), result.notes
 

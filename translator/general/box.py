@@ -5,18 +5,54 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
-from translator.layout.size_range import SizeRange
+from translator.layout.size_range import Bound, SizeRange
 
 Point = tuple[int, ...]  # a value for each size, in one order
 MOST_POINTS = 27  # all neighbours of three sizes; of more sizes, those in which they move together or alone
+MOST_SAMPLES = 48
 
 
 Box = tuple[SizeRange, ...]
 
 
+@dataclass(frozen=True)
+class Region:
+    """Sizes in a box that keep to bounds of several of them."""
+
+    box: Box
+    bounds: tuple[Bound, ...] = ()
+
+    def holds(self, point: Point) -> bool:
+        return holds(self.box, point) and within(self.bounds, [size.name for size in self.box], point)
+
+    def points(self) -> list[Point]:
+        return [point for point in points(self.box) if self.holds(point)]
+
+    def sample(self) -> list[Point]:
+        """Points all over it: each where they are few, else the same ones at every call."""
+        every = self.points()
+        return every if len(every) <= MOST_SAMPLES else random.Random(len(every)).sample(every, MOST_SAMPLES)
+
+    def trimmed(self) -> Region:
+        """The same sizes, without ends of ranges that bounds exclude and bounds that exclude nothing."""
+        inside = self.points()
+        box = tuple(SizeRange(s.name, min(v), max(v)) for s, v in zip(self.box, zip(*inside))) if inside else self.box
+        left = list(self.bounds)
+        for bound in self.bounds:
+            others = tuple(b for b in left if b is not bound)
+            if Region(box, others).points() == inside:
+                left.remove(bound)
+        return Region(box, tuple(left))
+
+
 def holds(box: Box, point: Point) -> bool:
     return all(value in size for size, value in zip(box, point))
+
+
+def within(bounds: Iterable[Bound], names: Sequence[str], point: Point) -> bool:
+    return all(bound.holds(dict(zip(names, point))) for bound in bounds)
 
 
 def corners(box: Box) -> Iterator[Point]:
@@ -27,12 +63,6 @@ def corners(box: Box) -> Iterator[Point]:
 def points(box: Box) -> Iterator[Point]:
     """Every combination of powers of two in the ranges."""
     yield from itertools.product(*([v for i in range(size.most.bit_length()) if (v := 1 << i) in size] for size in box))
-
-
-def sample(box: Box) -> list[Point]:
-    """Points all over the box: each where they are few, else the same ones at every call."""
-    every = list(points(box))
-    return every if len(every) <= MOST_POINTS else random.Random(len(every)).sample(every, MOST_POINTS)
 
 
 def neighbours(point: Point, limits: Sequence[tuple[int, int]]) -> list[Point]:
@@ -69,4 +99,4 @@ def largest_box(names: Sequence[str], own: Sequence[Point], tried: Iterable[Poin
     return None if best is None else best[1]
 
 
-__all__ = ["Box", "Point", "corners", "holds", "largest_box", "neighbours", "points", "sample"]
+__all__ = ["Box", "Point", "Region", "corners", "holds", "largest_box", "neighbours", "points", "within"]

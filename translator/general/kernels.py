@@ -1,8 +1,9 @@
 """One text for every tile size and number of warps near those of a kernel's launches: layouts become formulas.
 
-The kernel is translated for the neighbours of its launches too. Where a neighbour has the same text but for layouts, and one formula
-per entry gives the layouts of all, the text with the formulas is the kernel; the range in which that holds is extended as long as
-translations that the formulas were not made from agree with them.
+The kernel is translated for the neighbours of its launches too. Where a neighbour has the same text but for layouts, and formulas or
+rules give the layouts of all, the text with these is the kernel; the range in which that holds is extended as long as
+translations that they were not made from agree with them. Where neighbours have another text, bounds of several sizes are found
+that exclude them.
 """
 
 from __future__ import annotations
@@ -11,11 +12,15 @@ import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from translator.general.box import Box, Point, corners, holds, largest_box, neighbours, points, sample
+from translator.general.bounds import bounds_between
+from translator.general.box import Box, Point, Region, corners, holds, largest_box, neighbours, within
+from translator.general.roles import ring_bytes, without_twin
+from translator.general.rule_layouts import GeneralLayout
+from translator.general.rules import Fitting, Sample, fitted_layouts
 from translator.general.trials import WARPS, Given, Key, Tools, Trials
 from translator.layout.complete import is_complete
-from translator.layout.parametric import ParametricLayout, parametric
-from translator.layout.size_range import SizeRange
+from translator.layout.formulas import Product, fit
+from translator.layout.size_range import Bound, SizeRange
 from translator.rewrite.emitted import EmittedKernel
 
 MOST_LANES = 1024  # of a workgroup
@@ -24,13 +29,13 @@ NO_FORMULA = "no formula gives its layouts for other sizes"
 MOST_DOUBTS = 24  # translations for sizes at which formulas give no layout
 EXTENSIONS = 3  # how often a range is doubled each way beyond the neighbours
 
-
-Layouts = dict[str, ParametricLayout]
+Layouts = dict[str, GeneralLayout]
 
 
 @dataclass(frozen=True)
 class GeneralLayouts:
-    """emitted: a launch that is asked for, in the words that it shares with others. layouts: formulas, by the name of the constant."""
+    """emitted: a launch that is asked for, in the words that it shares with others. layouts: what gives them, by the name of the
+    constant, those that others are made of first."""
 
     emitted: EmittedKernel
     layouts: Layouts
@@ -38,8 +43,8 @@ class GeneralLayouts:
 
 def general_layouts(
     given: Sequence[Given], tiles: Sequence[str], lanes: int, tools: Tools
-) -> tuple[Box, list[GeneralLayouts]] | str:
-    """(the sizes that it holds for, formulas for the layouts of each launch) of launches that share a text; or why there are none.
+) -> tuple[Region, list[GeneralLayouts]] | str:
+    """(the sizes that it holds for, what gives the layouts of each launch) of launches that share a text; or why there are none.
 
     tiles: the constexpr parameters that are tile sizes. lanes: of a warp. tools: what traces and translates other launches.
     """
@@ -49,19 +54,21 @@ def general_layouts(
     found = search.near()
     if isinstance(found, str) or isinstance(found := search.settled(*search.extended(*found)), str):
         return found
-    box, layouts = found
-    return box, [GeneralLayouts(search.checked(i, box), layouts) for i in range(len(given))]
+    region, layouts = found[0].trimmed(), found[1]
+    return region, [GeneralLayouts(search.checked(i, region), layouts) for i in range(len(given))]
 
 
 class _Search:
     """Translations for other sizes, by the number of the launch. names: of the sizes, the number of warps last."""
 
     def __init__(self, given: Sequence[Given], tiles: Sequence[str], lanes: int, tools: Tools):
-        self.given, self.lanes = given, lanes
+        self.given, self.tiles, self.lanes = given, tiles, lanes
         self.names = (*tiles, WARPS)
         self.trials = Trials(given, self.names, tools)
         self.points = self.trials.points
         self.limits = [(2, LARGEST_TILE)] * len(tiles) + [(1, MOST_LANES // lanes)]
+        self.layouts: Layouts = {}  # those found last
+        self.missing = ""  # the layout that nothing gave
 
     @property
     def found(self) -> dict[Key, EmittedKernel | None]:
@@ -70,15 +77,28 @@ class _Search:
     def good(self, point: Point) -> bool:
         return self.trials.good(point)
 
-    def checked(self, i: int, box: Box) -> EmittedKernel:
-        """A launch that is asked for, with all that some launch in the box has checked before it."""
+    def checked(self, i: int, region: Region) -> EmittedKernel:
+        """A launch that is asked for, with all that some launch in the region has checked before it."""
         own = self.trials.own[i]
         record = copy.copy(own.record)
         record.obligations = set(record.obligations)
         for (number, point), emitted in self.found.items():
-            if number == i and emitted is not None and holds(box, point):
+            if number == i and emitted is not None and region.holds(point):
                 record.obligations |= {o for o in emitted.record.obligations if o.discharge == "launch"}
         return replace(own, record=record)
+
+    def near(self) -> tuple[Region, Layouts] | str:
+        """The largest region around the launches whose layouts are given."""
+        tried = list(dict.fromkeys(p for point in self.points for p in neighbours(point, self.limits)))
+        self._told_apart(tried)
+        bounds = self._bounds(tried)
+        inside = [point for point in tried if within(bounds, self.names, point)]
+        box = largest_box(self.names, self.points, inside, set(filter(self.good, inside)))
+        while box is not None:
+            if (layouts := self.fitted(region := Region(box, bounds))) is not None:
+                return region, layouts
+            box = self._smaller(box)
+        return NO_FORMULA if not self.missing else f"{NO_FORMULA} ({self.missing})"
 
     def _told_apart(self, tried: Sequence[Point]) -> None:
         """Tell apart what has different layouts nearby, if more of what was tried is then good."""
@@ -89,26 +109,30 @@ class _Search:
             if sum(map(self.good, tried)) <= len(before):
                 self.trials.state = known
 
-    def near(self) -> tuple[Box, Layouts] | str:
-        """The largest ranges around the launches whose layouts formulas give."""
-        tried = list(dict.fromkeys(p for point in self.points for p in neighbours(point, self.limits)))
-        self._told_apart(tried)
+    def _bounds(self, tried: Sequence[Point]) -> tuple[Bound, ...]:
         good = {point for point in tried if self.good(point)}
-        box = largest_box(self.names, self.points, tried, good)
-        while box is not None:
-            if (layouts := self.fitted(box)) is not None:
-                return box, layouts
-            box = self._smaller(box)
-        return NO_FORMULA
+        bad = [point for point in tried if point not in good]
+        room = self.given[0].traced.target.lds_bytes
+        return bounds_between(self.names, good, bad, self.points, self._rings(), room) if bad else ()
 
-    def fitted(self, box: Box) -> Layouts | None:
-        """Formulas for all layouts, from translations in the box, that give layouts everywhere in it; None where one has none.
+    def _rings(self) -> tuple[Product, ...]:
+        """The bytes of each tile that is in LDS several times; () where no product gives them."""
+        known = [
+            (self._sizes(key), ring_bytes(t)) for key, t in self.trials.traced.items() if t and self.found.get(key)
+        ]
+        if len({len(rings) for _, rings in known}) != 1:
+            return ()
+        formulas = [fit([(sizes, rings[i]) for sizes, rings in known]) for i in range(len(known[0][1]))]
+        return tuple(f.value for f in formulas if f) if all(f and not f.function for f in formulas) else ()
 
-        Where they would give none, the kernel is translated for these sizes, and the formulas are found anew.
+    def fitted(self, region: Region) -> Layouts | None:
+        """What gives all layouts of translations in the region, and layouts everywhere in it; None where one is given by nothing.
+
+        Where it would give none, the kernel is translated for these sizes, and the formulas are found anew.
         """
         for _ in range(MOST_DOUBTS):
-            layouts = self._fitted(box)
-            doubt = None if layouts is None else next((p for p in points(box) if self._doubtful(layouts, p)), None)
+            layouts = self._fitted(region)
+            doubt = None if layouts is None else next((p for p in region.points() if self._doubtful(layouts, p)), None)
             if doubt is None:
                 return layouts
             if not self.good(doubt):
@@ -119,45 +143,71 @@ class _Search:
         """Whether the formulas give no layout for some launch with these sizes, which the kernel was not translated for."""
         keys = [(i, point) for i in range(len(self.given)) if (i, point) not in self.found]
         found = [layout.at(self._sizes(key)) for key in keys for layout in layouts.values()]
-        return not all(is_complete(layout, self.lanes, point[-1]) for layout in found)
+        return not all(layout is not None and is_complete(layout, self.lanes, point[-1]) for layout in found)
 
-    def _fitted(self, box: Box) -> Layouts | None:
-        inside = [key for key, emitted in self.found.items() if emitted is not None and holds(box, key[1])]
-        out: Layouts = {}
-        for number, (name, _) in enumerate(self.trials.own[0].kernel.laid_out.constants):
-            samples = [(self._sizes(key), self.found[key].kernel.laid_out.constants[number][1]) for key in inside]
-            if (layout := parametric(samples)) is None:
-                return None
-            out[name] = layout
-        return out
+    def _fitted(self, region: Region) -> Layouts | None:
+        inside = [(key, emitted) for key, emitted in self.found.items() if emitted is not None and region.holds(key[1])]
+        samples = [
+            Sample(self._sizes(key), {name: without_twin(x) for name, x in emitted.kernel.laid_out.constants})
+            for key, emitted in inside
+        ]
+        names = [name for name, _ in self.trials.own[0].kernel.laid_out.constants]
+        found = fitted_layouts(Fitting(samples, self.tiles, WARPS, self.lanes), names, self.layouts)
+        if isinstance(found, str):
+            self.missing = found
+            return None
+        self.layouts = found
+        return found
 
-    def extended(self, box: Box, layouts: Layouts) -> tuple[Box, Layouts]:
-        """The box, doubled each way while all translations at its new corners are given by formulas."""
-        for i in range(len(box)):
+    def extended(self, region: Region, layouts: Layouts) -> tuple[Region, Layouts]:
+        """The region, doubled each way while all translations at its new corners are given by formulas."""
+        for i in range(len(region.box)):
             for grow in (_up, _down):
                 for _ in range(EXTENSIONS):
-                    wider = grow(box[i], self.limits[i])
+                    wider = grow(region.box[i], self.limits[i])
                     if wider is None:
                         break
-                    tried = (*box[:i], wider, *box[i + 1 :])
-                    if not all(map(self.good, corners(tried))) or (more := self.fitted(tried)) is None:
+                    found = self._wider(region, (*region.box[:i], wider, *region.box[i + 1 :]))
+                    if found is None:
                         break
-                    box, layouts = tried, more
-        return box, layouts
+                    region, layouts = found
+        return region, layouts
 
-    def settled(self, box: Box, layouts: Layouts) -> tuple[Box, Layouts] | str:
-        """The box, made smaller until translations for sizes throughout it agree with its formulas too."""
-        while not self._good_inside(box) or (layouts := self.fitted(box)) is None:
-            if (box := self._smaller(box)) is None:
+    def _wider(self, region: Region, box: Box) -> tuple[Region, Layouts] | None:
+        """The region with a wider box; None where nothing good is added, or nothing gives the layouts there."""
+        tried = Region(box, region.bounds)
+        new = [point for point in corners(box) if tried.holds(point) and not region.holds(point)]
+        if not all(map(self.good, new)):
+            tried = Region(box, self._bounds([p for p in self._known() if holds(box, p)]))
+        added = [p for p in self._known() if tried.holds(p) and not region.holds(p)]
+        if not added or not all(map(self.good, added)):
+            return None
+        layouts = self.fitted(tried)
+        return None if layouts is None else (tried, layouts)
+
+    def _known(self) -> list[Point]:
+        """The points that were tried."""
+        return list(dict.fromkeys(point for _, point in self.found))
+
+    def settled(self, region: Region, layouts: Layouts) -> tuple[Region, Layouts] | str:
+        """The region, made smaller until translations for sizes throughout it agree with its formulas too."""
+        tried = {region}
+        while not self._good_inside(region) or (layouts := self.fitted(region)) is None:
+            other = replace(region, bounds=self._bounds([p for p in self._known() if holds(region.box, p)]))
+            if other not in tried and self.missing == "":
+                tried.add(region := other)
+            elif (box := self._smaller(region.box)) is not None:
+                region = replace(region, box=box)
+            else:
                 return NO_FORMULA
-        return box, layouts
+            self.missing = ""
+        return region, layouts
 
-    def _good_inside(self, box: Box) -> bool:
-        """Whether translations agree where they were tried, and all over the box."""
-        refused = any(emitted is None and holds(box, point) for (_, point), emitted in self.found.items())
-        return not refused and all(map(self.good, sample(box)))
+    def _good_inside(self, region: Region) -> bool:
+        """Whether translations agree where they were tried, and all over the region."""
+        return all(map(self.good, region.sample())) and all(self.good(p) for p in self._known() if region.holds(p))
 
-    def _sizes(self, key: tuple[int, Point]) -> dict[str, int]:
+    def _sizes(self, key: Key) -> dict[str, int]:
         return dict(zip(self.names, key[1])) | dict(self.given[key[0]].widths)
 
     def _smaller(self, box: Box) -> Box | None:

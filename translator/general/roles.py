@@ -7,6 +7,7 @@ apart: one becomes a twin of the other, with a name of its own. A conversion bet
 from __future__ import annotations
 
 import copy
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -16,6 +17,7 @@ from translator.frontend.anchors import Anchors, PlacedOp, TensorType
 from translator.memory.operands import OperandInLds
 from translator.memory.staging import Staged
 from translator.memory.traced_launch import TracedLaunch
+from translator.ttgir.elements import bits_of
 from translator.ttgir.layouts import DotOperand, Layout, Opaque, Slice
 
 Role = tuple
@@ -53,6 +55,18 @@ def roles(launch: TracedLaunch) -> Roles:
     return {role: layout for role, layout in out.items() if not isinstance(layout, Opaque)}
 
 
+def ring_bytes(launch: TracedLaunch) -> list[int]:
+    """The bytes of each tile that is in LDS several times, in the order of the visits that load them."""
+    out = []
+    for path, staged in sorted(launch.staging.items()):
+        elements = [
+            ty.element for op in launch.anchors.at(path, inner=False) for ty in op.results if ty.shape == staged.shape
+        ]
+        if staged.shared is not None and elements:
+            out.append(math.prod(staged.shape) * bits_of(elements[-1]) // 8)
+    return out
+
+
 def classes(samples: Sequence[Roles]) -> Classes:
     """Classes of the roles of the first of some launches; only those with the same roles count."""
     alike = [sample for sample in samples if sample.keys() == samples[0].keys()]
@@ -85,6 +99,13 @@ def told_apart(launch: TracedLaunch, known: Classes) -> TracedLaunch:
         for nth, (path, entries) in enumerate(sorted(launch.operands_in_lds.items()))
     }
     return out
+
+
+def without_twin(layout: Layout) -> Layout:
+    """The layout itself, of one that is a twin."""
+    if isinstance(layout, (Slice, DotOperand)):
+        return replace(layout, parent=without_twin(layout.parent))
+    return _twin(layout, 0) if getattr(layout, "twin", 0) else layout
 
 
 def _is_chosen(op: PlacedOp) -> bool:
@@ -138,4 +159,4 @@ def _in_lds(nth: int, number: int, entry: OperandInLds, moved: Mapping[Role, int
     return replace(entry, shared=_twin(entry.shared, twin)) if twin else entry
 
 
-__all__ = ["Classes", "Role", "Roles", "classes", "roles", "told_apart"]
+__all__ = ["Classes", "Role", "Roles", "classes", "ring_bytes", "roles", "told_apart", "without_twin"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from translator.general.box import Box
+from translator.general.box import Region
 from translator.general.kernels import NO_FORMULA, GeneralLayouts, general_layouts
 from translator.general.trials import WARPS, Given, Tools, alike, with_sizes
 from translator.general.written import as_written
@@ -35,7 +35,7 @@ def general_versions(
             continue
         for i, version in zip(own, found):
             out[i] = version
-        notes.append(f"{name} holds for {', '.join(map(str, found[0].holds_for))}")
+        notes.append(f"{name} holds for {told(found[0])}")
     return out, tuple(notes)
 
 
@@ -48,21 +48,26 @@ def _general(
     for version in versions:
         group = next((g for g in groups if alike(g[0].emitted, version.emitted, joined=True)), None)
         groups.append([version]) if group is None else group.append(version)
-    box: Box | None = None
+    region: Region | None = None
     made: dict[str, GeneralLayouts] = {}  # by the launch
     traced = {v.spec.id: trace for v, trace in zip(versions, traces)}
     for group in groups:
         found = general_layouts([_given(v, traced[v.spec.id]) for v in group], tiles, lanes, tools)
         if isinstance(found, str):
             return found
-        box = found[0] if box is None else _common(box, found[0])
+        region = found[0] if region is None else _common(region, found[0])
         made |= {v.spec.id: layouts for v, layouts in zip(group, found[1])}
     used = frozenset().union(*(layout.sizes for m in made.values() for layout in m.layouts.values()))
-    shared = tuple(size for size in box or () if size.name in used)
-    if not shared or any(v.configuration[key] not in size for v in versions for key, size in _keys(v, shared)):
+    box = () if region is None else region.box
+    shared = tuple(size for size in box if size.name in used or size.least < size.most)
+    if (
+        region is None
+        or not used & {size.name for size in shared}
+        or any(v.configuration[key] not in size for v in versions for key, size in _keys(v, shared))
+    ):
         return NO_FORMULA
     written = [
-        replace(v, emitted=as_written(m.emitted, m.layouts, shared, WARPS), holds_for=shared)
+        replace(v, emitted=as_written(m.emitted, m.layouts, region, WARPS), holds_for=shared, bounds=region.bounds)
         for v in versions
         for m in [made[v.spec.id]]
     ]
@@ -70,25 +75,34 @@ def _general(
     return written if one else "its launches have different formulas"
 
 
+def told(version: KernelVersion) -> str:
+    """The sizes that a version holds for."""
+    return ", ".join(map(str, (*version.holds_for, *version.bounds)))
+
+
 def tried_corners(version: KernelVersion) -> list[LaunchSpec]:
     """Launches with the least and with the greatest of all sizes: what the formulas say of them is checked as any launch is."""
+    own = {key.name: value for key, value in version.configuration.items()}
+    region = Region(version.holds_for, version.bounds)
+    ranked = sorted(region.points(), key=lambda point: sum(value.bit_length() for value in point))
     out = []
-    for sizes in ({s.name: s.least for s in version.holds_for}, {s.name: s.most for s in version.holds_for}):
-        own = {key.name: value for key, value in version.configuration.items()}
+    for point in dict.fromkeys((*ranked[:1], *ranked[-1:])):
+        sizes = {size.name: value for size, value in zip(version.holds_for, point)}
         if sizes and any(own[name] != value for name, value in sizes.items()):
-            told = ", ".join(f"{name}={value}" for name, value in sizes.items())
+            text = ", ".join(f"{name}={value}" for name, value in sizes.items())
             spec = with_sizes(version.spec, {WARPS: version.num_warps} | sizes)
-            out.append(replace(spec, id=f"{version.spec.id} with {told}"))
+            out.append(replace(spec, id=f"{version.spec.id} with {text}"))
     return out
 
 
-def _keys(version: KernelVersion, box: Box) -> list[tuple[Key, SizeRange]]:
+def _keys(version: KernelVersion, box: Sequence[SizeRange]) -> list[tuple[Key, SizeRange]]:
     return [(key, size) for size in box for key in version.configuration if key.name == size.name]
 
 
-def _common(one: Box, other: Box) -> Box:
-    """What two boxes share; both have the same sizes."""
-    return tuple(SizeRange(a.name, max(a.least, b.least), min(a.most, b.most)) for a, b in zip(one, other))
+def _common(one: Region, other: Region) -> Region:
+    """What two regions share; both have the same sizes."""
+    box = (SizeRange(a.name, max(a.least, b.least), min(a.most, b.most)) for a, b in zip(one.box, other.box))
+    return Region(tuple(box), tuple(dict.fromkeys((*one.bounds, *other.bounds))))
 
 
 def _given(version: KernelVersion, traced: TracedLaunch) -> Given:
@@ -108,4 +122,4 @@ def _is_size(value: object) -> bool:
     return type(value) is int and value > 1 and value & (value - 1) == 0
 
 
-__all__ = ["general_versions", "tried_corners"]
+__all__ = ["general_versions", "told", "tried_corners"]

@@ -6,10 +6,10 @@ import copy
 from dataclasses import dataclass, replace
 
 from translator.facts.kernel import words_of
-from translator.general.box import Box
+from translator.general.box import Region
+from translator.general.rule_layouts import GeneralLayout
 from translator.layout.base_runs import ALONG, COLUMNS, DOWN, ROWS
 from translator.layout.formulas import ROOT
-from translator.layout.parametric import ParametricLayout
 from translator.numbered import numbered
 from translator.rewrite.emitted import EmittedKernel
 from translator.rewrite.layout_constants import with_constants
@@ -82,20 +82,24 @@ class Spelled:
         return "gl.num_warps()" if name == self.warps else self.names.get(name, name)
 
 
-def as_written(base: EmittedKernel, layouts: dict[str, ParametricLayout], box: Box, warps: str) -> EmittedKernel:
+def as_written(base: EmittedKernel, layouts: dict[str, GeneralLayout], region: Region, warps: str) -> EmittedKernel:
     """`base` with formulas for its layouts; the header says for which sizes. warps: the name of the number of warps."""
     laid_out, fn = base.kernel.laid_out, base.kernel.fn
     taken = words_of(fn.file_name or "", fn.src)
-    used = sorted(frozenset().union(*(layout.functions for layout in layouts.values())))
-    spelled = Spelled(warps, {name: numbered(name, taken.__contains__) for name in used})
-    general = replace(
-        laid_out, constants=tuple((name, layouts[name].written(spelled)) for name, _ in laid_out.constants)
-    )
+    rules = {rule.name: rule for layout in layouts.values() for rule in layout.rules}
+    texts = {name: rule.text for name, rule in rules.items() if not rule.module}
+    texts |= {name: _FUNCTIONS[name] for layout in layouts.values() for name in layout.functions}
+    spelled = Spelled(warps, {name: numbered(name, taken.__contains__) for name in sorted(texts)})
+    general = replace(laid_out, constants=tuple((name, layout.written(spelled)) for name, layout in layouts.items()))
     record = copy.copy(base.record)
-    record.globals_needed = dict(record.globals_needed)
-    record.explained = [*record.explained, f"layouts follow from the launch, as tried for {', '.join(map(str, box))}"]
-    for name in used:
-        record.need(Synthesized(name, _FUNCTIONS[name]).called(spelled.names[name]), fn)
+    record.globals_needed, record.imports = dict(record.globals_needed), set(record.imports)
+    tried = ", ".join(map(str, (*region.box, *region.bounds)))
+    record.explained = [*record.explained, f"layouts follow from the launch, as tried for {tried}"]
+    for name, text in sorted(texts.items()):
+        record.need(Synthesized(name, text).called(spelled.names[name]), fn)
+    for rule in rules.values():
+        if rule.module:
+            record.amd(rule.module)
     kernel = replace(base.kernel, function=with_constants(general), laid_out=general)
     return replace(base, kernel=kernel, record=record)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from translator.ttgir.layouts import Bases, Blocked, DotOperand, Ints, Layout, Linear, Mfma, Slice, Wmma
-from translator.ttgir.shared_layouts import Padded
+from translator.ttgir.shared_layouts import Padded, Swizzled
 
 
 def is_complete(layout: Layout, lanes: int, warps: int) -> bool:
@@ -22,6 +22,8 @@ def is_complete(layout: Layout, lanes: int, warps: int) -> bool:
         bases = (*layout.register, *layout.lane, *layout.warp, *layout.block)
         counts = 2 ** len(layout.lane), 2 ** len(layout.warp)
         return counts == (lanes, warps) and _all_elements(bases, layout.shape)
+    if isinstance(layout, Swizzled):
+        return min(layout.vec, layout.per_phase, layout.max_phase) > 0
     if isinstance(layout, Padded) and layout.offsets and not layout.ctas:
         return len(set(layout.offsets)) == len(layout.offsets) and _all_elements(layout.offsets, layout.shape)
     return True

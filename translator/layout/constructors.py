@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from translator.ttgir.layouts import Bases, Blocked, DotOperand, Layout, Linear, Mfma, SharedLayout, Slice, Wmma, lists
+
+
+@dataclass(frozen=True)
+class Called(Layout):
+    """A layout that a function of the output gives. text: the call. about: a line for the reader, or ""."""
+
+    text: str
+    about: str = ""
+
+    @property
+    def ctas(self) -> Bases:
+        return ()
 
 
 def constructor(layout: Layout, names: dict[Layout, str] | None = None, top: bool = False) -> str:
     """The Gluon expression for `layout`; layouts in `names` are referred to by name (unless `top`)."""
     names = names or {}
+    if isinstance(layout, Called) and (top or layout not in names):
+        return layout.text
     if not top and layout in names:
         return names[layout]
     if isinstance(layout, Blocked):

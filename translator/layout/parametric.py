@@ -79,6 +79,11 @@ class ParametricLayout:
     def sizes(self) -> frozenset[str]:
         return frozenset().union(*(formula.sizes for formula in self.formulas))
 
+    @property
+    def rules(self) -> tuple:
+        """None: it is spelled by its constructor."""
+        return ()
+
     def at(self, sizes: Sizes) -> Layout:
         """The layout of a launch with these sizes."""
         return _with_entries(self.layout, [formula.at(sizes) for formula in self.formulas])

@@ -22,7 +22,7 @@ from translator.rewrite.configuration import Configuration, Key, any_of, common_
 from translator.rewrite.gluon_function import GluonFunction, layout_made, parsed
 from translator.rewrite.tree_walk import called, dotted, names, walk
 from translator.source.moved_lines import file_line
-from translator.layout.size_range import SizeRange
+from translator.layout.size_range import Bound, SizeRange
 
 _UNTRANSLATED = "was in no translated launch"
 # Layouts that fit one element type only, and those that fit one shape only.
@@ -190,12 +190,12 @@ def _shape_names(fn: JITFunction, call: cst.Call, busy: frozenset[int]) -> set[s
     return set().union(*(names(value) for parameter, value in bound.items() if parameter in shapes))
 
 
-def within(kernel: str, ranges: Sequence[SizeRange]) -> list[str]:
-    """The statement that refuses sizes outside the ranges that layouts were tried for."""
-    if not ranges:
+def within(kernel: str, limits: Sequence[SizeRange | Bound]) -> list[str]:
+    """The statement that refuses sizes outside the ranges and bounds that layouts were tried for."""
+    if not limits:
         return []
-    tests = [f"{size.least} <= {_size(size.name)} and {_size(size.name)} <= {size.most}" for size in ranges]
-    message = f"{kernel} is translated for {', '.join(map(str, ranges))}"
+    tests = [limit.condition(_size) for limit in limits]
+    message = f"{kernel} is translated for {', '.join(map(str, limits))}"
     return [f"gl.static_assert({' and '.join(tests)}, {quoted(message)})"]
 
 

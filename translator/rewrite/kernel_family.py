@@ -50,9 +50,9 @@ class KernelVersion:
     loaded: LoadedKernel
     emitted: EmittedKernel
     num_warps: int
-    holds_for: tuple[
-        contracts.SizeRange, ...
-    ] = ()  # tile sizes, and the number of warps last, where layouts are formulas
+    # Tile sizes, and the number of warps last, where layouts are formulas; and bounds that several of these keep to.
+    holds_for: tuple[contracts.SizeRange, ...] = ()
+    bounds: tuple[contracts.Bound, ...] = ()
 
     @property
     def configuration(self) -> Configuration:
@@ -176,7 +176,8 @@ class Member:
         """The function with its contract at the top."""
         ranges, every = self.versions[0].holds_for, self.configurations
         elsewhere = [key for key in common_keys(every) if key.name in {size.name for size in ranges}]
-        asserted = contracts.within(kernel, ranges) + contracts.assertions(kernel, self.needs, every, elsewhere)
+        limits = (*ranges, *self.versions[0].bounds)
+        asserted = contracts.within(kernel, limits) + contracts.assertions(kernel, self.needs, every, elsewhere)
         return with_assertions(self.function, asserted)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from translator.layout.constructors import Called
 from translator.layout.names import definition
 from translator.layout.parametric import Entry, EntryBases
 from translator.rewrite.emitted import LaidOut
@@ -27,6 +28,8 @@ def with_constants(laid_out: LaidOut) -> GluonFunction:
 
 def describe(layout: Layout) -> str:
     """One line for the reader: what the layout spreads over what."""
+    if isinstance(layout, Called):
+        return layout.about
     if isinstance(layout, SharedLayout):
         return layout.described()
     if isinstance(layout, Mfma):

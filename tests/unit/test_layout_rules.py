@@ -1,0 +1,211 @@
+"""Rules of Triton's passes, restated: they give what the passes choose for sizes that nothing was made from."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from fixture_set import ROOT
+from translation_of import compiled
+from translator.diagnostics import TranslationError
+from translator.general import rule_texts
+from translator.general.bounds import bounds_between
+from translator.general.kernels import general_layouts
+from translator.general.roles import without_twin
+from translator.general.rule_layouts import ByRule
+from translator.general.rules import Fitting, Sample, fitted_layouts
+from translator.general.trials import with_sizes
+from translator.layout.formulas import Product
+from translator.layout.gluon_values import as_gluon, linear, of_gluon, same_places
+from translator.layout.size_range import RatioBound, RoomBound
+from translator.request import TranslateRequest
+from translator.source.launch_spec import read_launches
+from translator.translation import translate_kernel, translate_launch
+from translator.ttgir.layouts import Blocked, Linear, Mfma
+from translator.ttgir.shared_layouts import Padded, Swizzled
+from translator.validate import validate_launch
+
+SIZES = ("BLOCK_M", "BLOCK_N", "BLOCK_K", "num_warps")
+KERNEL = ROOT / "matmul" / "kernel.py"
+
+
+def at(point: tuple[int, ...]):
+    """The first launch of the matmul fixture with other sizes."""
+    spec = read_launches(str(ROOT / "matmul" / "launches.json"))[0]
+    return replace(with_sizes(spec, dict(zip(SIZES, point))), values=spec.values | dict(zip(SIZES[:3], point)))
+
+
+def request(spec) -> TranslateRequest:
+    return TranslateRequest(str(KERNEL), "gfx950", launches=(spec,))
+
+
+@pytest.fixture(scope="module")
+def general(tmp_path_factory):
+    """The general form of the matmul for gfx950, made from one launch: (region, layouts, text)."""
+    found = []
+
+    def noted(*arguments):
+        found.append(general_layouts(*arguments))
+        return found[-1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("translator.general.versions.general_layouts", noted)
+        patch.setattr("translator.general.kernels.EXTENSIONS", 1)
+        text = translate_kernel(replace(request(at((128, 128, 64, 4))), general=True)).text
+    ((region, (made,)),) = found
+    return region, made.layouts, text
+
+
+@pytest.fixture
+def matmul(general):
+    return (*general[:2], {f"{p}.dtype.element_ty.primitive_bitwidth": 16 for p in ("a_ptr", "b_ptr", "c_ptr")})
+
+
+@pytest.fixture
+def output(general, tmp_path):
+    (tmp_path / "output.py").write_text(general[2])
+    return tmp_path / "output.py"
+
+
+FAR = [(32, 32, 128, 1), (256, 64, 32, 8), (64, 256, 64, 2), (32, 64, 128, 4), (256, 256, 64, 8), (128, 32, 256, 4)]
+
+
+@pytest.mark.parametrize("point", FAR)
+def test_layouts_of_a_matmul_are_those_of_a_translation_for_its_own_sizes(matmul, point):
+    region, layouts, widths = matmul
+    assert region.holds(point)
+    spec = at(point)
+    exact = dict(translate_launch(request(spec), spec)[2].kernel.laid_out.constants)
+    sizes = dict(zip(SIZES, point)) | widths
+    for name, layout in exact.items():
+        assert same_places(layouts[name].at(sizes), without_twin(layout)), name
+
+
+def test_layouts_of_a_matmul_are_calls_that_a_person_would_write(matmul):
+    _, layouts, _ = matmul
+    written = {
+        name: layout.written(lambda size: "gl.num_warps()" if size == "num_warps" else size)
+        for name, layout in layouts.items()
+    }
+    assert written["mma"].text == "matrix_cores(BLOCK_M, BLOCK_N, BLOCK_K, gl.num_warps())"
+    assert written["c_store"].text == "wide_store(mma, [BLOCK_M, BLOCK_N])"
+    assert (
+        "cdna4.compute_efficient_padded_shared_layout(b_operand, [BLOCK_K, BLOCK_N], b_ptr" in written["b_shared"].text
+    )
+    assert written["a_load"].text.startswith("direct_copy(a_shared, [BLOCK_M, BLOCK_K], a_ptr.dtype")
+
+
+def test_tiles_without_room_in_lds_are_not_in_its_region(matmul):
+    region, _, _ = matmul
+    assert any(isinstance(bound, RoomBound) and bound.slots == 2 for bound in region.bounds)
+    assert not region.holds((256, 256, 128, 4)) and region.holds((256, 256, 64, 4))
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize("point", [pytest.param(point, marks=pytest.mark.slow) for point in FAR[1:]] + FAR[:1])
+def test_a_general_matmul_is_right_for_other_sizes(output, point):
+    answer = validate_launch(str(KERNEL), str(output), at(point), "gfx950")
+    assert answer["status"] == "validated", answer
+
+
+@pytest.mark.slow
+@pytest.mark.compile
+def test_a_matmul_outside_of_its_region_is_refused_by_name(output):
+    with pytest.raises(TranslationError, match="bytes of LDS"):
+        compiled(output.parent, output.read_text(), at((256, 256, 128, 4)), "gfx950")
+
+
+MMA = [Sample({"M": m, "N": n, "K": 64, "warps": w}, {"mma": Mfma(4, (32, 32, 16), True, over)})
+       for m, n, w, over in ((64, 64, 4, (2, 2)), (32, 128, 4, (1, 4)), (128, 32, 4, (4, 1)), (128, 128, 8, (2, 4)))]  # fmt: skip
+
+
+def test_a_rule_that_gives_another_layout_is_not_used(monkeypatch):
+    """Planted: a rule that gives all warps to the rows."""
+    fitting = Fitting(MMA, ("M", "N", "K"), "warps", 64)
+    found = fitted_layouts(fitting, ["mma"], {})
+    assert isinstance(found["mma"], ByRule)
+    wrong = rule_texts.matrix_cores(4, {32: 16}, True)
+    wrong = replace(
+        wrong,
+        text=wrong.text.replace("        else:\n            columns *= 2", "        else:\n            rows *= 2"),
+    )
+    monkeypatch.setattr("translator.general.rules.matrix_cores", lambda *_: wrong)
+    found = fitted_layouts(fitting, ["mma"], {})
+    assert isinstance(found, str) or not isinstance(found["mma"], ByRule)
+
+
+def test_what_held_in_fewer_samples_is_given_up_where_it_does_not():
+    fewer = fitted_layouts(Fitting(MMA[:1], ("M", "N", "K"), "warps", 64), ["mma"], {})
+    more = fitted_layouts(Fitting(MMA, ("M", "N", "K"), "warps", 64), ["mma"], fewer)
+    assert more["mma"].at(MMA[2].sizes) == MMA[2].layouts["mma"]
+
+
+@pytest.mark.parametrize(
+    "shape, most, warps, order, wanted",
+    [
+        ([64, 64], 8, 4, [1, 0], Blocked((1, 8), (8, 8), (4, 1), (1, 0))),
+        ([16, 1024], 4, 8, [1, 0], Blocked((1, 4), (1, 64), (2, 4), (1, 0))),
+        ([64, 32], 8, 2, [0, 1], Blocked((8, 1), (8, 8), (1, 2), (0, 1))),
+        ([4, 16], 8, 4, [1, 0], Blocked((1, 1), (4, 16), (4, 1), (1, 0))),
+    ],
+)
+def test_elements_of_rows_are_spread_over_lanes_and_warps(shape, most, warps, order, wanted):
+    assert of_gluon(rule_texts.spread(64).function(shape, most, warps, order)) == wanted
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [
+        Mfma(4, (32, 32, 16), True, (2, 2)),
+        Padded(((512, 8),), ((0, 1), (0, 2), (1, 0), (2, 0)), (), (4, 4)),
+        Swizzled(8, 2, 8, (1, 0)),
+    ],
+)
+def test_layouts_of_gluon_and_back(layout):
+    assert of_gluon(as_gluon(layout)) == layout
+
+
+def test_a_blocked_layout_by_its_bases():
+    copies = linear(Blocked((1, 2), (2, 32), (8, 1), (1, 0)), (8, 64))
+    assert copies.warp == ((2, 0), (4, 0), (0, 0)) and copies.register == ((0, 1),)
+    repeated = linear(Blocked((1, 2), (8, 8), (1, 1), (1, 0)), (16, 32))
+    assert repeated == Linear(
+        ((0, 1), (0, 16), (8, 0)), ((0, 2), (0, 4), (0, 8), (1, 0), (2, 0), (4, 0)), (), (), (16, 32)
+    )
+    assert same_places(repeated, Blocked((1, 2), (8, 8), (1, 1), (1, 0)))
+    assert not same_places(repeated, Blocked((2, 1), (8, 8), (1, 1), (1, 0)))
+
+
+POINTS = [(m, n, w) for m in (16, 32, 64, 128) for n in (16, 64, 256) for w in (1, 2, 4, 8)]
+
+
+@pytest.mark.parametrize(
+    "good, text",
+    [
+        (lambda m, n, w: m >= 16 * w, "M >= 16 * warps"),
+        (lambda m, n, w: m * n <= 4096, "M * N <= 4096"),
+        (lambda m, n, w: n * m >= 1024 * w, "M * N >= 1024 * warps"),
+    ],
+)
+def test_bounds_tell_good_points_from_bad_ones(good, text):
+    inside = [p for p in POINTS if good(*p)]
+    outside = [p for p in POINTS if p not in inside]
+    own = [p for p in inside if p[0] == 64][:1] or inside[:1]
+    bounds = bounds_between(("M", "N", "warps"), inside, outside, own)
+    assert [str(bound) for bound in bounds] == [text]
+
+
+def test_a_bound_of_lds_counts_what_is_there_several_times():
+    tiles = (Product(1, (("M", 1),)), Product(1, (("N", 1),)))
+    inside = [p for p in POINTS if 3 * (2 * p[0] + 2 * p[1]) <= 1024]
+    bounds = bounds_between(
+        ("M", "N", "warps"), inside, [p for p in POINTS if p not in inside], [(32, 64, 4)], tiles, 1024
+    )
+    assert bounds == (RoomBound(tiles, 3, 1024),)
+    assert str(bounds[0]) == "3 * (2 * M + 2 * N) <= 1024 (bytes of LDS)"
+
+
+def test_no_bound_excludes_a_launch_that_was_given():
+    assert bounds_between(("M", "warps"), [(64, 4)], [(16, 8)], [(16, 8)]) == ()
+    assert RatioBound((("M", 1), ("warps", -1)), 32).holds({"M": 64, "warps": 2})

@@ -1,0 +1,237 @@
+"""Layouts of every launch that are given by calls of functions (`translator.general.rule_texts`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from triton.experimental.gluon import language as gl
+
+from translator.general.rule_texts import FIRST_OF, RuleText
+from translator.layout.constructors import Called, constructor
+from translator.layout.formulas import Formula, Sizes
+from translator.layout.gluon_values import as_gluon, of_gluon
+from translator.layout.parametric import Entry
+from translator.ttgir.layouts import DotOperand, Layout
+
+Spelling = Callable[[str], str]
+_OF_BITS = {8: gl.int8, 16: gl.float16, 32: gl.float32}
+BITS = ".primitive_bitwidth"
+
+
+class GeneralLayout(Protocol):
+    """A layout of every launch: `at` gives that of one, None where there is none; `written` is what the output has."""
+
+    @property
+    def functions(self) -> frozenset[str]:
+        """The functions that it calls which bound entries and list bases."""
+
+    @property
+    def rules(self) -> tuple[RuleText, ...]: ...
+
+    @property
+    def sizes(self) -> frozenset[str]: ...
+
+    def at(self, sizes: Sizes) -> Layout | None: ...
+
+    def written(self, spelled: Spelling) -> Layout: ...
+
+
+class Argument(Protocol):
+    """An argument of a call: its value for a launch, None where it has none, and its text."""
+
+    def value(self, sizes: Sizes) -> Any: ...
+
+    def text(self, spelled: Spelling) -> str: ...
+
+    @property
+    def sizes(self) -> frozenset[str]: ...
+
+    @property
+    def functions(self) -> frozenset[str]: ...
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """One number, or a list of them."""
+
+    formulas: tuple[Formula, ...]
+    listed: bool = True
+
+    def value(self, sizes: Sizes) -> int | list[int]:
+        found = [formula.at(sizes) for formula in self.formulas]
+        return found if self.listed else found[0]
+
+    def text(self, spelled: Spelling) -> str:
+        texts = ", ".join(formula.text(spelled) for formula in self.formulas)
+        return f"[{texts}]" if self.listed else texts
+
+    @property
+    def sizes(self) -> frozenset[str]:
+        return frozenset().union(*(formula.sizes for formula in self.formulas))
+
+    @property
+    def functions(self) -> frozenset[str]:
+        return frozenset().union(*(formula.functions for formula in self.formulas))
+
+
+@dataclass(frozen=True)
+class Plain:
+    """The same in every launch."""
+
+    constant: Any
+
+    def value(self, sizes: Sizes) -> Any:
+        return list(self.constant) if isinstance(self.constant, tuple) else self.constant
+
+    def text(self, spelled: Spelling) -> str:
+        return str(self.value({}))
+
+    sizes = functions = frozenset()
+
+
+@dataclass(frozen=True)
+class ElementType:
+    """The type of what a pointer points to; size: the name of its bits. Rules ask a type for its bits alone."""
+
+    size: str
+
+    def value(self, sizes: Sizes) -> Any:
+        return _OF_BITS.get(sizes[self.size])
+
+    def text(self, spelled: Spelling) -> str:
+        return self.size.removesuffix(BITS)
+
+    sizes = functions = frozenset()
+
+
+@dataclass(frozen=True)
+class Bits:
+    """The bits of what a pointer points to."""
+
+    size: str
+
+    def value(self, sizes: Sizes) -> int:
+        return sizes[self.size]
+
+    def text(self, spelled: Spelling) -> str:
+        return self.size
+
+    sizes = functions = frozenset()
+
+
+@dataclass(frozen=True)
+class Other:
+    """Another layout of the kernel, by its name."""
+
+    name: str
+    layout: GeneralLayout
+
+    def value(self, sizes: Sizes) -> Any:
+        found = self.layout.at(sizes)
+        return None if found is None else as_gluon(found)
+
+    def text(self, spelled: Spelling) -> str:
+        return self.name
+
+    sizes = functions = frozenset()
+
+
+@dataclass(frozen=True)
+class ByRule:
+    """What the function of a rule gives."""
+
+    rule: RuleText
+    arguments: tuple[Argument, ...]
+
+    @property
+    def functions(self) -> frozenset[str]:
+        return frozenset().union(*(argument.functions for argument in self.arguments))
+
+    @property
+    def rules(self) -> tuple[RuleText, ...]:
+        return (self.rule,)
+
+    @property
+    def sizes(self) -> frozenset[str]:
+        return frozenset().union(*(argument.sizes for argument in self.arguments))
+
+    def at(self, sizes: Sizes) -> Layout | None:
+        values = [argument.value(sizes) for argument in self.arguments]
+        return None if any(value is None for value in values) else of_gluon(self.rule.function(*values))
+
+    def written(self, spelled: Spelling) -> Called:
+        name = f"{self.rule.module}.{self.rule.name}" if self.rule.module else spelled(self.rule.name)
+        return Called(f"{name}({', '.join(a.text(spelled) for a in self.arguments)})", self.rule.about)
+
+
+@dataclass(frozen=True)
+class FirstOf:
+    """What a rule gives, where it gives a layout, else another one."""
+
+    first: ByRule
+    other: GeneralLayout
+
+    @property
+    def functions(self) -> frozenset[str]:
+        return self.first.functions | self.other.functions
+
+    @property
+    def rules(self) -> tuple[RuleText, ...]:
+        return (*self.first.rules, *self.other.rules, FIRST_OF)
+
+    @property
+    def sizes(self) -> frozenset[str]:
+        return self.first.sizes | self.other.sizes
+
+    def at(self, sizes: Sizes) -> Layout | None:
+        found = self.first.at(sizes)
+        return self.other.at(sizes) if found is None else found
+
+    def written(self, spelled: Spelling) -> Called:
+        parts = (self.first.written(spelled), self.other.written(spelled))
+        return Called(f"{spelled(FIRST_OF.name)}({', '.join(map(constructor, parts))})", self.first.rule.about)
+
+
+@dataclass(frozen=True)
+class OperandOf:
+    """The operand of a product whose layout has a name."""
+
+    operand_index: int
+    name: str
+    parent: GeneralLayout
+    k_width: Formula
+    first: int  # of the launch that it is written from
+
+    @property
+    def functions(self) -> frozenset[str]:
+        return self.k_width.functions
+
+    rules = ()
+
+    @property
+    def sizes(self) -> frozenset[str]:
+        return self.k_width.sizes
+
+    def at(self, sizes: Sizes) -> Layout | None:
+        parent = self.parent.at(sizes)
+        return None if parent is None else DotOperand(self.operand_index, parent, self.k_width.at(sizes))
+
+    def written(self, spelled: Spelling) -> DotOperand:
+        width = Entry(self.first, self.k_width.text(spelled)) if self.k_width.sizes else self.first
+        return DotOperand(self.operand_index, Called(self.name), width)
+
+
+__all__ = [
+    "BITS",
+    "Bits",
+    "ByRule",
+    "ElementType",
+    "FirstOf",
+    "GeneralLayout",
+    "Numbers",
+    "OperandOf",
+    "Other",
+    "Plain",
+]

@@ -1,0 +1,146 @@
+"""Rules by which Triton's passes choose layouts, as functions of the output, and as Python functions that are compared with the passes.
+
+Each restates what Triton 3.9.0 does for a tile, in the words of a person: what the passes choose on every sample has to equal what the
+function gives there (`translator.general.rules`), or the rule is not used. The same text is run here and written into the output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from types import SimpleNamespace
+from typing import Any
+
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.language.amd import cdna4
+
+
+@dataclass(frozen=True)
+class RuleText:
+    """name: of the function. text: its definition, from the decorator on. about: a comment for each layout that it gives. module: of
+    Gluon's for AMD GPUs, where the function is one of it and has no text."""
+
+    name: str
+    text: str
+    about: str
+    module: str = ""
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        return getattr(cdna4, self.name) if self.module else _made(self.name, self.text)
+
+
+@lru_cache(maxsize=None)
+def _made(name: str, text: str) -> Callable[..., Any]:
+    names: dict[str, Any] = {"gl": gl, "gluon": SimpleNamespace(constexpr_function=lambda function: function)}
+    exec(compile(text, f"<{name}>", "exec"), names)
+    return names[name]
+
+
+def matrix_cores(version: int, depths: dict[int, int], transposed: bool) -> RuleText:
+    """MFMA of a product. depths: elements along K of the instruction, by its rows and columns."""
+    (side, depth), *others = sorted(depths.items(), reverse=True)
+    if others:
+        sides, deep = (
+            f"{side} if min(m, n) >= {side} else {others[0][0]}",
+            f"{depth} if side == {side} else {others[0][1]}",
+        )
+    else:
+        sides, deep = str(side), str(depth)
+    text = f'''@gluon.constexpr_function
+def matrix_cores(m, n, k, warps):
+    """MFMA for a product of m x n x k: warps go where most tiles are left, to the rows if these are twice as many."""
+    side = {sides}
+    rows, columns = 1, 1
+    while rows * columns < warps:
+        if m // (2 * side) // rows >= n // side // columns and rows < m // side:
+            rows *= 2
+        else:
+            columns *= 2
+    if columns * side > n:
+        rows, columns = columns, rows
+    return gl.amd.AMDMFMALayout(
+        version={version}, instr_shape=[side, side, min(k, {deep})], transposed={transposed}, warps_per_cta=[rows, columns]
+    )
+'''
+    return RuleText("matrix_cores", text, "Matrix cores: warps over the tile as it is longer.")
+
+
+def direct_copy(lanes: int) -> RuleText:
+    text = f'''@gluon.constexpr_function
+def direct_copy(shared, shape, bits, warps):
+    """Lanes and warps one after the other in the order of LDS: 16 bytes per lane where the tile has as many, else 4."""
+    if isinstance(shared, gl.PaddedSharedLayout):
+        order = shared.offset_bases
+    else:
+        order = [[1 << i if d == dim else 0 for d in range(2)] for dim in shared.order for i in range(shape[dim].bit_length() - 1)]
+    each = 128 // bits if shape[0] * shape[1] * bits >= 128 * {lanes} * warps else 32 // bits
+    lane = each.bit_length() - 1
+    warp = lane + {lanes.bit_length() - 1}
+    rest = warp + warps.bit_length() - 1
+    return gl.DistributedLinearLayout(order[:lane] + order[rest:], order[lane:warp], order[warp:rest], [], shape)
+'''
+    return RuleText(
+        "direct_copy", text, "A copy straight to LDS: lanes in the order in which their elements lie there."
+    )
+
+
+WIDE_STORE = RuleText(
+    "wide_store",
+    '''@gluon.constexpr_function
+def wide_store(mma, shape):
+    """Where a product is stored from: as MFMA leave it, but for two groups of columns that lanes exchange, so that each lane has eight
+    in a row instead of four."""
+    side, rows, columns = mma.instr_shape[0], shape[0], shape[1]
+    rows_done, columns_done = side * mma.warps_per_cta[0], side * mma.warps_per_cta[1]
+
+    def powers(first, end):
+        return [1 << i for i in range(first.bit_length() - 1, end.bit_length() - 1)]
+
+    if side == 32:
+        register, lane = [1, 2, 4, 16], [8]
+    elif columns_done == 16 and columns > 16:
+        register, lane, columns_done = [1, 2, 4], [16, 8], 32
+    else:  # a lane's next columns are those of another warp
+        return mma
+    register = [[0, n] for n in register + powers(columns_done, columns)] + [[m, 0] for m in powers(rows_done, rows)]
+    lane = [[m, 0] for m in powers(1, side)] + [[0, n] for n in lane]
+    warp = [[0, n % columns] for n in powers(side, side * mma.warps_per_cta[1])] + [[m % rows, 0] for m in powers(side, rows_done)]
+    return gl.DistributedLinearLayout(register, lane, warp, [], shape)
+''',
+    "Eight columns in a row per lane, where the matrix cores leave four.",
+)
+
+
+def spread(lanes: int) -> RuleText:
+    text = f'''@gluon.constexpr_function
+def spread(shape, most, warps, order):
+    """Up to `most` elements in a row per lane, lanes and then warps along the row while it lasts, then down the rows."""
+    along, down = order
+    each = max(min(most, shape[along], shape[0] * shape[1] // ({lanes} * warps)), 1)
+    threads = min({lanes} * warps, max(shape[along] // each, 1))
+    lanes = min(threads, {lanes})
+    beside = min(threads // lanes, warps)
+    size, lane, warp = [1, 1], [{lanes} // lanes] * 2, [warps // beside] * 2
+    size[along], lane[along], warp[along] = each, lanes, beside
+    return gl.BlockedLayout(size, lane, warp, order)
+'''
+    return RuleText("spread", text, "Elements in a row per lane, as many as there are and an access takes.")
+
+
+PADDED_OPERAND = RuleText(
+    "compute_efficient_padded_shared_layout", "", "LDS: padded, and rows permuted, against bank conflicts.", "cdna4"
+)
+
+FIRST_OF = RuleText(
+    "first_of",
+    '''@gluon.constexpr_function
+def first_of(layout, other):
+    """`layout` where there is one, else `other`."""
+    return other if layout is None else layout
+''',
+    "",
+)
+
+__all__ = ["FIRST_OF", "PADDED_OPERAND", "RuleText", "WIDE_STORE", "direct_copy", "matrix_cores", "spread"]

@@ -1,0 +1,243 @@
+"""Finds for every layout of a kernel what gives it in all samples: formulas of its entries, or a rule of Triton's passes.
+
+`fitted_layouts` looks at products first, then at their operands, tiles in LDS and what moves them: a rule may take another layout of
+the same launch.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from translator.general.rule_layouts import (
+    BITS,
+    Bits,
+    ByRule,
+    ElementType,
+    FirstOf,
+    GeneralLayout,
+    Numbers,
+    OperandOf,
+    Other,
+    Plain,
+)
+from translator.general.rule_texts import PADDED_OPERAND, WIDE_STORE, direct_copy, matrix_cores, spread
+from translator.layout.formulas import Formula, Product, Sizes, fit
+from translator.layout.gluon_values import same_places
+from translator.layout.parametric import ParametricLayout, parametric
+from translator.ttgir.layouts import Blocked, DotOperand, Layout, Linear, Mfma, SharedLayout, Wmma
+from translator.ttgir.shared_layouts import Padded, Swizzled
+
+Found = dict[str, GeneralLayout]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The layouts of one launch by the names of constants."""
+
+    sizes: Sizes
+    layouts: Mapping[str, Layout]
+
+
+@dataclass(frozen=True)
+class Fitting:
+    """tiles: the names of tile sizes; warps: that of their number; lanes: of a warp."""
+
+    samples: Sequence[Sample]
+    tiles: Sequence[str]
+    warps: str
+    lanes: int
+
+    def of(self, name: str) -> list[Layout]:
+        return [sample.layouts[name] for sample in self.samples]
+
+    def gives(self, layout: GeneralLayout, name: str) -> bool:
+        """Whether a layout is right in every sample."""
+        return all(_same(layout.at(sample.sizes), sample.layouts[name]) for sample in self.samples)
+
+    def fit(self, values: Sequence[int]) -> Formula | None:
+        return fit([(sample.sizes, value) for sample, value in zip(self.samples, values)])
+
+    def shape(self, name: str) -> Numbers | None:
+        """The shape of a tile, of those samples whose layout says it."""
+        known = [(s.sizes, s.layouts[name].shape) for s in self.samples if hasattr(s.layouts[name], "shape")]
+        if not known or len({len(shape) for _, shape in known}) > 1:
+            return None
+        rank = len(known[0][1])
+        formulas = [fit([(sizes, shape[d]) for sizes, shape in known]) for d in range(rank)]
+        return None if None in formulas else Numbers(tuple(formulas))  # type: ignore[arg-type]
+
+    def pointers(self, name: str) -> list[str]:
+        """The names of the bits that pointers point to, that of the pointer most like `name` first."""
+        bits = [size for size in self.samples[0].sizes if size.endswith(BITS)]
+        return sorted(bits, key=lambda size: -len(os.path.commonprefix([size.lower(), name.lower()])))
+
+    @property
+    def num_warps(self) -> Numbers:
+        return Numbers((Formula(Product(0, ((self.warps, 1),))),), False)
+
+
+def fitted_layouts(fitting: Fitting, names: Sequence[str], before: Mapping[str, GeneralLayout]) -> Found | str:
+    """What gives each of the layouts `names`, those that others are made of first; or the name of one that nothing gives.
+
+    before: what gave them in fewer samples, tried first.
+    """
+    found: Found = {}
+    for name in sorted(names, key=lambda name: _STEPS.index(_step(fitting.of(name)[0]))):
+        known = before.get(name)
+        layout = known if known is not None and _stands(known, found) and fitting.gives(known, name) else None
+        if layout is None:
+            layout = next((layout for layout in _candidates(fitting, name, found) if fitting.gives(layout, name)), None)
+        if layout is None:
+            return name
+        found[name] = layout
+    return found
+
+
+_STEPS = ("product", "operand", "shared", "tile")
+
+
+def _step(layout: Layout) -> str:
+    if isinstance(layout, (Mfma, Wmma)):
+        return "product"
+    if isinstance(layout, DotOperand):
+        return "operand"
+    return "shared" if isinstance(layout, SharedLayout) else "tile"
+
+
+def _stands(layout: GeneralLayout, found: Found) -> bool:
+    """Whether the layouts that one is made of are those that were found now."""
+    parts = [a for a in getattr(layout, "arguments", ()) if isinstance(a, Other)]
+    parts += [Other(layout.name, layout.parent)] if isinstance(layout, OperandOf) else []
+    if isinstance(layout, FirstOf):
+        return _stands(layout.first, found)
+    return all(found.get(part.name) == part.layout for part in parts)
+
+
+def _same(found: Layout | None, wanted: Layout) -> bool:
+    """Whether a layout is the one that is wanted, perhaps by another class."""
+    if found is None or found == wanted:
+        return found is not None
+    return same_places(found, wanted)
+
+
+def _candidates(fitting: Fitting, name: str, found: Found) -> Iterator[GeneralLayout]:
+    """What may give a layout, the most readable first."""
+    layouts = fitting.of(name)
+    formulas = parametric([(sample.sizes, layout) for sample, layout in zip(fitting.samples, layouts)])
+    if isinstance(layouts[0], DotOperand):
+        yield from _operands(fitting, name, found)
+    if formulas is not None and _is_simple(fitting, formulas, layouts):
+        yield formulas
+    for rule in (_products, _padded_operands, _direct_copies, _wide_stores, _spread):
+        yield from rule(fitting, name, found)
+    if formulas is not None:
+        yield formulas
+
+
+def _is_simple(fitting: Fitting, formulas: ParametricLayout, layouts: Sequence[Layout]) -> bool:
+    """Whether a reader sees at once why entries are what they are: no bases, no roots, and no tile sizes in how warps lie over a product."""
+    rooted = any("root" in formula.functions for formula in formulas.formulas)
+    by_tile = isinstance(layouts[0], Mfma) and not formulas.sizes <= {fitting.warps}
+    return not (rooted or by_tile or _has_bases(layouts))
+
+
+def _has_bases(layouts: Sequence[Layout]) -> bool:
+    return any(isinstance(layout, Linear) or isinstance(layout, Padded) and layout.offsets for layout in layouts)
+
+
+def _operands(fitting: Fitting, name: str, found: Found) -> Iterator[GeneralLayout]:
+    """Operands of a product whose layout a rule gives."""
+    layouts = fitting.of(name)
+    indices = {layout.operand_index for layout in layouts if isinstance(layout, DotOperand)}
+    if len(indices) != 1 or (width := fitting.fit([layout.k_width for layout in layouts])) is None:  # type: ignore[attr-defined]
+        return
+    for parent, layout in found.items():
+        if layout.rules and all(s.layouts[name].parent == s.layouts[parent] for s in fitting.samples):  # type: ignore[attr-defined]
+            yield OperandOf(indices.pop(), parent, layout, width, layouts[0].k_width)  # type: ignore[attr-defined]
+            return
+
+
+def _products(fitting: Fitting, name: str, found: Found) -> Iterator[GeneralLayout]:
+    layouts = fitting.of(name)
+    if not all(isinstance(x, Mfma) and x.element_bitwidth == 32 and not (x.tiles_per_warp or x.ctas) for x in layouts):
+        return
+    alike = {(x.version, x.transposed, len(x.warps_per_cta)) for x in layouts}  # type: ignore[attr-defined]
+    depths: dict[int, int] = {}
+    for layout in layouts:
+        rows, columns, depth = layout.instr_shape  # type: ignore[attr-defined]
+        if rows != columns:
+            return
+        depths[rows] = max(depths.get(rows, 0), depth)
+    if len(alike) != 1 or len(depths) > 2:
+        return
+    (version, transposed, rank), *_ = alike
+    if rank == 2:
+        rule = matrix_cores(version, depths, transposed)
+        for sizes in itertools.permutations(fitting.tiles, 3):
+            yield ByRule(rule, (*(Numbers((Formula(Product(0, ((s, 1),))),), False) for s in sizes), fitting.num_warps))
+
+
+def _padded_operands(fitting: Fitting, name: str, found: Found) -> Iterator[GeneralLayout]:
+    """Tiles that are copied straight to LDS for a product: as Gluon's own function has them, or swizzled where it has none."""
+    layouts = fitting.of(name)
+    if not all(isinstance(x, (Padded, Swizzled)) and not x.ctas for x in layouts) or not _has_bases(layouts):
+        return
+    if (shape := fitting.shape(name)) is None:
+        return
+    for pointer, operand, contiguous in itertools.product(fitting.pointers(name), found, (True, False)):
+        if not _is_operand_of_version_4(fitting, operand):
+            continue
+        parts = (Other(operand, found[operand]), shape, ElementType(pointer), Plain(contiguous))
+        rule = ByRule(PADDED_OPERAND, parts)
+        given = [rule.at(sample.sizes) for sample in fitting.samples]
+        if not all(layout is None or _same(layout, wanted) for layout, wanted in zip(given, layouts)):
+            continue
+        left = [(s.sizes, wanted) for s, layout, wanted in zip(fitting.samples, given, layouts) if layout is None]
+        if not left:
+            yield rule
+        elif (other := parametric(left)) is not None:
+            yield FirstOf(rule, other)
+
+
+def _is_operand_of_version_4(fitting: Fitting, name: str) -> bool:
+    return all(
+        isinstance(x, DotOperand) and isinstance(x.parent, Mfma) and x.parent.version == 4 for x in fitting.of(name)
+    )
+
+
+def _direct_copies(fitting: Fitting, name: str, found: Found) -> Iterator[GeneralLayout]:
+    if not all(isinstance(x, (Linear, Blocked)) and not x.ctas for x in fitting.of(name)):
+        return
+    rule = direct_copy(fitting.lanes)
+    for shared in found:
+        shape = fitting.shape(shared)
+        if shape is not None and all(isinstance(x, (Padded, Swizzled)) for x in fitting.of(shared)):
+            for pointer in fitting.pointers(name):
+                yield ByRule(rule, (Other(shared, found[shared]), shape, Bits(pointer), fitting.num_warps))
+
+
+def _wide_stores(fitting: Fitting, name: str, found: Found) -> Iterator[GeneralLayout]:
+    shape = fitting.shape(name)
+    for product in found:
+        if shape is not None and all(isinstance(x, Mfma) for x in fitting.of(product)):
+            yield ByRule(WIDE_STORE, (Other(product, found[product]), shape))
+
+
+def _spread(fitting: Fitting, name: str, found: Found) -> Iterator[GeneralLayout]:
+    layouts = fitting.of(name)
+    if not all(isinstance(x, Blocked) and x.rank == 2 and not x.ctas for x in layouts):
+        return
+    orders = {x.order for x in layouts}  # type: ignore[attr-defined]
+    most = max(max(x.size_per_thread) for x in layouts)  # type: ignore[attr-defined]
+    if len(orders) != 1:
+        return
+    order = orders.pop()
+    for shape in itertools.permutations(fitting.tiles, 2):
+        parts = Numbers(tuple(Formula(Product(0, ((s, 1),))) for s in shape))
+        yield ByRule(spread(fitting.lanes), (parts, Plain(most), fitting.num_warps, Plain(order)))
+
+
+__all__ = ["Fitting", "Found", "Sample", "fitted_layouts"]

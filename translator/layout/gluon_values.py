@@ -1,0 +1,97 @@
+"""Layouts as the objects that Gluon's constructors make, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from triton.experimental.gluon import language as gl
+
+from translator.ttgir.layouts import Blocked, DotOperand, Layout, Linear, Mfma
+from translator.ttgir.shared_layouts import Padded, Swizzled
+
+
+def as_gluon(layout: Layout) -> Any:
+    """The object that the constructor of `layout` gives; None for classes that no rule takes, and for parts of clusters."""
+    if isinstance(layout, DotOperand):
+        parent = as_gluon(layout.parent)
+        return None if parent is None else gl.DotOperandLayout(layout.operand_index, parent, layout.k_width)
+    if getattr(layout, "ctas", ()):
+        return None
+    if isinstance(layout, Mfma):
+        more = {"tiles_per_warp": list(layout.tiles_per_warp)} if layout.tiles_per_warp else {}
+        shape, warps, bits = list(layout.instr_shape), list(layout.warps_per_cta), layout.element_bitwidth
+        return gl.amd.AMDMFMALayout(layout.version, shape, layout.transposed, warps, bits, **more)
+    if isinstance(layout, Padded):
+        pairs, shape = [list(pair) for pair in layout.pairs], list(layout.shape)
+        if layout.offsets:
+            return gl.PaddedSharedLayout(pairs, _lists(layout.offsets), [], shape)
+        return gl.PaddedSharedLayout.with_identity_for(pairs, shape, list(layout.order))
+    if isinstance(layout, Swizzled):
+        return gl.SwizzledSharedLayout(layout.vec, layout.per_phase, layout.max_phase, list(layout.order))
+    return None
+
+
+def of_gluon(value: Any) -> Layout | None:
+    """The layout of an object that a rule gives; None for what is no layout."""
+    if isinstance(value, gl.DistributedLinearLayout):
+        parts = (value.reg_bases, value.lane_bases, value.warp_bases, value.block_bases)
+        return Linear(*map(_tuples, parts), tuple(value.shape))
+    if isinstance(value, gl.BlockedLayout):
+        parts = (value.size_per_thread, value.threads_per_warp, value.warps_per_cta, value.order)
+        return Blocked(*map(tuple, parts))
+    if isinstance(value, gl.amd.AMDMFMALayout):
+        tiles = tuple(value.tiles_per_warp) if set(value.tiles_per_warp) - {1} else ()
+        shape, warps = tuple(value.instr_shape), tuple(value.warps_per_cta)
+        return Mfma(value.version, shape, value.transposed, warps, value.element_bitwidth, tiles)
+    if isinstance(value, gl.PaddedSharedLayout):
+        return Padded(_tuples(value.interval_padding_pairs), _tuples(value.offset_bases), (), tuple(value.shape))
+    if isinstance(value, gl.SwizzledSharedLayout):
+        return Swizzled(value.vec, value.per_phase, value.max_phase, tuple(value.order))
+    return None
+
+
+def same_places(one: Layout, other: Layout) -> bool:
+    """Whether two layouts of tiles put every element in the same place: a blocked and a linear one, or two padded ones."""
+    for blocked, other_one in ((one, other), (other, one)):
+        if isinstance(blocked, Blocked) and isinstance(other_one, Linear):
+            return not blocked.ctas and linear(blocked, other_one.shape) == other_one
+    if isinstance(one, Padded) and isinstance(other, Padded):
+        return _by_bases(one) == _by_bases(other)
+    return one == other
+
+
+def _by_bases(layout: Padded) -> Layout:
+    return layout if layout.offsets else of_gluon(as_gluon(layout)) or layout
+
+
+def linear(layout: Blocked, shape: tuple[int, ...]) -> Linear:
+    """A blocked layout of a tile of `shape` by its bases: elements of a lane first, then lanes, then warps, each along the fastest
+    dimension first; what is beyond the tile is a copy, and what is left of it is repeated."""
+    step = [1] * layout.rank
+
+    def bases(counts: tuple[int, ...], copies: bool) -> list[tuple[int, ...]]:
+        out = []
+        for dim in layout.order:
+            for _ in range(counts[dim].bit_length() - 1):
+                inside = step[dim] < shape[dim]
+                if inside or copies:
+                    out.append(tuple(step[dim] if d == dim and inside else 0 for d in range(layout.rank)))
+                step[dim] *= 2
+        return out
+
+    register = bases(layout.size_per_thread, False)
+    lane, warp = bases(layout.threads_per_warp, True), bases(layout.warps_per_cta, True)
+    left = tuple(max(1, size // done) for size, done in zip(shape, step))
+    register += bases(left, False)
+    return Linear(tuple(register), tuple(lane), tuple(warp), (), shape)
+
+
+def _tuples(rows: Any) -> tuple[tuple[int, ...], ...]:
+    return tuple(tuple(row) for row in rows)
+
+
+def _lists(rows: Any) -> list[list[int]]:
+    return [list(row) for row in rows]
+
+
+__all__ = ["as_gluon", "linear", "of_gluon", "same_places"]
