@@ -35,6 +35,7 @@ from translator.rewrite.kernel_family import KernelVersion, texts_of
 from translator.rewrite.module import SourceFacts, standalone_module
 from translator.rewrite.own_lines import give_own_lines
 from translator.rewrite.reserved_names import free_module_names
+from translator.rewrite.told_launches import ToldLaunches
 from translator.lift.kernel import lift_kernel, together
 from translator.source.gluon_kernels import source_target
 from translator.source.kernels import list_kernels
@@ -53,6 +54,7 @@ def translate_kernel(request: TranslateRequest) -> TranslateResult:
     outcomes: list[LaunchOutcome] = []
     versions: list[KernelVersion] = []
     traces: list[TracedLaunch] = []
+    told = ToldLaunches()
     rules_with(request.rules)  # refused before anything is read
     planned = planned_launches(request)
     notes = list(planned.notes)
@@ -62,11 +64,13 @@ def translate_kernel(request: TranslateRequest) -> TranslateResult:
         try:
             read, spec = _read(request, spec)
             loaded, traced, emitted = translate_launch(request, spec, beside=planned.launches, read=read)
+            version = KernelVersion(traced.spec, loaded, emitted, traced.num_warps)
+            told.add(spec, version)
         except TranslationError as error:
             status = "passed-over" if spec.id in derived else "refused"
             outcomes.append(LaunchOutcome(spec, status, error.diagnostics))
             continue
-        versions.append(KernelVersion(traced.spec, loaded, emitted, traced.num_warps))
+        versions.append(version)
         traces.append(traced)
         notes += [n for n in loaded.notes if n not in notes]
         outcomes.append(LaunchOutcome(spec, "translated", (), tuple(emitted.record.choices), assumptions(emitted)))

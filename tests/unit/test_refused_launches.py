@@ -151,3 +151,37 @@ def test_a_folder_is_translated_but_for_what_is_wrong(tmp_path: Path, monkeypatc
     assert (tmp_path / "out" / "k_gfx950.py").exists() and not (tmp_path / "out" / "other_gfx950.py").exists()
     printed = capsys.readouterr().err
     assert "expected a power of two" in printed and "a launch is an object" in printed
+
+
+FUNCTIONS = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def twice(x):
+    return x * 2
+
+
+@triton.jit
+def thrice(x):
+    return x * 3
+
+
+@triton.jit
+def k(x_ptr, ACT: tl.constexpr, B: tl.constexpr):
+    tl.store(x_ptr + tl.arange(0, B), ACT(tl.load(x_ptr + tl.arange(0, B))))
+"""
+
+
+def test_launches_that_differ_in_a_function_are_not_served_by_one_text(tmp_path: Path):
+    """Device code sees no function: the second launch would run the first one's."""
+    (tmp_path / "k.py").write_text(FUNCTIONS)
+    given = [("twice", 64), ("thrice", 64), ("thrice", 128), ("twice", 64)]
+    launches = parse_launches(
+        [GOOD | {"id": str(i), "constexprs": {"ACT": {"$jit": f"k:{f}"}, "B": b}} for i, (f, b) in enumerate(given)]
+    )
+    request = TranslateRequest(str(tmp_path / "k.py"), "gfx950", launches=tuple(launches), keep_going=True)
+    found = translate_kernel(request)
+    assert [o.status for o in found.outcomes] == ["translated", "refused", "translated", "translated"]
+    assert [d.code for o in found.outcomes for d in o.diagnostics] == ["launches-alike"]
+    assert found.outcomes[1].diagnostics[0].message == "1 gives ACT another function or class than 0 does"

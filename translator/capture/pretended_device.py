@@ -11,13 +11,15 @@ from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
+from translator.capture.devices import USUAL, Device
+
 _UNWRITTEN = frozenset({"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"})
 _TRUE_ANSWERS = frozenset({"allclose", "equal"})
 
 
 @contextlib.contextmanager
-def pretended_device() -> Iterator[None]:
-    """While active, torch has one GPU. Does nothing where torch is not installed, or has a GPU."""
+def pretended_device(told: Device = USUAL) -> Iterator[None]:
+    """While active, torch has one GPU, `told`. Does nothing where torch is not installed, or has a GPU."""
     try:
         import torch
         from torch.overrides import TorchFunctionMode
@@ -63,17 +65,18 @@ def pretended_device() -> Iterator[None]:
             return {key: _on_cpu(item) for key, item in value.items()}
         return value
 
-    with _replaced(_answers(torch)), Pretending():
+    with _replaced(_answers(torch, told)), Pretending():
         yield
 
 
-def _answers(torch: Any) -> list[tuple[Any, str, Any]]:
+def _answers(torch: Any, told: Device) -> list[tuple[Any, str, Any]]:
     """What torch says of its devices: (owner, name, replacement)."""
     properties = SimpleNamespace(
-        name="gluonize", major=9, minor=4, total_memory=192 << 30, multi_processor_count=304, warp_size=64,
-        gcnArchName="gfx942", max_threads_per_multi_processor=2048, regs_per_multiprocessor=65536,
-        shared_memory_per_block=65536, shared_memory_per_block_optin=65536, shared_memory_per_multiprocessor=65536,
-        L2_cache_size=4 << 20,
+        name=told.name, major=told.capability[0], minor=told.capability[1], total_memory=192 << 30,
+        multi_processor_count=told.units, warp_size=told.target.warp_size, max_threads_per_multi_processor=told.threads,
+        regs_per_multiprocessor=65536, shared_memory_per_block=min(told.shared, 65536),
+        shared_memory_per_block_optin=told.shared, shared_memory_per_multiprocessor=told.shared, L2_cache_size=4 << 20,
+        **({"gcnArchName": told.target.arch} if told.is_amd else {}),
     )  # fmt: skip
 
     class Stream:
@@ -108,7 +111,7 @@ def _answers(torch: Any) -> list[tuple[Any, str, Any]]:
     answers: dict[str, Any] = {
         "is_available": lambda: True, "device_count": lambda: 1, "current_device": lambda: 0, "is_initialized": lambda: True,
         "get_device_name": lambda device=None: properties.name, "get_device_properties": lambda device=None: properties,
-        "get_device_capability": lambda device=None: (9, 4), "current_stream": lambda device=None: Stream(),
+        "get_device_capability": lambda device=None: told.capability, "current_stream": lambda device=None: Stream(),
         "default_stream": lambda device=None: Stream(), "synchronize": lambda device=None: None, "empty_cache": lambda: None,
         "set_device": lambda device: None, "manual_seed": lambda seed: None, "manual_seed_all": lambda seed: None,
         "memory_allocated": lambda device=None: 0, "max_memory_allocated": lambda device=None: 0,
@@ -122,7 +125,9 @@ def _answers(torch: Any) -> list[tuple[Any, str, Any]]:
     out = [(torch.cuda, name, value) for name, value in answers.items()]
     out.append((torch, "compile", _uncompiled))  # it would compile for the device
     out.append((torch.testing, "assert_close", lambda *args, **kwargs: None))
-    out.append((torch.version, "hip", torch.version.hip or "6.3"))
+    out.append((torch.version, "hip", (torch.version.hip or "6.3") if told.is_amd else None))
+    if not told.is_amd:
+        out.append((torch.version, "cuda", torch.version.cuda or "12.8"))
     out.append((torch.accelerator, "current_accelerator", lambda *a, **k: torch.device("cuda")))
     out.append((torch.accelerator, "is_available", lambda: True))
     return [(owner, name, value) for owner, name, value in out if hasattr(owner, name)]

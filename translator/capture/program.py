@@ -29,15 +29,18 @@ def run_program(
     launch: bool,
     pretend: bool,
     report: str,
+    written_for: str = "",
 ) -> None:
     """Run a program as Python would, and write what it launched.
 
     kind: `script`, `module`, `notebook` or `entry`. launch: run kernels where there is a GPU. pretend: where there is none, let
     torch programs believe that there is; then the assertions of tests are no statements (`python -O`), for what they check was not
-    computed. report: a file that gets each launch as it is found, then the counts and notes, as lines of
+    computed. written_for: what Gluon kernels are written for, and so the GPU that host code is told of where there is none; "": what the
+    program's own file says. report: a file that gets each launch as it is found, then the counts and notes, as lines of
     JSON: it has the launches until then however the program ends. What it raises is raised.
     """
-    from translator.capture.recorder import Recorder, has_device, installed
+    from translator.capture.devices import USUAL, device_of, target_of_files
+    from translator.capture.recorder import Recorder, active_target, has_device, installed
 
     main = program.rpartition(".")[2] if kind == "module" else Path(program).stem
     interpreted = os.environ.get("TRITON_INTERPRET") == "1"
@@ -48,6 +51,9 @@ def run_program(
     if unchecked:
         quiet = ["-W", "ignore::pytest.PytestConfigWarning"]  # that assertions are not executed
         arguments = ["--assert=plain", "-p", "translator.capture.unchecked_results", *quiet, *arguments]
+    if not written_for:
+        written_for = active_target() if runs else target_of_files([program, *arguments])
+    told = device_of(written_for) or USUAL
     lines = open(report, "w", encoding="utf-8", buffering=1)  # whole lines, each at once
     _write(lines, {"runs": runs or interpreted})
     recorder = Recorder(
@@ -56,11 +62,17 @@ def run_program(
         main,
         runs,
         lambda spec: _write(lines, {"spec": _without_id(spec)}),
+        told,
+        written_for,
     )
+    if pretend and told is not USUAL and not runs:
+        recorder.note(
+            f"host code is told of a GPU {told.word}, which Gluon kernels are written for here (--from names another)"
+        )
     sys.argv = [program, *arguments]
     at_home = kind in ("module", "entry")
     sys.path.insert(0, os.getcwd() if at_home else os.path.dirname(os.path.realpath(program)))
-    device = pretended_device() if pretend and not runs and not interpreted else contextlib.nullcontext()
+    device = pretended_device(told) if pretend and not runs and not interpreted else contextlib.nullcontext()
     try:
         with installed(recorder), device:
             _start(kind, program)

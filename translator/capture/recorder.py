@@ -11,48 +11,51 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
-from triton.backends.compiler import GPUTarget
 from triton.compiler import make_backend
+from triton.experimental.gluon.amd import cdna5
+from triton.experimental.gluon.nvidia import hopper
 from triton.runtime import Autotuner, driver
 from triton.runtime.interpreter import InterpretedFunction
 from triton.runtime.jit import JITFunction, create_function_from_signature
 from triton.tools.tensor_descriptor import TensorDescriptor
 
+from translator.capture.devices import USUAL, Device, device_of
+from translator.capture.made_classes import MadeClasses
+from translator.capture.no_device import NoDevice
 from translator.capture.tensors import TensorArgument, tensor_argument
-from translator.diagnostics import TranslationError
+from translator.diagnostics import Diagnostic, TranslationError
+from translator.source.gluon_kernels import target_of_text
 from translator.source.launch_spec import LaunchSpec
 from translator.source.spec_values import encode_value
 
-# The specialization of arguments is the same for all AMD targets.
-_TARGET = GPUTarget("hip", "gfx942", 64)
-# What Triton's driver says of such a device: clocks in kHz, the bus in bits (`getDeviceProperties`, triton/backends/amd/driver.c).
-_PROPERTIES = {
-    "max_shared_mem": 65536, "max_num_regs": 65536, "multiprocessor_count": 304, "sm_clock_rate": 2_100_000,
-    "mem_clock_rate": 1_300_000, "mem_bus_width": 8192, "arch": "gfx942", "warpSize": 64, "max_threads_per_sm": 2048,
-    "cooperativeLaunch": 1,
-}  # fmt: skip
+# What host code makes for a kernel to take: Triton's own, and those of Gluon, which have layouts.
+_DESCRIPTORS = (TensorDescriptor, hopper.TensorDescriptor, hopper.TensorDescriptorIm2Col, cdna5.TensorDescriptor)
 
 
 class Recorder:
     """Collects launch specs. folder: where they will be written, which relative source paths start from.
 
-    kernels: only these, all when empty. runs: whether launches really happen. told: is given each spec as it is found.
+    kernels: only these, all when empty. runs: whether launches really happen. told: is given each spec as it is found. device: what
+    host code is told of. written_for: what Gluon kernels are written for, "" where each file says it.
     """
 
     def __init__(
         self, folder: str, kernels: tuple[str, ...] = (), main: str = "", runs: bool = False,
-        told: Callable[[LaunchSpec], None] = lambda spec: None,
+        told: Callable[[LaunchSpec], None] = lambda spec: None, device: Device = USUAL, written_for: str = "",
     ):  # fmt: skip
         self.folder, self.kernels, self.main, self.runs = os.path.realpath(folder), kernels, main, runs
+        self.device, self.written_for = device, written_for
+        self.classes = MadeClasses()
         self.told = told
         self.specs: list[LaunchSpec] = []
         self.notes: list[str] = []
         self.launches = 0
         self._known: set[str] = set()
-        self._binders: dict[int, Any] = {}
-        self._backend = make_backend(_TARGET)
+        self._binders: dict[int, tuple[Any, Any]] = {}
+        self._backends: dict[str, Any] = {}
         self._paused = 0
 
     def note(self, text: str) -> None:
@@ -70,7 +73,7 @@ class Recorder:
 
     def record(self, fn: JITFunction, args: tuple, grid: Any, kwargs: dict[str, Any]) -> None:
         """Add one launch, unless one with the same specialization is there already."""
-        if self._paused or fn.is_gluon() or (self.kernels and fn.fn.__name__ not in self.kernels):
+        if self._paused or (self.kernels and fn.fn.__name__ not in self.kernels):
             return
         self.launches += 1
         try:
@@ -86,11 +89,15 @@ class Recorder:
             self.told(spec)
 
     def _spec(self, fn: JITFunction, args: tuple, grid: Any, kwargs: dict[str, Any]) -> LaunchSpec:
+        target = self._written_for(fn)
         if id(fn) not in self._binders:
-            self._binders[id(fn)] = create_function_from_signature(fn.signature, fn.params, self._backend)
+            backend = self._backend(target)
+            self._binders[id(fn)] = create_function_from_signature(fn.signature, fn.params, backend), backend
+        binder, backend = self._binders[id(fn)]
         plain = [_stand_in(value) for value in args]
         named = {name: _stand_in(value) for name, value in kwargs.items() if name not in _INTERNAL}
-        bound, specialization, options = self._binders[id(fn)](*plain, **named)
+        bound, specialization, options = binder(*plain, **named)
+        options |= {name: value for name, value in kwargs.items() if name in bound and name in _OPTIONS}
         signature, constexprs, attrs = {}, {}, {}
         for (name, value), found in zip(bound.items(), specialization):
             kind, flags = found[0], found[1]
@@ -109,7 +116,7 @@ class Recorder:
         values = {
             name: value
             for name, kind in signature.items()
-            if kind != "constexpr" and (value := self._value(bound[name])) is not None
+            if kind != "constexpr" and (value := self._value(bound[name], fn.is_gluon())) is not None
         }
         return LaunchSpec(
             id="",
@@ -118,18 +125,39 @@ class Recorder:
             signature=signature,
             constexprs=constexprs,
             attrs=attrs,
-            options=self._options(fn, options),
+            options=self._options(fn, options, backend),
             grid=tuple(int(size) for size in sizes),
             values=values,
+            target=target,
         )
 
-    def _options(self, fn: JITFunction, given: dict[str, Any]) -> dict[str, Any]:
-        known = self._backend.parse_options({}).__dict__
+    def _written_for(self, fn: JITFunction) -> str:
+        """The target that a Gluon kernel's launch gives, "" for a Triton kernel. Raises: TranslationError `source-gluon`."""
+        if not fn.is_gluon():
+            return ""
+        found = self.written_for.replace("sm_", "cuda:")
+        if found.startswith("gfx"):
+            found = f"hip:{found}"
+        if not found:
+            found = target_of_text(Path(fn.fn.__code__.co_filename).read_text("utf-8", "replace"))
+        if not found:
+            message = "a Gluon kernel, and nothing says for what GPU: give --from (sm_90, gfx950, ...)"
+            raise TranslationError(Diagnostic("source-gluon", message))
+        return found
+
+    def _backend(self, target: str) -> Any:
+        """Specializes the arguments of a launch; for all AMD targets in the same way."""
+        device = device_of(target) or USUAL
+        return self._backends.setdefault(device.target.backend, make_backend(device.target))
+
+    def _options(self, fn: JITFunction, given: dict[str, Any], backend: Any) -> dict[str, Any]:
+        known = backend.parse_options({}).__dict__
         out = {}
         for name, value in given.items():
             if name not in known:
+                whose = "AMD" if backend.target.backend == "hip" else "NVIDIA"
                 self.note(
-                    f"{fn.fn.__qualname__}: the launch option {name} is not one of Triton's AMD backend: left out"
+                    f"{fn.fn.__qualname__}: the launch option {name} is not one of Triton's {whose} backend: left out"
                 )
             elif isinstance(value, (bool, int, float, str)):
                 out[name] = value
@@ -140,12 +168,20 @@ class Recorder:
         path = os.path.realpath(fn.fn.__code__.co_filename)
         if any(part in ("site-packages", "dist-packages") for part in path.split(os.sep)) and fn.module != "__main__":
             return fn.module
-        return os.path.relpath(path, self.folder).replace(os.sep, "/")
+        return self._path(path)
+
+    def _path(self, path: str) -> str:
+        return os.path.relpath(os.path.realpath(path), self.folder).replace(os.sep, "/")
 
     def _encoded(self, value: Any) -> Any:
         """A constexpr as JSON; a function of the script itself under the name that its file has as a module."""
         if isinstance(value, TensorArgument):
             value = value.original
+        if (made := self.classes.origin(value)) is not None:
+            reference = f"{self._path(made.file)}:{made.name}"
+            if made.arguments is None:
+                return {"$class": reference}
+            return {"$call": reference, "args": [self._encoded(argument) for argument in made.arguments]}
         if isinstance(value, InterpretedFunction):  # with TRITON_INTERPRET=1 jit functions are of this kind
             value = JITFunction(value.fn)
         text = json.dumps(encode_value(value))
@@ -158,24 +194,36 @@ class Recorder:
             for value, kind in zip(values, kinds)
         ]  # fmt: skip
 
-    def _value(self, value: Any) -> Any:
+    def _value(self, value: Any, whole: bool) -> Any:
         if isinstance(value, TensorArgument):
-            return value.values()
-        if isinstance(value, TensorDescriptor):
-            inside = {"base": value.base.values(), "shape": list(value.shape), "strides": list(value.strides)}
-            return {"descriptor": {**inside, "block_shape": list(value.block_shape)}}
+            return value.values(whole)
+        if isinstance(value, _DESCRIPTORS):
+            base = value.base.values(whole)
+            inside = {"base": base, "shape": list(value.shape), "strides": list(value.strides)}
+            return {"descriptor": {**inside, "block_shape": list(value.block_shape), **_more(value)}}
         if isinstance(value, tuple):
-            return {"$tuple": [self._value(item) for item in value]}
+            return {"$tuple": [self._value(item, whole) for item in value]}
         return self._encoded(value) if isinstance(value, (bool, int, float, type(None))) else None
 
 
 # Arguments that Triton itself adds to a launch.
 _INTERNAL = ("debug", "instrumentation_mode", "fpsan_homomorphic_casts")
+# Launch options that a kernel may have as parameters too: they are both.
+_OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
+# What else descriptors say, and what they say where nothing else is asked of them.
+_PARTS = {"padding": "zero", "round_f32_to_tf32": False, "element_strides": None}
+_PARTS |= {"pixel_box_lower_corner": None, "pixel_box_upper_corner": None}
+
+
+def _more(descriptor: Any) -> dict[str, Any]:
+    said = {name: getattr(descriptor, name, usual) for name, usual in _PARTS.items()}
+    said = {name: value for name, value in said.items() if value != _PARTS[name]}
+    return {name: list(value) if isinstance(value, (list, tuple)) else value for name, value in said.items()}
 
 
 def _stand_in(value: Any) -> Any:
-    if isinstance(value, TensorDescriptor):
-        copy = object.__new__(TensorDescriptor)  # without the checks of a new one, which the original has passed
+    if isinstance(value, _DESCRIPTORS):
+        copy = object.__new__(type(value))  # without the checks of a new one, which the original has passed
         copy.__dict__.update(value.__dict__, base=tensor_argument(value.base) or value.base)
         return copy
     if isinstance(value, tuple):
@@ -227,44 +275,13 @@ def installed(recorder: Recorder) -> Iterator[Recorder]:
     JITFunction.run, Autotuner._bench, InterpretedFunction.run = recorded_run, recorded_bench, recorded_interpret
     active = driver._active
     if not recorder.runs:
-        driver._active = NoDevice()
+        driver._active = NoDevice(recorder.device)
     try:
-        yield recorder
+        with recorder.classes.seen():
+            yield recorder
     finally:
         JITFunction.run, Autotuner._bench, InterpretedFunction.run = run, bench, interpret
         driver._active = active
-
-
-class NoDevice:
-    """Answers what programs ask the driver while they set up, on a machine without a GPU."""
-
-    @property
-    def utils(self) -> Any:
-        """What asks how much of everything the device has."""
-        return self
-
-    def get_device_properties(self, device: int = 0) -> dict[str, Any]:
-        return dict(_PROPERTIES)
-
-    def get_current_target(self) -> GPUTarget:
-        return _TARGET
-
-    def get_current_device(self) -> int:
-        return 0
-
-    def get_current_stream(self, device: int = 0) -> int:
-        return 0
-
-    def get_active_torch_device(self) -> Any:
-        """Where `torch.rand(..., device=...)` shall put its tensors: there is only the CPU."""
-        import torch
-
-        return torch.device("cpu")
-
-    def get_device_interface(self) -> Any:
-        import torch
-
-        return torch.cpu
 
 
 def has_device() -> bool:
@@ -274,3 +291,9 @@ def has_device() -> bool:
     except (RuntimeError, ImportError, AttributeError, OSError):
         return False
     return True
+
+
+def active_target() -> str:
+    """The target of the GPU that Triton launches on: `cuda:90`, `hip:gfx950`."""
+    target = driver.active.get_current_target()
+    return f"{target.backend}:{str(target.arch).partition(':')[0]}"

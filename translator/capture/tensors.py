@@ -43,8 +43,8 @@ class TensorArgument:
     def ptr_range(self) -> int:
         return self.storage * self.itemsize
 
-    def values(self) -> dict:
-        """The entry of a launch spec's `values`."""
+    def values(self, whole: bool = False) -> dict:
+        """The entry of a launch spec's `values`. whole: of few integers each, not only where they lie: they may be numbers of rows."""
         inside: dict[str, Any] = {
             "dtype": self.name,
             "shape": list(self.shape),
@@ -54,6 +54,8 @@ class TensorArgument:
         }
         if (found := value_range(self.original, self.name)) is not None:
             inside["range"] = found
+        if whole and (integers := few_integers(self.original, self.name)) is not None:
+            inside["data"] = integers
         return {"tensor": inside}
 
 
@@ -110,6 +112,19 @@ def value_range(value: Any, name: str) -> list | None:
     if not (isinstance(low, float) and math.isfinite(low) and math.isfinite(high)):
         return None
     return [_inward(low, math.ceil), _inward(high, math.floor)]
+
+
+MOST_INTEGERS = 1024
+
+
+def few_integers(value: Any, name: str) -> list[int] | None:
+    """The elements of a tensor of `MOST_INTEGERS` integers at most, row after row; None for any other."""
+    if "int" not in name or math.prod(value.shape) > MOST_INTEGERS:
+        return None
+    try:
+        return [int(x) for x in value.reshape(-1).tolist()]
+    except (AttributeError, NotImplementedError, RuntimeError, TypeError, ValueError):
+        return None
 
 
 def _inward(number: float, direction: Any) -> float:

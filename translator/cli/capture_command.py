@@ -32,15 +32,18 @@ _GRACE = 3.0
 
 def run_capture(
     words: tuple[str, ...], out: str, is_module: bool, kernels: tuple[str, ...], run: str, pretend: bool,
-    append: bool, overwrite: bool, verbosity: Verbosity,
+    append: bool, overwrite: bool, verbosity: Verbosity, written_for: str = "",
 ) -> int:  # fmt: skip
     """Run the program and write its launches; 1 when it fails, or launches no Triton kernel.
 
     run: `gpu` runs launches where there is a GPU, `interpret` in Triton's interpreter, `none` records only. Tests whose launches are
-    not run may well fail at what they expect of them: that is said and is no failure.
+    not run may well fail at what they expect of them: that is said and is no failure. written_for: what Gluon kernels are written for,
+    and the GPU that host code is told of; "" for what the program's file says.
     """
     if run not in ("gpu", "interpret", "none"):
         raise TranslationError(Diagnostic("usage", f"--run {run}: no such way to run", help="gpu, interpret or none"))
+    if written_for:
+        _check_device(written_for)
     program = resolve_command(words, is_module)
     check_destination(out)
     if os.path.exists(out) and not append and not overwrite:
@@ -49,7 +52,7 @@ def run_capture(
     before = read_launches(out) if append and os.path.exists(out) else []
     settings = {
         "kind": program.kind, "program": program.name, "arguments": list(program.arguments), "out": out,
-        "kernels": list(kernels), "launch": run == "gpu", "pretend": pretend, "path": sys.path,
+        "kernels": list(kernels), "launch": run == "gpu", "pretend": pretend, "path": sys.path, "written_for": written_for,
     }  # fmt: skip
     found, status = _recorded(settings, run == "interpret")
     launches = merged(before, found["specs"])
@@ -75,6 +78,15 @@ def run_capture(
         print("no Triton kernel was launched, so nothing was recorded", file=sys.stderr)
         return exit_status.CHECK_FAILED
     return exit_status.DONE
+
+
+def _check_device(name: str) -> None:
+    """Raises: TranslationError `usage` for a GPU that no program can be told of."""
+    from translator.capture.devices import device_of, known_devices
+
+    if device_of(name) is None:
+        message = f"--from {name}: no GPU that a program can be told of"
+        raise TranslationError(Diagnostic("usage", message, help=", ".join(known_devices())))
 
 
 def _refuse_cut_off(found: dict, status: int, launches: list[LaunchSpec], out: str, name: str) -> NoReturn:

@@ -8,6 +8,7 @@ import typer
 
 from translator.cli.cache_app import CacheUrl, NoCache, use_cache
 from translator.cli.options import (
+    CapturedFrom,
     Cluster,
     Format,
     GivenLaunches,
@@ -76,13 +77,14 @@ def capture(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", "--force", help="Replace a launch file that is there.")
     ] = False,
+    written_for: CapturedFrom = None,
 ) -> int:
-    """Run a program and record what its Triton kernels are launched with: capture -- pytest tests/test_x.py."""
+    """Run a program and record what its Triton and Gluon kernels are launched with: capture -- pytest tests/test_x.py."""
     from translator.cli.capture_command import run_capture
 
     words, names = (program, *(arguments or ())), tuple(kernel or ())
     how = "none" if no_launch else run
-    return run_capture(words, out, module, names, how, pretend, append, overwrite, context.obj)
+    return run_capture(words, out, module, names, how, pretend, append, overwrite, context.obj, written_for or "")
 
 
 def validate(

@@ -118,6 +118,14 @@ WrittenFor = Annotated[
         "--from", metavar="GPU", help="What kernels that are Gluon already are written for: sm_90, sm_100, gfx950, ..."
     ),
 ]
+CapturedFrom = Annotated[
+    Optional[str],
+    typer.Option(
+        "--from",
+        metavar="GPU",
+        help="What Gluon kernels are written for, and the GPU that the program is told of without one: sm_90, gfx950, ...",
+    ),
+]
 EmitStage = Annotated[
     Optional[str],
     typer.Option(

@@ -66,10 +66,8 @@ def source_target(
     """
     if given or spec.target:
         return (spec.target or given or "").replace("sm_", "cuda:")
-    for name, target in _NAMESPACES:
-        vendor, _, part = name.partition(".")
-        if name in loaded.text or re.search(rf"{vendor} import [^\n]*\b{part}\b", loaded.text):
-            return target
+    if found := target_of_text(loaded.text):
+        return found
     if otherwise is not None:
         return otherwise
     raise TranslationError(
@@ -82,6 +80,15 @@ def source_target(
             help='give "target" in its launch ("cuda:90", "hip:gfx950") or --from sm_90, or compile it as it is (gluonize compile)',
         )
     )
+
+
+def target_of_text(text: str) -> str:
+    """What the Gluon kernels of a file are written for, by the newest namespace that it imports; "" where it imports none."""
+    for name, target in _NAMESPACES:
+        vendor, _, part = name.partition(".")
+        if name in text or re.search(rf"{vendor} import [^\n]*\b{part}\b", text):
+            return target
+    return ""
 
 
 def plain_launch(spec: LaunchSpec, blocks: dict[str, tuple[int, ...]] | None = None) -> LaunchSpec:

@@ -1,0 +1,46 @@
+"""Launches that differ in what device code cannot see: a function, or a class of the source that its translation does not take.
+
+One text cannot serve both `kernel[grid](x, ACT=relu)` and `kernel[grid](x, ACT=silu)`: the first is translated, the other refused.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from translator.diagnostics import Diagnostic, TranslationError
+from translator.rewrite.kernel_family import KernelVersion
+from translator.source.launch_spec import LaunchSpec
+
+_UNSEEN = ("$jit", "$class", "$call")
+
+
+class ToldLaunches:
+    """The launches of a file so far."""
+
+    def __init__(self) -> None:
+        self._first: dict[tuple[str, str], tuple[LaunchSpec, KernelVersion]] = {}
+
+    def add(self, spec: LaunchSpec, version: KernelVersion) -> None:
+        """Add the launch `spec`, translated as `version`.
+
+        Raises: TranslationError `launches-alike` where one that device code takes for the same has another function or class.
+        """
+        key = version.loaded.qualname, repr(version.configuration)
+        other, first = self._first.setdefault(key, (spec, version))
+        if version.loaded.lifted and version.loaded.lifted == first.loaded.lifted:
+            return
+        differing = [name for name, value in _unseen(spec).items() if _unseen(other).get(name) != value]
+        if not differing:
+            return
+        name = differing[0]
+        message = f"{spec.id} gives {name} another function or class than {other.id} does"
+        why = "device code cannot tell the two launches apart, and their kernels are different ones"
+        help = "translate each into a file of its own, with a launch file that has one of them"
+        raise TranslationError(
+            Diagnostic("launches-alike", message, version.loaded.path, version.loaded.line, 1, why, help)
+        )
+
+
+def _unseen(spec: LaunchSpec) -> dict[str, Any]:
+    """The arguments of a launch that are functions or classes, or hold some."""
+    return {name: value for name, value in spec.constexprs.items() if any(f"'{x}'" in repr(value) for x in _UNSEEN)}
