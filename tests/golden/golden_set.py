@@ -72,7 +72,7 @@ def translations() -> list[Golden]:
 def of_gluon() -> list[Golden]:
     """Kernels that are Gluon already, for AMD GPUs."""
     folders = [fixture_set.ROOT / name for name in fixture_set.GLUON_SOURCES]
-    return [Golden(f / "golden" / f"{t}.py", f / "source.py", t) for f in folders for t in fixture_set.GLUON_TARGETS]
+    return [Golden(f / "golden" / f"{t}.py", f / "source.py", t) for f in folders for t in fixture_set.TARGETS]
 
 
 def with_options() -> list[Golden]:

@@ -301,7 +301,7 @@ def test_a_translation_may_divide_by_zero_where_its_source_does(tmp_path: Path):
     assert answer["found"] == "hazard" and answer["hazards"][0]["kind"] == "division-by-zero"
 
 
-SETS = [(name, target) for name in fixture_set.GLUON_SOURCES for target in fixture_set.GLUON_TARGETS]
+SETS = [(name, target) for name in fixture_set.GLUON_SOURCES for target in fixture_set.TARGETS]
 EVERY_DAY = (
     "hopper/attention",
     "hopper/specialized_matmul-3",
