@@ -14,7 +14,7 @@ FOLDER = Path(__file__).resolve().parent / "reference"
 sys.path.insert(0, str(FOLDER.parents[1]))
 
 from rules.builtins import ROWS  # noqa: E402
-from rules.nvidia import NVIDIA  # noqa: E402
+from rules.nvidia import NVIDIA, NvidiaRow  # noqa: E402
 from rules.rows import KINDS, LAYOUTS, Row  # noqa: E402
 from rules.choices import CHOICES, Choice  # noqa: E402
 from rules.targets import DEFAULT_TARGETS, TARGETS, Target  # noqa: E402
@@ -48,6 +48,12 @@ The lifter runs programs of the launch, and of other sizes, with tensors as expr
 the loops that read them; sums of products become loops; iterations that were peeled go back into them. What differs between sizes,
 programs or iterations, is never reached, or waits for ever is refused at its line. `gluonize validate` then runs source and translation
 against each other.
+
+`--keep-structure` lifts nothing: on a target with the same machine (a tensor data mover, barriers in LDS, partitions of warps: gfx1250) the kernel
+keeps its own text, and each call becomes its counterpart. Copies with a barrier arrive by themselves, once for each warp that issues them, and
+an `arrive` once for each thread; how many arrivals end a phase is counted by running a program. Products read their operands into registers,
+accumulators get WMMA's layout, slots rows with padding; kernels take descriptors as `(base, shape, strides)`. What has no counterpart is refused
+at its line, with what a port by hand does.
 """.strip().splitlines()
 
 GIVEN = """
@@ -188,19 +194,32 @@ def nvidia_page() -> str:
         "",
         *NVIDIA_HEAD,
         "",
-        "| operation | Gluon | in the lifted kernel |",
-        "|---|---|---|",
+        "| operation | Gluon | in the lifted kernel | with `--keep-structure` |",
+        "|---|---|---|---|",
     ]
-    lines += [f"| `{r.op}` | {_code(r.gluon)} | {r.lifted or 'nothing: it says how or when'} |" for r in NVIDIA]
+    lines += [
+        f"| `{r.op}` | {_code(r.gluon)} | {r.lifted or 'nothing: it says how or when'} | {_kept(r)} |" for r in NVIDIA
+    ]
     for row in NVIDIA:
         lines += ["", f"## {row.op}", "", row.does]
         lines += [row.conditions] if row.conditions else []
         lines += [f"{row.why_none}."] if row.why_none else []
+        lines += ["", f"Not kept: {row.why_not}."] if row.why_not else []
+        for kept in row.counterparts:
+            only = "".join(f"; `{name}` has to be {value!r}" for name, value in kept.only)
+            lines += ["", f"Kept: `{kept.function}` becomes {_code(kept.text) if kept.text else 'nothing'}{only}."]
         lines += [
             "",
             f"By hand, keeping the structure: with a tensor data mover (gfx1250) {row.data_mover}; elsewhere {row.other}.",
         ]
     return "\n".join(lines) + "\n"
+
+
+def _kept(row: NvidiaRow) -> str:
+    """What stands for an operation where the structure is kept."""
+    if not row.counterparts:
+        return "refused" if row.why_not else "-"
+    return ", ".join(_code(c.text) if c.text else "nothing" for c in row.counterparts)
 
 
 def _code(name: str) -> str:

@@ -36,7 +36,8 @@ class TranslateRequest:
     strict: launches are derived only from what the source says for certain. all_configs: every config of a large autotune list.
     general: layouts as formulas of tile sizes and warps, where they follow from them.
     style: how the text is laid out. written_for: what kernels that are Gluon already are written for, where their launches do not say.
-    emit: `lifted` for the Triton kernels that they compute, None for the translation.
+    emit: `lifted` for the Triton kernels that they compute, None for the translation. keep_structure: they are not lifted, each of
+    their operations becomes its counterpart.
     """
 
     source: str
@@ -62,6 +63,7 @@ class TranslateRequest:
     style: CodeStyle = CodeStyle()
     written_for: str | None = None
     emit: str | None = None
+    keep_structure: bool = False
 
     @property
     def asked(self) -> Choices:

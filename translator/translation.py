@@ -38,6 +38,7 @@ from translator.rewrite.reserved_names import free_module_names
 from translator.rewrite.told_launches import ToldLaunches
 from translator.lift.kernel import lift_kernel, together
 from translator.source.gluon_kernels import source_target
+from translator.structure.kernel import KEPT, keep_structure
 from translator.source.kernels import list_kernels
 from translator.source.launch_spec import LaunchSpec, RefusedLaunch
 from translator.source.load import LoadedKernel, explain_trace_error, load_for_launch, resolve_source
@@ -53,7 +54,7 @@ def translate_kernel(request: TranslateRequest) -> TranslateResult:
     started = time.perf_counter()
     outcomes: list[LaunchOutcome] = []
     versions: list[KernelVersion] = []
-    traces: list[TracedLaunch] = []
+    traces: list[TracedLaunch | None] = []
     told = ToldLaunches()
     rules_with(request.rules)  # refused before anything is read
     planned = planned_launches(request)
@@ -63,8 +64,12 @@ def translate_kernel(request: TranslateRequest) -> TranslateResult:
     for spec in planned.launches:
         try:
             read, spec = _read(request, spec)
-            loaded, traced, emitted = translate_launch(request, spec, beside=planned.launches, read=read)
-            version = KernelVersion(traced.spec, loaded, emitted, traced.num_warps)
+            if request.keep_structure and read.fn.is_gluon():
+                version, traced = _kept(request, spec, read), None
+            else:
+                loaded, traced, emitted = translate_launch(request, spec, beside=planned.launches, read=read)
+                version = KernelVersion(traced.spec, loaded, emitted, traced.num_warps)
+            loaded, emitted = version.loaded, version.emitted
             told.add(spec, version)
         except TranslationError as error:
             status = "passed-over" if spec.id in derived else "refused"
@@ -122,7 +127,15 @@ def tools_of(request: TranslateRequest) -> Tools:
     return Tools(trace, write)
 
 
-def _alike(request: TranslateRequest, versions: list[KernelVersion], traces: list[TracedLaunch]) -> list[KernelVersion]:
+def _kept(request: TranslateRequest, spec: LaunchSpec, loaded: LoadedKernel) -> KernelVersion:
+    """A kernel for an NVIDIA GPU with its structure. Raises: TranslationError."""
+    plain, emitted = keep_structure(loaded, spec, request.written_for, target(request.target))
+    return KernelVersion(plain, replace(loaded, lifted=KEPT), emitted, spec.options.get("num_warps", 4))
+
+
+def _alike(
+    request: TranslateRequest, versions: list[KernelVersion], traces: list[TracedLaunch | None]
+) -> list[KernelVersion]:
     """The launches of one kernel with one choice of what moves from tile to tile, where that leaves fewer texts.
 
     The choice is worth a few scalar instructions per tile (`translator.pipeline.prepare`); one text for the configurations
@@ -137,6 +150,7 @@ def _alike(request: TranslateRequest, versions: list[KernelVersion], traces: lis
         for i, choice in zip(own, choices):
             if any(not choice[key] for key in moved & choice.keys()):
                 chosen = request.choices_for(versions[i].spec.kernel)
+                assert traces[i] is not None, "bug in gluonize: what keeps its structure has no loops to write again"
                 emitted = rewrite_kernel(traces[i], chosen, request.strategy, moved, rules_with(request.rules))
                 changed[i] = replace(versions[i], emitted=emitted)
         together = [changed.get(i, versions[i]) for i in own]

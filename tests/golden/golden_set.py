@@ -36,7 +36,7 @@ CLUSTERS = {
 class Golden:
     """A file with the expected translation of `source`, or, for a case that must be refused, the expected message.
 
-    strategy: what `--strategy` is given, if anything; ctas: what `--num-ctas` is given, 0 for nothing.
+    strategy: what `--strategy` is given, if anything; ctas: what `--num-ctas` is given, 0 for nothing; kept: with `--keep-structure`.
     """
 
     path: Path
@@ -45,12 +45,13 @@ class Golden:
     refused: bool = False
     strategy: str = ""
     ctas: int = 0
+    kept: bool = False
 
     @property
     def id(self) -> str:
         if self.refused:
             return f"refused/{self.source.stem}"
-        words = [self.strategy] * bool(self.strategy) + [f"{self.ctas}-ctas"] * bool(self.ctas)
+        words = [self.strategy] * bool(self.strategy) + [f"{self.ctas}-ctas"] * bool(self.ctas) + ["kept"] * self.kept
         return "-".join([self.source.parent.name, self.target, *words])
 
     @property
@@ -72,7 +73,9 @@ def translations() -> list[Golden]:
 def of_gluon() -> list[Golden]:
     """Kernels that are Gluon already, for AMD GPUs."""
     folders = [fixture_set.ROOT / name for name in fixture_set.GLUON_SOURCES]
-    return [Golden(f / "golden" / f"{t}.py", f / "source.py", t) for f in folders for t in fixture_set.TARGETS]
+    every = [Golden(f / "golden" / f"{t}.py", f / "source.py", t) for f in folders for t in fixture_set.TARGETS]
+    hopper = fixture_set.ROOT / "hopper"
+    return [*every, Golden(hopper / "golden" / "gfx1250_kept.py", hopper / "source.py", "gfx1250", kept=True)]
 
 
 def with_options() -> list[Golden]:
@@ -108,6 +111,7 @@ def translate(golden: Golden, **environment: str) -> dict:
     ids = [golden.id] if golden.refused else []
     options = [f"--strategy={golden.strategy}"] if golden.strategy else []
     options += [f"--num-ctas={golden.ctas}"] if golden.ctas else []
+    options += ["--keep-structure"] if golden.kept else []
     return run_child("golden/translate_fixture.py", source, golden.target, *ids, *options, **environment)
 
 

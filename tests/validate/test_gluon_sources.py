@@ -316,6 +316,43 @@ LAUNCHES = [
 ]
 
 
+KEPT = [
+    pytest.param(spec, id=spec.id, marks=() if spec.id in EVERY_DAY else pytest.mark.slow)
+    for spec in read_launches(str(fixture_set.ROOT / "hopper" / "launches.json"))
+]
+
+
+@pytest.mark.parametrize("spec", KEPT)
+def test_a_golden_with_the_structure_of_its_source_computes_the_same(spec: LaunchSpec):
+    folder = fixture_set.ROOT / "hopper"
+    answer = validate_launch(str(folder / "source.py"), str(folder / "golden" / "gfx1250_kept.py"), spec, "gfx1250")
+    assert answer["status"] == "validated", answer["reason"]
+
+
+MISTAKES = {
+    "a copy that does not arrive": ("rb.index(slot), mbarrier=full.index(slot))", "rb.index(slot))"),
+    "a phase that ends too early": ("full.index(i), count=2", "full.index(i), count=1"),
+    "a slot that is free too early": ("mbarrier.wait(free.index(i % RING), i // RING & 1 ^ 1)", "pass"),
+    "a slot that is never free": ("        mbarrier.arrive(free.index(i % RING), count=1)\n", ""),
+    "a tile that is read too early": ("mbarrier.wait(full.index(i % RING), i // RING & 1)", "pass"),
+}
+
+
+@pytest.mark.parametrize("wrong", MISTAKES)
+def test_mistakes_in_a_kept_structure_are_found(wrong: str, tmp_path: Path):
+    folder = fixture_set.ROOT / "hopper"
+    text = (folder / "golden" / "gfx1250_kept.py").read_text()
+    begin, end = text.index("def fill("), text.index("def _refuse_outside")
+    own, kernel = text[begin:end], text[text.index("def specialized_matmul(") :]
+    before, after = MISTAKES[wrong]
+    assert before in own or before in kernel
+    changed = text[:begin] + own.replace(before, after) + text[end : text.index(kernel)] + kernel.replace(before, after)
+    (tmp_path / "out.py").write_text(changed)
+    (spec,) = [s for s in read_launches(str(folder / "launches.json")) if s.id == "hopper/specialized_matmul-2"]
+    answer = validate_launch(str(folder / "source.py"), str(tmp_path / "out.py"), spec, "gfx1250")
+    assert answer["status"] == "mismatch", (wrong, answer)
+
+
 @pytest.mark.parametrize("spec, target", LAUNCHES)
 def test_a_golden_computes_what_its_source_does(spec: LaunchSpec, target: str):
     folder = fixture_set.ROOT / spec.id.partition("/")[0]

@@ -126,6 +126,13 @@ CapturedFrom = Annotated[
         help="What Gluon kernels are written for, and the GPU that the program is told of without one: sm_90, gfx950, ...",
     ),
 ]
+KeepStructure = Annotated[
+    bool,
+    typer.Option(
+        "--keep-structure",
+        help="Of kernels for NVIDIA GPUs, op by op: copies, barriers and partitions stay, where the target has them.",
+    ),
+]
 EmitStage = Annotated[
     Optional[str],
     typer.Option(

@@ -39,6 +39,7 @@ from translator.cli.options import (
     Timeout,
     Validate,
     WriteLaunches,
+    KeepStructure,
     WrittenFor,
     given_targets,
 )
@@ -91,6 +92,7 @@ def translate(
     force: Force = False,
     written_for: WrittenFor = None,
     emit: EmitStage = None,
+    keep_structure: KeepStructure = False,
     format: Format = "text",
 ) -> int:
     """Translate the kernels of SOURCE, or of every launch, and check the result."""

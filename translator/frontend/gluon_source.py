@@ -9,6 +9,7 @@ from triton.compiler.compiler import make_backend
 from triton.experimental.gluon._runtime import GluonASTSource
 
 from translator.frontend.offline import offline_target
+from translator.frontend.trace import Trace, trace_source
 from translator.source.compile_arguments import compile_arguments
 from translator.source.launch_spec import LaunchSpec
 from translator.ttgir.module import Module
@@ -39,3 +40,11 @@ def gluon_module(fn: Any, spec: LaunchSpec, target: str, load_jit=None) -> Modul
         passes.common.add_symbol_dce(manager)
         manager.run(module, "lift")
         return parse_module(module.str())
+
+
+def gluon_trace(fn: Any, spec: LaunchSpec, target: str, load_jit=None) -> Trace:
+    """What the expressions of the kernel, and of the functions that it calls, are. Raises what the front end raises."""
+    arguments = compile_arguments(spec, fn, load_jit)
+    source = GluonASTSource(fn, arguments.signature, arguments.constexprs, arguments.attrs)
+    with offline_target(target) as gpu:
+        return trace_source(source, gpu, dict(spec.options))

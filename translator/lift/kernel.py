@@ -55,18 +55,7 @@ def lift_kernel(
     Runs Gluon's front end: call it in a child. Raises: TranslationError `not-lifted` at the operation that cannot be lifted.
     """
     target = source_target(loaded, spec, given_target)
-    try:
-        module = gluon_module(loaded.fn, spec, target, loaded.load_jit)
-    except (CompilationError, RuntimeError) as error:
-        if not isinstance(error, CompilationError) and "error encountered during parsing" not in str(error):
-            raise  # not the verifier's
-        why = str(error).strip().splitlines()[-1]
-        explained = explain_trace_error(loaded, error) if isinstance(error, CompilationError) else None
-        raise explained or TranslationError(
-            Diagnostic(
-                "triton-refuses", f"Gluon does not accept this kernel for {target}", loaded.path, loaded.line, 1, why
-            )
-        ) from error
+    module = read_module(loaded, spec, target)
     try:
         if wanted is not None:
             check_scales(module, wanted)
@@ -80,6 +69,22 @@ def lift_kernel(
     path = _written(text, loaded.fn.__name__)
     own = load_kernel(path, loaded.fn.__name__)
     return LiftedKernel(text, replace(lifted, kernel=loaded.fn.__name__, source=path), own)
+
+
+def read_module(loaded: LoadedKernel, spec: LaunchSpec, target: str) -> Module:
+    """The kernel's module for its own target. Raises: TranslationError for what Gluon does not accept."""
+    try:
+        return gluon_module(loaded.fn, spec, target, loaded.load_jit)
+    except (CompilationError, RuntimeError) as error:
+        if not isinstance(error, CompilationError) and "error encountered during parsing" not in str(error):
+            raise  # not the verifier's
+        why = str(error).strip().splitlines()[-1]
+        explained = explain_trace_error(loaded, error) if isinstance(error, CompilationError) else None
+        raise explained or TranslationError(
+            Diagnostic(
+                "triton-refuses", f"Gluon does not accept this kernel for {target}", loaded.path, loaded.line, 1, why
+            )
+        ) from error
 
 
 @dataclass(frozen=True)

@@ -60,6 +60,7 @@ class TranslateOptions:
     force: bool = False
     written_for: str | None = None
     emit: str | None = None
+    keep_structure: bool = False
     format: str = "text"
     search: tuple[str, ...] = ()
     cluster: str | None = None
@@ -260,6 +261,7 @@ def _request(
         style=style_of(source, output),
         written_for=options.written_for,
         emit=options.emit,
+        keep_structure=options.keep_structure,
     )
 
 
@@ -322,8 +324,19 @@ def _check_choices(options: TranslateOptions, targets: tuple[Target, ...]) -> No
                 raise _usage(f"--strategy {strategy.name} needs {strategy.needs}, which {target.name} lacks", help)
     if options.num_buffers is not None and not 1 <= options.num_buffers <= 16:
         raise _usage(f"--num-buffers {options.num_buffers}: out of range", "a number of LDS buffers from 1 to 16")
+    _check_kept(options)
     if options.fallback not in (None, "general"):
         raise _usage(f"--fallback {options.fallback}: no such fallback", "the only one is general")
+
+
+def _check_kept(options: TranslateOptions) -> None:
+    """Raises: TranslationError where something else is asked for than the structure that is to be kept."""
+    if not options.keep_structure:
+        return
+    lifted = options.general or options.fallback or options.emit or options.strategy or options.num_buffers
+    if lifted or options.optimize != "parity" or options.choose:
+        message = "--keep-structure: nothing is lifted, and what is pipelined and how is the author's"
+        raise _usage(message, "leave the other options out, or --keep-structure")
 
 
 def _usage(message: str, help: str) -> TranslationError:

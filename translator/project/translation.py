@@ -158,7 +158,7 @@ def request_options(request: TranslateRequest, output: str) -> tuple[str, ...]:
             words += [FOUND, f"{kernel}:{','.join(found.words())}"]
     words += ["--from", request.written_for] if request.written_for else []
     words += ["--emit", request.emit] if request.emit else []
-    words += ["--keep-going"] * request.keep_going
+    words += ["--keep-structure"] * request.keep_structure + ["--keep-going"] * request.keep_going
     words += ["--strict"] * request.strict + ["--all-configs"] * request.all_configs + ["--general"] * request.general
     for folder in request.rules:
         words += ["--rules", named(folder, output)]
@@ -173,7 +173,7 @@ def without_found(words: tuple[str, ...]) -> tuple[str, ...]:
 
 _FLAGS = {
     "--import": "import_hosts", "--keep-going": "keep_going", "--strict": "strict", "--all-configs": "all_configs",
-    "--general": "general",
+    "--general": "general", "--keep-structure": "keep_structure",
 }  # fmt: skip
 
 

@@ -77,9 +77,7 @@ def local_store(machine, op, value, view):
 def memdesc_index(machine, op, view, index):
     if not 0 <= index < view.shape[0]:
         what = f"index {int(index)} of {view.allocation.name}, which has {view.shape[0]} slots"
-        if not machine.module.is_nvidia:
-            raise Hazard("lds-index", what)
-        # Operations there have predicates: a view that none of them uses may be anywhere.
+        # Operations have predicates, or stand under an `if`: a view that none of them uses may be anywhere.
         view, index = replace(view, outside=what), 0
     return view.at(view.index[int(index)]).reshaped(op.type.shape)
 
