@@ -38,7 +38,7 @@ from translator.rewrite.reserved_names import free_module_names
 from translator.rewrite.told_launches import ToldLaunches
 from translator.lift.kernel import lift_kernel, together
 from translator.source.gluon_kernels import source_target
-from translator.structure.kernel import KEPT, keep_structure
+from translator.structure.kernel import keep_structure
 from translator.source.kernels import list_kernels
 from translator.source.launch_spec import LaunchSpec, RefusedLaunch
 from translator.source.load import LoadedKernel, explain_trace_error, load_for_launch, resolve_source
@@ -130,7 +130,7 @@ def tools_of(request: TranslateRequest) -> Tools:
 def _kept(request: TranslateRequest, spec: LaunchSpec, loaded: LoadedKernel) -> KernelVersion:
     """A kernel for an NVIDIA GPU with its structure. Raises: TranslationError."""
     plain, emitted = keep_structure(loaded, spec, request.written_for, target(request.target))
-    return KernelVersion(plain, replace(loaded, lifted=KEPT), emitted, spec.options.get("num_warps", 4))
+    return KernelVersion(plain, replace(loaded, lifted=emitted.kernel.text), emitted, spec.options.get("num_warps", 4))
 
 
 def _alike(

@@ -221,7 +221,7 @@ def test_classes_of_a_captured_launch_are_loaded(own):
 def test_launches_that_differ_in_a_class_are_refused_in_one_file(own):
     words = ["-k", "strided", "-t", "gfx942", "-l", "launches.json", "-o", "all.py", "--no-parity", "--keep-going"]
     done = ran(own[0], "translate", "kernels.py", *words)
-    assert "kernels/strided#2 gives Tiles another function or class than kernels/strided does" in done.stderr
+    assert "kernels/strided#2 gives Tiles another function, class or layout than kernels/strided does" in done.stderr
     assert done.stderr.count("[launches-alike]") == 2
 
 

@@ -184,4 +184,4 @@ def test_launches_that_differ_in_a_function_are_not_served_by_one_text(tmp_path:
     found = translate_kernel(request)
     assert [o.status for o in found.outcomes] == ["translated", "refused", "translated", "translated"]
     assert [d.code for o in found.outcomes for d in o.diagnostics] == ["launches-alike"]
-    assert found.outcomes[1].diagnostics[0].message == "1 gives ACT another function or class than 0 does"
+    assert found.outcomes[1].diagnostics[0].message == "1 gives ACT another function, class or layout than 0 does"

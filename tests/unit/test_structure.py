@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from textwrap import dedent
 
 import pytest
@@ -236,6 +237,81 @@ def test_numbers_that_a_copy_shares_with_others_are_refused(tmp_path):
     with pytest.raises(TranslationError) as refused:
         kept(tmp_path, source, ROWS, constexprs={"RING": 2})
     assert "no `multicast`" in refused.value.diagnostics[0].why
+
+
+AGGREGATE = """
+    from triton.language.core import _aggregate as aggregate
+
+    @aggregate
+    class Tiles:
+        step: gl.constexpr
+
+        @gluon.constexpr_function
+        def __init__(self):
+            self.step = gl.constexpr(2)
+
+    @gluon.jit
+    def kernel(x_ptr, layout: gl.constexpr):
+        at = gl.arange(0, 128, layout)
+        gl.store(x_ptr + at, gl.load(x_ptr + at) * STEP)
+"""
+BLOCKED = {"$layout": "SliceLayout(0, BlockedLayout([1, 1], [1, 32], [1, 4], [1, 0]))"}
+
+
+def test_layouts_as_arguments_are_written_into_the_kernel(tmp_path):
+    """Launches of the output do not give them, so two of a file cannot have different ones."""
+    source = AGGREGATE.replace("STEP", "2")
+    arguments = {"x_ptr": tensor("fp32", 128)}
+    text = validated(tmp_path, source, arguments, constexprs={"layout": BLOCKED})
+    assert "layout_given: gl.constexpr = gl.SliceLayout(dim=0, parent=gl.BlockedLayout(" in text
+    one = launch_of(tmp_path / "source.py", source, arguments, constexprs={"layout": BLOCKED})
+    other = {"$layout": "BlockedLayout([1], [32], [4], [0])"}
+    two = replace(one, id="two", constexprs={"layout": other})
+    found = translate_kernel(TranslateRequest(one.source, "gfx1250", launches=(one, two), keep_structure=True))
+    assert [d.code for o in found.outcomes for d in o.diagnostics] == ["launches-alike"] and found.text is None
+
+
+@pytest.mark.parametrize(
+    "source, constexprs, why",
+    [
+        (AGGREGATE.replace("STEP", "Tiles().step"), {"layout": BLOCKED}, "fields and methods"),
+        (AGGREGATE, {"layout": BLOCKED, "STEP": {"$class": "source.py:Tiles"}}, "function or a class"),
+    ],
+)
+def test_aggregates_are_refused(source, constexprs, why, tmp_path):
+    source = source.replace("layout: gl.constexpr)", "layout: gl.constexpr, STEP: gl.constexpr = 1)")
+    with pytest.raises(TranslationError) as refused:
+        kept(tmp_path, source, {"x_ptr": tensor("fp32", 128)}, constexprs=constexprs)
+    assert why in refused.value.diagnostics[0].why and refused.value.diagnostics[0].code == "not-kept"
+
+
+USED_TWICE = """
+    @gluon.jit
+    def fetch(x, at, bar, slot, more):
+        mbarrier.expect(bar, x.block_type.nbytes, pred=more)
+        tma.async_load(x, [0, at], bar, slot, pred=more)
+
+    @gluon.jit
+    def kernel(x, y):
+        slot = gl.allocate_shared_memory(x.dtype, x.block_type.shape, x.layout)
+        bar = mbarrier.allocate_mbarrier()
+        mbarrier.init(bar, count=1)
+        fetch(x, 0, bar, slot, True)
+        for i in range(gl.cdiv(x.shape[1], 64)):
+            mbarrier.wait(bar, i & 1)
+            fence_async_shared()
+            tma.async_store(y, [0, i * 64], slot)
+            tma.store_wait(0, read_only=False)
+            fetch(x, i * 64 + 64, bar, slot, i * 64 + 64 < x.shape[1])
+"""
+
+
+def test_a_function_that_is_used_in_two_ways_has_one_text(tmp_path):
+    arguments = {"x": descriptor("fp32", [32, 640], [32, 64]), "y": descriptor("fp32", [32, 640], [32, 64])}
+    text = validated(tmp_path, USED_TWICE, arguments)
+    assert (
+        text.count("def fetch(") == 1 and "    if more:\n        tdm.async_load(x, [0, at], slot, mbarrier=bar)" in text
+    )
 
 
 def test_options_that_say_something_else(tmp_path):

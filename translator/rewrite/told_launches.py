@@ -1,4 +1,4 @@
-"""Launches that differ in what device code cannot see: a function, or a class of the source that its translation does not take.
+"""Launches that differ in what device code cannot see: a function, a class or a layout of the source that its translation does not take.
 
 One text cannot serve both `kernel[grid](x, ACT=relu)` and `kernel[grid](x, ACT=silu)`: the first is translated, the other refused.
 """
@@ -11,7 +11,7 @@ from translator.diagnostics import Diagnostic, TranslationError
 from translator.rewrite.kernel_family import KernelVersion
 from translator.source.launch_spec import LaunchSpec
 
-_UNSEEN = ("$jit", "$class", "$call")
+_UNSEEN = ("$jit", "$class", "$call", "$layout")
 
 
 class ToldLaunches:
@@ -23,7 +23,7 @@ class ToldLaunches:
     def add(self, spec: LaunchSpec, version: KernelVersion) -> None:
         """Add the launch `spec`, translated as `version`.
 
-        Raises: TranslationError `launches-alike` where one that device code takes for the same has another function or class.
+        Raises: TranslationError `launches-alike` where one that device code takes for the same has another function, class or layout.
         """
         key = version.loaded.qualname, repr(version.configuration)
         other, first = self._first.setdefault(key, (spec, version))
@@ -33,7 +33,7 @@ class ToldLaunches:
         if not differing:
             return
         name = differing[0]
-        message = f"{spec.id} gives {name} another function or class than {other.id} does"
+        message = f"{spec.id} gives {name} another function, class or layout than {other.id} does"
         why = "device code cannot tell the two launches apart, and their kernels are different ones"
         help = "translate each into a file of its own, with a launch file that has one of them"
         raise TranslationError(
@@ -42,5 +42,5 @@ class ToldLaunches:
 
 
 def _unseen(spec: LaunchSpec) -> dict[str, Any]:
-    """The arguments of a launch that are functions or classes, or hold some."""
+    """The arguments of a launch that are functions, classes or layouts, or hold some."""
     return {name: value for name, value in spec.constexprs.items() if any(f"'{x}'" in repr(value) for x in _UNSEEN)}

@@ -8,6 +8,7 @@ acc = warpgroup_mma_wait(0, deps=(acc,))               (nothing: products are in
 
 from __future__ import annotations
 
+import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -23,7 +24,15 @@ from translator.frontend.trace import OpaqueFact, TensorFact
 from translator.rewrite.gluon_function import GluonFunction, expression, statements
 from translator.rewrite.tree_walk import assigned, same, walk
 from translator.structure.calls import arguments_by_name, counterpart_call
-from translator.structure.layouts import NoCounterpart, is_products, is_shared, k_width, padded, products_layout
+from translator.structure.layouts import (
+    NoCounterpart,
+    given_name,
+    is_products,
+    is_shared,
+    k_width,
+    padded,
+    products_layout,
+)
 from translator.structure.places import FunctionText, is_nvidias, nvidia_name
 
 _SAYS = "`NVMMASharedLayout.get_default_for(block, dtype)` where it is made"
@@ -67,6 +76,9 @@ class _Rewriter(cst.CSTTransformer):
 
     def visit_Attribute(self, node: cst.Attribute) -> None:
         self.plain.add(node.attr)
+        owner = self.text.outside(node.value)
+        if isinstance(owner, types.ModuleType) and owner not in (gl, tl):
+            self.plain.add(node.value)  # all of it is written anew
 
     def visit_Arg(self, node: cst.Arg) -> None:
         self.plain.add(node.keyword)  # type: ignore[arg-type]
@@ -81,17 +93,25 @@ class _Rewriter(cst.CSTTransformer):
         if original_node in self.plain:
             return updated_node
         if original_node.value in self.around.layouts:
-            return self._layout(original_node, self.around.layouts[original_node.value], None)
+            if is_shared(self.around.layouts[original_node.value]):
+                self.removed.add(original_node.value)  # unless what it is given to says of what blocks it is
+                return updated_node
+            return cst.Name(given_name(original_node.value))
         value = self.text.outside(original_node)
         if value is None or is_nvidias(value):  # what is called or asked of it says what stands for it
             return updated_node
-        return self._named(original_node.value, value)
+        return self._named(original_node.value, value, original_node)
 
-    def _named(self, name: str, value: Any) -> cst.BaseExpression:
+    def _named(self, name: str, value: Any, node: cst.CSTNode) -> cst.BaseExpression:
         if value is gl:
             return cst.Name("gl")
         if isinstance(value, JITFunction) and not value.__module__.startswith("triton."):
             return cst.Name(self.around.called(value))
+        if getattr(value, "__triton_aggregate__", False):
+            why = NoCounterpart(
+                "its fields and methods are not written anew", "the class with the target's types in its fields"
+            )
+            raise self.around.refused(self.text.line(node), f"the class {name}", why)
         self.around.needs(name, value)
         return cst.Name(name)
 
@@ -101,7 +121,7 @@ class _Rewriter(cst.CSTTransformer):
             return updated_node
         if getattr(gl, original_node.attr.value, None) is value:
             return expression(f"gl.{original_node.attr.value}")
-        return self._named(original_node.attr.value, value)
+        return self._named(original_node.attr.value, value, original_node)
 
     # --- calls
 
@@ -119,7 +139,7 @@ class _Rewriter(cst.CSTTransformer):
             found = self.text.constant(original_node)
             if is_products(found) or is_shared(found):
                 return self._layout(original_node, found, original_node)
-            if is_nvidias(function):
+            if is_nvidias(function) or getattr(function, "__name__", "").startswith("NVMMA"):
                 return self._counterpart(function, original_node, updated_node)
         except NoCounterpart as error:
             raise self.around.refused(self.text.line(original_node), _called(original_node), error) from None
@@ -127,6 +147,8 @@ class _Rewriter(cst.CSTTransformer):
 
     def _counterpart(self, function: Any, original: cst.Call, updated: cst.Call) -> cst.BaseExpression:
         name = nvidia_name(function)
+        if name.rpartition(".")[2].startswith("NVMMA"):
+            raise NoCounterpart("it is not one layout, or the launch does not reach it")
         if name == "mbarrier.MBarrierLayout":
             return expression("mbarrier.MBarrierLayout()")
         if name == "mbarrier.allocate_mbarrier":

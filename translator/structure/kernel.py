@@ -14,7 +14,7 @@ from rules.architecture import Target
 from rules.nvidia import why_not_kept
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.frontend.gluon_source import gluon_trace
-from translator.frontend.trace import Frame
+from translator.frontend.trace import Frame, Trace
 from translator.lift.kernel import read_module
 from translator.lift.machine import NotLifted
 from translator.numbered import numbered
@@ -29,12 +29,20 @@ from translator.source.load import LoadedKernel
 from translator.source.moved_lines import file_line
 from translator.structure.arrivals import Site, arrivals_of
 from translator.structure.functions import Surroundings, kept_function
-from translator.structure.layouts import Named, NoCounterpart, is_products, is_shared
+from translator.structure.layouts import (
+    Named,
+    NoCounterpart,
+    given_name,
+    is_layout,
+    is_products,
+    is_shared,
+    layout_text,
+    products_layout,
+)
 from translator.structure.places import FunctionText
 from translator.ttgir.elements import bits_of
 from translator.ttgir.module import Module
 
-KEPT = "kept"  # in place of a lifted kernel's text
 _DESCRIPTOR = re.compile(r"tensordesc<(\w+)\[([\d, ]+)\]")
 _MODULES = ("tdm", "mbarrier", "async_copy")
 _BITS = {"fp64": 64, "fp32": 32, "fp16": 16, "bf16": 16}
@@ -75,7 +83,7 @@ def keep_structure(
         at = (place.file, place.line) if place is not None and place.line else (loaded.path, loaded.line)
         raise _refused(at, loaded.fn.__name__, NoCounterpart(error.why), wanted) from None
     trace = gluon_trace(loaded.fn, spec, source, loaded.load_jit)
-    return plain_launch(spec), _Keeping(loaded, spec, wanted, arrivals).kernel(trace.frames)
+    return plain_launch(spec), _Keeping(loaded, spec, wanted, arrivals).kernel(trace)
 
 
 def _check(loaded: LoadedKernel, spec: LaunchSpec, source: str, wanted: Target) -> None:
@@ -92,6 +100,12 @@ def _check(loaded: LoadedKernel, spec: LaunchSpec, source: str, wanted: Target) 
         )
         why = NoCounterpart("programs of several workgroups share copies and barriers in other ways", by_hand)
         raise _refused(at, loaded.fn.__name__, why, wanted)
+    for name, value in spec.constexprs.items():
+        if any(f"'{marker}'" in repr(value) for marker in ("$class", "$call", "$jit")):
+            why = NoCounterpart(
+                "what is given to a kernel as a function or a class is not written anew", "the one that it is"
+            )
+            raise _refused(at, f"the argument {name}", why, wanted)
     for name, kind in spec.signature.items():
         if "tensordesc" in str(kind) and not (isinstance(kind, str) and _DESCRIPTOR.match(kind)):
             why = NoCounterpart("its mover knows no images, and descriptors in tuples are not taken apart")
@@ -116,17 +130,14 @@ class _Keeping:
         self.names: dict[int, str] = {id(loaded.fn): loaded.fn.__name__}
         self.calls: dict[int, list[int]] = {}
 
-    def kernel(self, frames: Sequence[Frame]) -> EmittedKernel:
-        own = [frame for frame in frames if not frame.fn.__module__.startswith("triton.")]
-        functions: dict[int, GluonFunction] = {}
-        by_id: dict[int, JITFunction] = {}
-        for frame in own:
-            key = id(frame.fn)
-            by_id[key] = frame.fn
-            written = self._function(frame)
-            if functions.setdefault(key, written).text != written.text:
-                why = NoCounterpart("its partitions use it in ways that need different texts", "a function for each")
-                raise self._refusal(frame.fn, 1, f"the function {frame.fn.__name__}", why)
+    def kernel(self, trace: Trace) -> EmittedKernel:
+        frames: dict[int, list[Frame]] = {}
+        for frame in trace.frames:
+            if not frame.fn.__module__.startswith("triton."):
+                frames.setdefault(id(frame.fn), []).append(frame)
+        by_id = {key: own[0].fn for key, own in frames.items()}
+        # One text for all the ways in which a function is used.
+        functions = {key: self._function(trace.joined(own)) for key, own in frames.items()}
         main = functions.pop(id(self.loaded.fn))
         order = self._callees_first(id(self.loaded.fn))[:-1]
         helpers = [
@@ -158,11 +169,12 @@ class _Keeping:
             layouts,
         )
         made = with_barrier(kept_function(text, around))
-        return self._with_descriptors(made) if is_kernel else made
+        return self._with_descriptors(made, around.layouts) if is_kernel else made
 
     def _layout_parameters(self, frame: Frame) -> dict[str, Any]:
+        """Parameters that are layouts: the output is not given them."""
         found = {name: getattr(fact, "value", None) for name, fact in frame.args.items()}
-        return {name: value for name, value in found.items() if is_products(value) or is_shared(value)}
+        return {name: value for name, value in found.items() if is_layout(value)}
 
     def _called(self, caller: JITFunction, fn: JITFunction) -> str:
         taken = {*self.names.values(), "multiply"}
@@ -182,9 +194,13 @@ class _Keeping:
         reach(key)
         return list(dict.fromkeys(out))
 
-    def _with_descriptors(self, function: GluonFunction) -> GluonFunction:
-        """The kernel that makes its descriptors: it takes the parts of each."""
+    def _with_descriptors(self, function: GluonFunction, layouts: Mapping[str, Any]) -> GluonFunction:
+        """The kernel that makes its descriptors, of which it takes the parts, and its layouts."""
         named, made = Named({*function.bound, *self.names.values()}), []
+        for name, layout in layouts.items():
+            if not is_shared(layout):  # such a one is written where it is used, for the blocks there
+                text = products_layout(layout, self.target) if is_products(layout) else layout_text(layout)
+                named.lines.append(f"{given_name(name)}: gl.constexpr = {text}")
         for name, kind in self.spec.signature.items():
             found = _DESCRIPTOR.match(kind) if isinstance(kind, str) else None
             if found is None:
@@ -194,7 +210,8 @@ class _Keeping:
             parts = f"{name}[0], {name}[1], {name}[2], block_shape={block}, layout={layout}"
             made.append(f"{name} = tdm.make_tensor_descriptor({parts})")
             self.record.descriptor_tuples.add(name)
-        added = [*statements("\n".join([*named.lines, *made]))] if made else []
+        lines = [*named.lines, *made]
+        added = [*statements("\n".join(lines))] if lines else []
         return function.with_statements(added, function.statements[len(function.docstring) :])
 
     def _imports(self, functions: Sequence[GluonFunction]) -> None:

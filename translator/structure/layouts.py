@@ -9,12 +9,16 @@ Blocked and sliced layouts stay: both have 32 lanes in a warp.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from typing import Any
+
+from triton.experimental.gluon.language._layouts import DistributedLayout, SharedLayout
 
 from rules.architecture import MatrixRow, Target
 from translator.numbered import numbered
 
+_ANYWHERE = ("BlockedLayout", "SliceLayout", "DistributedLinearLayout", "SwizzledSharedLayout", "SharedLinearLayout")
 _PAD_BYTES = 16  # what a lane reads at once
 _MOST_INTERVAL = 1024  # bytes between paddings that a descriptor can say: 256 dwords
 
@@ -25,6 +29,26 @@ class NoCounterpart(Exception):
     def __init__(self, why: str, by_hand: str = ""):
         super().__init__(why)
         self.why, self.by_hand = why, by_hand
+
+
+def is_layout(value: Any) -> bool:
+    """Whether a value is a layout of Gluon's."""
+    return isinstance(value, (DistributedLayout, SharedLayout))
+
+
+def layout_text(layout: Any) -> str:
+    """The expression of a layout that has the same meaning on all GPUs with 32 lanes. Raises: NoCounterpart for one that has not."""
+    inner = layout
+    while inner is not None:
+        if type(inner).__name__ not in _ANYWHERE:
+            raise NoCounterpart(f"a {type(inner).__name__} is of its own machine")
+        inner = getattr(inner, "parent", None)
+    return re.sub(r"\b(\w+Layout)\(", r"gl.\1(", repr(layout))
+
+
+def given_name(parameter: str) -> str:
+    """What a layout is called in the output that the source takes as an argument."""
+    return f"{parameter}_given"
 
 
 def is_products(layout: Any) -> bool:

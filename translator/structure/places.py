@@ -38,7 +38,10 @@ class FunctionText:
 
     def constant(self, node: cst.CSTNode) -> Any:
         """The one compile-time value that an expression had; None where it had none, or several."""
-        found = [_plain(fact) for fact in self.facts(node) if isinstance(fact, (ConstFact, TupleFact))]
+        facts = self.facts(node)
+        found = [_plain(fact) for fact in facts if isinstance(fact, (ConstFact, TupleFact))]
+        if len(found) < len(facts):
+            return None
         return found[0] if found and all(type(x) is type(found[0]) and x == found[0] for x in found) else None
 
     def line(self, node: cst.CSTNode) -> int:
