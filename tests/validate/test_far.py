@@ -11,9 +11,10 @@ import pytest
 from tests.validate.test_adversarial import B, launch, run, tensor
 from translator.validate.bind import place_tensors
 from translator.validate.compare import compare
-from translator.validate.far import BEYOND, PROMISED, in_large_storage
+from translator.validate.far import BEYOND, PROMISED, far, in_large_storage
 from translator.validate.hazards import Hazard, NotRunnable
 from translator.validate.inputs import make_inputs
+from translator.validate.knobs import argument_knob
 from translator.validate.memory import Memory
 from translator.validate.sparse import MOST, PAGE, Pages
 
@@ -190,3 +191,18 @@ def test_a_grid_that_is_large_already_grows_no_further_than_a_launch_may(tmp_pat
     spec = replace(spec, constexprs={"B": 1024})
     result = run(tmp_path, FLAT, FLAT, spec, refusal=refuses_large)
     assert result.status == "validated", result
+
+
+class Reaching:
+    """A source that can be run with large inputs and with no others."""
+
+    def reach(self, inputs) -> dict[str, int]:
+        if "gibibytes" not in inputs.variant:
+            raise NotRunnable("tt.load", "with these sizes")
+        return {"x_ptr": 1 << 20}
+
+
+def test_nothing_far_away_is_tried_where_the_source_cannot_be_run_with_what_it_has():
+    inputs = make_inputs(STRIDED)
+    knob = argument_knob(STRIDED, "stride")
+    assert not list(far(STRIDED, inputs, Reaching(), [replace(knob, now=inputs.arguments["stride"])], ()))

@@ -108,15 +108,17 @@ def furthest(
 
     low: how far the source reaches with the inputs as they are; {} where it cannot be run with them.
     """
+    if not low:
+        return None
     first = min(knob.now + -(-FIRST // knob.step) * knob.step, knob.most // knob.step * knob.step)
-    if first <= knob.now or not low:
+    if first <= knob.now:
         return None
     high = reach(pair, stood(spec, knob, inputs, first, dict.fromkeys(limits, FARTHEST)))
     values = []
     for name, limit in limits.items():
         each = high.get(name, 0) - low.get(name, 0)
         if each > 0:
-            values.append(knob.now + (limit - low[name]) * (first - knob.now) // each)
+            values.append(knob.now + (limit - low.get(name, 0)) * (first - knob.now) // each)
     value = min([*values, knob.most]) // knob.step * knob.step
     return value if values and value > knob.now else None
 
