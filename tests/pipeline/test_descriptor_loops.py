@@ -93,8 +93,8 @@ PLANTED = {
     "wait-deleted": (0, "tdm.async_wait((NUM_BUFFERS - 2) * 2)", "pass", "lds-in-flight"),
     "wait-too-high": (0, "tdm.async_wait((NUM_BUFFERS - 2) * 2)", "tdm.async_wait((NUM_BUFFERS - 2) * 2 + 1)", "lds-in-flight"),
     "group-wait-deleted": (8, "async_copy.wait_group(NUM_BUFFERS - 2)", "pass", "lds-in-flight"),
-    "tile-past-the-end": (8, "((index0 >= 0) & (index0 < shape[0]))[:, None]", "(index0 >= 0)[:, None]", "out-of-bounds"),
-    "tile-before-the-start": (8, "(index1 >= 0) & ", "", "out-of-bounds"),
+    "tile-past-the-end": (8, "mask = inside0[:, None] & inside1[None, :]", "mask = inside1[None, :] & (offset0 >= 0)", "out-of-bounds"),
+    "tile-before-the-start": (8, "(offset1 + lane1).to(gl.uint32) < gl.maximum(shape[1], 0).to(gl.uint32)", "offset1 + lane1 < shape[1]", "out-of-bounds"),
 }  # fmt: skip
 
 

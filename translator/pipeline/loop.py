@@ -15,7 +15,7 @@ from translator.gluon.tree import ONE, Binary, Current, Named, Node, Number, Per
 from translator.gluon.written import Written, indexed, name
 from translator.pipeline.plan import PipelinePlan, PipelinedLoad
 from translator.rewrite import costs
-from translator.rewrite.descriptors import Copies
+from translator.rewrite.tile_functions import Copies
 from translator.rewrite.gluon_modules import async_module
 from translator.rewrite.site import Site
 from translator.rewrite.unit import Record

@@ -9,7 +9,6 @@ tensor data mover that can do the same, descriptors are its own (`tdm.py`).
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from typing import Any
 
 from translator.facts.function import FunctionFacts
@@ -26,11 +25,11 @@ from translator.gluon.written import (
     operand,
     tuple_of,
 )
-from translator.rewrite.unit import Decided, Record, Synthesized
+from translator.rewrite.tile_functions import ATOMICS, Copies, tile_function
+from translator.rewrite.unit import Decided
 from translator.rewrite.writing import Emit, Writing
 from translator.ttgir.layouts import Layout, Slice
 
-ATOMICS = ("atomic_add", "atomic_min", "atomic_max", "atomic_and", "atomic_or", "atomic_xor")
 METHODS = ("load", "store", "gather", "scatter", *ATOMICS)
 
 
@@ -122,7 +121,7 @@ def _access(
     if buffer:
         writing.record.reaches(root)
     pad = _padding(facts, owner)
-    name = writing.added(_function(facts, writing.record, kind, rank, buffer, pad))
+    name = writing.added(tile_function(facts, writing.record, kind, rank, buffer, pad))
     arguments = [writing.emit(owner)]
     if kind in ("gather", "scatter"):
         rows, column = indices
@@ -159,7 +158,9 @@ def tile_fetch(
     if buffer:
         writing.record.reaches(root)
     kind = "copy" if slot else "load"
-    name = writing.added(_function(facts, writing.record, kind, len(shape), buffer, "zero", copies, bool(condition)))
+    name = writing.added(
+        tile_function(facts, writing.record, kind, len(shape), buffer, "zero", copies, bool(condition))
+    )
     arguments = [slot] if slot else []
     arguments += [writing.emit(owner), *_offset_texts(writing.emit, offsets, len(shape))]
     arguments += [condition] if condition else []
@@ -278,107 +279,6 @@ def _padding(facts: FunctionFacts, owner: ast.expr) -> str:
     option = next((k.value for k in made.keywords if k.arg == "padding_option"), None) if made is not None else None
     fact = facts.fact(option) if option is not None else None
     return fact.value if isinstance(fact, ConstFact) else "zero"
-
-
-# The functions that access a tile -----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Copies:
-    """The asynchronous copies of a target: `module`.buffer_load_to_shared where there is one, else a copy by pointers."""
-
-    module: str
-    by_pointer: str  # name of the function that takes a tensor of pointers
-    by_offset: str = ""  # of the one that takes a base and 32-bit offsets
-
-
-def _function(
-    facts: FunctionFacts,
-    record: Record,
-    kind: str,
-    rank: int,
-    buffer: bool,
-    pad: str,
-    copies: Copies | None = None,
-    conditional: bool = False,
-) -> Synthesized:
-    module = facts.kernel.buffer_module if buffer else ""
-    if module and kind != "copy":
-        record.amd(module)
-    name = f"{kind}_tile_{rank}d"
-    if pad == "nan" and kind in ("load", "gather"):
-        name += "_nan"
-    if not buffer and kind in ("load", "store", "copy"):
-        name += "_far"  # storage of any size
-    if conditional:
-        name += "_if"
-    return Synthesized(name, _text(name, kind, rank, module, pad, copies, conditional))
-
-
-def _text(
-    name: str, kind: str, rank: int, module: str, pad: str, copies: Copies | None = None, conditional: bool = False
-) -> str:
-    dims = range(rank)
-    gathers = kind in ("gather", "scatter")
-    offsets = ["rows", "column"] if gathers else [f"offset{d}" for d in dims]
-    blocks = [f"BLOCK{d}: gl.constexpr" for d in dims]
-    value = ["value"] if kind in ("store", "scatter", *ATOMICS) else []
-    slot = "slot, " if kind == "copy" else ""
-    condition = ["exists"] if conditional else []
-    lines = [f"def {name}({slot}desc, {', '.join([*offsets, *condition, *value, *blocks])}, layout: gl.constexpr):"]
-    what = {
-        "load": "Load",
-        "copy": "Copy to LDS",
-        "gather": "Gather rows of",
-        "store": "Store",
-        "scatter": "Scatter rows of",
-    }
-    if conditional:
-        what = {k: f"{v}, if it exists," for k, v in what.items()}
-    verb = what.get(kind, f"{kind.replace('_', ' ').capitalize()} to")
-    lines.append(
-        f'    """{verb} a tile of the tensor `desc` = (base, shape, strides); elements outside are left out."""'
-    )
-    lines.append("    base, shape, strides = desc")
-    index_type = "" if module else ".to(gl.int64)"
-    for d in dims:
-        parent = "layout"
-        for other in reversed(range(rank)):
-            if other != d:
-                parent = f"gl.SliceLayout({other}, {parent})"
-        if gathers and d == 0:
-            lines.append("    index0 = rows")
-        else:
-            start = "column" if gathers else f"offset{d}"
-            lines.append(f"    index{d} = {start} + gl.arange(0, BLOCK{d}, layout={parent})")
-    expand = ["" if rank == 1 else "[" + ", ".join(":" if o == d else "None" for o in dims) + "]" for d in dims]
-    mask = " & ".join(f"((index{d} >= 0) & (index{d} < shape[{d}])){expand[d]}" for d in dims)
-    mask += " & exists" if conditional else ""
-    terms = " + ".join(f"(index{d}{index_type} * strides[{d}]){expand[d]}" for d in dims)
-    lines.append(f"    mask = {mask}")
-    lines.append(f"    offsets = {terms}")
-    lines.append("    " + _memory_statement(kind, module, pad, copies))
-    return "@gluon.jit\n" + "\n".join(lines) + "\n"
-
-
-def _memory_statement(kind: str, module: str, pad: str, copies: Copies | None) -> str:
-    """The statement of such a function that reads or writes memory."""
-    # The integer 0 cannot be cast to every type.
-    other = 'float("nan")' if pad == "nan" else "gl.zeros(offsets.shape, base.dtype.element_ty, layout)"
-    if copies is not None and module and copies.by_offset:
-        return f"{copies.module}.{copies.by_offset}(slot, base, offsets.to(gl.int32), mask=mask)"
-    if copies is not None:
-        return f"{copies.module}.{copies.by_pointer}(slot, base + offsets, mask=mask, other={other})"
-    if kind in ("load", "gather"):
-        fill = f", other={other}" if pad == "nan" else ""
-        if module:
-            return f"return {module}.buffer_load(base, offsets.to(gl.int32), mask=mask{fill})"
-        return f"return gl.load(base + offsets, mask=mask, other={other})"
-    if kind in ("store", "scatter"):
-        if module:
-            return f"{module}.buffer_store(value, base, offsets.to(gl.int32), mask=mask)"
-        return "gl.store(base + offsets, value, mask=mask)"
-    return f"gl.{kind}(base + offsets, value, mask=mask)"
 
 
 def attribute(facts: FunctionFacts, decided: Decided, emit: Emit, node: ast.Attribute) -> Written | None:
