@@ -32,6 +32,13 @@ def search_choices(request: TranslateRequest, pool: "WorkerPool") -> TranslateRe
 
 def search_kernel(request: TranslateRequest, launches: list[LaunchSpec], pool: "WorkerPool") -> Choices:
     """The best choices for one kernel within the budget of trials."""
+    return search_tried(request, launches, pool)[0]
+
+
+def search_tried(
+    request: TranslateRequest, launches: list[LaunchSpec], pool: "WorkerPool"
+) -> tuple[Choices, list[Tried]]:
+    """The best choices for one kernel, and all that was tried."""
     rows = tuple(dict.fromkeys(choices for spec in launches for choices in rows_for(request, spec)))
     tried: list[Tried] = []
     seen: dict[Choices, None] = {}
@@ -46,7 +53,7 @@ def search_kernel(request: TranslateRequest, launches: list[LaunchSpec], pool: "
             break
         found = better
         pending = combinations(found, rows)
-    return found or Choices()
+    return found or Choices(), tried
 
 
 def combinations(found: Choices, rows: tuple[Choices, ...]) -> tuple[Choices, ...]:

@@ -1,0 +1,113 @@
+"""What a search over the named choices buys: predicted cycles of loops with matrix products, beside Triton's own compile.
+
+    python bench/search.py [FOLDER [--launches FILE]] [-t TARGETS] [--only ID] [--budget TRIALS] [-j 2] [--json FILE]
+
+For each launch whose hottest loop multiplies matrices: the cost of Triton's compile of the source, of the translation by default, and of
+what the search found, by the same model, and what it chose. Nothing is validated here. A launch that cannot be costed is listed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from bench.launch_sets import Unit, chosen_units  # noqa: E402
+from translator.choices.chosen import Choices  # noqa: E402
+from translator.diagnostics import TranslationError  # noqa: E402
+from translator.lowering.worker import WorkerPool  # noqa: E402
+from translator.optimize.choose import LOWER, Tried, figures_of, try_candidates  # noqa: E402
+from translator.optimize.cost import cost  # noqa: E402
+from translator.optimize.search import search_tried  # noqa: E402
+from translator.source.launch_spec import LaunchSpec  # noqa: E402
+
+
+@dataclass(frozen=True)
+class Row:
+    """One launch on one target. triton, default, found: costs, in the unit of `translator.optimize.cost`; efficiencies: of the matrix
+    cores in the hottest loop, of the same three. chosen: the choices found. why: what could not be costed."""
+
+    id: str
+    target: str
+    triton: float = 0.0
+    default: float = 0.0
+    found: float = 0.0
+    efficiencies: tuple[float, ...] = ()
+    chosen: tuple[str, ...] = ()
+    trials: int = 0
+    why: str = ""
+
+
+def measured(pool: WorkerPool, unit: Unit, spec: LaunchSpec, target: str, budget: int) -> Row | None:
+    """The figures of one launch; None where its hottest loop multiplies no matrices."""
+    request = replace(unit.request(target), kernels=(spec.kernel,), launches=(spec,), budget=budget)
+    try:
+        walked = pool.call(LOWER, unit.source, spec, target, unit.search_path)
+        triton = cost(walked.cycles, walked.lds_overflow() is None, spec.grid)
+    except TranslationError as error:
+        return Row(spec.id, target, why=f"Triton's compile: {error.diagnostics[0].message}")
+    if triton.efficiency is None:
+        return None
+    default = figures_of(try_candidates(request, spec, pool, (Choices(),)), spec.id, Choices())
+    if default is None or default.cost is None:
+        return Row(spec.id, target, triton.cycles, why="the translation cannot be compiled")
+    chosen, tried = search_tried(request, [spec], pool)
+    found: Tried | None = figures_of(tried, spec.id, chosen)
+    best = found.cost if found is not None and found.cost is not None else default.cost
+    efficiencies = tuple(round(c.efficiency or 0.0, 3) for c in (triton, default.cost, best))
+    costs = (round(c.cycles, 3) for c in (triton, default.cost, best))
+    return Row(spec.id, target, *costs, efficiencies, chosen.words(), len({t.choices for t in tried}))
+
+
+def mean(ratios: list[float]) -> float:
+    return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else float("nan")
+
+
+def summary(rows: list[Row]) -> str:
+    """Geometric means for each target, and the launches that stay above Triton's."""
+    lines = []
+    for target in dict.fromkeys(row.target for row in rows):
+        own = [row for row in rows if row.target == target and not row.why]
+        by_default, found = ([getattr(row, name) / row.triton for row in own] for name in ("default", "found"))
+        above = [row for row in own if row.found > row.triton * 1.001]
+        lines.append(
+            f"{target}: {len(own)} launches, cost against Triton's: {mean(by_default):.3f} by default, {mean(found):.3f} found"
+            f" (worst {max(found, default=float('nan')):.3f}, {len(above)} above 1)"
+        )
+        lines += [f"  {row.id}: {row.found / row.triton:.3f}" for row in above]
+        lines += [f"  {row.id}: {row.why}" for row in rows if row.target == target and row.why]
+    return "\n".join(lines)
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", nargs="?", type=Path)
+    parser.add_argument("--launches", type=Path)
+    parser.add_argument("-t", "--targets", default="gfx950")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--budget", type=int, default=40)
+    parser.add_argument("-j", "--jobs", type=int, default=2)
+    parser.add_argument("--json", type=Path)
+    given = parser.parse_args(arguments)
+    rows: list[Row] = []
+    with WorkerPool(given.jobs, timeout=120.0) as pool:
+        for target in given.targets.split(","):
+            for unit in chosen_units(given.folder, given.launches, given.only):
+                for spec in unit.launches:
+                    if (row := measured(pool, unit, spec, target, given.budget)) is not None:
+                        rows.append(row)
+                        print(row, file=sys.stderr, flush=True)
+    print(summary(rows))
+    if given.json:
+        given.json.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
