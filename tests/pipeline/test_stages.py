@@ -720,6 +720,24 @@ IN_SLICES = {
 }
 
 
+@pytest.mark.compile
+@pytest.mark.parametrize("slices", ["2x1", "1x2"])
+def test_masks_are_computed_anew_for_a_tile_further_ahead(slices: str, tmp_path: Path):
+    kernel = MATMUL.parent / "fp8_matmul" / "kernel.py"
+    spec = read_launches(str(kernel.parent / "launches.json"))[0]
+    choices = REFILLED.replacing(accumulator_slices=slices)
+    request = TranslateRequest(str(kernel), "gfx950", launches=(spec,), chosen=((spec.kernel, choices),))
+    file = tmp_path / "translated.py"
+    file.write_text(translate_kernel(request).text)
+    early, other = ("b", "a") if slices == "2x1" else ("a", "b")
+    body = file.read_text().partition("warp_pipeline_stage")[2].partition("async_copy.wait_group")[0]
+    assert f"{early}_smem.index(slot), {early}_base" in body and f"{other}_smem.index(free_slot)" in body
+    assert body.count("K - (k_ahead + 1) * BLOCK_K") == body.count("K - k_ahead * BLOCK_K") == 1
+    left, right = source_stage(str(kernel), spec, "gfx950"), translated_stage(str(file), spec, "gfx950")
+    found = validate_pair(left.text, right.text, spec, source_names=left.names, translated_names=right.names)
+    assert found.status == "validated"
+
+
 BODY_WAIT = "        async_copy.wait_group(2 * NUM_BUFFERS - 3)\n"
 AFTER_READ = {
     "waits for one group too few": (BODY_WAIT, BODY_WAIT.replace("- 3", "- 2")),

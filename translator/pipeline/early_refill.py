@@ -15,10 +15,11 @@ from translator.facts import products
 from translator.facts.definitions import names_read
 from translator.facts.function import FunctionFacts
 from translator.gluon.tree import ONE, Binary, Choose, Current, Line, Node, Number
-from translator.gluon.written import binary, literal, name, operand
+from translator.gluon.written import Written, binary, literal, name, operand
 from translator.pipeline import counts
 from translator.pipeline.loop import PipelinedLoop, Ring
 from translator.pipeline.loop_site import LoopSite
+from translator.pipeline.own_names import own_names
 from translator.pipeline.producer import Producer, close_group
 
 
@@ -34,7 +35,7 @@ def early_ring(facts: FunctionFacts, loop: PipelinedLoop) -> Ring | None:
         return None
     if not all(ring.load.copied for ring in loop.rings):
         return None
-    if plan.rolled_back or plan.on_both_sides or plan.doubled or plan.guarded or loop.own_names:
+    if plan.rolled_back or plan.on_both_sides or plan.doubled or plan.guarded:
         return None
     made = products.DotPlan(facts, sliced.dot)
     read_first = made.b if sliced.parts[0] > 1 else made.a
@@ -44,20 +45,35 @@ def early_ring(facts: FunctionFacts, loop: PipelinedLoop) -> Ring | None:
 
 
 def _apart(facts: FunctionFacts, loop: PipelinedLoop) -> bool:
-    """Whether every variable that moves from tile to tile is one that only one of the loads needs."""
-    moving = [_target(made) for made in loop.ahead_of.values()]
-    needed = [{n.id for n in names_read(facts, ring.fetch)} for ring in loop.rings]
-    moves = all(isinstance(made, ast.AugAssign) for made in loop.ahead_of.values())
-    steps = [{n.id for n in names_read(facts, made.value)} for made in loop.ahead_of.values()]
+    """Whether every variable that moves from tile to tile is one that only one of the loads needs, and moves by what does not."""
+    moving = {_target(made) for made in loop.ahead_of.values() if isinstance(made, ast.AugAssign)}
+    anew = {_target(made) for made in loop.ahead_of.values()} - moving
+    own = {web.name for _, web in loop.own_names}
+    steps = [_read(facts, made.value) for made in loop.ahead_of.values() if isinstance(made, ast.AugAssign)]
+    needed = [_needed(facts, loop, ring) for ring in loop.rings]
     return (
-        moves
+        anew <= own
+        and not moving & own
         and all(sum(name in names for names in needed) == 1 for name in moving)
-        and not any(names & {*moving} for names in steps)
+        and not any(names & (moving | anew) for names in steps)
     )
 
 
+def _needed(facts: FunctionFacts, loop: PipelinedLoop, ring: Ring) -> set[str]:
+    """The variables that a fetch reads, and those that what each tile computes anew for it reads."""
+    names = _read(facts, ring.fetch)
+    for made in reversed(loop.ahead_of.values()):  # what a statement reads is computed above it
+        if isinstance(made, ast.Assign) and _target(made) in names:
+            names |= _read(facts, made.value)
+    return names
+
+
+def _read(facts: FunctionFacts, node: ast.AST) -> set[str]:
+    return {n.id for n in names_read(facts, node)}
+
+
 def _target(made: ast.stmt) -> str:
-    return made.target.id  # type: ignore[attr-defined]
+    return (made.targets[0] if isinstance(made, ast.Assign) else made.target).id  # type: ignore[attr-defined]
 
 
 def stage_of(loop: PipelinedLoop) -> int:
@@ -66,34 +82,38 @@ def stage_of(loop: PipelinedLoop) -> int:
     return 2 * (columns if rows > 1 else 1)
 
 
-def again(producer: Producer) -> tuple[Node, ...]:
+def again(site: LoopSite, producer: Producer) -> tuple[Node, ...]:
     """In that stage: the copy of the tile that comes into the slot which was read."""
-    writing, loop = producer.writing, producer.loop
-    loop.fetch_at(operand(binary(name(loop.ahead), "+", literal(1))))
-    condition = counts.condition(writing.emit, loop, loop.at)
-    tile = Binary(Current(), "+", loop.depth)
-    return (
-        Line("# Both groups have read this operand: its next tile takes its place."),
-        producer.fetch(loop.early, loop.slot, tile, condition),
-        close_group(writing.record),
-    )
+    loop = producer.loop
+    at, tile = operand(binary(name(loop.ahead), "+", literal(1))), Binary(Current(), "+", loop.depth)
+    why = Line("# Both groups have read this operand: its next tile takes its place.")
+    return why, *_copy(site, producer, at, loop.slot, tile, "next")
 
 
 def first(site: LoopSite, producer: Producer) -> tuple[Node, ...]:
     """Before the loop: one tile more than of the other operand, and what moves with it."""
     loop = producer.loop
     last = site.loop_names.fresh("last_slot", loop.plan.loop)
-    loop.fetch_at(name(last))
-    fetched = producer.fetch(loop.early, last, Number(last), counts.condition(site.emit, loop, loop.at))
-    needed = {n.id for n in names_read(site.facts, loop.early.fetch)}
-    own = [(atom, made) for atom, made in loop.ahead_of.items() if _target(made) in needed]
-    moves = [site.statement_text(made).replace("\n" + site.facts.source.indent(atom), "\n") for atom, made in own]
-    return (
-        Choose(last, Binary(loop.depth, "-", ONE)),
-        fetched,
-        close_group(site.record),
-        *(Line(move) for move in moves),
-    )
+    copy = _copy(site, producer, name(last), last, Number(last), "last")
+    moves = _statements(site, loop, ast.AugAssign)
+    return Choose(last, Binary(loop.depth, "-", ONE)), *copy, *moves
+
+
+def _copy(site: LoopSite, producer: Producer, at: Written, slot: str, tile: Node, suffix: str) -> tuple[Node, ...]:
+    """The copy of the tile at the index `at`, with what it computes anew under names with `suffix`."""
+    loop = producer.loop
+    loop.fetch_at(at)
+    with own_names(site.facts, site.loop_names, loop, suffix):
+        anew = _statements(site, loop, ast.Assign)
+        fetched = producer.fetch(loop.early, slot, tile, counts.condition(site.emit, loop, at))
+    return *anew, fetched, close_group(site.record)
+
+
+def _statements(site: LoopSite, loop: PipelinedLoop, kind: type[ast.stmt]) -> list[Node]:
+    """The statements of a kind that the operand's fetch needs, as they are where it is fetched."""
+    needed = _needed(site.facts, loop, loop.early)
+    own = [(s, made) for s, made in loop.ahead_of.items() if isinstance(made, kind) and _target(made) in needed]
+    return [Line(site.statement_text(made).replace("\n" + site.facts.source.indent(s), "\n")) for s, made in own]
 
 
 __all__ = ["again", "early_ring", "first", "stage_of"]

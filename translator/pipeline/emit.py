@@ -134,7 +134,7 @@ def emit_body(site: LoopSite, loop: PipelinedLoop, s: ast.For) -> None:
     loop.copies_again = refill.fills(_producer(site, loop)) if loop.refills else ()
     if loop.early is not None:
         site.record.choose(f"`{loop.early.load.name}` is copied again as soon as both groups of warps have read it")
-        loop.copies_again = early_refill.again(_producer(site, loop))
+        loop.copies_again = early_refill.again(site, _producer(site, loop))
     loop.top = once.first(_producer(site, loop)) if loop.plan.once else tuple(_top(site, loop))
     loop.waits = waits_of_body(site, loop) if loop.stages else ()
 

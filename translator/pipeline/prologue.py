@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-import contextlib
-from collections.abc import Iterator
 
 from translator.facts.function import FunctionFacts
 from translator.frontend.trace import TensorFact
@@ -13,10 +11,10 @@ from translator.gluon.written import name
 from translator.pipeline import clusters, counts, early_refill, mover_copies, slices
 from translator.pipeline.loop import PipelinedLoop, Ring
 from translator.pipeline.moved_twice import start_lines
+from translator.pipeline.own_names import own_names
 from translator.pipeline.producer import Producer, commit, stores
 from translator.pipeline.waits import waits_of_body
 from translator.pipeline.loop_site import LoopSite
-from translator.rewrite.fresh_names import LoopNames
 from translator.rewrite.gluon_modules import barrier_module
 
 
@@ -70,7 +68,7 @@ def prologue(site: LoopSite, producer: Producer) -> tuple[Node, ...]:
         loop.fetch_at(index)
     condition = counts.condition(site.emit, loop, index)
     fetched: list[Ring] = []
-    with _names_of_prologue(site.facts, site.loop_names, loop):
+    with own_names(site.facts, site.loop_names, loop, loop.tile):
         for atom in plan.atoms:
             if atom in loop.ahead_of:
                 moved = site.statement_text(loop.ahead_of[atom])
@@ -92,31 +90,6 @@ def prologue(site: LoopSite, producer: Producer) -> tuple[Node, ...]:
         site.record.choose(f"`{loop.sliced.web.name}` is kept in {m} x {n} slices")
         made += as_lines(slices.take_apart(site.facts, site.state, loop.sliced))
     return (*made, Line(f"{loop.counter} = 0")) if loop.counter else tuple(made)
-
-
-@contextlib.contextmanager
-def _names_of_prologue(facts: FunctionFacts, loop_names: LoopNames, loop: PipelinedLoop) -> Iterator[None]:
-    """Names of their own for what each tile computes anew: a name that the loop assigns too would be carried by it."""
-    webs = {web.index: web for _, web in loop.own_names}
-    names = {i: web.name for i, web in webs.items()}
-    added = {}
-    for i, web in webs.items():
-        # Nothing else is called that where the tiles wait in registers.
-        stem = names[i].removesuffix("_ahead") if loop.only_holds else names[i]
-        web.name = loop_names.fresh(f"{stem}_{loop.tile}", loop.plan.loop)
-    for name, web in loop.own_names:
-        name.id = web.name
-    for key, web in list(facts.webs.of_definition.items()):
-        if web.index in webs and (key[0], web.name) not in facts.webs.of_definition:
-            added[key[0], web.name] = web
-    facts.webs.of_definition.update(added)
-    yield
-    for key in added:
-        del facts.webs.of_definition[key]
-    for i, web in webs.items():
-        web.name = names[i]
-    for name, web in loop.own_names:
-        name.id = web.name
 
 
 def _plain_index(facts: FunctionFacts, loop: PipelinedLoop) -> bool:

@@ -70,7 +70,7 @@ def plan_slices(
     if web is None or facts.tensor(dot).rank != 2:
         return None
     made = products.DotPlan(facts, dot)
-    if made.scaled or not isinstance(made.result, (Mfma, Wmma)):
+    if not isinstance(made.result, (Mfma, Wmma)):
         return None
     for node, element, own, count in zip((made.a, made.b), (made.a_element, made.b_element), range(2), parts):
         fact = facts.tensor(node)

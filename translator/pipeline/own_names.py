@@ -1,0 +1,35 @@
+"""What each tile computes anew, under names of its own where tiles other than the one ahead are fetched."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from translator.facts.function import FunctionFacts
+from translator.pipeline.loop import PipelinedLoop
+from translator.rewrite.fresh_names import LoopNames
+
+
+@contextlib.contextmanager
+def own_names(facts: FunctionFacts, loop_names: LoopNames, loop: PipelinedLoop, suffix: str) -> Iterator[None]:
+    """Names with a suffix for what each tile computes anew: a name that the loop assigns too would be carried by it."""
+    webs = {web.index: web for _, web in loop.own_names}
+    names = {i: web.name for i, web in webs.items()}
+    added = {}
+    for i, web in webs.items():
+        # Nothing else is called that where the tiles wait in registers.
+        stem = names[i].removesuffix("_ahead") if loop.only_holds else names[i]
+        web.name = loop_names.fresh(f"{stem}_{suffix}", loop.plan.loop)
+    for name, web in loop.own_names:
+        name.id = web.name
+    for key, web in list(facts.webs.of_definition.items()):
+        if web.index in webs and (key[0], web.name) not in facts.webs.of_definition:
+            added[key[0], web.name] = web
+    facts.webs.of_definition.update(added)
+    yield
+    for key in added:
+        del facts.webs.of_definition[key]
+    for i, web in webs.items():
+        web.name = names[i]
+    for name, web in loop.own_names:
+        name.id = web.name
