@@ -69,15 +69,20 @@ def pretended_device(told: Device = USUAL) -> Iterator[None]:
         yield
 
 
-def _answers(torch: Any, told: Device) -> list[tuple[Any, str, Any]]:
-    """What torch says of its devices: (owner, name, replacement)."""
-    properties = SimpleNamespace(
+def _properties(told: Device) -> SimpleNamespace:
+    """What torch tells of a device."""
+    return SimpleNamespace(
         name=told.name, major=told.capability[0], minor=told.capability[1], total_memory=192 << 30,
         multi_processor_count=told.units, warp_size=told.target.warp_size, max_threads_per_multi_processor=told.threads,
         regs_per_multiprocessor=65536, shared_memory_per_block=min(told.shared, 65536),
         shared_memory_per_block_optin=told.shared, shared_memory_per_multiprocessor=told.shared, L2_cache_size=4 << 20,
         **({"gcnArchName": told.target.arch} if told.is_amd else {}),
     )  # fmt: skip
+
+
+def _answers(torch: Any, told: Device) -> list[tuple[Any, str, Any]]:
+    """What torch says of its devices: (owner, name, replacement)."""
+    properties = _properties(told)
 
     class Stream:
         """A stream of a device that does nothing."""
