@@ -19,7 +19,7 @@ from translator.gluon.written import Written, binary, literal, name, operand
 from translator.pipeline import counts
 from translator.pipeline.loop import PipelinedLoop, Ring
 from translator.pipeline.loop_site import LoopSite
-from translator.pipeline.own_names import own_names
+from translator.pipeline.tile_names import own_names
 from translator.pipeline.producer import Producer, close_group
 
 

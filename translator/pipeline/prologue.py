@@ -11,7 +11,7 @@ from translator.gluon.written import name
 from translator.pipeline import clusters, counts, early_refill, mover_copies, slices
 from translator.pipeline.loop import PipelinedLoop, Ring
 from translator.pipeline.moved_twice import start_lines
-from translator.pipeline.own_names import own_names
+from translator.pipeline.tile_names import own_names
 from translator.pipeline.producer import Producer, commit, stores
 from translator.pipeline.waits import waits_of_body
 from translator.pipeline.loop_site import LoopSite
