@@ -303,6 +303,43 @@ def test_what_host_code_computes_follows_what_is_set(tmp_path):
     assert signature(found)["n_cols"] == 200 and signature(found)["BLOCK"] == 256
 
 
+STRIDES = """
+@triton.jit
+def k(x, out, n, stride_x, stride_out, B: tl.constexpr):
+    r, c = tl.arange(0, B)[:, None], tl.arange(0, B)[None, :]
+    v = tl.load(x + tl.program_id(0) * stride_x[0] + r * stride_x[1] + c * stride_x[2], mask=c < n)
+    tl.store(out + tl.program_id(0) * stride_out[0] + r * stride_out[1] + c * stride_out[2], v, mask=c < n)
+"""
+
+
+def test_an_argument_whose_items_are_used_is_a_tuple(tmp_path):
+    found = derive(tmp_path, STRIDES)
+    (spec,) = found.launches
+    assert spec.signature["stride_x"] == spec.signature["stride_out"] == ["i32", "i32", "constexpr"]
+    assert spec.constexprs["stride_x"] == [None, None, 1] and spec.attrs["stride_x"] == ["D", "D", ""]
+
+
+def test_a_tuple_of_strides_is_what_host_code_passes(tmp_path):
+    host = """
+def run(x: torch.Tensor):
+    b, m, n = x.shape
+    out = torch.empty(b, n, m, dtype=x.dtype)
+    k[(b,)](x, out, n, x.stride(), (out.stride(0), 1, out.stride(1)), B=32)
+"""
+    (spec,) = derive(tmp_path, STRIDES + host).launches
+    assert spec.signature["stride_x"] == ["i32", "i32", "constexpr"]
+    assert spec.signature["stride_out"] == ["i32", "constexpr", "i32"] and spec.constexprs["stride_out"][1] == 1
+
+
+def test_a_tuple_is_set_as_it_is_shown(tmp_path):
+    shown = row(derive(tmp_path, STRIDES), "stride_x").value
+    assert shown == '["i32", "i32", 1]'
+    found = derive(tmp_path, STRIDES, f"stride_x={shown}", 'stride_out=["i64", 1, "i32"]')
+    assert row(found, "stride_x").value == shown and row(found, "stride_x").confidence == "given"
+    (spec,) = found.launches
+    assert spec.signature["stride_out"] == ["i64", "constexpr", "i32"]
+
+
 def test_a_type_that_host_code_does_not_say_is_found_by_the_front_end(tmp_path):
     text = """
 @triton.jit

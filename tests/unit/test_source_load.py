@@ -183,6 +183,7 @@ NAMES = {
     "other vendor": ("import somewhere_else_entirely as s\nX = tl.constexpr(1 if s.vendor_name == 'nvidia' else 2.5)", "X", "2.5"),
     "version": ("from packaging import version\nX = tl.constexpr(2.5 if version.parse(triton.__version__) >= version.parse('3.4') else 1)", "X", "2.5"),
     "version of a package that is not here": ("from no_such_package.utils import Version\nif Version(triton.__version__) >= Version('3.4'):\n    X = tl.constexpr(2.5)\nelse:\n    X = tl.constexpr(1)", "X", "2.5"),
+    "constexpr function of Triton's": ("try:\n    f = triton.runtime.jit.constexpr_function(tl.core.get_int_dtype)\nexcept Exception:\n    f = tl.core.get_int_dtype\nX = tl.constexpr(2.5 if type(f).__name__ == 'ConstexprFunction' else 1)", "X", "2.5"),
     "no version": ("try:\n    from no_such_package import Version\nexcept ImportError:\n    X = tl.constexpr(2.5)\nelse:\n    X = tl.constexpr(1)", "X", "2.5"),
     "libdevice": ("from triton.language.extra.libdevice import sqrt as root", "root(6.25)", "6.25"),
     "submodule": ("import triton.language.extra.libdevice as ld", "ld.sqrt(6.25)", "6.25"),

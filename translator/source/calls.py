@@ -215,6 +215,8 @@ class Calls:
             and isinstance(args[0], UserFunction)
         ):
             return self.evaluator.builder.kernel_side(args[0], function)
+        if function is triton.constexpr_function and getattr(args[0], "__module__", "").startswith("triton."):
+            return function(args[0])  # one of Triton's own
         if self._is_pure(function, place):
             for value in (*args, *kwargs.values()):
                 if not self._may_pass(value):

@@ -144,6 +144,16 @@ class Evidence:
             )
         )
 
+    def items_of(self, name: str) -> int:
+        """How many items of an argument the kernel uses by their numbers, `strides[2]`; 0 where it is no tuple."""
+        found = [
+            node.slice.value
+            for node in ast.walk(self.flow.kernel.node)
+            if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == name
+            if isinstance(node.slice, ast.Constant) and type(node.slice.value) is int
+        ]
+        return max(found) + 1 if found else 0
+
     @functools.cached_property
     def has_dot(self) -> bool:
         return any(

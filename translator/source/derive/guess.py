@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,6 +22,7 @@ MISSING = object()
 class Guess:
     """One argument. `kind`: a type as signatures have it, or `constexpr` with `value` in Python's form. `number`: what a run-time
     integer holds, for what is computed from it. `divisible`: it is a multiple of 16 (bytes of an address, or the value).
+    `items`: of a tuple of run-time numbers.
     """
 
     kind: str
@@ -29,6 +31,7 @@ class Guess:
     confidence: str = "use"
     divisible: bool = False
     number: Any = None
+    items: tuple[Guess, ...] = ()
 
     @staticmethod
     def constant(value: Any, why: str, confidence: str) -> Guess:
@@ -46,12 +49,21 @@ class Guess:
         kind = "i32" if -(2**31) <= number < 2**31 else "i64"
         return Guess(kind, why=why, confidence=confidence, divisible=number % 16 == 0, number=number)
 
+    @staticmethod
+    def several(numbers: Iterable[int], why: str, confidence: str) -> Guess:
+        """A tuple of run-time integers, such as the strides of a tensor."""
+        given = tuple(numbers)
+        items = tuple(Guess.integer(number, why, confidence) for number in given)
+        return Guess("tuple", why=why, confidence=confidence, number=given, items=items)
+
     @property
     def is_constant(self) -> bool:
         return self.kind == "constexpr"
 
     def shown(self) -> str:
         """The value or type, as `--set` takes it."""
+        if self.items:
+            return json.dumps([item.value if item.is_constant else item.kind for item in self.items])
         if not self.is_constant:
             return self.kind
         if callable(self.value) and hasattr(self.value, "__name__"):
@@ -76,8 +88,11 @@ class Proposal:
         """The launch in spec form. Raises: TranslationError for a value that has none."""
         signature, constexprs, attrs = {}, {}, {}
         for name, guess in self.arguments.items():
-            signature[name] = guess.kind
-            if guess.is_constant:
+            signature[name] = [item.kind for item in guess.items] or guess.kind
+            if guess.items:
+                constexprs[name] = [item.value for item in guess.items]
+                attrs[name] = ["D" if item.divisible and not item.is_constant else "" for item in guess.items]
+            elif guess.is_constant:
                 constexprs[name] = encode_value(guess.value)
             elif guess.kind.startswith("*"):
                 attrs[name] = "DS"

@@ -30,6 +30,8 @@ OPTION_NAMES = (
     "num_warps", "num_stages", "num_ctas", "waves_per_eu", "matrix_instr_nonkdim", "kpack", "enable_fp_fusion",
 )  # fmt: skip
 
+WHOLE_TYPES = ("i32", "i64")  # of items of a tuple of run-time integers
+
 
 class Proposer:
     """Proposes launches of one kernel at one launch site (or none). given: values for parameters of the host function."""
@@ -109,6 +111,9 @@ class Proposer:
                 return Guess.constant(decode_value({"$dtype": value}), "--set", "given")
             decoded = decode_value(value, self.evidence.loaded.load_jit) if value_problem(value) is None else value
             return Guess.constant(decoded, "--set", "given")
+        if isinstance(value, list) and all(type(item) is int or item in WHOLE_TYPES for item in value):
+            items = tuple(_item(item) for item in value)
+            return Guess("tuple", why="--set", confidence="given", items=items)
         if is_type:
             pointer = name in self.evidence.uses.pointers and not value.startswith("*")
             return Guess(
@@ -128,6 +133,10 @@ class Proposer:
             return None
         if isinstance(value, Model):
             return self.modelled(name, param, value, why)
+        if isinstance(value, tuple) and value and not param.is_constexpr:
+            numbers = [item.number if isinstance(item, Model) else item for item in value]
+            whole = all(type(number) is int for number in numbers)
+            return Guess.several(numbers, why, "computed" if has_model(value) else confidence) if whole else None
         if has_model(value) or not has_form(value):
             return None
         if param.is_constexpr or value is None:
@@ -166,6 +175,9 @@ class Proposer:
         """What is left: what the argument is used as, and its name."""
         if param.is_constexpr:
             return constant_by_use(name, self.evidence)
+        if (count := self.evidence.items_of(name)) and name not in self.evidence.uses.pointers:
+            row = [64] * (count - 1)  # strides, of which the last one is that of neighbours
+            return Guess.several([*row, 1], f"its items are used, up to [{count - 1}]", "use")
         if name in self.evidence.uses.pointers or (is_pointer(name) and not self.evidence.uses.arguments[name].kinds):
             return Guess("*", why=name)
         return number_by_use(name, self.evidence)
@@ -305,6 +317,13 @@ def _set_in_host(evidence: Evidence, site: Site) -> dict[str, Any]:
         if isinstance(passed, ast.Name) and not is_type and isinstance(value, (bool, int, float, str, type(None))):
             out[passed.id] = value
     return out
+
+
+def _item(value: int | str) -> Guess:
+    """An item of a tuple that is set: a type, or a value that is known while compiling."""
+    if isinstance(value, str):
+        return Guess(value, why="--set", confidence="given")
+    return Guess.constant(value, "--set", "given")
 
 
 def _scalar(value: Any, why: str, confidence: str) -> Guess:
