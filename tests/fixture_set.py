@@ -15,7 +15,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent / "fixtures"
 TARGETS = ("gfx942", "gfx950", "gfx1250", "gfx1100", "gfx1201")
 # Kernels that are Gluon already, as sources: folders with `source.py`, whose launches say what they are written for.
-GLUON_SOURCES = ("blackwell", "hopper")
+GLUON_SOURCES = ("blackwell", "convolution", "hopper")
 
 # Bits of significand and sign, and the largest finite value, of float types that numpy lacks. Sources: bfloat16 is the
 # upper half of an fp32; OCP 8-bit floating point specification 1.0 table 1 for e4m3fn and e5m2; the FNUZ types of CDNA3

@@ -38,6 +38,7 @@ from translator.rewrite.reserved_names import free_module_names
 from translator.rewrite.told_launches import ToldLaunches
 from translator.lift.kernel import lift_kernel, together
 from translator.source.gluon_kernels import source_target
+from translator.source.image_descriptors import is_of_images
 from translator.structure.kernel import keep_structure
 from translator.source.kernels import list_kernels
 from translator.source.launch_spec import LaunchSpec, RefusedLaunch
@@ -152,6 +153,7 @@ def _alike(
                 chosen = request.choices_for(versions[i].spec.kernel)
                 assert traces[i] is not None, "bug in gluonize: what keeps its structure has no loops to write again"
                 emitted = rewrite_kernel(traces[i], chosen, request.strategy, moved, rules_with(request.rules))
+                emitted.record.image_tuples |= versions[i].emitted.record.image_tuples
                 changed[i] = replace(versions[i], emitted=emitted)
         together = [changed.get(i, versions[i]) for i in own]
         if changed and texts_of(together) < texts_of([versions[i] for i in own]):
@@ -222,6 +224,7 @@ def translate_launch(
     loaded, traced = traced_launch(request, spec, beside, read)
     chosen, rules = request.choices_for(spec.kernel), rules_with(request.rules)
     emitted = rewrite_kernel(traced, chosen, request.strategy, rules=rules, rewriter_type=rewriter_type)
+    emitted.record.image_tuples |= {name for name, kind in spec.signature.items() if is_of_images(kind)}
     return loaded, traced, emitted
 
 

@@ -119,14 +119,14 @@ class Run:
         """Run a region; what it gives back is the generator's value."""
         block: Block | None = region.blocks[0]
         while block is not None:
-            result, label, passed = yield from self._block(block, values)
+            result, label, passed = yield from self._block(block, values, region)
             if label is None:
                 return result
             block = next(b for b in region.blocks if b.label == label)
             values.update(zip((name for name, _ in block.arguments), passed))
         return []
 
-    def _block(self, block: Block, values: dict[str, Value]) -> Iterator[str | None]:
+    def _block(self, block: Block, values: dict[str, Value], region: Region) -> Iterator[str | None]:
         for op in block.ops:
             self.steps += 1
             if self.steps > self.most:
@@ -136,7 +136,7 @@ class Run:
             if name in ENDS:
                 return [values[x] for x in op.operands], None, []
             if name in ("cf.br", "cf.cond_br"):
-                label, passed = self._branch(op, values)
+                label, passed = yield from self._branch(op, values, region)
                 return [], label, passed
             out = yield from self._one(op, name, values)
             values.update(zip(op.results, out or ()))
@@ -161,11 +161,27 @@ class Run:
             self.moved = True
         return out
 
-    def _branch(self, op: Op, values: dict[str, Value]) -> tuple[str, list[Value]]:
-        which = 0
-        if op.name == "cf.cond_br":
-            which = 0 if decided(values[op.condition], op).value else 1
-        label, passed = op.branches[which]
+    def _branch(self, op: Op, values: dict[str, Value], region: Region) -> Iterator[str | None]:
+        """The block that comes next, and what is passed to it.
+
+        Where both ways only compute numbers and meet again (`if late: return pid`), the numbers are either's, as the condition says.
+        """
+        if op.name == "cf.br":
+            label, passed = op.branches[0]
+            return label, [values[x] for x in passed]
+        condition = decided(values[op.condition], op)
+        ways = []
+        for label, passed in op.branches:
+            block = next(b for b in region.blocks if b.label == label)
+            given = [values[x] for x in passed]
+            if block.ops and all(x.name.startswith("arith.") for x in block.ops[:-1]) and block.ops[-1].name == "cf.br":
+                own = values | dict(zip((name for name, _ in block.arguments), given))
+                _, label, given = yield from self._block(block, own, region)
+            ways.append((label, given))
+        (label, first), (other, second) = ways
+        if label == other and first and all(isinstance(x, Scalar) for x in (*first, *second)):
+            return label, [combine("select", condition, a, b) for a, b in zip(first, second)]
+        label, passed = op.branches[0 if condition.value else 1]
         return label, [values[x] for x in passed]
 
     def _wait(self, op: Op, given: list[Value]) -> Iterator[str | None]:

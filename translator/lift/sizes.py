@@ -17,6 +17,7 @@ CHEAP = 3_000  # operations of a run of which there may be many
 PART, LEAST = 5, 4_000  # one of them takes a fifth of what is left, or so many
 LARGE = 1024  # a size beyond which loops have enough iterations as they are
 SMALL = 2  # programs along an axis, so that each has several tiles
+MORE = 33  # programs beyond twice as many
 SEVERAL = 1.7  # times as many operations are those of two tiles
 
 
@@ -30,6 +31,10 @@ def runs_of(module: Module, spec: LaunchSpec) -> list[Run]:
     budget = Budget(STEPS)
     for program in dict.fromkeys((last, middle)):
         out += _tried(budget, module, spec, {}, program, grid)
+    # Programs may be numbered anew where there are many of them: for each of eight dies its own, say.
+    more = tuple(2 * n + MORE if n > 1 else n for n in grid)
+    for program in dict.fromkeys((tuple(n - 1 for n in more), tuple(n // 2 for n in more))):
+        out += _tried(budget, module, spec, {}, program, more)
     given = set(module.entry.argument_names)  # what is fixed when it is compiled is not among them
     sizes = {name: n for name, n in numbers.items() if name in given and "stride" not in name and n > 1}
     less = _smaller(budget, module, spec, sizes, grid, out)
@@ -51,10 +56,12 @@ def _smaller(
     """Smaller values for sizes that make loops long, so that many runs cost no more than one of the launch; these runs are added."""
     less: dict[str, int] = {}
     steps, deciding = runs[0].steps, runs[0].deciding
-    for value in sorted({n for name, n in sizes.items() if name in deciding}, reverse=True):
-        if steps <= CHEAP:
+    values = sorted({n for name, n in sizes.items() if name in deciding}, reverse=True)
+    together = [values] if len(values) > 1 else []  # of loops in loops each alone may leave the others too long
+    for several in [*([value] for value in values), *together]:
+        if steps <= CHEAP or less and several is values:
             break
-        changed = less | {name: value // 4 + 3 for name, n in sizes.items() if n == value}
+        changed = less | {name: n // 4 + 3 for name, n in sizes.items() if n in several}
         found = _tried(budget, module, spec, changed, (0, 0, 0), grid, steps // 2)
         if found:
             less, steps = changed, found[0].steps

@@ -26,6 +26,7 @@ class RunTimeContract:
     conditions: tuple[tuple[Condition, str], ...] = ()  # each with an expression that it is for
     multiples: tuple[str, ...] = ()  # of 16: arguments (`K`), strides of descriptors (`desc.strides.0`)
     aligned: tuple[str, ...] = ()  # pointers whose tensors start at multiples of 16 bytes
+    images: tuple[str, ...] = ()  # arguments that take the parts of a descriptor of images
 
     @classmethod
     def of(cls, records: Sequence[Record]) -> RunTimeContract:
@@ -38,11 +39,15 @@ class RunTimeContract:
         multiples = {name for record in records for name in record.multiples}
         aligned = {name for record in records for name in record.aligned}
         held = tuple(tuple(sorted(names)) for names in (pointers, numbers, tuples))
-        return cls(*held, conditions, tuple(sorted(multiples)), tuple(sorted(aligned)))
+        images = {name for record in records for name in record.image_tuples}
+        named = (tuple(sorted(names)) for names in (multiples, aligned, images))
+        return cls(*held, conditions, *named)
 
     def __bool__(self) -> bool:
-        said = self.within_2gib or self.non_negative or self.descriptors or self.conditions
-        return bool(said or self.multiples or self.aligned)
+        named = (
+            self.within_2gib or self.non_negative or self.descriptors or self.multiples or self.aligned or self.images
+        )
+        return bool(named or self.conditions)
 
     @property
     def asks_grid(self) -> bool:
@@ -60,6 +65,7 @@ class RunTimeContract:
         out += [str(condition) for condition, _ in self.conditions]
         out += [f"{', '.join(self.multiples)} divisible by 16"] if self.multiples else []
         out += [f"{', '.join(self.aligned)} at multiples of 16 bytes"] if self.aligned else []
+        out += [f"{name} is ({IMAGE_PARTS}) of the descriptor of images" for name in self.images]
         return out + [
             f"{name} is (base, tuple(shape), tuple(strides)) of the tensor descriptor" for name in self.descriptors
         ]
@@ -105,7 +111,8 @@ def checked_name(kernel: str) -> str:
     return f"_checked_{kernel.lstrip('_')}"
 
 
-_FIELDS = ("within_2gib", "non_negative", "descriptors", "multiples", "aligned")
+_FIELDS = ("within_2gib", "non_negative", "descriptors", "multiples", "aligned", "images")
+IMAGE_PARTS = "base, shape, strides, pixel_box_lower_corner, pixel_box_upper_corner, steps"
 _CHECKED_RUN = (
     "    def checked(*args, **kwargs):",
     "        check(*args, **kwargs)",
@@ -149,7 +156,7 @@ def guard(
         lines += [f"    {SHARED_CHECK_NAME}({', '.join([quoted(kernel), 'given', *given])})"] if given else []
         return "\n".join([*lines, *condition_lines(kernel, contract.conditions)])
     listed = [names_tuple(names) if (names := getattr(contract, field)) else "" for field in _FIELDS]
-    both = bool(set(contract.descriptors) & set(contract.within_2gib))
+    both = bool({*contract.descriptors, *contract.images} & set(contract.within_2gib))
     asked = _refusals(kernel, *listed, both, contract.asks_strides)
     return "\n".join([*lines, *asked, *condition_lines(kernel, contract.conditions)])
 
@@ -161,6 +168,7 @@ def _refusals(
     descriptors: str,
     multiples: str,
     aligned: str,
+    images: str,
     both: bool,
     strides: bool,
 ) -> list[str]:
@@ -191,6 +199,14 @@ def _refusals(
         lines += multiple_lines(multiples, strides, f'raise ValueError(f"{kernel}: {{name}} is no multiple of 16")')
     if aligned:
         lines += aligned_lines(aligned, f'raise ValueError(f"{kernel}: {{name}} starts at no multiple of 16 bytes")')
+    if images:
+        lines += [
+            f'    parts = "{IMAGE_PARTS}"',
+            f"    for name in {images}:",
+            "        value = given.get(name)",
+            "        if not isinstance(value, tuple) or len(value) != 6 or {*map(len, value[3:])} != {len(value[1]) - 2}:",
+            f'            raise TypeError(f"{kernel}: {{name}} takes ({{parts}}) of the descriptor")',
+        ]
     return lines
 
 
@@ -206,7 +222,12 @@ def shared_check(contracts: Sequence[RunTimeContract]) -> str:
     ]
     listed = [field if field in used else "" for field in _FIELDS]
     return "\n".join(
-        [*lines, *_refusals("{kernel}", *listed, "descriptors" in used, any(c.asks_strides for c in contracts))]
+        [
+            *lines,
+            *_refusals(
+                "{kernel}", *listed, bool({"descriptors", "images"} & {*used}), any(c.asks_strides for c in contracts)
+            ),
+        ]
     )
 
 

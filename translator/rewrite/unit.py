@@ -38,6 +38,7 @@ class Record:
     globals_needed: dict[str, tuple[Any, Any]] = field(default_factory=dict)  # name -> (value, user's function)
     obligations: set[Obligation] = field(default_factory=set)  # all that the code rests on
     descriptor_tuples: set[str] = field(default_factory=set)  # kernel parameters that take (base, shape, strides)
+    image_tuples: set[str] = field(default_factory=set)  # those that take the parts of a descriptor of images
     choices: list[str] = field(default_factory=list)
     explained: list[str] = field(default_factory=list)  # lines for the header: what a reader would miss in the code
     reads: set[str] = field(default_factory=set)  # kernel parameters whose values the code that ran depends on
