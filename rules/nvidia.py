@@ -155,7 +155,7 @@ NVIDIA: tuple[NvidiaRow, ...] = (
     ),
     NvidiaRow(
         "tc_gen5_mma_scaled", "tcgen05_mma_scaled", "A product of scaled operands.", "`tl.dot_scaled(a, a_scale, \"e4m3\", b, b_scale, \"e4m3\", acc)`",
-        "Formats that the target cannot multiply are widened; scales of e4m3 are refused where it multiplies powers of two only.", "`cdna5.wmma_scaled`",
+        "Formats that the target cannot multiply are widened; so are numbers of e2m1 with scales of e4m3 where it multiplies powers of two only.", "`cdna5.wmma_scaled`",
         "`cdna4.mfma_scaled` on gfx950; elsewhere operands are widened", "scaled", "tl.dot_scaled(sa, ta, \"e4m3\", tl.trans(sb), tb, \"e4m3\")",
         why_not=_NO_TENSOR_MEMORY,
     ),

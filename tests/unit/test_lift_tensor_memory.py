@@ -11,12 +11,17 @@ from nvidia_examples import EXAMPLES, HEAD, SCALED, descriptor
 from rules.targets import target
 from translator.diagnostics import TranslationError
 from translator.lift.kernel import lift_kernel
+from translator.lift.machine import NotLifted
+from translator.lift.scaled import check_scales
 from translator.lift.slots import Blocks, Columns
 from translator.lift.tensor_columns import tensor_memory
 from translator.lift.values import Alloc, View
+from translator.request import TranslateRequest
 from translator.source.launch_spec import parse_launches
 from translator.source.load import load_kernel
+from translator.translation import translate_kernel
 from translator.ttgir.types import Type
+from translator.validate import validate_launch
 
 ARGUMENTS = {"x_ptr": ("*fp32", tensor("float32", 128, 128)), "y_ptr": ("*fp32", tensor("float32", 128, 128))}
 SHARED = """
@@ -136,9 +141,8 @@ def test_a_cta_of_a_cluster_has_the_scales_of_its_own_rows(bases: str, bytes_of_
     assert seen is not None and seen.tag == Blocks("i8", (256, 4), 32, bytes_of_a_row)
 
 
-@pytest.mark.parametrize("wanted, refused", [("gfx950", True), ("gfx1250", False)])
-def test_scales_that_a_target_does_not_multiply_are_refused_at_the_product(tmp_path, wanted: str, refused: bool):
-    """Scales of e4m3 for groups of 16: only one target has a product for them."""
+def nvfp4(tmp_path):
+    """A product of 4-bit numbers with scales of e4m3 for groups of 16, as a launch: only one target has a product for them."""
     source, _, arguments, grid = EXAMPLES["scaled"]
     source = (
         source.replace("128, 4]", "128, 8]")
@@ -157,17 +161,36 @@ def test_scales_that_a_target_does_not_multiply_are_refused_at_the_product(tmp_p
     launch = {"kernel": "kernel", "source": str(path), "target": "cuda:100", "grid": grid, "options": {"num_warps": 4}}
     launch |= {"signature": {n: kind for n, (kind, _) in arguments.items()}}
     launch |= {"values": {n: value for n, (_, value) in arguments.items()}}
-    (spec,) = parse_launches(launch)
-    loaded = load_kernel(str(path), "kernel")
-    if not refused:
-        assert "tl.dot_scaled(" in lift_kernel(loaded, spec, None, target(wanted)).text
-        return
-    with pytest.raises(TranslationError) as caught:
-        lift_kernel(loaded, spec, None, target(wanted))
-    found = caught.value.diagnostics[0]
-    assert (HEAD + source).splitlines()[found.line - 1].strip().startswith(
-        "tcgen05_mma_scaled("
-    ) and "f8E4M3FN" in found.why
+    return parse_launches(launch)[0]
+
+
+@pytest.mark.parametrize("wanted, has", [("gfx950", False), ("gfx1250", True), (None, True)])
+def test_numbers_whose_scales_a_target_does_not_multiply_are_widened(tmp_path, wanted: str | None, has: bool):
+    spec = nvfp4(tmp_path)
+    text = lift_kernel(load_kernel(spec.source, "kernel"), spec, None, target(wanted) if wanted else None).text
+    assert ("tl.dot_scaled(" in text) == has and ("def kernel_widened(x, scales):" in text) == (not has)
+
+
+@pytest.mark.parametrize("wanted", ["gfx950", "gfx942"])
+def test_widened_numbers_have_the_same_product(tmp_path, wanted: str):
+    spec = nvfp4(tmp_path)
+    result = translate_kernel(TranslateRequest(spec.source, wanted, launches=(spec,)))
+    assert result.text is not None, result
+    (tmp_path / "out.py").write_text(result.text)
+    answer = validate_launch(spec.source, str(tmp_path / "out.py"), spec, wanted)
+    assert answer["status"] == "validated", answer["reason"]
+    (tmp_path / "out.py").write_text(result.text.replace("(2 + mantissa)", "(3 + mantissa)"))
+    assert validate_launch(spec.source, str(tmp_path / "out.py"), spec, wanted)["status"] == "mismatch"
+
+
+def test_other_numbers_with_such_scales_are_refused_at_the_product():
+    place = SimpleNamespace(file="k.py", line=3)
+    kinds = [Type("float", "f8E4M3FN", (128, 8))] * 5
+    op = SimpleNamespace(name="ttng.tc_gen5_mma_scaled", operand_types=kinds, text="lhs = e4m3 rhs = e2m1", place=place)
+    module = SimpleNamespace(walk=lambda: [op])
+    with pytest.raises(NotLifted, match="scales of f8E4M3FN: gfx950 multiplies scales that are powers of two"):
+        check_scales(module, target("gfx950"))
+    check_scales(module, target("gfx1250"))
 
 
 def test_a_kernel_for_another_machine_is_refused(tmp_path):

@@ -6,6 +6,7 @@ import keyword
 from collections.abc import Sequence
 from dataclasses import replace
 
+from rules.architecture import Target
 from translator.lift.functions import Function
 from translator.lift.helpers import Helper, helper_of
 from translator.lift.index import Index, index_of
@@ -24,6 +25,7 @@ from translator.lift.node_text import (
 )
 from translator.lift.order import LOADS
 from translator.lift.reach import exprs_of, exprs_under, folds_of, inputs, roots, under
+from translator.lift.scaled import widened_product
 from translator.lift.scalars import NAMES, Expr, atoms_of
 from translator.lift.text_block import Block
 from translator.lift.text_tree import BranchText, Fold, LoopText, StoreText, Text
@@ -47,10 +49,11 @@ TAKEN = frozenset(keyword.kwlist) | {"tl", "triton", "range", "float", "min", "m
 
 
 class Emitter:
-    """Writes the body of the kernel; parameters: names that are taken. helpers: the functions that it calls, by what they compute."""
+    """Writes the body of the kernel; parameters: names that are taken. helpers: the functions that it calls, by what they compute; wanted: what it is
+    written for, where that is known."""
 
-    def __init__(self, parameters: Sequence[str], prefix: str = "kernel"):
-        self.taken, self.prefix = set(parameters) | TAKEN, prefix
+    def __init__(self, parameters: Sequence[str], prefix: str = "kernel", wanted: Target | None = None):
+        self.taken, self.prefix, self.wanted = set(parameters) | TAKEN, prefix, wanted
         self.helpers: dict[str, Helper] = {}
         self.uses: dict[int, int] = {}
         self.frees: dict[int, frozenset[Expr]] = {}
@@ -259,6 +262,8 @@ class Emitter:
         count = 4 if scaled else 2
         given = [self.operand(x, block)[0] for x in node.args[:count]]
         acc = carried or (self.operand(node.args[-1], block)[0] if node.attrs[0] else "")
+        if scaled and (wide := widened_product(node, given, acc, self.wanted, self._own_helper)) is not None:
+            return wide
         if scaled:
             formats = [f'"{x}"' for x in node.attrs[2:4]]
             text = f"tl.dot_scaled({given[0]}, {given[2]}, {formats[0]}, {given[1]}, {given[3]}, {formats[1]}"
@@ -268,6 +273,10 @@ class Emitter:
         exact = ', input_precision="ieee"' if first.type.element == "f32" else ""
         kind = "" if node.type.element == "f32" or acc else f", out_dtype={dtype_text(node.type.element)}"
         return f"tl.dot({given[0]}, {given[1]}{', ' + acc if acc else ''}{exact}{kind})"
+
+    def _own_helper(self, template: str) -> Helper:
+        name = f"{self.prefix}_widened"
+        return self.helpers.setdefault(template, Helper(name, template.replace("NAME", name)))
 
     def _sum(self, node: Node, home: Block) -> tuple[str, int]:
         """The loop of a sum, together with others of the same length that do not need it."""

@@ -59,7 +59,7 @@ def lift_kernel(
     try:
         if wanted is not None:
             check_scales(module, wanted)
-        body = lifted_body(module, spec, loaded.fn.__name__)
+        body = lifted_body(module, spec, loaded.fn.__name__, wanted)
     except NotLifted as error:
         raise _refusal(loaded, error) from None
     text = HEAD.format(kernel=loaded.fn.__name__, file=os.path.basename(loaded.path)) + "\n\n".join(
@@ -96,7 +96,7 @@ class Body:
     helpers: list[str]
 
 
-def lifted_body(module: Module, spec: LaunchSpec, name: str) -> Body:
+def lifted_body(module: Module, spec: LaunchSpec, name: str, wanted: Target | None = None) -> Body:
     """The body of the lifted kernel `name`. Raises: NotLifted."""
     NAMES.clear()  # of another kernel
     unifier = Unifier(runs_of(module, spec))
@@ -104,7 +104,7 @@ def lifted_body(module: Module, spec: LaunchSpec, name: str) -> Body:
     tree = rolled(unifier.graph, tree)
     if not tree:
         raise NotLifted("it stores nothing")
-    emitter = Emitter(list(spec.signature) + _parameters(module), name)
+    emitter = Emitter(list(spec.signature) + _parameters(module), name, wanted)
     lines = emitter.body(tree)
     return Body(lines, blocks, [helper.text for helper in emitter.helpers.values()])
 
