@@ -98,6 +98,16 @@ CHOICES = (
         word="ping-pong",
     ),
     Choice(
+        "copy-order",
+        "where the copies of a tile ahead stand",
+        {
+            "before-reads": "before the reads of the tile that is multiplied",
+            "after-reads": "behind these reads",
+        },
+        (Default("before-reads", "the earlier a copy is asked for, the sooner it lands"),),
+        word="late-copies",
+    ),
+    Choice(
         "refill",
         "when the slot of an operand is filled again that groups of warps which alternate read in full before the other one",
         {"next-tile": "with the other operand, while the next tile is read", "after-read": "when both groups have read it"},

@@ -252,6 +252,7 @@ PING_PONG = choices_of(depth="3", warp_groups="alternating")
 PREFETCH = choices_of(depth="3", operand_reads="one-ahead", slot_form="told-apart")
 UNROLLED_PING_PONG = choices_of(depth="3", slot_indices="literal", warp_groups="alternating", slot_form="told-apart")
 L2 = choices_of(l2_prefetch="2")
+LATE_COPIES = choices_of(copy_order="after-reads", slot_form="told-apart")
 PARTITIONED = choices_of(lds_partitions="two", slot_form="told-apart")
 COPIED_STORES = choices_of(stores="copied", slot_form="told-apart")
 CHOSEN = [
@@ -267,6 +268,9 @@ CHOSEN = [
     ("gfx950", UNROLLED_PING_PONG),
     ("gfx1250", UNROLLED_PING_PONG),
     ("gfx1250", L2),
+    ("gfx950", LATE_COPIES),
+    ("gfx950", LATE_COPIES.replacing(depth="3")),
+    ("gfx1250", LATE_COPIES),
     ("gfx1250", PARTITIONED),
     ("gfx1250", COPIED_STORES),
     ("gfx1250", PARTITIONED.replacing(depth="3", warp_groups="alternating")),

@@ -59,6 +59,12 @@ ROWS = (
         lambda target, _: target.matrix_kind == "mfma",
         "half the operand reads per operation",
     ),
+    CandidateRow(
+        choices_of(copy_order="after-reads"), _copies, "operands are read before copies fill the queue of memory"
+    ),
+    CandidateRow(
+        choices_of(depth="3", copy_order="after-reads"), _copies, "the same, and copies have an iteration more"
+    ),
     CandidateRow(choices_of(slot_indices="literal"), _copies, "no slot is computed at run time"),
     CandidateRow(choices_of(depth="3", slot_indices="literal"), _copies, "the same, one tile further ahead"),
     CandidateRow(

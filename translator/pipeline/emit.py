@@ -63,25 +63,31 @@ def emit_statement(site: LoopSite, loop: PipelinedLoop, s: ast.stmt) -> None:
         return
     _consumer_statement(site, s)
     site.edits.insert_behind(s, [f"{name} = {read}" for name, (load, read) in loop.permuted.items() if load is s])
-    copied, loaded = _group(site.facts, loop, s)
-    own = _producer(site, loop)
+    before, after = _group(site.facts, loop, s, site.decided.choices.asks("copy-order", "after-reads"))
     start, end = site.facts.source.span(s)
+    if before:
+        site.edits.append(
+            (start, start, "".join(site.hole(node) + indent for node in _fetches(site, loop, before, indent)))
+        )
+    if after:
+        site.edits.append((end, end, "".join(indent + site.hole(node) for node in _fetches(site, loop, after, indent))))
+
+
+def _fetches(site: LoopSite, loop: PipelinedLoop, rings: list[Ring], indent: str) -> tuple[Node, ...]:
+    """What fetches the tiles ahead of `rings`, and closes the group of those that are copied."""
+    own = _producer(site, loop)
     condition = None if loop.specialized else counts.condition(site.emit, loop, loop.at)
+    made = [own.fetch(ring, loop.free, loop.fetched, condition, indent[1:]) for ring in rings]
+    copied = [ring for ring in rings if not ring.held and not ring.load.stored]
+    if loop.specialized:
+        ready, _ = loop.barriers[loop.group_of(rings[0])]
+        if any(ring.load.tile is None for ring in rings):
+            made.append(Line(f"{async_module(site.record)}.mbarrier_arrive({ready}.index({loop.slot}))"))
+    elif copied:
+        made += commit(site.record, loop, copied if loop.early is None else loop.rings)
     if copied:
-        made = [own.fetch(ring, loop.free, loop.fetched, condition, indent[1:]) for ring in copied]
-        if loop.specialized:
-            ready, _ = loop.barriers[loop.group_of(copied[0])]
-            if any(ring.load.tile is None for ring in copied):
-                made.append(Line(f"{async_module(site.record)}.mbarrier_arrive({ready}.index({loop.slot}))"))
-        else:
-            made += commit(site.record, loop, copied if loop.early is None else loop.rings)
         made += as_lines(l2.prefetches(site.facts, site.emit, site.record, loop, copied))
-        made = counts.where_fetched(site.emit, loop, made)
-        site.edits.append((start, start, "".join(site.hole(node) + indent for node in made)))
-    if loaded:
-        made = [own.fetch(ring, loop.free, loop.fetched, condition, indent[1:]) for ring in loaded]
-        made = counts.where_fetched(site.emit, loop, made)
-        site.edits.append((end, end, "".join(indent + site.hole(node) for node in made)))
+    return counts.where_fetched(site.emit, loop, made)
 
 
 def _producer(site: LoopSite, loop: PipelinedLoop) -> Producer:
@@ -99,12 +105,12 @@ def _consumer_statement(site: LoopSite, s: ast.stmt) -> None:
     site.plain(s)
 
 
-def _group(facts: FunctionFacts, loop: PipelinedLoop, s: ast.stmt) -> tuple[list[Ring], list[Ring]]:
-    """(what is fetched before `s`, what is loaded after it) for the run of load statements that it belongs to.
+def _group(facts: FunctionFacts, loop: PipelinedLoop, s: ast.stmt, late: bool) -> tuple[list[Ring], list[Ring]]:
+    """(what is fetched before `s`, what is fetched after it) for the run of load statements that it belongs to.
 
-    Copies go before the run: LDS is read while they are in flight. Loads to registers go after it: the tile that they
-    replace is on its way to the matrix cores by then, which frees registers. Tiles that wait in registers are taken
-    before the next ones replace them.
+    Copies go before the run: LDS is read while they are in flight; late: behind it, so that reads do not wait for room in the queue
+    of memory. Loads to registers go after it: the tile that they replace is on its way to the matrix cores by then, which frees
+    registers. Tiles that wait in registers are taken before the next ones replace them.
     """
     if loop.plan.once:
         return [], []
@@ -113,7 +119,8 @@ def _group(facts: FunctionFacts, loop: PipelinedLoop, s: ast.stmt) -> tuple[list
     rings = [ring for ring in loop.rings if ring.load.statement in run and ring is not loop.early]
     if loop.refills:  # copies come after the last read
         return [], [ring for ring in rings if ring.held] if s is run[-1] else []
-    before = [ring for ring in rings if not ring.held and not ring.load.stored]
+    copied = [ring for ring in rings if not ring.held and not ring.load.stored]
+    before = [] if late and not loop.specialized else copied
     after = [ring for ring in rings if ring not in before]
     return before if s is run[0] else [], after if s is run[-1] else []
 
@@ -273,10 +280,11 @@ def _free_slot(facts: FunctionFacts, record: Record, choices: Choices, loop: Pip
 
     Of indices `i % n` and `(i + c) % n` it knows that they differ. Where it does not, it puts a barrier between a read
     and a store or a copy of the tensor data mover; one in a stage would pair the wrong stages. Between reads and other
-    copies, and within one warp, it puts none, and the shorter form leaves registers. Where one warp stores tiles beside
+    copies that stand before them, and within one warp, it puts none, and the shorter form leaves registers. Where one warp stores tiles beside
     copies, LLVM folds addresses of a selected slot only.
     """
-    told_apart = loop.plan.schedule.tensor_loads and (loop.stages or choices.asks("slot-form", "told-apart"))
+    behind_reads = loop.plan.schedule.tensor_loads or choices.asks("copy-order", "after-reads")
+    told_apart = behind_reads and (loop.stages or choices.asks("slot-form", "told-apart"))
     if told_apart or loop.mixed and facts.kernel.num_warps > 1 or loop.prefetched is not None:
         return unroll.last_slot(number, loop.depth)
     return Previous(Number(loop.slot), loop.depth, "" if loop.mixed else added(facts, record, PREVIOUS_SLOT))
