@@ -54,6 +54,8 @@ def measured(pool: WorkerPool, unit: Unit, spec: LaunchSpec, target: str, budget
         return Row(spec.id, target, why=f"Triton's compile: {error.diagnostics[0].message}")
     if triton.efficiency is None:
         return None
+    if not triton.fits:
+        return Row(spec.id, target, triton.cycles, why="Triton's compile needs more LDS than a workgroup can have")
     default = figures_of(try_candidates(request, spec, pool, (Choices(),)), spec.id, Choices())
     if default is None or default.cost is None:
         return Row(spec.id, target, triton.cycles, why="the translation cannot be compiled")
