@@ -381,3 +381,18 @@ def test_a_device_that_is_not_there():
         assert torch.empty(2, device=x.device).is_cuda and torch.allclose(x, x + 1)
         assert torch.compile(len) is len and torch.compile(dynamic=True)(len) is len
     assert not torch.cuda.is_available() and not x.is_cuda
+
+
+def test_host_code_that_goes_on_with_what_no_kernel_wrote_is_told():
+    torch = pytest.importorskip("torch")
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU")
+    given, told = [], []
+    with pretended_device(was_given=lambda tensor: any(tensor is one for one in given), unwritten=told.append):
+        inputs, counts, other = torch.ones(4, device="cuda"), torch.zeros(4, device="cuda"), torch.empty(2)
+        given += [inputs, counts]
+        assert inputs[1].item() == 1.0 and other[0].item() == 0.0 and not told
+        assert int(counts[-1].item()) == 0
+        assert counts.tolist() == [0.0] * 4
+    first, second = told
+    assert first.startswith("test_capture.py:") and second.startswith("test_capture.py:") and first != second

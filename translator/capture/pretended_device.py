@@ -7,19 +7,32 @@ have computed is zeros, and comparisons of results would end the program before 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import os
+import sys
+import weakref
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
 from translator.capture.devices import USUAL, Device
 
 _UNWRITTEN = frozenset({"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"})
+_ZEROS = frozenset({"zeros", "zeros_like", "new_zeros"})
+_NUMBERS = frozenset({"item", "tolist", "__bool__", "__int__", "__float__", "__index__"})
 _TRUE_ANSWERS = frozenset({"allclose", "equal"})
 
 
 @contextlib.contextmanager
-def pretended_device(told: Device = USUAL) -> Iterator[None]:
-    """While active, torch has one GPU, `told`. Does nothing where torch is not installed, or has a GPU."""
+def pretended_device(
+    told: Device = USUAL,
+    was_given: Callable[[Any], bool] = lambda tensor: False,
+    unwritten: Callable[[str], None] = lambda place: None,
+) -> Iterator[None]:
+    """While active, torch has one GPU, `told`. Does nothing where torch is not installed, or has a GPU.
+
+    unwritten: is given the place of host code that computes with numbers out of a tensor that was made for a launch to write, as
+    `was_given` knows them.
+    """
     try:
         import torch
         from torch.overrides import TorchFunctionMode
@@ -29,6 +42,13 @@ def pretended_device(told: Device = USUAL) -> Iterator[None]:
     if torch.cuda.is_available():
         yield
         return
+
+    results: dict[int, weakref.ref] = {}  # without values, for kernels to write
+
+    def is_result(tensor: Any) -> bool:
+        whole = tensor._base if tensor._is_view() else tensor
+        found = results.get(id(whole))
+        return found is not None and found() is whole and (was_given(whole) or was_given(tensor))
 
     class Pretending(TorchFunctionMode):
         """Puts tensors for the GPU on the CPU, and answers that they are on the GPU."""
@@ -46,12 +66,16 @@ def pretended_device(told: Device = USUAL) -> Iterator[None]:
                 return args[0]
             if name in _TRUE_ANSWERS:
                 return True
+            if name in _NUMBERS and args and isinstance(args[0], torch.Tensor) and is_result(args[0]):
+                unwritten(_host_place())
             args, kwargs = _on_cpu(args), _on_cpu(kwargs or {})
             if name == "isclose":
                 return torch.ones_like(args[0], dtype=torch.bool)
             made = function(*args, **kwargs)
             if name in _UNWRITTEN and isinstance(made, torch.Tensor) and made.device.type != "meta":
                 made.zero_()  # nobody writes it: what is computed from it should be the same each time
+            if (name in _UNWRITTEN or name in _ZEROS) and isinstance(made, torch.Tensor):
+                results[id(made)] = weakref.ref(made)
             return made
 
     def _on_cpu(value: Any) -> Any:
@@ -67,6 +91,16 @@ def pretended_device(told: Device = USUAL) -> Iterator[None]:
 
     with _replaced(_answers(torch, told)), Pretending():
         yield
+
+
+def _host_place() -> str:
+    """Where host code is, `moe.py:37`: the innermost frame that is not of torch or of this file."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and (
+        frame.f_code.co_filename == __file__ or frame.f_globals.get("__name__", "").partition(".")[0] == "torch"
+    ):
+        frame = frame.f_back
+    return f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
 
 
 def _properties(told: Device) -> SimpleNamespace:

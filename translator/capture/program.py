@@ -8,6 +8,7 @@ import json
 import os
 import runpy
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -72,7 +73,8 @@ def run_program(
     sys.argv = [program, *arguments]
     at_home = kind in ("module", "entry")
     sys.path.insert(0, os.getcwd() if at_home else os.path.dirname(os.path.realpath(program)))
-    device = pretended_device(told) if pretend and not runs and not interpreted else contextlib.nullcontext()
+    pretends = pretend and not runs and not interpreted
+    device = pretended_device(told, recorder.was_given, _noted(recorder)) if pretends else contextlib.nullcontext()
     try:
         with installed(recorder), device:
             _start(kind, program)
@@ -83,6 +85,17 @@ def run_program(
 
 def _write(lines: TextIO, data: dict[str, Any]) -> None:
     lines.write(json.dumps(data) + "\n")
+
+
+def _noted(recorder: Any) -> Callable[[str], None]:
+    """What tells of host code that goes on with numbers which no launch has written."""
+
+    def unwritten(place: str) -> None:
+        recorder.note(
+            f"{place} goes on with numbers that a kernel would have written: launches after it may be missing (--run interpret runs them)"
+        )
+
+    return unwritten
 
 
 def _start(kind: str, program: str) -> None:

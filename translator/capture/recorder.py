@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator
+import weakref
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,7 @@ class Recorder:
         self._binders: dict[int, tuple[Any, Any]] = {}
         self._backends: dict[str, Any] = {}
         self._paused = 0
+        self._given: dict[int, weakref.ref] = {}  # tensors of launches
 
     def note(self, text: str) -> None:
         if text not in self.notes:
@@ -76,6 +78,7 @@ class Recorder:
         if self._paused or (self.kernels and fn.fn.__name__ not in self.kernels):
             return
         self.launches += 1
+        self._given |= {id(x): weakref.ref(x) for x in (*args, *kwargs.values()) if hasattr(x, "untyped_storage")}
         try:
             spec = self._spec(fn, args, grid, kwargs)
         except TranslationError as error:
@@ -87,6 +90,11 @@ class Recorder:
             self._known.add(key)
             self.specs.append(spec)
             self.told(spec)
+
+    def was_given(self, tensor: Any) -> bool:
+        """Whether a launch had this tensor, which is alive, for an argument."""
+        found = self._given.get(id(tensor))
+        return found is not None and found() is tensor
 
     def _spec(self, fn: JITFunction, args: tuple, grid: Any, kwargs: dict[str, Any]) -> LaunchSpec:
         target = self._written_for(fn)
