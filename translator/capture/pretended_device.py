@@ -43,12 +43,7 @@ def pretended_device(
         yield
         return
 
-    results: dict[int, weakref.ref] = {}  # without values, for kernels to write
-
-    def is_result(tensor: Any) -> bool:
-        whole = tensor._base if tensor._is_view() else tensor
-        found = results.get(id(whole))
-        return found is not None and found() is whole and (was_given(whole) or was_given(tensor))
+    results = _Results(was_given)
 
     class Pretending(TorchFunctionMode):
         """Puts tensors for the GPU on the CPU, and answers that they are on the GPU."""
@@ -66,31 +61,46 @@ def pretended_device(
                 return args[0]
             if name in _TRUE_ANSWERS:
                 return True
-            if name in _NUMBERS and args and isinstance(args[0], torch.Tensor) and is_result(args[0]):
+            if name in _NUMBERS and args and isinstance(args[0], torch.Tensor) and results.has(args[0]):
                 unwritten(_host_place())
-            args, kwargs = _on_cpu(args), _on_cpu(kwargs or {})
+            args, kwargs = _on_cpu(args, torch), _on_cpu(kwargs or {}, torch)
             if name == "isclose":
                 return torch.ones_like(args[0], dtype=torch.bool)
             made = function(*args, **kwargs)
             if name in _UNWRITTEN and isinstance(made, torch.Tensor) and made.device.type != "meta":
                 made.zero_()  # nobody writes it: what is computed from it should be the same each time
             if (name in _UNWRITTEN or name in _ZEROS) and isinstance(made, torch.Tensor):
-                results[id(made)] = weakref.ref(made)
+                results.made[id(made)] = weakref.ref(made)
             return made
-
-    def _on_cpu(value: Any) -> Any:
-        if isinstance(value, torch.device) and value.type == "cuda":
-            return torch.device("cpu")
-        if isinstance(value, str) and (value == "cuda" or value.startswith("cuda:")):
-            return "cpu"
-        if isinstance(value, tuple) and type(value) is tuple:
-            return tuple(map(_on_cpu, value))
-        if isinstance(value, dict):
-            return {key: _on_cpu(item) for key, item in value.items()}
-        return value
 
     with _replaced(_answers(torch, told)), Pretending():
         yield
+
+
+class _Results:
+    """Tensors that were made without values, for launches to write. was_given: whether a launch had a tensor for an argument."""
+
+    def __init__(self, was_given: Callable[[Any], bool]):
+        self.was_given = was_given
+        self.made: dict[int, weakref.ref] = {}
+
+    def has(self, tensor: Any) -> bool:
+        whole = tensor._base if tensor._is_view() else tensor
+        found = self.made.get(id(whole))
+        return found is not None and found() is whole and (self.was_given(whole) or self.was_given(tensor))
+
+
+def _on_cpu(value: Any, torch: Any) -> Any:
+    """An argument in which the GPU is the CPU."""
+    if isinstance(value, torch.device) and value.type == "cuda":
+        return torch.device("cpu")
+    if isinstance(value, str) and (value == "cuda" or value.startswith("cuda:")):
+        return "cpu"
+    if isinstance(value, tuple) and type(value) is tuple:
+        return tuple(_on_cpu(item, torch) for item in value)
+    if isinstance(value, dict):
+        return {key: _on_cpu(item, torch) for key, item in value.items()}
+    return value
 
 
 def _host_place() -> str:

@@ -8,7 +8,6 @@ import json
 import os
 import runpy
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -73,8 +72,7 @@ def run_program(
     sys.argv = [program, *arguments]
     at_home = kind in ("module", "entry")
     sys.path.insert(0, os.getcwd() if at_home else os.path.dirname(os.path.realpath(program)))
-    pretends = pretend and not runs and not interpreted
-    device = pretended_device(told, recorder.was_given, _noted(recorder)) if pretends else contextlib.nullcontext()
+    device = _device(told, recorder) if pretend and not runs and not interpreted else contextlib.nullcontext()
     try:
         with installed(recorder), device:
             _start(kind, program)
@@ -87,15 +85,14 @@ def _write(lines: TextIO, data: dict[str, Any]) -> None:
     lines.write(json.dumps(data) + "\n")
 
 
-def _noted(recorder: Any) -> Callable[[str], None]:
-    """What tells of host code that goes on with numbers which no launch has written."""
+def _device(told: Any, recorder: Any) -> contextlib.AbstractContextManager[None]:
+    """A GPU that is not there, `told`; host code that goes on with numbers which no launch has written is noted."""
 
     def unwritten(place: str) -> None:
-        recorder.note(
-            f"{place} goes on with numbers that a kernel would have written: launches after it may be missing (--run interpret runs them)"
-        )
+        what = f"{place} goes on with numbers that a kernel would have written"
+        recorder.note(f"{what}: launches after it may be missing (--run interpret runs them)")
 
-    return unwritten
+    return pretended_device(told, recorder.was_given, unwritten)
 
 
 def _start(kind: str, program: str) -> None:
