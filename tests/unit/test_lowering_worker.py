@@ -10,6 +10,7 @@ import time
 import pytest
 
 from translator.diagnostics import Diagnostic, InternalError, TranslationError
+from translator.lowering.stderr_log import error_lines
 from translator.lowering.worker import WorkerPool
 from translator.project.cache import switches
 
@@ -244,3 +245,11 @@ def test_ctrl_c_kills_the_children(tmp_path):
     assert b"KeyboardInterrupt" in errors
     with pytest.raises(ProcessLookupError):
         os.kill(child, 0)
+
+
+def test_warnings_of_python_are_no_reason():
+    warning = (
+        "/lib/knobs.py:504: UserWarning: FP_FUSION is unset: it will change\n  warn_once(FP_FUSION_DEFAULT_WARNING)\n"
+    )
+    assert error_lines(warning) == [] and error_lines("stuck here\n" + warning) == ["stuck here"]
+    assert error_lines(warning + "x.py:1:2: error: no\n") == ["x.py:1:2: error: no"]

@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator
 # Lines that carry the cause; the rest is IR dumps, reproducers and stack traces.
 _ERROR = re.compile(r"error:|LLVM ERROR|Assertion|assertion|fatal error|Cannot select|UNREACHABLE")
 _NO_NEWS = re.compile(r"Failures have been detected while processing an MLIR pass pipeline")
+# What Python's `warnings` print, with the line of code that is shown below.
+_WARNING = re.compile(r"^\S.*:\d+: \w*Warning: .*\n?(?:[ \t]+\S.*\n?)?", re.MULTILINE)
 _PATH = re.compile(r"^.*?([\w.-]+\.py:\d+:\d+: )")
 
 
@@ -66,7 +68,7 @@ def read_log(path: str, start: int = 0, limit: int = 1 << 20) -> str:
 
 def error_lines(text: str, most: int = 4) -> list[str]:
     """The lines of a log that say what went wrong, shortened, without repetition; the last lines when none does."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = [line.strip() for line in _WARNING.sub("", text).splitlines() if line.strip()]
     found = [line for line in lines if _ERROR.search(line) and not _NO_NEWS.search(line)] or lines[-1:]
     short = (_PATH.sub(r"\1", line)[:400] for line in found)
     return list(dict.fromkeys(short))[:most]
