@@ -22,8 +22,8 @@ from translator.layout.size_range import RatioBound, RoomBound
 from translator.request import TranslateRequest
 from translator.source.launch_spec import read_launches
 from translator.translation import translate_kernel, translate_launch
-from translator.ttgir.layouts import Blocked, Linear, Mfma
-from translator.ttgir.shared_layouts import Padded, Swizzled
+from translator.ttgir.layouts import Blocked, DotOperand, Linear, Mfma
+from translator.ttgir.shared_layouts import Padded, SharedLinear, Swizzled
 from translator.validate import validate_launch
 
 SIZES = ("BLOCK_M", "BLOCK_N", "BLOCK_K", "num_warps")
@@ -96,6 +96,10 @@ def test_layouts_of_a_matmul_are_calls_that_a_person_would_write(matmul):
     assert written["a_load"].text.startswith("direct_copy(a_shared, [BLOCK_M, BLOCK_K], a_ptr.dtype")
 
 
+def test_element_types_are_asserted_where_functions_give_layouts(general):
+    assert "a_ptr.dtype.element_ty == gl.float16" in general[2]
+
+
 def test_tiles_without_room_in_lds_are_not_in_its_region(matmul):
     region, _, _ = matmul
     assert any(isinstance(bound, RoomBound) and bound.slots == 2 for bound in region.bounds)
@@ -160,6 +164,9 @@ def test_elements_of_rows_are_spread_over_lanes_and_warps(shape, most, warps, or
         Mfma(4, (32, 32, 16), True, (2, 2)),
         Padded(((512, 8),), ((0, 1), (0, 2), (1, 0), (2, 0)), (), (4, 4)),
         Swizzled(8, 2, 8, (1, 0)),
+        SharedLinear(((0, 1), (0, 2), (1, 1), (2, 2))),
+        DotOperand(1, Mfma(4, (16, 16, 32), True, (4, 1)), 8),
+        Blocked((1, 8), (8, 8), (4, 1), (1, 0)),
     ],
 )
 def test_layouts_of_gluon_and_back(layout):
@@ -209,3 +216,63 @@ def test_a_bound_of_lds_counts_what_is_there_several_times():
 def test_no_bound_excludes_a_launch_that_was_given():
     assert bounds_between(("M", "warps"), [(64, 4)], [(16, 8)], [(16, 8)]) == ()
     assert RatioBound((("M", 1), ("warps", -1)), 32).holds({"M": 64, "warps": 2})
+
+
+@pytest.mark.parametrize(
+    "shape, warps, wanted",
+    [
+        ([64, 128], 2, Blocked((4, 8), (4, 16), (2, 1), (1, 0))),
+        ([256, 32], 8, Blocked((2, 8), (16, 4), (8, 1), (1, 0))),
+        ([32, 128], 8, Blocked((1, 8), (4, 16), (8, 1), (1, 0))),
+    ],
+)
+def test_lanes_hold_blocks_of_several_rows_where_they_have_more_than_one_access(shape, warps, wanted):
+    assert of_gluon(rule_texts.spread(64, 4).function(shape, 8, warps, [1, 0])) == wanted
+
+
+def test_operands_have_the_elements_of_one_instruction():
+    for shape, width in (((32, 32, 16), 8), ((16, 16, 32), 8), ((16, 16, 16), 4)):
+        mma = Mfma(4, shape, True, (2, 2))
+        assert of_gluon(rule_texts.OPERAND.function(as_gluon(mma), 1)) == DotOperand(1, mma, width)
+
+
+def test_a_transposed_block_has_its_rows_first():
+    held = Blocked((4, 8), (8, 8), (4, 1), (1, 0))
+    bases = as_gluon(linear(held, (128, 64)))
+    turned = of_gluon(rule_texts.TRANSPOSED.function(as_gluon(held), bases))
+    assert turned.register == ((1, 0), (2, 0), (0, 1), (0, 2), (0, 4))
+    one_row = Blocked((1, 8), (8, 8), (4, 1), (1, 0))
+    bases = as_gluon(linear(one_row, (32, 64)))
+    assert of_gluon(rule_texts.TRANSPOSED.function(as_gluon(one_row), bases)) == linear(one_row, (32, 64))
+
+
+@pytest.mark.parametrize(
+    "rows, shape, last",
+    [
+        (4, [64, 64], ((4, 1), (8, 2), (16, 4), (32, 8), (4, 16), (8, 32))),
+        (4, [32, 64], ((0, 1), (4, 2), (8, 4), (16, 8), (4, 16), (8, 32))),
+        (2, [16, 128], ((0, 1), (0, 2), (4, 4), (8, 8), (4, 16), (8, 32), (0, 64))),
+    ],
+)
+def test_columns_of_a_transposed_tile_are_rotated(rows, shape, last):
+    held = as_gluon(Blocked((rows, 8), (8, 8), (4, 1), (1, 0)))
+    found = of_gluon(rule_texts.ROTATED.function(held, shape, 4, 64, 16))
+    assert found.offsets[-len(last) :] == last and len(found.offsets) == (shape[0] * shape[1]).bit_length() - 1
+    held = as_gluon(Blocked((1, 8), (8, 8), (4, 1), (1, 0)))
+    assert of_gluon(rule_texts.ROTATED.function(held, shape, 4, 64, 16)) == Swizzled(1, 1, 1, (1, 0))
+
+
+def _far_942(points):
+    return [pytest.param(point, marks=pytest.mark.slow) for point in points]
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize("point", _far_942([(64, 64, 32, 4), (64, 128, 64, 2), (128, 64, 32, 8)]))
+def test_a_general_matmul_through_registers_is_right_for_other_sizes(tmp_path, monkeypatch, point):
+    monkeypatch.setattr("translator.general.kernels.EXTENSIONS", 0)
+    spec = at((128, 128, 64, 4))
+    made = translate_kernel(TranslateRequest(str(KERNEL), "gfx942", launches=(spec,), general=True))
+    assert "rotated(b_load" in made.text, made.notes
+    (tmp_path / "output.py").write_text(made.text)
+    answer = validate_launch(str(KERNEL), str(tmp_path / "output.py"), at(point), "gfx942")
+    assert answer["status"] == "validated", answer

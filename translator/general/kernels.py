@@ -54,7 +54,8 @@ def general_layouts(
     found = search.near()
     if isinstance(found, str) or isinstance(found := search.settled(*search.extended(*found)), str):
         return found
-    region, layouts = found[0].trimmed(), found[1]
+    region, search.layouts = found[0].trimmed(), {}
+    layouts = search.fitted(region) or found[1]  # the most readable, now that all samples are known
     return region, [GeneralLayouts(search.checked(i, region), layouts) for i in range(len(given))]
 
 

@@ -11,9 +11,9 @@ from triton.experimental.gluon import language as gl
 from translator.general.rule_texts import FIRST_OF, RuleText
 from translator.layout.constructors import Called, constructor
 from translator.layout.formulas import Formula, Sizes
-from translator.layout.gluon_values import as_gluon, of_gluon
+from translator.layout.gluon_values import as_gluon, linear, of_gluon
 from translator.layout.parametric import Entry
-from translator.ttgir.layouts import DotOperand, Layout
+from translator.ttgir.layouts import Blocked, DotOperand, Layout
 
 Spelling = Callable[[str], str]
 _OF_BITS = {8: gl.int8, 16: gl.float16, 32: gl.float32}
@@ -136,6 +136,31 @@ class Other:
         return self.name
 
     sizes = functions = frozenset()
+
+
+@dataclass(frozen=True)
+class ByBases:
+    """A blocked layout of the kernel by its bases, for a tile of a shape."""
+
+    name: str
+    layout: GeneralLayout
+    shape: Numbers
+
+    def value(self, sizes: Sizes) -> Any:
+        found = self.layout.at(sizes)
+        shape = tuple(self.shape.value(sizes))  # type: ignore[arg-type]
+        return as_gluon(linear(found, shape)) if isinstance(found, Blocked) and not found.ctas else None
+
+    def text(self, spelled: Spelling) -> str:
+        return f"gl.to_linear_layout({self.name}, {self.shape.text(spelled)})"
+
+    @property
+    def sizes(self) -> frozenset[str]:
+        return self.shape.sizes
+
+    @property
+    def functions(self) -> frozenset[str]:
+        return self.shape.functions
 
 
 @dataclass(frozen=True)

@@ -67,6 +67,18 @@ def matrix_cores(m, n, k, warps):
     return RuleText("matrix_cores", text, "Matrix cores: warps over the tile as it is longer.")
 
 
+OPERAND = RuleText(
+    "operand_of",
+    '''@gluon.constexpr_function
+def operand_of(mma, index):
+    """Operand `index` of a product: a lane has its elements along the K of one instruction next to each other."""
+    side, _, depth = mma.instr_shape
+    return gl.DotOperandLayout(index, mma, side * depth // 64)
+''',
+    "",
+)
+
+
 def direct_copy(lanes: int) -> RuleText:
     text = f'''@gluon.constexpr_function
 def direct_copy(shared, shape, bits, warps):
@@ -113,21 +125,60 @@ def wide_store(mma, shape):
 )
 
 
-def spread(lanes: int) -> RuleText:
+def spread(lanes: int, deep: int = 1) -> RuleText:
+    """A blocked layout of an access. deep: rows of which a lane has a part, where it has more elements than an access takes."""
+    below = f"min({deep}, shape[down], max(shape[0] * shape[1] // ({lanes} * warps * each), 1))" if deep > 1 else "1"
+    block = f", of up to {deep} rows" if deep > 1 else ""
     text = f'''@gluon.constexpr_function
 def spread(shape, most, warps, order):
-    """Up to `most` elements in a row per lane, lanes and then warps along the row while it lasts, then down the rows."""
+    """Up to `most` elements in a row per lane{block}; lanes and then warps go along the row while it lasts, then down the rows."""
     along, down = order
     each = max(min(most, shape[along], shape[0] * shape[1] // ({lanes} * warps)), 1)
     threads = min({lanes} * warps, max(shape[along] // each, 1))
     lanes = min(threads, {lanes})
     beside = min(threads // lanes, warps)
-    size, lane, warp = [1, 1], [{lanes} // lanes] * 2, [warps // beside] * 2
+    size, lane, warp = [{below}] * 2, [{lanes} // lanes] * 2, [warps // beside] * 2
     size[along], lane[along], warp[along] = each, lanes, beside
     return gl.BlockedLayout(size, lane, warp, order)
 '''
     return RuleText("spread", text, "Elements in a row per lane, as many as there are and an access takes.")
 
+
+TRANSPOSED = RuleText(
+    "transposed_in_lanes",
+    '''@gluon.constexpr_function
+def transposed_in_lanes(held, linear):
+    """`linear`, which is `held` by its bases, after each lane has transposed the block that it holds."""
+    along, down = held.order
+    beside, below = held.size_per_thread[along].bit_length() - 1, held.size_per_thread[down].bit_length() - 1
+    register = linear.reg_bases
+    register = register[beside : beside + below] + register[:beside] + register[beside + below :]
+    return gl.DistributedLinearLayout(register, linear.lane_bases, linear.warp_bases, linear.block_bases, linear.shape)
+''',
+    "What was loaded, after each lane has transposed its block.",
+)
+
+ROTATED = RuleText(
+    "rotated",
+    '''@gluon.constexpr_function
+def rotated(held, shape, vector, line, most):
+    """LDS for a tile that each lane has transposed: columns one after the other, whose vectors are exchanged by XOR with the number of the
+    column, counted in columns that fill a line of the banks together, and of its group of `most` such. Where lanes have one
+    row of `held`, nothing was transposed, and rows are one after the other."""
+    down, along = held.order
+    if held.size_per_thread[along] == 1:
+        return gl.SwizzledSharedLayout(1, 1, 1, held.order)
+    together, phases = max(line // shape[along], 1), min(shape[along] // vector, most)
+    first, bits = together.bit_length() - 1, phases.bit_length() - 1
+    offsets = [[1 << i if d == along else 0 for d in range(2)] for i in range(shape[along].bit_length() - 1)]
+    for i in range(shape[down].bit_length() - 1):
+        offset = [1 << i, 1 << i]
+        offset[along] = vector << (i - first) % bits if first <= i < first + 2 * bits else 0
+        offsets.append(offset)
+    return gl.SharedLinearLayout(offsets)
+''',
+    "LDS: vectors rotated from column to column against bank conflicts.",
+)
 
 PADDED_OPERAND = RuleText(
     "compute_efficient_padded_shared_layout", "", "LDS: padded, and rows permuted, against bank conflicts.", "cdna4"
@@ -143,4 +194,14 @@ def first_of(layout, other):
     "",
 )
 
-__all__ = ["FIRST_OF", "PADDED_OPERAND", "RuleText", "WIDE_STORE", "direct_copy", "matrix_cores", "spread"]
+__all__ = [
+    "FIRST_OF",
+    "PADDED_OPERAND",
+    "ROTATED",
+    "RuleText",
+    "TRANSPOSED",
+    "WIDE_STORE",
+    "direct_copy",
+    "matrix_cores",
+    "spread",
+]

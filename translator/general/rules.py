@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from translator.general.rule_layouts import (
     BITS,
     Bits,
+    ByBases,
     ByRule,
     ElementType,
     FirstOf,
@@ -23,12 +24,21 @@ from translator.general.rule_layouts import (
     Other,
     Plain,
 )
-from translator.general.rule_texts import PADDED_OPERAND, WIDE_STORE, direct_copy, matrix_cores, spread
+from translator.general.rule_texts import (
+    OPERAND,
+    PADDED_OPERAND,
+    ROTATED,
+    TRANSPOSED,
+    WIDE_STORE,
+    direct_copy,
+    matrix_cores,
+    spread,
+)
 from translator.layout.formulas import Formula, Product, Sizes, fit
 from translator.layout.gluon_values import same_places
 from translator.layout.parametric import ParametricLayout, parametric
 from translator.ttgir.layouts import Blocked, DotOperand, Layout, Linear, Mfma, SharedLayout, Wmma
-from translator.ttgir.shared_layouts import Padded, Swizzled
+from translator.ttgir.shared_layouts import Padded, SharedLinear, Swizzled
 
 Found = dict[str, GeneralLayout]
 
@@ -62,7 +72,7 @@ class Fitting:
 
     def shape(self, name: str) -> Numbers | None:
         """The shape of a tile, of those samples whose layout says it."""
-        known = [(s.sizes, s.layouts[name].shape) for s in self.samples if hasattr(s.layouts[name], "shape")]
+        known = [(s.sizes, shape) for s in self.samples if (shape := _shape_of(s.layouts[name]))]
         if not known or len({len(shape) for _, shape in known}) > 1:
             return None
         rank = len(known[0][1])
@@ -85,15 +95,21 @@ def fitted_layouts(fitting: Fitting, names: Sequence[str], before: Mapping[str, 
     before: what gave them in fewer samples, tried first.
     """
     found: Found = {}
-    for name in sorted(names, key=lambda name: _STEPS.index(_step(fitting.of(name)[0]))):
-        known = before.get(name)
-        layout = known if known is not None and _stands(known, found) and fitting.gives(known, name) else None
-        if layout is None:
-            layout = next((layout for layout in _candidates(fitting, name, found) if fitting.gives(layout, name)), None)
-        if layout is None:
-            return name
-        found[name] = layout
+    left = sorted(names, key=lambda name: _STEPS.index(_step(fitting.of(name)[0])))
+    while left:  # one that is made of another comes after it
+        given = {name: layout for name in left if (layout := _layout(fitting, name, found, before)) is not None}
+        if not given:
+            return left[0]
+        found |= given
+        left = [name for name in left if name not in given]
     return found
+
+
+def _layout(fitting: Fitting, name: str, found: Found, before: Mapping[str, GeneralLayout]) -> GeneralLayout | None:
+    known = before.get(name)
+    if known is not None and _stands(known, found) and fitting.gives(known, name):
+        return known
+    return next((layout for layout in _candidates(fitting, name, found) if fitting.gives(layout, name)), None)
 
 
 _STEPS = ("product", "operand", "shared", "tile")
@@ -116,6 +132,14 @@ def _stands(layout: GeneralLayout, found: Found) -> bool:
     return all(found.get(part.name) == part.layout for part in parts)
 
 
+def _shape_of(layout: Layout) -> tuple[int, ...]:
+    """The shape of a tile, of a layout that says it; else ()."""
+    if isinstance(layout, SharedLinear):
+        steps = zip(*layout.offsets)
+        return tuple(1 << max(step).bit_length() for step in steps)
+    return layout.shape if isinstance(layout, (Linear, Padded)) else ()
+
+
 def _same(found: Layout | None, wanted: Layout) -> bool:
     """Whether a layout is the one that is wanted, perhaps by another class."""
     if found is None or found == wanted:
@@ -131,7 +155,7 @@ def _candidates(fitting: Fitting, name: str, found: Found) -> Iterator[GeneralLa
         yield from _operands(fitting, name, found)
     if formulas is not None and _is_simple(fitting, formulas, layouts):
         yield formulas
-    for rule in (_products, _padded_operands, _direct_copies, _wide_stores, _spread):
+    for rule in _RULES:
         yield from rule(fitting, name, found)
     if formulas is not None:
         yield formulas
@@ -152,11 +176,14 @@ def _operands(fitting: Fitting, name: str, found: Found) -> Iterator[GeneralLayo
     """Operands of a product whose layout a rule gives."""
     layouts = fitting.of(name)
     indices = {layout.operand_index for layout in layouts if isinstance(layout, DotOperand)}
-    if len(indices) != 1 or (width := fitting.fit([layout.k_width for layout in layouts])) is None:  # type: ignore[attr-defined]
+    if len(indices) != 1:
         return
+    index, width = indices.pop(), fitting.fit([layout.k_width for layout in layouts])  # type: ignore[attr-defined]
     for parent, layout in found.items():
         if layout.rules and all(s.layouts[name].parent == s.layouts[parent] for s in fitting.samples):  # type: ignore[attr-defined]
-            yield OperandOf(indices.pop(), parent, layout, width, layouts[0].k_width)  # type: ignore[attr-defined]
+            if width is not None:
+                yield OperandOf(index, parent, layout, width, layouts[0].k_width)  # type: ignore[attr-defined]
+            yield ByRule(OPERAND, (Other(parent, layout), Plain(index)))
             return
 
 
@@ -231,13 +258,46 @@ def _spread(fitting: Fitting, name: str, found: Found) -> Iterator[GeneralLayout
     if not all(isinstance(x, Blocked) and x.rank == 2 and not x.ctas for x in layouts):
         return
     orders = {x.order for x in layouts}  # type: ignore[attr-defined]
-    most = max(max(x.size_per_thread) for x in layouts)  # type: ignore[attr-defined]
     if len(orders) != 1:
         return
     order = orders.pop()
+    most, deep = (max(x.size_per_thread[d] for x in layouts) for d in order)  # type: ignore[attr-defined]
     for shape in itertools.permutations(fitting.tiles, 2):
         parts = Numbers(tuple(Formula(Product(0, ((s, 1),))) for s in shape))
-        yield ByRule(spread(fitting.lanes), (parts, Plain(most), fitting.num_warps, Plain(order)))
+        yield ByRule(spread(fitting.lanes, deep), (parts, Plain(most), fitting.num_warps, Plain(order)))
 
+
+def _transposed(fitting: Fitting, name: str, found: Found) -> Iterator[GeneralLayout]:
+    """Tiles that each lane has transposed after it loaded them."""
+    shape = fitting.shape(name)
+    if shape is None or not all(isinstance(x, (Linear, Blocked)) for x in fitting.of(name)):
+        return
+    for held, layout in found.items():
+        if _are_blocked(fitting, held):
+            yield ByRule(TRANSPOSED, (Other(held, layout), ByBases(held, layout, shape)))
+
+
+def _rotated(fitting: Fitting, name: str, found: Found) -> Iterator[GeneralLayout]:
+    """Tiles in LDS that each lane has transposed before it stored them."""
+    layouts, shape = fitting.of(name), fitting.shape(name)
+    linear = [x for x in layouts if isinstance(x, SharedLinear) and x.rank == 2 and not x.block]
+    if shape is None or not all(x in linear or isinstance(x, Swizzled) for x in layouts):
+        return
+    for held, layout in found.items():
+        if not _are_blocked(fitting, held):
+            continue
+        along = fitting.of(held)[0].order[1]  # type: ignore[attr-defined]
+        if exchanged := [basis[along] for x in linear for basis in x.offsets if all(basis)]:
+            for line, most in itertools.product(_POWERS, _POWERS):
+                parts = (Other(held, layout), shape, Plain(min(exchanged)), Plain(line), Plain(most))
+                yield ByRule(ROTATED, parts)
+
+
+def _are_blocked(fitting: Fitting, name: str) -> bool:
+    return all(isinstance(x, Blocked) and x.rank == 2 and not x.ctas for x in fitting.of(name))
+
+
+_RULES = (_products, _padded_operands, _rotated, _direct_copies, _wide_stores, _spread, _transposed)
+_POWERS = (4, 8, 16, 32, 64, 128)  # elements of a line of banks, and vectors that are exchanged
 
 __all__ = ["Fitting", "Found", "Sample", "fitted_layouts"]

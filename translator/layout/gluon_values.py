@@ -7,7 +7,7 @@ from typing import Any
 from triton.experimental.gluon import language as gl
 
 from translator.ttgir.layouts import Blocked, DotOperand, Layout, Linear, Mfma
-from translator.ttgir.shared_layouts import Padded, Swizzled
+from translator.ttgir.shared_layouts import Padded, SharedLinear, Swizzled
 
 
 def as_gluon(layout: Layout) -> Any:
@@ -26,6 +26,14 @@ def as_gluon(layout: Layout) -> Any:
         if layout.offsets:
             return gl.PaddedSharedLayout(pairs, _lists(layout.offsets), [], shape)
         return gl.PaddedSharedLayout.with_identity_for(pairs, shape, list(layout.order))
+    if isinstance(layout, Blocked):
+        parts = (layout.size_per_thread, layout.threads_per_warp, layout.warps_per_cta, layout.order)
+        return gl.BlockedLayout(*map(list, parts))
+    if isinstance(layout, Linear):
+        parts = (layout.register, layout.lane, layout.warp, layout.block)
+        return gl.DistributedLinearLayout(*map(_lists, parts), list(layout.shape))
+    if isinstance(layout, SharedLinear):
+        return gl.SharedLinearLayout(_lists(layout.offsets))
     if isinstance(layout, Swizzled):
         return gl.SwizzledSharedLayout(layout.vec, layout.per_phase, layout.max_phase, list(layout.order))
     return None
@@ -43,8 +51,13 @@ def of_gluon(value: Any) -> Layout | None:
         tiles = tuple(value.tiles_per_warp) if set(value.tiles_per_warp) - {1} else ()
         shape, warps = tuple(value.instr_shape), tuple(value.warps_per_cta)
         return Mfma(value.version, shape, value.transposed, warps, value.element_bitwidth, tiles)
+    if isinstance(value, gl.DotOperandLayout):
+        parent = of_gluon(value.parent)
+        return None if parent is None else DotOperand(value.operand_index, parent, value.k_width)
     if isinstance(value, gl.PaddedSharedLayout):
         return Padded(_tuples(value.interval_padding_pairs), _tuples(value.offset_bases), (), tuple(value.shape))
+    if isinstance(value, gl.SharedLinearLayout):
+        return SharedLinear(_tuples(value.offset_bases))
     if isinstance(value, gl.SwizzledSharedLayout):
         return Swizzled(value.vec, value.per_phase, value.max_phase, tuple(value.order))
     return None

@@ -10,8 +10,9 @@ from __future__ import annotations
 import functools
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from translator.layout.constructors import Called
 from translator.rewrite import contracts, merge
 from translator.rewrite.launch_checks import RunTimeContract
 from translator.rewrite.configuration import (
@@ -170,7 +171,13 @@ class Member:
 
     @functools.cached_property
     def needs(self) -> contracts.Needs:
-        return contracts.needs(self.versions[0].loaded.fn, self.functions, self.read)
+        version = self.versions[0]
+        needed = contracts.needs(version.loaded.fn, self.functions, self.read)
+        laid_out = version.emitted.kernel.laid_out
+        if laid_out is None or not any(isinstance(layout, Called) for _, layout in laid_out.constants):
+            return needed
+        # What a function of the output gives may be of any class, that of a product too.
+        return replace(needed, elements=True, shapes=contracts.shape_parameters(version.loaded.fn))
 
     def checked(self, kernel: str) -> GluonFunction:
         """The function with its contract at the top."""
