@@ -204,3 +204,59 @@ def test_equal_numbers_of_several_iterations_are_told_by_their_own(tmp_path):
     """
     text = lifted(tmp_path, source, "hip:gfx942", VECTORS | {"n": ("i32", 6)}, {"BLOCK": 256}, [2])
     assert "tile = first + i\n" in text and "part = tile // 1048576" in text
+
+
+SLICED = """
+from triton.experimental.gluon.language.nvidia.hopper import mbarrier, tma, warpgroup_mma
+
+@gluon.jit
+def kernel(a, b, c, d):
+    sa = gl.allocate_shared_memory(a.dtype, a.block_type.shape, a.layout)
+    sb = gl.allocate_shared_memory(b.dtype, b.block_type.shape, b.layout)
+    bar = gl.allocate_shared_memory(gl.int64, [1], mbarrier.MBarrierLayout())
+    mbarrier.init(bar, count=1)
+    layout: gl.constexpr = gl.NVMMADistributedLayout(version=[3, 0], warps_per_cta=[4, 1], instr_shape=[16, 64, 16])
+    acc = gl.zeros((64, 64), gl.float32, layout)
+    for k in range(gl.cdiv(a.shape[1], 128)):
+        mbarrier.expect(bar, a.block_type.nbytes + b.block_type.nbytes)
+        tma.async_load(a, [0, k * 128], bar, sa)
+        tma.async_load(b, [0, k * 128], bar, sb)
+        mbarrier.wait(bar, k & 1)
+        for s in gl.static_range({parts}):
+            left = sa.slice({left} * 32, 32, 1)
+            right = sb.slice(s * 32, 32, 1).permute((1, 0))
+            acc = warpgroup_mma(left, right, acc)
+            {between}
+    rows = gl.arange(0, 64, gl.SliceLayout(1, layout))
+    gl.store(c + rows[:, None] * 64 + gl.arange(0, 64, gl.SliceLayout(0, layout))[None, :], acc)
+"""
+
+
+def sliced(tmp_path, **changed) -> str:
+    """The kernel that multiplies tiles of 128 columns in four parts, lifted."""
+    kind = "tensordesc<fp16[64, 128],NVMMASharedLayout(swizzle_byte_width=64, element_bitwidth=16, rank=2, transposed=False, "
+    kind += "fp4_padded=False, cga_layout=[])>"
+    held = {"base": tensor("float16", 64, 512)["tensor"], "shape": [64, 512], "strides": [512, 1]}
+    arguments = {name: (kind, {"descriptor": held}) for name in ("a", "b")}
+    arguments |= {name: ("*fp32", tensor("float32", 64, 64)) for name in ("c", "d")}
+    source = SLICED.format(**({"parts": 4, "left": "s", "between": "pass"} | changed))
+    return lifted(tmp_path, source, "cuda:90", arguments, {}, [1])
+
+
+def test_products_of_all_parts_of_a_tile_are_the_product_of_the_tile(tmp_path):
+    text = sliced(tmp_path)
+    assert text.count("tl.dot(") == 1 and "split" not in text and "tl.trans(sb)" in text
+
+
+@pytest.mark.parametrize(
+    "changed, products",
+    [
+        ({"left": "(3 - s)"}, 4),
+        ({"parts": 2}, 2),
+        ({"between": "acc = acc * 0.5"}, 4),
+    ],
+    ids=["other parts", "not all", "not a sum"],
+)
+def test_products_of_other_parts_stay(tmp_path, changed, products):
+    text = sliced(tmp_path, **changed)
+    assert text.count("tl.dot(") == products and "split" in text

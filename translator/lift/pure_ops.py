@@ -15,6 +15,7 @@ from translator.lift.node_text import has_name
 from translator.lift.scalars import NAMES, Scalar, apply, atom, combine, number, unsigned
 from translator.lift.sync_ops import SYNC, commit_to
 from translator.lift.values import Node, Value, View
+from translator.lift.whole_products import whole_product
 from translator.ttgir.module import Op
 from translator.ttgir.types import Type
 
@@ -216,6 +217,8 @@ def dot(
         acc = None
     first, second = read(run, a), read(run, b)
     precision = op.attribute("inputPrecision", 0) if first.type.element == "f32" else 0
+    if not scales and (whole := whole_product(run.graph, first, second, acc, (precision,), run.around)) is not None:
+        first, second, acc = whole
     args = (first, second, *scales) if acc is None else (first, second, *scales, acc)
     attrs = (acc is not None, precision, *attrs)
     name = "dot_scaled" if scales else "dot"
