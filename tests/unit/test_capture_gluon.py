@@ -183,6 +183,9 @@ base = Tensor("float16", 2, 16, 16, 64)
 corners = {"pixel_box_lower_corner": [-1, -1], "pixel_box_upper_corner": [-1, -1], "element_strides": [1, 2, 2, 1]}
 d = TensorDescriptorIm2Col(base, list(base.shape), list(base.stride()), [64, 64], shared, padding="zero", **corners)
 images[(1,)](d, layout, num_warps=4, num_ctas=1)
+d = TensorDescriptorIm2Col(base, list(base.shape), list(base.stride()), [64, 64], shared, padding="nan", **corners)
+images[(2,)](d, layout, num_warps=4, num_ctas=1)
+images[(3,)](d, layout, num_warps=4, num_ctas=1)
 """
 
 
@@ -197,7 +200,7 @@ def own(tmp_path_factory):
 
 
 def test_classes_functions_and_layouts(own):
-    plain, eight, four, _ = own[1]
+    plain, eight, four, *_ = own[1]
     assert plain.constexprs["Tiles"] == {"$class": "kernels.py:Plain"}
     assert eight.constexprs["Tiles"] == {"$call": "kernels.py:Grouped", "args": [8, "rows"]}
     assert four.constexprs["Tiles"]["args"] == [4, "rows"]
@@ -231,6 +234,12 @@ def test_descriptors_of_images(own):
     held = spec.values["x"]["descriptor"]
     assert held["pixel_box_lower_corner"] == [-1, -1] and held["element_strides"] == [1, 2, 2, 1]
     assert "padding" not in held and spec.options == {"num_warps": 4, "num_ctas": 1}
+
+
+def test_descriptors_that_fill_with_something_else_are_another_launch(own):
+    """They are compiled alike, and mean something else; of those that agree in it one is enough."""
+    assert [spec.grid for spec in own[1][3:]] == [(1,), (2,)]
+    assert own[1][4].values["x"]["descriptor"]["padding"] == "nan"
 
 
 def test_tests_of_gluon_kernels(tmp_path):

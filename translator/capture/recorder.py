@@ -29,7 +29,7 @@ from translator.capture.no_device import NoDevice
 from translator.capture.tensors import TensorArgument, tensor_argument
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.source.gluon_kernels import target_of_text
-from translator.source.launch_spec import LaunchSpec
+from translator.source.launch_spec import LaunchSpec, compiled_as
 from translator.source.spec_values import encode_value
 
 # What host code makes for a kernel to take: Triton's own, and those of Gluon, which have layouts.
@@ -85,7 +85,7 @@ class Recorder:
             self.note(f"{fn.fn.__qualname__}: {error.diagnostics[0].message}")
             return
         data = spec.as_json()
-        key = json.dumps({k: v for k, v in data.items() if k not in ("id", "grid", "values")}, sort_keys=True)
+        key = compiled_as(data)
         if key not in self._known:
             self._known.add(key)
             self.specs.append(spec)

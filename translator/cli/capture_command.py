@@ -15,7 +15,7 @@ from translator.cli import exit_status
 from translator.cli.console import Verbosity
 from translator.diagnostics import Diagnostic, InternalError, TranslationError
 from translator.project.output_file import check_destination, write_whole
-from translator.source.launch_spec import VERSION, LaunchSpec, parse_launches, read_launches
+from translator.source.launch_spec import VERSION, LaunchSpec, compiled_as, parse_launches, read_launches
 
 _START = """
 import json, sys
@@ -152,9 +152,6 @@ def _waited_for(process: subprocess.Popen) -> tuple[int, bool]:
 def merged(before: list[LaunchSpec], new: list[dict]) -> list[LaunchSpec]:
     """Earlier launches, then those of `new` that are not among them; ids are unique."""
 
-    def key(data: dict) -> str:
-        return json.dumps({k: v for k, v in data.items() if k not in ("id", "grid", "values")}, sort_keys=True)
-
-    known = {key(spec.as_json()) for spec in before}
-    items = [spec.as_json() for spec in before] + [data for data in new if key(data) not in known]
+    known = {compiled_as(spec.as_json()) for spec in before}
+    items = [spec.as_json() for spec in before] + [data for data in new if compiled_as(data) not in known]
     return parse_launches({"version": VERSION, "launches": items}) if items else []

@@ -84,6 +84,16 @@ class LaunchSpec:
         return out
 
 
+def compiled_as(data: Mapping[str, Any]) -> str:
+    """What a launch, as JSON, is compiled as: of two that agree in it one is enough. Of values, only what descriptors say beside sizes."""
+    told = ("padding", "round_f32_to_tf32", "element_strides", "pixel_box_lower_corner", "pixel_box_upper_corner")
+    values = data.get("values", {})
+    held = {name: v["descriptor"] for name, v in values.items() if isinstance(v, Mapping) and "descriptor" in v}
+    more = {name: {key: inside[key] for key in told if key in inside} for name, inside in held.items()}
+    own = {key: value for key, value in data.items() if key not in ("id", "grid", "values")}
+    return json.dumps([own, more], sort_keys=True)
+
+
 @dataclass(frozen=True)
 class RefusedLaunch(LaunchSpec):
     """A launch with something wrong in it, which others of its file need not wait for; problems: what is wrong.
