@@ -314,6 +314,17 @@ def test_a_function_that_is_used_in_two_ways_has_one_text(tmp_path):
     )
 
 
+@pytest.mark.parametrize("keep", [True, False], ids=["kept", "lifted"])
+def test_descriptors_that_round_are_refused(keep, tmp_path):
+    """Host code asks for it; neither Triton's descriptors nor the target's mover have it."""
+    kind, value = descriptor("fp32", [32, 640], [32, 64])
+    rounding = kind, {"descriptor": value["descriptor"] | {"round_f32_to_tf32": True}}
+    spec = launch_of(tmp_path / "source.py", USED_TWICE, {"x": rounding, "y": (kind, value)})
+    result = translate_kernel(TranslateRequest(spec.source, "gfx1250", launches=(spec,), keep_structure=keep))
+    (found,) = result.outcomes[0].diagnostics
+    assert result.text is None and found.code == ("not-kept" if keep else "not-lifted") and "round" in found.why
+
+
 def test_options_that_say_something_else(tmp_path):
     path = str(fixture_set.ROOT / "hopper" / "source.py")
     for more in ({"general": True}, {"emit": "lifted"}, {"num_buffers": 2}, {"optimize": "search"}):

@@ -24,6 +24,8 @@ def arguments_of(module: Module, spec: LaunchSpec, changed: dict[str, int] | Non
     """
     numbers = numbers_of(spec) | (changed or {})
     entry = module.entry
+    for name in rounding(spec):
+        raise NotLifted(f"{name} rounds what it loads to TF32, which Triton's descriptors do not")
     images = {name for name, kind in spec.signature.items() if is_of_images(kind)}
     out: list[Value] = []
     for (value, kind), name in zip(entry.arguments, entry.argument_names):
@@ -38,6 +40,12 @@ def arguments_of(module: Module, spec: LaunchSpec, changed: dict[str, int] | Non
     # The corners and steps of descriptors of images, which the module does not have as arguments.
     corners = [x for node in out if isinstance(node, Node) and node.op == IMAGES for x in node.args[1:]]
     return [*out, *(x for x in corners if x not in out)]
+
+
+def rounding(spec: LaunchSpec) -> list[str]:
+    """The host descriptors of a launch that round what they load."""
+    held = {name: value.get("descriptor") for name, value in spec.values.items() if isinstance(value, Mapping)}
+    return [name for name, inside in held.items() if isinstance(inside, Mapping) and inside.get("round_f32_to_tf32")]
 
 
 def tuple_name(name: str, images: Container[str]) -> str:

@@ -15,6 +15,7 @@ from rules.nvidia import why_not_kept
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.frontend.gluon_source import gluon_trace
 from translator.frontend.trace import Frame, Trace
+from translator.lift.arguments import rounding
 from translator.lift.kernel import read_module
 from translator.lift.machine import NotLifted
 from translator.numbered import numbered
@@ -106,6 +107,8 @@ def _check(loaded: LoadedKernel, spec: LaunchSpec, source: str, wanted: Target) 
                 "what is given to a kernel as a function or a class is not written anew", "the one that it is"
             )
             raise _refused(at, f"the argument {name}", why, wanted)
+    for name in rounding(spec):
+        raise _refused(at, f"the descriptor {name}", NoCounterpart("its mover does not round what it loads"), wanted)
     for name, kind in spec.signature.items():
         if "tensordesc" in str(kind) and not (isinstance(kind, str) and _DESCRIPTOR.match(kind)):
             why = NoCounterpart("its mover knows no images, and descriptors in tuples are not taken apart")
