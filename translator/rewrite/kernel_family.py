@@ -25,18 +25,8 @@ from translator.rewrite.configuration import (
     distinguishing_keys,
 )
 from translator.rewrite.emitted import EmittedKernel
-from translator.rewrite.gluon_function import (
-    JIT,
-    LINE_LENGTH,
-    Block,
-    GluonFunction,
-    Statement,
-    definitions,
-    first_after_gap,
-    formatted,
-    statements,
-    wrapped,
-)
+from translator.rewrite.gluon_function import JIT, LINE_LENGTH, Block, GluonFunction, Statement, definitions
+from translator.rewrite.gluon_function import first_after_gap, formatted, statements, wrapped
 from translator.rewrite.helper_pool import Helper, HelperPool
 from translator.rewrite.tree_walk import same
 from translator.source.launch_spec import LaunchSpec
