@@ -23,7 +23,7 @@ BACK = ("rewrite", "pipeline", "memory", "layout", "choices")
 TEXT = {
     "pipeline/loop.py:tile_copies": "pipeline/producer.py:_text",
     "rewrite/accesses.py:_buffer_atomic": "",
-    "rewrite/descriptors.py:_memory_statement": "rewrite/descriptors.py:_access",
+    "rewrite/tile_functions.py:_memory_statement": "rewrite/descriptors.py:_access",
     "rewrite/tdm.py:load_text": "rewrite/descriptors.py:_access",
     "rewrite/tdm.py:store_text": "rewrite/descriptors.py:_access",
     "rewrite/tdm.py:copy_text": "pipeline/mover_copies.py:",
