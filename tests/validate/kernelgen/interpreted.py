@@ -31,7 +31,11 @@ def opinion(kernel: RandomKernel, folder: str, written: tuple) -> str:
         launch = kernel.launches[number]
         inputs = inputs_of(kernel, launch)
         given = {
-            name: (value.data, value.offset, value.shape, value.strides) if isinstance(value, Tensor) else value
+            name: (
+                (_typed(value.data, kernel.spec.signature[name]), value.offset, value.shape, value.strides)
+                if isinstance(value, Tensor)
+                else value
+            )
             for name, value in inputs.arguments.items()
         }
         spec = replace(kernel.spec, source=str(source), grid=launch.grid)
@@ -44,6 +48,11 @@ def opinion(kernel: RandomKernel, folder: str, written: tuple) -> str:
             if reason := _differs(ours, theirs):
                 return f"launch {number}: {name}: {reason}"
     return ""
+
+
+def _typed(data: np.ndarray, type: str) -> np.ndarray:
+    """Numbers as a kernel reads them: inputs hold those without a sign as bits of others, of which the interpreter takes the type."""
+    return data.view(f"u{data.dtype}") if type.startswith("*u") and data.dtype.kind == "i" else data
 
 
 def _differs(ours: np.ndarray, theirs: np.ndarray) -> str:
