@@ -17,6 +17,7 @@ from triton.experimental.gluon.language._layouts import DistributedLayout, Share
 
 from rules.architecture import MatrixRow, Target
 from translator.numbered import numbered
+from translator.ttgir.shared_layouts import Padded, Swizzled
 
 _ANYWHERE = ("BlockedLayout", "SliceLayout", "DistributedLinearLayout", "SwizzledSharedLayout", "SharedLinearLayout")
 _PAD_BYTES = 16  # what a lane reads at once
@@ -92,14 +93,17 @@ def _bits(row: MatrixRow) -> int:
     return 32 if "fp32" in row.dtypes else 8 if {"int8", "fp8e5"} & {*row.dtypes} else 16
 
 
-def padded(shape: Sequence[int], element_bits: int) -> str:
+def in_lds(shape: Sequence[int], element_bits: int) -> Padded | Swizzled:
     """A layout in LDS for blocks that the mover copies: rows one after another, 16 bytes between them against bank conflicts."""
-    row = shape[-1] * element_bits // 8
-    order = [*range(len(shape) - 1, -1, -1)]
+    row, order = shape[-1] * element_bits // 8, tuple(reversed(range(len(shape))))
     if len(shape) < 2 or not 8 <= row <= _MOST_INTERVAL:
-        return f"gl.SwizzledSharedLayout(1, 1, 1, {order})"
-    pad = _PAD_BYTES * 8 // element_bits
-    return f"gl.PaddedSharedLayout.with_identity_for([[{shape[-1]}, {pad}]], {[*shape]}, {order})"
+        return Swizzled(1, 1, 1, order)
+    return Padded(((shape[-1], _PAD_BYTES * 8 // element_bits),), (), order, tuple(shape))
+
+
+def padded(shape: Sequence[int], element_bits: int) -> str:
+    """The expression of that layout."""
+    return in_lds(shape, element_bits).spelled()
 
 
 class Named:
@@ -113,9 +117,8 @@ class Named:
         """The name of the layout of a descriptor's blocks."""
         name = numbered(f"{descriptor}_shared", self._taken.__contains__)
         self._taken.add(name)
-        text = padded(shape, element_bits)
-        if text.startswith("gl.Padded"):
-            pad = _PAD_BYTES * 8 // element_bits
-            self.lines.append(f"# LDS: padded by {pad} elements after each {shape[-1]} against bank conflicts.")
-        self.lines.append(f"{name}: gl.constexpr = {text}")
+        layout = in_lds(shape, element_bits)
+        if isinstance(layout, Padded):
+            self.lines.append(f"# {layout.described()}")
+        self.lines.append(f"{name}: gl.constexpr = {layout.spelled()}")
         return name
