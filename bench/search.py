@@ -14,6 +14,7 @@ import math
 import sys
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from statistics import geometric_mean
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
@@ -67,21 +68,17 @@ def measured(pool: WorkerPool, unit: Unit, spec: LaunchSpec, target: str, budget
     return Row(spec.id, target, *costs, efficiencies, chosen.words(), len({t.choices for t in tried}))
 
 
-def mean(ratios: list[float]) -> float:
-    return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else float("nan")
-
-
 def summary(rows: list[Row]) -> str:
     """Geometric means for each target, and the launches that stay above Triton's."""
     lines = []
     for target in dict.fromkeys(row.target for row in rows):
         own = [row for row in rows if row.target == target and not row.why]
-        by_default, found = ([getattr(row, name) / row.triton for row in own] for name in ("default", "found"))
+        every = ([getattr(row, name) / row.triton for row in own] for name in ("default", "found"))
+        by_default, found = (ratios or [math.nan] for ratios in every)
         above = [row for row in own if row.found > row.triton * 1.001]
-        lines.append(
-            f"{target}: {len(own)} launches, cost against Triton's: {mean(by_default):.3f} by default, {mean(found):.3f} found"
-            f" (worst {max(found, default=float('nan')):.3f}, {len(above)} above 1)"
-        )
+        means = f"{geometric_mean(by_default):.3f} by default, {geometric_mean(found):.3f} found"
+        worst = f"(worst {max(found):.3f}, {len(above)} above 1)"
+        lines.append(f"{target}: {len(own)} launches, cost against Triton's: {means} {worst}")
         lines += [f"  {row.id}: {row.found / row.triton:.3f}" for row in above]
         lines += [f"  {row.id}: {row.why}" for row in rows if row.target == target and row.why]
     return "\n".join(lines)

@@ -47,7 +47,11 @@ class Choices:
 
     def replacing(self, **values: str) -> Choices:
         """These choices with others, named with `_` for `-`."""
-        return Choices(tuple({**dict(self.overrides), **{k.replace("_", "-"): v for k, v in values.items()}}.items()))
+        return Choices(tuple((k.replace("_", "-"), v) for k, v in values.items())).over(self)
+
+    def over(self, below: Choices) -> Choices:
+        """These choices, and of those `below` what these leave open."""
+        return Choices(tuple((dict(below.overrides) | dict(self.overrides)).items()))
 
     @property
     def keeps_loops(self) -> bool:

@@ -14,6 +14,11 @@ def augmented_binop(s: ast.AugAssign) -> ast.BinOp:
     return ast.copy_location(node, s)
 
 
+def target_of(s: ast.stmt) -> ast.expr:
+    """What an assignment of any kind gives a value; of `a = b = x` the first."""
+    return s.targets[0] if isinstance(s, ast.Assign) else s.target  # type: ignore[attr-defined]
+
+
 def called(node: ast.AST) -> str:
     """The last part of the name of what is called; empty where nothing is."""
     if not isinstance(node, ast.Call):

@@ -86,7 +86,12 @@ class Fitting:
 
     @property
     def num_warps(self) -> Numbers:
-        return Numbers((Formula(Product(0, ((self.warps, 1),))),), False)
+        return number(self.warps)
+
+
+def number(size: str) -> Numbers:
+    """A size itself."""
+    return Numbers((Formula(Product(0, ((size, 1),))),), False)
 
 
 def fitted_layouts(fitting: Fitting, names: Sequence[str], before: Mapping[str, GeneralLayout]) -> Found | str:
@@ -204,7 +209,7 @@ def _products(fitting: Fitting, name: str, found: Found) -> Iterator[GeneralLayo
     if rank == 2:
         rule = matrix_cores(version, depths, transposed)
         for sizes in itertools.permutations(fitting.tiles, 3):
-            yield ByRule(rule, (*(Numbers((Formula(Product(0, ((s, 1),))),), False) for s in sizes), fitting.num_warps))
+            yield ByRule(rule, (*map(number, sizes), fitting.num_warps))
 
 
 def _padded_operands(fitting: Fitting, name: str, found: Found) -> Iterator[GeneralLayout]:

@@ -145,8 +145,8 @@ def candidates(target: Target, num_warps: int, asked: Choices = Choices()) -> tu
     for row in ROWS:
         if not row.when(target, num_warps):
             continue
-        more = {} if row.choices == Choices() else {"slot-form": "told-apart"}
-        made = Choices(tuple({**dict(row.choices.overrides), **more, **dict(asked.overrides)}.items()))
+        told = row.choices if row.choices == Choices() else row.choices.replacing(slot_form="told-apart")
+        made = asked.over(told)
         if made not in found:
             found.append(made)
     return tuple(found)

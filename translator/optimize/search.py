@@ -58,5 +58,4 @@ def search_tried(
 
 def combinations(found: Choices, rows: tuple[Choices, ...]) -> tuple[Choices, ...]:
     """`found` with the choices of each row on top."""
-    made = (Choices(tuple({**dict(found.overrides), **dict(row.overrides)}.items())) for row in rows)
-    return tuple(x for x in dict.fromkeys(made) if x != found)
+    return tuple(x for x in dict.fromkeys(row.over(found) for row in rows) if x != found)

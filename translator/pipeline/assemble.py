@@ -6,6 +6,7 @@ import ast
 from collections.abc import Mapping
 from typing import Any
 
+from translator.facts.syntax import target_of
 from translator.facts.function import FunctionFacts
 from translator.numbered import numbered
 from translator.facts.definitions import definition_node
@@ -94,7 +95,7 @@ def split_of(facts: FunctionFacts, state_of: StateOf, loop: PipelinedLoop) -> Sp
     rings = tuple(tuple(r.smem for r in loop.rings if r.load.name in group) for group in groups)
     twins = []
     for s, made in loop.ahead_of.items():
-        own, twin = ((x.targets[0] if isinstance(x, ast.Assign) else x.target).id for x in (s, made))
+        own, twin = (target_of(x).id for x in (s, made))
         twins += [(twin, own)] if twin != own else []
     tensors = {
         d.name

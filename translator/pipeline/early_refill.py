@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 
+from translator.facts.syntax import target_of
 from translator.facts import products
 from translator.facts.definitions import names_read
 from translator.facts.function import FunctionFacts
@@ -20,7 +21,7 @@ from translator.pipeline import counts
 from translator.pipeline.loop import PipelinedLoop, Ring
 from translator.pipeline.loop_site import LoopSite
 from translator.pipeline.tile_names import own_names
-from translator.pipeline.producer import Producer, close_group
+from translator.pipeline.producer import Producer, commit
 
 
 def early_ring(facts: FunctionFacts, loop: PipelinedLoop) -> Ring | None:
@@ -46,8 +47,8 @@ def early_ring(facts: FunctionFacts, loop: PipelinedLoop) -> Ring | None:
 
 def _apart(facts: FunctionFacts, loop: PipelinedLoop) -> bool:
     """Whether every variable that moves from tile to tile is one that only one of the loads needs, and moves by what does not."""
-    moving = {_target(made) for made in loop.ahead_of.values() if isinstance(made, ast.AugAssign)}
-    anew = {_target(made) for made in loop.ahead_of.values()} - moving
+    moving = {target_of(made).id for made in loop.ahead_of.values() if isinstance(made, ast.AugAssign)}
+    anew = {target_of(made).id for made in loop.ahead_of.values()} - moving
     own = {web.name for _, web in loop.own_names}
     steps = [_read(facts, made.value) for made in loop.ahead_of.values() if isinstance(made, ast.AugAssign)]
     needed = [_needed(facts, loop, ring) for ring in loop.rings]
@@ -63,17 +64,13 @@ def _needed(facts: FunctionFacts, loop: PipelinedLoop, ring: Ring) -> set[str]:
     """The variables that a fetch reads, and those that what each tile computes anew for it reads."""
     names = _read(facts, ring.fetch)
     for made in reversed(loop.ahead_of.values()):  # what a statement reads is computed above it
-        if isinstance(made, ast.Assign) and _target(made) in names:
+        if isinstance(made, ast.Assign) and target_of(made).id in names:
             names |= _read(facts, made.value)
     return names
 
 
 def _read(facts: FunctionFacts, node: ast.AST) -> set[str]:
     return {n.id for n in names_read(facts, node)}
-
-
-def _target(made: ast.stmt) -> str:
-    return (made.targets[0] if isinstance(made, ast.Assign) else made.target).id  # type: ignore[attr-defined]
 
 
 def stage_of(loop: PipelinedLoop) -> int:
@@ -106,14 +103,14 @@ def _copy(site: LoopSite, producer: Producer, at: Written, slot: str, tile: Node
     with own_names(site.facts, site.loop_names, loop, suffix):
         anew = _statements(site, loop, ast.Assign)
         fetched = producer.fetch(loop.early, slot, tile, counts.condition(site.emit, loop, at))
-    return *anew, fetched, close_group(site.record)
+    return *anew, fetched, *commit(site.record, loop, [loop.early])
 
 
 def _statements(site: LoopSite, loop: PipelinedLoop, kind: type[ast.stmt]) -> list[Node]:
     """The statements of a kind that the operand's fetch needs, as they are where it is fetched."""
     needed = _needed(site.facts, loop, loop.early)
-    own = [(s, made) for s, made in loop.ahead_of.items() if isinstance(made, kind) and _target(made) in needed]
-    return [Line(site.statement_text(made).replace("\n" + site.facts.source.indent(s), "\n")) for s, made in own]
+    own = [s for s, made in loop.ahead_of.items() if isinstance(made, kind) and target_of(made).id in needed]
+    return [site.line_ahead(loop.ahead_of, s) for s in own]
 
 
 __all__ = ["again", "early_ring", "first", "stage_of"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 
+from translator.facts.syntax import target_of
 from translator.choices.chosen import Choices
 from translator.facts.function import FunctionFacts
 from translator.facts.loop_range import is_index
@@ -50,7 +51,7 @@ def emit_statement(site: LoopSite, loop: PipelinedLoop, s: ast.stmt) -> None:
     indent = "\n" + site.facts.source.indent(s)
     if s in loop.ahead_of:
         made = loop.ahead_of[s]
-        web = site.facts.webs.of_definition[(s, (s.targets[0] if isinstance(s, ast.Assign) else s.target).id)]
+        web = site.facts.webs.of_definition[(s, target_of(s).id)]
         if web in loop.plan.on_both_sides:
             site.plain(s)
             end = site.facts.source.span(s)[1]
@@ -84,7 +85,7 @@ def _fetches(site: LoopSite, loop: PipelinedLoop, rings: list[Ring], indent: str
         if any(ring.load.tile is None for ring in rings):
             made.append(Line(f"{async_module(site.record)}.mbarrier_arrive({ready}.index({loop.slot}))"))
     elif copied:
-        made += commit(site.record, loop, copied if loop.early is None else loop.rings)
+        made += commit(site.record, loop, copied)
     if copied:
         made += as_lines(l2.prefetches(site.facts, site.emit, site.record, loop, copied))
     return counts.where_fetched(site.emit, loop, made)
@@ -308,7 +309,7 @@ def _index_used(facts: FunctionFacts, loop: PipelinedLoop) -> bool:
 
 def _computed_here(facts: FunctionFacts, loop: PipelinedLoop, s: ast.stmt) -> bool:
     """Whether the consumer has a statement of the producer too."""
-    target = s.targets[0] if isinstance(s, ast.Assign) else s.target
+    target = target_of(s)
     return facts.webs.of_definition[(s, target.id)] in loop.plan.on_both_sides
 
 

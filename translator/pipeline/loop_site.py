@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from translator.gluon.tree import Line
 from translator.gluon.written import Assigned
 from translator.rewrite.addresses import Addressing
 from translator.rewrite.fresh_names import LoopNames
@@ -28,3 +29,7 @@ class LoopSite(Site):
     moves: Callable[[ast.AugAssign], list[Assigned]]
     conversions_after: Callable[[ast.stmt, ast.AST], list[str]]
     variant_name: Callable[[WebState, Layout], str]
+
+    def line_ahead(self, ahead_of: Mapping[ast.stmt, ast.stmt], s: ast.stmt) -> Line:
+        """The statement that stands for `s` where a tile ahead is fetched, at no indentation of its own."""
+        return Line(self.statement_text(ahead_of[s]).replace("\n" + self.facts.source.indent(s), "\n"))

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
+from translator.facts.syntax import target_of
 from translator.choices.chosen import Choices
 from translator.facts import callees, products
 from translator.facts.definitions import names_read
@@ -127,7 +128,7 @@ def _push_addresses(
 ) -> None:
     """Addresses and masks are computed in the layout of the copy: what they depend on is converted once, before the loop."""
     for s, made in loop.ahead_of.items():
-        target = made.targets[0] if isinstance(made, ast.Assign) else made.target
+        target = target_of(made)
         web = facts.webs.of_definition[(made, target.id)]
         # A helper is given its argument in one layout: what is made of it is converted where it is used.
         make_cheap(web, not web.is_parameter)

@@ -144,15 +144,11 @@ class Producer:
 
 
 def commit(record: Record, loop: PipelinedLoop, fetched: list[Ring]) -> tuple[Node, ...]:
-    """What closes a tile's commit group, where the last of its copies is the last of `fetched` that belongs to one."""
+    """What closes a tile's commit group, where the last of its copies is the last of `fetched` that belongs to one; operands that are
+    a tile apart have groups of their own."""
     grouped = [ring for ring in loop.rings if ring.load.copied]
-    closes = loop.copies and bool(grouped) and grouped[-1] in fetched
-    return (close_group(record),) if closes else ()
-
-
-def close_group(record: Record) -> Commit:
-    """What closes a commit group."""
-    return Commit(f"{async_module(record)}.commit_group()")
+    closes = loop.copies and bool(grouped) and (loop.early is not None or grouped[-1] in fetched)
+    return (Commit(f"{async_module(record)}.commit_group()"),) if closes else ()
 
 
 def stores(convert: Convert, names: LayoutNames, rings: list[Ring], slot: str, tile: Node) -> list[Node]:

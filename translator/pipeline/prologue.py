@@ -71,12 +71,11 @@ def prologue(site: LoopSite, producer: Producer) -> tuple[Node, ...]:
     with own_names(site.facts, site.loop_names, loop, loop.tile):
         for atom in plan.atoms:
             if atom in loop.ahead_of:
-                moved = site.statement_text(loop.ahead_of[atom])
-                body.append(Line(moved.replace("\n" + site.facts.source.indent(atom), "\n")))
+                body.append(site.line_ahead(loop.ahead_of, atom))
             for ring in loop.rings:
                 if ring.load.statement is atom:
                     body += [producer.fetch(ring, loop.tile, first, condition)]
-                    body += commit(site.record, loop, [ring] if loop.early is None else loop.rings)
+                    body += commit(site.record, loop, [ring])
                     fetched.append(ring)
     body += stores(site.convert, site.names, fetched, loop.tile, first)
     made = [*as_lines(lines)]

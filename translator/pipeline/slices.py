@@ -26,7 +26,7 @@ from translator.facts.definitions import assigned_fact
 from translator.gluon.tree import NONE, Assign, Named, Node, Part, Product, walk
 from translator.gluon.written import Written, name as variable
 from translator.layout.names import LayoutNames
-from translator.pipeline.body import StagePlan
+from translator.pipeline.body import StagePlan, Statements
 from translator.pipeline.plan import PipelinePlan
 from translator.facts import callees
 from translator.rewrite import dots
@@ -35,8 +35,6 @@ from translator.facts.webs import Web
 from translator.rewrite.writing import StateOf
 from translator.ttgir.layouts import Layout, Mfma, Wmma
 from translator.ttgir.shared_layouts import Padded, Swizzled
-
-Statements = tuple[Node, ...]  # what one of the author's has become
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from translator.facts.syntax import target_of
 from translator.facts.function import FunctionFacts
 from translator.facts.loop_range import is_index
 from translator.facts.webs import Definition, Web
@@ -85,7 +86,7 @@ class Twins:
         plan, webs = self.loop.plan, self.facts.webs
         for s in plan.producer:
             made = self.of(s)
-            target = made.targets[0] if isinstance(made, ast.Assign) else made.target
+            target = target_of(made)
             original = webs.of_definition[(s, target.id)]
             web = self.renamed.get(original.index, original)
             if web is not original:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Container, Mapping
 
+from translator.facts.syntax import target_of
 from translator.facts.function import FunctionFacts
 from translator.pipeline.ahead import is_pure
 from translator.pipeline.loop import PipelinedLoop
@@ -72,7 +73,7 @@ def _plain(
         s = d.node
         if not isinstance(s, (ast.Assign, ast.AugAssign)) or s not in blocks or s in pipelined_statements:
             return False
-        target = s.targets[0] if isinstance(s, ast.Assign) else s.target
+        target = target_of(s)
         if not isinstance(target, ast.Name) or not is_pure(facts, s.value) or getattr(s, "iteration", None) is not None:
             return False
         before = facts.source.lines[s.lineno - 1][: s.col_offset].strip()

@@ -13,7 +13,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from translator.facts.syntax import unparsed
+from translator.facts.syntax import target_of, unparsed
 from translator.facts import callees
 from translator.facts.function import FunctionFacts
 from translator.facts.polynomials import INDEX, Polynomial, add
@@ -113,7 +113,7 @@ class _Flow:
         return NotATile(f"its wrapped rows may reach `{unparsed(node)[:60]}`")
 
     def assigned(self, s: ast.stmt, value: ast.expr, d: int) -> None:
-        target = s.targets[0] if isinstance(s, ast.Assign) else s.target
+        target = target_of(s)
         if not isinstance(target, ast.Name) or isinstance(s, ast.Assign) and len(s.targets) > 1:
             raise self.leaves(value)
         web = self.facts.webs.of_definition[(s, target.id)]

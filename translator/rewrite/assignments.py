@@ -8,7 +8,7 @@ from typing import Any
 from translator.facts import callees
 from translator.facts.definitions import assigned_fact, keeps
 from translator.facts.desugar import Promotion
-from translator.facts.syntax import loads
+from translator.facts.syntax import loads, target_of
 from translator.facts.webs import Web
 from translator.frontend.trace import TensorFact, TupleFact
 from translator.gluon import written
@@ -36,7 +36,7 @@ class Assignments(Expressions):
     edits: Edits
 
     def assignment(self, s: ast.stmt) -> None:
-        target = s.targets[0] if isinstance(s, ast.Assign) else s.target
+        target = target_of(s)
         if isinstance(s, ast.AnnAssign) and s.value is None:
             self.edits.replace(s.annotation, self.emit(s.annotation))
             return
@@ -171,7 +171,7 @@ class Assignments(Expressions):
         return self.site.hole(Assign(variant, code, name, beside(reads, code)))
 
     def assigned(self, s: ast.stmt, name: str, variant: str, layout: Layout) -> str:
-        target = s.targets[0] if isinstance(s, ast.Assign) else s.target
+        target = target_of(s)
         if isinstance(s, ast.AugAssign):
             fact = assigned_fact(self.facts, s)
             dot = calls.accumulated_dot(self.site, s, variant, layout)

@@ -13,6 +13,7 @@ import textwrap
 from collections.abc import Collection
 from typing import Any
 
+from translator.facts.syntax import target_of
 from translator.facts.definitions import names_read
 from translator.facts.function import FunctionFacts
 from translator.facts.reading import read_function
@@ -282,7 +283,7 @@ class FunctionRewriter(Assignments):
         outer, self.edits = self.edits, Edits(self.facts.source)
         self.plain_statement(s)
         start, end = self.facts.source.span(s)
-        target = s.targets[0] if isinstance(s, ast.Assign) else s.target
+        target = target_of(s)
         if not any(a <= start for a, _, _ in self.edits):
             self.edits.replace(target, target.id)
         made, self.edits = self.edits.text(start, end), outer
