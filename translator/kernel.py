@@ -121,7 +121,7 @@ def _check_alternating(unit: Unit, every: list[WrittenFunction]) -> None:
             raise refuse(facts.frame, loop.plan.loop, "strategy", message, why, help)
         for plan in written.loops.plans:
             if isinstance(plan, NotPipelined):
-                loop = next(n for n in ast.walk(facts.tree) if isinstance(n, ast.For) and n.lineno == plan.line)
+                loop = next(n for n in facts.for_loops if n.lineno == plan.line)
                 message = f"warps of `for {unparsed(loop.target)}` cannot alternate between memory and compute"
                 raise refuse(facts.frame, loop, "strategy", message, plan.reason, help)
     facts = every[0].facts

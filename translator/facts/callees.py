@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
+import itertools
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -129,27 +131,28 @@ def _shapes_in(trace: Trace, frame: Frame) -> dict[tuple, set[tuple[int, ...]]]:
     return out
 
 
+@functools.lru_cache(maxsize=1024)
+def _builtin_parameters(function: Any) -> tuple[str, ...]:
+    """The names of a builtin's parameters that may be given by position; none where it does not say."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return ()
+    # What follows `*args` is given by keyword only.
+    positional = itertools.takewhile(lambda p: p.kind is not p.VAR_POSITIONAL, parameters)
+    return tuple(p.name for p in positional if not p.name.startswith("_"))
+
+
 def bind(facts: FunctionFacts, node: ast.Call, callee: Callee) -> dict[str, ast.expr]:
     """Parameter name -> argument node, for the arguments that the call gives."""
     function = callee.function
-    if isinstance(function, JITFunction):
-        names = list(function.arg_names)
-    else:
-        try:
-            names = []
-            for parameter in inspect.signature(function).parameters.values():
-                if parameter.kind is parameter.VAR_POSITIONAL:
-                    break  # what follows is given by keyword only
-                if not parameter.name.startswith("_"):
-                    names.append(parameter.name)
-        except (TypeError, ValueError):
-            names = []
+    names = tuple(function.arg_names) if isinstance(function, JITFunction) else _builtin_parameters(function)
     given: dict[str, ast.expr] = {}
     positional = list(node.args)
     if callee.owner is not None:
         positional = [callee.owner, *positional]
-        if names[:1] != ["self"] and hasattr(function, "__self__"):
-            names = ["self", *names]
+        if names[:1] != ("self",) and hasattr(function, "__self__"):
+            names = ("self", *names)
     for i, argument in enumerate(positional):
         given[names[i] if i < len(names) else f"*{i}"] = argument
     for keyword in node.keywords:

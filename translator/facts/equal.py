@@ -25,7 +25,7 @@ _EXPENSIVE = frozenset({"reduce", "scan", "dot", "dot_scaled", "gather", "histog
 def equal_expressions(facts: FunctionFacts) -> dict[ast.expr, list[ast.expr]]:
     """The others that give the value of an expression, for those with a reduction, scan or product in them."""
     groups: dict[tuple, list[ast.expr]] = {}
-    for node in ast.walk(facts.tree):
+    for node in facts.nodes:
         if isinstance(node, (ast.Call, ast.Subscript, *ELEMENTWISE_NODES)) and _is_expensive(facts, node):
             groups.setdefault(_key(facts, node), []).append(node)
     return {node: [n for n in group if n is not node] for group in groups.values() if len(group) > 1 for node in group}

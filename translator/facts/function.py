@@ -113,15 +113,14 @@ class FunctionFacts:
     @functools.cached_property
     def source_names(self) -> frozenset[str]:
         """Names of variables and parameters in the source."""
-        nodes = list(ast.walk(self.tree))
-        variables = {n.id for n in nodes if isinstance(n, ast.Name)}
-        return frozenset(variables | {n.arg for n in nodes if isinstance(n, ast.arg)})
+        variables = {n.id for n in self.nodes if isinstance(n, ast.Name)}
+        return frozenset(variables | {n.arg for n in self.nodes if isinstance(n, ast.arg)})
 
     def branches_around(self, node: ast.AST) -> list[ast.If]:
         """The `if`s in whose bodies (not their `else`s) `node` stands."""
         if self._branches is None:
             self._branches = {}
-            for branch in [n for n in ast.walk(self.tree) if isinstance(n, ast.If)]:
+            for branch in [n for n in self.nodes if isinstance(n, ast.If)]:
                 for inner in {n for s in branch.body for n in ast.walk(s)}:
                     self._branches.setdefault(inner, []).append(branch)
         return self._branches.get(node, [])

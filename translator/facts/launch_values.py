@@ -25,9 +25,10 @@ def constant(function: Function, node: ast.AST, fact: ConstFact) -> Bound | None
 
 
 def _is_parameter(function: Function, node: ast.Name) -> bool:
-    definitions = [d for w in function.webs.all if w.name == node.id for d in w.definitions]
-    names = {a.arg for a in ast.walk(function.tree.args) if isinstance(a, ast.arg)}
-    return node.id in names and all(isinstance(d.node, ast.arg) for d in definitions)
+    args = function.tree.args
+    if all(a.arg != node.id for a in (*args.posonlyargs, *args.args, *args.kwonlyargs)):
+        return False
+    return all(isinstance(d.node, ast.arg) for w in function.webs.all if w.name == node.id for d in w.definitions)
 
 
 def descriptor_size(function: Function, node: ast.AST) -> str | None:

@@ -21,7 +21,7 @@ def read_function(kernel: KernelFacts, frame: Frame, path: tuple[int, ...] = ())
     expand_promotions(facts)
     unroll_loops(facts)
     facts.webs = build_webs(facts.tree, facts.taken, facts.unrolled, facts.dynamic)
-    loops = [n for n in ast.walk(facts.tree) if isinstance(n, (ast.For, ast.While))]
+    loops = [n for n in facts.nodes if isinstance(n, (ast.For, ast.While))]
     facts.looped |= {n for loop in loops for n in ast.walk(loop) if isinstance(n, ast.Call)}
     facts.equals |= equal_expressions(facts)
     return facts

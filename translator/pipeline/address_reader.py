@@ -38,7 +38,7 @@ class AddressReader:
         # By dimension: (start, M) of `(start + arange) % M`.
         self.wrapped: dict[int, tuple[Polynomial, Polynomial]] = {}
         self.rows: dict[int, ast.expr] = {}  # by dimension: what is wrapped there
-        loops = [n for n in ast.walk(facts.tree) if isinstance(n, (ast.For, ast.While))]
+        loops = [n for n in facts.nodes if isinstance(n, (ast.For, ast.While))]
         self.around = {n for n in loops if any(inner is loop for inner in ast.walk(n))}
 
     # Addresses and masks.

@@ -71,7 +71,7 @@ def assemble(unit: Unit, kernel: WrittenFunction) -> EmittedKernel:
 def split_loops(written: WrittenFunction, function: GluonFunction) -> tuple[GluonFunction, list[EmittedFunction]]:
     """`function`, which has become of `written`, without its warp-specialized loops, and the functions of their partitions. Raises: CannotSplit."""
     facts, pipelined = written.facts, written.loops.pipelined
-    loops = [pipelined[n] for n in ast.walk(facts.tree) if isinstance(n, ast.For) and n in pipelined]
+    loops = [pipelined[n] for n in facts.for_loops if n in pipelined]
     loops = sorted((loop for loop in loops if loop.specialized), key=lambda loop: loop.plan.loop.lineno)
     made: list[EmittedFunction] = []
     for number, loop in enumerate(loops, 1):

@@ -58,6 +58,8 @@ class PipelinedFunction(FunctionRewriter):
         )
 
     def finish_loops(self, statements: list[ast.stmt]) -> None:
+        if not self.written_loops:
+            return
         inside = {n for s in statements for n in ast.walk(s) if isinstance(n, ast.For)}
         for loop in [loop for loop in self.written_loops if loop.plan.loop in inside]:
             finish_loop(self.loop_site, loop)

@@ -46,7 +46,7 @@ FEWEST_LOADS = 2
 def prepare(planning: Planning) -> None:
     """Plan every loop of the function, before any layout is demanded."""
     facts, decided, loops = planning.facts, planning.decided, planning.loops
-    for loop in [n for n in ast.walk(facts.tree) if isinstance(n, ast.For)]:
+    for loop in facts.for_loops:
         if not facts.taken(loop):
             continue
         plan = plan_loop(facts, decided, loop, holds_tiles(facts, decided, loop))

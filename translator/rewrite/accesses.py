@@ -225,6 +225,6 @@ def _buffer_atomic(
         arguments.append(keyword("mask", as_tensor(facts, mask, writing.operand_in(mask, fact, layout))))
     named = [k for k in ("sem", "scope") if k in given and not is_none(facts, given[k])]
     text = called(f"{module}.buffer_{callee.name}", *arguments, *(keyword(k, writing.emit(given[k])) for k in named))
-    statement = statement_of(facts.tree, node)
+    statement = statement_of(facts, node)
     unused = isinstance(statement, ast.Expr) and statement.value is node
     return method(text, "to", f"gl.{fact.pointee}", "bitcast=True") if other_sign and not unused else text

@@ -46,7 +46,7 @@ from translator.rewrite.launch_checks import (
 from translator.rewrite.module import SourceFacts, families_of, header, names_in
 from translator.rewrite.prelude import BASE_IMPORTS, Prelude, plain_translation
 from translator.rewrite.tree_walk import dotted, loads, walk
-from translator.source.file_names import FileNames
+from translator.source.file_names import file_names
 from translator.source.load import LoadedKernel
 from translator.source.module_file import ParsedFile
 
@@ -88,7 +88,7 @@ def whole_file(
 
 class _Rewriting:
     def __init__(self, source: ParsedFile, versions: Sequence[KernelVersion], facts: SourceFacts, general: bool):
-        self.names, self.versions, self.facts, self.general = FileNames(source.tree), versions, facts, general
+        self.names, self.versions, self.facts, self.general = file_names(source.tree), versions, facts, general
         self.prelude = Prelude()
         self.jit_names = self.names.jit_names | {
             d.name for v in versions for d in v.loaded.decorators if d.kind == "jit"

@@ -30,7 +30,7 @@ from translator.ttgir.layouts import Blocked, DotOperand, Layout, Linear
 
 def offer(writing: Writing, node: ast.expr, layout: Layout, tensor: Written, shape: str) -> None:
     """`gl.reshape(tensor, shape)`, which the statement of `node` can make, has `layout`."""
-    s = statement_of(writing.facts.tree, node)
+    s = statement_of(writing.facts, node)
     if isinstance(s, ast.stmt) and tensor.is_name and isinstance(layout, (Blocked, Linear)):
         writing.record.instance_layouts.setdefault((layout, s), f"gl.reshape({tensor}, {shape}).type.layout")
 

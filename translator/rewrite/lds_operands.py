@@ -113,7 +113,7 @@ def moved_through_lds(site: Site, web: Web, layout: Layout, use: ast.Name | None
     origins = definitions_of(site.facts, web)
     shapes_of_it = {fact.shape for origin in origins if (fact := site.facts.tensor(origin)) is not None}
     if use is not None:
-        origins += [n for n in ast.walk(statement_of(site.facts.tree, use)) if isinstance(n, ast.expr)]
+        origins += [n for n in ast.walk(statement_of(site.facts, use)) if isinstance(n, ast.expr)]
     for found in _allocations_at(site.facts, origins):
         if shapes_of_it == {found.shape} and (layout, False) in found.read:
             return _read(site.hole, site.names, allocation(site, variable(web.name), found.shared), (layout, False))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 
+from translator.facts.function import FunctionFacts
+
 PLAIN = (ast.Assign, ast.AugAssign, ast.Expr)
 _SIMPLE = (*PLAIN, ast.AnnAssign, ast.Return)
 
@@ -21,9 +23,9 @@ def statements_after(tree: ast.AST, s: ast.stmt) -> list[ast.stmt]:
     return []
 
 
-def statement_of(tree: ast.AST, node: ast.expr) -> ast.AST:
+def statement_of(facts: FunctionFacts, node: ast.expr) -> ast.AST:
     """The simple statement that `node` stands in; `node` itself where there is none."""
-    for s in ast.walk(tree):
-        if isinstance(s, _SIMPLE) and s.lineno <= node.lineno <= s.end_lineno and holds(s, node):
-            return s
-    return node
+    found: ast.AST | None = node
+    while found is not None and not isinstance(found, _SIMPLE):
+        found = facts.parents.get(found)
+    return node if found is None else found

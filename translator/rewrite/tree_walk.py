@@ -44,13 +44,21 @@ def _fields(kind: type) -> tuple[str, ...]:
     return tuple(n for n in names if n not in _NO_CODE and (kind, n) not in _NO_VARIABLES)
 
 
-def _children(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    for name in _fields(type(node)):
+@functools.lru_cache(maxsize=None)
+def _is_tree(kind: type) -> bool:
+    """Whether values of a type are nodes; asking each of them is slow, since nodes have an abstract base."""
+    return issubclass(kind, cst.CSTNode)
+
+
+def _children(node: cst.CSTNode) -> list[cst.CSTNode]:
+    found: list[cst.CSTNode] = []
+    for name in _fields(node.__class__):
         value = getattr(node, name)
-        if isinstance(value, cst.CSTNode):
-            yield value
-        elif isinstance(value, (list, tuple)):
-            yield from value
+        if isinstance(value, (list, tuple)):
+            found += value
+        elif _is_tree(value.__class__):
+            found.append(value)
+    return found
 
 
 def walk(node: cst.CSTNode) -> Iterator[Any]:
@@ -59,7 +67,7 @@ def walk(node: cst.CSTNode) -> Iterator[Any]:
     while todo:
         found = todo.pop()
         yield found
-        todo += reversed([*_children(found)])
+        todo += reversed(_children(found))
 
 
 def lines(block: cst.CSTNode) -> Iterator[cst.SimpleStatementLine]:
@@ -82,14 +90,14 @@ def inside(node: Any, change: Callable[[Any], Any]) -> Any:
     changes: dict[str, Any] = {}
     for name in _fields(type(node)):
         value = getattr(node, name)
-        if isinstance(value, cst.CSTNode):
-            made = mapped(value, change)
-            if made is not value:
-                changes[name] = made
-        elif isinstance(value, (list, tuple)):
+        if isinstance(value, (list, tuple)):
             every = [mapped(item, change) for item in value]
             if any(a is not b for a, b in zip(every, value)):
                 changes[name] = every
+        elif _is_tree(value.__class__):
+            made = mapped(value, change)
+            if made is not value:
+                changes[name] = made
     return node.with_changes(**changes) if changes else node
 
 

@@ -40,4 +40,4 @@ class WrittenFunction:
     @property
     def taken(self) -> set[str]:
         """The names that layouts and helpers cannot have."""
-        return self.locals | {n.id for n in ast.walk(self.facts.tree) if isinstance(n, ast.Name)}
+        return self.locals | {n.id for n in self.facts.nodes if isinstance(n, ast.Name)}

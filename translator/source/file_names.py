@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
@@ -155,6 +156,12 @@ class FileNames:
         return found
 
 
+@functools.lru_cache(maxsize=16)
+def file_names(tree: ast.Module) -> FileNames:
+    """The names of a file that has been parsed; kept, since launches of one file ask for them one after another."""
+    return FileNames(tree)
+
+
 def _defined(nodes: list[ast.AST] | tuple[ast.AST, ...]) -> Iterator[str]:
     for node in nodes:
         if isinstance(node, _DEFINITIONS):
@@ -163,4 +170,4 @@ def _defined(nodes: list[ast.AST] | tuple[ast.AST, ...]) -> Iterator[str]:
             yield node.id
 
 
-__all__ = ["FileNames", "Reads"]
+__all__ = ["FileNames", "Reads", "file_names"]

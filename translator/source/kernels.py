@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -101,10 +102,13 @@ def names_of(node: ast.FunctionDef, scope: Scope) -> tuple[str, ...]:
     return tuple(dict.fromkeys([node.name, *given]))
 
 
-def _called_names(node: ast.FunctionDef) -> set[str]:
-    return {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load)}
+@functools.lru_cache(maxsize=1024)
+def _called_names(node: ast.FunctionDef) -> frozenset[str]:
+    names = (inner for inner in ast.walk(node) if isinstance(inner, ast.Name))
+    return frozenset(name.id for name in names if isinstance(name.ctx, ast.Load))
 
 
+@functools.lru_cache(maxsize=1024)
 def _returns_value(node: ast.FunctionDef) -> bool:
     return any(
         isinstance(inner, ast.Return) and inner.value is not None and not _is_none(inner.value)
