@@ -91,6 +91,25 @@ def test_without_settings_the_source_decides():
     assert CodeStyle(100, False).for_source(SOURCE) == CodeStyle(100, False)
 
 
+def test_one_definition_that_black_would_change_is_enough():
+    style = CodeStyle(88, None)
+    assert style.for_source(f"{SOURCE}\n\n{SOURCE}") == WHOLE
+    assert style.for_source(f"{SOURCE}\n\n{SOURCE}\n\n{PACKED}") == CodeStyle(120, False)
+    assert style.for_source(f"{SOURCE}\n\n\n{SOURCE}") == CodeStyle(120, False)  # only between definitions
+    text = 'TEXT = """\n\n\ndef f(x : int):\n"""\n'  # no definition
+    assert style.for_source(text) == WHOLE
+
+
+def test_what_depends_on_the_version_of_python_is_left_to_the_whole_file():
+    call = f"f(*arguments_{'x' * 40}, *rest_{'x' * 40})"
+    old = black.format_str(f"def f():\n    return {call}\n", mode=black.Mode())
+    new = black.format_str(old, mode=black.Mode(target_versions={black.TargetVersion.PY313}))
+    assert old != new  # by a comma
+    style, other = CodeStyle(88, None), "\n\ndef g(x):\n    match x:\n        case _:\n            pass\n"
+    assert style.for_source(old) == WHOLE and style.for_source(new + other) == WHOLE
+    assert style.for_source(old + other) == CodeStyle(120, False)
+
+
 @pytest.fixture
 def project(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import functools
 import os
 import re
 import tomllib
@@ -14,6 +15,9 @@ from translator.diagnostics import Diagnostic, TranslationError
 DEFAULT_LINE_LENGTH = 120
 FORMATTERS_LINE_LENGTH = 88  # of black and ruff where nothing else is said
 _RUFF = ("ruff.toml", ".ruff.toml")
+_DEFINITION = re.compile(r"(?<=\n\n)(?=@|def |class )")  # at the top level
+_PIECES = 3  # definitions that are tried before the whole file is
+_NEWEST = ("py313",)
 
 
 @dataclass(frozen=True)
@@ -35,7 +39,7 @@ class CodeStyle:
         """The style with `whole` decided for a source."""
         if self.whole is not None:
             return self
-        clean = self.laid_out(text, whole=True) == text
+        clean = _is_laid_out(self, text)
         return replace(self, whole=clean, line_length=self.line_length if clean else DEFAULT_LINE_LENGTH)
 
     def laid_out(self, text: str, whole: bool | None = None) -> str:
@@ -56,6 +60,26 @@ class CodeStyle:
             return black.format_str(text, mode=mode)
         except black.InvalidInput:
             return text
+
+
+@functools.lru_cache(maxsize=64)
+def _is_laid_out(style: CodeStyle, text: str) -> bool:
+    """Whether black would leave a text as it is. One definition that it would change says no in a part of the time."""
+    _, *definitions = _DEFINITION.split(text)
+
+    def likely(piece: str) -> tuple[bool, int]:
+        """Pieces with lines that are too long first, then short ones."""
+        return max(map(len, piece.splitlines())) <= style.line_length, len(piece)
+
+    if any(_changes(style, piece.rstrip() + "\n") for piece in sorted(definitions, key=likely)[:_PIECES]):
+        return False
+    return style.laid_out(text, whole=True) == text
+
+
+def _changes(style: CodeStyle, piece: str) -> bool:
+    """Whether black changes a piece, whichever versions of Python it takes the file around it to be for."""
+    styles = style, replace(style, target_versions=style.target_versions or _NEWEST)
+    return all(each.laid_out(piece, whole=True) != piece for each in styles)
 
 
 def style_of(source: str, output: str | None = None) -> CodeStyle:
