@@ -242,17 +242,16 @@ def traced_launch(
     free_module_names(loaded)
     chosen = request.choices_for(spec.kernel)
     try:
-        traced = _traced(loaded, _with_matrix_size(spec, chosen), request.target)
-        traced.spec = spec
         alike = [other for other in (*request.launches, *beside) if other.kernel == spec.kernel]
         defaults = {p.name: p.default for p in loaded.fn.params if p.has_default}
-        traced.given = given_numbers((spec, *alike), defaults)
+        traced = _traced(loaded, _with_matrix_size(spec, chosen), request.target)
+        traced = replace(traced, spec=spec, given=given_numbers((spec, *alike), defaults))
         if (
             chosen.asks("lds-partitions", "two")
             and (anchors := with_spread_products(traced.anchors, traced.num_warps)) is not None
         ):
             # Operands that Triton takes through LDS are in its own layout of the product.
-            traced.anchors, traced.operands_in_lds = anchors, {}
+            traced = replace(traced, anchors=anchors, operands_in_lds={})
     except CompilationError as error:
         raise explain_trace_error(loaded, error) or _trace_refusal(loaded, error) from error
     except RuntimeError as error:

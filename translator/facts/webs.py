@@ -36,7 +36,7 @@ def written_nodes(node: ast.AST) -> Iterator[ast.AST]:
             todo += ast.iter_child_nodes(node)
 
 
-@dataclass
+@dataclass(frozen=True)
 class Definition:
     """One binding of a name: `value` is the bound expression (None for parameters, loop indices and tuple parts)."""
 

@@ -43,7 +43,7 @@ from translator.ttgir.layouts import SharedLayout
 from translator.ttgir.parse import parse_module
 
 
-@dataclass
+@dataclass(frozen=True)
 class TracedLaunch:
     spec: LaunchSpec
     target: Target

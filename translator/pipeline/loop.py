@@ -178,7 +178,7 @@ class PipelinedLoop:
             name.id = index
 
 
-@dataclass
+@dataclass(frozen=True)
 class Read:
     """What stands for a staged load in the consumer."""
 
@@ -201,7 +201,7 @@ class Read:
         )
 
 
-@dataclass
+@dataclass(frozen=True)
 class Held:
     """What stands for a load whose tiles wait in registers, the oldest first where there are several."""
 

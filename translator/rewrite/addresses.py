@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any
 
 from translator.facts.function import FunctionFacts
@@ -17,7 +17,7 @@ from translator.rewrite.writing import Rebound, StateOf
 from translator.ttgir.layouts import Layout
 
 
-@dataclass
+@dataclass(frozen=True)
 class Term:
     """One addend of an address: `axes` are the new axes that a surrounding `[:, None]` gave it."""
 
@@ -28,15 +28,15 @@ class Term:
     factors: tuple[ast.expr, ...] = ()  # scalars that the node is multiplied by
 
 
-@dataclass
+@dataclass(frozen=True)
 class Address:
     """base (a scalar pointer expression, or a split web) plus scalar and tensor terms."""
 
     base: ast.expr
     web: Web | None = None
     web_axes: tuple[int, ...] = ()
-    scalars: list[Term] = field(default_factory=list)
-    tensors: list[Term] = field(default_factory=list)
+    scalars: tuple[Term, ...] = ()
+    tensors: tuple[Term, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -67,12 +67,12 @@ def address_of(facts: FunctionFacts, state_of: StateOf, fresh: FreshNames, node:
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and is_pointer(facts, node.left):
             inner = address_of(facts, state_of, fresh, node.left)
             if inner is not None and facts.fact(node.right) is not None:
-                inner.scalars.append(Term(node.right, "+"))
+                return replace(inner, scalars=(*inner.scalars, Term(node.right, "+")))
             return inner
         if isinstance(node, ast.Name) and (web := facts.webs.of_use.get(node)) is not None:
             if (split := state_of(web).split) is not None:
                 return Address(
-                    ast.copy_location(split.node, node), None, (), [Term(node, "+", (), scalar_name(fresh, web))]
+                    ast.copy_location(split.node, node), None, (), (Term(node, "+", (), scalar_name(fresh, web)),)
                 )
         return Address(node)
     if isinstance(node, ast.Name):
@@ -92,9 +92,9 @@ def address_of(facts: FunctionFacts, state_of: StateOf, fresh: FreshNames, node:
         if isinstance(own, TensorFact) and own.shape:
             if own.rank != fact.rank:
                 return None
-            address.tensors.append(Term(integer, sign))
+            address = replace(address, tensors=(*address.tensors, Term(integer, sign)))
         elif isinstance(own, (TensorFact, ConstFact)):
-            address.scalars.append(Term(integer, sign))
+            address = replace(address, scalars=(*address.scalars, Term(integer, sign)))
         else:
             return None
         inner = facts.fact(pointer)
@@ -109,9 +109,8 @@ def address_of(facts: FunctionFacts, state_of: StateOf, fresh: FreshNames, node:
         axes = tuple(i for i, p in enumerate(parts) if isinstance(p, ast.Constant) and p.value is None)
         if any(t.axes for t in address.tensors) or address.web_axes:
             return None
-        address.tensors = [Term(t.node, t.sign, axes) for t in address.tensors]
-        address.web_axes = axes
-        return address
+        tensors = tuple(Term(t.node, t.sign, axes) for t in address.tensors)
+        return replace(address, tensors=tensors, web_axes=axes)
     return None
 
 

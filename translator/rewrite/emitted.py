@@ -20,7 +20,7 @@ class LaidOut:
     added: tuple[str, ...] = ()
 
 
-@dataclass
+@dataclass(frozen=True)
 class EmittedFunction:
     function: GluonFunction
     fn: Any
@@ -36,7 +36,7 @@ class EmittedFunction:
         return self.function.text
 
 
-@dataclass
+@dataclass(frozen=True)
 class EmittedKernel:
     """A translated kernel: its function, the helpers it needs (callees first), and what they rely on."""
 

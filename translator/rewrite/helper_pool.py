@@ -12,7 +12,7 @@ from translator.rewrite.emitted import EmittedFunction, EmittedKernel
 from translator.rewrite.gluon_function import JIT, Block, GluonFunction
 
 
-@dataclass
+@dataclass(frozen=True)
 class Helper:
     """A translated helper of the file; `fn` is its source function."""
 

@@ -47,7 +47,7 @@ def of_address(address: Address) -> Reached:
     """An address that is no variable."""
     moved = [term.node for term in address.scalars if term.variable]  # of a scalar pointer, which is kept as an integer
     scalars = [term for term in address.scalars if not term.variable]
-    return Reached(moved or [address.base], scalars, [address.tensors])
+    return Reached(moved or [address.base], scalars, [[*address.tensors]])
 
 
 def of_variable(

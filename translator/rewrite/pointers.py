@@ -37,7 +37,7 @@ from translator.ttgir.layouts import Layout, Slice
 NARROW = ("int1", "int8", "uint8", "int16", "uint16")
 
 
-@dataclass
+@dataclass(frozen=True)
 class Access:
     """A buffer access: scalar base and offsets."""
 

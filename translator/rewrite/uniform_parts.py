@@ -93,7 +93,7 @@ def address_of(addressing: Addressing, node: ast.expr) -> Address | None:
             continue
         scalars += parts[0]
         tensors.append(parts[1])
-    return replace(address, scalars=scalars, tensors=tensors)
+    return replace(address, scalars=tuple(scalars), tensors=tuple(tensors))
 
 
 def taken_apart(facts: FunctionFacts, term: Term, loop: ast.AST) -> tuple[list[Term], Term] | None:

@@ -143,7 +143,7 @@ class Decided:
     moved: frozenset[tuple[str, str]] = frozenset()
 
 
-@dataclass
+@dataclass(frozen=True)
 class Unit:
     """What all functions of one kernel share while it is written: its facts, what was decided, and the helpers made so far.
 

@@ -29,7 +29,7 @@ class MovedOperand:
     dtype: str
 
 
-@dataclass
+@dataclass(frozen=True)
 class SplitPointer:
     """A tensor of pointers kept as a scalar base and integer offsets.
 
