@@ -263,7 +263,7 @@ def test_layouts_as_arguments_are_written_into_the_kernel(tmp_path):
     source = AGGREGATE.replace("STEP", "2")
     arguments = {"x_ptr": tensor("fp32", 128)}
     text = validated(tmp_path, source, arguments, constexprs={"layout": BLOCKED})
-    assert "layout_given: gl.constexpr = gl.SliceLayout(dim=0, parent=gl.BlockedLayout(" in text
+    assert "layout_given: gl.constexpr = gl.SliceLayout(0, gl.BlockedLayout(" in text
     one = launch_of(tmp_path / "source.py", source, arguments, constexprs={"layout": BLOCKED})
     other = {"$layout": "BlockedLayout([1], [32], [4], [0])"}
     two = replace(one, id="two", constexprs={"layout": other})

@@ -6,7 +6,6 @@ apart: one becomes a twin of the other, with a name of its own. A conversion bet
 
 from __future__ import annotations
 
-import copy
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -89,16 +88,12 @@ def told_apart(launch: TracedLaunch, known: Classes) -> TracedLaunch:
     }
     if not moved:
         return launch
-    out = copy.copy(launch)
-    out.anchors = _anchors(launch.anchors, moved)
-    out.staging = {
-        path: _staged(nth, staged, moved) for nth, (path, staged) in enumerate(sorted(launch.staging.items()))
-    }
-    out.operands_in_lds = {
+    staging = {path: _staged(nth, staged, moved) for nth, (path, staged) in enumerate(sorted(launch.staging.items()))}
+    in_lds = {
         path: tuple(_in_lds(nth, number, entry, moved) for number, entry in enumerate(entries))
         for nth, (path, entries) in enumerate(sorted(launch.operands_in_lds.items()))
     }
-    return out
+    return replace(launch, anchors=_anchors(launch.anchors, moved), staging=staging, operands_in_lds=in_lds)
 
 
 def without_twin(layout: Layout) -> Layout:

@@ -6,7 +6,7 @@ from typing import Any
 
 from triton.experimental.gluon import language as gl
 
-from translator.ttgir.layouts import Blocked, DotOperand, Layout, Linear, Mfma
+from translator.ttgir.layouts import Blocked, DotOperand, Layout, Linear, Mfma, Slice
 from translator.ttgir.shared_layouts import Padded, SharedLinear, Swizzled
 
 
@@ -46,7 +46,7 @@ def of_gluon(value: Any) -> Layout | None:
         return Linear(*map(_tuples, parts), tuple(value.shape))
     if isinstance(value, gl.BlockedLayout):
         parts = (value.size_per_thread, value.threads_per_warp, value.warps_per_cta, value.order)
-        return Blocked(*map(tuple, parts))
+        return Blocked(*map(tuple, parts), _tuples(value.cga_layout or ()))
     if isinstance(value, gl.amd.AMDMFMALayout):
         tiles = tuple(value.tiles_per_warp) if set(value.tiles_per_warp) - {1} else ()
         shape, warps = tuple(value.instr_shape), tuple(value.warps_per_cta)
@@ -54,6 +54,9 @@ def of_gluon(value: Any) -> Layout | None:
     if isinstance(value, gl.DotOperandLayout):
         parent = of_gluon(value.parent)
         return None if parent is None else DotOperand(value.operand_index, parent, value.k_width)
+    if isinstance(value, gl.SliceLayout):
+        parent = of_gluon(value.parent)
+        return None if parent is None else Slice(value.dim, parent)
     if isinstance(value, gl.PaddedSharedLayout):
         return Padded(_tuples(value.interval_padding_pairs), _tuples(value.offset_bases), (), tuple(value.shape))
     if isinstance(value, gl.SharedLinearLayout):

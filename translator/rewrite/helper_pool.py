@@ -12,7 +12,7 @@ from translator.rewrite.emitted import EmittedFunction, EmittedKernel
 from translator.rewrite.gluon_function import JIT, Block, GluonFunction
 
 
-@dataclass(frozen=True)
+@dataclass
 class Helper:
     """A translated helper of the file; `fn` is its source function."""
 

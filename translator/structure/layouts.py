@@ -9,14 +9,16 @@ Blocked and sliced layouts stay: both have 32 lanes in a warp.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from typing import Any
 
 from triton.experimental.gluon.language._layouts import DistributedLayout, SharedLayout
 
 from rules.architecture import MatrixRow, Target
+from translator.layout.constructors import constructor
+from translator.layout.gluon_values import of_gluon
 from translator.numbered import numbered
+from translator.ttgir.layouts import Wmma
 from translator.ttgir.shared_layouts import Padded, Swizzled
 
 _ANYWHERE = ("BlockedLayout", "SliceLayout", "DistributedLinearLayout", "SwizzledSharedLayout", "SharedLinearLayout")
@@ -44,7 +46,9 @@ def layout_text(layout: Any) -> str:
         if type(inner).__name__ not in _ANYWHERE:
             raise NoCounterpart(f"a {type(inner).__name__} is of its own machine")
         inner = getattr(inner, "parent", None)
-    return re.sub(r"\b(\w+Layout)\(", r"gl.\1(", repr(layout))
+    found = of_gluon(layout)
+    assert found is not None, f"bug in gluonize: {layout} is not read"
+    return constructor(found)
 
 
 def given_name(parameter: str) -> str:
@@ -70,11 +74,9 @@ def products_layout(layout: Any, target: Target) -> str:
         raise NoCounterpart("a product of a whole cluster", "each workgroup multiplies its own part")
     bits = 256 // layout.instr_shape[2]  # of an element: one instruction has 32 bytes of K
     row = next(row for row in _rows(target) if _bits(row) == bits)
-    bases = [[1 << i, 0] for i in range(int(math.log2(layout.warps_per_cta[0])))]
-    bases += [[0, 1 << i] for i in range(int(math.log2(layout.warps_per_cta[1])))]
-    return (
-        f"gl.amd.AMDWMMALayout(version=3, transposed=True, warp_bases={bases}, instr_shape={[*row.shape]})"  # fmt: skip
-    )
+    bases = [(1 << i, 0) for i in range(int(math.log2(layout.warps_per_cta[0])))]
+    bases += [(0, 1 << i) for i in range(int(math.log2(layout.warps_per_cta[1])))]
+    return constructor(Wmma(3, True, tuple(bases), (), tuple(row.shape)))
 
 
 def k_width(dtype: str, target: Target) -> int:
