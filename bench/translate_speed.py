@@ -4,7 +4,7 @@
 
 Runs `gluonize translate` in batch mode over every launch of the fixtures, or of the launch file of FOLDER, on every target,
 once per number of jobs, and upstream's translator over the same in as many child processes. Writes STEM.json and STEM.md
-(bench/results/translate_speed by default). Exit status 1 when the median is above 0.3 s or the 95th percentile above 2 s.
+(bench/results/translate_speed by default). Exit status 1 when the median is above 0.25 s or the 95th percentile above 1.3 s.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from translator.diagnostics import InternalError, TranslationError  # noqa: E402
 from translator.lowering.worker import WorkerPool  # noqa: E402
 from translator.source.launch_spec import LaunchSpec  # noqa: E402
 
-MEDIAN_LIMIT, TAIL_LIMIT = 0.3, 2.0  # seconds per kernel and target
+MEDIAN_LIMIT, TAIL_LIMIT = 0.25, 1.3  # seconds per kernel and target
 
 
 @dataclass(frozen=True)
