@@ -1,0 +1,1 @@
+"""Layouts as expressions: constructors, names, padding, formulas of tile sizes."""

@@ -1,0 +1,1 @@
+"""Other choices, compiled and ranked by predicted cycles."""

@@ -1,0 +1,1 @@
+"""Pages and tables: what was decided, what it costs, what differs."""

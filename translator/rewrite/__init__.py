@@ -1,0 +1,1 @@
+"""Functions and files in Gluon: expressions, statements, calls, helpers, contracts, host code."""
