@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 import tempfile
 
 import pytest
@@ -17,10 +18,13 @@ _CACHE = tempfile.TemporaryDirectory(prefix="gluonize-tests-")
 os.environ["GLUONIZE_CACHE_DIR"] = _CACHE.name
 
 import fixture_set  # noqa: E402  (imports numpy)
+from warm_children import WarmChildren  # noqa: E402
 
+from translator.lowering import worker  # noqa: E402
 from translator.lowering.cache_folder import use_cache_folder  # noqa: E402
 from translator.lowering.worker_process import ALLOCATIONS_BETWEEN_COLLECTIONS  # noqa: E402
 
+COLD = worker.start_child
 gc.set_threshold(ALLOCATIONS_BETWEEN_COLLECTIONS)  # as in the workers
 use_cache_folder()  # as whatever compiles first would do, in the middle of some test
 
@@ -54,6 +58,25 @@ def same_environment():
     for name in os.environ.keys() - before.keys():
         del os.environ[name]
     os.environ.update(before)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def warm_children():
+    """Pools fork their children from a process that has imported the compiler (`warm_children.py`)."""
+    if not sys.platform.startswith("linux"):
+        yield
+        return
+    children = WarmChildren()
+    worker.start_child = children.start_child
+    yield
+    worker.start_child = COLD
+    children.close()
+
+
+@pytest.fixture
+def cold_children(monkeypatch):
+    """Children are started as for a user."""
+    monkeypatch.setattr(worker, "start_child", COLD)
 
 
 @pytest.fixture(scope="session")

@@ -22,6 +22,8 @@ _SCRIPT = """
 import os, signal, sys
 from translator.lowering.apart import Apart
 
+pytestmark = pytest.mark.usefixtures("cold_children")
+
 past, answers = [], os.pipe()
 
 def serve(job):

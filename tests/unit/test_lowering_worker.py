@@ -14,6 +14,8 @@ from translator.lowering.stderr_log import error_lines
 from translator.lowering.worker import WorkerPool
 from translator.project.cache import switches
 
+pytestmark = pytest.mark.usefixtures("cold_children")
+
 HERE = __name__
 
 

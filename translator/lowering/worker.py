@@ -158,6 +158,23 @@ def _kill(process: subprocess.Popen) -> None:
         os.killpg(process.pid, signal.SIGKILL)
 
 
+def start_child(log_path: str, log_handle: int, memory: int, environment: dict[str, str]) -> subprocess.Popen:
+    """A process that serves requests. It has a session of its own: Ctrl-C reaches the parent only, which then kills its children.
+
+    log_path, log_handle: where it prints. memory: bytes that it may ask for, 0 for no limit.
+    """
+    with fixed_addresses():
+        return subprocess.Popen(
+            [sys.executable, "-c", _START_CHILD, log_path, str(memory), *sys.path],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log_handle,
+            bufsize=0,
+            start_new_session=True,
+            env=environment,
+        )
+
+
 class _Starved(Exception):
     """A child was refused memory; with what it printed."""
 
@@ -259,17 +276,8 @@ class _Worker:
             prune_cache_folder(use_cache_folder())
         handle, self.log = tempfile.mkstemp(prefix="gluonize-child-")
         self.done = 0
-        # A session of its own: Ctrl-C reaches the parent only, which then kills its children.
-        with fixed_addresses():
-            self.process = subprocess.Popen(
-                [sys.executable, "-c", _START_CHILD, self.log, str(self.pool.memory), *sys.path],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=handle,
-                bufsize=0,
-                start_new_session=True,
-                env=_ONE_THREAD | (os.environ if self.pool.environment is None else self.pool.environment),
-            )
+        environment = os.environ if self.pool.environment is None else self.pool.environment
+        self.process = start_child(self.log, handle, self.pool.memory, _ONE_THREAD | environment)
         os.close(handle)
         if self.killed:  # killed while the child was being started
             _kill(self.process)
