@@ -14,6 +14,8 @@ from translator.lowering import apart
 from translator.lowering.worker import WorkerPool
 from translator.source.launch_spec import read_launches
 
+pytestmark = pytest.mark.usefixtures("cold_children")
+
 REPO = Path(__file__).parents[2]
 FIXTURE = REPO / "fixtures" / "vector_add"
 LOWER = "translator.lowering.jobs:lower_file"
@@ -21,8 +23,6 @@ LOWER = "translator.lowering.jobs:lower_file"
 _SCRIPT = """
 import os, signal, sys
 from translator.lowering.apart import Apart
-
-pytestmark = pytest.mark.usefixtures("cold_children")
 
 past, answers = [], os.pipe()
 
