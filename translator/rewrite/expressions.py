@@ -209,16 +209,16 @@ class Expressions(Homes):
             else:
                 want = self.web_home(web) or self.facts.default_layout(fact.shape)
         if state.split:
-            self.changed |= state.demand(want, (node.lineno, node.col_offset))
+            self.demand(state, want, (node.lineno, node.col_offset))
             base, offsets = addresses.names_of(self.fresh, self.names, state, want)
             return grouped(binary(name(base), "+", name(offsets)))
         if state.cheap:
-            self.changed |= state.demand(want, (node.lineno, node.col_offset))
+            self.demand(state, want, (node.lineno, node.col_offset))
             return name(self.variant_name(state, want))
         if state.home is None:
             state.home = self.web_home(web) or want
         if web.is_parameter and not any(d for d in web.definitions if not isinstance(d.node, ast.arg)):
-            self.changed |= state.demand(want, (node.lineno, node.col_offset))
+            self.demand(state, want, (node.lineno, node.col_offset))
             if len(state.variants) == 1:
                 state.home = want
             elif state.home not in state.variants:
@@ -228,7 +228,7 @@ class Expressions(Homes):
         if web.in_expression:
             return self.convert(name(node.id), want)
         if invariant.moved_before(self.facts, self.loops, web):
-            self.changed |= state.demand_converted(want, (node.lineno, node.col_offset))
+            self.round.demand_converted(web.name, state.wanted, want, (node.lineno, node.col_offset))
             return name(self.names.variant(node.id, want))
         if web.is_parameter and (row := invariant.row_before_loop(self.site, node, web, want)) is not None:
             return row

@@ -24,6 +24,7 @@ from translator.gluon.holes import Holes
 from translator.gluon.printer import printed
 from translator.gluon.tree import Named, Node, Read, Slot, Variable, mapped
 from translator.gluon.written import Written, literal, name
+from translator.layout.demands import Round
 from translator.layout.names import LayoutNames
 from translator.rewrite import (
     calls,
@@ -51,6 +52,7 @@ from translator.rewrite.unit import Record, Unit
 from translator.rewrite.variables import WebState
 from translator.rewrite.writing import Writing
 from translator.rewrite.written_function import WrittenFunction
+from translator.source.moved_lines import file_line
 from translator.ttgir.layouts import Layout
 
 MAX_ROUNDS = 40
@@ -78,7 +80,7 @@ class FunctionRewriter(Assignments):
 
     def begin_round(self) -> None:
         """Nothing is used or demanded yet."""
-        self.changed = False
+        self.round = Round()
         self.edits = Edits(self.facts.source)
         self.hoisted: dict[ast.AST, dict[str, str]] = {}  # loop -> variable -> its line before the loop
         self._site: Site | None = None
@@ -97,10 +99,6 @@ class FunctionRewriter(Assignments):
             self.cheap,
             self.rebound,
         )
-
-    def demand(self, state: WebState, layout: Layout, place: tuple[int, int]) -> None:
-        """The use at `place` needs a variable in `layout`."""
-        self.changed |= state.demand(layout, place)
 
     def reader(self, frame: Frame, path: tuple[int, ...], argument_homes: dict[str, Any]) -> FunctionRewriter:
         """Another function of the kernel, to be read where its arguments lie so."""
@@ -152,7 +150,7 @@ class FunctionRewriter(Assignments):
 
     def demand_more(self) -> None:
         """Not all demands are met yet: one more round is needed."""
-        self.changed = True
+        self.round.again = True
 
     def shown(self, text: str) -> str:
         """`text` with that of its holes."""
@@ -196,7 +194,7 @@ class FunctionRewriter(Assignments):
             self.signature()
             self.block(self.facts.tree.body)
             instance_layouts.insert(self.site, self.states, self.agreed())
-            if not self.changed:
+            if self.round.settled:
                 self.finish_loops(self.facts.tree.body)
                 break
         else:
@@ -205,6 +203,8 @@ class FunctionRewriter(Assignments):
                 self.facts.tree,
                 "layout-fixpoint",
                 f"layouts of `{self.facts.frame.fn.__name__}` do not settle",
+                self.round.contradiction(file_line(self.facts.frame.fn, 1)),
+                "give the variable another name for one of the uses, and please report it",
             )
         self.record.reads = parameters_read(self.facts, self.facts.tree.body)
         text = self.shown(self.edits.text(0, len(self.facts.source.text)))

@@ -9,6 +9,7 @@ from translator.facts import products
 from translator.facts.definitions import definition_node, definition_placed, is_filled
 from translator.frontend.trace import ConstFact, OpaqueFact, TensorFact, TupleFact
 from translator.facts import callees
+from translator.layout.demands import Round
 from translator.rewrite import calls, costs, pointer_variables
 from translator.rewrite.addresses import Addressing
 from translator.rewrite.function_loops import FunctionLoops
@@ -29,6 +30,7 @@ class Homes:
     addressing: Addressing
     helpers: Helpers
     writing: Writing
+    round: Round
     of_loops: FunctionLoops
 
     def __init__(self, unit: Unit, facts: FunctionFacts, argument_homes: dict[str, Any] | None):
@@ -38,6 +40,10 @@ class Homes:
         self._cheap: dict[int, bool] = {}
         self._homes: dict[int, Any] = {}
         self._busy_homes: set[int] = set()
+
+    def demand(self, state: WebState, layout: Layout, place: tuple[int, int]) -> None:
+        """The use at `place` needs a variable in `layout`."""
+        self.round.demand(state.web.name, state.wanted, layout, place)
 
     def home(self, node: ast.AST) -> Any:
         """The natural layout of `node`: Triton's choice, else its operands', else the default."""
@@ -129,7 +135,7 @@ class Homes:
     def settle_home(self, web: Web, layout: Layout) -> None:
         """Give a variable another home than the one it was found to have; the text is then made once more."""
         self._homes[web.index] = self.state(web).home = layout
-        self.changed = True
+        self.round.again = True
 
     def lies_anywhere(self, node: ast.expr) -> bool:
         """Whether an argument is made in any layout alike: a tensor of one value, as an accumulator that a helper adds to, or

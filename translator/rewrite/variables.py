@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from translator.facts.obligations import Obligation
 from translator.facts.webs import Web
+from translator.layout.demands import Place, Wanted
 from translator.ttgir.layouts import Layout
 
 OperandRead = tuple[Layout, bool]  # the layout of a matrix operand, and whether it is the transposed value
@@ -52,34 +53,29 @@ class WebState:
     web: Web
     cheap: bool
     home: Layout | None = None
-    variants: list[Layout] = field(default_factory=list)
-    converted: list[Layout] = field(default_factory=list)
+    wanted: Wanted = field(default_factory=Wanted)
     split: SplitPointer | None = None
     # Operands read through LDS: the buffer -> (operand layout, transposed) -> the uses.
     operands: dict[OperandBuffer, dict[OperandRead, set[ast.AST]]] = field(default_factory=dict)
     at_once: set[OperandBuffer] = field(default_factory=set)  # those that are read in full as soon as they are filled
     # Operands made of it -> {its use: (the operand's expression, the dot)}.
     moved: dict[MovedOperand, dict[ast.AST, tuple[ast.expr, ast.Call]]] = field(default_factory=dict)
-    first_use: dict[Layout, tuple[int, int]] = field(default_factory=dict)
 
-    def demand(self, layout: Layout, place: tuple[int, int]) -> bool:
-        """Record that the use at `place` (line, column) needs `layout`; True when that is new."""
-        earliest = self.first_use.get(layout)
-        if earliest is None or place < earliest:
-            self.first_use[layout] = place
-        if layout in self.variants:
-            return self.first_use[layout] != earliest and len(self.variants) > 1
-        self.variants.append(layout)
-        return True
+    @property
+    def variants(self) -> list[Layout]:
+        """The layouts in which it is computed; of a value that is not cheap, those in which a parameter is wanted."""
+        return self.wanted.variants
+
+    @property
+    def converted(self) -> list[Layout]:
+        """The layouts that it is moved to behind its definition."""
+        return self.wanted.converted
+
+    @property
+    def first_use(self) -> dict[Layout, Place]:
+        """Where each layout is wanted first."""
+        return self.wanted.first_use
 
     def settle(self) -> None:
         """Order the variants by first use: the first one keeps the author's name."""
-        self.variants.sort(key=self.first_use.__getitem__)
-
-    def demand_converted(self, layout: Layout, place: tuple[int, int]) -> bool:
-        """Record that the use at `place` reads the variable moved to `layout`; True when that layout is new."""
-        self.first_use[layout] = min(place, self.first_use.get(layout, place))
-        if layout in self.converted:
-            return False
-        self.converted.append(layout)
-        return True
+        self.wanted.settle()
