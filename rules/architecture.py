@@ -72,7 +72,8 @@ class Target:
     vector instructions of other waves on the same SIMD. lds_partitions: parts of LDS that are read at the same time.
     casts_fp8: Triton has instructions for casts of OCP's fp8 formats on it. buffer_fp64_extremes: buffer atomics of fp64 `min` and
     `max` compile for it. cluster_ctas: the workgroups that may run together as one program (`num_ctas`) at most, 1 without clusters.
-    native_tanh: libdevice's `tanh` is one instruction.
+    native_tanh: libdevice's `tanh` is one instruction. packs_operands: Triton's passes put a lane's parts of an operand for two matrix
+    instructions side by side where a launch asks for it (`kpack`).
     scales: element types of the scales of a scaled product, as MLIR writes them.
     """
 
@@ -107,6 +108,7 @@ class Target:
     clock_ghz: float | None
     sources: dict[str, str] = field(default_factory=dict, hash=False)
     native_tanh: bool = False
+    packs_operands: bool = False
     scales: tuple[str, ...] = ("i8",)
 
     def __post_init__(self):
@@ -136,6 +138,7 @@ class Target:
         check(self.has_async_copies or not self.copies_to_global, "copies from LDS without copies to it")
         check(self.cluster_ctas == 1 or "clusters" in self.sources, "no source for clusters")
         check(not self.native_tanh or "tanh" in self.sources, "no source for tanh")
+        check(not self.packs_operands or "operands" in self.sources, "no source for operands")
         check(self.scales == ("i8",) or "scales" in self.sources, "no source for scales")
         check(self.relaxed_lds_reads <= self.has_async_copies, "relaxed reads of what no copy has written")
         for fact in ("lds", "registers", "async", "copies", "matrix pipe", "casts", "atomics", "clock"):

@@ -70,6 +70,13 @@ CHOICES = (
         word="{0}x{0}",
     ),
     Choice(
+        "operand-width",
+        "what a lane has of an operand side by side",
+        {"launch": "as the launch's kpack says", "two": "its parts for two matrix instructions, read from LDS at once"},
+        (Default("launch", "one instruction's part lets the compiler begin with less of the tile"),),
+        word="wide-operands",
+    ),
+    Choice(
         "accumulator-slices",
         "parts of M and N in which the accumulator of a loop is kept, operands read when a part needs them",
         {name: f"{name[0]} of M, {name[2]} of N" for name in ("1x1", "2x1", "4x1", "1x2", "2x2", "4x2")},
@@ -109,9 +116,13 @@ CHOICES = (
     ),
     Choice(
         "refill",
-        "when the slot of an operand is filled again that groups of warps which alternate read in full before the other one",
-        {"next-tile": "with the other operand, while the next tile is read", "after-read": "when both groups have read it"},
-        (Default("next-tile", "one tile more of it is under way, which the registers of its addresses pay for"),),
+        "when groups of warps which alternate fill the slots of an accumulator's operands in slices again",
+        {
+            "next-tile": "while the next tile is read",
+            "after-read": "when both groups have read them: an operand that is copied, and read in full before the other one; tiles"
+            " that travel through registers, for which one slot is then enough",
+        },
+        (Default("next-tile", "what is filled early is more under way, which registers pay for"),),
         word="refilled",
     ),
     Choice(

@@ -93,9 +93,11 @@ TARGETS: dict[str, Target] = {
             casts_fp8=False,
             buffer_fp64_extremes=True,
             native_fp8=("fp8e4b8", "fp8e5b16"),
+            packs_operands=True,
             compute_units=304,
             clock_ghz=2.1,
             sources={
+                "operands": "triton: HIPOptions keeps kpack for gfx942 and sets it to 1 for gfx950, whose instructions have twice the depth",
                 "lds": _LDS,
                 "registers": "llvm: 512 unified VGPRs and AGPRs, granule 8, 8 waves",
                 "async": "triton: supportsDirectToLdsLoadBitWidth = 32; is_async_copy_enabled excludes gfx942",

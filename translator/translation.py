@@ -244,7 +244,7 @@ def traced_launch(
     try:
         alike = [other for other in (*request.launches, *beside) if other.kernel == spec.kernel]
         defaults = {p.name: p.default for p in loaded.fn.params if p.has_default}
-        traced = _traced(loaded, _with_matrix_size(spec, chosen), request.target)
+        traced = _traced(loaded, _with_matrix_options(spec, chosen), request.target)
         traced = replace(traced, spec=spec, given=given_numbers((spec, *alike), defaults))
         if (
             chosen.asks("lds-partitions", "two")
@@ -309,11 +309,12 @@ def _traced(loaded: LoadedKernel, spec: LaunchSpec, target: str) -> TracedLaunch
     return inline_tile_loads(trace(loaded.fn), trace)
 
 
-def _with_matrix_size(spec: LaunchSpec, chosen: Choices) -> LaunchSpec:
-    """`spec` with the option by which Triton's passes take another size of matrix instruction."""
-    if not (size := chosen.number("matrix-size")):
-        return spec
-    return replace(spec, options={**spec.options, "matrix_instr_nonkdim": size})
+def _with_matrix_options(spec: LaunchSpec, chosen: Choices) -> LaunchSpec:
+    """`spec` with the options by which Triton's passes take another size of matrix instruction, or wider operands."""
+    asked = {"matrix_instr_nonkdim": size} if (size := chosen.number("matrix-size")) else {}
+    if chosen.asks("operand-width", "two"):
+        asked["kpack"] = 2
+    return replace(spec, options={**spec.options, **asked}) if asked else spec
 
 
 def _trace_refusal(loaded: LoadedKernel, error: BaseException) -> TranslationError:

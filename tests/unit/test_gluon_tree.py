@@ -154,6 +154,15 @@ REGISTERS = Pipelined(
     "N",
     1,
 )  # fmt: skip
+IN_STAGES = replace(
+    REGISTERS,
+    body=(
+        Stage("memory", 1, (TOP[0], *REGISTERS.body[1:3])),
+        Stage("compute", 0, (Authored(("f(a)",), frozenset({"a"})),)),
+        Stage("memory", 1, REGISTERS.body[3:]),
+        Stage("compute", 0, (Authored(("g(a)",), frozenset({"a"})),)),
+    ),
+)
 REFILLED = Pipelined(
     (fill("0", Number("0"), False),),
     (Wait("wait", Number("0"), False), assignment("b", (Slot("a_smem", "0"),)), Authored(("f(", Read(Named("b"), "l"), ")")),
@@ -196,7 +205,7 @@ WRITTEN_OUT = Pipelined(
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("loop", [LOOP, REGISTERS, REFILLED, AHEAD_BY_ONE, UNROLLED, WRITTEN_OUT])
+@pytest.mark.parametrize("loop", [LOOP, REGISTERS, IN_STAGES, REFILLED, AHEAD_BY_ONE, UNROLLED, WRITTEN_OUT])
 def test_right_loops_have_no_problems(loop: Pipelined):
     assert problems(loop) == []
 
@@ -212,6 +221,8 @@ PLANTED = {
     "stored before it is loaded": (replace(REGISTERS, body=(REGISTERS.body[0], *REGISTERS.body[2:])), "before it is loaded"),
     "stored before it is read": (
         replace(REGISTERS, body=(*REGISTERS.body[:2], REGISTERS.body[3], REGISTERS.body[2])), "still to be read"),
+    "stored where the other warps read": (
+        replace(IN_STAGES, body=(IN_STAGES.body[0], *IN_STAGES.body[2:])), "the other warps may still read"),
     "refilled without a barrier": (changed(REFILLED, Barrier(), Line("")), "no barrier since it was read"),
     "refilled before it is read": (
         replace(REFILLED, body=(*REFILLED.body[:2], *REFILLED.body[3:], REFILLED.body[2])), "takes the place"),

@@ -133,6 +133,14 @@ def test_capabilities_are_those_of_gluon_and_triton(name):
     assert row.has_scaled_dots == any(hasattr(module, f"{kind}_scaled") for kind in ("mfma", "wmma"))
 
 
+@pytest.mark.parametrize("name", [name for name in DEFAULT_TARGETS if target(name).matrix_kind == "mfma"])
+@pytest.mark.filterwarnings("ignore:kpack is deprecated")
+def test_operands_are_packed_where_triton_lets_them(name):
+    from triton.backends.amd.compiler import HIPOptions
+
+    assert target(name).packs_operands == (HIPOptions(arch=name, kpack=2).kpack == 2)
+
+
 def test_nothing_but_the_tables_asks_for_a_family():
     """What differs between architectures is a field of their rows, which says why."""
     root = Path(__file__).resolve().parents[2] / "translator"

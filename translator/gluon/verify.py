@@ -1,7 +1,7 @@
 """Runs the copies, waits and reads of a pipelined loop as the hardware would, for small trip counts, and says what is wrong.
 
 Found: a read of a slot that holds another tile or none, a read before a wait that covers its copy, a slot that is filled before
-its tile is read or with no barrier since, copies in flight behind the loop; and, of a pass, values that are used before they are
+its tile is read or with no barrier since, a slot that is stored to where warps a stage behind still read it, copies in flight behind the loop; and, of a pass, values that are used before they are
 made, or made twice.
 """
 
@@ -118,6 +118,7 @@ class _Machine:
     read: set[tuple[str, int]] = field(default_factory=set)
     since_barrier: set[tuple[str, int]] = field(default_factory=set)
     a_stage_ago: set[tuple[str, int]] = field(default_factory=set)
+    in_stage: bool = False
     found: list[str] = field(default_factory=list)
 
     def run(self) -> None:
@@ -142,7 +143,9 @@ class _Machine:
                 # At a stage's border all warps meet, but one group of them is a stage behind the other.
                 self.since_barrier -= self.a_stage_ago
                 self.a_stage_ago = set(self.since_barrier)
+                self.in_stage = True
                 self.block(s.body)
+                self.in_stage = False
             elif isinstance(s, When) and self.number(s.tile) < self.number(s.count):
                 self.block(s.body)
             elif not isinstance(s, When):
@@ -176,6 +179,8 @@ class _Machine:
         if isinstance(s, Store):
             if self.registers.get(s.source) != tile:
                 self.found.append(f"tile {tile} of {slot.ring} is stored before it is loaded")
+            if self.in_stage and place in self.since_barrier:
+                self.found.append(f"tile {tile} of {slot.ring} is stored where the other warps may still read")
         else:
             if place in self.since_barrier:
                 self.found.append(f"tile {tile} of {slot.ring} fills a slot with no barrier since it was read")

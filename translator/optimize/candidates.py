@@ -39,6 +39,14 @@ def _two_waves_of_copies(target: Target, num_warps: int) -> bool:
     return two_waves(target, num_warps) and _copies(target, num_warps)
 
 
+def _two_waves_of_stores(target: Target, num_warps: int) -> bool:
+    return two_waves(target, num_warps) and not _copies(target, num_warps)
+
+
+def _packs_operands(target: Target, num_warps: int) -> bool:
+    return target.packs_operands
+
+
 ROWS = (
     CandidateRow(Choices(), _always, "what Triton's own choices give"),
     CandidateRow(
@@ -58,6 +66,9 @@ ROWS = (
         choices_of(matrix_size="32"),
         lambda target, _: target.matrix_kind == "mfma",
         "half the operand reads per operation",
+    ),
+    CandidateRow(
+        choices_of(operand_width="two"), _packs_operands, "half the reads of LDS, and half the addresses in registers"
     ),
     CandidateRow(
         choices_of(copy_order="after-reads"), _copies, "operands are read before copies fill the queue of memory"
@@ -105,6 +116,22 @@ ROWS = (
             "and the copies of the two operands stand in different stages, one of them a tile further ahead",
         )
         for slices in ("2x1", "1x2", "2x2")
+    ),
+    *(
+        CandidateRow(
+            choices_of(accumulator_slices=slices, warp_groups="alternating", refill="after-read"),
+            _two_waves_of_stores,
+            "one slot is enough, and the registers of loads have most of an iteration to arrive",
+        )
+        for slices in ("2x1", "4x1", "1x2", "2x2", "4x2")
+    ),
+    *(
+        CandidateRow(
+            choices_of(operand_width="two", accumulator_slices=slices, warp_groups="alternating", refill="after-read"),
+            lambda target, num_warps: _packs_operands(target, num_warps) and two_waves(target, num_warps),
+            "the same with half the addresses, where registers are short",
+        )
+        for slices in ("2x1", "4x1", "2x2")
     ),
     CandidateRow(
         choices_of(depth="2", slot_indices="literal", warp_groups="alternating"),

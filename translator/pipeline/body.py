@@ -40,14 +40,16 @@ class StagePlan:
         return MEMORY_PRIORITY if self.kind == "memory" else COMPUTE_PRIORITY
 
 
-def plan_stages(reads: list[bool], dots: list[bool], schedule: Schedule) -> tuple[StagePlan, ...]:
+def plan_stages(
+    reads: list[bool], dots: list[bool], schedule: Schedule, fewest: int = FEWEST_STORED
+) -> tuple[StagePlan, ...]:
     """Stages of a body whose statements read tiles and multiply where `reads` and `dots` say so; () when there are none.
 
     Tiles that travel through registers are stored in a stage of their own (one statement more than the body has): in the
-    one before, the other group may still read the slot. One slot is not enough for that.
+    one before, the other group may still read the slot. fewest: slots that they need; one is not enough for that.
     """
     stored = schedule.mechanism == "registers"
-    if not any(reads) or not any(dots) or stored and schedule.buffers < FEWEST_STORED:
+    if not any(reads) or not any(dots) or stored and schedule.buffers < fewest:
         return ()
     last = len(dots) - 1 - dots[::-1].index(True)
     if any(reads[last + 1 :]) or True not in reads[: dots.index(True) + 1]:

@@ -143,6 +143,10 @@ def emit_body(site: LoopSite, loop: PipelinedLoop, s: ast.For) -> None:
     if loop.early is not None:
         site.record.choose(f"`{loop.early.load.name}` is copied again as soon as both groups of warps have read it")
         loop.copies_again = early_refill.again(site, _producer(site, loop))
+    if loop.stores_early:
+        site.record.choose(
+            f"tiles of `for {index}` are stored as soon as both groups of warps have read those that they replace"
+        )
     loop.top = once.first(_producer(site, loop)) if loop.plan.once else tuple(_top(site, loop))
     loop.waits = waits_of_body(site, loop) if loop.stages else ()
 

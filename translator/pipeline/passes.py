@@ -9,7 +9,7 @@ from translator.facts.function import FunctionFacts
 from translator.facts.refusals import refuse
 from translator.gluon.printer import lines
 from translator.gluon.tree import Line, Node, Pipelined, Repeat, Store
-from translator.pipeline import counts
+from translator.pipeline import counts, early_stores
 from translator.pipeline.body import alternating, late_read, stage_contents
 from translator.pipeline.loop import PipelinedLoop
 from translator.pipeline.slices import stage_contents_of
@@ -84,7 +84,10 @@ def _alternating(loop: PipelinedLoop, steps: list[Step], names: Names) -> list[N
         contents = stage_contents_of(every, number)
         if loop.early is not None:
             contents[stage_of(loop)].insert(0, loop.copies_again)
-        contents += [[stored]] if len(loop.stages) > len(contents) else []
+        if loop.stores_early:
+            contents = early_stores.with_stores(contents, stored)
+        elif stored:
+            contents.append([stored])
     else:
         tiles = {ring.load.name: ring.smem for ring in loop.rings}
         contents = stage_contents([*every, stored], loop.stages, tiles, names)

@@ -18,7 +18,8 @@ from translator.facts.function import FunctionFacts
 from translator.facts.signs import Signs, obligation_at
 from translator.frontend.trace import TensorFact
 from translator.gluon.written import literal, name
-from translator.pipeline.body import StagePlan, plan_stages, reads_tiles
+from translator.pipeline import early_stores
+from translator.pipeline.body import FEWEST_STORED, StagePlan, plan_stages, reads_tiles
 from translator.pipeline.clip import clip_masks
 from translator.pipeline.early_refill import early_ring
 from translator.pipeline.index_loads import Guard
@@ -187,20 +188,26 @@ def _apply_choices(
     if (further := choices.number("l2-prefetch")) and can_prefetch(loop):
         loop.l2_ahead = further
     if alone and choices.asks("warp-groups", "alternating"):
-        loop.stages = _stages(facts, loop)
+        _set_stages(facts, loop, choices.asks("refill", "after-read"))
         if choices.asks("refill", "after-read"):
             loop.early = early_ring(facts, loop)
 
 
-def _stages(facts: FunctionFacts, loop: PipelinedLoop) -> tuple[StagePlan, ...]:
-    """The stages that two groups of warps alternate in; () where the loop has none."""
+def _set_stages(facts: FunctionFacts, loop: PipelinedLoop, after_read: bool) -> None:
+    """The stages that two groups of warps alternate in, none where the loop has none. after_read: slots are filled early."""
     body, schedule = loop.plan.loop.body, loop.plan.schedule
+    stored = schedule.mechanism == "registers"
+    early = after_read and stored and loop.sliced is not None
     multiplies = [facts.taken(s) and products.multiplies(facts, s) for s in body]
-    found = plan_stages([reads_tiles(loop, s) for s in body], multiplies, schedule)
-    if loop.sliced is None or not found:
-        return found
-    stored = (StagePlan("memory", ()),) if schedule.mechanism == "registers" else ()
-    return (*stages_of(loop.sliced), *stored)
+    tiles = [reads_tiles(loop, s) for s in body]
+    loop.stages = plan_stages(tiles, multiplies, schedule, 1 if early else FEWEST_STORED)
+    if loop.sliced is None or not loop.stages:
+        return
+    loop.stores_early = early
+    if early:
+        loop.stages = early_stores.stages_of(loop.sliced)
+    else:
+        loop.stages = (*stages_of(loop.sliced), *((StagePlan("memory", ()),) if stored else ()))
 
 
 def _light(facts: FunctionFacts, value: ast.expr | None) -> bool:
