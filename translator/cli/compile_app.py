@@ -16,6 +16,7 @@ from translator.cli.options import (
     Json,
     Kernels,
     Launches,
+    Retile,
     Source,
     Targets,
     Timeout,
@@ -125,6 +126,7 @@ def tune(
     num_buffers: Annotated[
         Optional[int], typer.Option("--num-buffers", min=1, metavar="N", help="LDS buffers of every candidate.")
     ] = None,
+    retile: Retile = None,
     validate: Validate = True,
     import_hosts: Import = False,
     assignments: Assignments = None,
@@ -154,6 +156,7 @@ def tune(
             timeout,
             cached,
             cluster,
+            retile,
         ),
         context.obj,
     )

@@ -205,6 +205,14 @@ NumCtas = Annotated[
 Budget = Annotated[
     int, typer.Option("--budget", min=1, metavar="TRIALS", help="Ways to write a kernel that --optimize search tries.")
 ]
+Retile = Annotated[
+    Optional[str],
+    typer.Option(
+        "--retile",
+        metavar="FILE",
+        help="Search tile sizes and warps of the launches too, and write the launches found there.",
+    ),
+]
 Rules = Annotated[
     Optional[list[str]],
     typer.Option("--rules", metavar="PATH", help="TOML file, or folder of them, with more rewrite rows; repeatable."),

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 from translator.cli import exit_status
 from translator.cli.console import Verbosity, print_diagnostics, rich_console
@@ -32,9 +33,10 @@ def _run_translate(options: TranslateOptions, verbosity: Verbosity, found: list[
     plan = plan_translation(options)
     if not options.cache:
         os.environ["TRITON_ALWAYS_COMPILE"] = "1"  # what the compiler keeps is not used either
-    printer = _Printer(
-        verbosity, to_stderr=options.json == "-" or options.format != "text", batch=options.source is None
-    )
+    to_stderr = options.json == "-" or options.format != "text"
+    if options.retile:
+        options, plan = _retiled(options, plan, verbosity, to_stderr)
+    printer = _Printer(verbosity, to_stderr, batch=options.source is None)
     reports = []
     with _progress(len(plan), verbosity) as advance:
         for report in _reports(plan, options):
@@ -48,6 +50,18 @@ def _run_translate(options: TranslateOptions, verbosity: Verbosity, found: list[
         write_json(options.json, [entry for report in reports for entry in result_entries(report)])
     printer.summary(reports)
     return _status(reports)
+
+
+def _retiled(
+    options: TranslateOptions, plan: tuple[PlannedFile, ...], verbosity: Verbosity, to_stderr: bool
+) -> tuple[TranslateOptions, tuple[PlannedFile, ...]]:
+    """The same for launches with other tiles, which then have a file of their own."""
+    from translator.cli.retile_command import retile  # with the model of cycles
+
+    with open_pool(options.jobs, options.timeout, options.cache, options.cluster) as pool:
+        retile(plan[0].request, options.retile, pool, verbosity, to_stderr)
+    options = replace(options, launches=options.retile, retile=None)
+    return options, plan_translation(options)
 
 
 def _reports(plan: tuple[PlannedFile, ...], options: TranslateOptions) -> Iterator[FileReport]:

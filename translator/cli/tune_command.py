@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rich.table import Table
 
@@ -11,10 +11,11 @@ from rules.targets import parse_targets, target as target_row
 from translator.cli import exit_status
 from translator.cli.console import Verbosity, print_diagnostics, rich_console
 from translator.cli.results import write_json
-from translator.diagnostics import TranslationError
+from translator.cli.retile_command import retile
+from translator.diagnostics import Diagnostic, TranslationError
 from translator.optimize.choose import Tried, best, figures_of, try_candidates
 from translator.optimize.planning import planned
-from translator.project.output_file import launch_stems, make_folder, write_whole
+from translator.project.output_file import check_destination, launch_stems, make_folder, write_whole
 from translator.project.overwrite import check_json
 from translator.cluster.open_pool import open_pool
 from translator.project.translate_plan import assignments_of
@@ -43,6 +44,7 @@ class TuneOptions:
     timeout: float = 120.0
     cache: bool = True
     cluster: str | None = None
+    retile: str | None = None
 
 
 def run_tune(options: TuneOptions, verbosity: Verbosity) -> int:
@@ -51,6 +53,8 @@ def run_tune(options: TuneOptions, verbosity: Verbosity) -> int:
     check_json(options.json)
     check_source(options.source)
     launches = select_launches(options.launches, options.source, options.kernels) if options.launches else ()
+    if options.retile:
+        _check_retile(options, len(rows))
     if options.out_dir:
         make_folder(options.out_dir)
     quiet = verbosity.quiet or options.json == "-"
@@ -70,6 +74,10 @@ def run_tune(options: TuneOptions, verbosity: Verbosity) -> int:
                 optimize="aggressive",
                 style=style_of(options.source),
             )
+            if options.retile:
+                request = replace(
+                    request, launches=retile(request, options.retile, pool, verbosity, options.json == "-")
+                )
             specs = planned(request, pool)
             stems = launch_stems(spec.id for spec in specs)
             tried: list[Tried] = []
@@ -95,10 +103,21 @@ def run_tune(options: TuneOptions, verbosity: Verbosity) -> int:
     if options.out_dir and not quiet:
         console.print(
             f"To time them on the GPU: gluonize bench {options.out_dir} -t {options.target} "
-            f"-l {options.launches or 'LAUNCHES.json'} --source {options.source}",
+            f"-l {options.retile or options.launches or 'LAUNCHES.json'} --source {options.source}",
             markup=False,
         )
     return exit_status.CHECK_FAILED if wrong or failed else exit_status.DONE
+
+
+def _check_retile(options: TuneOptions, targets: int) -> None:
+    """Raises: TranslationError."""
+    if targets > 1 or not options.launches:
+        message, help = (
+            "--retile searches tiles for the launches of a file, on one target",
+            "give -l FILE and one target",
+        )
+        raise TranslationError(Diagnostic("usage", message, options.source, help=help))
+    check_destination(options.retile or "")
 
 
 def _write(options: TuneOptions, tried: list[Tried], stem: str, target: str) -> dict[str, str]:

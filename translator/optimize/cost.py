@@ -32,15 +32,15 @@ class Cost:
         return (not self.fits, round(self.cycles, 3))
 
 
-def cost(found: KernelCycles, fits: bool, grid: Sequence[int] = ()) -> Cost:
+def cost(found: KernelCycles, fits: bool, grid: Sequence[int] = (), iterations: float = ITERATIONS) -> Cost:
     """What the hottest loop costs, with its share of what is outside; a kernel without loops is all outside.
 
-    grid: of the launch; without one, of one that fills the compute units.
+    grid: of the launch; without one, of one that fills the compute units. iterations: that pay for what is outside once.
     """
     row, timing, loop = target_row(found.target), TIMINGS[found.target], found.hot
     launch = spread(grid, found.ctas, loop.workgroups if loop else 1, row, timing)
     if loop is None:
         return Cost(found.outside * launch.resident * launch.price, None, fits)
-    clk = iteration_clk(loop, found.traffic, found.ctas, launch, timing) + found.outside / ITERATIONS
+    clk = iteration_clk(loop, found.traffic, found.ctas, launch, timing) + found.outside / iterations
     clk *= launch.price
     return Cost(clk / (loop.work * found.ctas / 1e6) if loop.work else clk, loop.efficiency, fits)

@@ -54,6 +54,7 @@ class TranslateOptions:
     cache: bool = True
     strict: bool = False
     write_launches: str | None = None
+    retile: str | None = None
     sources: tuple[str, ...] = ()
     all_configs: bool = False
     general: bool = False
@@ -100,10 +101,15 @@ def plan_translation(options: TranslateOptions) -> tuple[PlannedFile, ...]:
     if options.written_for:
         check_source_target(options.written_for)
     check_json(options.json)
-    if options.write_launches:
-        check_destination(options.write_launches)
+    if options.retile and (
+        options.optimize != "search" or not (options.source and options.launches) or len(targets) > 1
+    ):
+        help = "gluonize translate SOURCE -t TARGET -l FILE --optimize search --retile NEW_FILE"
+        raise _usage("--retile searches tiles for the launches of one source on one target", help)
+    for written in filter(None, (options.write_launches, options.retile)):
+        check_destination(written)
         if not options.force:
-            check_new(options.write_launches)
+            check_new(written)
     if options.sources:
         return _plan_files(options, targets)
     if options.source is None:

@@ -1,0 +1,56 @@
+"""Whether a source gives the same results with another tile: both launches run on the same inputs, all programs of either."""
+
+from __future__ import annotations
+
+import math
+
+from translator.source.launch_spec import LaunchSpec
+from translator.ttgir.module import Module
+from translator.ttgir.parse import ParseError, parse_module
+from translator.validate.bind import bind, place_tensors
+from translator.validate.compare import compare
+from translator.validate.engine import Machine
+from translator.validate.hazards import Hazard, NotRunnable
+from translator.validate.inputs import Inputs, make_inputs
+from translator.validate.memory import Memory
+from translator.validate.pair import narrowest
+from translator.validate.stages import source_stage
+
+MOST_PROGRAMS = 256  # of a launch that is run as a whole
+
+
+def why_tiles_differ(
+    source: str, own: LaunchSpec, other: LaunchSpec, target: str, search_path: tuple[str, ...], import_hosts: bool
+) -> str:
+    """What speaks against `other`, a launch of the same kernel with another tile; "" where its results are those of `own`.
+
+    Call it in a child. Raises: TranslationError where the source does not compile for one of them.
+    """
+    if max(math.prod(own.grid), math.prod(other.grid)) > MOST_PROGRAMS:
+        return f"a launch of more than {MOST_PROGRAMS} programs is not run"
+    inputs = make_inputs(own)
+    try:
+        (mine, machine, module), (theirs, second, _) = (
+            _ran(source, spec, inputs, target, search_path, import_hosts) for spec in (own, other)
+        )
+    except Hazard as hazard:
+        return str(hazard)
+    except (NotRunnable, ParseError) as error:
+        return str(error)
+    found = compare(mine, theirs, max(machine.reduction, second.reduction), narrowest(module.text))
+    return next((str(tensor) for tensor in found if tensor.wrong), "" if found else "it stores nothing")
+
+
+def _ran(
+    source: str, spec: LaunchSpec, inputs: Inputs, target: str, search_path: tuple[str, ...], import_hosts: bool
+) -> tuple[Memory, Machine, Module]:
+    """Raises: Hazard, NotRunnable, ParseError, TranslationError."""
+    stage = source_stage(source, spec, target, search_path, import_hosts)
+    module, memory = parse_module(stage.text, stage.file), Memory(recording=True)
+    addresses = place_tensors(memory, inputs)
+    machine = Machine(module, memory, spec.grid)
+    machine.run(bind(module, stage.names, inputs, addresses), range(math.prod(spec.grid)))
+    return memory, machine, module
+
+
+__all__ = ["why_tiles_differ"]
