@@ -115,6 +115,16 @@ CHOICES = (
         word="late-copies",
     ),
     Choice(
+        "load-order",
+        "where loads of a tile ahead stand that go through registers",
+        {
+            "after-reads": "behind the reads of the tile that is multiplied",
+            "before-reads": "before these reads",
+        },
+        (Default("after-reads", "operands are on their way to the matrix cores by then, which leaves registers"),),
+        word="early-loads",
+    ),
+    Choice(
         "refill",
         "when groups of warps which alternate fill the slots of an accumulator's operands in slices again",
         {

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from test_stages import MATMUL, SLICED_PING_PONG, in_short_stages, wide_launch, wide_statuses
 
+from translator.choices.chosen import Choices
 from translator.gluon.tree import (
     Assign,
     Authored,
@@ -128,7 +129,8 @@ def test_both_operands_in_slices(tmp_path: Path):
 
 
 def test_without_slices_one_slot_is_not_enough():
-    whole = STORED_EARLY.replacing(accumulator_slices="1x1")
+    whole = Choices(tuple(pair for pair in STORED_EARLY.overrides if pair[0] != "accumulator-slices"))
+    assert "gl.amd.slice" not in in_short_stages("gfx942", whole)
     assert "warp_pipeline_stage" not in in_short_stages("gfx942", whole)
 
 

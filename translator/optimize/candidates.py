@@ -39,8 +39,12 @@ def _two_waves_of_copies(target: Target, num_warps: int) -> bool:
     return two_waves(target, num_warps) and _copies(target, num_warps)
 
 
+def _stores(target: Target, num_warps: int) -> bool:
+    return not _copies(target, num_warps)
+
+
 def _two_waves_of_stores(target: Target, num_warps: int) -> bool:
-    return two_waves(target, num_warps) and not _copies(target, num_warps)
+    return two_waves(target, num_warps) and _stores(target, num_warps)
 
 
 def _packs_operands(target: Target, num_warps: int) -> bool:
@@ -76,6 +80,7 @@ ROWS = (
     CandidateRow(
         choices_of(depth="3", copy_order="after-reads"), _copies, "the same, and copies have an iteration more"
     ),
+    CandidateRow(choices_of(load_order="before-reads"), _stores, "loads land sooner, where registers are left"),
     CandidateRow(choices_of(slot_indices="literal"), _copies, "no slot is computed at run time"),
     CandidateRow(choices_of(depth="3", slot_indices="literal"), _copies, "the same, one tile further ahead"),
     CandidateRow(

@@ -64,7 +64,9 @@ def emit_statement(site: LoopSite, loop: PipelinedLoop, s: ast.stmt) -> None:
         return
     _consumer_statement(site, s)
     site.edits.insert_behind(s, [f"{name} = {read}" for name, (load, read) in loop.permuted.items() if load is s])
-    before, after = _group(site.facts, loop, s, site.decided.choices.asks("copy-order", "after-reads"))
+    choices = site.decided.choices
+    late, early = choices.asks("copy-order", "after-reads"), choices.asks("load-order", "before-reads")
+    before, after = _group(site.facts, loop, s, late, early)
     start, end = site.facts.source.span(s)
     if before:
         site.edits.append(
@@ -106,12 +108,14 @@ def _consumer_statement(site: LoopSite, s: ast.stmt) -> None:
     site.plain(s)
 
 
-def _group(facts: FunctionFacts, loop: PipelinedLoop, s: ast.stmt, late: bool) -> tuple[list[Ring], list[Ring]]:
+def _group(
+    facts: FunctionFacts, loop: PipelinedLoop, s: ast.stmt, late: bool, early: bool
+) -> tuple[list[Ring], list[Ring]]:
     """(what is fetched before `s`, what is fetched after it) for the run of load statements that it belongs to.
 
     Copies go before the run: LDS is read while they are in flight; late: behind it, so that reads do not wait for room in the queue
     of memory. Loads to registers go after it: the tile that they replace is on its way to the matrix cores by then, which frees
-    registers. Tiles that wait in registers are taken before the next ones replace them.
+    registers; early: before it, where all tiles go that way. Tiles that wait in registers are taken before the next ones replace them.
     """
     if loop.plan.once:
         return [], []
@@ -122,6 +126,8 @@ def _group(facts: FunctionFacts, loop: PipelinedLoop, s: ast.stmt, late: bool) -
         return [], [ring for ring in rings if ring.held] if s is run[-1] else []
     copied = [ring for ring in rings if not ring.held and not ring.load.stored]
     before = [] if late and not loop.specialized else copied
+    if early and loop.plan.schedule.mechanism == "registers":
+        before = [ring for ring in rings if ring.load.stored]
     after = [ring for ring in rings if ring not in before]
     return before if s is run[0] else [], after if s is run[-1] else []
 

@@ -113,7 +113,7 @@ def _terms(extent: int, numbers: dict[str, int], blocks: dict[str, int]) -> list
 def _unlikely(formula: GridFormula) -> tuple[int, int]:
     """Less for formulas with more terms whose names belong together (`M` and `BLOCK_M`), then for those with fewer others."""
     terms = [term for terms in formula.axes for term in terms]
-    alike = sum(block.removeprefix("BLOCK").strip("_").upper() == number.upper() for number, block in terms)
+    alike = sum(block.rpartition("_")[2].upper() == number.upper() for number, block in terms)
     return (-alike, len(terms) - alike)
 
 
