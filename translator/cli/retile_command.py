@@ -76,7 +76,7 @@ def _told(found: Retiled, launches: Sequence[LaunchSpec], path: str) -> list[Tab
 
 
 def _text(tile: Tile) -> str:
-    return ", ".join(f"{name}={value}" for name, value in tile)
+    return ", ".join(f"{name}={value}" for name, value in tile if value)
 
 
 __all__ = ["retile"]
