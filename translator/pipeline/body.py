@@ -69,7 +69,8 @@ def plan_stages(
 def why_not_alternating(schedule: Schedule) -> str:
     """Why a pipelined loop that `plan_stages` found no stages in has none."""
     if schedule.mechanism == "registers" and schedule.buffers < FEWEST_STORED:
-        return "LDS has no room for a second slot, which one group of warps stores to while the other reads"
+        why = "LDS has no room for a second slot, which one group of warps stores to while the other reads"
+        return f"{why}; one is enough with --choose accumulator-slices=4x1 --choose refill=after-read"
     if schedule.mechanism == "held":
         return "its tiles wait in registers"
     return "its reads of tiles and its products do not follow one another"

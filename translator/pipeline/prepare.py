@@ -197,7 +197,8 @@ def _set_stages(facts: FunctionFacts, loop: PipelinedLoop, after_read: bool) -> 
     """The stages that two groups of warps alternate in, none where the loop has none. after_read: slots are filled early."""
     body, schedule = loop.plan.loop.body, loop.plan.schedule
     stored = schedule.mechanism == "registers"
-    early = after_read and stored and loop.sliced is not None
+    rolled = loop.plan.written_out is None and not loop.first
+    early = after_read and stored and rolled and loop.sliced is not None
     multiplies = [facts.taken(s) and products.multiplies(facts, s) for s in body]
     tiles = [reads_tiles(loop, s) for s in body]
     loop.stages = plan_stages(tiles, multiplies, schedule, 1 if early else FEWEST_STORED)
