@@ -145,6 +145,14 @@ def test_what_is_outside_of_a_loop_is_shared_by_the_same_work():
     assert walk.cost_of(wide, figures(2000.0, 2e6, 64_000.0))[0] == 1000.0 + 64_000.0 / 128  # half as many programs
 
 
+@pytest.mark.compile
+def test_sizes_of_a_launch_that_is_too_large_to_be_run_stay():
+    spec = replace(LAUNCH, grid=(272,), values={**LAUNCH.values, "M": 272 * 128, "N": 128})
+    with WorkerPool(1, timeout=60.0) as pool:
+        follows = retile._follows(REQUEST, spec, pool)
+    assert not follows.moves and "with less data" in follows.why_not
+
+
 def test_waves_are_left_registers_where_that_costs_less(monkeypatch):
     walk, clk = retile._Walk(REQUEST, (LAUNCH,), (formulas(LAUNCH)[0],), None), {
         1: 1100.0,

@@ -67,12 +67,15 @@ def _told(found: Retiled, launches: Sequence[LaunchSpec], path: str) -> list[Tab
     for one in sorted(found.tried, key=lambda t: t.cost):
         own = " (as it is)" if one.tile == found.own else ""
         table.add_row(_text(one.tile) + own, f"{one.cost:.3f}", f"{one.efficiency:.1%}", one.choices.name)
+    parts: list[Table | str] = [table]
+    if found.fixed:
+        parts.append(f"the sizes of {found.kernel} stay: {found.fixed}")
     if found.why:
-        return [table, f"{found.kernel} keeps its tile: {found.why}"]
+        return [*parts, f"{found.kernel} keeps its tile: {found.why}"]
     grids = ", ".join(dict.fromkeys(map(str, found.formulas)))
     host = f"launch {found.kernel} with {_text(found.tile)} on a grid of {grids}"
     rest = "its calls, or the configurations of its autotuner, have to say so"
-    return [table, f"{host}: {rest}. {path} has these launches."]
+    return [*parts, f"{host}: {rest}. {path} has these launches."]
 
 
 def _text(tile: Tile) -> str:

@@ -55,7 +55,8 @@ class TriedTile:
 
 @dataclass(frozen=True)
 class Retiled:
-    """launches: of the kernel, with the tile that was found. formulas: how their grids follow. why: it keeps its tile, "" if another is better."""
+    """launches: of the kernel, with the tile that was found. formulas: how their grids follow. why: it keeps its tile, "" if another is better.
+    fixed: why no size could be changed at all, but for options; "" where some could."""
 
     kernel: str
     own: Tile
@@ -64,14 +65,17 @@ class Retiled:
     formulas: tuple[GridFormula, ...] = ()
     tried: tuple[TriedTile, ...] = ()
     why: str = ""
+    fixed: str = ""
 
 
 @dataclass(frozen=True)
 class _Follows:
-    """How the grid of a launch follows from its tile, and which sizes can be changed alone: (name, 1) doubled, (name, -1) halved."""
+    """How the grid of a launch follows from its tile, and which sizes can be changed alone: (name, 1) doubled, (name, -1) halved. why_not:
+    one other cannot."""
 
     formula: GridFormula
     moves: frozenset[tuple[str, int]]
+    why_not: str = ""
 
 
 def retile_kernel(request: TranslateRequest, launches: tuple[LaunchSpec, ...], pool: "WorkerPool") -> Retiled:
@@ -97,7 +101,8 @@ def retile_kernel(request: TranslateRequest, launches: tuple[LaunchSpec, ...], p
         retiled = walk.launches_with(found.tile)
         if found.tile == own or not any(_why_not(request, a, b, pool) for a, b in zip(launches, retiled)):
             why = "no other tile costs less" if found.tile == own else ""
-            return Retiled(kernel, own, found.tile, retiled, walk.formulas, tuple(tried), why)
+            fixed = "" if moves else next((x.why_not for x in follows if x.why_not), "it has none")
+            return Retiled(kernel, own, found.tile, retiled, walk.formulas, tuple(tried), why, fixed)
     return keeps("the choices for its own tile cannot be made")
 
 
@@ -109,11 +114,12 @@ def _follows(request: TranslateRequest, spec: LaunchSpec, pool: "WorkerPool") ->
         ways = [(name, way) for name, _ in own if name not in OPTIONS for way in (1, -1)]
         made = {move: with_tile(spec, tile, formula) for move in ways if (tile := moved(own, move[:1], move[1]))}
         pending = {move: _submit(request, spec, other, pool) for move, other in made.items()}
-        agree = [move for move, job in pending.items() if not _answer(job)]
+        answers = {move: _answer(job) for move, job in pending.items()}
+        agree = [move for move, why in answers.items() if not why]
         fixed = formula.blocks - {name for name, _ in agree}
         mine = (-len(agree), sum(math.prod(made[move].grid) for move in agree), len(fixed))
         if rank is None or mine < rank:
-            best, rank = _Follows(formula, frozenset(agree)), mine
+            best, rank = _Follows(formula, frozenset(agree), next(filter(None, answers.values()), "")), mine
     assert best is not None, "bug in gluonize: a grid that stays as it is is always one of the formulas"
     return best
 
