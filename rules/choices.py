@@ -77,6 +77,13 @@ CHOICES = (
         word="wide-operands",
     ),
     Choice(
+        "transposed-operands",
+        "how an operand is transposed that another product takes from LDS as it is",
+        {"read": "by a second read of the same tile in LDS", "converted": "in registers, by a conversion of its own"},
+        (Default("read", "nothing is stored twice, and no barrier is added"),),
+        word="converted",
+    ),
+    Choice(
         "accumulator-slices",
         "parts of M and N in which the accumulator of a loop is kept, operands read when a part needs them",
         {name: f"{name[0]} of M, {name[2]} of N" for name in ("1x1", "2x1", "4x1", "1x2", "2x2", "4x2")},

@@ -72,6 +72,11 @@ ROWS = (
         "half the operand reads per operation",
     ),
     CandidateRow(
+        choices_of(transposed_operands="converted"),
+        _always,
+        "whole vectors are read where a transposed read takes one element at a time",
+    ),
+    CandidateRow(
         choices_of(operand_width="two"), _packs_operands, "half the reads of LDS, and half the addresses in registers"
     ),
     CandidateRow(

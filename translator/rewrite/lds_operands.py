@@ -42,6 +42,8 @@ def operand_through_lds(site: Site, node: ast.expr, layout: Layout, dot: ast.Cal
         if transposed:
             return _transposed_in_registers(site, node, value, layout, dot)
         return _cast_from_lds(site, value, read)
+    if transposed and found.read and read not in found.read and _converts(site):
+        return None  # as Triton does, where it stores the value for the other read alone
     if not transposed and found.read and read not in found.read and site.home(value) == layout.parent:
         return None  # Triton has a product become an operand of the same instruction without LDS
     web = site.facts.webs.of_use.get(value) if isinstance(value, ast.Name) else None
@@ -60,6 +62,10 @@ def operand_through_lds(site: Site, node: ast.expr, layout: Layout, dot: ast.Cal
     site.names.suggest(found.shared, f"{_stem(value, read)}_shared", 2, value.lineno)
     filled = allocation(site, site.emit(value, site.home(value)), found.shared, value, _stored(site, value, found))
     return _read(site.hole, site.names, filled, read)
+
+
+def _converts(site: Site) -> bool:
+    return site.decided.choices.asks("transposed-operands", "converted")
 
 
 def _read_nearby(facts: FunctionFacts, state_of: StateOf, value: ast.expr, web: Web, buffer: OperandBuffer) -> bool:
