@@ -12,10 +12,11 @@ from types import SimpleNamespace
 import pytest
 
 from translator.choices.chosen import Choices
-from translator.cli import retile_command
+from translator.cli import retile_command, tune_command
 from translator.cli.edge import run
 from translator.lowering.worker import WorkerPool
 from translator.optimize import retile, search
+from translator.optimize.choose import Tried
 from translator.request import TranslateRequest
 from translator.source.launch_spec import LaunchSpec, read_launches
 from translator.source.tiles import formulas, moved, neighbours, tile_of, with_tile, with_waves
@@ -243,3 +244,26 @@ def test_a_translation_for_the_tile_that_was_found_is_made_again_without_a_searc
     assert run(["translate", *words, "--optimize", "search", "--retile", "tiles.json"]) == 2  # it is there already
     monkeypatch.setattr(retile_command, "retile_kernel", lambda *_: pytest.fail("searched again"))
     assert run(["-q", "check", "out.py"]) == 0
+
+
+def test_tune_tries_the_candidates_of_the_launches_that_were_found(tmp_path, monkeypatch):
+    tile, formula, seen = moved(OWN, ("BLOCK_K",), -1), formulas(LAUNCH)[0], []
+
+    def found(request, launches, pool):
+        return retile.Retiled(LAUNCH.kernel, OWN, tile, tuple(with_tile(spec, tile, formula) for spec in launches))
+
+    def tried(request, spec, pool):
+        seen.append(spec)
+        return [Tried(spec, Choices())]
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(retile_command, "retile_kernel", found)
+    monkeypatch.setattr(tune_command, "try_candidates", tried)
+    shutil.copy(SOURCE, "kernel.py")
+    Path("launches.json").write_text(
+        json.dumps({"version": 1, "launches": [{**LAUNCH.as_json(), "source": "kernel.py"}]})
+    )
+    words = ["tune", "kernel.py", "-l", "launches.json", "-j", "1", "--no-validate", "--retile", "tiles.json"]
+    assert run([*words, "-t", "gfx942,gfx950"]) == 2 and not Path("tiles.json").exists()
+    assert run([*words, "-t", "gfx942"]) == 1  # nothing of it compiles here
+    assert [tile_of(spec) for spec in seen] == [tile] == [tile_of(spec) for spec in read_launches("tiles.json")]
