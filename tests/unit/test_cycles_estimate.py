@@ -45,6 +45,23 @@ def test_loops_go_round_as_often_as_the_launch_says(size, expected):
     assert trips(LOOP, {6: size}) == {".LOOP": expected}
 
 
+def test_the_end_of_a_loop_may_be_a_mask_that_a_comparison_selects():
+    selected = LOOP.replace(
+        "s_cmp_lg_u32 s2, 0\ns_cbranch_scc1",
+        "s_cmp_lg_u32 s2, 0\ns_cselect_b64 vcc, -1, 0\nv_cndmask_b32_e32 v1, v2, v3, vcc\ns_and_b64 vcc, exec, vcc\ns_cbranch_vccnz",
+    )
+    assert trips(selected, {6: 8192}) == {".LOOP": 128}
+    assert trips(selected.replace("-1, 0", "0, -1").replace("vccnz", "vccz"), {6: 8192}) == {".LOOP": 128}
+    assert trips(selected.replace("-1, 0", "s[20:21], 0"), {6: 8192}) == {".LOOP": None}
+    halved = (
+        selected.replace("_b64", "_b32")
+        .replace("vcc,", "vcc_lo,")
+        .replace("exec", "exec_lo")
+        .replace(", vcc\n", ", vcc_lo\n")
+    )
+    assert trips(halved + "\n.amdhsa_wavefront_size32 1", {6: 8192}) == {".LOOP": 128}
+
+
 def test_what_the_launch_does_not_say_is_unknown():
     assert trips(LOOP, {}) == {".LOOP": None}
     assert trips(LOOP.replace("s_add_i32 s2, s2, 63", "s_add_i32 s2, s2, s16"), {6: 64}) == {".LOOP": None}
@@ -111,3 +128,14 @@ def test_without_a_grid_trips_or_a_clock_there_is_no_estimate():
     assert "grid" in estimated(replace(SPEC, grid=()))[1]
     assert "how often" in estimated(SPEC, number=None)[1]
     assert "not published" in estimated(SPEC, target="gfx1250")[1]
+
+
+def test_the_loop_that_is_executed_most_is_the_hot_one():
+    """A loop over whole blocks, and one over what is left, which is longer."""
+    rest = LOOP.replace(".LOOP", ".REST").replace(".END", ".LAST").replace("s_cmp_lg", "v_mov_b32 v0, 0\ns_cmp_lg")
+    found = analyze(assembly(LOOP.replace("s_endpgm\n", "") + rest), "gfx950", 4, 160 * 1024)
+    assert [loop.label for loop in found.loops] == [".LOOP", ".REST"]
+    hot = {0: ".REST", 1: ".REST", 2: ".LOOP", 64: ".LOOP"}
+    assert {n: replace(found, trips={".LOOP": n, ".REST": 1}).hot.label for n in hot} == hot
+    assert replace(found, trips={".LOOP": 64}).hot.label == ".REST"  # how often the other one goes round is not known
+    assert replace(found, trips={".LOOP": 0, ".REST": 0}).hot.label == ".REST"

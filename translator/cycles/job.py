@@ -9,7 +9,7 @@ from rules.timing import TIMINGS
 from translator.cycles.analysis import analyze
 from translator.cycles.assembly import read_program
 from translator.cycles.estimate import argument_offsets, argument_words, estimate
-from translator.cycles.prediction import Estimate, KernelCycles, Walked
+from translator.cycles.prediction import KernelCycles, Walked
 from translator.cycles.traffic import hot_traffic
 from translator.cycles.trips import count_trips
 from translator.lowering.jobs import lower_file
@@ -33,17 +33,19 @@ def lower_and_walk(
     assembly = lowered.stages["amdgcn"]
     cycles = analyze(assembly, target, lowered.num_warps, lowered.lds_bytes)
     module = parse_module(lowered.stages["ttgir"])
-    cycles = replace(cycles, ctas=module.clusters, traffic=hot_traffic(module))
-    cycles = replace(cycles, estimate=_estimate(assembly, cycles, spec, target))
+    trips = _trips(assembly, spec)
+    known = {label: n for label, n in trips.items() if n is not None}
+    cycles = replace(cycles, ctas=module.clusters, traffic=hot_traffic(module), trips=known)
+    cycles = replace(cycles, estimate=estimate(cycles, trips, spec, target_row(target), TIMINGS[target]))
     lowered = replace(lowered, stages=lowered.stages if keep_stages else {})
     return Walked(**{f.name: getattr(lowered, f.name) for f in fields(lowered)}, cycles=cycles)
 
 
-def _estimate(assembly: str, cycles: KernelCycles, spec: LaunchSpec, target: str) -> Estimate | str:
+def _trips(assembly: str, spec: LaunchSpec) -> dict[str, int | None]:
+    """How often each loop goes round, by label; None where the launch does not decide it."""
     program = read_program(assembly)
     found = count_trips(program, argument_words(spec, argument_offsets(assembly)))
-    trips = {program.lines[header].label: n for header, n in found.items()}
-    return estimate(cycles, trips, spec, target_row(target), TIMINGS[target])
+    return {program.lines[header].label: n for header, n in found.items()}
 
 
 def assembly_cycles(text: str, target: str, num_warps: int, lds_bytes: int) -> KernelCycles:

@@ -121,10 +121,11 @@ class LoopCycles:
 
 @dataclass(frozen=True)
 class KernelCycles:
-    """All innermost loops of a kernel, `hot` the one with most matrix work. outside: clk of what one wave set does once.
+    """All innermost loops of a kernel, `hot` the one that most is spent in. outside: clk of what one wave set does once.
 
     error: what is known of the model's error on this target. notes: what was not modelled. estimate: of the whole launch, or why there
-    is none; None where there is no launch. ctas: workgroups of a program. traffic: of one iteration of the hot loop.
+    is none; None where there is no launch. ctas: workgroups of a program. traffic: of one iteration of the hot loop. trips: how often
+    the launch has a loop go round, by label, where it decides that.
     """
 
     target: str
@@ -136,11 +137,18 @@ class KernelCycles:
     estimate: Estimate | str | None = None
     ctas: int = 1
     traffic: Traffic = Traffic(0, 0)
+    trips: dict[str, int] = field(default_factory=dict)
 
     @property
     def hot(self) -> LoopCycles | None:
-        """The loop that most is spent in: that with most matrix work, else the longest."""
-        return max(self.loops, key=lambda x: (x.matrix, x.instructions), default=None)
+        """The loop that most is spent in: that with most matrix work, else the longest. Where the launch decides how often all loops
+        go round, and some does, that counts: what is left over behind whole blocks is executed once, if at all."""
+        counts = [self.trips.get(x.label) for x in self.loops]
+        known = None not in counts and any(counts)
+        often = {x.label: n for x, n in zip(self.loops, counts)} if known else {}
+        return max(
+            self.loops, key=lambda x: tuple(n * often.get(x.label, 1) for n in (x.matrix, x.instructions)), default=None
+        )
 
     def as_json(self) -> dict:
         hot = self.hot

@@ -23,7 +23,7 @@ class _Count:
     def __init__(self, program: Program, words: dict[int, int]):
         self.program, self.words = program, words
         self.flow = Flow(program)
-        self.registry = Registry(1)
+        self.registry = Registry(32 if program.properties.get("wavefront_size32") else 64)
         self.rounds: dict[int, int] = {}
         self.entries: dict[int, int] = {}
         self.undecided: set[int] = set()
@@ -103,6 +103,8 @@ class _Count:
             return target if line.op == "s_branch" else at + 1
         if line.op.startswith("s_cbranch_scc") and self.registry.scc is not None:
             return target if self.registry.scc == line.op.endswith("1") else at + 1
+        if line.op.startswith("s_cbranch_vcc") and isinstance(mask := self.registry.mask("vcc"), int):
+            return target if (mask != 0) == line.op.endswith("nz") else at + 1
         around = [h for h, blocks in self.flow.loops.items() if self.flow.block(at) in blocks]
         inner = max(around, key=lambda h: -len(self.flow.loops[h]), default=None)
         if inner is None:

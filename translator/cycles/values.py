@@ -214,6 +214,8 @@ class Registry:
         target, *sources = line.arguments
         if "saveexec" in op:
             self._save_exec(op, target, sources[0])
+        elif op.startswith("cselect") and self.scc is not None and self._is_mask_operation(op, line):
+            self._set_mask(target, self.mask(sources[not self.scc]))
         elif op.partition("_")[0] in ("and", "or", "xor", "andn2", "not", "mov") and self._is_mask_operation(op, line):
             masks = [self.mask(x) for x in sources]
             self._set_mask(target, combined(op.partition("_")[0], masks, self.everyone))
