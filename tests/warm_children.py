@@ -17,6 +17,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from typing import Any, BinaryIO, NoReturn
 
 from translator.lowering.apart import fixed_addresses
@@ -46,6 +47,7 @@ class WarmChildren:
 
     def __init__(self):
         self._talk: socket.socket | None = None
+        self._lock = threading.Lock()  # pools start children from several threads
 
     def _started(self) -> socket.socket:
         if self._talk is None:
@@ -59,7 +61,6 @@ class WarmChildren:
 
     def start_child(self, log_path: str, log_handle: int, memory: int, environment: dict[str, str]) -> Forked:
         """As `translator.lowering.worker.start_child`."""
-        talk = self._started()
         (for_child, requests), (answers, from_child) = os.pipe(), os.pipe()
         asked = {
             "folder": os.getcwd(),
@@ -70,11 +71,13 @@ class WarmChildren:
         }
         text = json.dumps(asked).encode()
         handles = array.array("i", [for_child, from_child, log_handle])
-        talk.send(len(text).to_bytes(8, "little"))
-        talk.sendmsg([text], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, handles)])
+        with self._lock:
+            talk = self._started()
+            talk.send(len(text).to_bytes(8, "little"))
+            talk.sendmsg([text], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, handles)])
+            pid = int(talk.recv(64))
         os.close(for_child)
         os.close(from_child)
-        pid = int(talk.recv(64))
         return Forked(pid, os.fdopen(requests, "wb", buffering=0), os.fdopen(answers, "rb", buffering=0))
 
     def close(self) -> None:

@@ -8,9 +8,11 @@ import textwrap
 import time
 
 import pytest
+from warm_children import WarmChildren
 
 from translator.diagnostics import Diagnostic, InternalError, TranslationError
 from translator.lowering.stderr_log import error_lines
+from translator.lowering import worker
 from translator.lowering.worker import WorkerPool
 from translator.project.cache import switches
 
@@ -255,3 +257,18 @@ def test_warnings_of_python_are_no_reason():
     )
     assert error_lines(warning) == [] and error_lines("stuck here\n" + warning) == ["stuck here"]
     assert error_lines(warning + "x.py:1:2: error: no\n") == ["x.py:1:2: error: no"]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="children are started anew elsewhere")
+def test_warm_children_are_started_by_several_threads(monkeypatch):
+    """Those of other tests (`warm_children.py`)."""
+    children = WarmChildren()
+    monkeypatch.setattr(worker, "start_child", children.start_child)
+    pools = [WorkerPool() for _ in range(8)]
+    pending = [pool.submit(f"{HERE}:double", n) for n, pool in enumerate(pools)]
+    assert [future.result(timeout=60) for future in pending] == [2 * n for n in range(8)]
+    processes = [pool._workers[0].process for pool in pools]
+    for pool in pools:
+        pool.close()
+    assert len({process.pid for process in processes}) == 8 and {process.wait() for process in processes} == {-9}
+    children.close()

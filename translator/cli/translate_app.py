@@ -49,19 +49,20 @@ if TYPE_CHECKING:
     from translator.project.translate_plan import TranslateOptions
 
 
+SourcesOrNone = Annotated[
+    Optional[list[str]],
+    typer.Argument(
+        help="Python files, folders, patterns or a module; may be left out when every launch names its source (batch mode), and without"
+        " --target too for all that [tool.gluonize] in pyproject.toml names."
+    ),
+]
 _OF_UPDATES = ("jobs", "timeout", "validate", "compile", "cache", "format", "cluster")
 
 
 def translate(
     context: typer.Context,
     target: TargetsOrNone = None,
-    source: Annotated[
-        Optional[list[str]],
-        typer.Argument(
-            help="Python files, folders, patterns or a module; may be left out when every launch names its source (batch mode), and without"
-            " --target too for all that [tool.gluonize] in pyproject.toml names."
-        ),
-    ] = None,
+    source: SourcesOrNone = None,
     kernel: Kernels = None,
     launches: Launches = None,
     out: Out = None,

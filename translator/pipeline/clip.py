@@ -22,6 +22,7 @@ from translator.facts.loop_range import varies
 from translator.facts.signs import Signs
 from translator.facts.syntax import less_than
 from translator.pipeline import counts
+from translator.pipeline.index_loads import Guard
 from translator.pipeline.loop import PipelinedLoop
 from translator.rewrite.addresses import Term
 from translator.rewrite.pointers import scalar_text, term_text

@@ -18,7 +18,7 @@ from translator.facts.definitions import names_read
 from translator.facts.function import FunctionFacts
 from translator.facts.reading import read_function
 from translator.facts.refusals import refuse
-from translator.facts.webs import Definition, UnrolledLoop, written_nodes
+from translator.facts.webs import Definition, UnrolledLoop, Web, written_nodes
 from translator.frontend.trace import ConstFact, Frame
 from translator.gluon.holes import Holes
 from translator.gluon.printer import printed
