@@ -164,6 +164,14 @@ CHOICES = (
         word="{}-ctas",
     ),
     Choice(
+        "waves-per-eu",
+        "for how many waves of a SIMD the compiler leaves registers, of launches that say nothing of it",
+        {"launch": "as it sees fit", "1": "one", "2": "two", "3": "three", "4": "four"},
+        (Default("launch", "LLVM weighs registers against waves that hide latency"),),
+        word="{}-waves",
+        reshapes=False,
+    ),
+    Choice(
         "l2-prefetch",
         "tiles beyond the ring that the data mover asks for in the L2 cache",
         {"0": "none", "2": "two"},

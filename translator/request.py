@@ -15,7 +15,9 @@ from translator.source.launch_spec import LaunchSpec, RefusedLaunch
 
 LIFTED = "lifted"
 BUDGET = 40  # trials of a search for one kernel
-CTAS = "num_ctas"  # the option of a launch
+CTAS, WAVES = "num_ctas", "waves_per_eu"
+_UNSAID = {CTAS: (None, 1), WAVES: (None,)}  # what launches have that say nothing of an option
+OF_LAUNCHES = {"num-ctas": CTAS, "waves-per-eu": WAVES}  # choices that are options of a launch
 STATUSES = ("translated", "refused", "failed", "passed-over")
 
 
@@ -78,19 +80,20 @@ class TranslateRequest:
         return dict(self.chosen).get(kernel, self.asked)
 
 
-def with_clusters(spec: LaunchSpec, chosen: Choices) -> LaunchSpec:
-    """`spec` with as many workgroups for each program as `chosen` asks for; a launch that says how many keeps them."""
-    count = chosen.number("num-ctas")
-    if not count or isinstance(spec, RefusedLaunch) or spec.options.get(CTAS, 1) != 1:
+def as_chosen(spec: LaunchSpec, chosen: Choices) -> LaunchSpec:
+    """`spec` with the options that `chosen` asks for, such as workgroups for each program; a launch that says one keeps it."""
+    asked = {option: chosen.number(name) for name, option in OF_LAUNCHES.items() if chosen.number(name)}
+    new = {option: value for option, value in asked.items() if spec.options.get(option) in _UNSAID[option]}
+    if not new or isinstance(spec, RefusedLaunch):
         return spec
-    return replace(spec, options={**spec.options, CTAS: count})
+    return replace(spec, options={**spec.options, **new})
 
 
 def as_launched(spec: LaunchSpec, chosen: Choices) -> LaunchSpec:
-    """The inverse of `with_clusters`: what the source is launched with."""
-    if spec.options.get(CTAS) != (chosen.number("num-ctas") or None):
-        return spec
-    return replace(spec, options={name: value for name, value in spec.options.items() if name != CTAS})
+    """The inverse of `as_chosen`: what the source is launched with."""
+    made = {option for name, option in OF_LAUNCHES.items() if spec.options.get(option) == (chosen.number(name) or None)}
+    kept = {name: value for name, value in spec.options.items() if name not in made}
+    return spec if len(kept) == len(spec.options) else replace(spec, options=kept)
 
 
 @dataclass(frozen=True)

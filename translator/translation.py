@@ -169,9 +169,9 @@ def output_text(
     file, _ = resolve_source(request.source, full_search_path(tuple(request.search_path)))
     source = parse_file(versions[0].loaded.path if request.standalone else file.path)
     style = request.style.for_source(source.text)
-    clusters = {
-        v.loaded.qualname.rpartition(".")[2]: v.spec.options[CTAS] for v in versions if _is_chosen(request, v.spec)
-    }
+    chosen = {v.loaded.qualname.rpartition(".")[2]: _chosen_options(request, v.spec) for v in versions}
+    options = {name: given for name, given in chosen.items() if given}
+    clusters = [name for name, given in options.items() if CTAS in dict(given)]
     facts = SourceFacts(
         source.path,
         _digest(source.text),
@@ -179,12 +179,12 @@ def output_text(
         __version__,
         assumed,
         style.line_length,
-        tuple(clusters.items()),
+        tuple(options.items()),
     )
     general = request.fallback == "general"
     lifted = any(v.loaded.lifted for v in versions)
     if general and clusters:
-        message = f"{next(iter(clusters))} cannot be launched as a cluster here and as one workgroup there"
+        message = f"{clusters[0]} cannot be launched as a cluster here and as one workgroup there"
         help = "leave --fallback or the choice of num-ctas out"
         raise TranslationError(Diagnostic("fallback", message, source.path, help=help))
     if (request.standalone or lifted) and not general:
@@ -207,9 +207,10 @@ def output_text(
     return text, notes
 
 
-def _is_chosen(request: TranslateRequest, spec: LaunchSpec) -> bool:
-    """Whether a launch is one of a cluster by choice."""
-    return as_launched(spec, request.choices_for(spec.kernel)) != spec
+def _chosen_options(request: TranslateRequest, spec: LaunchSpec) -> tuple[tuple[str, int], ...]:
+    """The options that a launch has by choice."""
+    own = as_launched(spec, request.choices_for(spec.kernel)).options
+    return tuple((option, value) for option, value in spec.options.items() if option not in own)
 
 
 def translate_launch(

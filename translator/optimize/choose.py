@@ -21,7 +21,7 @@ from translator.lowering.compile import Lowered
 from translator.optimize.candidates import candidates, two_waves
 from translator.optimize.cost import Cost, cost
 from translator.optimize.soundness import barriers_inside_stages
-from translator.request import TranslateRequest, with_clusters
+from translator.request import TranslateRequest, as_chosen
 from translator.source.launch_spec import LaunchSpec
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def try_candidates(
                 future = pool.submit(
                     LOWER,
                     path,
-                    with_clusters(spec, choices),
+                    as_chosen(spec, choices),
                     row.name,
                     request.search_path,
                     request.import_hosts,

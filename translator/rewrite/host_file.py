@@ -29,7 +29,7 @@ from translator.rewrite.gluon_function import (
     shifted,
 )
 from translator.rewrite.helper_pool import Helper, HelperPool, place_of
-from translator.rewrite.host_clusters import launches
+from translator.rewrite.host_options import launches
 from translator.rewrite.import_aliases import aliases
 from translator.rewrite.import_lines import in_order
 from translator.rewrite.jit_call_edits import edit_calls
@@ -101,9 +101,7 @@ class _Rewriting:
         }
         self.translated = {place_of(v.loaded.fn) for v in versions} | plain.keys()
         self.translated |= {place_of(h.fn) for v in versions for h in v.emitted.helpers if self.here(h.fn)}
-        anywhere = facts.clusters or any(
-            v.emitted.record.descriptor_tuples or _made_by_call(v.loaded) for v in versions
-        )
+        anywhere = facts.options or any(v.emitted.record.descriptor_tuples or _made_by_call(v.loaded) for v in versions)
         self.file = AuthorFile(source, self.names, None if anywhere else self.lines_of(self.translated))
         self.kept = self.also_untranslated()
         self.superseded = self.superseded_imports()
@@ -150,7 +148,7 @@ class _Rewriting:
         for replacement in replacements:
             gone |= self.replace(replacement, edits)
         guard_hooks(self.file.statements, self.versions, edits)
-        unseen = launches(self.file.statements, dict(self.facts.clusters), edits)
+        unseen = launches(self.file.statements, {name: dict(options) for name, options in self.facts.options}, edits)
         copies = [h for h in self.pool.helpers if not self.here(h.fn)]
         self.needs()
         blocks = [definitions(shared_check(self.contracts))] if self.shared else []

@@ -28,7 +28,7 @@ _MORE = "#     "  # the start of a comment's further lines
 @dataclass(frozen=True)
 class SourceFacts:
     """Where the source is, a digest of its text, the target, the tool's version, what was assumed while reading, the
-    columns that the output's lines may have, and the kernels that are launched as clusters by choice, with their workgroups.
+    columns that the output's lines may have, and the kernels that are launched with other options by choice, with these.
     """
 
     path: str
@@ -37,7 +37,7 @@ class SourceFacts:
     version: str
     assumptions: tuple[str, ...] = ()
     line_length: int = DEFAULT_LINE_LENGTH
-    clusters: tuple[tuple[str, int], ...] = ()
+    options: tuple[tuple[str, tuple[tuple[str, int], ...]], ...] = ()
 
 
 def families_of(versions: Sequence[KernelVersion], pool: HelperPool) -> list[Family]:

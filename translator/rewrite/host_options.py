@@ -1,4 +1,4 @@
-"""Host code that launches a kernel which was chosen to be a cluster: each launch says how many workgroups a program has.
+"""Host code that launches a kernel for which options of launches were chosen, such as a number of workgroups: each launch says them.
 
 kernel[grid](a, b, num_warps=4)       ->  kernel[grid](a, b, num_warps=4, num_ctas=2)
 triton.Config({"B": 64}, num_warps=8) ->  triton.Config({"B": 64}, num_warps=8, num_ctas=2)
@@ -14,22 +14,23 @@ from translator.rewrite.author_file import FileEdits
 from translator.rewrite.gluon_function import Statement
 from translator.rewrite.tree_walk import called, functions, names, walk
 
-_OPTION = "num_ctas"
+ASSERTED = frozenset({"num_ctas"})  # a translation is for one number of workgroups
 Calls = Iterator[tuple[int, cst.Call]]  # each with the index of its statement
 
 
-def launches(statements: Sequence[Statement], clusters: Mapping[str, int], edits: FileEdits) -> list[str]:
-    """Edit the launches of kernels, by name with their workgroups; -> notes on those of which the file shows no launch.
+def launches(statements: Sequence[Statement], options: Mapping[str, Mapping[str, int]], edits: FileEdits) -> list[str]:
+    """Edit the launches of kernels, by name with their options; -> notes on those of which the file shows no launch.
 
-    An autotuned kernel has the number in its configurations, whatever its launches say.
+    An autotuned kernel has them in its configurations, whatever its launches say.
     """
     notes: list[str] = []
-    for name, count in clusters.items():
+    for name, chosen in options.items():
         calls = list(_configurations(statements, name)) or list(_launches(statements, name))
         for top, call in calls:
-            edits.change(top, {call: lambda call, count=count: _with_count(call, count)})
+            edits.change(top, {call: lambda call, chosen=chosen: _with_options(call, chosen)})
         if not calls:
-            notes.append(f"launch {name} with {_OPTION}={count}: this file shows none of its launches")
+            said = ", ".join(f"{option}={value}" for option, value in chosen.items())
+            notes.append(f"launch {name} with {said}: this file shows none of its launches")
     return notes
 
 
@@ -65,17 +66,24 @@ def _binds(s: Statement, word: str) -> bool:
     return any(isinstance(target, cst.Name) and target.value == word for target in found)
 
 
-def _with_count(call: cst.Call, count: int) -> cst.Call:
-    number = cst.Integer(str(count))
-    given = next((a for a in call.args if a.keyword is not None and a.keyword.value == _OPTION), None)
+def _with_options(call: cst.Call, options: Mapping[str, int]) -> cst.Call:
+    for option, value in options.items():
+        call = _with_option(call, option, cst.Integer(str(value)))
+    return call
+
+
+def _with_option(call: cst.Call, option: str, number: cst.Integer) -> cst.Call:
+    """The call with one more option; one that says it already has another value of it only where the kernel asserts that."""
+    given = next((a for a in call.args if a.keyword is not None and a.keyword.value == option), None)
     if given is not None:
-        return call.with_changes(args=[a.with_changes(value=number) if a is given else a for a in call.args])
+        changed = [a.with_changes(value=number) if a is given else a for a in call.args]
+        return call.with_changes(args=changed) if option in ASSERTED else call
     if not call.args:
         return call
     *others, last = call.args
     bare = cst.SimpleWhitespace("")
     added = last.with_changes(
-        star="", keyword=cst.Name(_OPTION), equal=cst.AssignEqual(bare, bare), value=number, whitespace_after_star=bare
+        star="", keyword=cst.Name(option), equal=cst.AssignEqual(bare, bare), value=number, whitespace_after_star=bare
     )
     before = last.with_changes(comma=cst.Comma(whitespace_after=cst.SimpleWhitespace(" ")), whitespace_after_arg=bare)
     return call.with_changes(args=[*others, before, added])
