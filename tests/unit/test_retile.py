@@ -19,14 +19,14 @@ from translator.optimize import retile, search
 from translator.optimize.choose import Tried
 from translator.request import TranslateRequest
 from translator.source.launch_spec import LaunchSpec, read_launches
-from translator.source.tiles import formulas, moved, neighbours, tile_of, with_tile, with_waves
+from translator.source.tiles import formulas, moved, neighbours, tile_of, with_tile
 from translator.validate.tiles_agree import why_tiles_differ
 
 MATMUL = Path(__file__).resolve().parents[2] / "fixtures" / "matmul"
 SOURCE = str(MATMUL / "kernel.py")
 LAUNCH = replace(read_launches(str(MATMUL / "launches.json"))[0], source=SOURCE)
 REQUEST = TranslateRequest(SOURCE, "gfx942", launches=(LAUNCH,), optimize="search", budget=4)
-OWN = (("BLOCK_K", 64), ("BLOCK_M", 128), ("BLOCK_N", 128), ("num_warps", 4), ("waves_per_eu", 0))
+OWN = (("BLOCK_K", 64), ("BLOCK_M", 128), ("BLOCK_N", 128), ("num_warps", 4))
 
 WHOLE_ROWS = """import triton
 import triton.language as tl
@@ -54,8 +54,6 @@ def test_a_launch_with_another_tile():
     tile = moved(OWN, ("BLOCK_M", "num_warps"), 1)
     made = with_tile(LAUNCH, tile, formulas(LAUNCH)[0])
     assert (made.constexprs["BLOCK_M"], made.values["BLOCK_M"], made.options["num_warps"]) == (256, 256, 8)
-    assert made.options == LAUNCH.options | {"num_warps": 8}  # no waves_per_eu: the launch has none
-    assert with_tile(LAUNCH, with_waves(OWN, 2), formulas(LAUNCH)[0]).options["waves_per_eu"] == 2
     assert made.grid == (4,) and made.constexprs["BLOCK_N"] == 128 and made.id == LAUNCH.id
 
 
@@ -154,18 +152,6 @@ def test_sizes_of_a_launch_that_is_too_large_to_be_run_stay():
     assert not follows.moves and "with less data" in follows.why_not
 
 
-def test_waves_are_left_registers_where_that_costs_less(monkeypatch):
-    walk, clk = retile._Walk(REQUEST, (LAUNCH,), (formulas(LAUNCH)[0],), None), {
-        1: 1100.0,
-        2: 900.0,
-        3: 950.0,
-        4: 1000.0,
-    }
-    monkeypatch.setattr(walk, "_figures", lambda tile, _: figures(clk[dict(tile)["waves_per_eu"]], 1e6, 0.0))
-    found = walk.with_waves(retile.TriedTile(OWN, Choices(), 1000.0, 0.5))
-    assert [(dict(t.tile)["waves_per_eu"], t.cost) for t in found] == [(2, 900.0), (3, 950.0)]
-
-
 def test_a_tile_that_the_check_refuses_at_last_is_passed_over(monkeypatch):
     better, own = moved(OWN, ("BLOCK_M",), 1), OWN
     tried = [retile.TriedTile(better, Choices(), 1.0, 1.0), retile.TriedTile(own, Choices(), 2.0, 0.5)]
@@ -173,7 +159,6 @@ def test_a_tile_that_the_check_refuses_at_last_is_passed_over(monkeypatch):
     monkeypatch.setattr(retile._Walk, "price", lambda *_: True)
     monkeypatch.setattr(retile._Walk, "from_best", lambda *_: None)
     monkeypatch.setattr(retile._Walk, "with_choices", lambda *_: tried)
-    monkeypatch.setattr(retile._Walk, "with_waves", lambda *_: [])
     for why, tile in (("", better), ("other results", own)):
         monkeypatch.setattr(retile, "_why_not", lambda *_: why)
         assert retile.retile_kernel(REQUEST, (LAUNCH,), None).tile == tile

@@ -79,7 +79,7 @@ def _told(found: Retiled, launches: Sequence[LaunchSpec], path: str) -> list[Tab
 
 
 def _text(tile: Tile) -> str:
-    return ", ".join(f"{name}={value}" for name, value in tile if value)
+    return ", ".join(f"{name}={value}" for name, value in tile)
 
 
 __all__ = ["retile"]

@@ -21,25 +21,12 @@ from translator.optimize.cost import ITERATIONS, Cost, cost
 from translator.optimize.search import search_tried
 from translator.request import TranslateRequest
 from translator.source.launch_spec import LaunchSpec
-from translator.source.tiles import (
-    OPTIONS,
-    WARPS,
-    WAVES,
-    GridFormula,
-    Tile,
-    formulas,
-    moved,
-    neighbours,
-    tile_of,
-    with_tile,
-    with_waves,
-)
+from translator.source.tiles import WARPS, GridFormula, Tile, formulas, moved, neighbours, tile_of, with_tile
 
 if TYPE_CHECKING:
     from translator.lowering.worker import WorkerPool
 
 AGREE = "translator.validate.tiles_agree:why_tiles_differ"
-WAVES_TRIED = (1, 2, 3, 4)
 SEARCHED = 3  # tiles that the choices are searched for, beside the launch's own
 
 
@@ -96,7 +83,6 @@ def retile_kernel(request: TranslateRequest, launches: tuple[LaunchSpec, ...], p
         return keeps("its hottest loop multiplies no matrices, or cannot be translated as it is")
     walk.from_best(moves)
     tried = walk.with_choices(own)
-    tried += walk.with_waves(min(tried, key=lambda t: t.cost)) if tried else []
     for found in sorted(tried, key=lambda t: t.cost):
         retiled = walk.launches_with(found.tile)
         if found.tile == own or not any(_why_not(request, a, b, pool) for a, b in zip(launches, retiled)):
@@ -111,7 +97,7 @@ def _follows(request: TranslateRequest, spec: LaunchSpec, pool: "WorkerPool") ->
     sizes that cannot be."""
     own, best, rank = tile_of(spec), None, None
     for formula in formulas(spec):
-        ways = [(name, way) for name, _ in own if name not in OPTIONS for way in (1, -1)]
+        ways = [(name, way) for name, _ in own if name != WARPS for way in (1, -1)]
         made = {move: with_tile(spec, tile, formula) for move in ways if (tile := moved(own, move[:1], move[1]))}
         pending = {move: _submit(request, spec, other, pool) for move, other in made.items()}
         answers = {move: _answer(job) for move, job in pending.items()}
@@ -188,11 +174,9 @@ class _Walk:
         return all(self.costs[tile] is not None for tile in tiles)
 
     def _by_default(self, tile: Tile) -> list[Tried | None]:
-        return self._figures(tile, self.request.asked)
-
-    def _figures(self, tile: Tile, choices: Choices) -> list[Tried | None]:
-        found = [(spec, try_candidates(self.request, spec, self.pool, (choices,))) for spec in self._spread(tile)]
-        return [figures_of(tried, spec.id, choices) for spec, tried in found]
+        asked = (self.request.asked,)
+        found = [(spec, try_candidates(self.request, spec, self.pool, asked)) for spec in self._spread(tile)]
+        return [figures_of(tried, spec.id, *asked) for spec, tried in found]
 
     def _spread(self, tile: Tile) -> list[LaunchSpec]:
         """The launches with a tile, on a grid that fills the compute units whatever the tile is."""
@@ -229,12 +213,6 @@ class _Walk:
             if costs is not None:
                 found.append(TriedTile(tile, chosen, *costs))
         return found
-
-    def with_waves(self, found: TriedTile) -> list[TriedTile]:
-        """The same tile and choices, with registers left for another number of waves: what costs less than without."""
-        tiles = [with_waves(found.tile, n) for n in WAVES_TRIED if n != dict(found.tile)[WAVES]]
-        costs = [self.cost_of(tile, self._figures(tile, found.choices)) for tile in tiles]
-        return [TriedTile(t, found.choices, *c) for t, c in zip(tiles, costs) if c is not None and c[0] < found.cost]
 
 
 __all__ = ["Retiled", "TriedTile", "retile_kernel"]

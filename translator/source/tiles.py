@@ -1,5 +1,4 @@
-"""Launches with other tiles: constexpr parameters called `BLOCK_...` that are powers of two, the number of warps, how many waves of a SIMD
-registers shall be left for, and the grid that follows."""
+"""Launches with other tiles: constexpr parameters called `BLOCK_...` that are powers of two, the number of warps, and the grid that follows."""
 
 from __future__ import annotations
 
@@ -10,12 +9,11 @@ from dataclasses import dataclass, replace
 
 from translator.source.launch_spec import LaunchSpec
 
-WARPS, WAVES = "num_warps", "waves_per_eu"
-OPTIONS = (WARPS, WAVES)
+WARPS = "num_warps"
 FEWEST_ELEMENTS, MOST_WARPS = 16, 16  # the least extent of a product in Triton; 1024 lanes of 64-lane warps
 MOST_FORMULAS, MOST_TRIED = 8, 1000
 
-Tile = tuple[tuple[str, int], ...]  # (parameter or option, value), sorted by name; no `waves_per_eu` is 0
+Tile = tuple[tuple[str, int], ...]  # (parameter or `num_warps`, value), sorted by name
 Terms = tuple[tuple[str, str], ...]  # (number, block): the product of `cdiv(number, block)`
 
 
@@ -43,19 +41,17 @@ class GridFormula:
 def tile_of(spec: LaunchSpec) -> Tile:
     """The tile of a launch."""
     found = {k: v for k, v in spec.constexprs.items() if k.startswith("BLOCK") and _is_size(v)}
-    options = {WARPS: int(spec.options.get(WARPS, 4)), WAVES: int(spec.options.get(WAVES, 0))}
-    return tuple(sorted((found | options).items()))
+    return tuple(sorted((found | {WARPS: int(spec.options.get(WARPS, 4))}).items()))
 
 
 def with_tile(spec: LaunchSpec, tile: Tile, formula: GridFormula) -> LaunchSpec:
     """The launch with another tile, and as many programs as the formula says."""
-    sizes = {name: value for name, value in tile if name not in OPTIONS}
-    options = {name: value for name, value in tile if name in OPTIONS and (value or name in spec.options)}
+    sizes = {name: value for name, value in tile if name != WARPS}
     given = {name: sizes[name] for name in spec.values if name in sizes}
     return replace(
         spec,
         constexprs=spec.constexprs | sizes,
-        options=spec.options | options,
+        options=spec.options | {WARPS: dict(tile)[WARPS]},
         values=spec.values | given,
         grid=formula.grid(numbers_of(spec), tile),
     )
@@ -74,7 +70,7 @@ def formulas(spec: LaunchSpec) -> list[GridFormula]:
     One that matches by chance gives other results with another tile: whoever uses one finds that out.
     """
     numbers, tile = numbers_of(spec), dict(tile_of(spec))
-    blocks = {name: value for name, value in tile.items() if name not in OPTIONS}
+    blocks = {name: value for name, value in tile.items() if name != WARPS}
     axes = [_terms(extent, numbers, blocks) for extent in spec.grid]
     made = (GridFormula(axes, spec.grid) for axes in itertools.product(*axes)) if spec.grid else iter(())
     single = (x for x in made if len(x.blocks) == sum(map(len, x.axes)))
@@ -92,15 +88,10 @@ def neighbours(tile: Tile, moves: frozenset[tuple[str, int]]) -> Iterator[Tile]:
                 yield found
 
 
-def with_waves(tile: Tile, waves: int) -> Tile:
-    """`tile` with registers left for so many waves of a SIMD."""
-    return tuple((name, waves if name == WAVES else value) for name, value in tile)
-
-
 def moved(tile: Tile, names: tuple[str, ...], way: int) -> Tile | None:
     """`tile` with the sizes of these names doubled (way 1) or halved (way -1); None where there is no such tile."""
     made = tuple((n, (v * 2 if way > 0 else v // 2) if n in names else v) for n, v in tile)
-    fits = all(1 <= v <= MOST_WARPS if n == WARPS else n == WAVES or v >= FEWEST_ELEMENTS for n, v in made)
+    fits = all(1 <= v <= MOST_WARPS if n == WARPS else v >= FEWEST_ELEMENTS for n, v in made)
     return made if fits else None
 
 
@@ -126,17 +117,4 @@ def _unlikely(formula: GridFormula) -> tuple[int, int]:
     return (-alike, len(terms) - alike)
 
 
-__all__ = [
-    "OPTIONS",
-    "WARPS",
-    "WAVES",
-    "GridFormula",
-    "Tile",
-    "formulas",
-    "moved",
-    "neighbours",
-    "numbers_of",
-    "tile_of",
-    "with_tile",
-    "with_waves",
-]
+__all__ = ["WARPS", "GridFormula", "Tile", "formulas", "moved", "neighbours", "numbers_of", "tile_of", "with_tile"]
