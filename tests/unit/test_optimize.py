@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from cluster_sources import SOURCES
@@ -21,7 +22,7 @@ from translator.optimize import search
 from translator.optimize.cost import Cost, cost
 from translator.choices.chosen import Choices, choices_of
 from translator.request import TranslateRequest, as_launched
-from translator.source.launch_spec import LaunchSpec
+from translator.source.launch_spec import LaunchSpec, read_launches
 
 LOOP = InstructionMix(
     insns=123, mma=32, valu=14, salu=33, ds=32, ds_read=32, lds_dma=8, barrier=1, wait=3,
@@ -239,6 +240,17 @@ def prepared(tmp_path, monkeypatch) -> list[str]:
     }  # fmt: skip
     (tmp_path / "launches.json").write_text(json.dumps({"version": 1, "launches": [launch]}))
     return ["kernel.py", "-t", "gfx950", "-l", "launches.json", "-j", "1"]
+
+
+@pytest.mark.compile
+def test_the_same_text_with_another_launch_is_a_candidate_of_its_own():
+    kernel = Path(__file__).resolve().parents[2] / "fixtures" / "softmax"
+    spec = read_launches(str(kernel / "launches.json"))[0]
+    request = TranslateRequest(str(kernel / "kernel.py"), "gfx942", (spec.kernel,), launches=(spec,))
+    with WorkerPool(1, timeout=60.0) as pool:
+        one, waves, small = try_candidates(request, spec, pool, (Choices(), choices_of(waves_per_eu="2"), SMALL))
+    assert not waves.same_as and waves.lowered is not None and waves.text == one.text
+    assert small.same_as == "parity"
 
 
 @pytest.mark.slow

@@ -33,7 +33,7 @@ LOWER = "translator.cycles.job:lower_and_walk"
 
 @dataclass(frozen=True)
 class Tried:
-    """One candidate for one launch. same_as: an earlier candidate with the same text. diagnostics: why it is none."""
+    """One candidate for one launch. same_as: an earlier candidate with the same text and launch. diagnostics: why it is none."""
 
     spec: LaunchSpec
     choices: Choices
@@ -92,7 +92,9 @@ def try_candidates(
                 pending.append(None)
                 continue
             found = [d for o in result.outcomes for d in o.diagnostics] + list(result.diagnostics)
-            digest = hashlib.sha256((result.text or "").encode()).hexdigest()
+            launched = as_chosen(spec, choices)
+            compiled = f"{sorted(launched.options.items())}{result.text or ''}"
+            digest = hashlib.sha256(compiled.encode()).hexdigest()
             entry = Tried(spec, choices, result.text or "", same_as=seen.get(digest, ""), diagnostics=tuple(found))
             future = None
             if result.text is not None and not entry.same_as:
@@ -104,7 +106,7 @@ def try_candidates(
                 future = pool.submit(
                     LOWER,
                     path,
-                    as_chosen(spec, choices),
+                    launched,
                     row.name,
                     request.search_path,
                     request.import_hosts,
