@@ -75,6 +75,7 @@ CHOICES = (
         {"launch": "as the launch's kpack says", "two": "its parts for two matrix instructions, read from LDS at once"},
         (Default("launch", "one instruction's part lets the compiler begin with less of the tile"),),
         word="wide-operands",
+        reshapes=False,
     ),
     Choice(
         "transposed-operands",
@@ -82,6 +83,7 @@ CHOICES = (
         {"read": "by a second read of the same tile in LDS", "converted": "in registers, by a conversion of its own"},
         (Default("read", "nothing is stored twice, and no barrier is added"),),
         word="converted",
+        reshapes=False,
     ),
     Choice(
         "accumulator-slices",

@@ -180,12 +180,12 @@ ROWS = (
 
 
 def candidates(target: Target, num_warps: int, asked: Choices = Choices()) -> tuple[Choices, ...]:
-    """The choices to try, those asked for first and the others told apart; what was asked for holds for all of them."""
+    """The choices to try, those asked for first; slots are told apart where a row changes loops. What was asked for holds for all of them."""
     found: list[Choices] = []
     for row in ROWS:
         if not row.when(target, num_warps):
             continue
-        told = row.choices if row.choices == Choices() else row.choices.replacing(slot_form="told-apart")
+        told = row.choices if row.choices.keeps_depth else row.choices.replacing(slot_form="told-apart")
         made = asked.over(told)
         if made not in found:
             found.append(made)
