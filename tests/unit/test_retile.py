@@ -13,12 +13,14 @@ import pytest
 
 from translator.choices.chosen import Choices
 from translator.cli import retile_command, tune_command
+from translator.cli.console import Verbosity
 from translator.cli.edge import run
+from translator.diagnostics import Diagnostic, TranslationError
 from translator.lowering.worker import WorkerPool
 from translator.optimize import retile, search
 from translator.optimize.choose import Tried
 from translator.request import TranslateRequest
-from translator.source.launch_spec import LaunchSpec, read_launches
+from translator.source.launch_spec import LaunchSpec, RefusedLaunch, read_launches
 from translator.source.tiles import formulas, moved, neighbours, tile_of, with_tile
 from translator.validate.tiles_agree import why_tiles_differ
 
@@ -252,3 +254,11 @@ def test_tune_tries_the_candidates_of_the_launches_that_were_found(tmp_path, mon
     assert run([*words, "-t", "gfx942,gfx950"]) == 2 and not Path("tiles.json").exists()
     assert run([*words, "-t", "gfx942"]) == 1  # nothing of it compiles here
     assert [tile_of(spec) for spec in seen] == [tile] == [tile_of(spec) for spec in read_launches("tiles.json")]
+
+
+def test_a_launch_with_something_wrong_in_it_ends_the_search(tmp_path):
+    wrong = RefusedLaunch("a", LAUNCH.kernel, problems=(Diagnostic("spec-field", "grid: it is text"),))
+    for launches, code in (((), "usage"), ((LAUNCH, wrong), "spec-field")):
+        with pytest.raises(TranslationError) as raised:
+            retile_command.retile(replace(REQUEST, launches=launches), str(tmp_path / "t.json"), None, Verbosity())
+        assert raised.value.diagnostics[0].code == code and not (tmp_path / "t.json").exists()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ from translator.diagnostics import Diagnostic, TranslationError
 from translator.optimize.retile import Retiled, retile_kernel
 from translator.project.output_file import write_whole
 from translator.request import TranslateRequest
-from translator.source.launch_spec import VERSION, LaunchSpec
+from translator.source.launch_spec import VERSION, LaunchSpec, RefusedLaunch
 from translator.source.tiles import Tile
 
 if TYPE_CHECKING:
@@ -27,11 +28,13 @@ def retile(
 ) -> tuple[LaunchSpec, ...]:
     """Write the launches of a request, with the tiles found for them, to the launch file `path`; -> them.
 
-    Raises: TranslationError where there are no launches to begin with, or the file cannot be written.
+    Raises: TranslationError where there are no launches to begin with, something is wrong with one, or the file cannot be written.
     """
     if not request.launches:
         message, help = "--retile needs launches with a grid and values", "give launch specs with -l FILE"
         raise TranslationError(Diagnostic("usage", message, request.source, help=help))
+    if wrong := [x for spec in request.launches if isinstance(spec, RefusedLaunch) for x in spec.problems]:
+        raise TranslationError(*wrong)
     kernels = dict.fromkeys(spec.kernel for spec in request.launches)
     found = [
         retile_kernel(request, tuple(spec for spec in request.launches if spec.kernel == kernel), pool)
@@ -43,8 +46,6 @@ def retile(
     written = [replace(spec, source=_from(folder, request.source)).as_json() for spec in launches]
     write_whole(path, json.dumps({"version": VERSION, "launches": written}, indent=2) + "\n")
     if not verbosity.quiet:
-        import sys
-
         console = rich_console(verbosity, sys.stderr if to_stderr else sys.stdout)
         for one in found:
             for part in _told(one, request.launches, path):
