@@ -200,6 +200,27 @@ def test_a_search_keeps_its_budget_and_the_defaults_where_nothing_is_better(monk
     assert found == Choices() and len(order) == 5
 
 
+def test_what_changes_nothing_is_no_trial_and_not_put_on_top(monkeypatch):
+    """Only depth and the matrix instruction make other texts here."""
+    order: list[Choices] = []
+
+    def made(request, spec, pool, tries):
+        order.extend(tries)
+        own = {"depth", "matrix-size"}
+        out = [tried(spec, x, 100 - sum(int(v) for n, v in x.overrides if n in own and v.isdigit())) for x in tries]
+        return [
+            t if t.choices == Choices() or own & dict(t.choices.overrides).keys() else replace(t, same_as="parity")
+            for t in out
+        ]
+
+    monkeypatch.setattr(search, "try_candidates", made)
+    rows = len(search.rows_for(TranslateRequest("k.py", "gfx950"), SPECS[0]))
+    request = TranslateRequest("k.py", "gfx950", optimize="search", budget=rows)
+    found, _ = search.search_tried(request, SPECS[:1], None)
+    assert {"depth=4", "matrix-size=32"} <= set(found.words()) and len(order) > rows
+    assert all(any(n in ("depth", "matrix-size") for n, _ in x.overrides) for x in order[rows:])
+
+
 def test_combinations_put_the_choices_of_each_row_on_top():
     slices, groups = choices_of(accumulator_slices="2x1"), choices_of(warp_groups="alternating")
     both = slices.replacing(warp_groups="alternating")

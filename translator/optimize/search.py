@@ -1,8 +1,9 @@
 """A search over combinations of choices, judged by predicted cycles.
 
 The rows of `candidates.py` first. Then, from the best so far, each row's choices on top of it, until nothing is better or the budget
-of trials is used up. A trial is one set of choices for one kernel, compiled for all of its launches. What is tried depends on costs
-alone, never on time, so the same budget gives the same result.
+of trials is used up. A trial is one set of choices for one kernel, compiled for all of its launches; one that gives the text of an earlier one
+is none, and a row that does so is not put on top of anything. What is tried depends on costs alone, never on time, so the same budget
+gives the same result.
 """
 
 from __future__ import annotations
@@ -41,19 +42,26 @@ def search_tried(
     """The best choices for one kernel, and all that was tried."""
     rows = tuple(dict.fromkeys(choices for spec in launches for choices in rows_for(request, spec)))
     tried: list[Tried] = []
-    seen: dict[Choices, None] = {}
     found: Choices | None = None
     pending = rows
-    while pending := tuple(x for x in pending if x not in seen)[: max(0, request.budget - len(seen))]:
-        seen.update(dict.fromkeys(pending))
+    while batch := pending[: max(0, request.budget - len(compiled(tried)))]:
         for spec in launches:
-            tried += try_candidates(request, spec, pool, pending)
+            tried += try_candidates(request, spec, pool, batch)
+        pending = pending[len(batch) :]
+        if pending:
+            continue  # what made the text of another one was no trial
         better = next(iter(best(tried).values()))
         if better == found:
             break
         found = better
-        pending = combinations(found, rows)
-    return found or Choices(), tried
+        seen, changing = {t.choices for t in tried}, {t.choices for t in tried if t.lowered is not None}
+        pending = tuple(x for x in combinations(found, tuple(x for x in rows if x in changing)) if x not in seen)
+    return next(iter(best(tried).values()), Choices()), tried
+
+
+def compiled(tried: list[Tried]) -> set[Choices]:
+    """The choices that made a text of their own for a launch, or were refused."""
+    return {t.choices for t in tried if not t.same_as}
 
 
 def combinations(found: Choices, rows: tuple[Choices, ...]) -> tuple[Choices, ...]:
