@@ -145,6 +145,14 @@ CHOICES = (
         word="refilled",
     ),
     Choice(
+        "maxima",
+        "what a maximum or minimum of scaled products is taken of",
+        {"scaled": "of what is scaled, as the source has it", "unscaled": "of the products: it is scaled then, by what is positive"},
+        (Default("scaled", "a launch whose scale is not positive is served too"),),
+        word="unscaled-maxima",
+        reshapes=False,
+    ),
+    Choice(
         "stores",
         "how products leave",
         {"direct": "from registers", "copied": "through LDS, by asynchronous copies of whole rows"},

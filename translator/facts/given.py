@@ -14,7 +14,8 @@ WHOLE_NUMBERS = frozenset(f"{sign}{bits}" for sign in "iu" for bits in (8, 16, 3
 
 @dataclass(frozen=True)
 class GivenNumbers:
-    """Whole numbers that one launch passes, or leaves to the source's defaults, by argument; grid: () where none is said.
+    """Whole numbers that one launch passes, or leaves to the source's defaults, by argument; grid: () where none is said. floats: the
+    same of these.
 
     unsaid: for whole numbers that the launch passes and does not say, the least that is of any use. What not even these keep to,
     a loop of unknown length times a stride, would refuse every launch.
@@ -23,6 +24,7 @@ class GivenNumbers:
     numbers: Mapping[str, int]
     grid: tuple[int, ...] = ()
     unsaid: Mapping[str, int] = field(default_factory=dict)
+    floats: Mapping[str, float] = field(default_factory=dict)
 
     def breaks(self, condition: Condition) -> bool:
         """Whether the launch check would refuse this launch for `condition`; False where it has arguments of other launches."""
@@ -36,10 +38,10 @@ class GivenNumbers:
 
 def given_numbers(specs: Iterable[LaunchSpec], defaults: Mapping[str, Any]) -> tuple[GivenNumbers, ...]:
     """The numbers of launches of one kernel, and the defaults of its parameters, which any launch may leave as they are."""
-    found = [GivenNumbers(_whole(defaults))]
-    found += [
-        GivenNumbers(_whole({**defaults, **spec.constexprs, **spec.values}), spec.grid, _least(spec)) for spec in specs
-    ]
+    found = [GivenNumbers(_of(int, defaults), floats=_of(float, defaults))]
+    for spec in specs:
+        given = {**defaults, **spec.constexprs, **spec.values}
+        found.append(GivenNumbers(_of(int, given), spec.grid, _least(spec), _of(float, given)))
     return tuple(found)
 
 
@@ -52,8 +54,8 @@ def _least(spec: LaunchSpec) -> dict[str, int]:
     }
 
 
-def _whole(values: Mapping[str, Any]) -> dict[str, int]:
-    return {name: value for name, value in values.items() if type(value) is int}
+def _of(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if type(value) is kind}
 
 
 __all__ = ["GivenNumbers", "given_numbers"]

@@ -53,6 +53,11 @@ class KernelFacts:
         """Arguments that a launch it is translated for makes negative, or a default does."""
         return frozenset(name for launch in self.given for name, value in launch.numbers.items() if value < 0)
 
+    def given_extreme(self, least: float, most: float) -> frozenset[str]:
+        """Arguments to which a launch it is translated for gives a number that is not from `least` to `most`, or a default does."""
+        every = [item for launch in self.given for item in (*launch.numbers.items(), *launch.floats.items())]
+        return frozenset(name for name, value in every if not least <= value <= most)
+
     def refuses(self, condition: Condition) -> bool:
         """Whether checking `condition` would refuse a launch that it is translated for."""
         return any(launch.breaks(condition) for launch in self.given)

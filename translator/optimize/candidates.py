@@ -86,6 +86,11 @@ ROWS = (
         choices_of(depth="3", copy_order="after-reads"), _copies, "the same, and copies have an iteration more"
     ),
     CandidateRow(choices_of(load_order="before-reads"), _stores, "loads land sooner, where registers are left"),
+    CandidateRow(
+        choices_of(maxima="unscaled"),
+        _always,
+        "what is left of a scaling that was done before a maximum is part of the subtraction behind it",
+    ),
     CandidateRow(choices_of(slot_indices="literal"), _copies, "no slot is computed at run time"),
     CandidateRow(choices_of(depth="3", slot_indices="literal"), _copies, "the same, one tile further ahead"),
     CandidateRow(

@@ -30,12 +30,15 @@ class DotParts:
 
 def dot_parts(statements: tuple[Node, ...], fresh: Callable[[str], str]) -> DotParts | None:
     """The parts of a statement, which may have comments above it; None when it is not one assignment with one matrix
-    instruction.
+    instruction, or that and one of what is made of the product.
 
     fresh: gives a name that the function does not use.
     """
-    *comments, statement = statements or (None,)
-    if not all(isinstance(s, Line) for s in comments) or not isinstance(statement, Assign):
+    comments, assigned = _comments(statements)
+    if not 1 <= len(assigned) <= 2 or not all(isinstance(s, Assign) for s in assigned):
+        return None
+    statement, *rest = assigned
+    if any(isinstance(n, Product) for s in rest for n in walk(s.code)):
         return None
     found = [n for n in walk(statement.code) if isinstance(n, Product)]
     if len(found) != 1:
@@ -51,8 +54,17 @@ def dot_parts(statements: tuple[Node, ...], fresh: Callable[[str], str]) -> DotP
 
     product = apart(found[0])
     if statement.value == (found[0],):
-        return DotParts(tuple(operands), (*comments, replace(statement, code=(*statement.code[:-1], product))), None)
+        matrix = replace(statement, code=(*statement.code[:-1], product))
+        return DotParts(tuple(operands), (*comments, matrix), rest[0] if rest else None)
+    if rest:
+        return None
     name = fresh(f"{statement.name}_dot")
     code = mapped(statement.code, lambda node: Variable(name) if node is found[0] else node)
     matrix = assignment(name, (product,))
     return DotParts(tuple(operands), (*comments, matrix), replace(statement, code=code))
+
+
+def _comments(statements: tuple[Node, ...]) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
+    """The comments that a statement begins with, and the rest of it."""
+    first = next((i for i, s in enumerate(statements) if not isinstance(s, Line)), len(statements))
+    return statements[:first], statements[first:]

@@ -9,6 +9,7 @@ from translator.facts import callees
 from translator.facts.definitions import assigned_fact, keeps
 from translator.facts.desugar import Promotion
 from translator.facts.syntax import loads, target_of
+from translator.facts.unscaled import Unscaled
 from translator.facts.webs import Web
 from translator.frontend.trace import TensorFact, TupleFact
 from translator.gluon import written
@@ -34,6 +35,7 @@ class Assignments(Expressions):
     """What writes assignments; the function that they are in adds statements and blocks."""
 
     edits: Edits
+    unscaled: dict[ast.AST, Unscaled]
 
     def assignment(self, s: ast.stmt) -> None:
         target = target_of(s)
@@ -111,6 +113,8 @@ class Assignments(Expressions):
         layouts = self.layouts_of(state, s)
         role = calls.role_of(self.facts, self.of_loops.staged, s.value, name)
         lines, last = [], []
+        if (unscaled := self.unscaled.get(s)) is not None:
+            lines.append(self.unscaled_product(s, unscaled, layouts[0]))
         for layout in layouts:
             if role:
                 self.names.suggest(layout, *role, s.lineno)
@@ -120,6 +124,17 @@ class Assignments(Expressions):
             (last if of_itself else lines).append(self.assign_text(s, name, variant, layout))
         lines += [*last, *self.conversions_after(s, ast.Name(id=name))]
         self.edits.replace(s, self.joined(s, lines))
+
+    def unscaled_product(self, s: ast.stmt, unscaled: Unscaled, layout: Layout) -> str:
+        """The statement that gives a product its own name, before it is scaled."""
+        self.record.obligations |= unscaled.assumed
+        text = f"{unscaled.name} = {self.emit(unscaled.product, layout)}"
+        if not self.site.pipelined:
+            return text
+        code = self.holes.code(text)
+        return self.site.hole(
+            Assign(unscaled.name, code, unscaled.name, beside(self.reads(s.value, [unscaled.product]), code))
+        )
 
     def moves(self, s: ast.AugAssign) -> list[Assigned]:
         """What `x += c` becomes: one for each variable that stands for `x`."""
@@ -178,6 +193,9 @@ class Assignments(Expressions):
             if dot is not None:
                 return Assigned(variant, dot).text
             value = self.operand_in(s.value, fact, layout)
+        elif (unscaled := self.unscaled.get(s)) is not None:
+            parts = {unscaled.product: written.name(unscaled.name), unscaled.scale: self.emit(unscaled.scale)}
+            value = self.splice(s.value, parts)
         else:
             value = self.emit(s.value, layout)
         if isinstance(s.value, Promotion) and not isinstance(s, ast.AugAssign):

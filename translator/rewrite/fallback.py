@@ -11,7 +11,7 @@ import json
 from typing import Any
 
 from translator.rewrite.import_lines import Import
-from translator.rewrite.launch_checks import RunTimeContract, aligned_lines, multiple_lines, names_tuple
+from translator.rewrite.launch_checks import RunTimeContract, aligned_lines, multiple_lines, names_tuple, positive_lines
 from translator.rewrite.kernel_family import Family
 from translator.rewrite.launch_conditions import condition_tests
 
@@ -108,6 +108,8 @@ def fits_function(family: Family, picked_later: bool) -> str:
         lines += multiple_lines(names_tuple(contract.multiples), contract.asks_strides, "return False")
     if contract.aligned:
         lines += aligned_lines(names_tuple(contract.aligned), "return False")
+    if contract.positive:
+        lines += positive_lines(names_tuple(contract.positive), "return False")
     lines += condition_tests(contract.conditions)
     defaults = {"num_warps": 4} | ({"num_ctas": 1} if any("num_ctas" in row for row in rows) else {})
     lines += [

@@ -18,6 +18,7 @@ from translator.facts.definitions import names_read
 from translator.facts.function import FunctionFacts
 from translator.facts.reading import read_function
 from translator.facts.refusals import refuse
+from translator.facts.unscaled import unscaled_products
 from translator.facts.webs import Definition, UnrolledLoop, Web, written_nodes
 from translator.frontend.trace import ConstFact, Frame
 from translator.gluon.holes import Holes
@@ -66,9 +67,11 @@ class FunctionRewriter(Assignments):
         self.wants = wants
         self.holes = Holes(facts.source.text)
         self.names = LayoutNames()
+        self.unscaled = unscaled_products(facts) if unit.decided.choices.asks("maxima", "unscaled") else {}
         self.begin_round()
         self.loops: tuple[ast.AST, ...] = ()
         self.locals = {d.name for w in self.facts.webs.all for d in w.definitions}
+        self.locals |= {x.name for x in self.unscaled.values()}
         self.fresh = FreshNames(self.locals)
         self.of_loops = FunctionLoops()
         self.pushed: set[ast.AST] = set()  # computed in the wanted layout even where a conversion looks cheaper
@@ -98,6 +101,7 @@ class FunctionRewriter(Assignments):
             self.home,
             self.cheap,
             self.rebound,
+            self.unscaled,
         )
 
     def reader(self, frame: Frame, path: tuple[int, ...], argument_homes: dict[str, Any]) -> FunctionRewriter:
@@ -168,7 +172,8 @@ class FunctionRewriter(Assignments):
         """The variables that `node` reads as rewritten, outside of `without`."""
         read = names_read(self.facts, node, {*self.of_loops.staged, *self.of_loops.held, *without})
         held = (self.of_loops.held[n].ring.next for n in ast.walk(node) if n in self.of_loops.held)
-        return frozenset({n.id for n in read if n in self.facts.webs.of_use}.union(held))
+        unscaled = {x.name for n in ast.walk(node) if (x := self.unscaled.get(n)) is not None and n in x.reductions}
+        return frozenset({n.id for n in read if n in self.facts.webs.of_use}.union(held, unscaled))
 
     def permuted_tile(self, data: ast.expr, order: tuple[int, ...], layout: Layout) -> Written | None:
         return None

@@ -27,6 +27,7 @@ class RunTimeContract:
     multiples: tuple[str, ...] = ()  # of 16: arguments (`K`), strides of descriptors (`desc.strides.0`)
     aligned: tuple[str, ...] = ()  # pointers whose tensors start at multiples of 16 bytes
     images: tuple[str, ...] = ()  # arguments that take the parts of a descriptor of images
+    positive: tuple[str, ...] = ()  # floats from 2**-30 to 2**30
 
     @classmethod
     def of(cls, records: Sequence[Record]) -> RunTimeContract:
@@ -40,14 +41,12 @@ class RunTimeContract:
         aligned = {name for record in records for name in record.aligned}
         held = tuple(tuple(sorted(names)) for names in (pointers, numbers, tuples))
         images = {name for record in records for name in record.image_tuples}
-        named = (tuple(sorted(names)) for names in (multiples, aligned, images))
+        positive = {name for record in records for name in record.positive}
+        named = (tuple(sorted(names)) for names in (multiples, aligned, images, positive))
         return cls(*held, conditions, *named)
 
     def __bool__(self) -> bool:
-        named = (
-            self.within_2gib or self.non_negative or self.descriptors or self.multiples or self.aligned or self.images
-        )
-        return bool(named or self.conditions)
+        return bool(self.conditions) or any(getattr(self, field) for field in _FIELDS)
 
     @property
     def asks_grid(self) -> bool:
@@ -65,6 +64,7 @@ class RunTimeContract:
         out += [str(condition) for condition, _ in self.conditions]
         out += [f"{', '.join(self.multiples)} divisible by 16"] if self.multiples else []
         out += [f"{', '.join(self.aligned)} at multiples of 16 bytes"] if self.aligned else []
+        out += [f"{', '.join(self.positive)} positive, from 2**-30 to 2**30"] if self.positive else []
         out += [f"{name} is ({IMAGE_PARTS}) of the descriptor of images" for name in self.images]
         return out + [
             f"{name} is (base, tuple(shape), tuple(strides)) of the tensor descriptor" for name in self.descriptors
@@ -103,6 +103,15 @@ def aligned_lines(names: str, refusal: str) -> list[str]:
     ]
 
 
+def positive_lines(names: str, refusal: str) -> list[str]:
+    """Statements that refuse a number that is not positive, or so small or great that products with it may not be normal numbers."""
+    return [
+        f"    for name in {names}:",
+        "        if given.get(name) is not None and not 2**-30 <= given[name] <= 2**30:",
+        f"            {refusal}",
+    ]
+
+
 def check_name(kernel: str) -> str:
     return f"_check_{kernel.lstrip('_')}"
 
@@ -111,7 +120,7 @@ def checked_name(kernel: str) -> str:
     return f"_checked_{kernel.lstrip('_')}"
 
 
-_FIELDS = ("within_2gib", "non_negative", "descriptors", "multiples", "aligned", "images")
+_FIELDS = ("within_2gib", "non_negative", "descriptors", "multiples", "aligned", "images", "positive")
 IMAGE_PARTS = "base, shape, strides, pixel_box_lower_corner, pixel_box_upper_corner, steps"
 _CHECKED_RUN = (
     "    def checked(*args, **kwargs):",
@@ -126,7 +135,7 @@ _BASE_OF_TUPLE = (
 
 def checks_a_default(fn: JITFunction, contract: RunTimeContract) -> bool:
     """Whether the contract is about a number that a launch may leave to its default in the kernel's definition."""
-    asked = frozenset((*contract.non_negative, *contract.multiples))
+    asked = frozenset((*contract.non_negative, *contract.multiples, *contract.positive))
     asked = asked.union(*(c.bound.arguments() for c, _ in contract.conditions))
     return any(p.has_default and p.name in asked for p in fn.params)
 
@@ -169,6 +178,7 @@ def _refusals(
     multiples: str,
     aligned: str,
     images: str,
+    positive: str,
     both: bool,
     strides: bool,
 ) -> list[str]:
@@ -199,6 +209,8 @@ def _refusals(
         lines += multiple_lines(multiples, strides, f'raise ValueError(f"{kernel}: {{name}} is no multiple of 16")')
     if aligned:
         lines += aligned_lines(aligned, f'raise ValueError(f"{kernel}: {{name}} starts at no multiple of 16 bytes")')
+    if positive:
+        lines += positive_lines(positive, f'raise ValueError(f"{kernel}: {{name}} is not from 2**-30 to 2**30")')
     if images:
         lines += [
             f'    parts = "{IMAGE_PARTS}"',

@@ -9,7 +9,7 @@ from translator.facts import products
 from translator.facts.function import FunctionFacts
 from translator.frontend.trace import ConstFact, TensorFact, TupleFact
 from translator.rewrite import call_text, tuples
-from translator.gluon.written import Written, call, indexed, keyword, literal, tuple_of
+from translator.gluon.written import Written, call, indexed, keyword, literal, name, operand, times, tuple_of
 from translator.facts.callees import is_true
 from translator.facts.refusals import refuse
 from translator.rewrite.writing import HomeOf, Writing
@@ -88,7 +88,13 @@ def emit_reduce(writing: Writing, node: ast.Call, callee, given, want: Any) -> W
         return call_text.generic(writing, node, {})
     axis = axis_of(writing.facts, given, fact.rank)
     parent = reduce_operand_layout(writing.facts, writing.home, node, items[0], axis)
-    children = {item: _in_layout(writing, item, fact, parent) for item in items}
+    unscaled = writing.unscaled.get(node)
+    if unscaled is None:
+        children = {item: _in_layout(writing, item, fact, parent) for item in items}
+    else:
+        own = writing.home(items[0])
+        product = name(unscaled.name)
+        children = {items[0]: product if own == parent else writing.convert(product, parent)}
     result = writing.facts.fact(node)
     facts = result.items if isinstance(result, TupleFact) else (result,)
     keeps = any(isinstance(f, TensorFact) and f.rank == fact.rank for f in facts)
@@ -102,6 +108,8 @@ def emit_reduce(writing: Writing, node: ast.Call, callee, given, want: Any) -> W
         return _kept_scalar(writing, node, callee, children | {given["keep_dims"]: None}, result, want or parent)
     else:
         text = call_text.with_function(writing, node, callee, children)
+    if unscaled is not None:
+        text = times(text, operand(writing.emit(unscaled.scale)))
     if not isinstance(result, TupleFact):
         if not (isinstance(result, TensorFact) and result.shape):
             return text

@@ -67,6 +67,11 @@ class Record:
         """Kernel parameters whose tensors must start at multiples of 16 bytes."""
         return checked(self.obligations, "aligned")
 
+    @property
+    def positive(self) -> set[str]:
+        """Kernel parameters that must be positive floats."""
+        return checked(self.obligations, "positive")
+
     def is_multiple(self, name: str, rewrite: str) -> None:
         """`name` (`K`, `desc.strides.0`) is a multiple of 16, as Triton finds it in the launches of the translation."""
         self.obligations.add(Obligation(0, name, "multiple", rewrite, "launch", (name.partition(".")[0],)))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from translator.facts.function import FunctionFacts
+from translator.facts.unscaled import Unscaled
 from translator.facts.webs import Web
 from translator.frontend.trace import TensorFact
 from translator.gluon.written import Written
@@ -58,6 +59,7 @@ class Writing:
     home: HomeOf
     cheap: Cheap
     rebound: Rebound
+    unscaled: Mapping[ast.AST, Unscaled]  # by statement, and by reduction
 
     def added(self, function: Synthesized) -> str:
         """Put a function into the output; -> its name."""
