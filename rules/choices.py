@@ -28,12 +28,27 @@ class Default:
 
 
 @dataclass(frozen=True)
+class LaunchOption:
+    """An option of launches that a choice decides where they say nothing of it. spelled: its value, `{}` for that of the choice;
+    unsaid: what it is for a launch that does not say it."""
+
+    name: str
+    unsaid: int | str
+    spelled: str = "{}"
+
+    def value(self, chosen: str) -> int | str:
+        made = self.spelled.format(chosen)
+        return int(made) if made.isdigit() else made
+
+
+@dataclass(frozen=True)
 class Choice:
     """One decision.
 
     what: what is decided. values: with what each means. defaults: the first that holds for a target. word: what names another
     value than the default in the name of a candidate, `{}` for the value; "" for nothing. reshapes: whether another value than
-    the default changes the shape of a loop, so that it is no longer written out or split as Triton's passes would.
+    the default changes the shape of a loop, so that it is no longer written out or split as Triton's passes would. option: of
+    launches, that another value than the default gives them.
     """
 
     name: str
@@ -42,6 +57,7 @@ class Choice:
     defaults: tuple[Default, ...]
     word: str = ""
     reshapes: bool = True
+    option: LaunchOption | None = None
 
     def __post_init__(self):
         assert {d.value for d in self.defaults} <= set(
@@ -172,14 +188,29 @@ CHOICES = (
         {"launch": "one", "2": "two", "4": "four", "8": "eight", "16": "sixteen"},
         (Default("launch", "the tile is the author's, and a part of it may be too small to be worth a workgroup"),),
         word="{}-ctas",
+        option=LaunchOption("num_ctas", 1),
     ),
     Choice(
         "waves-per-eu",
-        "for how many waves of a SIMD the compiler leaves registers, of launches that say nothing of it",
-        {"launch": "as it sees fit", "1": "one", "2": "two", "3": "three", "4": "four"},
-        (Default("launch", "LLVM weighs registers against waves that hide latency"),),
+        "waves of a SIMD that registers are allocated for; of launches that say nothing of it",
+        {"launch": "as the compiler finds", "1": "one", "2": "two", "3": "three", "4": "four"},
+        (Default("launch", "what the compiler finds spills least"),),
         word="{}-waves",
         reshapes=False,
+        option=LaunchOption("waves_per_eu", 0),
+    ),
+    Choice(
+        "scheduler",
+        "how LLVM orders instructions; of launches that say nothing of it",
+        {
+            "launch": "for many waves on a SIMD",
+            "max-ilp": "for a wave whose instructions wait for each other least",
+            "iterative-ilp": "the same, and once more where registers do not suffice",
+        },
+        (Default("launch", "it is what the compiler is tuned for"),),
+        word="{}",
+        reshapes=False,
+        option=LaunchOption("llvm_fn_attrs", "", "amdgpu-sched-strategy={}"),
     ),
     Choice(
         "l2-prefetch",

@@ -8,7 +8,7 @@ from typing import Any
 
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.frontend.judge import FrontEndJudge
-from translator.request import LaunchOutcome, TranslateRequest, as_chosen
+from translator.request import LaunchOutcome, TranslateRequest, with_options
 from translator.source.derive.derivation import derive_kernel, launchable_kernels
 from translator.source.derive.propose import OPTION_NAMES
 from translator.source.derive.settings import parse_settings, settings_for
@@ -31,9 +31,9 @@ class PlannedLaunches:
 
 
 def planned_launches(request: TranslateRequest) -> PlannedLaunches:
-    """The launches to translate, `_planned`, with the options that choices give them."""
+    """The launches to translate, `_planned`, as clusters where a choice makes them one."""
     planned = _planned(request)
-    launches = tuple(as_chosen(spec, request.choices_for(spec.kernel)) for spec in planned.launches)
+    launches = tuple(with_options(spec, request.choices_for(spec.kernel)) for spec in planned.launches)
     return replace(planned, launches=launches)
 
 

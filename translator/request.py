@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from rules.choices import BY_NAME, CHOICES
 from translator.choices.chosen import Choices
 from translator.diagnostics import Diagnostic
 from translator.source.code_style import CodeStyle
@@ -15,9 +16,7 @@ from translator.source.launch_spec import LaunchSpec, RefusedLaunch
 
 LIFTED = "lifted"
 BUDGET = 40  # trials of a search for one kernel
-CTAS, WAVES = "num_ctas", "waves_per_eu"
-_UNSAID = {CTAS: (None, 1), WAVES: (None,)}  # what launches have that say nothing of an option
-OF_LAUNCHES = {"num-ctas": CTAS, "waves-per-eu": WAVES}  # choices that are options of a launch
+CTAS = "num_ctas"  # the option of a launch
 STATUSES = ("translated", "refused", "failed", "passed-over")
 
 
@@ -80,20 +79,28 @@ class TranslateRequest:
         return dict(self.chosen).get(kernel, self.asked)
 
 
-def as_chosen(spec: LaunchSpec, chosen: Choices) -> LaunchSpec:
-    """`spec` with the options that `chosen` asks for, such as workgroups for each program; a launch that says one keeps it."""
-    asked = {option: chosen.number(name) for name, option in OF_LAUNCHES.items() if chosen.number(name)}
-    new = {option: value for option, value in asked.items() if spec.options.get(option) in _UNSAID[option]}
-    if not new or isinstance(spec, RefusedLaunch):
+def chosen_options(chosen: Choices) -> dict[str, int | str]:
+    """The options of launches that `chosen` decides, with their values."""
+    rows = ((BY_NAME[name].option, value) for name, value in chosen.overrides)
+    return {option.name: option.value(value) for option, value in rows if option is not None}
+
+
+def with_options(spec: LaunchSpec, chosen: Choices) -> LaunchSpec:
+    """`spec` with the options that `chosen` decides; a launch that says one of them itself keeps it."""
+    unsaid = {choice.option.name: choice.option.unsaid for choice in CHOICES if choice.option is not None}
+    made = {n: v for n, v in chosen_options(chosen).items() if spec.options.get(n, unsaid[n]) == unsaid[n]}
+    if not made or isinstance(spec, RefusedLaunch):
         return spec
-    return replace(spec, options={**spec.options, **new})
+    return replace(spec, options={**spec.options, **made})
 
 
 def as_launched(spec: LaunchSpec, chosen: Choices) -> LaunchSpec:
-    """The inverse of `as_chosen`: what the source is launched with."""
-    made = {option for name, option in OF_LAUNCHES.items() if spec.options.get(option) == (chosen.number(name) or None)}
-    kept = {name: value for name, value in spec.options.items() if name not in made}
-    return spec if len(kept) == len(spec.options) else replace(spec, options=kept)
+    """The inverse of `with_options`: what the source is launched with."""
+    made = chosen_options(chosen)
+    if not any(spec.options.get(name) == value for name, value in made.items()):
+        return spec
+    kept = {name: value for name, value in spec.options.items() if made.get(name) != value}
+    return replace(spec, options=kept)
 
 
 @dataclass(frozen=True)

@@ -169,9 +169,11 @@ def output_text(
     file, _ = resolve_source(request.source, full_search_path(tuple(request.search_path)))
     source = parse_file(versions[0].loaded.path if request.standalone else file.path)
     style = request.style.for_source(source.text)
-    chosen = {v.loaded.qualname.rpartition(".")[2]: _chosen_options(request, v.spec) for v in versions}
-    options = {name: given for name, given in chosen.items() if given}
-    clusters = [name for name, given in options.items() if CTAS in dict(given)]
+    options = {
+        (v.loaded.qualname.rpartition(".")[2], name): value
+        for v in versions
+        for name, value in _chosen_options(request, v.spec).items()
+    }
     facts = SourceFacts(
         source.path,
         _digest(source.text),
@@ -179,11 +181,11 @@ def output_text(
         __version__,
         assumed,
         style.line_length,
-        tuple(options.items()),
+        tuple((kernel, name, value) for (kernel, name), value in options.items()),
     )
     general = request.fallback == "general"
     lifted = any(v.loaded.lifted for v in versions)
-    if general and clusters:
+    if general and (clusters := [kernel for kernel, name in options if name == CTAS]):
         message = f"{clusters[0]} cannot be launched as a cluster here and as one workgroup there"
         help = "leave --fallback or the choice of num-ctas out"
         raise TranslationError(Diagnostic("fallback", message, source.path, help=help))
@@ -207,10 +209,10 @@ def output_text(
     return text, notes
 
 
-def _chosen_options(request: TranslateRequest, spec: LaunchSpec) -> tuple[tuple[str, int], ...]:
+def _chosen_options(request: TranslateRequest, spec: LaunchSpec) -> dict[str, int | str]:
     """The options that a launch has by choice."""
     own = as_launched(spec, request.choices_for(spec.kernel)).options
-    return tuple((option, value) for option, value in spec.options.items() if option not in own)
+    return {name: value for name, value in spec.options.items() if name not in own}
 
 
 def translate_launch(

@@ -1,4 +1,4 @@
-"""Launches of kernels that a choice makes clusters, or leaves registers for waves: in the launch spec, in host code, and against what the source is compared."""
+"""Launches of kernels that a choice makes clusters: in the launch spec, in host code, and against what the source is compared."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from translation_of import compiled, dedent, launch, translate
 from translator.choices.chosen import choices_of
 from translator.cli.edge import run
 from translator.diagnostics import TranslationError
-from translator.request import TranslateRequest, as_launched, as_chosen
+from translator.request import TranslateRequest, as_launched, with_options
 from translator.rewrite.author_file import AuthorFile, FileEdits
 from translator.rewrite.host_options import launches
 from translator.source.file_names import FileNames
@@ -44,12 +44,11 @@ HOST = KERNEL + dedent("""
 """)
 
 
-def edited(text: str, **options: int) -> tuple[str, list[str]]:
-    options = options or {"num_ctas": 2}
+def edited(text: str, count: int = 2) -> tuple[str, list[str]]:
     source = ParsedFile("k.py", text, ast.parse(text))
     file = AuthorFile(source, FileNames(source.tree))
     edits = FileEdits(header="# made")
-    notes = launches(file.statements, {"k": options}, edits)
+    notes = launches(file.statements, [("k", "num_ctas", count)], edits)
     return file.edited(edits).code.replace("# made\n", "", 1), notes
 
 
@@ -61,43 +60,47 @@ def spec_of(**options):
 
 def test_a_launch_gets_its_workgroups_and_gives_them_back():
     spec = spec_of()
-    made = as_chosen(spec, TWO)
+    made = with_options(spec, TWO)
     assert made.options["num_ctas"] == 2 and as_launched(made, TWO) == spec
-    assert as_chosen(spec, choices_of()) == as_launched(spec, choices_of()) == spec
+    assert with_options(spec, choices_of()) == as_launched(spec, choices_of()) == spec
+
+
+def test_the_compiler_is_told_what_was_chosen():
+    chosen = choices_of(scheduler="max-ilp", waves_per_eu="2")
+    made = with_options(spec_of(), chosen)
+    assert made.options["llvm_fn_attrs"] == "amdgpu-sched-strategy=max-ilp" and made.options["waves_per_eu"] == 2
+    assert as_launched(made, chosen) == spec_of()
+    own = spec_of(llvm_fn_attrs="noinline", waves_per_eu=1)
+    assert with_options(own, chosen) == own == as_launched(own, chosen)
+    assert as_launched(with_options(spec_of(waves_per_eu=1), chosen), chosen) == spec_of(waves_per_eu=1)
+
+
+def test_options_that_configurations_have_no_argument_for_stand_among_their_values():
+    def of(configs: str) -> str:
+        text = KERNEL.replace("@triton.jit", f"@triton.autotune([{configs}], key=[])\n@triton.jit")
+        file = AuthorFile(ParsedFile("k.py", text, ast.parse(text)), FileNames(ast.parse(text)))
+        edits = FileEdits(header="# made")
+        options = [("k", "waves_per_eu", 2), ("k", "llvm_fn_attrs", "a=b"), ("k", "num_ctas", 2)]
+        assert not launches(file.statements, options, edits)
+        return file.edited(edits).code
+
+    said = '"waves_per_eu": 2, "llvm_fn_attrs": "a=b"}'
+    assert 'Config({"B": 64, %s, num_warps=8, num_ctas=2)' % said in of('triton.Config({"B": 64}, num_warps=8)')
+    assert "Config({%s, num_ctas=2)" % said in of("triton.Config({})")
+    assert 'Config({"B": 64, %s, num_ctas=2)' % said in of('triton.Config({"B": 64, "waves_per_eu": 1,})')
+    assert "num_warps=8, kwargs={**" in of("triton.Config(num_warps=8, kwargs=SMALL)")
 
 
 def test_a_launch_that_says_how_many_keeps_them():
     spec = spec_of(num_ctas=4)
-    assert as_chosen(spec, TWO) == spec == as_launched(spec, TWO)
+    assert with_options(spec, TWO) == spec == as_launched(spec, TWO)
 
 
 def test_launches_in_host_code_say_how_many():
     text, notes = edited(HOST)
     assert "        B=1024, num_warps=4, num_ctas=2,\n    )" in text and not notes
     assert "other[(4,)](x, y, B=1024)" in text
-    assert "num_ctas=4,\n" in edited(text, num_ctas=4)[0]
-
-
-def test_waves_are_said_where_nothing_is_said_of_them():
-    three = choices_of(waves_per_eu="3")
-    made = as_chosen(spec_of(), three)
-    assert made.options["waves_per_eu"] == 3 and as_launched(made, three) == spec_of()
-    assert (
-        as_chosen(spec_of(waves_per_eu=1), three)
-        == spec_of(waves_per_eu=1)
-        == as_launched(spec_of(waves_per_eu=1), three)
-    )
-    text, notes = edited(HOST, waves_per_eu=3, num_ctas=2)
-    assert "        B=1024, num_warps=4, waves_per_eu=3, num_ctas=2,\n    )" in text and not notes
-    assert edited(text, waves_per_eu=4)[0] == text  # what the author tuned stays
-
-
-@pytest.mark.compile
-def test_waves_are_in_the_launch_that_is_compiled(tmp_path: Path):
-    text = translate(tmp_path, HOST, spec_of(), target="gfx942", choices=choices_of(waves_per_eu="3")).text
-    assert "num_warps=4, waves_per_eu=3," in text
-    made = compiled(tmp_path, text, as_chosen(spec_of(), choices_of(waves_per_eu="3")), "gfx942")
-    assert made is not None
+    assert "num_ctas=4,\n" in edited(text, 4)[0]
 
 
 CONFIGS = {
@@ -127,7 +130,7 @@ def test_the_whole_file_and_its_launch(tmp_path: Path):
     spec = spec_of()
     text = translate(tmp_path, HOST, spec, target="gfx1250", choices=TWO).text
     assert "num_warps=4, num_ctas=2," in text and "gl.num_ctas() == 2" in text
-    compiled(tmp_path, text, as_chosen(spec, TWO), "gfx1250")
+    compiled(tmp_path, text, with_options(spec, TWO), "gfx1250")
     with pytest.raises(TranslationError, match="num_ctas=2"):
         compiled(tmp_path, text, spec, "gfx1250")
 

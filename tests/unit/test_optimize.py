@@ -165,6 +165,20 @@ def test_a_candidate_with_the_text_of_another_has_its_figures():
     assert figures_of(found, "one", DEEP) is None
 
 
+@pytest.mark.compile
+def test_what_a_launch_tells_the_compiler_makes_another_candidate(tmp_path):
+    """The code is the same: the compiler orders it in another way."""
+    source = replace(SOURCES["matmul"], constexprs={"BM": 64, "BN": 64, "BK": 32})
+    (tmp_path / "k.py").write_text(source.file)
+    spec, ordered = source.launch(1), choices_of(scheduler="max-ilp")
+    request = TranslateRequest(str(tmp_path / "k.py"), "gfx950", launches=(spec,))
+    with WorkerPool(1) as pool:
+        first, second = try_candidates(request, spec, pool, (Choices(), ordered))
+    assert first.text[first.text.index("@gluon.jit") :] == second.text[second.text.index("@gluon.jit") :]
+    assert not second.same_as and second.cost is not None and second.cost != first.cost
+    assert "llvm_fn_attrs=amdgpu-sched-strategy=max-ilp" in second.text
+
+
 def test_a_request_carries_its_choices():
     request = TranslateRequest("k.py", "gfx950", num_buffers=3, chosen=(("k", SMALL),))
     assert request.choices_for("k") == SMALL and request.choices_for("other") == choices_of(depth="3")

@@ -15,7 +15,7 @@ import pytest
 from translation_of import tensor
 
 from translator.choices.chosen import choices_of
-from translator.request import as_chosen
+from translator.request import with_options
 from translator.source.launch_spec import LaunchSpec, read_launches
 from translator.validate import validate_launch
 
@@ -52,7 +52,7 @@ def case(fixture: str, count: int) -> tuple[Path, LaunchSpec, str]:
     """The source, a small launch, and the golden."""
     found = fixture_set.Fixture(fixture_set.ROOT / fixture)
     launch, values, grid = SMALLER[fixture]
-    spec = as_chosen(read_launches(str(found.launches_file))[launch], choices_of(num_ctas=str(count)))
+    spec = with_options(read_launches(str(found.launches_file))[launch], choices_of(num_ctas=str(count)))
     given = {name: _typed(values.get(name, old), old) for name, old in spec.values.items()}
     text = found.golden_file(f"gfx1250_{count}_ctas").read_text()
     return found.kernel_file, replace(spec, values=given, grid=grid), text

@@ -30,6 +30,16 @@ def _copies(target: Target, num_warps: int) -> bool:
     return target.has_async_copies
 
 
+def _long_waits(target: Target, num_warps: int) -> bool:
+    """Targets whose waves issue in order and have their matrix instructions beside other work."""
+    return target.separate_matrix_pipe
+
+
+def _few_waves(target: Target, num_warps: int) -> bool:
+    """One wave on each SIMD, of a target on which it can have all registers."""
+    return target.separate_matrix_pipe and num_warps <= target.simds
+
+
 def two_waves(target: Target, num_warps: int) -> bool:
     """Two waves on each SIMD, on targets whose matrix instructions run beside other work."""
     return target.separate_matrix_pipe and num_warps == 2 * target.simds
@@ -91,6 +101,19 @@ ROWS = (
         _always,
         "what is left of a scaling that was done before a maximum is part of the subtraction behind it",
     ),
+    CandidateRow(
+        choices_of(scheduler="max-ilp"),
+        _long_waits,
+        "instructions that do not wait for each other stand between those that do",
+    ),
+    CandidateRow(choices_of(scheduler="iterative-ilp"), _long_waits, "the same with fewer registers"),
+    CandidateRow(choices_of(waves_per_eu="2"), _always, "a second wave hides latency, where few registers are spilled"),
+    CandidateRow(choices_of(waves_per_eu="3"), _always, "and a third one"),
+    CandidateRow(
+        choices_of(waves_per_eu="1"),
+        _few_waves,
+        "registers for one wave of a SIMD, where the compiler keeps room for two",
+    ),
     CandidateRow(choices_of(slot_indices="literal"), _copies, "no slot is computed at run time"),
     CandidateRow(choices_of(depth="3", slot_indices="literal"), _copies, "the same, one tile further ahead"),
     CandidateRow(
@@ -104,9 +127,6 @@ ROWS = (
         "half of a tile for each of two workgroups, operands that both need are read once",
     ),
     CandidateRow(choices_of(num_ctas="4"), _clusters, "a quarter of a tile for each of four workgroups"),
-    CandidateRow(choices_of(waves_per_eu="1"), _always, "the scheduler need not save registers"),
-    CandidateRow(choices_of(waves_per_eu="2"), _always, "a second wave hides latency, where few registers are spilled"),
-    CandidateRow(choices_of(waves_per_eu="3"), _always, "and a third one"),
     CandidateRow(choices_of(accumulator_slices="2x1"), _always, "half of A in registers at a time"),
     CandidateRow(choices_of(accumulator_slices="4x1"), _always, "a quarter of A in registers at a time"),
     CandidateRow(choices_of(accumulator_slices="1x2"), _always, "half of B in registers at a time"),

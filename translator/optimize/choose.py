@@ -21,7 +21,7 @@ from translator.lowering.compile import Lowered
 from translator.optimize.candidates import candidates, two_waves
 from translator.optimize.cost import Cost, cost
 from translator.optimize.soundness import barriers_inside_stages
-from translator.request import TranslateRequest, as_chosen
+from translator.request import TranslateRequest, chosen_options, with_options
 from translator.source.launch_spec import LaunchSpec
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def try_candidates(
                 pending.append(None)
                 continue
             found = [d for o in result.outcomes for d in o.diagnostics] + list(result.diagnostics)
-            launched = as_chosen(spec, choices)
+            launched = with_options(spec, choices)
             compiled = f"{sorted(launched.options.items())}{result.text or ''}"
             digest = hashlib.sha256(compiled.encode()).hexdigest()
             entry = Tried(spec, choices, result.text or "", same_as=seen.get(digest, ""), diagnostics=tuple(found))

@@ -148,7 +148,7 @@ class _Rewriting:
         for replacement in replacements:
             gone |= self.replace(replacement, edits)
         guard_hooks(self.file.statements, self.versions, edits)
-        unseen = launches(self.file.statements, {name: dict(options) for name, options in self.facts.options}, edits)
+        unseen = launches(self.file.statements, self.facts.options, edits)
         copies = [h for h in self.pool.helpers if not self.here(h.fn)]
         self.needs()
         blocks = [definitions(shared_check(self.contracts))] if self.shared else []

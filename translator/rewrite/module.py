@@ -28,7 +28,7 @@ _MORE = "#     "  # the start of a comment's further lines
 @dataclass(frozen=True)
 class SourceFacts:
     """Where the source is, a digest of its text, the target, the tool's version, what was assumed while reading, the
-    columns that the output's lines may have, and the kernels that are launched with other options by choice, with these.
+    columns that the output's lines may have, and options that kernels are launched with by choice: (kernel, option, value).
     """
 
     path: str
@@ -37,7 +37,7 @@ class SourceFacts:
     version: str
     assumptions: tuple[str, ...] = ()
     line_length: int = DEFAULT_LINE_LENGTH
-    options: tuple[tuple[str, tuple[tuple[str, int], ...]], ...] = ()
+    options: tuple[tuple[str, str, int | str], ...] = ()
 
 
 def families_of(versions: Sequence[KernelVersion], pool: HelperPool) -> list[Family]:
@@ -143,4 +143,5 @@ def describe_launch(version: KernelVersion) -> str:
     ctas = spec.options.get("num_ctas", 1)
     warps = [f"{version.num_warps} warps", *([f"num_stages={stages}"] if stages is not None else [])]
     warps += [f"num_ctas={ctas}"] if ctas > 1 else []
+    warps += [f"{name}={spec.options[name]}" for name in ("waves_per_eu", "llvm_fn_attrs") if spec.options.get(name)]
     return ", ".join([*warps, *pointers, *values])

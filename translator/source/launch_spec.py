@@ -38,6 +38,7 @@ _OPTIONS += (
     "maxnreg",
     "launch_cooperative_grid",
     "schedule_hint",
+    "llvm_fn_attrs",
     "allow_flush_denorm",
     "max_num_imprecise_acc_default",
 )
