@@ -247,7 +247,7 @@ def traced_launch(
     try:
         alike = [other for other in (*request.launches, *beside) if other.kernel == spec.kernel]
         defaults = {p.name: p.default for p in loaded.fn.params if p.has_default}
-        traced = _traced(loaded, _with_matrix_options(spec, chosen), request.target)
+        traced = _traced(loaded, _with_matrix_options(spec, chosen), request.target, not request.general)
         traced = replace(traced, spec=spec, given=given_numbers((spec, *alike), defaults))
         if (
             chosen.asks("lds-partitions", "two")
@@ -303,11 +303,11 @@ def _lifted(loaded: LoadedKernel, spec: LaunchSpec, request: TranslateRequest) -
     return replace(lifted.loaded, path=loaded.path, line=loaded.line, lifted=lifted.text), lifted.spec
 
 
-def _traced(loaded: LoadedKernel, spec: LaunchSpec, target: str) -> TracedLaunch:
+def _traced(loaded: LoadedKernel, spec: LaunchSpec, target: str, padded: bool) -> TracedLaunch:
     """The kernel traced, helpers that load a loop's tiles put into the loop: then it is a copy with another source."""
 
     def trace(fn: Any) -> TracedLaunch:
-        return trace_launch(fn, spec, target, loaded.load_jit)
+        return trace_launch(fn, spec, target, loaded.load_jit, padded)
 
     return inline_tile_loads(trace(loaded.fn), trace)
 

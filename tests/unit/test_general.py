@@ -190,9 +190,9 @@ def test_warps_of_a_product_follow_its_tile(tmp_path):
         return launch("product", signature, {"M": m, "N": n, "K": k}, warps=warps)
 
     result = translate(tmp_path, PRODUCT, sized(64, 64, 32, 4), target="gfx1250", general=True)
-    assert "warp_bases=columns(1, " in result.text and "M * gl.num_warps()" in result.text, result.notes
+    assert "matrix_cores(M, N, 32, gl.num_warps())" in result.text, result.notes
     (tmp_path / "output.py").write_text(result.text)
-    for sizes in ((32, 64, 32, 2), (128, 64, 32, 4), (64, 128, 32, 2), (128, 256, 32, 4)):
+    for sizes in ((32, 64, 32, 2), (128, 64, 32, 4), (64, 128, 32, 2), (256, 256, 32, 4), (16, 64, 64, 8)):
         answer = validate_launch(str(tmp_path / "source.py"), str(tmp_path / "output.py"), sized(*sizes), "gfx1250")
         assert answer["status"] == "validated", (sizes, answer)
 
@@ -237,12 +237,26 @@ def test_a_wrong_formula_ends_the_range(tmp_path, monkeypatch):
 
     real = rules.Fitting.gives
 
-    def up_to_2048(fitting, layout, name):
-        return real(fitting, layout, name) and all(sample.sizes["BLOCK"] <= 2048 for sample in fitting.samples)
+    def up_to_2048(fitting, layout, name, samples=None):
+        return real(fitting, layout, name, samples) and all(sample.sizes["BLOCK"] <= 2048 for sample in fitting.samples)
 
     monkeypatch.setattr(rules.Fitting, "gives", up_to_2048)
     result = made(tmp_path, scale())
     assert any("BLOCK 64 to 2048" in note for note in result.notes), result.notes
+
+
+def test_what_a_far_end_spoils_is_given_up_first(tmp_path, monkeypatch):
+    """Translations in the middle of the last range that was added have another text: the ranges before it stay."""
+    real = Trials.at
+
+    def with_another_text(trials, i, point):
+        if point[0] >= 8192 and 1 < point[1] < 16:
+            trials.found[i, point] = None
+        return real(trials, i, point)
+
+    monkeypatch.setattr(Trials, "at", with_another_text)
+    (note,) = [note for note in made(tmp_path, scale()).notes if "holds for" in note]
+    assert "BLOCK 64 to 4096, num_warps 1 to 16" in note, note
 
 
 def test_it_is_recorded_as_an_option():

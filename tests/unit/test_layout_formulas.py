@@ -98,3 +98,14 @@ def test_layouts_of_other_orders_or_classes_are_none():
     for last in (other, linear):
         assert parametric([(SIZES[0], rows), (SIZES[1], last)]) is None
     assert parametric([(SIZES[0], linear), (SIZES[1], linear)]).at(SIZES[1]) == linear
+
+
+def test_what_few_samples_admit_is_compared_with_all():
+    """The samples that formulas are compared with first all agree with a simpler one."""
+    from translator.layout import formulas
+
+    samples = [({"A": 1 << i, "B": 1 << i}, 1 << i) for i in range(8)] * 8
+    samples.insert(10, ({"A": 2, "B": 8}, 8))
+    entries = [entry.bit_length() - 1 for _, entry in samples]
+    assert 10 not in formulas._few(samples, entries)
+    assert formulas.fit(samples).text() == "B"

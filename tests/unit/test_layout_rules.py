@@ -14,7 +14,7 @@ from translator.general.bounds import bounds_between
 from translator.general.kernels import general_layouts
 from translator.general.roles import without_twin
 from translator.general.rule_layouts import ByRule
-from translator.general.rules import Fitting, Sample, fitted_layouts
+from translator.general.rules import Before, Fitting, Sample, fitted_layouts
 from translator.general.trials import with_sizes
 from translator.layout.formulas import Product
 from translator.layout.gluon_values import as_gluon, linear, of_gluon, same_places
@@ -22,7 +22,7 @@ from translator.layout.size_range import RatioBound, RoomBound
 from translator.request import TranslateRequest
 from translator.source.launch_spec import read_launches
 from translator.translation import translate_kernel, translate_launch
-from translator.ttgir.layouts import Blocked, DotOperand, Linear, Mfma
+from translator.ttgir.layouts import Blocked, DotOperand, Linear, Mfma, Wmma
 from translator.ttgir.shared_layouts import Padded, SharedLinear, Swizzled
 from translator.validate import validate_launch
 
@@ -124,10 +124,36 @@ MMA = [Sample({"M": m, "N": n, "K": 64, "warps": w}, {"mma": Mfma(4, (32, 32, 16
        for m, n, w, over in ((64, 64, 4, (2, 2)), (32, 128, 4, (1, 4)), (128, 32, 4, (4, 1)), (128, 128, 8, (2, 4)))]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    "m, n, warps, wanted",
+    [
+        (128, 128, 4, ((0, 1), (1, 0))),
+        (64, 128, 4, ((0, 1), (0, 2))),
+        (128, 64, 8, ((0, 1), (1, 0), (2, 0))),
+        (32, 64, 16, ((0, 1), (1, 0), (2, 0), (4, 0))),
+        (512, 64, 2, ((1, 0),)),
+    ],
+)
+def test_warps_of_wave_matrices_lie_as_triton_lays_them(m, n, warps, wanted):
+    found = of_gluon(rule_texts.wave_matrices(3, True).function(m, n, 32, warps))
+    assert found == Wmma(3, True, wanted, (), (16, 16, 32))
+    assert of_gluon(as_gluon(found)) == found
+
+
+def test_the_depth_of_wave_matrices_follows_the_element_type():
+    samples = [
+        Sample({"M": 64, "N": n, "warps": 4, "bits": bits}, {"wmma": Wmma(3, True, over, (), (16, 16, depth))})
+        for bits, depth in ((16, 32), (8, 64))
+        for n, over in ((64, ((0, 1), (1, 0))), (128, ((0, 1), (0, 2))))
+    ]
+    (found,) = fitted_layouts(Fitting(samples, ("M", "N"), "warps", 32), ["wmma"]).values()
+    assert found.written(str).text == "matrix_cores(M, N, 512 // bits, warps)"
+
+
 def test_a_rule_that_gives_another_layout_is_not_used(monkeypatch):
     """Planted: a rule that gives all warps to the rows."""
     fitting = Fitting(MMA, ("M", "N", "K"), "warps", 64)
-    found = fitted_layouts(fitting, ["mma"], {})
+    found = fitted_layouts(fitting, ["mma"])
     assert isinstance(found["mma"], ByRule)
     wrong = rule_texts.matrix_cores(4, {32: 16}, True)
     wrong = replace(
@@ -135,13 +161,13 @@ def test_a_rule_that_gives_another_layout_is_not_used(monkeypatch):
         text=wrong.text.replace("        else:\n            columns *= 2", "        else:\n            rows *= 2"),
     )
     monkeypatch.setattr("translator.general.rules.matrix_cores", lambda *_: wrong)
-    found = fitted_layouts(fitting, ["mma"], {})
+    found = fitted_layouts(fitting, ["mma"])
     assert isinstance(found, str) or not isinstance(found["mma"], ByRule)
 
 
 def test_what_held_in_fewer_samples_is_given_up_where_it_does_not():
-    fewer = fitted_layouts(Fitting(MMA[:1], ("M", "N", "K"), "warps", 64), ["mma"], {})
-    more = fitted_layouts(Fitting(MMA, ("M", "N", "K"), "warps", 64), ["mma"], fewer)
+    fewer = fitted_layouts(Fitting(MMA[:1], ("M", "N", "K"), "warps", 64), ["mma"])
+    more = fitted_layouts(Fitting(MMA, ("M", "N", "K"), "warps", 64), ["mma"], Before(fewer, MMA[1:]))
     assert more["mma"].at(MMA[2].sizes) == MMA[2].layouts["mma"]
 
 
@@ -276,3 +302,28 @@ def test_a_general_matmul_through_registers_is_right_for_other_sizes(tmp_path, m
     (tmp_path / "output.py").write_text(made.text)
     answer = validate_launch(str(KERNEL), str(tmp_path / "output.py"), at(point), "gfx942")
     assert answer["status"] == "validated", answer
+
+
+@pytest.mark.slow
+@pytest.mark.compile
+@pytest.mark.parametrize("point", [(64, 64, 32, 2), (64, 256, 64, 8)])
+def test_a_general_matmul_for_few_registers_is_right_for_other_sizes(tmp_path, monkeypatch, point):
+    """Tiles of 64 columns would be padded in LDS in a translation for them alone, and are rotated as all others here."""
+    monkeypatch.setattr("translator.general.kernels.EXTENSIONS", 0)
+    spec = at((128, 128, 64, 4))
+    made = translate_kernel(TranslateRequest(str(KERNEL), "gfx1201", launches=(spec,), general=True))
+    assert "rotated(b_load" in made.text and "num_warps 2 to 8" in made.notes[-1], made.notes
+    (tmp_path / "output.py").write_text(made.text)
+    answer = validate_launch(str(KERNEL), str(tmp_path / "output.py"), at(point), "gfx1201")
+    assert answer["status"] == "validated", answer
+
+
+def test_copies_of_rows_that_fill_a_warp_go_row_by_row():
+    """Rows that LDS has in another order are copied in their own where a warp copies no more than one at a time."""
+    columns = [[0, 1 << i] for i in range(9)]
+    shared = as_gluon(Padded(((512, 8),), (*map(tuple, columns), (1, 0), (4, 0), (2, 0)), (), (8, 512)))
+    found = of_gluon(rule_texts.direct_copy(64).function(shared, [8, 512], 16, 2))
+    assert found.warp == ((1, 0),) and found.register[3:] == ((2, 0), (4, 0))
+    shared = as_gluon(Padded(((256, 8),), (*map(tuple, columns[:8]), (1, 0), (4, 0), (2, 0)), (), (8, 256)))
+    found = of_gluon(rule_texts.direct_copy(64).function(shared, [8, 256], 16, 2))
+    assert found.lane[-1] == (1, 0) and found.warp == ((4, 0),) and found.register[3:] == ((2, 0),)

@@ -142,8 +142,9 @@ EmitStage = Annotated[
 General = Annotated[
     bool,
     typer.Option(
-        "--general",
-        help="Write layouts as formulas, for other tile sizes and numbers of warps than those of the launches.",
+        "--general/--exact",
+        help="Write layouts as formulas, for other tile sizes and numbers of warps than those of the launches; or, as without either,"
+        " for these alone, with the numbers written out.",
     ),
 ]
 WriteLaunches = Annotated[

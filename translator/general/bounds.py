@@ -9,12 +9,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from translator.general.box import Point
+from translator.general.box import Point, points, some
 from translator.layout.formulas import Product
-from translator.layout.size_range import Bound, RatioBound, RoomBound
+from translator.layout.size_range import Bound, RatioBound, RoomBound, SizeRange
 
 MOST_BOUNDS = 4
 MOST_SIZES = 3  # in one bound
+MOST_BETWEEN = 200  # points that bounds are compared by
 MOST_SLOTS = 8  # of a ring
 
 
@@ -31,14 +32,18 @@ def bounds_between(
     tiles: the bytes of what is in LDS several times, room: of LDS.
     """
     kept, left = {p: dict(zip(names, p)) for p in good}, {p: dict(zip(names, p)) for p in bad}
+    between = [dict(zip(names, p)) for p in _between([*kept, *left])]
     found: list[Bound] = []
     while left and len(found) < MOST_BOUNDS:
-        best: tuple[tuple[int, int], Bound] | None = None
+        best: tuple[tuple[int, int, int], Bound] | None = None
         for bound in _candidates(names, kept, own, tiles, room):
             gained = sum(not bound.holds(sizes) for sizes in left.values())
             lost = sum(not bound.holds(sizes) for sizes in kept.values())
-            rank = gained - 2 * lost, -len(bound.sizes) if isinstance(bound, RatioBound) else 0
-            if gained > 2 * lost and (best is None or rank > best[0]):
+            if gained <= 2 * lost or best is not None and gained - 2 * lost < best[0][0]:
+                continue
+            # Of those that tell apart as many, the one that leaves most of what was not tried.
+            rank = gained - 2 * lost, sum(map(bound.holds, between)), -len(bound.sizes) * isinstance(bound, RatioBound)
+            if best is None or rank > best[0]:
                 best = rank, bound
         if best is None:
             break
@@ -46,6 +51,12 @@ def bounds_between(
         kept = {p: sizes for p, sizes in kept.items() if best[1].holds(sizes)}
         left = {p: sizes for p, sizes in left.items() if best[1].holds(sizes)}
     return tuple(found)
+
+
+def _between(tried: Sequence[Point]) -> list[Point]:
+    """Some of all points between those that were tried."""
+    ends = [(min(values), max(values)) for values in zip(*tried)]
+    return some(list(points(tuple(SizeRange("", least, most) for least, most in ends))), MOST_BETWEEN)
 
 
 def _candidates(

@@ -30,10 +30,10 @@ class Region:
     def points(self) -> list[Point]:
         return [point for point in points(self.box) if self.holds(point)]
 
-    def sample(self) -> list[Point]:
-        """Points all over it: each where they are few, else the same ones at every call."""
-        every = self.points()
-        return every if len(every) <= MOST_SAMPLES else random.Random(len(every)).sample(every, MOST_SAMPLES)
+    def sample(self, known: int = 0) -> list[Point]:
+        """Points all over it: each where they are few, else the same ones at every call. known: how many were tried before, which
+        stand for some of them."""
+        return some(self.points(), MOST_SAMPLES - min(known, MOST_SAMPLES // 2))
 
     def trimmed(self) -> Region:
         """The same sizes, without ends of ranges that bounds exclude and bounds that exclude nothing."""
@@ -45,6 +45,11 @@ class Region:
             if Region(box, others).points() == inside:
                 left.remove(bound)
         return Region(box, tuple(left))
+
+
+def some(every: list[Point], most: int) -> list[Point]:
+    """All points, or `most` of many, the same ones at every call."""
+    return every if len(every) <= most else random.Random(len(every)).sample(every, most)
 
 
 def holds(box: Box, point: Point) -> bool:
@@ -99,4 +104,4 @@ def largest_box(names: Sequence[str], own: Sequence[Point], tried: Iterable[Poin
     return None if best is None else best[1]
 
 
-__all__ = ["Box", "Point", "Region", "corners", "holds", "largest_box", "neighbours", "points", "within"]
+__all__ = ["Box", "Point", "Region", "corners", "holds", "largest_box", "neighbours", "some", "points", "within"]

@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from translator.general.bounds import bounds_between
-from translator.general.box import Box, Point, Region, corners, holds, largest_box, neighbours, within
+from translator.general.box import Box, Point, Region, corners, holds, largest_box, neighbours, some, within
 from translator.general.roles import ring_bytes, without_twin
 from translator.general.rule_layouts import GeneralLayout
-from translator.general.rules import Fitting, Sample, fitted_layouts
+from translator.general.rules import Before, Fitting, Sample, fitted_layouts
 from translator.general.trials import WARPS, Given, Key, Tools, Trials
 from translator.layout.complete import is_complete
 from translator.layout.formulas import Product, fit
@@ -27,6 +27,7 @@ MOST_LANES = 1024  # of a workgroup
 LARGEST_TILE = 65536  # elements along one dimension
 NO_FORMULA = "no formula gives its layouts for other sizes"
 MOST_DOUBTS = 24  # translations for sizes at which formulas give no layout
+NEW_CORNERS, NEW_INSIDE = 4, 2  # what is tried of a range that is doubled, at its ends and anywhere in it
 EXTENSIONS = 3  # how often a range is doubled each way beyond the neighbours
 
 Layouts = dict[str, GeneralLayout]
@@ -52,9 +53,10 @@ def general_layouts(
         return "its loops are split between warps"
     search = _Search(given, tiles, lanes, tools)
     found = search.near()
-    if isinstance(found, str) or isinstance(found := search.settled(*search.extended(*found)), str):
+    if isinstance(found, str) or isinstance(found := search.settled(search.extended(*found)), str):
         return found
-    region, search.layouts = found[0].trimmed(), {}
+    region = found[0].trimmed()
+    search.forget()
     layouts = search.fitted(region) or found[1]  # the most readable, now that all samples are known
     return region, [GeneralLayouts(search.checked(i, region), layouts) for i in range(len(given))]
 
@@ -69,6 +71,8 @@ class _Search:
         self.points = self.trials.points
         self.limits = [(2, LARGEST_TILE)] * len(tiles) + [(1, MOST_LANES // lanes)]
         self.layouts: Layouts = {}  # those found last
+        self.compared: set[Key] = set()  # what they were compared with
+        self.complete: set[Key] = set()  # where they are known to give layouts
         self.missing = ""  # the layout that nothing gave
 
     @property
@@ -143,8 +147,12 @@ class _Search:
     def _doubtful(self, layouts: Layouts, point: Point) -> bool:
         """Whether the formulas give no layout for some launch with these sizes, which the kernel was not translated for."""
         keys = [(i, point) for i in range(len(self.given)) if (i, point) not in self.found]
+        keys = [key for key in keys if key not in self.complete]
         found = [layout.at(self._sizes(key)) for key in keys for layout in layouts.values()]
-        return not all(layout is not None and is_complete(layout, self.lanes, point[-1]) for layout in found)
+        if not all(layout is not None and is_complete(layout, self.lanes, point[-1]) for layout in found):
+            return True
+        self.complete.update(keys)
+        return False
 
     def _fitted(self, region: Region) -> Layouts | None:
         inside = [(key, emitted) for key, emitted in self.found.items() if emitted is not None and region.holds(key[1])]
@@ -153,33 +161,48 @@ class _Search:
             for key, emitted in inside
         ]
         names = [name for name, _ in self.trials.own[0].kernel.laid_out.constants]
-        found = fitted_layouts(Fitting(samples, self.tiles, WARPS, self.lanes), names, self.layouts)
+        new = [sample for (key, _), sample in zip(inside, samples) if key not in self.compared]
+        found = fitted_layouts(Fitting(samples, self.tiles, WARPS, self.lanes), names, Before(self.layouts, new))
         if isinstance(found, str):
             self.missing = found
             return None
+        if found != self.layouts:
+            self.forget()
         self.layouts = found
+        self.compared.update(key for key, _ in inside)
         return found
 
-    def extended(self, region: Region, layouts: Layouts) -> tuple[Region, Layouts]:
-        """The region, doubled each way while all translations at its new corners are given by formulas."""
-        for i in range(len(region.box)):
-            for grow in (_up, _down):
-                for _ in range(EXTENSIONS):
-                    wider = grow(region.box[i], self.limits[i])
-                    if wider is None:
-                        break
-                    found = self._wider(region, (*region.box[:i], wider, *region.box[i + 1 :]))
-                    if found is None:
-                        break
-                    region, layouts = found
-        return region, layouts
+    def forget(self) -> None:
+        """Forget the layouts that were found."""
+        self.layouts, self.compared, self.complete = {}, set(), set()
+
+    def extended(self, region: Region, layouts: Layouts) -> list[tuple[Region, Layouts]]:
+        """The region, and ever wider ones: doubled each way while formulas give what is translated for some of the new sizes.
+
+        All sizes grow by turns: one at its far end may have layouts that let no other size grow.
+        """
+        out = [(region, layouts)]
+        ways = [(i, grow) for i in range(len(region.box)) for grow in (_up, _down)]
+        for _ in range(EXTENSIONS):
+            for i, grow in list(ways):
+                wider = grow(region.box[i], self.limits[i])
+                found = None if wider is None else self._wider(region, (*region.box[:i], wider, *region.box[i + 1 :]))
+                if found is None:
+                    ways.remove((i, grow))
+                else:
+                    region = found[0]
+                    out.append(found)
+        return out
 
     def _wider(self, region: Region, box: Box) -> tuple[Region, Layouts] | None:
         """The region with a wider box; None where nothing good is added, or nothing gives the layouts there."""
         tried = Region(box, region.bounds)
-        new = [point for point in corners(box) if tried.holds(point) and not region.holds(point)]
-        if not all(map(self.good, new)):
+        new = some([point for point in corners(box) if tried.holds(point) and not region.holds(point)], NEW_CORNERS)
+        new += some([point for point in tried.points() if not region.holds(point)], NEW_INSIDE)
+        if not all([self.good(point) for point in new]):
             tried = Region(box, self._bounds([p for p in self._known() if holds(box, p)]))
+            for point in some([point for point in tried.points() if not region.holds(point)], NEW_INSIDE):
+                self.good(point)
         added = [p for p in self._known() if tried.holds(p) and not region.holds(p)]
         if not added or not all(map(self.good, added)):
             return None
@@ -190,13 +213,18 @@ class _Search:
         """The points that were tried."""
         return list(dict.fromkeys(point for _, point in self.found))
 
-    def settled(self, region: Region, layouts: Layouts) -> tuple[Region, Layouts] | str:
-        """The region, made smaller until translations for sizes throughout it agree with its formulas too."""
+    def settled(self, regions: list[tuple[Region, Layouts]]) -> tuple[Region, Layouts] | str:
+        """The widest of regions, each wider than the last, or one that is smaller still, throughout which translations agree with its
+        formulas too."""
+        (region, layouts), left = regions[-1], regions[:-1]
         tried = {region}
+        self.missing = ""
         while not self._good_inside(region) or (layouts := self.fitted(region)) is None:
             other = replace(region, bounds=self._bounds([p for p in self._known() if holds(region.box, p)]))
             if other not in tried and self.missing == "":
                 tried.add(region := other)
+            elif left:
+                region = left.pop()[0]
             elif (box := self._smaller(region.box)) is not None:
                 region = replace(region, box=box)
             else:
@@ -206,7 +234,8 @@ class _Search:
 
     def _good_inside(self, region: Region) -> bool:
         """Whether translations agree where they were tried, and all over the region."""
-        return all(map(self.good, region.sample())) and all(self.good(p) for p in self._known() if region.holds(p))
+        known = [point for point in self._known() if region.holds(point)]
+        return all(map(self.good, known)) and all(map(self.good, region.sample(len(known))))
 
     def _sizes(self, key: Key) -> dict[str, int]:
         return dict(zip(self.names, key[1])) | dict(self.given[key[0]].widths)

@@ -38,6 +38,19 @@ def _made(name: str, text: str) -> Callable[..., Any]:
     return names[name]
 
 
+# How warps are shared out over the two sides of a product, for both kinds of matrix cores.
+_SHARED_OUT = """    rows, columns = 1, 1
+    while rows * columns < warps:
+        if m // (2 * side) // rows >= n // side // columns and rows < m // side:
+            rows *= 2
+        else:
+            columns *= 2
+    if columns * side > n:
+        rows, columns = columns, rows
+"""
+_MATRIX_CORES = "Matrix cores: warps over the tile as it is longer."
+
+
 def matrix_cores(version: int, depths: dict[int, int], transposed: bool) -> RuleText:
     """MFMA of a product. depths: elements along K of the instruction, by its rows and columns."""
     (side, depth), *others = sorted(depths.items(), reverse=True)
@@ -52,19 +65,26 @@ def matrix_cores(version: int, depths: dict[int, int], transposed: bool) -> Rule
 def matrix_cores(m, n, k, warps):
     """MFMA for a product of m x n x k: warps go where most tiles are left, to the rows if these are twice as many."""
     side = {sides}
-    rows, columns = 1, 1
-    while rows * columns < warps:
-        if m // (2 * side) // rows >= n // side // columns and rows < m // side:
-            rows *= 2
-        else:
-            columns *= 2
-    if columns * side > n:
-        rows, columns = columns, rows
-    return gl.amd.AMDMFMALayout(
+{_SHARED_OUT}    return gl.amd.AMDMFMALayout(
         version={version}, instr_shape=[side, side, min(k, {deep})], transposed={transposed}, warps_per_cta=[rows, columns]
     )
 '''
-    return RuleText("matrix_cores", text, "Matrix cores: warps over the tile as it is longer.")
+    return RuleText("matrix_cores", text, _MATRIX_CORES)
+
+
+def wave_matrices(version: int, transposed: bool) -> RuleText:
+    """WMMA of a product."""
+    text = f'''@gluon.constexpr_function
+def matrix_cores(m, n, depth, warps):
+    """WMMA for a product of m x n: warps go where most tiles are left, to the rows if these are twice as many."""
+    side = 16
+{_SHARED_OUT}    over_columns = [[0, 1 << i] for i in range(columns.bit_length() - 1)]
+    over_rows = [[1 << i, 0] for i in range(rows.bit_length() - 1)]
+    return gl.amd.AMDWMMALayout(
+        version={version}, transposed={transposed}, warp_bases=over_columns + over_rows, instr_shape=[side, side, depth]
+    )
+'''
+    return RuleText("matrix_cores", text, _MATRIX_CORES)
 
 
 OPERAND = RuleText(
@@ -82,12 +102,16 @@ def operand_of(mma, index):
 def direct_copy(lanes: int) -> RuleText:
     text = f'''@gluon.constexpr_function
 def direct_copy(shared, shape, bits, warps):
-    """Lanes and warps one after the other in the order of LDS: 16 bytes per lane where the tile has as many, else 4."""
+    """Lanes and warps one after the other in the order of LDS, or row by row where each fills a warp: 16 bytes per lane where the tile has
+    as many, else 4."""
     if isinstance(shared, gl.PaddedSharedLayout):
         order = shared.offset_bases
     else:
         order = [[1 << i if d == dim else 0 for d in range(2)] for dim in shared.order for i in range(shape[dim].bit_length() - 1)]
     each = 128 // bits if shape[0] * shape[1] * bits >= 128 * {lanes} * warps else 32 // bits
+    along = order[0].index(1)
+    if shape[along] >= {lanes} * each:
+        order = sorted(order, key=lambda basis: basis[1 - along])
     lane = each.bit_length() - 1
     warp = lane + {lanes.bit_length() - 1}
     rest = warp + warps.bit_length() - 1
@@ -204,4 +228,5 @@ __all__ = [
     "direct_copy",
     "matrix_cores",
     "spread",
+    "wave_matrices",
 ]

@@ -33,6 +33,7 @@ from translator.general.rule_texts import (
     direct_copy,
     matrix_cores,
     spread,
+    wave_matrices,
 )
 from translator.layout.formulas import Formula, Product, Sizes, fit
 from translator.layout.gluon_values import same_places
@@ -63,9 +64,10 @@ class Fitting:
     def of(self, name: str) -> list[Layout]:
         return [sample.layouts[name] for sample in self.samples]
 
-    def gives(self, layout: GeneralLayout, name: str) -> bool:
-        """Whether a layout is right in every sample."""
-        return all(_same(layout.at(sample.sizes), sample.layouts[name]) for sample in self.samples)
+    def gives(self, layout: GeneralLayout, name: str, samples: Sequence[Sample] | None = None) -> bool:
+        """Whether a layout is right in every sample, or in some."""
+        some = self.samples if samples is None else samples
+        return all(_same(layout.at(sample.sizes), sample.layouts[name]) for sample in some)
 
     def fit(self, values: Sequence[int]) -> Formula | None:
         return fit([(sample.sizes, value) for sample, value in zip(self.samples, values)])
@@ -89,16 +91,21 @@ class Fitting:
         return number(self.warps)
 
 
+@dataclass(frozen=True)
+class Before:
+    """What gave layouts in other samples, tried first; new: the samples among those now that it was not compared with."""
+
+    layouts: Mapping[str, GeneralLayout]
+    new: Sequence[Sample]
+
+
 def number(size: str) -> Numbers:
     """A size itself."""
     return Numbers((Formula(Product(0, ((size, 1),))),), False)
 
 
-def fitted_layouts(fitting: Fitting, names: Sequence[str], before: Mapping[str, GeneralLayout]) -> Found | str:
-    """What gives each of the layouts `names`, those that others are made of first; or the name of one that nothing gives.
-
-    before: what gave them in fewer samples, tried first.
-    """
+def fitted_layouts(fitting: Fitting, names: Sequence[str], before: Before = Before({}, ())) -> Found | str:
+    """What gives each of the layouts `names`, those that others are made of first; or the name of one that nothing gives."""
     found: Found = {}
     left = sorted(names, key=lambda name: _STEPS.index(_step(fitting.of(name)[0])))
     while left:  # one that is made of another comes after it
@@ -110,9 +117,9 @@ def fitted_layouts(fitting: Fitting, names: Sequence[str], before: Mapping[str, 
     return found
 
 
-def _layout(fitting: Fitting, name: str, found: Found, before: Mapping[str, GeneralLayout]) -> GeneralLayout | None:
-    known = before.get(name)
-    if known is not None and _stands(known, found) and fitting.gives(known, name):
+def _layout(fitting: Fitting, name: str, found: Found, before: Before) -> GeneralLayout | None:
+    known = before.layouts.get(name)
+    if known is not None and _stands(known, found) and fitting.gives(known, name, before.new):
         return known
     return next((layout for layout in _candidates(fitting, name, found) if fitting.gives(layout, name)), None)
 
@@ -169,7 +176,7 @@ def _candidates(fitting: Fitting, name: str, found: Found) -> Iterator[GeneralLa
 def _is_simple(fitting: Fitting, formulas: ParametricLayout, layouts: Sequence[Layout]) -> bool:
     """Whether a reader sees at once why entries are what they are: no bases, no roots, and no tile sizes in how warps lie over a product."""
     rooted = any("root" in formula.functions for formula in formulas.formulas)
-    by_tile = isinstance(layouts[0], Mfma) and not formulas.sizes <= {fitting.warps}
+    by_tile = isinstance(layouts[0], (Mfma, Wmma)) and not formulas.sizes <= {fitting.warps}
     return not (rooted or by_tile or _has_bases(layouts))
 
 
@@ -210,6 +217,19 @@ def _products(fitting: Fitting, name: str, found: Found) -> Iterator[GeneralLayo
         rule = matrix_cores(version, depths, transposed)
         for sizes in itertools.permutations(fitting.tiles, 3):
             yield ByRule(rule, (*map(number, sizes), fitting.num_warps))
+
+
+def _wave_products(fitting: Fitting, name: str, found: Found) -> Iterator[GeneralLayout]:
+    layouts = fitting.of(name)
+    plain = all(isinstance(x, Wmma) and x.rank == 2 and not (x.reg_bases or x.ctas) for x in layouts)
+    if not plain or {x.instr_shape[:2] for x in layouts} != {(16, 16)}:  # type: ignore[attr-defined]
+        return
+    kinds = {(x.version, x.transposed) for x in layouts}  # type: ignore[attr-defined]
+    depth = fitting.fit([x.instr_shape[2] for x in layouts])  # type: ignore[attr-defined]
+    if len(kinds) == 1 and depth is not None:
+        rule = wave_matrices(*kinds.pop())
+        for sizes in itertools.permutations(fitting.tiles, 2):
+            yield ByRule(rule, (*map(number, sizes), Numbers((depth,), False), fitting.num_warps))
 
 
 def _padded_operands(fitting: Fitting, name: str, found: Found) -> Iterator[GeneralLayout]:
@@ -302,7 +322,7 @@ def _are_blocked(fitting: Fitting, name: str) -> bool:
     return all(isinstance(x, Blocked) and x.rank == 2 and not x.ctas for x in fitting.of(name))
 
 
-_RULES = (_products, _padded_operands, _rotated, _direct_copies, _wide_stores, _spread, _transposed)
+_RULES = (_products, _wave_products, _padded_operands, _rotated, _direct_copies, _wide_stores, _spread, _transposed)
 _POWERS = (4, 8, 16, 32, 64, 128)  # elements of a line of banks, and vectors that are exchanged
 
-__all__ = ["Fitting", "Found", "Sample", "fitted_layouts"]
+__all__ = ["Before", "Fitting", "Found", "Sample", "fitted_layouts"]

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 Sizes = Mapping[str, int]
 ROOT = "root"
+FEW = 8  # samples that formulas are compared with first
 MOST_POWER = 12  # of two, by which a product is multiplied or divided under a root
 
 
@@ -89,11 +90,23 @@ def fit(samples: Sequence[tuple[Sizes, int]]) -> Formula | None:
     if len(set(entries)) == 1:
         return Formula(Product(entries[0]))
     names = [n for n in samples[0][0] if len({sizes[n] for sizes, _ in samples}) > 1]
+    few = _few(samples, entries)
+    some = [samples[i] for i in few], [entries[i] for i in few]
     for search in (_unbounded, _bounded, _bounded_by_a_size, _rooted):
         for exponents in _exponents(names):
-            if (found := search(exponents, samples, entries)) is not None:
+            # What gives all samples gives some: of exponents that give these, few are left.
+            if search(exponents, *some) is not None and (found := search(exponents, samples, entries)) is not None:
                 return found
     return None
+
+
+def _few(samples: Samples, entries: Sequence[int]) -> list[int]:
+    """The numbers of a few samples: one for each entry, those with the ends of each size, and some all over the others."""
+    every = range(len(entries))
+    found = {next(i for i in every if entries[i] == entry) for entry in set(entries)}
+    for name in samples[0][0]:
+        found |= {end(every, key=lambda i: samples[i][0][name]) for end in (min, max)}
+    return sorted({*found, *range(0, len(entries), max(1, len(entries) // FEW))})
 
 
 def _exponents(names: Sequence[str]) -> Iterator[tuple[tuple[str, int], ...]]:
@@ -151,8 +164,10 @@ def _within(exponents: Exponents, samples: Samples, entries: list[int], most: Pr
     inside = {y - x for x, y, top in rows if least < y < top}
     above = [y - x for x, y, top in rows if y == top and y > least]
     below = [y - x for x, y, top in rows if y == least and y < top]
-    low = max([*inside, *above, *(below if not inside and not above else ())])
-    high = min([*inside, *below, *(above if not inside and not below else ())])
+    if not (inside or above or below):
+        return None
+    low = max([*inside, *above]) if inside or above else min(below)
+    high = min([*inside, *below]) if inside or below else low
     if low > high:
         return None
     found = [_bounds(Product(power, exponents), least, most, samples) for power in (low, high)]

@@ -6,7 +6,7 @@ from typing import Any
 
 from triton.experimental.gluon import language as gl
 
-from translator.ttgir.layouts import Blocked, DotOperand, Layout, Linear, Mfma, Slice
+from translator.ttgir.layouts import Blocked, DotOperand, Layout, Linear, Mfma, Slice, Wmma
 from translator.ttgir.shared_layouts import Padded, SharedLinear, Swizzled
 
 
@@ -21,6 +21,12 @@ def as_gluon(layout: Layout) -> Any:
         more = {"tiles_per_warp": list(layout.tiles_per_warp)} if layout.tiles_per_warp else {}
         shape, warps, bits = list(layout.instr_shape), list(layout.warps_per_cta), layout.element_bitwidth
         return gl.amd.AMDMFMALayout(layout.version, shape, layout.transposed, warps, bits, **more)
+    if isinstance(layout, Wmma):
+        warps, registers = _lists(layout.warp_bases), _lists(layout.reg_bases)
+        rank = layout.tensor_rank
+        return gl.amd.AMDWMMALayout(
+            layout.version, layout.transposed, warps, registers, list(layout.instr_shape), rank=rank
+        )
     if isinstance(layout, Padded):
         pairs, shape = [list(pair) for pair in layout.pairs], list(layout.shape)
         if layout.offsets:
@@ -51,6 +57,9 @@ def of_gluon(value: Any) -> Layout | None:
         tiles = tuple(value.tiles_per_warp) if set(value.tiles_per_warp) - {1} else ()
         shape, warps = tuple(value.instr_shape), tuple(value.warps_per_cta)
         return Mfma(value.version, shape, value.transposed, warps, value.element_bitwidth, tiles)
+    if isinstance(value, gl.amd.AMDWMMALayout):
+        warps, registers = _tuples(value.warp_bases), _tuples(value.reg_bases)
+        return Wmma(value.version, value.transposed, warps, registers, tuple(value.instr_shape), value.rank)
     if isinstance(value, gl.DotOperandLayout):
         parent = of_gluon(value.parent)
         return None if parent is None else DotOperand(value.operand_index, parent, value.k_width)

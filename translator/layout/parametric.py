@@ -106,8 +106,12 @@ def parametric(samples: Sequence[tuple[Sizes, Layout]]) -> ParametricLayout | No
     if len({_frame(layout) for _, layout in samples}) != 1:
         return None
     rows = [entries_of(layout) for _, layout in samples]
-    formulas = [_fit([(sizes, row[i]) for (sizes, _), row in zip(samples, rows)]) for i in range(len(rows[0]))]
-    return None if None in formulas else ParametricLayout(first, tuple(formulas))
+    formulas: list[AnyFormula] = []
+    for i in range(len(rows[0])):
+        if (formula := _fit([(sizes, row[i]) for (sizes, _), row in zip(samples, rows)])) is None:
+            return None
+        formulas.append(formula)
+    return ParametricLayout(first, tuple(formulas))
 
 
 def _fit(samples: Sequence[tuple[Sizes, int | Bases]]) -> AnyFormula | None:

@@ -64,8 +64,9 @@ class TracedLaunch:
     given: tuple[GivenNumbers, ...] = ()  # of the launches that share its text
 
 
-def trace_launch(fn: Any, spec: LaunchSpec, target: str, load_jit=None) -> TracedLaunch:
-    """Trace `fn` for `spec` on `target` and read Triton's layouts back.
+def trace_launch(fn: Any, spec: LaunchSpec, target: str, load_jit=None, padded: bool = True) -> TracedLaunch:
+    """Trace `fn` for `spec` on `target` and read Triton's layouts back; padded: where there are few registers, rotating layouts in LDS
+    may become padded ones, which no rule gives for other sizes.
 
     Runs MLIR passes: call it in a child process. Raises what Triton's front end raises, and TranslationError `clusters` for what
     the workgroups of a program cannot do together.
@@ -85,7 +86,7 @@ def trace_launch(fn: Any, spec: LaunchSpec, target: str, load_jit=None) -> Trace
         anchors = read_anchors(parse_module(trace.module.str()))
         run_pipeline_passes(trace.module, parsed)
         final = parse_module(trace.module.str())
-        banks = row.lds_banks if row.has_few_registers else None
+        banks = row.lds_banks if row.has_few_registers and padded else None
         staging = {**read_held(final), **read_staging(final, banks)}
         descriptor_layouts = read_descriptor_layouts(final)
         rows = read_rows(final)
@@ -100,8 +101,8 @@ def trace_launch(fn: Any, spec: LaunchSpec, target: str, load_jit=None) -> Trace
         ways = {staged.copy for staged in staging.values()}
         held = row.supports_tdm and "held" in ways
         mixed = "registers" in ways and not ways.isdisjoint(("buffer", "global"))
-        padded = any(staged.exchanged is not None for staged in staging.values())
-        allocated = lds_bytes(trace.module, parsed) if held or mixed or padded else 0
+        pads = any(staged.exchanged is not None for staged in staging.values())
+        allocated = lds_bytes(trace.module, parsed) if held or mixed or pads else 0
     trace.module = trace.context = None
     return TracedLaunch(
         spec,
