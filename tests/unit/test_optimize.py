@@ -284,7 +284,8 @@ def test_the_same_text_with_another_launch_is_a_candidate_of_its_own():
     request = TranslateRequest(str(kernel / "kernel.py"), "gfx942", (spec.kernel,), launches=(spec,))
     with WorkerPool(1, timeout=60.0) as pool:
         one, waves, small = try_candidates(request, spec, pool, (Choices(), choices_of(waves_per_eu="2"), SMALL))
-    assert not waves.same_as and waves.lowered is not None and waves.text == one.text
+    assert not waves.same_as and waves.lowered is not None
+    assert waves.text.replace("waves_per_eu=2, ", "") == one.text  # the header says it
     assert small.same_as == "parity"
 
 
