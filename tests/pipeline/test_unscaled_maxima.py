@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from translation_of import dedent, launch, tensor, translate, validated
+from translation_of import launch, tensor, translate, validated
 
 from translator.choices.chosen import Choices, choices_of
 from translator.source.launch_spec import LaunchSpec

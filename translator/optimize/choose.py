@@ -21,7 +21,7 @@ from translator.lowering.compile import Lowered
 from translator.optimize.candidates import candidates, two_waves
 from translator.optimize.cost import Cost, cost
 from translator.optimize.soundness import barriers_inside_stages
-from translator.request import TranslateRequest, chosen_options, with_options
+from translator.request import TranslateRequest, with_options
 from translator.source.launch_spec import LaunchSpec
 
 if TYPE_CHECKING:

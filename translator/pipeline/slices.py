@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from translator.facts import products
 from translator.facts.function import FunctionFacts
 from translator.facts.definitions import assigned_fact
-from translator.gluon.tree import NONE, Assign, Named, Node, Part, Product, walk
+from translator.gluon.tree import NONE, Assign, Named, Part, Product, walk
 from translator.gluon.written import Written, name as variable
 from translator.layout.names import LayoutNames
 from translator.pipeline.body import StagePlan, Statements

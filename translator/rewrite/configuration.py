@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from translator.gluon.own_names import spelled_apart
+from translator.source.descriptor_types import descriptor_type
 from translator.source.launch_spec import LaunchSpec, decode_value
 
 _DTYPES = {
@@ -29,7 +30,6 @@ _DTYPES = {
     "u1": "int1",
     "B": "int1",
 }
-_DESCRIPTOR = re.compile(r"tensordesc(?:_im2col)?<(\w+)\[")
 
 
 @dataclass(frozen=True)
@@ -114,8 +114,8 @@ def configuration(spec: LaunchSpec, fn: Any, num_warps: int) -> Configuration:
             out[Key("given", param.name)] = True
             if element in _DTYPES:
                 out[Key("element", param.name)] = element
-        elif isinstance(kind, str) and (found := _DESCRIPTOR.match(kind)) and found.group(1) in _DTYPES:
-            out[Key("dtype", param.name)] = found.group(1)
+        elif (found := descriptor_type(kind)) is not None and found.dtype in _DTYPES:
+            out[Key("dtype", param.name)] = found.dtype
     out[Key("num_warps", "num_warps")] = num_warps
     out[CTAS] = spec.options.get("num_ctas", 1)
     return out

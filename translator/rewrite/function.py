@@ -50,7 +50,6 @@ from translator.rewrite.site import Site, TileRead
 from translator.rewrite.signatures import with_parameters
 from translator.rewrite.tuples import flatten_like
 from translator.rewrite.unit import Record, Unit
-from translator.rewrite.variables import WebState
 from translator.rewrite.writing import Writing
 from translator.rewrite.written_function import WrittenFunction
 from translator.source.moved_lines import file_line

@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from translator.diagnostics import Diagnostic, TranslationError
+from translator.source.descriptor_types import descriptor_type
 from translator.source.image_descriptors import image_tuple, is_of_images
 from translator.source.launch_spec import LaunchSpec
 
 if TYPE_CHECKING:  # reading it takes Triton's import
     from translator.source.load import LoadedKernel
 
-_DESCRIPTOR = re.compile(r"(tensordesc)<(\w+)(\[[\d, ]+\])")
 # Options of a source's own backend that mean nothing to another one.
 _OWN_OPTIONS = ("maxnreg", "num_ctas", "ptx_options", "ir_override", "waves_per_eu", "minRegAutoWS", "maxRegAutoWS")
 _NAMESPACES = (
@@ -113,10 +113,10 @@ def plain_launch(spec: LaunchSpec, blocks: dict[str, tuple[int, ...]] | None = N
 def _plain_type(kind: Any, block: tuple[int, ...] | None) -> Any:
     if isinstance(kind, list):
         return [_plain_type(inner, None) for inner in kind]
-    found = _DESCRIPTOR.match(kind)
-    if not found:
+    found = descriptor_type(kind)
+    if found is None or found.image_rank:
         return kind
-    return f"tensordesc<{found.group(2)}{list(block) if block else found.group(3)}>"
+    return replace(found, block=tuple(block)).text if block else found.text
 
 
 def _plain_value(value: Any) -> Any:

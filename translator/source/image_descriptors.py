@@ -6,13 +6,11 @@ the steps are the element strides of the spatial dimensions.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Any
 
 from translator.source.compile_arguments import descriptor_tuple
-
-_IMAGES = re.compile(r"tensordesc_im2col<(\w+)\[[\d, ]+\],input_rank=(\d+)")
+from translator.source.descriptor_types import DescriptorType, descriptor_type
 
 
 @dataclass(frozen=True)
@@ -45,11 +43,10 @@ def image_tuple(kind: str, value: Any) -> tuple[list, list, list, Any]:
 
     value: what the launch says that the argument held. The value is None where that does not say where pixels are taken.
     """
-    found = _IMAGES.match(kind)
-    assert found is not None, f"{kind} is no descriptor of images"
-    rank = int(found.group(2))
-    ones = ", ".join(["1"] * rank)
-    kinds, constants, flags = descriptor_tuple(f"tensordesc<{found.group(1)}[{ones}]>", value)
+    found = descriptor_type(kind)
+    assert found is not None and found.image_rank, f"{kind} is no descriptor of images"
+    rank = found.image_rank
+    kinds, constants, flags = descriptor_tuple(DescriptorType(found.dtype, (1,) * rank).text, value)
     kinds += [["i32"] * (rank - 2) for _ in range(3)]
     constants += [[None] * (rank - 2) for _ in range(3)]
     flags += [[""] * (rank - 2) for _ in range(3)]

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from translator.diagnostics import Diagnostic, TranslationError
+from translator.source.descriptor_types import descriptor_type
 from translator.source.given_values import completed
 from translator.source.spec_values import decode_value, encode_value, value_problem
 
@@ -27,7 +28,6 @@ SCALAR_TYPES = (
     *("i1", "i8", "i16", "i32", "i64", "u1", "u8", "u16", "u32", "u64", "B"),
     *("fp8e4nv", "fp8e4b8", "fp8e5", "fp8e5b16", "fp8e4b15", "fp16", "bf16", "fp32", "fp64"),
 )
-_DESCRIPTOR = re.compile(r"tensordesc(?:_im2col)?<(\w+)\[\s*\d+(?:\s*,\s*\d+)*\s*\](?:,.*)?>")
 _NAME = re.compile(r"[^\W\d]\w*(?:\.(?:<locals>|[^\W\d]\w*))*")
 # Fields that the corpus and other tools write beside ours; they are allowed and not read.
 _IGNORED = ("package", "kind", "triton_compiles", "note", "$comment", "plain", "reference", "uses", "descriptors")
@@ -213,8 +213,8 @@ def type_problem(text: Any) -> str | None:
         return f"a type is a string or a list of types, not {_kind(text)}"
     if text == "constexpr":
         return None
-    if found := _DESCRIPTOR.fullmatch(text):
-        element = found.group(1)
+    if found := descriptor_type(text):
+        element = found.dtype
     else:
         element = text.removeprefix("*").removeprefix("k") if text.startswith("*") else text
     if element in SCALAR_TYPES:

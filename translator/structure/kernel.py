@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -24,6 +23,7 @@ from translator.rewrite.gluon_function import GluonFunction, statements
 from translator.rewrite.reserved_names import free_module_names
 from translator.rewrite.tree_walk import dotted, walk
 from translator.rewrite.unit import Record, Synthesized
+from translator.source.descriptor_types import descriptor_type
 from translator.source.gluon_kernels import plain_launch, source_target
 from translator.source.launch_spec import LaunchSpec
 from translator.source.load import LoadedKernel
@@ -44,7 +44,6 @@ from translator.structure.places import FunctionText
 from translator.ttgir.elements import bits_of
 from translator.ttgir.module import Module
 
-_DESCRIPTOR = re.compile(r"tensordesc<(\w+)\[([\d, ]+)\]")
 _MODULES = ("tdm", "mbarrier", "async_copy")
 _BITS = {"fp64": 64, "fp32": 32, "fp16": 16, "bf16": 16}
 _MULTIPLY = Synthesized(
@@ -110,7 +109,7 @@ def _check(loaded: LoadedKernel, spec: LaunchSpec, source: str, wanted: Target) 
     for name in rounding(spec):
         raise _refused(at, f"the descriptor {name}", NoCounterpart("its mover does not round what it loads"), wanted)
     for name, kind in spec.signature.items():
-        if "tensordesc" in str(kind) and not (isinstance(kind, str) and _DESCRIPTOR.match(kind)):
+        if "tensordesc" in str(kind) and ((found := descriptor_type(kind)) is None or found.image_rank):
             why = NoCounterpart("its mover knows no images, and descriptors in tuples are not taken apart")
             raise _refused(at, f"the descriptor {name}", why, wanted)
 
@@ -205,11 +204,11 @@ class _Keeping:
                 text = products_layout(layout, self.target) if is_products(layout) else layout_text(layout)
                 named.lines.append(f"{given_name(name)}: gl.constexpr = {text}")
         for name, kind in self.spec.signature.items():
-            found = _DESCRIPTOR.match(kind) if isinstance(kind, str) else None
+            found = descriptor_type(kind)
             if found is None:
                 continue
-            block = [int(n) for n in found.group(2).split(",")]
-            layout = named.of(name, block, _BITS.get(found.group(1)) or _bits(found.group(1)))
+            block = [*found.block]
+            layout = named.of(name, block, _BITS.get(found.dtype) or _bits(found.dtype))
             parts = f"{name}[0], {name}[1], {name}[2], block_shape={block}, layout={layout}"
             made.append(f"{name} = tdm.make_tensor_descriptor({parts})")
             self.record.descriptor_tuples.add(name)

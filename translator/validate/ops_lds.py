@@ -11,7 +11,7 @@ from translator.validate.aliases import padded, reinterpret
 from translator.validate.clusters import parts_of
 from translator.validate.raw_views import allocate_bytes, reinterpret_bytes, reinterpret_tensor_memory
 from translator.validate.dtypes import held, stored, unsigned
-from translator.validate.hazards import Hazard, NotRunnable
+from translator.validate.hazards import NotRunnable
 from translator.validate.lds import Copy
 from translator.validate.views import MemDesc, Placed
 from translator.validate.ops import row
