@@ -32,7 +32,14 @@ def early_ring(facts: FunctionFacts, loop: PipelinedLoop) -> Ring | None:
     plan, sliced = loop.plan, loop.sliced
     plain = plan.low is None and plan.step is None and not plan.descending and not plan.asks_rest
     copies = plan.schedule.mechanism == "copies" and plan.written_out is None and not loop.first and not loop.l2_ahead
-    if sliced is None or not loop.stages or not plain or not copies or len(loop.rings) != 2:
+    if (
+        sliced is None
+        or sliced.product is not None
+        or not loop.stages
+        or not plain
+        or not copies
+        or len(loop.rings) != 2
+    ):
         return None
     if not all(ring.load.copied for ring in loop.rings):
         return None

@@ -198,8 +198,9 @@ def _set_stages(facts: FunctionFacts, loop: PipelinedLoop, after_read: bool) -> 
     body, schedule = loop.plan.loop.body, loop.plan.schedule
     stored = schedule.mechanism == "registers"
     rolled = loop.plan.written_out is None and not loop.first
-    early = after_read and stored and rolled and loop.sliced is not None
-    multiplies = [facts.taken(s) and products.multiplies(facts, s) for s in body]
+    early = after_read and stored and rolled and loop.sliced is not None and loop.sliced.product is None
+    sliced = loop.sliced.statement if loop.sliced is not None else None
+    multiplies = [facts.taken(s) and (s is sliced or products.multiplies(facts, s)) for s in body]
     tiles = [reads_tiles(loop, s) for s in body]
     loop.stages = plan_stages(tiles, multiplies, schedule, 1 if early else FEWEST_STORED)
     if loop.sliced is None or not loop.stages:

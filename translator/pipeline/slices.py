@@ -11,7 +11,8 @@ Before:                                     After, in two slices of M:
 Where two groups of warps alternate, one reads the parts for a slice while the other multiplies; each of these stages is short, so that
 a group is little behind the other, and copies have most of an iteration to land.
 
-Slices are whole tiles of the matrix layout: taking them apart before the loop and joining them after it moves nothing.
+Slices are whole tiles of the matrix layout: taking them apart before the loop and joining them after it moves nothing. A product with
+scales has its scales read with the parts that they are for.
 """
 
 from __future__ import annotations
@@ -20,20 +21,21 @@ import ast
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from translator.facts import products
+from translator.facts import products, scaled_products
 from translator.facts.function import FunctionFacts
 from translator.facts.definitions import assigned_fact
 from translator.gluon.tree import NONE, Assign, Named, Part, Product, walk
+from translator.facts.scaled_products import ScaledProduct
 from translator.gluon.written import Written, name as variable
 from translator.layout.names import LayoutNames
 from translator.pipeline.body import StagePlan, Statements
 from translator.pipeline.plan import PipelinePlan
 from translator.facts import callees
-from translator.rewrite import dots
+from translator.rewrite import dots, scaled_dots
 from translator.rewrite.site import Site
 from translator.facts.webs import Web
 from translator.rewrite.writing import StateOf
-from translator.ttgir.layouts import Layout, Mfma, Wmma
+from translator.ttgir.layouts import Layout, Linear, Mfma, Wmma
 from translator.ttgir.shared_layouts import Padded, Swizzled
 
 
@@ -41,7 +43,8 @@ from translator.ttgir.shared_layouts import Padded, Swizzled
 class SlicedDot:
     """`parts` of M and N of the accumulator `web`, which only `statement` changes; shape: of one slice.
 
-    names: of the slices, by row; operands: of the parts of either operand.
+    names: of the slices, by row; operands: of the parts of either operand, scales: of their scales. product: with scales, None for
+    one without.
     """
 
     statement: ast.stmt
@@ -51,6 +54,8 @@ class SlicedDot:
     shape: tuple[int, int]
     names: tuple[tuple[str, ...], ...]
     operands: tuple[tuple[str, ...], tuple[str, ...]]
+    scales: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    product: ScaledProduct | None = None
 
 
 def plan_slices(
@@ -60,25 +65,21 @@ def plan_slices(
 
     fresh: gives a name that the function does not use.
     """
-    found = [(a, n) for a in plan.atoms for n in ast.walk(a) if callees.is_dot(facts, n)]
+    found = [(a, n) for a in plan.atoms for n in ast.walk(a) if _multiplies(facts, n)]
     if len(found) != 1:
         return None
     statement, dot = found[0]
     web = accumulator_of(facts, plan, statement, dot)
     if web is None or facts.tensor(dot).rank != 2:
         return None
-    made = products.DotPlan(facts, dot)
-    if not isinstance(made.result, (Mfma, Wmma)):
+    scaled = scaled_products.is_scaled_product(facts, dot)
+    made = scaled_products.scaled_product(facts, dot) if scaled else products.DotPlan(facts, dot)
+    if made is None or not isinstance(made.result, (Mfma, Wmma)):
         return None
-    for node, element, own, count in zip((made.a, made.b), (made.a_element, made.b_element), range(2), parts):
-        fact = facts.tensor(node)
-        if (
-            products.DTYPE.get(fact.dtype) != products.ELEMENT[element]
-            or count > 1
-            and not _cuttable(facts, plan, node, own, count)
-        ):
-            return None
-    if products.DTYPE[facts.tensor(dot).dtype] != products.ELEMENT[made.acc_element]:
+    if not (_scales_fit if scaled else _types_fit)(facts, plan, made, parts):
+        return None
+    cut = [(node, own) for own, node in enumerate((made.a, made.b)) if parts[own] > 1]
+    if not all(_cuttable(facts, plan, node, own, parts[own]) for node, own in cut):
         return None
     sizes = facts.tensor(dot).shape
     shape = (sizes[0] // parts[0], sizes[1] // parts[1])
@@ -95,7 +96,39 @@ def plan_slices(
         tuple(named(node.id, (i, which)) for i in range(parts[which])) if parts[which] > 1 else ()
         for which, node in enumerate((made.a, made.b))
     )
-    return SlicedDot(statement, dot, web, parts, shape, names, operands)
+    if not scaled:
+        return SlicedDot(statement, dot, web, parts, shape, names, operands)
+    scales = tuple(
+        tuple(named(node.id, (i, which)) for i in range(parts[which])) if parts[which] > 1 and node is not None else ()
+        for which, node in enumerate(made.scales)
+    )
+    return SlicedDot(statement, dot, web, parts, shape, names, operands, scales, made)
+
+
+def _multiplies(facts: FunctionFacts, node: ast.AST) -> bool:
+    return callees.is_dot(facts, node) or scaled_products.is_scaled_product(facts, node)
+
+
+def _types_fit(facts: FunctionFacts, plan: PipelinePlan, made: products.DotPlan, parts: tuple[int, int]) -> bool:
+    """Whether operands and accumulator are of the types that the instruction takes."""
+    pairs = [(facts.tensor(n), element) for n, element in ((made.a, made.a_element), (made.b, made.b_element))]
+    pairs.append((facts.tensor(made.node), made.acc_element))
+    return all(products.DTYPE.get(fact.dtype) == products.ELEMENT[element] for fact, element in pairs)
+
+
+def _scales_fit(facts: FunctionFacts, plan: PipelinePlan, made: ScaledProduct, parts: tuple[int, int]) -> bool:
+    """Whether the scales of what is cut can be cut with it: they have a row for each of its rows or columns."""
+    for node, layout, count in zip(made.scales, made.scale_layouts, parts):
+        if count == 1 or node is None:
+            continue
+        if not _cuttable(facts, plan, node, 0, count) or _of_part(made, layout, count) is None:
+            return False
+    return True
+
+
+def _of_part(made: ScaledProduct, layout: Layout, count: int) -> Layout | None:
+    """The layout of the scales of one of `count` parts."""
+    return scaled_products.first_rows(layout, layout.shape[0] // count) if isinstance(layout, Linear) else None
 
 
 def layout_tile(layout: Layout) -> tuple[int, int]:
@@ -151,7 +184,7 @@ def _cuttable(facts: FunctionFacts, plan: PipelinePlan, node: ast.expr, dimensio
 def take_apart(facts: FunctionFacts, state_of: StateOf, sliced: SlicedDot) -> list[str]:
     """Before the loop: the slices of what the accumulator starts with."""
     state = state_of(sliced.web)
-    state.home = state.home or products.DotPlan(facts, sliced.dot).result
+    state.home = state.home or _result(facts, sliced)
     m, n = sliced.shape
     return [
         f"{name} = gl.amd.slice({sliced.web.name}, [{m}, {n}], [{i * m}, {j * n}])"
@@ -160,36 +193,88 @@ def take_apart(facts: FunctionFacts, state_of: StateOf, sliced: SlicedDot) -> li
     ]
 
 
+def _result(facts: FunctionFacts, sliced: SlicedDot) -> Layout:
+    return sliced.product.result if sliced.product is not None else products.DotPlan(facts, sliced.dot).result
+
+
 def accumulate(site: Site, sliced: SlicedDot) -> list[Written]:
     """In the loop, for the dot's statement: each slice, with the parts of the operands read when they are first needed."""
-    made = products.DotPlan(site.facts, sliced.dot)
-    dots._suggest_names(site.facts, site.names, made)
     lines: list[Written] = []
-    known: dict[tuple[int, int], str] = {}
-    layouts, elements = (made.a_layout, made.b_layout), (made.a_element, made.b_element)
-
-    def assign(name: str, value: Written, reads: frozenset[str]) -> None:
-        lines.append(site.hole(Assign(name, site.holes.code(f"{name} = {value}"), name, reads)))
-
-    def part(which: int, i: int) -> Written:
-        node = (made.a, made.b)[which]
-        if sliced.parts[which] == 1:
-            return dots._operand(site, node, site.facts.tensor(node), elements[which], layouts[which], sliced.dot)
-        if (which, i) not in known:
-            size = sliced.shape[which]
-            tile = Part(Named(node.id), i * size, size, which)
-            read = site.staged[site.facts.webs.reaching[node][0].value]
-            known[which, i] = sliced.operands[which][i]
-            assign(known[which, i], read.text(site, layouts[which], tile), NONE)
-        return variable(known[which, i])
-
-    fa, fb = site.facts.tensor(made.a), site.facts.tensor(made.b)
+    parts = _ScaledParts(site, sliced, lines) if sliced.product is not None else _Parts(site, sliced, lines)
     for i, row in enumerate(sliced.names):
         for j, name in enumerate(row):
-            a, b = part(0, i), part(1, j)
-            value = dots._instruction(site, made, fa, fb, a, b, variable(name))
-            assign(name, value, frozenset({name, *(x for x in (a, b) if x.is_name)}))
+            a, b = parts.of(0, i), parts.of(1, j)
+            value = parts.product(a, b, variable(name))
+            lines.append(_assigned(site, name, value, frozenset({name, *(x for x in (*a, *b) if x.is_name)})))
     return lines
+
+
+def _assigned(site: Site, name: str, value: Written, reads: frozenset[str]) -> Written:
+    return site.hole(Assign(name, site.holes.code(f"{name} = {value}"), name, reads))
+
+
+class _Parts:
+    """Parts of the operands of a product, read when they are first needed; lines: to which the reads are added."""
+
+    def __init__(self, site: Site, sliced: SlicedDot, lines: list[Written]):
+        self.site, self.sliced, self.lines = site, sliced, lines
+        self.known: dict[tuple[str, int], Written] = {}
+        self.prepare()
+
+    def prepare(self) -> None:
+        self.made = products.DotPlan(self.site.facts, self.sliced.dot)
+        dots._suggest_names(self.site.facts, self.site.names, self.made)
+
+    def of(self, which: int, i: int) -> tuple[Written, ...]:
+        """What the product takes of part `i` of an operand."""
+        node = (self.made.a, self.made.b)[which]
+        layout = (self.made.a_layout, self.made.b_layout)[which]
+        if self.sliced.parts[which] == 1:
+            element = (self.made.a_element, self.made.b_element)[which]
+            return (dots._operand(self.site, node, self.site.facts.tensor(node), element, layout, self.sliced.dot),)
+        return (self.read(node, layout, self.sliced.operands[which][i], i, self.sliced.shape[which], which),)
+
+    def read(self, node: ast.Name, layout: Layout, name: str, i: int, size: int, dimension: int) -> Written:
+        """The variable of a part, which is read from LDS where it was not yet."""
+        if (name, i) not in self.known:
+            tile = Part(Named(node.id), i * size, size, dimension)
+            read = self.site.staged[self.site.facts.webs.reaching[node][0].value]
+            self.lines.append(_assigned(self.site, name, read.text(self.site, layout, tile), NONE))
+            self.known[name, i] = variable(name)
+        return self.known[name, i]
+
+    def product(self, a: tuple[Written, ...], b: tuple[Written, ...], acc: Written) -> Written:
+        facts = self.site.facts
+        return dots._instruction(
+            self.site, self.made, facts.tensor(self.made.a), facts.tensor(self.made.b), *a, *b, acc
+        )
+
+
+class _ScaledParts(_Parts):
+    """Parts of operands and of their scales. What is not cut is read once, where it is first needed, as a part of its own."""
+
+    def prepare(self) -> None:
+        self.scaled = self.sliced.product
+
+    def of(self, which: int, i: int) -> tuple[Written, ...]:
+        made, count = self.scaled, self.sliced.parts[which]
+        node, layout = made.operands[which], made.layouts[which]
+        scale, of_scale = made.scales[which], made.scale_layouts[which]
+        if count == 1:
+            scales = variable("None") if scale is None else self.site.emit(scale, of_scale)
+            return self.site.emit(node, layout), scales
+        size, (operands, scales) = self.sliced.shape[which], (self.sliced.operands[which], self.sliced.scales[which])
+        operand = self.read(node, layout, operands[i], i, size, which)
+        if scale is None:
+            return operand, variable("None")
+        layout = _of_part(made, of_scale, count)
+        self.site.names.suggest(layout, f"{scale.id.lower()}_operand", 1, made.node.lineno)
+        return operand, self.read(scale, layout, scales[i], i, size, 0)
+
+    def product(self, a: tuple[Written, ...], b: tuple[Written, ...], acc: Written) -> Written:
+        text = scaled_dots.instruction(self.site, self.scaled, a, b, acc)
+        reads = self.site.reads(self.sliced.dot)
+        return self.site.hole(Product(self.site.holes.code(text), reads), text)
 
 
 def stages_of(sliced: SlicedDot) -> tuple[StagePlan, ...]:
@@ -226,7 +311,7 @@ def join(
     ]
     width = n * sliced.parts[1]
     whole = _joined(rows, m, lambda x, y, size: f"gl.join({x}, {y}).permute(2, 0, 1).reshape({size}, {width})")
-    layout = names.spell(products.DotPlan(facts, sliced.dot).result)
+    layout = names.spell(_result(facts, sliced))
     name = sliced.web.name
     lines = [
         "# The slices are registers of one accumulator: nothing moves.",

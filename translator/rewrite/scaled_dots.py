@@ -14,12 +14,13 @@ from typing import Any
 from translator.facts import callees, products
 from translator.facts.function import FunctionFacts
 from translator.facts.refusals import refuse
+from translator.facts.scaled_products import ScaledProduct, scaled_product
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.gluon.tree import Named
 from translator.layout.shapes import infer
 from translator.rewrite import shapes
 from translator.rewrite.site import Site, TileRead
-from translator.gluon.written import Written, call, keyword, method, operand
+from translator.gluon.written import Written, call, keyword, method, name, operand
 from translator.rewrite.unit import Synthesized
 from translator.rewrite.writing import Cheap, Writing, added
 from translator.ttgir.layouts import DotOperand, Layout, Mfma, Wmma
@@ -39,11 +40,11 @@ def emit_dot_scaled(site: Site, node: ast.Call, given: dict[str, ast.expr], want
                 "fp4 packed along M or N",
                 "pack along K",
             )
-    native = site.facts.placed(node, "tt.dot_scaled")
-    formats = [_constant(site.facts, given[k]) for k in ("lhs_format", "rhs_format")]
-    if native:
-        text, result = _native(site, node, given, native[0], formats)
+    made = scaled_product(site.facts, node)
+    if made is not None:
+        text, result = _native(site, made, given)
     else:
+        formats = [_constant(site.facts, given[k]) for k in ("lhs_format", "rhs_format")]
         text, result = _upcast(site, node, given, formats)
     return text if want is None or want == result else site.convert(text, want)
 
@@ -64,32 +65,24 @@ def _accumulator(writing: Writing, node, given, result: Layout) -> Written:
     return call("gl.zeros", shape, "gl.float32", keyword("layout", writing.names.spell(result)))
 
 
-def _native(writing: Writing, node, given, op, formats) -> tuple[Written, Layout]:
+def _native(writing: Writing, made: ScaledProduct, given) -> tuple[Written, Layout]:
     """The scaled matrix instruction: operands and scales in the layouts that Triton gave them."""
-    facts = writing.facts
-    layouts: dict[str, Layout] = {}
-    side = ""
-    for ty in op.operands:
-        if isinstance(ty.layout, DotOperand):
-            side = "lhs" if ty.layout.operand_index == 0 else "rhs"
-            layouts[side] = ty.layout
-        else:
-            layouts[f"{side}_scale"] = ty.layout
-    result = op.results[0].layout
-    arguments = []
-    for side, fmt in zip(("lhs", "rhs"), formats):
-        arguments.append(writing.emit(given[side], layouts[side]))
-        scale = given.get(f"{side}_scale")
-        if scale is None or callees.is_none(facts, scale):
-            arguments.append("None")
-        else:
-            arguments.append(writing.emit(scale, layouts.get(f"{side}_scale")))
-        arguments.append(f'"{fmt}"')
-    arguments.append(_accumulator(writing, node, given, result))
-    kind, name = ("mma", "mfma_scaled") if isinstance(result, Mfma) else ("wmma", "wmma_scaled")
-    writing.names.suggest(result, kind, 1, node.lineno)
-    module = writing.record.amd(facts.kernel.dot_module)
-    return call(f"{module}.{name}", *arguments), result
+    sides = []
+    for node, layout, scale, of_scale in zip(made.operands, made.layouts, made.scales, made.scale_layouts):
+        text = writing.emit(node, layout)
+        sides.append((text, name("None") if scale is None else writing.emit(scale, of_scale)))
+    return instruction(writing, made, *sides, _accumulator(writing, made.node, given, made.result)), made.result
+
+
+Side = tuple[Written, Written]  # an operand and its scales
+
+
+def instruction(writing: Writing, made: ScaledProduct, a: Side, b: Side, acc: Written) -> Written:
+    kind, function = ("mma", "mfma_scaled") if isinstance(made.result, Mfma) else ("wmma", "wmma_scaled")
+    writing.names.suggest(made.result, kind, 1, made.node.lineno)
+    module = writing.record.amd(writing.facts.kernel.dot_module)
+    formats = [f'"{fmt}"' for fmt in made.formats]
+    return call(f"{module}.{function}", *a, formats[0], *b, formats[1], acc)
 
 
 def _upcast(site: Site, node, given, formats) -> tuple[Written, Layout]:

@@ -1,0 +1,131 @@
+"""Products with scales whose accumulator is kept in slices: the scales are cut with the operands that they are for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from translation_of import dedent, launch, tensor, validated
+
+from translator.choices.chosen import Choices, choices_of
+from translator.facts.scaled_products import first_rows
+from translator.source.launch_spec import LaunchSpec
+from translator.ttgir.layouts import Blocked, Linear
+from translator.validate import validate_launch
+
+SOURCE = dedent("""
+    import triton
+    import triton.language as tl
+
+
+    @triton.jit
+    def product(a_ptr, b_ptr, sa_ptr, sb_ptr, c_ptr, K, stride_a, stride_b, stride_sa, stride_sb, B: tl.constexpr, BK: tl.constexpr):
+        o = tl.arange(0, B)
+        depth = tl.arange(0, BK // 2)
+        groups = tl.arange(0, BK // 32)
+        a_ptrs = a_ptr + o[:, None] * stride_a + depth[None, :]
+        b_ptrs = b_ptr + o[None, :] * stride_b + depth[:, None]
+        sa_ptrs = sa_ptr + o[:, None] * stride_sa + groups[None, :]
+        sb_ptrs = sb_ptr + o[:, None] * stride_sb + groups[None, :]
+        acc = tl.zeros([B, B], dtype=tl.float32)
+        for k in range(0, tl.cdiv(K, BK)):
+            a = tl.load(a_ptrs)
+            b = tl.load(b_ptrs)
+            sa = tl.load(sa_ptrs)
+            sb = tl.load(sb_ptrs)
+            acc = tl.dot_scaled(a, sa, "e2m1", b, sb, "e2m1", acc)
+            a_ptrs += BK // 2
+            b_ptrs += BK // 2
+            sa_ptrs += BK // 32
+            sb_ptrs += BK // 32
+        tl.store(c_ptr + o[:, None] * B + o[None, :], acc)
+    """)
+POINTERS = {f"{name}_ptr": "*u8" for name in ("a", "b", "sa", "sb")} | {"c_ptr": "*fp32"}
+NUMBERS = ("K", "stride_a", "stride_b", "stride_sa", "stride_sb")
+B, BK, TILES = 128, 128, 3
+STAGED = choices_of(warp_groups="alternating", slot_form="told-apart", accumulator_slices="2x1")
+
+
+def spec_of(warps: int = 8, tiles: int = TILES) -> LaunchSpec:
+    long, short = TILES * BK // 2, max(16, TILES * BK // 32)
+    values = {f"{name}_ptr": tensor(B, long, range=[0, 255]) for name in ("a", "b")} | {"c_ptr": tensor(B, B)}
+    around_one = [120, 134]  # exponents with a bias of 127; any others would give infinities and NaN alone
+    values |= {f"{name}_ptr": tensor(B, short, range=around_one) for name in ("sa", "sb")}
+    values |= {"K": tiles * BK, "stride_a": long, "stride_b": long, "stride_sa": short, "stride_sb": short}
+    attrs = dict.fromkeys(POINTERS, "DS") | dict.fromkeys(NUMBERS, "D")
+    signature = POINTERS | dict.fromkeys(NUMBERS, "i32")
+    return launch("product", signature, {"B": B, "BK": BK}, attrs=attrs, warps=warps, values=values)
+
+
+def written(folder: Path, choices: Choices, spec: LaunchSpec | None = None, text: str = SOURCE) -> str:
+    return validated(folder, text, spec or spec_of(), "gfx950", chosen=(("product", choices),))
+
+
+def status(folder: Path, tiles: int) -> str:
+    files = str(folder / "source.py"), str(folder / "output.py")
+    return validate_launch(*files, spec_of(tiles=tiles), "gfx950")["status"]
+
+
+@pytest.mark.parametrize(
+    "slices, parts",
+    [
+        ("2x1", ["sa_1 = sa.slice(64, 64, 0).load(sa_operand)"]),
+        ("1x2", ["b.slice(64, 64, 1).load(b_operand)", "sb.slice(64, 64, 0).load(sb_operand)"]),
+        ("2x2", ["sa.slice(64, 64, 0).load(sa_operand)", "sb.slice(64, 64, 0).load(sb_operand)"]),
+    ],
+)
+def test_scales_are_read_with_the_parts_that_they_are_for(slices: str, parts: list[str], tmp_path: Path):
+    text = written(tmp_path, choices_of(accumulator_slices=slices), spec_of(warps=4))
+    assert all(part in text for part in parts), text
+    assert text.count("cdna4.mfma_scaled(") == int(slices[0]) * int(slices[2])
+
+
+def test_groups_of_warps_alternate_between_slices(tmp_path: Path):
+    text = written(tmp_path, STAGED)
+    stages = text.split("with gl.amd.warp_pipeline_stage(")[1:]
+    assert ["mfma_scaled" in stage for stage in stages] == [
+        False,
+        True,
+        False,
+        True,
+        False,
+    ]  # the last one stores tiles
+    assert "a_1 = " in stages[2] and "sa_1 = " in stages[2]
+    assert [status(tmp_path, tiles) for tiles in (0, 1, 2)] == ["validated"] * 3
+
+
+@pytest.mark.parametrize(
+    "old, new",
+    [("        sa = tl.load(sa_ptrs)\n", "        sa = tl.load(sa_ptrs) | 1\n"), ("= tl.dot_scaled(", "= 0.5 * tl.dot_scaled(")],
+    ids=["scales that are computed", "more than a sum"],
+)  # fmt: skip
+def test_what_cannot_be_cut_is_left_whole(old: str, new: str, tmp_path: Path):
+    assert old in SOURCE
+    text = written(tmp_path, choices_of(accumulator_slices="2x1"), spec_of(warps=4), SOURCE.replace(old, new))
+    assert ".slice(" not in text and text.count("cdna4.mfma_scaled(") == 1
+
+
+MISTAKES = [
+    ("sa.slice(64, 64, 0)", "sa.slice(0, 64, 0)"),
+    ('mfma_scaled(a_1, sa_1, "e2m1"', 'mfma_scaled(a_1, sa_0, "e2m1"'),
+    ("a_1 = a.slice(64, 64, 0)", "a_1 = a.slice(0, 64, 0)"),
+    ("sb_smem.index(slot).store(sb_next)", "sb_smem.index(slot).store(sa_next)"),
+]
+
+
+@pytest.mark.parametrize("right, wrong", MISTAKES)
+def test_planted_mistakes_are_found(right: str, wrong: str, tmp_path: Path):
+    text = written(tmp_path, STAGED)
+    assert right in text, text
+    (tmp_path / "output.py").write_text(text.replace(right, wrong))
+    assert status(tmp_path, TILES) == "mismatch"
+
+
+ROWS = Linear(((0, 1), (32, 0), (64, 0)), ((1, 0), (2, 0), (4, 0), (8, 0), (16, 0), (0, 2)), ((0, 0),), (), (128, 4))
+
+
+def test_the_layout_of_the_first_rows():
+    assert first_rows(ROWS, 128) == ROWS
+    assert first_rows(ROWS, 32).register == ((0, 1),) and first_rows(ROWS, 32).shape == (32, 4)
+    assert first_rows(ROWS, 16) is None  # lanes have the others
+    assert first_rows(Blocked((1, 1), (8, 8), (1, 1), (1, 0)), 32) is None
