@@ -68,7 +68,15 @@ def output(general, tmp_path):
     return tmp_path / "output.py"
 
 
-FAR = [(32, 32, 128, 1), (256, 64, 32, 8), (64, 256, 64, 2), (32, 64, 128, 4), (256, 256, 64, 8), (128, 32, 256, 4)]
+FAR = [
+    (32, 32, 128, 1),
+    (256, 64, 32, 8),
+    (64, 256, 64, 2),
+    (32, 64, 128, 4),
+    (256, 256, 64, 8),
+    (128, 32, 256, 4),
+    (64, 128, 16, 4),
+]
 
 
 @pytest.mark.parametrize("point", FAR)
@@ -327,3 +335,10 @@ def test_copies_of_rows_that_fill_a_warp_go_row_by_row():
     shared = as_gluon(Padded(((256, 8),), (*map(tuple, columns[:8]), (1, 0), (4, 0), (2, 0)), (), (8, 256)))
     found = of_gluon(rule_texts.direct_copy(64).function(shared, [8, 256], 16, 2))
     assert found.lane[-1] == (1, 0) and found.warp == ((4, 0),) and found.register[3:] == ((2, 0),)
+
+
+@pytest.mark.parametrize("vector, phases, each", [(8, 2, 3), (4, 2, 1), (1, 1, 3)])
+def test_copies_are_as_wide_as_the_vectors_that_lds_exchanges(vector, phases, each):
+    shared = as_gluon(Swizzled(vector, 8, phases, (1, 0)))
+    found = of_gluon(rule_texts.direct_copy(64).function(shared, [32, 16], 16, 1))
+    assert found.lane[0] == (0, 1 << each)

@@ -135,6 +135,7 @@ class _Search:
 
         Where it would give none, the kernel is translated for these sizes, and the formulas are found anew.
         """
+        self.missing = ""
         for _ in range(MOST_DOUBTS):
             layouts = self._fitted(region)
             doubt = None if layouts is None else next((p for p in region.points() if self._doubtful(layouts, p)), None)
@@ -203,11 +204,18 @@ class _Search:
             tried = Region(box, self._bounds([p for p in self._known() if holds(box, p)]))
             for point in some([point for point in tried.points() if not region.holds(point)], NEW_INSIDE):
                 self.good(point)
-        added = [p for p in self._known() if tried.holds(p) and not region.holds(p)]
-        if not added or not all(map(self.good, added)):
-            return None
-        layouts = self.fitted(tried)
-        return None if layouts is None else (tried, layouts)
+        while self._adds(region, tried):
+            if (layouts := self.fitted(tried)) is not None:
+                return tried, layouts
+            before, tried = tried, Region(box, self._bounds([p for p in self._known() if holds(box, p)]))
+            if self.missing or tried == before:  # else formulas asked for sizes that have another text
+                return None
+        return None
+
+    def _adds(self, region: Region, wider: Region) -> bool:
+        """Whether a region has good points that another has not, and no others that were tried."""
+        added = [p for p in self._known() if wider.holds(p) and not region.holds(p)]
+        return bool(added) and all(map(self.good, added))
 
     def _known(self) -> list[Point]:
         """The points that were tried."""
@@ -219,7 +227,8 @@ class _Search:
         (region, layouts), left = regions[-1], regions[:-1]
         tried = {region}
         self.missing = ""
-        while not self._good_inside(region) or (layouts := self.fitted(region)) is None:
+        # What is known already is looked at before more is translated.
+        while self.fitted(region) is None or not self._good_inside(region) or (layouts := self.fitted(region)) is None:
             other = replace(region, bounds=self._bounds([p for p in self._known() if holds(region.box, p)]))
             if other not in tried and self.missing == "":
                 tried.add(region := other)

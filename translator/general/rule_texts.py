@@ -103,14 +103,18 @@ def direct_copy(lanes: int) -> RuleText:
     text = f'''@gluon.constexpr_function
 def direct_copy(shared, shape, bits, warps):
     """Lanes and warps one after the other in the order of LDS, or row by row where each fills a warp: 16 bytes per lane where the tile has
-    as many, else 4."""
+    as many and LDS has them together, else 4."""
     if isinstance(shared, gl.PaddedSharedLayout):
         order = shared.offset_bases
     else:
         order = [[1 << i if d == dim else 0 for d in range(2)] for dim in shared.order for i in range(shape[dim].bit_length() - 1)]
-    each = 128 // bits if shape[0] * shape[1] * bits >= 128 * {lanes} * warps else 32 // bits
+    held = min(shape[0] * shape[1] // ({lanes} * warps), 128 // bits)
+    wide = held * bits == 128
+    if isinstance(shared, gl.SwizzledSharedLayout) and shared.max_phase > 1 and shared.vec * bits < 128:
+        wide = False
+    each = 128 // bits if wide else 32 // bits
     along = order[0].index(1)
-    if shape[along] >= {lanes} * each:
+    if each == held and shape[along] >= {lanes} * each:
         order = sorted(order, key=lambda basis: basis[1 - along])
     lane = each.bit_length() - 1
     warp = lane + {lanes.bit_length() - 1}
