@@ -158,6 +158,22 @@ def test_the_depth_of_wave_matrices_follows_the_element_type():
     assert found.written(str).text == "matrix_cores(M, N, 512 // bits, warps)"
 
 
+def test_rows_too_short_to_be_padded_are_not():
+    samples = [
+        Sample({"K": 32, "N": n, "warps": 4}, {"shared": layout})
+        for n, layout in (
+            (16, Swizzled(1, 1, 1, (1, 0))),
+            (32, Padded(((128, 16),), (), (1, 0), (32, 32))),
+            (128, Padded(((128, 16),), (), (1, 0), (32, 128))),
+            (256, Padded(((256, 16),), (), (1, 0), (32, 256))),
+        )
+    ]
+    found = fitted_layouts(Fitting(samples, ("K", "N"), "warps", 32), ["shared"])
+    assert found["shared"].written(str).text == "padded_rows([32, N], at_least(N, 128), 16, [1, 0])"
+    wrong = [*samples, Sample({"K": 32, "N": 64, "warps": 4}, {"shared": Swizzled(1, 1, 1, (1, 0))})]
+    assert fitted_layouts(Fitting(wrong, ("K", "N"), "warps", 32), ["shared"]) == "shared"
+
+
 def test_a_rule_that_gives_another_layout_is_not_used(monkeypatch):
     """Planted: a rule that gives all warps to the rows."""
     fitting = Fitting(MMA, ("M", "N", "K"), "warps", 64)

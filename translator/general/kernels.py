@@ -28,6 +28,7 @@ LARGEST_TILE = 65536  # elements along one dimension
 NO_FORMULA = "no formula gives its layouts for other sizes"
 MOST_DOUBTS = 24  # translations for sizes at which formulas give no layout
 NEW_CORNERS, NEW_INSIDE = 4, 2  # what is tried of a range that is doubled, at its ends and anywhere in it
+MOST_BOUNDINGS = 4  # how often bounds are found anew for a range that is doubled
 EXTENSIONS = 3  # how often a range is doubled each way beyond the neighbours
 
 Layouts = dict[str, GeneralLayout]
@@ -199,17 +200,17 @@ class _Search:
         """The region with a wider box; None where nothing good is added, or nothing gives the layouts there."""
         tried = Region(box, region.bounds)
         new = some([point for point in corners(box) if tried.holds(point) and not region.holds(point)], NEW_CORNERS)
-        new += some([point for point in tried.points() if not region.holds(point)], NEW_INSIDE)
-        if not all([self.good(point) for point in new]):
-            tried = Region(box, self._bounds([p for p in self._known() if holds(box, p)]))
-            for point in some([point for point in tried.points() if not region.holds(point)], NEW_INSIDE):
-                self.good(point)
-        while self._adds(region, tried):
-            if (layouts := self.fitted(tried)) is not None:
-                return tried, layouts
+        for _ in range(MOST_BOUNDINGS):
+            new += some([point for point in tried.points() if not region.holds(point)], NEW_INSIDE)
+            if all([self.good(point) for point in new]) and self._adds(region, tried):
+                if (layouts := self.fitted(tried)) is not None:
+                    return tried, layouts
+                if self.missing:  # else formulas asked for sizes that have another text
+                    return None
             before, tried = tried, Region(box, self._bounds([p for p in self._known() if holds(box, p)]))
-            if self.missing or tried == before:  # else formulas asked for sizes that have another text
+            if tried == before:
                 return None
+            new = []
         return None
 
     def _adds(self, region: Region, wider: Region) -> bool:

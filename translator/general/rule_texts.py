@@ -212,6 +212,18 @@ PADDED_OPERAND = RuleText(
     "compute_efficient_padded_shared_layout", "", "LDS: padded, and rows permuted, against bank conflicts.", "cdna4"
 )
 
+PADDED_ROWS = RuleText(
+    "padded_rows",
+    '''@gluon.constexpr_function
+def padded_rows(shape, interval, padding, order):
+    """LDS, padded after each `interval` elements; but rows no longer than the padding lie one after the other."""
+    if shape[order[0]] <= padding:
+        return gl.SwizzledSharedLayout(1, 1, 1, order)
+    return gl.PaddedSharedLayout.with_identity_for([[interval, padding]], shape, order)
+''',
+    "LDS: padded against bank conflicts.",
+)
+
 FIRST_OF = RuleText(
     "first_of",
     '''@gluon.constexpr_function
@@ -225,6 +237,7 @@ def first_of(layout, other):
 __all__ = [
     "FIRST_OF",
     "PADDED_OPERAND",
+    "PADDED_ROWS",
     "ROTATED",
     "RuleText",
     "TRANSPOSED",

@@ -27,6 +27,7 @@ from translator.general.rule_layouts import (
 from translator.general.rule_texts import (
     OPERAND,
     PADDED_OPERAND,
+    PADDED_ROWS,
     ROTATED,
     TRANSPOSED,
     WIDE_STORE,
@@ -260,6 +261,22 @@ def _is_operand_of_version_4(fitting: Fitting, name: str) -> bool:
     )
 
 
+def _padded_rows(fitting: Fitting, name: str, found: Found) -> Iterator[GeneralLayout]:
+    """Padded tiles, some of whose rows are too short to be padded."""
+    every = zip(fitting.samples, fitting.of(name))
+    padded = [
+        (s.sizes, x) for s, x in every if isinstance(x, Padded) and not (x.offsets or x.ctas) and len(x.pairs) == 1
+    ]
+    orders = {x.order for _, x in padded}
+    shape = fitting.shape(name)
+    if len(orders) != 1 or shape is None or len(padded) == len(fitting.samples):
+        return
+    pairs = [fit([(sizes, x.pairs[0][i]) for sizes, x in padded]) for i in range(2)]
+    if None not in pairs:
+        numbers = (Numbers((formula,), False) for formula in pairs if formula is not None)
+        yield ByRule(PADDED_ROWS, (shape, *numbers, Plain(orders.pop())))
+
+
 def _direct_copies(fitting: Fitting, name: str, found: Found) -> Iterator[GeneralLayout]:
     if not all(isinstance(x, (Linear, Blocked)) and not x.ctas for x in fitting.of(name)):
         return
@@ -322,7 +339,17 @@ def _are_blocked(fitting: Fitting, name: str) -> bool:
     return all(isinstance(x, Blocked) and x.rank == 2 and not x.ctas for x in fitting.of(name))
 
 
-_RULES = (_products, _wave_products, _padded_operands, _rotated, _direct_copies, _wide_stores, _spread, _transposed)
+_RULES = (
+    _products,
+    _wave_products,
+    _padded_operands,
+    _padded_rows,
+    _rotated,
+    _direct_copies,
+    _wide_stores,
+    _spread,
+    _transposed,
+)
 _POWERS = (4, 8, 16, 32, 64, 128)  # elements of a line of banks, and vectors that are exchanged
 
 __all__ = ["Before", "Fitting", "Found", "Sample", "fitted_layouts"]

@@ -43,7 +43,7 @@ def _general(
     versions: Sequence[KernelVersion], traces: Sequence[TracedLaunch], lanes: int, tools: Tools
 ) -> list[KernelVersion] | str:
     """The launches of one kernel with formulas for layouts; or why it has none."""
-    tiles = _tiles(versions)
+    tiles = tile_sizes(versions)
     groups: list[list[KernelVersion]] = []
     for version in versions:
         group = next((g for g in groups if alike(g[0].emitted, version.emitted, joined=True)), None)
@@ -111,7 +111,7 @@ def _given(version: KernelVersion, traced: TracedLaunch) -> Given:
     return Given(version.spec, traced, version.emitted, version.num_warps, widths)
 
 
-def _tiles(versions: Sequence[KernelVersion]) -> list[str]:
+def tile_sizes(versions: Sequence[KernelVersion]) -> list[str]:
     """The tile sizes: powers of two in all launches, on which shapes depend."""
     shapes = shape_parameters(versions[0].loaded.fn)
     named = [name for name in versions[0].spec.constexprs if name in shapes]
@@ -122,4 +122,4 @@ def _is_size(value: object) -> bool:
     return type(value) is int and value > 1 and value & (value - 1) == 0
 
 
-__all__ = ["general_versions", "told", "tried_corners"]
+__all__ = ["general_versions", "tile_sizes", "told", "tried_corners"]
