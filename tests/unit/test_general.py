@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import typer
 from slow_rows import slow_but
 
 from translation_of import TARGET, compiled, launch, translate
@@ -259,6 +260,26 @@ def test_what_a_far_end_spoils_is_given_up_first(tmp_path, monkeypatch):
     assert "BLOCK 64 to 4096, num_warps 1 to 16" in note, note
 
 
+def test_a_size_of_which_bounds_speak_is_told_though_it_has_one_value(tmp_path, monkeypatch):
+    """No layout depends on the number of warps, which is 4 throughout."""
+    real = Trials.at
+    bound = RatioBound((("BLOCK", 1), ("num_warps", -1)), 32)
+
+    def with_four_warps(trials, i, point):
+        if point[1] != 4:
+            trials.found[i, point] = None
+        return real(trials, i, point)
+
+    def bounded(*arguments):
+        region, found = general_layouts(*arguments)
+        return replace(region, bounds=(bound,)), found
+
+    monkeypatch.setattr(Trials, "at", with_four_warps)
+    monkeypatch.setattr("translator.general.versions.general_layouts", bounded)
+    (note,) = [note for note in made(tmp_path, scale()).notes if "holds for" in note]
+    assert "num_warps=4, BLOCK >= 32 * num_warps" in note, note
+
+
 def test_it_is_recorded_as_an_option():
     from translator.project.translation import request_options, with_options
     from translator.request import TranslateRequest
@@ -266,6 +287,18 @@ def test_it_is_recorded_as_an_option():
     plain = TranslateRequest("kernel.py", TARGET)
     words = request_options(replace(plain, general=True), "kernel_gfx942.py")
     assert "--general" in words and with_options(plain, words, "kernel_gfx942.py").general
+
+
+@pytest.mark.parametrize(
+    "words, is_general", [((), False), (("--exact",), False), (("--general", "--exact"), False), (("--general",), True)]
+)
+def test_exact_is_the_name_of_what_is_written_without_it(words, is_general):
+    from translator.cli.translate_app import translate as command
+
+    app = typer.Typer()
+    app.command()(command)
+    parsed = typer.main.get_command(app).make_context("gluonize", ["--target", "gfx950", *words]).params
+    assert parsed["general"] is is_general
 
 
 def test_greatest_sizes_that_fit_neither_are_no_refusal():

@@ -59,7 +59,8 @@ def _general(
         made |= {v.spec.id: layouts for v, layouts in zip(group, found[1])}
     used = frozenset().union(*(layout.sizes for m in made.values() for layout in m.layouts.values()))
     box = () if region is None else region.box
-    shared = tuple(size for size in box if size.name in used or size.least < size.most)
+    bounded = frozenset().union(*(bound.sizes for bound in (region.bounds if region else ())))
+    shared = tuple(size for size in box if size.name in used | bounded or size.least < size.most)
     if (
         region is None
         or not used & {size.name for size in shared}

@@ -1,0 +1,133 @@
+"""The share of captured kernels that hold, made general, for all tile sizes and numbers of warps within a factor of two each way.
+
+    python bench/general_share.py LAUNCHES.json FOLDER [--target gfx950] [--every 1] [--only TEXT] [--seconds 120] [--json FILE]
+
+LAUNCHES.json holds captured launches, FOLDER the packages that their sources are in. A kernel counts where it holds for all
+combinations of half, once and twice each size; those that Triton refuses, and those whose rings find no room in LDS, are left out. `--every N`
+looks at each N-th launch. A kernel that takes longer than `--seconds` does not count.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import itertools
+import json
+import subprocess
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from unittest import mock
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from rules.targets import target as target_row  # noqa: E402
+from translator.general.trials import WARPS, with_sizes  # noqa: E402
+from translator.general.versions import general_versions, tile_sizes  # noqa: E402
+from translator.layout.size_range import RoomBound  # noqa: E402
+from translator.request import TranslateRequest  # noqa: E402
+from translator.rewrite.kernel_family import KernelVersion  # noqa: E402
+from translator.source.launch_spec import read_launches  # noqa: E402
+from translator.translation import tools_of, translate_kernel  # noqa: E402
+
+MOST_LANES = 1024  # of a workgroup
+
+
+@dataclass(frozen=True)
+class Held:
+    """Whether a kernel holds for its neighbourhood: `held`, `narrower`, `given` (for its launch alone), `refused` or `slow`; and why not."""
+
+    id: str
+    status: str
+    why: str = ""
+
+
+def neighbourhood(own: dict[str, int], lanes: int) -> list[dict[str, int]]:
+    """All combinations of half, once and twice each size."""
+    limits = {name: MOST_LANES // lanes if name == WARPS else 1 << 20 for name in own}
+    steps = [[v for v in (value // 2, value, value * 2) if 1 <= v <= limits[name]] for name, value in own.items()]
+    return [dict(zip(own, point)) for point in itertools.product(*steps)]
+
+
+def holds(version: KernelVersion, own: dict[str, int], sizes: dict[str, int]) -> bool:
+    """Whether a general kernel takes a launch with other sizes; True for one without room in LDS."""
+    ranges = {size.name: size for size in version.holds_for}
+    if any(value not in ranges[name] if name in ranges else value != own[name] for name, value in sizes.items()):
+        return False
+    return all(bound.holds(own | sizes) for bound in version.bounds if not isinstance(bound, RoomBound))
+
+
+def one(path: str, folder: str, target: str, number: int) -> Held:
+    """The launch with this number."""
+    spec = read_launches(path)[number]
+    request = TranslateRequest(spec.source, target, launches=(spec,), search_path=(folder,), general=True)
+    made: list[KernelVersion] = []
+
+    def noted(*arguments):
+        versions, notes = general_versions(*arguments)
+        made.extend(versions)
+        return versions, notes
+
+    with mock.patch("translator.translation.general_versions", noted):
+        result = translate_kernel(request)
+    if not made:
+        diagnostics = [d for outcome in result.outcomes for d in outcome.diagnostics]
+        return Held(spec.id, "refused", diagnostics[0].message if diagnostics else "")
+    (version,) = made
+    if not version.holds_for:
+        return Held(spec.id, "given", next(note for note in result.notes if "holds for" in note))
+    own = {name: spec.constexprs[name] for name in tile_sizes([version])} | {WARPS: version.num_warps}
+    tools = tools_of(request)
+    for sizes in neighbourhood(own, target_row(target).warp_size):
+        if not holds(version, own, sizes) and tools.trace(with_sizes(version.spec, sizes)) is not None:
+            ranges = ", ".join(map(str, (*version.holds_for, *version.bounds)))
+            return Held(spec.id, "narrower", f"not for {sizes}: {ranges}")
+    return Held(spec.id, "held")
+
+
+def in_child(words: list[str], id: str, seconds: float) -> Held:
+    """`one` in a process of its own: some modules abort it."""
+    try:
+        command = [sys.executable, __file__, *words]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=seconds)
+    except subprocess.TimeoutExpired:
+        return Held(id, "slow")
+    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    errors = [line for line in done.stderr.splitlines() if "Error" in line] or ["the process died"]
+    return Held(**json.loads(lines[-1])) if lines else Held(id, "failed", errors[-1])
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("launches")
+    parser.add_argument("folder")
+    parser.add_argument("--target", default="gfx950")
+    parser.add_argument("--every", type=int, default=1)
+    parser.add_argument("--only", default="", help="launches whose id has this")
+    parser.add_argument("--seconds", type=float, default=120.0)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.one is not None:
+        print(json.dumps(asdict(one(asked.launches, asked.folder, asked.target, asked.one))))
+        return 0
+    found = []
+    numbers = [i for i, spec in enumerate(read_launches(asked.launches)) if asked.only in spec.id][:: asked.every]
+    for number in numbers:
+        id = read_launches(asked.launches)[number].id
+        words = [asked.launches, asked.folder, "--target", asked.target, "--one", str(number)]
+        found.append(in_child(words, id, asked.seconds))
+        print(f"{found[-1].status:9} {id} {found[-1].why}", flush=True)
+    counts = collections.Counter(held.status for held in found)
+    share = 100 * counts["held"] / max(len(found), 1)
+    print(
+        f"{counts['held']} of {len(found)} ({share:.0f} %) hold within a factor of two on {asked.target}; {dict(counts)}"
+    )
+    if asked.json:
+        asked.json.write_text(json.dumps([asdict(held) for held in found], indent=1) + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
