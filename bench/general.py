@@ -37,12 +37,19 @@ MARGIN = 1.02  # instructions of the general kernel over those of one made for t
 
 @dataclass(frozen=True)
 class Made:
-    """A fixture's launch, and the tile sizes that are tried instead of its own."""
+    """A fixture's launch, and the tile sizes that are tried instead of its own. row: the one that is the length of rows of tensors;
+    name: of several launches of one fixture."""
 
     fixture: str
     launch: str
     tiles: dict[str, tuple[int, ...]]
     warps: tuple[int, ...] = (1, 2, 4, 8)
+    row: str = ""
+    name: str = ""
+
+    @property
+    def label(self) -> str:
+        return self.name or self.fixture
 
     @property
     def folder(self) -> Path:
@@ -61,7 +68,17 @@ MADE = (
     Made("softmax", "softmax/fp32", {"BLOCK_SIZE": ROWS_OF}, (1, 2, 4, 8, 16)),
     Made("layer_norm", "layer_norm/forward", {"BLOCK_SIZE": ROWS_OF}, (1, 2, 4, 8, 16)),
     Made("cross_entropy", "cross_entropy/forward", {"BLOCK_SIZE": ROWS_OF}, (1, 2, 4, 8, 16)),
-    Made("flash_attention", "flash_attention/causal", {"HEAD_DIM": TILES[1:], "BLOCK_M": TILES, "BLOCK_N": TILES}),
+    Made(
+        "flash_attention",
+        "flash_attention/causal",
+        {"HEAD_DIM": TILES[1:], "BLOCK_M": TILES, "BLOCK_N": TILES},
+        row="HEAD_DIM",
+    ),
+    Made("split_k_matmul", "split_k_matmul/fp16", {"BLOCK_M": TILES, "BLOCK_N": TILES, "BLOCK_K": TILES}),
+    Made("fp8_matmul", "fp8_matmul/64x64x128", {"BLOCK_M": TILES, "BLOCK_N": TILES, "BLOCK_K": TILES[1:]}),
+    Made("int8_matmul", "int8_matmul/int8", {"BLOCK_M": TILES, "BLOCK_N": TILES, "BLOCK_K": TILES[1:]}),
+    Made("scan", "scan/cumsum_fp32", {"BLOCK_SIZE": ROWS_OF}, (1, 2, 4, 8, 16)),
+    Made("scan", "scan/linear_recurrence", {"BLOCK_T": TILES, "BLOCK_D": TILES[:-1]}, name="linear_recurrence"),
 )
 
 
@@ -117,10 +134,26 @@ def drawn(made: Made, seed: int = 0) -> Iterator[dict[str, int]]:
     yield from every
 
 
-def at(spec: LaunchSpec, sizes: dict[str, int]) -> LaunchSpec:
-    """The launch with other sizes and its own values."""
+def at(spec: LaunchSpec, sizes: dict[str, int], row: str = "") -> LaunchSpec:
+    """The launch with other sizes and its own values; row: the size that is the length of rows of tensors."""
     tiles = {name: value for name, value in sizes.items() if name != WARPS}
-    return replace(with_sizes(spec, sizes), values=spec.values | tiles)
+    values = spec.values if not row else with_rows(spec.values, spec.constexprs[row], sizes[row])
+    return replace(with_sizes(spec, sizes), values=values | tiles)
+
+
+def with_rows(values: dict, old: int, new: int) -> dict:
+    """The values of a launch whose tensors have rows of `new` elements instead of `old`; their strides are arguments too."""
+    out = dict(values)
+    for name, value in values.items():
+        if name.startswith("stride") and value % old == 0:
+            out[name] = value // old * new
+        elif isinstance(value, dict) and value["tensor"]["shape"][-1] == old:
+            tensor = value["tensor"]
+            *outer, last = tensor["stride"]
+            strides = [*(stride // old * new for stride in outer), last]
+            shape, storage = [*tensor["shape"][:-1], new], tensor["storage"] // old * new
+            out[name] = {"tensor": tensor | {"shape": shape, "stride": strides, "storage": storage}}
+    return out
 
 
 def measured(pool: KeptJobs, made: Made, target: str, count: int) -> Figures:
@@ -130,14 +163,14 @@ def measured(pool: KeptJobs, made: Made, target: str, count: int) -> Figures:
     result = pool.submit(TRANSLATE, request).result()
     exact = pool.submit(TRANSLATE, replace(request, general=False)).result()
     note = next((n for n in result.notes if "holds for" in n), "")
-    figures = Figures(made.fixture, target, note, result.text.count("\n") / exact.text.count("\n"))
+    figures = Figures(made.label, target, note, result.text.count("\n") / exact.text.count("\n"))
     with tempfile.TemporaryDirectory() as folder:
         general = Path(folder) / "general.py"
         general.write_text(result.text, encoding="utf-8")
         for sizes in drawn(made):
             if len(figures.outcomes) == count:
                 break
-            tried = at(spec, sizes)
+            tried = at(spec, sizes, made.row)
             if isinstance(lowered(pool, source, tried, target), Lowered):
                 figures.outcomes.append(outcome(pool, source, general, tried, target, sizes))
     return figures
@@ -190,7 +223,7 @@ def main() -> int:
     asked = parser.parse_args()
     found = []
     with open_pool(asked.jobs, 1200.0, cached=False) as pool:
-        for made in (made for made in MADE if asked.only in made.fixture):
+        for made in (made for made in MADE if asked.only in made.label):
             found.append(measured(pool, made, asked.target, asked.configurations))
             print(
                 found[-1].note,
