@@ -9,14 +9,14 @@ import pytest
 from fixture_set import ROOT
 from translation_of import compiled
 from translator.diagnostics import TranslationError
-from translator.general import rule_texts
+from translator.general import rule_texts, rules
 from translator.general.bounds import bounds_between
 from translator.general.kernels import general_layouts
 from translator.general.roles import without_twin
-from translator.general.rule_layouts import ByRule
+from translator.general.rule_layouts import ByRule, Numbers
 from translator.general.rules import Before, Fitting, Sample, fitted_layouts
 from translator.general.trials import with_sizes
-from translator.layout.formulas import Product
+from translator.layout.formulas import Formula, Product
 from translator.layout.gluon_values import as_gluon, linear, of_gluon, same_places
 from translator.layout.size_range import RatioBound, RoomBound
 from translator.request import TranslateRequest
@@ -187,6 +187,29 @@ def test_a_rule_that_gives_another_layout_is_not_used(monkeypatch):
     monkeypatch.setattr("translator.general.rules.matrix_cores", lambda *_: wrong)
     found = fitted_layouts(fitting, ["mma"])
     assert isinstance(found, str) or not isinstance(found["mma"], ByRule)
+
+
+def test_tiles_are_told_from_those_of_the_other_operand():
+    """Gluon's function for operands in LDS aborts for some tiles that are none."""
+    samples = [
+        replace(s, layouts={**s.layouts, **{name: DotOperand(i, s.layouts["mma"], 8) for i, name in enumerate("ab")}})
+        for s in MMA
+    ]
+    fitting = Fitting(samples, ("M", "N", "K"), "warps", 64)
+    found = fitted_layouts(fitting, ["mma", "a", "b"])
+    tile = Numbers(tuple(Formula(Product(0, ((size, 1),))) for size in ("M", "K")))
+    assert rules._is_tile_of(fitting, "a", found, tile) and not rules._is_tile_of(fitting, "b", found, tile)
+    padded = Padded(((512, 8),), ((0, 1), (1, 0)), (), (2, 2))
+    assert rules._is_contiguous(padded, 1) and not rules._is_contiguous(Swizzled(8, 1, 8, (1, 0)), 0)
+
+
+@pytest.mark.slow
+def test_a_general_product_of_fp8_is_no_abort(monkeypatch):
+    monkeypatch.setattr("translator.general.kernels.EXTENSIONS", 1)
+    folder = ROOT / "fp8_matmul"
+    spec = next(s for s in read_launches(str(folder / "launches.json")) if s.id == "fp8_matmul/64x64x128")
+    made = translate_kernel(TranslateRequest(str(folder / "kernel.py"), "gfx950", launches=(spec,), general=True))
+    assert "BLOCK_M 16 to 256" in made.notes[-1], made.notes
 
 
 def test_what_held_in_fewer_samples_is_given_up_where_it_does_not():

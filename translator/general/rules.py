@@ -241,7 +241,10 @@ def _padded_operands(fitting: Fitting, name: str, found: Found) -> Iterator[Gene
     if (shape := fitting.shape(name)) is None:
         return
     for pointer, operand, contiguous in itertools.product(fitting.pointers(name), found, (True, False)):
-        if not _is_operand_of_version_4(fitting, operand):
+        # Gluon's function aborts the process for tiles that are no such operand.
+        if not _is_operand_of_version_4(fitting, operand) or not _is_tile_of(fitting, operand, found, shape):
+            continue
+        if not all(_is_contiguous(x, 1 - _index(fitting, operand)) == contiguous for x in layouts):
             continue
         parts = (Other(operand, found[operand]), shape, ElementType(pointer), Plain(contiguous))
         rule = ByRule(PADDED_OPERAND, parts)
@@ -253,6 +256,28 @@ def _padded_operands(fitting: Fitting, name: str, found: Found) -> Iterator[Gene
             yield rule
         elif (other := parametric(left)) is not None:
             yield FirstOf(rule, other)
+
+
+def _index(fitting: Fitting, operand: str) -> int:
+    return fitting.of(operand)[0].operand_index  # type: ignore[attr-defined]
+
+
+def _is_tile_of(fitting: Fitting, operand: str, found: Found, shape: Numbers) -> bool:
+    """Whether an operand has tiles of a shape, as far as what gives the layout of its product tells."""
+    samples = fitting.samples
+    product = next((x for n, x in found.items() if all(s.layouts[operand].parent == s.layouts[n] for s in samples)), None)  # type: ignore[attr-defined]
+    if not isinstance(product, ByRule) or len(product.arguments) != 4:
+        return True
+    m, n, k, _ = product.arguments
+    wanted = (m, k) if _index(fitting, operand) == 0 else (k, n)
+    return all([size.value(s.sizes) for size in wanted] == shape.value(s.sizes) for s in samples)
+
+
+def _is_contiguous(layout: Layout, dim: int) -> bool:
+    """Whether elements along a dimension lie next to each other in LDS."""
+    if isinstance(layout, Padded) and layout.offsets:
+        return layout.offsets[0][dim] != 0
+    return layout.order[0] == dim  # type: ignore[attr-defined]
 
 
 def _is_operand_of_version_4(fitting: Fitting, name: str) -> bool:
