@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import typer
@@ -18,6 +19,7 @@ from translator.general.trials import Trials
 from translator.layout.constructors import constructor
 from translator.layout.size_range import RatioBound, SizeRange
 from translator.source.launch_spec import LaunchSpec
+from translator.ttgir.layouts import Mfma
 from translator.validate import validate_launch
 
 SCALE = """import triton
@@ -315,3 +317,18 @@ def test_greatest_sizes_that_fit_neither_are_no_refusal():
     assert [x.status for x in launches] == ["translated", "passed-over"] and "such a launch is refused" in notes[0]
     launches, notes = _passed_over(TranslateRequest("kernel.py", TARGET, launches=(own, most)), tuple(checked))
     assert launches[1].status == "refused" and not notes, "it was asked for"
+
+
+def test_an_instruction_that_no_translation_has_is_a_doubt(monkeypatch):
+    """A rule may give a matrix instruction that the target lacks, at sizes that nothing was compared at."""
+    from translator.general import kernels
+
+    search = object.__new__(kernels._Search)
+    search.given, search.trials, search.lanes = [None], SimpleNamespace(found={}), 64
+    monkeypatch.setattr(kernels, "is_complete", lambda *_: True)
+    monkeypatch.setattr(kernels._Search, "_sizes", lambda *_: {})
+    monkeypatch.setattr(kernels._Search, "_instructions", lambda _: {(16, 16, 32), (16, 16, 128)})
+    for depth, doubtful in ((32, False), (64, True), (128, False)):
+        layout = SimpleNamespace(at=lambda _, depth=depth: Mfma(4, (16, 16, depth), True, (2, 2)))
+        search.complete = set()
+        assert search._doubtful({"mma": layout}, (64, 4)) is doubtful

@@ -22,6 +22,7 @@ from translator.layout.complete import is_complete
 from translator.layout.formulas import Product, fit
 from translator.layout.size_range import Bound, SizeRange
 from translator.rewrite.emitted import EmittedKernel
+from translator.ttgir.layouts import Layout, Mfma, Wmma
 
 MOST_LANES = 1024  # of a workgroup
 LARGEST_TILE = 65536  # elements along one dimension
@@ -153,8 +154,15 @@ class _Search:
         found = [layout.at(self._sizes(key)) for key in keys for layout in layouts.values()]
         if not all(layout is not None and is_complete(layout, self.lanes, point[-1]) for layout in found):
             return True
+        if not {shape for layout in found if (shape := _instruction(layout))} <= self._instructions():
+            return True
         self.complete.update(keys)
         return False
+
+    def _instructions(self) -> set[tuple[int, ...]]:
+        """The shapes of matrix instructions that translations have: a rule may give others, which the target lacks."""
+        every = (emitted.kernel.laid_out.constants for emitted in self.found.values() if emitted is not None)
+        return {shape for constants in every for _, layout in constants if (shape := _instruction(layout))}
 
     def _fitted(self, region: Region) -> Layouts | None:
         inside = [(key, emitted) for key, emitted in self.found.items() if emitted is not None and region.holds(key[1])]
@@ -259,6 +267,10 @@ class _Search:
             if size.least < min(own):
                 return (*box[:i], replace(size, least=size.least * 2), *box[i + 1 :])
         return None
+
+
+def _instruction(layout: Layout | None) -> tuple[int, ...]:
+    return layout.instr_shape if isinstance(layout, (Mfma, Wmma)) else ()
 
 
 def _up(size: SizeRange, limits: tuple[int, int]) -> SizeRange | None:
