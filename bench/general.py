@@ -194,7 +194,8 @@ def outcome(
         return Outcome(sizes, "refused" if "is translated for" in ours else "failed", " ".join(ours.split())[:200])
     answer = pool.submit(VALIDATE, source, str(general), spec, target).result()
     status = {"validated": "right", "mismatch": "wrong"}.get(answer["status"], "not validated")
-    found = Outcome(sizes, status, "" if status == "right" else str(answer)[:200], ours.metrics.mix.insns)
+    why = "" if status == "right" else str(answer).replace(f"{ROOT}/", "")[:200]
+    found = Outcome(sizes, status, why, ours.metrics.mix.insns)
     one = pool.submit(TRANSLATE, TranslateRequest(source, target, launches=(spec,))).result()
     if one.text is not None:
         path = general.with_name("exact.py")
