@@ -24,7 +24,7 @@ sys.path.insert(0, str(ROOT))
 
 from rules.targets import target as target_row  # noqa: E402
 from translator.general.trials import WARPS, with_sizes  # noqa: E402
-from translator.general.versions import general_versions, tile_sizes  # noqa: E402
+from translator.general.general_versions import general_versions, tile_sizes  # noqa: E402
 from translator.layout.size_range import RoomBound  # noqa: E402
 from translator.request import TranslateRequest  # noqa: E402
 from translator.rewrite.kernel_family import KernelVersion  # noqa: E402

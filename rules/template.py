@@ -74,7 +74,7 @@ def template(text: str) -> Template:
 
 @functools.cache
 def _without(text: str, left_out: frozenset[str]) -> Template:
-    from rules.holes import parts_of_template
+    from rules.template_holes import parts_of_template
 
     parts, call = parts_of_template(text, left_out)
     holes = frozenset(part.removeprefix(OPERAND) for part in parts[1::2])

@@ -9,7 +9,7 @@ from rules.rows import RuleSet
 from translator.facts.syntax import unparsed
 from translator.choices.chosen import Choices
 from translator.facts.function import FunctionFacts
-from translator.facts.kernel import KernelFacts
+from translator.facts.kernel_facts import KernelFacts
 from translator.facts.reading import read_function
 from translator.facts.refusals import refuse
 from translator.memory.traced_launch import TracedLaunch
@@ -21,7 +21,7 @@ from translator.pipeline.plan import NotPipelined
 from translator.pipeline.refill import TooLate, check_refills
 from translator.pipeline.strategies import PING_PONG, WARP_SPECIALIZED
 from translator.rewrite.emitted import EmittedKernel
-from translator.rewrite.function import FunctionRewriter
+from translator.rewrite.function_rewriter import FunctionRewriter
 from translator.rewrite.host_descriptors import divisible_strides, small_descriptors
 from translator.rewrite.loop_split import CannotSplit
 from translator.rewrite.tdm import NotForTheDataMover

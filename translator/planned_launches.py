@@ -11,7 +11,7 @@ from translator.frontend.judge import FrontEndJudge
 from translator.request import LaunchOutcome, TranslateRequest, with_options
 from translator.source.derive.derivation import derive_kernel, launchable_kernels
 from translator.source.derive.propose import OPTION_NAMES
-from translator.source.derive.settings import parse_settings, settings_for
+from translator.source.derive.set_options import parse_settings, settings_for
 from translator.source.derive.strict import derive_launches
 from translator.source.derive.table import Derivation
 from translator.source.kernels import list_kernels

@@ -16,12 +16,12 @@ from rules.targets import target
 from translator import __version__
 from translator.choices.chosen import Choices
 from translator.diagnostics import Diagnostic, TranslationError
-from translator.facts.given import given_numbers
+from translator.facts.given_launches import given_numbers
 from translator.frontend.launch_options import check_options
 from translator.general.trials import Tools
-from translator.general.versions import general_versions, tried_corners
+from translator.general.general_versions import general_versions, tried_corners
 from translator.kernel import rewrite_kernel
-from translator.layout.partitions import with_spread_products
+from translator.layout.lds_partitions import with_spread_products
 from translator.memory.traced_launch import TracedLaunch, trace_launch
 from translator.pipeline.inline import inline_tile_loads
 from translator.pipeline.pipelined import PipelinedFunction
@@ -29,17 +29,17 @@ from translator.planned_launches import planned_launches
 from translator.request import CTAS, LIFTED, LaunchOutcome, TranslateRequest, TranslateResult, as_launched
 from translator.rewrite.launch_checks import RunTimeContract
 from translator.rewrite.emitted import EmittedKernel
-from translator.rewrite.function import FunctionRewriter
+from translator.rewrite.function_rewriter import FunctionRewriter
 from translator.rewrite.host_file import whole_file
 from translator.rewrite.kernel_family import KernelVersion, texts_of
-from translator.rewrite.module import SourceFacts, standalone_module
+from translator.rewrite.standalone import SourceFacts, standalone_module
 from translator.rewrite.own_lines import give_own_lines
 from translator.rewrite.reserved_names import free_module_names
 from translator.rewrite.told_launches import ToldLaunches
-from translator.lift.kernel import lift_kernel, together
+from translator.lift.lifted_kernel import lift_kernel, together
 from translator.source.gluon_kernels import source_target
 from translator.source.image_descriptors import is_of_images
-from translator.structure.kernel import keep_structure
+from translator.structure.kept_kernel import keep_structure
 from translator.source.kernels import list_kernels
 from translator.source.launch_spec import LaunchSpec, RefusedLaunch
 from translator.source.load import LoadedKernel, explain_trace_error, load_for_launch, resolve_source

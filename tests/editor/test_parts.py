@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from translator.cli import lsp_command
 from translator.cli.edge import run
-from translator.editor import jobs
+from translator.editor import editor_jobs
 from translator.editor.hover import word_at
 from translator.editor.line_map import LineMap
 from translator.editor.outline import read_outline
@@ -69,8 +69,8 @@ def test_a_layout_that_is_made_of_itself_is_written_out_once():
 
 @pytest.mark.parametrize("text", ["def f(:", "x = '", "\x00", "(" * 2000, "if x:\n  a\n b"])
 def test_a_text_that_is_no_python_is_read_as_nothing(text):
-    assert jobs.read_pair("x = 1", text) is None
-    assert jobs.read_pair(text, "x = 1") is None
+    assert editor_jobs.read_pair("x = 1", text) is None
+    assert editor_jobs.read_pair(text, "x = 1") is None
 
 
 @pytest.mark.parametrize("column, word", [(0, "ab_1"), (4, "ab_1"), (5, ""), (6, "c"), (99, "")])

@@ -19,7 +19,7 @@ from rules.targets import target
 from translator.facts import known, launch_values, overflow, ranges, signs, span, values
 from translator.facts.function import FunctionFacts
 from translator.facts.host_bounds import Bound, Condition
-from translator.facts.kernel import KernelFacts
+from translator.facts.kernel_facts import KernelFacts
 from translator.facts.ranges import IntType
 from translator.facts.reading import read_function
 from translator.frontend.anchors import Anchors

@@ -13,7 +13,7 @@ from test_narrow_rounds import made as made_of_loops
 
 from translator.facts import guards, host_bounds, known, launch_values, overflow, signs, span, values
 from translator.facts.function import FunctionFacts
-from translator.facts.kernel import KernelFacts
+from translator.facts.kernel_facts import KernelFacts
 from translator.facts.host_bounds import less, quotient
 from translator.facts.operations import operation_of
 from translator.facts.ranges import Range

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from translator.pipeline.partitions import Partitions, hazards
+from translator.pipeline.partition_schedule import Partitions, hazards
 
 MATMUL = (("a", "b"),)
 ATTENTION = (("k",), ("v",))

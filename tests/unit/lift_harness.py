@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from textwrap import dedent
 
-from translator.lift.kernel import lift_kernel
+from translator.lift.lifted_kernel import lift_kernel
 from translator.source.launch_spec import parse_launches
 from translator.source.load import load_kernel
 

@@ -1,6 +1,6 @@
 """What the compiler says about a layout, and what our maps say: run by a child, since some layouts end the process."""
 
-from translator.layout.shapes import to_gluon
+from translator.layout.inferred_layouts import to_gluon
 from translator.report.layout_job import LayoutAsker
 from translator.report.linear_map import DistributedMap
 from translator.ttgir.layouts import Layout

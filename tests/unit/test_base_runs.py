@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from translator.general.written import _FUNCTIONS
+from translator.general.written_kernel import _FUNCTIONS
 from translator.layout.base_runs import Run, fit_runs, runs_of
 from translator.layout.complete import is_complete
 from translator.layout.constructors import constructor

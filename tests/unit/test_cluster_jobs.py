@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from translator.cluster import sandbox
-from translator.cluster.job import Answer, Job, Needs
+from translator.cluster.sent_job import Answer, Job, Needs
 from translator.cluster.sandbox import run_in_sandbox
 from translator.cluster.version import version
 from translator.cluster.world import Knowledge, content, environment_of
@@ -137,7 +137,7 @@ def test_a_worker_reaches_the_shared_cache_with_credentials_of_its_own(project, 
 
 def test_a_worker_does_not_watch_itself_while_its_children_work(monkeypatch):
     distributed = pytest.importorskip("distributed")
-    from translator.cluster import remote
+    from translator.cluster import worker_side
 
     stopped = []
     callbacks = {
@@ -145,12 +145,12 @@ def test_a_worker_does_not_watch_itself_while_its_children_work(monkeypatch):
     }
     worker = SimpleNamespace(periodic_callbacks=callbacks, loop=SimpleNamespace(add_callback=lambda call: call()))
     monkeypatch.setattr(distributed, "get_worker", lambda: worker)
-    remote._leave_time_to_children.cache_clear()
+    worker_side._leave_time_to_children.cache_clear()
     try:
         for _ in range(2):
-            remote._leave_time_to_children()
+            worker_side._leave_time_to_children()
     finally:
-        remote._leave_time_to_children.cache_clear()
+        worker_side._leave_time_to_children.cache_clear()
     assert sorted(stopped) == ["profile", "tick"]
 
 
@@ -273,14 +273,14 @@ class TestWorker:
     def _pools(self):
         pytest.importorskip("distributed")
         yield
-        from translator.cluster import remote
+        from translator.cluster import worker_side
 
-        for pool in remote._pools.values():
+        for pool in worker_side._pools.values():
             pool.kill()
-        remote._pools.clear()
+        worker_side._pools.clear()
 
     def answer(self, job: Job) -> Answer:
-        from translator.cluster.remote import run_job
+        from translator.cluster.worker_side import run_job
 
         return pickle.loads(run_job(pickle.dumps(job)))
 

@@ -10,7 +10,7 @@ import pytest
 
 from translator.cluster import pool as pool_module
 from translator.cluster.connection import Connection, Lost, check_address, patience
-from translator.cluster.job import Answer, Needs
+from translator.cluster.sent_job import Answer, Needs
 from translator.cluster.pool import ClusterPool
 from translator.cluster.version import version
 from translator.diagnostics import ClusterLost, Diagnostic, InternalError, TranslationError

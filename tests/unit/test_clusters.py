@@ -11,11 +11,11 @@ from triton.experimental.gluon import language as gl
 
 from rules.timing import TIMINGS
 from translator.cycles.assembly import read_program
-from translator.cycles.paths import Step
+from translator.cycles.executed_paths import Step
 from translator.cycles.stream import ARRIVE, ISSUE, MEET, Translator
 from translator.frontend.cluster_rows import column_bits, rows_instead, without_bits
 from translator.layout.constructors import constructor
-from translator.layout.shapes import from_gluon, infer, to_gluon
+from translator.layout.inferred_layouts import from_gluon, infer, to_gluon
 from translator.report.layout_job import drawn_layouts
 from translator.request import TranslateRequest
 from translator.translation import translate_kernel

@@ -10,7 +10,7 @@ from translator.cycles.analysis import analyze
 from translator.cycles.assembly import Registers, read_program
 from translator.cycles.banks import conflict_factor
 from translator.cycles.matrix import matrix_time
-from translator.cycles.paths import Flow, LoopPath, follow
+from translator.cycles.executed_paths import Flow, LoopPath, follow
 
 
 def program(text):

@@ -8,7 +8,7 @@ from rules.targets import TARGETS
 from rules.timing import TIMINGS
 from translator.cycles.assembly import read_program
 from translator.cycles.losses import by_cause, matrix_losses, wave_losses
-from translator.cycles.paths import Step
+from translator.cycles.executed_paths import Step
 from translator.cycles.stream import Translator
 from translator.cycles.walk import Deadlock, Wave, walk_loop, walk_once
 

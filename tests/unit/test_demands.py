@@ -9,7 +9,7 @@ import pytest
 
 from translator.layout.demands import Round, Wanted
 from translator.request import TranslateRequest
-from translator.rewrite import function
+from translator.rewrite import function_rewriter
 from translator.source.launch_spec import read_launches
 from translator.translation import translate_kernel
 from translator.ttgir.layouts import Blocked, Slice
@@ -76,7 +76,7 @@ def test_one_layout_contradicts_nothing(layouts):
 
 
 def test_a_function_that_does_not_settle_is_refused_with_both_places(monkeypatch):
-    monkeypatch.setattr(function, "MAX_ROUNDS", 1)
+    monkeypatch.setattr(function_rewriter, "MAX_ROUNDS", 1)
     folder = Path(__file__).parents[2] / "fixtures" / "matmul"
     launch = read_launches(str(folder / "launches.json"))[0]
     found = translate_kernel(TranslateRequest(str(folder / "kernel.py"), "gfx950", launches=(launch,)))

@@ -5,8 +5,8 @@ import pytest
 from translator.diagnostics import TranslationError
 from translator.frontend.judge import FrontEndJudge
 from translator.source.derive.derivation import derive_kernel, launchable_kernels
-from translator.source.derive.settings import parse_settings, settings_for
-from translator.source.derive.verdict import Verdict
+from translator.source.derive.set_options import parse_settings, settings_for
+from translator.source.derive.launch_verdict import Verdict
 
 HEAD = "import torch\nimport triton\nimport triton.language as tl\nopen('executed', 'w')\nraise SystemExit\n"
 

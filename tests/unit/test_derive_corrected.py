@@ -6,7 +6,7 @@ import pytest
 
 from translator.frontend.judge import FrontEndJudge
 from translator.source.derive.derivation import derive_kernel
-from translator.source.derive.settings import parse_settings, settings_for
+from translator.source.derive.set_options import parse_settings, settings_for
 
 TEXT = """
 import torch

@@ -5,7 +5,7 @@ import pytest
 from translator.diagnostics import TranslationError
 from translator.frontend.judge import FrontEndJudge
 from translator.source.derive.derivation import derive_kernel
-from translator.source.derive.settings import parse_settings, settings_for
+from translator.source.derive.set_options import parse_settings, settings_for
 
 HEAD = "import functools\nimport torch\nimport triton\nimport triton.language as tl\nraise SystemExit\n"
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from translator.device import descriptors
+from translator.device import tdm_copies
 from translator.device.expected import expected_tensors
 from translator.device.planted import planted_bugs
 from translator.device.refusal import Refused
@@ -298,14 +298,14 @@ MODULE = """module attributes {{"ttg.num-ctas" = {ctas} : i32, "ttg.num-warps" =
 
 def test_a_dimension_without_a_bound_is_cut_at_whole_vectors():
     line = "%d = tt.make_tensor_descriptor %p, [%n, %c2147483647_i32_4], [%s, %one] : <f16>, <64x64xf16, #shared>"
-    lines, _, found = descriptors.make(parse_op(line), lambda stem: f"%{stem}")
+    lines, _, found = tdm_copies.make(parse_op(line), lambda stem: f"%{stem}")
     assert found.bounds == ("%n", "%unbounded") and f"%unbounded = arith.constant {1 << 30} : i32" in lines
 
 
 @pytest.mark.parametrize("element, expected", [("si8", "i8"), ("ui32", "i32"), ("f16", "f16")])
 def test_tiles_of_a_descriptor_have_the_types_of_tensors(element: str, expected: str):
     line = f"%d = tt.make_tensor_descriptor %p, [%m, %n], [%s, %one] : <{expected}>, <128x64x{element}, #shared>"
-    _, name, found = descriptors.make(parse_op(line), lambda stem: f"%{stem}")
+    _, name, found = tdm_copies.make(parse_op(line), lambda stem: f"%{stem}")
     assert (name, found.block, found.element) == ("%d", (128, 64), expected)
 
 

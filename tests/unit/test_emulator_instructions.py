@@ -6,11 +6,11 @@ import struct
 import numpy as np
 import pytest
 
-from translator.emulator import buffers, global_atomics, half_reads, high_halves, lane_moves, matrix, swaps, transposed
+from translator.emulator import buffers, global_atomics, half_reads, high_halves, lane_moves, mfma, swaps, transposed
 from translator.emulator.atomics import ATOMICS
 from translator.emulator.buffers import CDNA, RDNA3, Access
 from translator.emulator.lanes import EXEC, FIRST_VECTOR, PC, SCALARS, VECTORS, Lanes
-from translator.emulator.matrix import Operand, Product
+from translator.emulator.mfma import Operand, Product
 
 SEED = 7
 
@@ -235,7 +235,7 @@ def test_matrix_products(m, k, element, dtype):
     product = Product(
         m, k, whole, 60, FIRST_VECTOR + 30, True, Operand(10, False, element), Operand(20, False, element)
     )
-    matrix.multiply(product, wave)
+    mfma.multiply(product, wave)
     found = rows_of(wave.accumulators[60 : 60 + count].view(kind), m)
     assert (found == a.astype(kind) @ b.astype(kind).T + rows_of(c, m)).all()
     assert not wave.vectors[60 : 60 + count].any()
@@ -250,7 +250,7 @@ def test_scales_are_for_32_elements_of_a_row():
         wave.vectors[register : register + 8] = np.ascontiguousarray(registers_of(side, m, True)).view(np.uint32).T
     wave.vectors[40] = (exponents.T.reshape(64).astype(np.uint32) << 8) | 0x55
     scaled = Operand(10, False, "f8E4M3FN", True, (FIRST_VECTOR + 40, 1))
-    matrix.multiply(Product(m, k, False, 60, 128, False, scaled, Operand(20, False, "f8E4M3FN", True)), wave)
+    mfma.multiply(Product(m, k, False, 60, 128, False, scaled, Operand(20, False, "f8E4M3FN", True)), wave)
     expected = (values[0] * np.repeat(2.0 ** (exponents - 127.0), 32, axis=1)) @ values[1].T
     assert (rows_of(wave.vectors[60:64].view(np.float32), m) == expected).all()
 
@@ -264,17 +264,17 @@ class MatrixWord:
 
 def test_matrix_instructions_are_read():
     word = 5 | 1 << 15 | (FIRST_VECTOR + 7) << 32 | (FIRST_VECTOR + 9) << 41 | 128 << 50 | 2 << 59
-    found = matrix.decode_product("V_MFMA_F32_16X16X32_FP8_BF8", MatrixWord, word.to_bytes(8, "little"), "gfx942")
+    found = mfma.decode_product("V_MFMA_F32_16X16X32_FP8_BF8", MatrixWord, word.to_bytes(8, "little"), "gfx942")
     assert (found.m, found.k, found.d, found.c, found.accumulators) == (16, 32, 5, 128, True)
     assert (found.a, found.b) == (Operand(7, False, "f8E4M3FNUZ"), Operand(9, True, "f8E5M2FNUZ"))
-    later = matrix.decode_product("V_MFMA_F32_16X16X32_FP8_BF8", MatrixWord, word.to_bytes(8, "little"), "gfx950")
+    later = mfma.decode_product("V_MFMA_F32_16X16X32_FP8_BF8", MatrixWord, word.to_bytes(8, "little"), "gfx950")
     assert (later.a.element, later.b.element) == ("f8E4M3FN", "f8E5M2")
     for name in ("V_MFMA_F32_4X4X4_16B_F16", "V_MFMA_F32_32X32X4_2B_BF16", "V_MFMA_F64_16X16X4_F64"):
         with pytest.raises(NotImplementedError):
-            matrix.decode_product(name, MatrixWord, word.to_bytes(8, "little"), "gfx942")
+            mfma.decode_product(name, MatrixWord, word.to_bytes(8, "little"), "gfx942")
     permuted = (word | 1 << 61).to_bytes(8, "little")
     with pytest.raises(NotImplementedError, match="permutation"):
-        matrix.decode_product("V_MFMA_F32_16X16X16_F16", MatrixWord, permuted, "gfx942")
+        mfma.decode_product("V_MFMA_F32_16X16X16_F16", MatrixWord, permuted, "gfx942")
 
 
 @pytest.mark.parametrize("size, rows", [(2, 4), (1, 8)])

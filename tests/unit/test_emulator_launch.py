@@ -16,9 +16,9 @@ from translator.diagnostics import TranslationError
 from translator.emulator.checkout import NEEDED, TRIED, VARIABLE, check_target, find_checkout
 from translator.emulator.kernarg import Pointer, pack
 from translator.emulator.observer import EmulatedLaunch
-from translator.emulator.request import Done, Stopped
+from translator.emulator.emulator_request import Done, Stopped
 from translator.emulator.sides import UNREAD, end_of, start_of
-from translator.emulator.verdict import SideResult, judge
+from translator.emulator.run_verdict import SideResult, judge
 from translator.lowering.worker import WorkerPool
 from translator.validate.compare import TensorComparison
 from translator.validate.inputs import Inputs, Tensor

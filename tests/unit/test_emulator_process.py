@@ -10,8 +10,8 @@ from translator.device.code_object import Segment
 from translator.emulator import registers
 from translator.emulator.checkout import TRIED
 from translator.emulator.kernarg import Kernarg, Pointer
-from translator.emulator.request import Done, Run, Stopped
-from translator.emulator.session import Session
+from translator.emulator.emulator_request import Done, Run, Stopped
+from translator.emulator.emulator_session import Session
 
 KERNARG_POINTER = 1 << 3  # kernel_code_properties
 

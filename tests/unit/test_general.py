@@ -14,7 +14,7 @@ from slow_rows import slow_but
 from translation_of import TARGET, compiled, launch, translate
 from translator.diagnostics import TranslationError
 from translator.general.box import Region, largest_box, neighbours
-from translator.general.kernels import general_layouts
+from translator.general.general_kernels import general_layouts
 from translator.general.trials import Trials
 from translator.layout.constructors import constructor
 from translator.layout.size_range import RatioBound, SizeRange
@@ -95,7 +95,7 @@ def test_a_formula_is_that_of_the_translation_for_its_own_sizes(tmp_path, monkey
         found.append(general_layouts(*arguments))
         return found[-1]
 
-    monkeypatch.setattr("translator.general.versions.general_layouts", noted)
+    monkeypatch.setattr("translator.general.general_versions.general_layouts", noted)
     made(tmp_path, launch("rows", ROWS, {"M": 16, "N": 64}, warps=4))
     ((region, (made_general,)),) = found
     layouts = made_general.layouts
@@ -202,16 +202,16 @@ def test_warps_of_a_product_follow_its_tile(tmp_path):
 
 def test_where_formulas_give_no_layout_the_kernel_is_translated(tmp_path, monkeypatch):
     """Formulas that fit the neighbours and share out too few warps elsewhere are found anew, with what was missing."""
-    from translator.general import kernels
+    from translator.general import general_kernels
 
     asked = []
-    real = kernels.is_complete
+    real = general_kernels.is_complete
 
     def complete(layout, lanes, warps):
         asked.append(warps)
         return real(layout, lanes, warps) and len(asked) > 1
 
-    monkeypatch.setattr(kernels, "is_complete", complete)
+    monkeypatch.setattr(general_kernels, "is_complete", complete)
     result = made(tmp_path, scale())
     assert len(asked) > 1 and any("holds for BLOCK 64 to 16384" in note for note in result.notes)
 
@@ -277,13 +277,13 @@ def test_a_size_of_which_bounds_speak_is_told_though_it_has_one_value(tmp_path, 
         return replace(region, bounds=(bound,)), found
 
     monkeypatch.setattr(Trials, "at", with_four_warps)
-    monkeypatch.setattr("translator.general.versions.general_layouts", bounded)
+    monkeypatch.setattr("translator.general.general_versions.general_layouts", bounded)
     (note,) = [note for note in made(tmp_path, scale()).notes if "holds for" in note]
     assert "num_warps=4, BLOCK >= 32 * num_warps" in note, note
 
 
 def test_it_is_recorded_as_an_option():
-    from translator.project.translation import request_options, with_options
+    from translator.project.cached_translation import request_options, with_options
     from translator.request import TranslateRequest
 
     plain = TranslateRequest("kernel.py", TARGET)
@@ -321,13 +321,13 @@ def test_greatest_sizes_that_fit_neither_are_no_refusal():
 
 def test_an_instruction_that_no_translation_has_is_a_doubt(monkeypatch):
     """A rule may give a matrix instruction that the target lacks, at sizes that nothing was compared at."""
-    from translator.general import kernels
+    from translator.general import general_kernels
 
-    search = object.__new__(kernels._Search)
+    search = object.__new__(general_kernels._Search)
     search.given, search.trials, search.lanes = [None], SimpleNamespace(found={}), 64
-    monkeypatch.setattr(kernels, "is_complete", lambda *_: True)
-    monkeypatch.setattr(kernels._Search, "_sizes", lambda *_: {})
-    monkeypatch.setattr(kernels._Search, "_instructions", lambda _: {(16, 16, 32), (16, 16, 128)})
+    monkeypatch.setattr(general_kernels, "is_complete", lambda *_: True)
+    monkeypatch.setattr(general_kernels._Search, "_sizes", lambda *_: {})
+    monkeypatch.setattr(general_kernels._Search, "_instructions", lambda _: {(16, 16, 32), (16, 16, 128)})
     for depth, doubtful in ((32, False), (64, True), (128, False)):
         layout = SimpleNamespace(at=lambda _, depth=depth: Mfma(4, (16, 16, depth), True, (2, 2)))
         search.complete = set()

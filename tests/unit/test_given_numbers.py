@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from translation_of import launch, tensor, translate
-from translator.facts.given import given_numbers
+from translator.facts.given_launches import given_numbers
 from translator.facts.host_bounds import Condition, argument, plus, programs, times
 
 OFFSET = """import triton

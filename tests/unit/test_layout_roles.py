@@ -7,7 +7,7 @@ import pytest
 from fixture_set import ROOT
 from translation_of import TARGET, launch
 from translator.frontend.anchors import Anchors, PlacedOp, TensorType
-from translator.general.roles import classes, roles, told_apart
+from translator.general.layout_roles import classes, roles, told_apart
 from translator.general.trials import Given, Trials
 from translator.memory.traced_launch import TracedLaunch
 from translator.request import TranslateRequest

@@ -11,8 +11,8 @@ from translation_of import compiled
 from translator.diagnostics import TranslationError
 from translator.general import rule_texts, rules
 from translator.general.bounds import bounds_between
-from translator.general.kernels import general_layouts
-from translator.general.roles import without_twin
+from translator.general.general_kernels import general_layouts
+from translator.general.layout_roles import without_twin
 from translator.general.rule_layouts import ByRule, Numbers
 from translator.general.rules import Before, Fitting, Sample, fitted_layouts
 from translator.general.trials import with_sizes
@@ -50,8 +50,8 @@ def general(tmp_path_factory):
         return found[-1]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("translator.general.versions.general_layouts", noted)
-        patch.setattr("translator.general.kernels.EXTENSIONS", 1)
+        patch.setattr("translator.general.general_versions.general_layouts", noted)
+        patch.setattr("translator.general.general_kernels.EXTENSIONS", 1)
         text = translate_kernel(replace(request(at((128, 128, 64, 4))), general=True)).text
     ((region, (made,)),) = found
     return region, made.layouts, text
@@ -205,7 +205,7 @@ def test_tiles_are_told_from_those_of_the_other_operand():
 
 @pytest.mark.slow
 def test_a_general_product_of_fp8_is_no_abort(monkeypatch):
-    monkeypatch.setattr("translator.general.kernels.EXTENSIONS", 1)
+    monkeypatch.setattr("translator.general.general_kernels.EXTENSIONS", 1)
     folder = ROOT / "fp8_matmul"
     spec = next(s for s in read_launches(str(folder / "launches.json")) if s.id == "fp8_matmul/64x64x128")
     made = translate_kernel(TranslateRequest(str(folder / "kernel.py"), "gfx950", launches=(spec,), general=True))
@@ -342,7 +342,7 @@ def _far_942(points):
 @pytest.mark.compile
 @pytest.mark.parametrize("point", _far_942([(64, 64, 32, 4), (64, 128, 64, 2), (128, 64, 32, 8)]))
 def test_a_general_matmul_through_registers_is_right_for_other_sizes(tmp_path, monkeypatch, point):
-    monkeypatch.setattr("translator.general.kernels.EXTENSIONS", 0)
+    monkeypatch.setattr("translator.general.general_kernels.EXTENSIONS", 0)
     spec = at((128, 128, 64, 4))
     made = translate_kernel(TranslateRequest(str(KERNEL), "gfx942", launches=(spec,), general=True))
     assert "rotated(b_load" in made.text, made.notes
@@ -356,7 +356,7 @@ def test_a_general_matmul_through_registers_is_right_for_other_sizes(tmp_path, m
 @pytest.mark.parametrize("point", [(64, 64, 32, 2), (64, 256, 64, 8)])
 def test_a_general_matmul_for_few_registers_is_right_for_other_sizes(tmp_path, monkeypatch, point):
     """Tiles of 64 columns would be padded in LDS in a translation for them alone, and are rotated as all others here."""
-    monkeypatch.setattr("translator.general.kernels.EXTENSIONS", 0)
+    monkeypatch.setattr("translator.general.general_kernels.EXTENSIONS", 0)
     spec = at((128, 128, 64, 4))
     made = translate_kernel(TranslateRequest(str(KERNEL), "gfx1201", launches=(spec,), general=True))
     assert "rotated(b_load" in made.text and "num_warps 2 to 8" in made.notes[-1], made.notes

@@ -7,7 +7,7 @@ from textwrap import dedent
 import pytest
 
 from translator.diagnostics import TranslationError
-from translator.lift.kernel import lift_kernel
+from translator.lift.lifted_kernel import lift_kernel
 from translator.source.launch_spec import parse_launches
 from translator.source.load import load_kernel
 

@@ -9,7 +9,7 @@ from fixture_set import Fixture, fixtures
 from lift_harness import lifted, tensor
 
 from translator.diagnostics import TranslationError
-from translator.lift.kernel import lift_kernel
+from translator.lift.lifted_kernel import lift_kernel
 from translator.source.launch_spec import read_launches
 from translator.source.load import load_kernel
 

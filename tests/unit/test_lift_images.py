@@ -14,15 +14,15 @@ import pytest
 from fixture_set import ROOT
 from lift_harness import lifted, tensor
 from translator.diagnostics import TranslationError
-from translator.facts.given import given_numbers
+from translator.facts.given_launches import given_numbers
 from translator.lift.images import pixels
 from translator.lift.scalars import Scalar, atom
-from translator.lift.values import Graph, Node
+from translator.lift.tensor_values import Graph, Node
 from translator.source.gluon_kernels import plain_launch
 from translator.source.launch_spec import LaunchSpec
 from translator.ttgir.locations import UNKNOWN
 from translator.ttgir.types import Type
-from translator.validate.descriptors import Descriptor, PixelBox
+from translator.validate.tensor_descriptors import Descriptor, PixelBox
 
 NUMPY = {
     "arith.addi": np.add, "arith.subi": np.subtract, "arith.muli": np.multiply, "arith.andi": np.logical_and,

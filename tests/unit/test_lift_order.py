@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from translator.lift.order import MemoryOrder, Reordered, bases_of
-from translator.lift.values import Node
+from translator.lift.tensor_values import Node
 from translator.ttgir.types import Type
 
 POINTER, FLOAT = Type("ptr", "f32"), Type("float", "f32")

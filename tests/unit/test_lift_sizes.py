@@ -10,7 +10,7 @@ from lift_harness import GLUON, lifted, tensor
 from translator.diagnostics import TranslationError
 from translator.frontend.gluon_source import gluon_module
 from translator.lift import sizes
-from translator.lift.machine import NotLifted
+from translator.lift.symbolic_machine import NotLifted
 from translator.lift.sizes import CHEAP, LARGE, LEAST, MORE, PART, STEPS, Budget, runs_of
 from translator.source.launch_spec import parse_launches
 from translator.source.load import load_kernel

@@ -10,12 +10,12 @@ from nvidia_examples import EXAMPLES, HEAD, SCALED, descriptor
 
 from rules.targets import target
 from translator.diagnostics import TranslationError
-from translator.lift.kernel import lift_kernel
-from translator.lift.machine import NotLifted
+from translator.lift.lifted_kernel import lift_kernel
+from translator.lift.symbolic_machine import NotLifted
 from translator.lift.scaled import check_scales
 from translator.lift.slots import Blocks, Columns
 from translator.lift.tensor_columns import tensor_memory
-from translator.lift.values import Alloc, View
+from translator.lift.tensor_values import Alloc, View
 from translator.request import TranslateRequest
 from translator.source.launch_spec import parse_launches
 from translator.source.load import load_kernel

@@ -12,7 +12,7 @@ from slow_rows import slow_but_every
 from translation_of import compiled, dedent, launch, translate
 from translator.rewrite.author_file import AuthorFile, FileEdits
 from translator.rewrite.host_file import whole_file
-from translator.rewrite.module import SourceFacts
+from translator.rewrite.standalone import SourceFacts
 from translator.source.file_names import FileNames
 from translator.source.module_file import parse_file
 

@@ -9,7 +9,7 @@ import pytest
 from nvidia_examples import EXAMPLES, HEAD
 from rules.nvidia import NVIDIA, NvidiaRow
 from translator.frontend.gluon_source import gluon_module
-from translator.lift.kernel import lift_kernel
+from translator.lift.lifted_kernel import lift_kernel
 from translator.source.launch_spec import parse_launches
 from translator.source.load import load_kernel
 

@@ -7,7 +7,7 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.amd import cdna5
 
 from translator.frontend.anchors import Anchors, PlacedOp, TensorType
-from translator.layout.partitions import spread, with_spread_products
+from translator.layout.lds_partitions import spread, with_spread_products
 from translator.ttgir.layouts import DotOperand, Slice, Wmma
 from translator.ttgir.shared_layouts import Padded, Swizzled, partitioned
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from translator.project.diff3 import merge_sequences
-from translator.project.merge import find_renames, merge_texts
+from translator.project.merge_edits import find_renames, merge_texts
 
 BASE = (Path(__file__).parent / "project_matmul.txt").read_text()
 LABELS = ("edited", "before", "new")

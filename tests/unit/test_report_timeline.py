@@ -6,7 +6,7 @@ import pytest
 
 from translator.report.draw_timeline import timeline
 from translator.report.pipeline_section import pipeline_section
-from translator.report.timeline import timelines
+from translator.report.loop_timeline import timelines
 
 COPIES = """
 @gluon.jit

@@ -4,7 +4,7 @@ import pytest
 
 from translator.diagnostics import TranslationError
 from translator.source.compile_arguments import compile_arguments
-from translator.source.derive.settings import parse_settings
+from translator.source.derive.set_options import parse_settings
 from translator.source.derive.strict import derive_launches
 from translator.source.load import load_kernel
 

@@ -17,7 +17,7 @@ from translator.diagnostics import TranslationError
 from translator.project.cache import ContentCache
 from translator.store import shelf as shelf_module
 from translator.store.address import absolute_url, open_store, parse_bytes, shown_bytes
-from translator.store.chosen import share, shared_shelf
+from translator.store.chosen_store import share, shared_shelf
 from translator.store.entries import seal, unseal
 from translator.store.folder import FolderStore
 from translator.store.packed import pack, unpack

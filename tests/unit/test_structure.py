@@ -18,7 +18,7 @@ from translator.request import TranslateRequest
 from translator.source.launch_spec import parse_launches
 from translator.source.load import load_kernel
 from translator.structure.arrivals import arrivals_of
-from translator.structure.layouts import padded
+from translator.structure.layout_counterparts import padded
 from translator.translation import translate_kernel
 from translator.validate import validate_launch
 

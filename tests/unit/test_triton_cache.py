@@ -11,7 +11,7 @@ from triton.runtime.cache import FileCacheManager
 
 from translator.lowering.cache_folder import MANAGER, use_cache_folder
 from translator.lowering.triton_cache import CheckedCacheManager
-from translator.store.chosen import shared_shelf
+from translator.store.chosen_store import shared_shelf
 
 KEY = "ABC"
 

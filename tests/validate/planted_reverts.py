@@ -71,7 +71,7 @@ REVERTS = {
         {
             "translator.translation:given_numbers": lambda old: lambda specs, defaults: old(specs, {}),
             "translator.rewrite.host_file:checks_a_default": lambda old: lambda fn, contract: False,
-            "translator.rewrite.module:checks_a_default": lambda old: lambda fn, contract: False,
+            "translator.rewrite.standalone:checks_a_default": lambda old: lambda fn, contract: False,
         },
         ("addresses",),
     ),

@@ -10,7 +10,7 @@ from slow_rows import slow_but
 
 import fixture_set
 from translator.source.launch_spec import LaunchSpec, read_launches
-from translator.validate.guess import ROOM, guesses
+from translator.validate.made_up_launches import ROOM, guesses
 from translator.validate.result import ValidationResult
 from translator.validate.run import validate_pair
 from translator.validate.stages import source_stage, translated_stage

@@ -25,7 +25,7 @@ def use_cache(url: str | None, disabled: bool = False) -> bool:
 
     Raises: TranslationError `cache-address`, `cache-limit`.
     """
-    from translator.store.chosen import URL, share
+    from translator.store.chosen_store import URL, share
 
     if disabled:
         os.environ[URL] = ""

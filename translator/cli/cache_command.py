@@ -8,7 +8,7 @@ from translator.diagnostics import Diagnostic, TranslationError
 from translator.lowering.cache_folder import MAX_ENTRIES, prune_cache_folder, use_cache_folder
 from translator.project.cache import ContentCache
 from translator.store.address import parse_bytes, shown_bytes
-from translator.store.chosen import COMPILED, is_shared
+from translator.store.chosen_store import COMPILED, is_shared
 from translator.store.entries import Entry
 from translator.store.shelf import Shelf
 

@@ -21,7 +21,7 @@ _START = """
 import json, sys
 settings = json.loads(sys.argv[1])
 sys.path[:] = settings.pop("path")
-from translator.capture.program import run_program
+from translator.capture.user_program import run_program
 run_program(**settings)
 """
 

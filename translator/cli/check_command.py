@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from translator.cli import exit_status
 from translator.cli.check_text import CheckPrinter, state_entry, write_states
 from translator.cli.console import Verbosity, print_diagnostics
-from translator.cli.findings import reported
+from translator.cli.finding_formats import reported
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.project.cache import ContentCache
 from translator.project.changed import changed_since
@@ -206,7 +206,7 @@ def states_of(
         return
     from translator.project.translate_run import TRANSLATE
     from translator.project.provenance import without_line
-    from translator.project.translation import translate_cached
+    from translator.project.cached_translation import translate_cached
 
     with open_pool(jobs, timeout, False, cluster) as pool, ThreadPoolExecutor(pool.jobs) as threads:
 

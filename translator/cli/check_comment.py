@@ -10,7 +10,7 @@ from translator.project.cache import ContentCache
 from translator.project.checked_file import CheckedFile
 from translator.project.kept_jobs import Pool
 from translator.cluster.open_pool import open_pool
-from translator.project.translation import translate_cached
+from translator.project.cached_translation import translate_cached
 from translator.project.validation import TRANSLATE
 from translator.report.checks import Sources, check, summary_rows
 from translator.review.comment import Reviewed, comment_text

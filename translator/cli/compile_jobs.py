@@ -17,7 +17,7 @@ from translator.source.selected_launches import select_launches
 from translator.source.source_names import check_source, source_folders
 
 LOWER = "translator.lowering.jobs:lower_file"
-LOWER_AND_WALK = "translator.cycles.job:lower_and_walk"
+LOWER_AND_WALK = "translator.cycles.walk_job:lower_and_walk"
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from translator.cycles.prediction import KernelCycles
 
-OF_ASSEMBLY = "translator.cycles.job:assembly_cycles"
+OF_ASSEMBLY = "translator.cycles.walk_job:assembly_cycles"
 _ASSEMBLY = (".amdgcn", ".s")
 
 

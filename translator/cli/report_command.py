@@ -19,7 +19,7 @@ from translator.report.checks import LOWER, Checked, Sources, check
 from translator.report.correspondence import correspond
 from translator.report.layout_job import DrawnLayout
 from translator.report.page import ReportData, Upstream, report_page
-from translator.report.timeline import LoopTimeline
+from translator.report.loop_timeline import LoopTimeline
 from translator.source.launch_spec import LaunchSpec
 from translator.source.source_names import is_path, source_folders, source_name
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from translator.cli import exit_status
 from translator.cli.console import Verbosity, print_diagnostics, rich_console
-from translator.cli.findings import of_report, reported
+from translator.cli.finding_formats import of_report, reported
 from translator.cli.guess_table import correction_line, missing_lines, table_lines, write_launches
 from translator.cli.results import result_entries, write_json
 from translator.cluster.open_pool import open_pool

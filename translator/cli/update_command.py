@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from translator.cli import exit_status
 from translator.cli.check_command import nothing_found, project_files
 from translator.cli.console import Verbosity, print_diagnostics, rich_console
-from translator.cli.findings import reported
+from translator.cli.finding_formats import reported
 from translator.cli.translate_command import validation_line
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.project.cache import ContentCache

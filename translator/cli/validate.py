@@ -8,7 +8,7 @@ from rules.targets import parse_targets
 from translator.cli import exit_status
 from translator.cli.console import Verbosity, print_diagnostics, rich_console
 from translator.cli.device_validation import validate_on_device
-from translator.cli.findings import reported
+from translator.cli.finding_formats import reported
 from translator.cli.results import write_json
 from translator.cli.validate_options import ValidateOptions
 from translator.diagnostics import Diagnostic, InternalError, TranslationError

@@ -15,7 +15,7 @@ from translator.project.config import find_config
 from translator.project.planned import ProjectFile
 from translator.project.provenance import read_generated
 from translator.project.translate_plan import TranslateOptions
-from translator.project.translation import source_file
+from translator.project.cached_translation import source_file
 
 Stamps = dict[str, tuple[int, int] | None]  # path -> time of change and size, None where there is no file
 

@@ -73,7 +73,7 @@ class Connection:
         from distributed import CancelledError, KilledWorker
         from distributed.comm import CommClosedError
 
-        from translator.cluster.remote import run_job
+        from translator.cluster.worker_side import run_job
 
         client, key = self.client(), f"gluonize-{uuid.uuid4().hex}"
         self._under_way[key] = what

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from translator.cluster.connection import Connection, Lost
-from translator.cluster.job import Answer, Job, Needs, World
+from translator.cluster.sent_job import Answer, Job, Needs, World
 from translator.cluster.version import version
 from translator.cluster.world import Knowledge, content, environment_of
 from translator.diagnostics import ClusterLost, Diagnostic, InternalError, TranslationError
@@ -21,7 +21,7 @@ from translator.lowering.memory_limit import memory_limit
 from translator.lowering.worker import WorkerPool, job_count
 from translator.project.cache import switches
 from translator.project.kept_jobs import runs_user_code
-from translator.store.chosen import SHARED
+from translator.store.chosen_store import SHARED
 
 # Jobs that use something that was set up where the command runs.
 NEED_THIS_MACHINE = frozenset({"translator.emulator:validate_emulated"})

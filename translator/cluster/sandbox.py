@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from translator.cluster.job import Answer, Found, Job, Lookup, Needs, World
+from translator.cluster.sent_job import Answer, Found, Job, Lookup, Needs, World
 from translator.diagnostics import TranslationError
 from translator.lowering.memory_limit import is_starved
 from translator.lowering.worker_process import resolve, worker_id

@@ -16,7 +16,7 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
-from translator.cluster.job import Found, Lookup, Needs, World
+from translator.cluster.sent_job import Found, Lookup, Needs, World
 from translator.project.kept_jobs import OWN_PREFIX
 from translator.request import TranslateRequest
 from translator.source.package_files import _files_below

@@ -8,7 +8,7 @@ from rules.targets import Target, target as target_row
 from rules.timing import TIMINGS, Timing
 from translator.cycles.assembly import Program, read_program
 from translator.cycles.losses import Loss, by_cause, matrix_losses, wave_losses
-from translator.cycles.paths import Flow, LoopPath, Path, Step, follow_all
+from translator.cycles.executed_paths import Flow, LoopPath, Path, Step, follow_all
 from translator.cycles.prediction import KernelCycles, LineLoss, LoopCycles
 from translator.cycles.stream import LDS, MATRIX, MEMORY, VECTOR, Operation, Translator
 from translator.cycles.timeline import lanes_of

@@ -10,7 +10,7 @@ from rules.timing import Timing
 from translator.cycles.assembly import Line, Registers
 from translator.cycles.banks import BANK_BYTES, conflict_factor
 from translator.cycles.matrix import is_matrix, matrix_time
-from translator.cycles.paths import Step
+from translator.cycles.executed_paths import Step
 
 # Kinds of operations.
 ISSUE, VECTOR, MATRIX, LDS, MEMORY, WAIT, ARRIVE, MEET, BARRIER, PRIORITY, TENSOR = range(11)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from translator.cycles.assembly import Line, Operand, Program, Registers
-from translator.cycles.paths import Flow
-from translator.cycles.values import Registry
+from translator.cycles.executed_paths import Flow
+from translator.cycles.register_values import Registry
 
 MOST_STEPS = 300_000
 # What may stand in scalar registers before the pointer to the arguments, and how many it takes.

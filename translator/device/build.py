@@ -11,7 +11,7 @@ from pathlib import Path
 
 from translator import __version__
 from translator.device import code_object
-from translator.device.arguments import launch_arguments
+from translator.device.launch_arguments import launch_arguments
 from translator.device.build_jobs import SANITIZER
 from translator.device.bundle import Code, make_code, write_bundle
 from translator.device.planted import planted_bugs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from translator.device.descriptors import Described, described, lookup, width
+from translator.device.tdm_copies import Described, described, lookup, width
 from translator.device.module_text import balanced_end, op_name, tensor_parts, VALUE
 from translator.device.refusal import Refused
 from translator.device.retarget_memory import Names

@@ -12,15 +12,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from translator.device import descriptors, retarget_memory
-from translator.device.descriptors import Described
+from translator.device import tdm_copies, retarget_memory
+from translator.device.tdm_copies import Described
 from translator.device.encodings import retarget_encodings
 from translator.device.flow import DescriptorFlow
 from translator.device.module_text import op_name, without_locations
 from translator.device.refusal import Refused
 from translator.device.reshapes import moves_on_linear
 from translator.device.retarget_memory import Names
-from translator.device.scaled_dots import plain_dots
+from translator.device.unit_scales import plain_dots
 from translator.device.scans import scans_on_blocked
 from translator.ttgir.cta_parts import ctas_of
 from translator.ttgir.layouts import Bases
@@ -228,14 +228,14 @@ MEMORY = {
     "ttg.async_copy_global_to_local": retarget_memory.async_copy,
 }
 DESCRIPTORS = {
-    "tt.make_tensor_descriptor": lambda op, state: descriptors.make(op, state.names),
-    "amdg.update_tensor_descriptor": lambda op, state: descriptors.update(op, state.names, state.known),
+    "tt.make_tensor_descriptor": lambda op, state: tdm_copies.make(op, state.names),
+    "amdg.update_tensor_descriptor": lambda op, state: tdm_copies.update(op, state.names, state.known),
 }
 REWRITTEN = {
-    "amdg.async_tdm_copy_global_to_local": lambda op, s: descriptors.copy_in(
+    "amdg.async_tdm_copy_global_to_local": lambda op, s: tdm_copies.copy_in(
         op, s.names, s.known, s.warps[-1], s.ctas(op)
     ),
-    "amdg.async_tdm_copy_local_to_global": lambda op, s: descriptors.copy_out(
+    "amdg.async_tdm_copy_local_to_global": lambda op, s: tdm_copies.copy_out(
         op, s.names, s.known, s.warps[-1], s.ctas(op)
     ),
     "amdg.async_tdm_wait": _tdm_wait,

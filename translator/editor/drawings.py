@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 
-from translator.editor.known import Tile, bits, constructors, relevant, tile_of, tiles
+from translator.editor.explained import Tile, bits, constructors, relevant, tile_of, tiles
 from translator.editor.outline import Outline
 from translator.editor.work import Work
 from translator.report.explanation import Explanation

@@ -10,7 +10,7 @@ from translator.project.config import find_config, read_config
 from translator.project.digests import file_digest, launches_digest
 from translator.project.planned import ProjectFile, concerned, discover, from_config, from_provenance
 from translator.project.provenance import read_generated
-from translator.project.translation import source_file
+from translator.project.cached_translation import source_file
 from translator.source.source_names import source_name
 
 Stamp = tuple[tuple[str, str | None], ...]  # (path, digest) of what a generated file is made from

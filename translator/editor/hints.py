@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from translator.editor import hover_text as say
-from translator.editor.known import Said, versions
+from translator.editor.explained import Said, versions
 from translator.editor.line_map import LineMap
 from translator.editor.made import Made
 from translator.editor.session import Session

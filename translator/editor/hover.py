@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from translator.diagnostics import InternalError, TranslationError
 from translator.editor import hover_text as say
 from translator.editor.drawings import ask, drawn, layout_of
-from translator.editor.known import elsewhere, line_choices, relevant, tiles, values, versions
+from translator.editor.explained import elsewhere, line_choices, relevant, tiles, values, versions
 from translator.editor.line_map import LineMap
 from translator.editor.made import Made
 from translator.editor.outline import Scope

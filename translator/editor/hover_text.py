@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterable, Sequence
 
 from translator.editor.drawings import Drawn
-from translator.editor.known import Said, Tile
+from translator.editor.explained import Said, Tile
 from translator.report.reasons import REASONS
 from translator.ttgir.layouts import Ints
 

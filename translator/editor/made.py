@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from translator.editor.files import Stamp
-from translator.editor.jobs import Explained, Pair
+from translator.editor.editor_jobs import Explained, Pair
 from translator.editor.line_map import LineMap
 from translator.editor.outline import Scope
 from translator.editor.work import Figures

@@ -14,7 +14,7 @@ from pygls.lsp.server import LanguageServer
 
 from rules.targets import TARGETS
 from translator import __version__
-from translator.editor import places
+from translator.editor import source_places
 from translator.editor.findings import by_file
 from translator.editor.hints import hints
 from translator.editor.hover import hover
@@ -171,7 +171,7 @@ def _answer_places(server: Server) -> None:
 
     async def source(params: Any) -> list[types.Location]:
         place = server.place(params)
-        return [server.location(*target) for target in await places.to_source(*place[:3])] if place else []
+        return [server.location(*target) for target in await source_places.to_source(*place[:3])] if place else []
 
     @server.feature(types.TEXT_DOCUMENT_DEFINITION)
     async def definition(params: types.DefinitionParams) -> list[types.Location]:
@@ -184,7 +184,7 @@ def _answer_places(server: Server) -> None:
     @server.feature(types.TEXT_DOCUMENT_IMPLEMENTATION)
     async def implementation(params: types.ImplementationParams) -> list[types.Location]:
         place = server.place(params)
-        return [server.location(*target) for target in await places.to_translations(*place[:3])] if place else []
+        return [server.location(*target) for target in await source_places.to_translations(*place[:3])] if place else []
 
 
 def _answer_files(server: Server) -> None:

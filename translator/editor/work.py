@@ -13,7 +13,7 @@ from typing import Any
 
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.editor.files import source_path
-from translator.editor.jobs import Explained, Pair
+from translator.editor.editor_jobs import Explained, Pair
 from translator.lowering.parity import Parity
 from translator.lowering.worker import WorkerPool
 from translator.project.cache import ContentCache, content_key
@@ -22,16 +22,16 @@ from translator.project.check_findings import of_launches, of_state
 from translator.project.kept_jobs import KeptJobs
 from translator.project.planned import ProjectFile
 from translator.project.provenance import without_line
-from translator.project.translation import translate_cached
+from translator.project.cached_translation import translate_cached
 from translator.project.validation import TRANSLATE, validate_file
 from translator.report.checks import Sources, check
 from translator.request import TranslateRequest
 from translator.review.annotations import Annotation, errors
 from translator.ttgir.layouts import Ints
 
-EXPLAIN = "translator.editor.jobs:explain"
-READ = "translator.editor.jobs:read_pair"
-DRAW = "translator.editor.jobs:draw"
+EXPLAIN = "translator.editor.editor_jobs:explain"
+READ = "translator.editor.editor_jobs:read_pair"
+DRAW = "translator.editor.editor_jobs:draw"
 RUNNABLE = ("current", "edited", "outdated")  # states of files whose text can be run
 KEPT = 512  # answers
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from translator.device.build_jobs import compile_native
 from translator.diagnostics import TranslationError
 from translator.emulator.observer import EmulatedLaunch
-from translator.emulator.session import Session
+from translator.emulator.emulator_session import Session
 from translator.emulator.sides import Side
-from translator.emulator.verdict import Verdict
+from translator.emulator.run_verdict import Verdict
 from translator.source.launch_spec import LaunchSpec
 from translator.validate.run import validate_job
 

@@ -33,7 +33,7 @@ class Kernarg:
 def pack(
     kernel: KernelObject, arguments: list[dict], tensors: list[str], grid: tuple[int, int, int], block: int, shared: int
 ) -> Kernarg:
-    """Arguments as `translator.device.arguments` lists them, in the segment that `kernel` asks for.
+    """Arguments as `translator.device.launch_arguments` lists them, in the segment that `kernel` asks for.
 
     tensors: names, by number. grid: workgroups. block: lanes of a workgroup. shared: dynamic LDS in bytes. The two scratch
     pointers behind the arguments stay null, as does what hidden arguments point to.

@@ -21,7 +21,7 @@ from translator.emulator.checkout import ARCHITECTURES, TRIED
 from translator.emulator.lanes import Lanes
 from translator.emulator.own import Own, own_instruction
 from translator.emulator.guarded import LDS_WINDOW, Pages, tensor
-from translator.emulator.request import PLACE, Done, Run, Stopped
+from translator.emulator.emulator_request import PLACE, Done, Run, Stopped
 
 TURN = 2000  # instructions that a wave runs before another one has its turn
 TTMP8, WAVE_BIT = 116, 25  # where gfx12 has the number of a wave in its workgroup; LLVM, `llvm.amdgcn.wave.id`

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from translator.device.expected import APPROXIMATE, APPROXIMATION
 from translator.device.refusal import Refused
-from translator.emulator.request import Stopped
-from translator.emulator.session import Session
+from translator.emulator.emulator_request import Stopped
+from translator.emulator.emulator_session import Session
 from translator.emulator.sides import Side, end_of, start_of
-from translator.emulator.verdict import SideResult, Verdict, judge
+from translator.emulator.run_verdict import SideResult, Verdict, judge
 from translator.validate.compare import compare
 from translator.validate.inputs import Tensor
 from translator.validate.memory import Memory

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from translator.emulator import buffers, global_atomics, half_reads, matrix, swaps, transposed
+from translator.emulator import buffers, global_atomics, half_reads, mfma, swaps, transposed
 from translator.emulator.checkout import ARCHITECTURES
 from translator.emulator.lanes import Lanes
 
@@ -34,8 +34,8 @@ def own_instruction(emulator, data: bytes, target: str) -> Own | None:
     name, kind = emulator._op_name(instruction), type(instruction)
     if name in CACHES:
         return Own(name, instruction.size(), lambda lanes: None)
-    for module in (matrix, transposed, swaps, global_atomics, half_reads):
-        how = {"target": target} if module is matrix else {}
+    for module in (mfma, transposed, swaps, global_atomics, half_reads):
+        how = {"target": target} if module is mfma else {}
         if (execute := module.executor(name, kind, data, **how)) is not None:
             return Own(name, instruction.size(), execute)
     return None

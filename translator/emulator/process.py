@@ -12,7 +12,7 @@ import signal
 
 from translator.emulator.machine import Machine, Refusal, load
 from translator.emulator.registers import Unprepared
-from translator.emulator.request import PLACE_BYTES, Stopped
+from translator.emulator.emulator_request import PLACE_BYTES, Stopped
 from translator.lowering.frames import read_frame, write_frame
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h

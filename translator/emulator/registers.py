@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from translator.emulator.guarded import PAGE, Pages
-from translator.emulator.request import Run
+from translator.emulator.emulator_request import Run
 
 # Bit of `kernel_code_properties` -> what it asks for, in the order of the registers; each takes two.
 PRIVATE_BUFFER, DISPATCH_POINTER, QUEUE_POINTER, KERNARG_POINTER, DISPATCH_ID = range(5)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from translator.device import code_object
-from translator.device.arguments import arguments_of
+from translator.device.launch_arguments import arguments_of
 from translator.device.refusal import Refused
 from translator.emulator.kernarg import pack
-from translator.emulator.request import Done, Run
+from translator.emulator.emulator_request import Done, Run
 from translator.ttgir.module import Module
 from translator.ttgir.parse import parse_module
 from translator.validate.bind import place_tensors

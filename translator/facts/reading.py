@@ -8,7 +8,7 @@ from translator.facts import callees
 from translator.facts.desugar import expand_promotions, unroll_loops
 from translator.facts.equal import equal_expressions
 from translator.facts.function import FunctionFacts
-from translator.facts.kernel import KernelFacts
+from translator.facts.kernel_facts import KernelFacts
 from translator.facts.webs import build_webs
 from translator.frontend.trace import Frame
 

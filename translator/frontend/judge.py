@@ -20,9 +20,9 @@ from triton.compiler.errors import CompilationError
 from translator.diagnostics import TranslationError
 from translator.frontend import trace
 from translator.frontend.offline import offline_target
-from translator.frontend.passes import run_ttir_passes
+from translator.frontend.triton_passes import run_ttir_passes
 from translator.source.compile_arguments import compile_arguments
-from translator.source.derive.verdict import Branch, Verdict
+from translator.source.derive.launch_verdict import Branch, Verdict
 from translator.source.launch_spec import LaunchSpec
 from translator.source.load import LoadedKernel
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from translator.general.box import Point
-from translator.general.roles import Classes, Roles, classes, roles, told_apart
+from translator.general.layout_roles import Classes, Roles, classes, roles, told_apart
 from translator.memory.traced_launch import TracedLaunch
 from translator.rewrite.emitted import EmittedKernel
 from translator.rewrite.merge import merge_plain

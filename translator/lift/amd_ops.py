@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from functools import reduce
 
 from translator.lift.induction import added, moved_by, wide
-from translator.lift.machine import NotLifted, Run
+from translator.lift.symbolic_machine import NotLifted, Run
 from translator.lift.memory_ops import atomic, effect, loaded, read, result_name, write, zeros
 from translator.lift.scalars import Scalar, combine, const, never_negative, number
 from translator.lift.sync_ops import init, nothing, same
-from translator.lift.values import Node, Value, View
+from translator.lift.tensor_values import Node, Value, View
 from translator.ttgir.module import Op
 from translator.ttgir.types import Type, parse_type
 

@@ -6,9 +6,9 @@ import math
 from collections.abc import Container, Mapping
 from typing import Any
 
-from translator.lift.machine import NotLifted
+from translator.lift.symbolic_machine import NotLifted
 from translator.lift.scalars import Scalar, atom
-from translator.lift.values import Node, Value
+from translator.lift.tensor_values import Node, Value
 from translator.source.image_descriptors import image_box, is_of_images
 from translator.source.launch_spec import LaunchSpec
 from translator.ttgir.module import Module

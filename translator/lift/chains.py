@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from translator.lift.machine import Around, Loop
+from translator.lift.symbolic_machine import Around, Loop
 from translator.lift.scalars import Expr, apply, const
-from translator.lift.values import Node
+from translator.lift.tensor_values import Node
 
 
 @dataclass(frozen=True)

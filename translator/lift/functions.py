@@ -10,9 +10,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from translator.lift.machine import NotLifted, Run
+from translator.lift.symbolic_machine import NotLifted, Run
 from translator.lift.scalars import OPERATIONS, Scalar, number
-from translator.lift.values import Graph, Node, Value
+from translator.lift.tensor_values import Graph, Node, Value
 from translator.ttgir.module import Block, Op
 from translator.ttgir.types import Type
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from translator.lift.machine import Run
+from translator.lift.symbolic_machine import Run
 from translator.lift.scalars import NAMES, Scalar, combine, number
-from translator.lift.values import Node
+from translator.lift.tensor_values import Node
 from translator.ttgir.locations import Place
 from translator.ttgir.types import Type
 

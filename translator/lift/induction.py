@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from translator.lift.scalars import Scalar, apply, combine, from_terms, number, terms
-from translator.lift.values import Graph, Node, Value
+from translator.lift.tensor_values import Graph, Node, Value
 from translator.ttgir.module import Block, Op, Region
 from translator.ttgir.types import Type
 

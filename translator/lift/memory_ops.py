@@ -9,12 +9,12 @@ from dataclasses import replace
 
 from translator.lift.arguments import IMAGES
 from translator.lift.images import pixels
-from translator.lift.machine import Effect, NotLifted, Run, decided
+from translator.lift.symbolic_machine import Effect, NotLifted, Run, decided
 from translator.lift.order import LOADS
 from translator.lift.scalars import Scalar
 from translator.lift.sync_ops import landed
 from translator.lift.tensor_columns import columns, tensor_memory
-from translator.lift.values import Alloc, Node, Value, View
+from translator.lift.tensor_values import Alloc, Node, Value, View
 from translator.ttgir.module import Op
 from translator.ttgir.types import Type, parse_type
 

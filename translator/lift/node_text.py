@@ -7,9 +7,9 @@ import re
 import struct
 from collections.abc import Callable, Sequence
 
-from translator.lift.machine import NotLifted
+from translator.lift.symbolic_machine import NotLifted
 from translator.lift.scalars import Expr, apply, const, floored, from_terms, terms
-from translator.lift.values import Node
+from translator.lift.tensor_values import Node
 from translator.ttgir.types import Type
 
 DTYPES = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from translator.lift.recurrences import Carrying
-from translator.lift.values import Node
+from translator.lift.tensor_values import Node
 
 LOADS = ("tt.load", "descriptor_load", "descriptor_gather")
 Bases = frozenset[str]

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from translator.lift.machine import Effect
+from translator.lift.symbolic_machine import Effect
 from translator.lift.parts import tiles, unsliced
-from translator.lift.values import Graph, Node
+from translator.lift.tensor_values import Graph, Node
 
 
 def in_order(graph: Graph, effects: Sequence[Effect]) -> list[Effect]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from translator.lift.scalars import Expr, apply
 from translator.lift.text_tree import StoreText, Text
-from translator.lift.values import Box, Graph, Node
+from translator.lift.tensor_values import Box, Graph, Node
 
 ELEMENTWISE = ("arith.", "math.", "tt.fp_to_fp", "tt.bitcast")
 

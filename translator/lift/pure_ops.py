@@ -9,12 +9,12 @@ from dataclasses import replace
 from translator.lift.amd_ops import AMD
 from translator.lift.functions import function_of, mapped, params_of, plain_operation
 from translator.lift.induction import added
-from translator.lift.machine import NotLifted, Run
+from translator.lift.symbolic_machine import NotLifted, Run
 from translator.lift.memory_ops import MEMORY, read, result_name, write
 from translator.lift.node_text import has_name
 from translator.lift.scalars import NAMES, Scalar, apply, atom, combine, number, unsigned
 from translator.lift.sync_ops import SYNC, commit_to
-from translator.lift.values import Node, Value, View
+from translator.lift.tensor_values import Node, Value, View
 from translator.lift.whole_products import whole_product
 from translator.ttgir.module import Op
 from translator.ttgir.types import Type

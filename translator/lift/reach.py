@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from translator.lift.scalars import Expr
 from translator.lift.text_tree import BranchText, StoreText, Text
-from translator.lift.values import Node
+from translator.lift.tensor_values import Node
 
 
 def inputs(node: Node) -> list[Node]:

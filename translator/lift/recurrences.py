@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from translator.lift.values import Node
+from translator.lift.tensor_values import Node
 from translator.ttgir.module import Op
 
 # What an accumulator goes through on its way round: sums of products are told by their products (`translator.lift.chains`).

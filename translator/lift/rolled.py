@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from translator.lift.scalars import Expr, apply, const, substitute
 from translator.lift.text_tree import LoopText, StoreText, Text
-from translator.lift.values import Graph, Node
+from translator.lift.tensor_values import Graph, Node
 
 
 def rolled(graph: Graph, tree: list[Text]) -> list[Text]:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from rules.architecture import Target
-from translator.lift.helpers import Helper
-from translator.lift.machine import NotLifted
-from translator.lift.values import Node
+from translator.lift.lifted_helpers import Helper
+from translator.lift.symbolic_machine import NotLifted
+from translator.lift.tensor_values import Node
 from translator.ttgir.module import Module
 
 SCALES = {"ttng.tc_gen5_mma_scaled": (3, 4), "tt.dot_scaled": (1, 3)}  # where they stand among the operands with types

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from translator.lift.arguments import arguments_of, numbers_of
-from translator.lift.machine import NotLifted, Run
+from translator.lift.symbolic_machine import NotLifted, Run
 from translator.lift.pure_ops import HANDLERS
 from translator.source.launch_spec import LaunchSpec
 from translator.ttgir.module import Module, Op

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from translator.lift.parts import tiles, unsliced
-from translator.lift.values import Box, Graph, Node, View
+from translator.lift.tensor_values import Box, Graph, Node, View
 
 LANES = 1 << 30  # scales lie in all rows
 

@@ -7,9 +7,9 @@ import re
 from collections.abc import Callable
 
 from translator.lift.barriers import Barrier
-from translator.lift.machine import Run
+from translator.lift.symbolic_machine import Run
 from translator.lift.scalars import Scalar, number
-from translator.lift.values import Value, View
+from translator.lift.tensor_values import Value, View
 from translator.ttgir.elements import bits_of
 from translator.ttgir.module import Op
 from translator.ttgir.types import Type

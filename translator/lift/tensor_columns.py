@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from translator.lift.machine import Run
+from translator.lift.symbolic_machine import Run
 from translator.lift.slots import Blocks, Columns
-from translator.lift.values import View
+from translator.lift.tensor_values import View
 from translator.ttgir.elements import bits_of
 from translator.ttgir.types import Type
 

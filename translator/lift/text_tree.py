@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from translator.lift.scalars import Expr
-from translator.lift.values import Node
+from translator.lift.tensor_values import Node
 from translator.ttgir.locations import UNKNOWN, Place
 
 
@@ -34,7 +34,7 @@ class BranchText:
 
 @dataclass(eq=False)
 class StoreText:
-    """A store. kind: as `translator.lift.machine.Effect` has it; operands: nodes and expressions."""
+    """A store. kind: as `translator.lift.symbolic_machine.Effect` has it; operands: nodes and expressions."""
 
     kind: str
     operands: tuple[Node | Expr | None, ...]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from translator.lift.counts import counted, loop_name, whole_size, without_fill
+from translator.lift.trip_counts import counted, loop_name, whole_size, without_fill
 from translator.lift.chains import PRODUCTS, Chain, chain_of, fold_parts, varying
 from translator.lift.fit import Sample, fit
 from translator.lift.induction import moved_by, unmoved
-from translator.lift.machine import Around, Effect, NotLifted, Run
+from translator.lift.symbolic_machine import Around, Effect, NotLifted, Run
 from translator.lift.scalars import (
     Expr,
     Scalar,
@@ -21,7 +21,7 @@ from translator.lift.scalars import (
 from translator.lift.part_order import in_order
 from translator.lift.recurrences import Carrying
 from translator.lift.text_tree import BranchText, Fold, Held, LoopText, StoreText, Text
-from translator.lift.values import Graph, Node
+from translator.lift.tensor_values import Graph, Node
 
 MOST = 160  # uses of one store that are looked at
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from translator.lift.values import Graph, Node
+from translator.lift.tensor_values import Graph, Node
 
 
 def whole_product(

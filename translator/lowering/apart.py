@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 
 from translator.lowering.frames import read_frame, write_frame
 
-ALONE = ("translator.lowering.jobs:lower_file", "translator.cycles.job:lower_and_walk")
+ALONE = ("translator.lowering.jobs:lower_file", "translator.cycles.walk_job:lower_and_walk")
 # What such jobs import, so that a fork has it.
 _LOADED = (
     "translator.lowering.jobs",
@@ -27,7 +27,7 @@ _LOADED = (
     "translator.frontend.offline",
     "translator.source.load",
     "translator.source.gluon_kernels",
-    "translator.lift.kernel",
+    "translator.lift.lifted_kernel",
     "triton.compiler",
     "triton.experimental.gluon._runtime",
 )

@@ -23,7 +23,7 @@ def lower_file(
     Host code is read, not executed, unless `import_hosts`.
     Raises: TranslationError for what cannot be read, bound or compiled.
     """
-    from translator.lift.kernel import lift_kernel
+    from translator.lift.lifted_kernel import lift_kernel
     from translator.source.gluon_kernels import is_gluon_launch
     from translator.source.load import explain_trace_error, load_side
 

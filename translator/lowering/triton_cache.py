@@ -15,7 +15,7 @@ from pathlib import Path
 from triton.runtime.cache import FileCacheManager
 
 from translator.lowering.cache_folder import is_own
-from translator.store.chosen import COMPILED, shared_shelf
+from translator.store.chosen_store import COMPILED, shared_shelf
 from translator.store.packed import pack, unpack
 
 log = logging.getLogger("gluonize")

@@ -10,7 +10,7 @@ from triton.compiler import ASTSource
 from triton.compiler.compiler import make_backend
 
 from rules.targets import Target, target as target_row
-from translator.facts.given import GivenNumbers
+from translator.facts.given_launches import GivenNumbers
 from translator.frontend.anchors import Anchors, Path, path_of, read_anchors
 from translator.frontend.cluster_moves import (
     Obstacle,
@@ -21,7 +21,7 @@ from translator.frontend.cluster_moves import (
 )
 from translator.frontend.cluster_rows import module_of
 from translator.frontend.offline import offline_target
-from translator.frontend.passes import (
+from translator.frontend.triton_passes import (
     lds_bytes,
     run_last_passes,
     run_layout_passes,

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from translator.lowering.worker import WorkerPool
 
 TRANSLATE = "translator.translation:translate_kernel"
-LOWER = "translator.cycles.job:lower_and_walk"
+LOWER = "translator.cycles.walk_job:lower_and_walk"
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from translator.facts.loop_range import is_index
 from translator.gluon.printer import lines, written
 from translator.gluon.tree import ONE, Assign, Binary, Choose, Current, Line, Node, Number, Previous, as_lines
 from translator.layout.names import LayoutNames
-from translator.pipeline import clusters, counts, early_refill, l2, once, refill, slices, unroll
+from translator.pipeline import multicast, counts, early_refill, l2, once, refill, slices, unroll
 from translator.pipeline.loop import PipelinedLoop, Ring
 from translator.pipeline.loop_site import LoopSite
 from translator.pipeline.plan import NotPipelined, PipelinePlan, run_of_loads
@@ -332,7 +332,7 @@ def _after(site: LoopSite, loop: PipelinedLoop) -> list[Node]:
 
 def _lines_after(site: LoopSite, loop: PipelinedLoop, waited: bool) -> list[str]:
     lines = []
-    lines += clusters.after_last(site.record, loop, waited)
+    lines += multicast.after_last(site.record, loop, waited)
     if loop.plan.once:
         return lines
     if _shares_place(site, loop):

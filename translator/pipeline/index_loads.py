@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from translator.facts.function import FunctionFacts
-from translator.facts.kernel import KernelFacts
+from translator.facts.kernel_facts import KernelFacts
 from translator.gluon.written import Written
 from translator.frontend.trace import ConstFact, Frame, TensorFact, node_key
 from translator.pipeline import counts

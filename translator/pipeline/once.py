@@ -22,7 +22,7 @@ from translator.facts.function import FunctionFacts
 from translator.facts.loop_range import int_of
 from translator.facts.signs import obligation_at
 from translator.gluon.tree import Node, Number, as_lines
-from translator.pipeline import clusters, mover_copies
+from translator.pipeline import multicast, mover_copies
 from translator.pipeline.loop import PipelinedLoop
 from translator.pipeline.plan import PipelinePlan
 from translator.pipeline.producer import Producer, commit, stores
@@ -84,7 +84,7 @@ def first(producer: Producer) -> tuple[Node, ...]:
         tile = ring.load.tile
         lines += mover_copies.before(writing, loop, ring) if tile is not None else [producer.allocate(ring)]
     loop.fetch_at(name(loop.plan.index))
-    lines += clusters.before_first(writing.record, loop)
+    lines += multicast.before_first(writing.record, loop)
     made = [
         *as_lines(lines),
         *(producer.fetch(ring, "0", loop.fetched, None) for ring in loop.rings),

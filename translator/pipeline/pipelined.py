@@ -14,7 +14,7 @@ from translator.pipeline.prepare import prepare
 from translator.pipeline.twins import Planning
 from translator.pipeline.unneeded import unneeded
 from translator.rewrite import uniform_parts
-from translator.rewrite.function import FunctionRewriter
+from translator.rewrite.function_rewriter import FunctionRewriter
 from translator.rewrite.site import TileRead
 from translator.ttgir.layouts import Layout
 

@@ -10,7 +10,7 @@ from translator.facts.obligations import Obligation
 from translator.facts.span import Span
 from translator.facts.webs import Web
 from translator.memory.staging import Staged
-from translator.pipeline.partitions import Partitions
+from translator.pipeline.partition_schedule import Partitions
 from translator.pipeline.schedule import Schedule
 from translator.pipeline.strided_tiles import StridedTile
 from translator.pipeline.tensor_tiles import DescriptorTile

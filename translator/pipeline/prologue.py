@@ -8,7 +8,7 @@ from translator.facts.function import FunctionFacts
 from translator.frontend.trace import TensorFact
 from translator.gluon.tree import Line, Node, Number, Repeat, as_lines
 from translator.gluon.written import name
-from translator.pipeline import clusters, counts, early_refill, mover_copies, slices
+from translator.pipeline import multicast, counts, early_refill, mover_copies, slices
 from translator.pipeline.loop import PipelinedLoop, Ring
 from translator.pipeline.moved_twice import start_lines
 from translator.pipeline.tile_names import own_names
@@ -54,7 +54,7 @@ def prologue(site: LoopSite, producer: Producer) -> tuple[Node, ...]:
     if loop.only_holds:
         lines.append("# Prologue: each tile is loaded an iteration before it is used, the first ones here.")
     else:
-        lines += clusters.before_first(site.record, loop)
+        lines += multicast.before_first(site.record, loop)
         lines.append("")
         lines.append(f"# Prologue: the first tiles are {what} before the loop.{tail}")
     index = counts.prologue_index(site.emit, loop)

@@ -29,7 +29,7 @@ from translator.gluon.tree import (
 )
 from translator.gluon.written import name
 from translator.pipeline import counts
-from translator.pipeline.clusters import before_next
+from translator.pipeline.multicast import before_next
 from translator.pipeline.producer import Producer, commit
 from translator.rewrite.written_function import WrittenFunction
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from translator.facts.function import FunctionFacts
 from translator.frontend.trace import ConstFact
-from translator.pipeline.partitions import Partitions
+from translator.pipeline.partition_schedule import Partitions
 from translator.pipeline.ahead import is_pure
 from translator.pipeline.plan import NotPipelined, PipelinedLoad, PipelinePlan, run_of_loads
 from translator.pipeline.strategies import WARP_SPECIALIZED

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from translator.gluon.tree import ONE, Binary, Current, Least, Line, Node, Number, Wait, as_lines
 from translator.pipeline import counts
-from translator.pipeline.clusters import before_next
+from translator.pipeline.multicast import before_next
 from translator.pipeline.loop import PipelinedLoop
 from translator.pipeline.prefetch import FEWEST_BUFFERS
 from translator.rewrite import tdm

@@ -13,7 +13,7 @@ from translator.project.cache import ContentCache
 from translator.project.digests import text_digest
 from translator.project.planned import ProjectFile, from_provenance
 from translator.project.provenance import GeneratedFile, is_code, without_line
-from translator.project.translation import base_key
+from translator.project.cached_translation import base_key
 from translator.source.module_file import decode_source_bytes
 
 MAX_COMMITS = 500  # how far back a file's history is searched

@@ -25,7 +25,7 @@ from translator.project.places import Places
 from translator.project.plain_pickle import load_plain
 from translator.project.recorded import Reads, location
 from translator.source.environment_names import ALL
-from translator.store.chosen import RESULTS, SHARED, shared_shelf, size_limit
+from translator.store.chosen_store import RESULTS, SHARED, shared_shelf, size_limit
 from translator.store.folder import FolderStore
 from translator.store.shelf import Shelf
 

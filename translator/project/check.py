@@ -15,7 +15,7 @@ from translator.project.layout_free import same_code
 from translator.project.paths import is_located, not_located
 from translator.project.planned import ProjectFile
 from translator.project.provenance import GeneratedFile, read_generated, without_line
-from translator.project.translation import base_key, source_file, without_found
+from translator.project.cached_translation import base_key, source_file, without_found
 from translator.versions import triton_version
 
 STATES = ("current", "edited", "outdated", "conflicts", "missing", "refused")

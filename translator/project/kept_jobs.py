@@ -22,7 +22,7 @@ RECORDED = "translator.project.recorded:run_recorded"
 # own reads are not seen; None: the request says it.
 PURE = {
     "translator.lowering.jobs:lower_file": 4,
-    "translator.cycles.job:lower_and_walk": 4,
+    "translator.cycles.walk_job:lower_and_walk": 4,
     "translator.validate:validate_launch": 5,
     "translator.translation:translate_kernel": None,
 }

@@ -13,7 +13,7 @@ from translator.project.config import Config, Entry
 from translator.project.digests import file_digest, launches_digest
 from translator.project.paths import is_located, located, named, not_located, shown
 from translator.project.provenance import DERIVED, MARK, GeneratedFile, Provenance, read_generated
-from translator.project.translation import with_options
+from translator.project.cached_translation import with_options
 from translator.request import TranslateRequest
 from translator.source.code_style import CodeStyle, style_of
 from translator.source.launch_spec import LaunchSpec, RefusedLaunch, read_launches

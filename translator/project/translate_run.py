@@ -24,7 +24,7 @@ from translator.project.provenance import read_generated, without_line
 from translator.project.recorded import Reads
 from translator.project.rejected import moved, rejected_path, with_findings
 from translator.project.translate_plan import PlannedFile, TranslateOptions
-from translator.project.translation import stamped_text, translate_cached
+from translator.project.cached_translation import stamped_text, translate_cached
 from translator.project.verdict import with_verdict
 from translator.request import CTAS, LaunchOutcome, TranslateRequest, TranslateResult, as_launched
 from translator.source.derive.table import Derivation

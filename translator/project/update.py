@@ -12,7 +12,7 @@ from translator.project.base import Base, find_base
 from translator.project.cache import ContentCache
 from translator.project.check import changes, conflict_lines
 from translator.project.layout_free import same_code
-from translator.project.merge import Merge, merge_texts
+from translator.project.merge_edits import Merge, merge_texts
 from translator.project.output_file import make_folder, write_whole
 from translator.project.planned import ProjectFile
 from translator.project.provenance import GeneratedFile, parse_provenance, read_generated, stamped, without_line

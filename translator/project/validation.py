@@ -10,7 +10,7 @@ from translator.diagnostics import InternalError, TranslationError
 from translator.project.cache import ContentCache, content_key
 from translator.project.planned import ProjectFile
 from translator.project.recorded import Reads, recording
-from translator.project.translation import translate_cached
+from translator.project.cached_translation import translate_cached
 from translator.source.launch_spec import LaunchSpec
 
 if TYPE_CHECKING:

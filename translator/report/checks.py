@@ -12,7 +12,7 @@ from translator.lowering.parity import Parity
 from translator.lowering.worker import WorkerPool
 from translator.source.launch_spec import LaunchSpec
 
-LOWER = "translator.cycles.job:lower_and_walk"
+LOWER = "translator.cycles.walk_job:lower_and_walk"
 VALIDATE = "translator.validate:validate_launch"
 
 

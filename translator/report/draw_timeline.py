@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from translator.report import svg
 from translator.report.replay import Replay
-from translator.report.timeline import LoopTimeline
+from translator.report.loop_timeline import LoopTimeline
 
 _STEP = 92.0
 _ROW = 26.0

@@ -164,7 +164,7 @@ def _starts(shape: Ints, ctas: Bases) -> tuple[Ints, ...]:
 
 
 def _linear(layout: Any, shape: Ints) -> Any:
-    from translator.layout.shapes import _scratch
+    from translator.layout.inferred_layouts import _scratch
 
     builder = _scratch("gfx950", 4, 64, 1 << len(_ctas(layout))).builder  # of a map, no target has a part in it
     return builder.to_linear_layout(layout._to_ir(builder), list(shape))

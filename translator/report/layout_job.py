@@ -164,10 +164,10 @@ class LayoutAsker:
     """Asks Triton for the bases of layouts of one target."""
 
     def __init__(self, target: str, num_warps: int):
-        from translator.layout import shapes
+        from translator.layout import inferred_layouts
 
         row = target_row(target)
-        self.shapes = shapes
+        self.shapes = inferred_layouts
         self.asked = row.name, num_warps, row.warp_size
 
     def distributed(self, layout: Layout, shape: Ints) -> DistributedMap:

@@ -17,7 +17,7 @@ from translator.report.layout_job import DrawnLayout
 from translator.report.layout_section import lds_section, layouts_section
 from translator.report.parity_section import parity_section, status_chips
 from translator.report.pipeline_section import pipeline_section
-from translator.report.timeline import LoopTimeline, timelines
+from translator.report.loop_timeline import LoopTimeline, timelines
 
 FOLDER = Path(__file__).parent
 # Lines of a translation above which the report folds unchanged ones from the start.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from translator.report.draw_timeline import timeline
-from translator.report.timeline import LoopTimeline
+from translator.report.loop_timeline import LoopTimeline
 
 
 def pipeline_section(loops: tuple[LoopTimeline, ...]) -> str:

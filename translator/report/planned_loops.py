@@ -6,14 +6,14 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from translator.pipeline.partitions import Partitions
+from translator.pipeline.partition_schedule import Partitions
 from translator.pipeline.schedule import Schedule, hazards
 from translator.project.layout_free import same_code
 from translator.project.provenance import without_line
 from translator.report.explain_job import views_of_launch
 from translator.report.function_view import FunctionView
 from translator.report.replay import Replay
-from translator.report.timeline import LoopTimeline, Ring
+from translator.report.loop_timeline import LoopTimeline, Ring
 from translator.request import TranslateRequest
 from translator.source.launch_spec import LaunchSpec
 

@@ -43,7 +43,7 @@ from translator.rewrite.launch_checks import (
     installer,
     shared_check,
 )
-from translator.rewrite.module import SourceFacts, families_of, header, names_in
+from translator.rewrite.standalone import SourceFacts, families_of, header, names_in
 from translator.rewrite.prelude import BASE_IMPORTS, Prelude, plain_translation
 from translator.rewrite.tree_walk import dotted, loads, walk
 from translator.source.file_names import file_names

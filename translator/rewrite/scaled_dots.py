@@ -17,7 +17,7 @@ from translator.facts.refusals import refuse
 from translator.facts.scaled_products import ScaledProduct, scaled_product
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.gluon.tree import Named
-from translator.layout.shapes import infer
+from translator.layout.inferred_layouts import infer
 from translator.rewrite import shapes
 from translator.rewrite.site import Site, TileRead
 from translator.gluon.written import Written, call, keyword, method, name, operand

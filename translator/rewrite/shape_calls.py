@@ -12,7 +12,7 @@ from translator.facts.function import FunctionFacts
 from translator.facts.refusals import refuse
 from translator.facts.siblings import varies
 from translator.frontend.trace import ConstFact, TensorFact, TupleFact
-from translator.layout.shapes import NoLayout, infer
+from translator.layout.inferred_layouts import NoLayout, infer
 from translator.rewrite import call_text, instance_layouts, tuples
 from translator.gluon.written import Written, attribute, operand
 from translator.rewrite.writing import Cheap, Emit, HomeOf, Writing

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from translator.facts.kernel import KernelFacts
+from translator.facts.kernel_facts import KernelFacts
 from translator.facts.obligations import Obligation, checked, conditions
 from translator.facts.host_bounds import Condition
 from translator.choices.chosen import Choices

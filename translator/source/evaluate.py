@@ -14,7 +14,7 @@ from typing import Any
 import triton.language as tl
 from triton.runtime.driver import DriverConfig
 
-from translator.source.calls import Calls
+from translator.source.static_calls import Calls
 from translator.source.host_values import (
     ASKS_FOR_DEVICE,
     ATTRIBUTE_FACTS,

@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from translator.lift.arguments import arguments_of
-from translator.lift.machine import NotLifted, Run
+from translator.lift.symbolic_machine import NotLifted, Run
 from translator.lift.pure_ops import HANDLERS
 from translator.lift.scalars import Scalar
-from translator.lift.values import Value, View
+from translator.lift.tensor_values import Value, View
 from translator.source.launch_spec import LaunchSpec
 from translator.ttgir.module import Module, Op
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from translator.source.launch_spec import LaunchSpec
 from translator.ttgir.module import Module
-from translator.validate.candidates import integer_arguments, modes
+from translator.validate.scalar_candidates import integer_arguments, modes
 from translator.validate.control_slice import needed_values
 from translator.validate.knobs import index_knobs
 from translator.validate.dtypes import held

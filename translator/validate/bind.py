@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from translator.validate.descriptors import Descriptor, PixelBox
+from translator.validate.tensor_descriptors import Descriptor, PixelBox
 from translator.validate.dtypes import encode, held, stored
 from translator.validate.hazards import Hazard, NotRunnable
 from translator.validate.inputs import DescriptorArgument, Inputs, Tensor

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from translator.source.launch_spec import LaunchSpec
-from translator.validate.candidates import INTEGERS, integer_arguments
+from translator.validate.scalar_candidates import INTEGERS, integer_arguments
 from translator.validate.far import limits_of, small_sizes, stood
 from translator.validate.inputs import Inputs, with_values
 from translator.validate.knobs import Knob, argument_knob

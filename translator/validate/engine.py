@@ -17,9 +17,9 @@ import numpy as np
 from translator.validate.clusters import Cluster
 from translator.validate.coverage import Ran
 from translator.validate.control import CONTROL, TERMINATORS, branch_target
-from translator.validate.descriptors import Descriptor
+from translator.validate.tensor_descriptors import Descriptor
 from translator.validate.dtypes import stored
-from translator.validate.hints import broken_promise
+from translator.validate.promises import broken_promise
 from translator.validate.hazards import OF_ORDER, Finding, Hazard, NotRunnable, TooLong
 from translator.validate.lds import SharedMemory
 from translator.ttgir.locations import UNKNOWN
@@ -28,7 +28,7 @@ from translator.validate.memory import Memory
 from translator.validate.ops import TABLE
 from translator.validate.ops_wgmma import TAKE_UNFINISHED, check_finished
 from translator.validate.ordering import Partitions
-from translator.validate.rows import ROWS
+from translator.validate.op_rows import ROWS
 from translator.validate.turns import Turns, run_in_turns
 from translator.ttgir.module import VALUES, Block, Module, Op, Region
 

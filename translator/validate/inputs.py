@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from translator.source.launch_spec import LaunchSpec
-from translator.validate.descriptors import PixelBox
+from translator.validate.tensor_descriptors import PixelBox
 from translator.validate.dtypes import ELEMENTS, FLOAT8, SIGNATURE, decode, encode, held, rounded, stored
 from translator.validate.hazards import NotRunnable
 from translator.validate.large import FARTHEST, base_of, in_pages, items_held, items_of, storage_of

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from translator.source.launch_spec import LaunchSpec
-from translator.validate.candidates import INTEGERS
+from translator.validate.scalar_candidates import INTEGERS
 from translator.validate.dtypes import held
 from translator.validate.inputs import Inputs, Tensor, changed_tensors, size_arguments, with_values
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from translator.validate.descriptors import Descriptor
+from translator.validate.tensor_descriptors import Descriptor
 from translator.validate.dtypes import held, stored
 from translator.validate.hazards import Hazard, NotRunnable, WaitsForever
 from translator.validate.memory import BUFFER_LIMIT

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from translator.ttgir.types import pointee
-from translator.validate.descriptors import Descriptor
+from translator.validate.tensor_descriptors import Descriptor
 from translator.validate.dtypes import stored
 from translator.validate.hazards import NotRunnable
 from translator.validate.ops import row

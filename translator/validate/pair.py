@@ -22,7 +22,7 @@ from translator.validate.hazards import Finding, Hazard, TooLong, WaitsForever
 from translator.validate.inputs import Inputs
 from translator.validate.memory import Memory
 from translator.validate.overlaps import Touched, touched
-from translator.validate.partitions import SCHEDULES
+from translator.validate.warp_specialize import SCHEDULES
 from translator.validate.result import ValidationResult
 from translator.validate.turns import TURNS, spins
 

@@ -22,7 +22,7 @@ class ValidationResult:
 
     `source_hazards` are what a source that is Gluon does so itself; they count against nobody. `variant` is the input variant that decided, "" for the launch as given. `notes` are remarks that fail nothing. `variants`
     are the inputs that both sides ran beside the launch's, `passed_over` those that say nothing about the translation, each
-    with the reason. `made_up` are the numbers of a launch that gave none (`translator.validate.guess`). `coverage` is what ran of the source on inputs that were judged. `file` and `line` of a mismatch are where the first wrong element was stored last.
+    with the reason. `made_up` are the numbers of a launch that gave none (`translator.validate.made_up_launches`). `coverage` is what ran of the source on inputs that were judged. `file` and `line` of a mismatch are where the first wrong element was stored last.
     """
 
     status: str

@@ -20,7 +20,7 @@ from translator.validate.compare import TensorComparison
 from translator.validate.coverage import Ran, coverage_of, points_of
 from translator.validate.descriptor_sizes import with_smaller_descriptors
 from translator.validate.far import far
-from translator.validate.guess import guesses
+from translator.validate.made_up_launches import guesses
 from translator.validate.hazards import NotRunnable
 from translator.validate.inputs import Inputs, longer, make_inputs, variants, with_ties, with_values
 from translator.validate.knobs import knobs_of
@@ -28,7 +28,7 @@ from translator.validate.launch_check import NO_ANSWER, launch_check
 from translator.validate.overlaps import fetches_ahead, overlapping
 from translator.validate.pair import MANY, Observer, Pair, SourceFault
 from translator.validate.result import ValidationResult
-from translator.validate.slices import loop_parameters
+from translator.validate.loop_slices import loop_parameters
 from translator.validate.steering import Steering, all_tokens, tokens_of
 
 Refusal = Callable[[Inputs], str]

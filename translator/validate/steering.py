@@ -13,7 +13,7 @@ import numpy as np
 
 from translator.ttgir.module import Module, Op
 from translator.validate.bind import bind, place_tensors
-from translator.validate.candidates import Change, single_changes
+from translator.validate.scalar_candidates import Change, single_changes
 from translator.validate.control_slice import ControlSlice, Partial, control_slice, needed_values
 from translator.validate.coverage import CLASSES, Points, Ran
 from translator.validate.engine import Machine

@@ -28,7 +28,7 @@ from translator.validate.hazards import Hazard, NotRunnable, WaitsForever
 from translator.validate.inputs import ELEMENTS, Inputs, Tensor, scalar
 from translator.validate.memory import Memory
 from translator.ttgir.parse import parse_module
-from translator.validate.partitions import SCHEDULES
+from translator.validate.warp_specialize import SCHEDULES
 from translator.validate.pair import narrowest
 from translator.validate.stages import source_stage, translated_stage
 

@@ -13,7 +13,7 @@ from translator.source.derive.guess import Guess, Proposal
 from translator.source.derive.host_model import Model
 from translator.source.derive.propose import Proposer
 from translator.source.derive.revise import settled
-from translator.source.derive.verdict import Branch, Judge, Verdict
+from translator.source.derive.launch_verdict import Branch, Judge, Verdict
 
 # Launch sites looked at, and launches that are tried for more branches.
 _SITES, _TRIED = 4, 28

@@ -15,7 +15,7 @@ from translator.source.derive.guess import Proposal
 from translator.source.derive.propose import Proposer
 from translator.source.derive.revise import asked
 from translator.source.derive.table import Derivation, Row
-from translator.source.derive.verdict import Judge
+from translator.source.derive.launch_verdict import Judge
 from translator.source.gluon_kernels import refuse_gluon
 from translator.source.kernels import list_kernels, nothing_to_launch
 from translator.source.load import LoadedKernel, load_kernel

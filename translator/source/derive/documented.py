@@ -11,7 +11,7 @@ import io
 import re
 import tokenize
 
-from translator.source.derive.elements import HALF
+from translator.source.derive.element_types import HALF
 
 # The first type that is named counts; what a value is converted to in the kernel is not what memory holds.
 _TYPES = {

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable
 from typing import Any
 
-from translator.source.derive.elements import HALF
+from translator.source.derive.element_types import HALF
 from translator.source.derive.host_model import TRITON_TYPE, Dtype
 from translator.source.derive.roles import is_index
 from translator.source.host_values import HostName

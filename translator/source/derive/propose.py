@@ -10,13 +10,13 @@ import triton
 import triton.language as tl
 from triton.runtime.jit import JITCallable
 
-from translator.source.derive.elements import Element, copied_from, element_of
+from translator.source.derive.element_types import Element, copied_from, element_of
 from translator.source.derive.evidence import Evidence
 from translator.source.derive.guess import Guess, Proposal, has_form
 from translator.source.derive.host_model import TRITON_TYPE, Dtype, Model, has_model
 from translator.source.derive.host_run import HostRun, HostState
 from translator.source.derive.sites import Site
-from translator.source.derive.values import constant_by_use, number_by_use
+from translator.source.derive.guessed_values import constant_by_use, number_by_use
 from translator.source.derive.roles import is_pointer
 from translator.source.host_objects import UserFunction
 from translator.source.host_values import HostName

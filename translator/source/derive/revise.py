@@ -12,12 +12,12 @@ from typing import Any
 import triton
 import triton.language as tl
 
-from translator.source.derive.elements import HALF
+from translator.source.derive.element_types import HALF
 from translator.source.derive.evidence import Evidence
 from translator.source.derive.guess import Guess, Proposal
-from translator.source.derive.origins import JitSource, Origin
-from translator.source.derive.values import number_by_use
-from translator.source.derive.verdict import Judge, Verdict
+from translator.source.derive.argument_origins import JitSource, Origin
+from translator.source.derive.guessed_values import number_by_use
+from translator.source.derive.launch_verdict import Judge, Verdict
 from translator.diagnostics import TranslationError
 
 # Questions to the judge for one launch, and how many changes are tried at one place.

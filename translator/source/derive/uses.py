@@ -10,7 +10,7 @@ from typing import Any
 
 import triton.language as tl
 
-from translator.source.derive.origins import (
+from translator.source.derive.argument_origins import (
     ADDRESS_CALLS,
     DESCRIPTOR_METHODS,
     Flow,

@@ -19,7 +19,7 @@ from translator.lift.scalars import (
     substitute,
     terms,
 )
-from translator.lift.values import Node
+from translator.lift.tensor_values import Node
 
 
 def whole_size(counts: Sequence[tuple[Scalar, Sample]], product: Node) -> Expr | None:

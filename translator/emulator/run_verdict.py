@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from translator.emulator.request import Stopped
+from translator.emulator.emulator_request import Stopped
 from translator.validate.compare import TensorComparison
 from translator.validate.result import FINITE
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from translator.general.box import Region
-from translator.general.kernels import NO_FORMULA, GeneralLayouts, general_layouts
+from translator.general.general_kernels import NO_FORMULA, GeneralLayouts, general_layouts
 from translator.general.trials import WARPS, Given, Tools, alike, with_sizes
-from translator.general.written import as_written
+from translator.general.written_kernel import as_written
 from translator.layout.size_range import SizeRange
 from translator.memory.traced_launch import TracedLaunch
 from translator.rewrite.configuration import Key

@@ -21,7 +21,7 @@ Box = tuple[tuple[int, int], ...]
 class Node:
     """`op(args)`: a tensor, a pointer or a float. attrs: what else the operation says. name: the author's, "" without one.
 
-    context: the loops that it was computed in (`translator.lift.machine.Around`), of its first computation.
+    context: the loops that it was computed in (`translator.lift.symbolic_machine.Around`), of its first computation.
     """
 
     op: str

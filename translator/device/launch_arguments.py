@@ -6,7 +6,7 @@ import numpy as np
 
 from translator.device.refusal import Refused
 from translator.validate.bind import bind, place_tensors
-from translator.validate.descriptors import Descriptor
+from translator.validate.tensor_descriptors import Descriptor
 from translator.validate.dtypes import encode, stored
 from translator.validate.hazards import Hazard, NotRunnable
 from translator.validate.inputs import Inputs

@@ -12,7 +12,7 @@ from concurrent.futures import CancelledError
 from dataclasses import replace
 from typing import Any
 
-from translator.cluster.job import Answer, Job
+from translator.cluster.sent_job import Answer, Job
 from translator.diagnostics import InternalError, TranslationError
 from translator.lowering.worker import WorkerPool
 from translator.project.cache import switches

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from translator.lift.functions import Function
 from translator.lift.node_text import node_text
 from translator.lift.scalars import Expr
-from translator.lift.values import Node
+from translator.lift.tensor_values import Node
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Any
 from rules.builtins import BUILTINS
 from rules.rows import RuleSet
 from rules.targets import Target
-from translator.facts.given import GivenNumbers
+from translator.facts.given_launches import GivenNumbers
 from translator.facts.host_bounds import Condition
 from translator.frontend.anchors import Anchors
 from translator.frontend.trace import Trace

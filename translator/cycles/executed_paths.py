@@ -10,7 +10,7 @@ import bisect
 from dataclasses import dataclass, field
 
 from translator.cycles.assembly import Line, Program, Registers
-from translator.cycles.values import Choice, Lanes, Registry
+from translator.cycles.register_values import Choice, Lanes, Registry
 from translator.lowering.loops import ControlFlow
 
 MOST_STEPS = 400_000

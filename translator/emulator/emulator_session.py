@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 
-from translator.emulator.request import PLACE, PLACE_BYTES, Done, Run, Stopped
+from translator.emulator.emulator_request import PLACE, PLACE_BYTES, Done, Run, Stopped
 from translator.lowering.cache_folder import use_cache_folder
 from translator.lowering.stderr_log import read_log
 from translator.lowering.frames import HEADER_BYTES, write_frame

@@ -14,8 +14,8 @@ from triton.compiler.errors import CompilationError
 from translator.diagnostics import Diagnostic, TranslationError
 from rules.architecture import Target
 from translator.frontend.gluon_source import gluon_module
-from translator.lift.emit import Emitter
-from translator.lift.machine import NotLifted
+from translator.lift.source_tree import Emitter
+from translator.lift.symbolic_machine import NotLifted
 from translator.lift.scaled import check_scales
 from translator.lift.parts import merged
 from translator.lift.rolled import rolled

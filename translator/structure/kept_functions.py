@@ -23,8 +23,8 @@ from rules.nvidia import NvidiaRow, counterpart
 from translator.frontend.trace import OpaqueFact, TensorFact
 from translator.rewrite.gluon_function import GluonFunction, expression, statements
 from translator.rewrite.tree_walk import assigned, same, walk
-from translator.structure.calls import arguments_by_name, counterpart_call
-from translator.structure.layouts import (
+from translator.structure.counterparts import arguments_by_name, counterpart_call
+from translator.structure.layout_counterparts import (
     NoCounterpart,
     given_name,
     is_products,
@@ -33,7 +33,7 @@ from translator.structure.layouts import (
     padded,
     products_layout,
 )
-from translator.structure.places import FunctionText, is_nvidias, nvidia_name
+from translator.structure.name_places import FunctionText, is_nvidias, nvidia_name
 
 _SAYS = "`NVMMASharedLayout.get_default_for(block, dtype)` where it is made"
 GONE = "nothing_stands_for_this"  # in place of a call without a counterpart, until its statement goes

@@ -18,7 +18,7 @@ from translator.lift.order import MemoryOrder, Reordered
 from translator.lift.recurrences import Carrying, held_positions
 from translator.lift.scalars import Expr, Scalar, apply, atom, atoms_of, ceil_div, combine, const, number, terms
 from translator.lift.slots import Memory, Unreadable
-from translator.lift.values import Graph, Node, Value
+from translator.lift.tensor_values import Graph, Node, Value
 from translator.ttgir.module import Block, Module, Op, Region
 
 MOST_STEPS = 400_000

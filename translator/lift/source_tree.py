@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from rules.architecture import Target
 from translator.lift.functions import Function
-from translator.lift.helpers import Helper, helper_of
+from translator.lift.lifted_helpers import Helper, helper_of
 from translator.lift.index import Index, index_of
-from translator.lift.machine import NotLifted
+from translator.lift.symbolic_machine import NotLifted
 from translator.lift.node_text import (
     ATOM,
     CALL,
@@ -29,7 +29,7 @@ from translator.lift.scaled import widened_product
 from translator.lift.scalars import NAMES, Expr, atoms_of
 from translator.lift.text_block import Block
 from translator.lift.text_tree import BranchText, Fold, LoopText, StoreText, Text
-from translator.lift.values import Node
+from translator.lift.tensor_values import Node
 
 ALWAYS_NAMED = (
     "make_descriptor",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from dataclasses import dataclass, replace
 
-from translator.facts.kernel import words_of
+from translator.facts.kernel_facts import words_of
 from translator.general.box import Region
 from translator.general.rule_layouts import GeneralLayout
 from translator.layout.base_runs import ALONG, COLUMNS, DOWN, ROWS

@@ -15,8 +15,8 @@ from translator.diagnostics import Diagnostic, TranslationError
 from translator.frontend.gluon_source import gluon_trace
 from translator.frontend.trace import Frame, Trace
 from translator.lift.arguments import rounding
-from translator.lift.kernel import read_module
-from translator.lift.machine import NotLifted
+from translator.lift.lifted_kernel import read_module
+from translator.lift.symbolic_machine import NotLifted
 from translator.numbered import numbered
 from translator.rewrite.emitted import EmittedFunction, EmittedKernel
 from translator.rewrite.gluon_function import GluonFunction, statements
@@ -29,8 +29,8 @@ from translator.source.launch_spec import LaunchSpec
 from translator.source.load import LoadedKernel
 from translator.source.moved_lines import file_line
 from translator.structure.arrivals import Site, arrivals_of
-from translator.structure.functions import Surroundings, kept_function
-from translator.structure.layouts import (
+from translator.structure.kept_functions import Surroundings, kept_function
+from translator.structure.layout_counterparts import (
     Named,
     NoCounterpart,
     given_name,
@@ -40,7 +40,7 @@ from translator.structure.layouts import (
     layout_text,
     products_layout,
 )
-from translator.structure.places import FunctionText
+from translator.structure.name_places import FunctionText
 from translator.ttgir.elements import bits_of
 from translator.ttgir.module import Module
 

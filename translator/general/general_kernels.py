@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from translator.general.bounds import bounds_between
 from translator.general.box import Box, Point, Region, corners, holds, largest_box, neighbours, some, within
-from translator.general.roles import ring_bytes, without_twin
+from translator.general.layout_roles import ring_bytes, without_twin
 from translator.general.rule_layouts import GeneralLayout
 from translator.general.rules import Before, Fitting, Sample, fitted_layouts
 from translator.general.trials import WARPS, Given, Key, Tools, Trials

@@ -14,7 +14,7 @@ import libcst as cst
 from rules.nvidia import Counterpart
 from rules.template import template
 from translator.rewrite.gluon_function import code, expression
-from translator.structure.layouts import NoCounterpart
+from translator.structure.layout_counterparts import NoCounterpart
 
 
 def arguments_by_name(function: Any, call: cst.Call) -> dict[str, cst.BaseExpression]:

@@ -17,7 +17,7 @@ from translator.validate import (
     ops_tensormap,
     ops_tma,
     ops_wgmma,
-    partitions,
+    warp_specialize,
 )
 
 ROWS = (
@@ -35,5 +35,5 @@ ROWS = (
     ops_tensormap,
     ops_tma,
     ops_wgmma,
-    partitions,
+    warp_specialize,
 )
