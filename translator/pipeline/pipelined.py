@@ -82,7 +82,7 @@ class PipelinedFunction(FunctionRewriter):
         self.loops = (*self.loops, s)
         emit_body(self.loop_site, loop, s)
         self.loops = self.loops[:-1]
-        self.round.again |= loop.end_round()
+        self.demanded.again |= loop.end_round()
         emit_around(self.loop_site, loop, s)
         self.written_loops.append(loop)
 

@@ -228,7 +228,7 @@ class Expressions(Homes):
         if web.in_expression:
             return self.convert(name(node.id), want)
         if invariant.moved_before(self.facts, self.loops, web):
-            self.round.demand_converted(web.name, state.wanted, want, (node.lineno, node.col_offset))
+            self.demanded.demand_converted(web.name, state.wanted, want, (node.lineno, node.col_offset))
             return name(self.names.variant(node.id, want))
         if web.is_parameter and (row := invariant.row_before_loop(self.site, node, web, want)) is not None:
             return row

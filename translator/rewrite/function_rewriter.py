@@ -82,7 +82,7 @@ class FunctionRewriter(Assignments):
 
     def begin_round(self) -> None:
         """Nothing is used or demanded yet."""
-        self.round = Round()
+        self.demanded = Round()
         self.edits = Edits(self.facts.source)
         self.hoisted: dict[ast.AST, dict[str, str]] = {}  # loop -> variable -> its line before the loop
         self._site: Site | None = None
@@ -153,7 +153,7 @@ class FunctionRewriter(Assignments):
 
     def demand_more(self) -> None:
         """Not all demands are met yet: one more round is needed."""
-        self.round.again = True
+        self.demanded.again = True
 
     def shown(self, text: str) -> str:
         """`text` with that of its holes."""
@@ -198,7 +198,7 @@ class FunctionRewriter(Assignments):
             self.signature()
             self.block(self.facts.tree.body)
             instance_layouts.insert(self.site, self.states, self.agreed())
-            if self.round.settled:
+            if self.demanded.settled:
                 self.finish_loops(self.facts.tree.body)
                 break
         else:
@@ -207,7 +207,7 @@ class FunctionRewriter(Assignments):
                 self.facts.tree,
                 "layout-fixpoint",
                 f"layouts of `{self.facts.frame.fn.__name__}` do not settle",
-                self.round.contradiction(file_line(self.facts.frame.fn, 1)),
+                self.demanded.contradiction(file_line(self.facts.frame.fn, 1)),
                 "give the variable another name for one of the uses, and please report it",
             )
         self.record.reads = parameters_read(self.facts, self.facts.tree.body)

@@ -30,7 +30,7 @@ class Homes:
     addressing: Addressing
     helpers: Helpers
     writing: Writing
-    round: Round
+    demanded: Round
     of_loops: FunctionLoops
 
     def __init__(self, unit: Unit, facts: FunctionFacts, argument_homes: dict[str, Any] | None):
@@ -43,7 +43,7 @@ class Homes:
 
     def demand(self, state: WebState, layout: Layout, place: tuple[int, int]) -> None:
         """The use at `place` needs a variable in `layout`."""
-        self.round.demand(state.web.name, state.wanted, layout, place)
+        self.demanded.demand(state.web.name, state.wanted, layout, place)
 
     def home(self, node: ast.AST) -> Any:
         """The natural layout of `node`: Triton's choice, else its operands', else the default."""
@@ -135,7 +135,7 @@ class Homes:
     def settle_home(self, web: Web, layout: Layout) -> None:
         """Give a variable another home than the one it was found to have; the text is then made once more."""
         self._homes[web.index] = self.state(web).home = layout
-        self.round.again = True
+        self.demanded.again = True
 
     def lies_anywhere(self, node: ast.expr) -> bool:
         """Whether an argument is made in any layout alike: a tensor of one value, as an accumulator that a helper adds to, or
