@@ -21,6 +21,7 @@ import threading
 from typing import Any, BinaryIO, NoReturn
 
 from translator.lowering.apart import fixed_addresses
+from translator.lowering.worker import start_child as COLD
 
 _SUBREAPER = 36  # of prctl(2): what a child of ours leaves behind becomes ours, so that it can be waited for
 
@@ -59,8 +60,12 @@ class WarmChildren:
             theirs.close()
         return self._talk
 
-    def start_child(self, log_path: str, log_handle: int, memory: int, environment: dict[str, str]) -> Forked:
-        """As `translator.lowering.worker.start_child`."""
+    def start_child(
+        self, log_path: str, log_handle: int, memory: int, environment: dict[str, str]
+    ) -> Forked | subprocess.Popen:
+        """As `translator.lowering.worker.start_child`; anew where Triton is to be imported as an interpreter."""
+        if environment.get("TRITON_INTERPRET") == "1":
+            return COLD(log_path, log_handle, memory, environment)
         (for_child, requests), (answers, from_child) = os.pipe(), os.pipe()
         asked = {
             "folder": os.getcwd(),

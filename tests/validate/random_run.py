@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import sys
 import tempfile
@@ -42,7 +43,9 @@ class Judges:
 
     def __init__(self, interpreter: bool):
         self.pool = WorkerPool(1, timeout=SECONDS, max_jobs=JOBS)
-        self.other = WorkerPool(1, timeout=SECONDS, max_jobs=JOBS) if interpreter else None
+        # Said before Triton is imported.
+        other = os.environ | {"TRITON_INTERPRET": "1"}
+        self.other = WorkerPool(1, timeout=SECONDS, max_jobs=JOBS, environment=other) if interpreter else None
         self.folder = tempfile.TemporaryDirectory(prefix="random-run-")
 
     def __enter__(self) -> Judges:
