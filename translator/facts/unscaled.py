@@ -51,7 +51,7 @@ def _of_web(facts: FunctionFacts, web: Web) -> Unscaled | None:
         return None
     product, scale = parts
     reads = {use for use, _ in web.uses}
-    calls = (n for n in ast.walk(facts.tree) if isinstance(n, ast.Call) and not reads.isdisjoint(n.args))
+    calls = (n for n in facts.nodes if isinstance(n, ast.Call) and not reads.isdisjoint(n.args))
     reductions = tuple(call for call in calls if _is_ordered(facts, call, reads))
     names = positive.positive_by(facts, scale) if reductions else None
     if names is None:

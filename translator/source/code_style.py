@@ -78,7 +78,7 @@ def _is_laid_out(style: CodeStyle, text: str) -> bool:
 
 def _changes(style: CodeStyle, piece: str) -> bool:
     """Whether black changes a piece, whichever versions of Python it takes the file around it to be for."""
-    styles = style, replace(style, target_versions=style.target_versions or _NEWEST)
+    styles = {style, replace(style, target_versions=style.target_versions or _NEWEST)}
     return all(each.laid_out(piece, whole=True) != piece for each in styles)
 
 
