@@ -21,3 +21,13 @@ def slow_but_every(rows: Iterable[Any], step: int) -> list[Any]:
 def slow(row: Any) -> Any:
     """A row for `parametrize` that is run with the slow tests; of several arguments a tuple."""
     return pytest.param(*(row if isinstance(row, tuple) else (row,)), marks=pytest.mark.slow)
+
+
+def slow_but_crossed(rows: Iterable[Any], columns: Iterable[Any], step: int) -> list[Any]:
+    """Pairs for `parametrize`, of which each row and each column keeps one of `step`; the others are marked slow."""
+    columns = list(columns)
+    return [
+        (row, column) if (i + j) % step == 0 else slow((row, column))
+        for i, row in enumerate(rows)
+        for j, column in enumerate(columns)
+    ]

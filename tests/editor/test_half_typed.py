@@ -23,7 +23,7 @@ LONG = pytest.param("flash_attention", marks=pytest.mark.slow)  # some 700 prefi
 
 @pytest.fixture(scope="module", params=["matmul", "softmax", LONG])
 def editor(request, translated):
-    editor = Editor(translated[request.param][0], "--no-validate")
+    editor = Editor(translated(request.param)[0], "--no-validate")
     yield editor
     editor.close()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from slow_rows import slow_but_crossed
 from translation_of import dedent, launch, tensor, validated
 
 from translator.validate import validate_launch
@@ -120,8 +121,7 @@ def spec_of(n: int, K: int, mode: int = 2):
     return launch("product", SIGNATURE, {"B": B}, values=values | {"n": n, "K": K, "mode": mode}, stages=3)
 
 
-@pytest.mark.parametrize("target", ["gfx950", "gfx942", "gfx1201", "gfx1250"])
-@pytest.mark.parametrize("case", BODIES)
+@pytest.mark.parametrize("case, target", slow_but_crossed(BODIES, ["gfx950", "gfx942", "gfx1201", "gfx1250"], 4))
 def test_the_next_move_starts_from_the_last_tile(case: str, target: str, tmp_path: Path):
     """Whatever the launch that was translated for shows: one run of the loop, and a branch that is not taken."""
     source = dedent(HEAD + BODIES[case].rstrip() + TAIL)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from slow_rows import slow_but_every
 
 VALIDATE = Path(__file__).resolve().parent.parent / "validate"
 sys.path.insert(0, str(VALIDATE))
@@ -278,7 +279,7 @@ CHOSEN = [
 
 
 @pytest.mark.compile
-@pytest.mark.parametrize("target, choices", CHOSEN, ids=[f"{t} {x.name}" for t, x in CHOSEN])
+@pytest.mark.parametrize("target, choices", slow_but_every(CHOSEN, 2), ids=[f"{t} {x.name}" for t, x in CHOSEN])
 def test_all_trip_counts_are_right(target: str, choices: Choices, tmp_path: Path):
     text = translation(target, choices)
     assert ("warp_pipeline_stage" in text) == choices.asks("warp-groups", "alternating")

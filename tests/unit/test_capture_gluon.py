@@ -7,6 +7,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from slow_rows import slow_but
 
 import fixture_set
 from translator.capture.devices import device_of, known_devices, target_of_files
@@ -119,7 +120,7 @@ def test_host_code_is_told_of_what_its_kernels_are_written_for(hopper, blackwell
     assert "told of a GPU sm_90" in hopper[2] and "told of a GPU sm_100" in blackwell[2]
 
 
-@pytest.mark.parametrize("name, kernel", [("hopper", "specialized_matmul"), ("blackwell", "moved_rows")])
+@pytest.mark.parametrize("name, kernel", slow_but([("blackwell", "moved_rows"), ("hopper", "specialized_matmul")]))
 def test_what_was_recorded_is_translated_and_validated(name, kernel, request):
     folder = request.getfixturevalue(name)[0]
     words = ["-k", kernel, "-t", "gfx950", "-l", "launches.json", "-o", f"{kernel}.out.py", "--no-parity"]

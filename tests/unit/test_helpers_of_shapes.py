@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from slow_rows import slow_but_crossed
 from translation_of import compiled, dedent, launch, tensor, validated
 
 HELPERS = dedent("""
@@ -103,9 +104,12 @@ def spec(element: str, warps: int):
     return launch("kernel", signature, {"N": N, "LOG": LOG}, warps=warps, values=values)
 
 
-@pytest.mark.parametrize("target, element, warps", [("gfx942", "fp32", 4), ("gfx1201", "i32", 1)])
-@pytest.mark.parametrize("body", BODIES)
-def test_networks(tmp_path: Path, body: str, target: str, element: str, warps: int):
+MACHINES = [("gfx942", "fp32", 4), ("gfx1201", "i32", 1)]
+
+
+@pytest.mark.parametrize("body, machine", slow_but_crossed(BODIES, MACHINES, 2))
+def test_networks(tmp_path: Path, body: str, machine: tuple[str, str, int]):
+    target, element, warps = machine
     if body == "butterflies":
         element = "fp32"
     text = validated(tmp_path, source(body), spec(element, warps), target)

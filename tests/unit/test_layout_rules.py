@@ -79,6 +79,7 @@ FAR = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("point", FAR)
 def test_layouts_of_a_matmul_are_those_of_a_translation_for_its_own_sizes(matmul, point):
     region, layouts, widths = matmul

@@ -96,6 +96,7 @@ def test_no_run_takes_all_that_is_left(tmp_path, monkeypatch):
     assert len({sizes for sizes, *_ in asked}) > 4  # and there are some left for others
 
 
+@pytest.mark.slow
 def test_long_loops_become_shorter_before_others_are_tried(tmp_path, monkeypatch):
     runs, asked = tried(tmp_path, monkeypatch, 30_000, 20_000, [1])
     assert runs[0].steps > CHEAP

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from slow_rows import slow_but
 from translation_of import dedent, launch, tensor, validated
 
 SOURCE = dedent("""
@@ -26,7 +27,7 @@ SOURCE = dedent("""
 SIGNATURE = {"w_ptr": "*fp16", "h_ptr": "*fp16", "c_ptr": "*fp32", "T": "i32"}
 
 
-@pytest.mark.parametrize("target", ["gfx1250", "gfx950", "gfx942"])
+@pytest.mark.parametrize("target", slow_but(["gfx942", "gfx950", "gfx1250"], 2))
 def test_each_load_has_its_own_tiles(target: str, tmp_path: Path):
     values = dict.fromkeys(("w_ptr", "h_ptr", "c_ptr"), tensor(1 << 15)) | {"T": 5}
     text = validated(tmp_path, SOURCE, launch("kernel", SIGNATURE, {"B": 32}, values=values), target)

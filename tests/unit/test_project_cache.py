@@ -189,6 +189,7 @@ def gluonize(folder, *arguments):
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
 
 
+@pytest.mark.slow
 @pytest.mark.compile
 def test_a_cached_run_gives_the_same_bytes_and_a_changed_source_others(tmp_path):
     (tmp_path / "scale.py").write_text(SOURCE)

@@ -29,7 +29,7 @@ def pool():
 
 def test_every_planned_pipeline_is_drawn(pool):
     """Of some fixtures for one target, in turn."""
-    every_pipeline_is_drawn(pool, [(f, ("gfx950", "gfx1250")[i % 2]) for i, f in enumerate(FIXTURES[::3])])
+    every_pipeline_is_drawn(pool, [(f, ("gfx950", "gfx1250")[i % 2]) for i, f in enumerate(FIXTURES[::6])])
 
 
 @pytest.mark.slow

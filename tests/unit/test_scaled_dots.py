@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from slow_rows import slow_but
+from slow_rows import slow_but, slow_but_crossed
 from translation_of import dedent
 
 from translator.lowering.jobs import lower_file
@@ -89,8 +89,7 @@ def translated(pool, spec: LaunchSpec, target: str) -> str:
     return result.text
 
 
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("formats", FORMATS)
+@pytest.mark.parametrize("formats, target", slow_but_crossed(FORMATS, TARGETS, 3))
 def test_values_are_those_of_the_source(formats: str, target: str, pool, tmp_path: Path):
     """Scales of 0 are 2 ** -127, those of 255 NaN."""
     spec = spec_of(formats, tmp_path, [(0, 255, 127, 128, 1, 254)[i % 6] for i in range(8192)])

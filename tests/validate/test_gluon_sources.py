@@ -304,7 +304,6 @@ def test_a_translation_may_divide_by_zero_where_its_source_does(tmp_path: Path):
 SETS = [(name, target) for name in fixture_set.GLUON_SOURCES for target in fixture_set.TARGETS]
 EVERY_DAY = (
     "hopper/attention",
-    "hopper/specialized_matmul-3",
     "blackwell/persistent_matmul",
     "blackwell/scaled_matmul",
 )

@@ -8,6 +8,7 @@ import pytest
 from fixture_set import TARGETS
 from kernelgen.saved import load
 from random_run import Judges
+from slow_rows import slow_but_crossed
 
 CASES = sorted((Path(__file__).resolve().parent / "kernels" / "minimized").glob("*.json"))
 
@@ -18,8 +19,7 @@ def judges():
         yield started
 
 
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("case", CASES, ids=[path.stem for path in CASES])
+@pytest.mark.parametrize("case, target", slow_but_crossed(CASES, TARGETS, 2), ids=lambda x: getattr(x, "stem", x))
 def test_a_kernel_that_was_translated_wrongly(judges, case: Path, target: str):
     kernel = load(case)
     found = judges.judge(kernel, target)

@@ -15,6 +15,7 @@ import pytest
 from golden_mutants import Outcome, Survivor, listed, plan, right_line, run, score, table
 from mutants import Mutant, mutants
 from planted import KERNELS, run_matmul
+from slow_rows import slow_but
 
 import fixture_set
 from translator.diagnostics import TranslationError
@@ -40,7 +41,7 @@ TARGETS = {
 }
 
 
-@pytest.mark.parametrize("kernel", TARGETS)
+@pytest.mark.parametrize("kernel", slow_but(TARGETS))
 def test_mutants_of_hand_written_kernels_are_found(tmp_path: Path, kernel: str):
     text = (KERNELS / f"{kernel}.py").read_text()
     survivors, found = [], 0

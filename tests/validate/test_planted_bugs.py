@@ -6,17 +6,19 @@ from pathlib import Path
 
 import pytest
 from planted import KERNELS, Planted, run_matmul
+from slow_rows import slow_but_crossed
 
 GOOD = {target: (KERNELS / f"matmul_{target}.py").read_text() for target in ("gfx942", "gfx950", "gfx1250")}
 SPECIALIZED = (KERNELS / "matmul_gfx1250_specialized.py").read_text()
 SIZES = [(272, 208, 144), (256, 256, 256), (128, 128, 64), (144, 160, 16), (272, 208, 208)]
 
 
-@pytest.mark.parametrize("size", SIZES, ids=str)
-@pytest.mark.parametrize(
-    "target, buffers", [("gfx942", None), ("gfx950", 2), ("gfx950", 3), ("gfx1250", 2), ("gfx1250", 4)]
-)
-def test_good_kernel_validates(tmp_path: Path, target: str, buffers: int | None, size):
+RINGS = [("gfx942", None), ("gfx950", 2), ("gfx950", 3), ("gfx1250", 2), ("gfx1250", 4)]
+
+
+@pytest.mark.parametrize("size, ring", slow_but_crossed(SIZES, RINGS, 3), ids=str)
+def test_good_kernel_validates(tmp_path: Path, size, ring: tuple[str, int | None]):
+    target, buffers = ring
     result = run_matmul(GOOD[target], target, tmp_path, size, buffers)
     assert (result.status, result.reason) == ("validated", "")
     assert result.bitwise and result.programs == result.grid

@@ -20,7 +20,7 @@ from kernelgen.minimize import minimized
 from random_run import FAILED, Judges
 
 HERE = Path(__file__).resolve().parent
-FAST, ALL = 60, 300
+FAST, ALL = 30, 300
 # Faults of Triton's own passes, which the machine shows.
 TRITONS = {
     1012: "a descriptor's tile with a corner below 0 is loaded from before the tensor on gfx1250",

@@ -8,6 +8,7 @@ from __future__ import annotations
 import pytest
 from kernelgen.draw import Launch, RandomKernel, kernel_text, launch_spec, tensor
 from random_run import Judges
+from slow_rows import slow_but_crossed
 
 HELPER = "@triton.jit\ndef twice(x):\n    return x * 2\n\n\n"
 # On the scalars `n` and `m`, the constexpr YES, and lanes `o`.
@@ -85,8 +86,7 @@ def test_values(judges: Judges, target: str):
     check(judges, vectors(statements), target)
 
 
-@pytest.mark.parametrize("target", ["gfx942", "gfx950", "gfx1250"])
-@pytest.mark.parametrize("head", HEADS)
+@pytest.mark.parametrize("head, target", slow_but_crossed(HEADS, ["gfx942", "gfx950", "gfx1250"], 3))
 def test_pipelined_loops(judges: Judges, head: str, target: str):
     end = ENDS[HEADS.index(head) % len(ENDS)]
     tile = "(r[:, None] * B + r[None, :])"

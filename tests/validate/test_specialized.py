@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from planted import KERNELS, matmul_launch, run_matmul
+from slow_rows import slow_but_crossed
 
 import fixture_set
 
@@ -111,21 +112,19 @@ def test_attention_validates(launch: str, tmp_path: Path):
     assert (result.status, result.reason) == ("validated", "")
 
 
+COUNTED = [
+    ("mbarrier.wait({}_empty.index(slot), phase ^ 1)", "pass"),
+    ("mbarrier.wait({}_ready.index(slot), phase)", "pass"),
+    (", mbarrier={}_ready.index(slot)", ""),
+    ("mbarrier.arrive({}_empty.index(slot))", "pass"),
+    ("mbarrier.init({}_ready.index(t), 1)", "mbarrier.init({}_ready.index(t), 2)"),
+    ("mbarrier.init({}_empty.index(t), 4 * 32)", "mbarrier.init({}_empty.index(t), 4 * 32 - 1)"),
+    ("mbarrier.init({}_empty.index(t), 4 * 32)", "mbarrier.init({}_empty.index(t), 4 * 32 + 1)"),
+]
+
+
 @pytest.mark.compile
-@pytest.mark.parametrize("tile", ["k", "v"])
-@pytest.mark.parametrize(
-    "line",
-    [
-        ("mbarrier.wait({}_empty.index(slot), phase ^ 1)", "pass"),
-        ("mbarrier.wait({}_ready.index(slot), phase)", "pass"),
-        (", mbarrier={}_ready.index(slot)", ""),
-        ("mbarrier.arrive({}_empty.index(slot))", "pass"),
-        ("mbarrier.init({}_ready.index(t), 1)", "mbarrier.init({}_ready.index(t), 2)"),
-        ("mbarrier.init({}_empty.index(t), 4 * 32)", "mbarrier.init({}_empty.index(t), 4 * 32 - 1)"),
-        ("mbarrier.init({}_empty.index(t), 4 * 32)", "mbarrier.init({}_empty.index(t), 4 * 32 + 1)"),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("line, tile", slow_but_crossed(COUNTED, ["k", "v"], 2), ids=str)
 def test_each_wait_arrival_and_count_of_attention_matters(line: tuple[str, str], tile: str, tmp_path: Path):
     """K and V have barriers of their own; the launch has enough tiles to use a slot again."""
     text, (before, after) = attention(), (part.format(tile) for part in line)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import mmap
 import os
-import pickle
-import select
 import signal
 import struct
 import subprocess
@@ -17,7 +15,7 @@ import time
 from translator.emulator.emulator_request import PLACE, PLACE_BYTES, Done, Run, Stopped
 from translator.lowering.cache_folder import use_cache_folder
 from translator.lowering.stderr_log import read_log
-from translator.lowering.frames import HEADER_BYTES, write_frame
+from translator.lowering.frames import wait_for_frame, write_frame
 
 START_SECONDS = 60.0
 GRACE = 15.0  # seconds beyond its own limit that the process gets to answer
@@ -50,7 +48,7 @@ class Session:
             return problem
         try:
             write_frame(self.process.stdin, run)
-            answer = self._answer(run.seconds + GRACE)
+            answer = wait_for_frame(self.process.stdout, time.monotonic() + run.seconds + GRACE)
         except (BrokenPipeError, EOFError):
             return self._died()
         if answer is None:
@@ -77,29 +75,13 @@ class Session:
                 env={"CACHEDB": os.path.join(use_cache_folder(), "emulator.db"), "DEV": "CPU"} | os.environ,
             )
         try:
-            problem = self._answer(START_SECONDS)
+            problem = wait_for_frame(self.process.stdout, time.monotonic() + START_SECONDS)
         except EOFError:
             died = self._died()
             return Stopped("start", died.why)
         if problem is not None:
             self.close()
         return problem
-
-    def _answer(self, seconds: float):
-        """The next answer, None at the deadline. Raises: EOFError when the process dies."""
-        deadline, data, wanted = time.monotonic() + seconds, bytearray(), HEADER_BYTES
-        stream = self.process.stdout.fileno()
-        while len(data) < wanted:
-            ready, _, _ = select.select([stream], [], [], max(0.0, deadline - time.monotonic()))
-            if not ready:
-                return None
-            chunk = os.read(stream, 1 << 20)
-            if not chunk:
-                raise EOFError
-            data += chunk
-            if len(data) >= HEADER_BYTES:
-                wanted = HEADER_BYTES + int.from_bytes(data[:HEADER_BYTES], "little")
-        return pickle.loads(data[HEADER_BYTES:])
 
     def _died(self) -> Stopped:
         """What is known of a process that ended by itself."""

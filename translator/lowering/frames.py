@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import select
+import time
 from typing import Any, BinaryIO
 
 HEADER_BYTES = 8
@@ -23,3 +26,19 @@ def read_frame(stream: BinaryIO) -> Any:
     if not header or len(data) < size:
         raise EOFError
     return pickle.loads(data)
+
+
+def wait_for_frame(stream: BinaryIO, deadline: float) -> Any:
+    """The next frame of an unbuffered pipe, None at the deadline (of `time.monotonic`, in seconds). Raises: EOFError at the pipe's end."""
+    data, wanted = bytearray(), HEADER_BYTES
+    while len(data) < wanted:
+        ready, _, _ = select.select([stream], [], [], max(0.0, deadline - time.monotonic()))
+        if not ready:
+            return None
+        chunk = os.read(stream.fileno(), 1 << 20)
+        if not chunk:
+            raise EOFError
+        data += chunk
+        if len(data) >= HEADER_BYTES:
+            wanted = HEADER_BYTES + int.from_bytes(data[:HEADER_BYTES], "little")
+    return pickle.loads(data[HEADER_BYTES:])

@@ -10,7 +10,6 @@ import contextlib
 import logging
 import os
 import queue
-import select
 import signal
 import subprocess
 import sys
@@ -25,7 +24,7 @@ from typing import Any
 from translator.diagnostics import Diagnostic, InternalError, TranslationError
 from translator.lowering.apart import fixed_addresses
 from translator.lowering.cache_folder import prune_cache_folder, use_cache_folder
-from translator.lowering.frames import HEADER_BYTES, write_frame
+from translator.lowering.frames import wait_for_frame, write_frame
 from translator.lowering.memory_limit import ended_starved, memory_limit, starved
 from translator.lowering.stderr_log import error_lines, read_log
 
@@ -228,7 +227,7 @@ class _Worker:
         request = (job.function, job.args, job.kwargs, job.timeout)
         try:
             write_frame(self.process.stdin, request)
-            answer = self._answer(time.monotonic() + CLOCK_FACTOR * job.timeout)
+            answer = wait_for_frame(self.process.stdout, time.monotonic() + CLOCK_FACTOR * job.timeout)
         except (BrokenPipeError, EOFError):
             raise self._death(job) from None
         if answer is None:
@@ -249,24 +248,6 @@ class _Worker:
         if kind == "raised":
             raise InternalError(f"{job.what}:\n{payload}")
         return payload
-
-    def _answer(self, deadline: float) -> Any:
-        """The next answer of the child, None at the deadline. Raises EOFError when the child dies."""
-        import pickle
-
-        data, stream = b"", self.process.stdout.fileno()
-        wanted = HEADER_BYTES
-        while len(data) < wanted:
-            ready, _, _ = select.select([stream], [], [], max(0.0, deadline - time.monotonic()))
-            if not ready:
-                return None
-            chunk = os.read(stream, 1 << 20)
-            if not chunk:
-                raise EOFError
-            data += chunk
-            if len(data) >= HEADER_BYTES:
-                wanted = HEADER_BYTES + int.from_bytes(data[:HEADER_BYTES], "little")
-        return pickle.loads(data[HEADER_BYTES:])
 
     def _start(self) -> None:
         if self.killed:

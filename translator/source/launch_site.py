@@ -8,6 +8,7 @@ from typing import Any
 
 from translator.source.host_values import HostName
 from translator.source.kernels import names_of
+from translator.source.passed_arguments import passed
 from translator.source.program import Program
 from translator.source.scope import Scope
 from translator.source.unresolved import NoValue
@@ -184,14 +185,7 @@ def launch_sites(program: Program, module: Scope, kernel: ast.FunctionDef) -> li
 def _site(
     node: ast.Call, names: list[str], every: list[str], scope: Scope, program: Program, body: list[ast.stmt]
 ) -> LaunchSite:
-    arguments: dict[str, ast.expr] = {}
-    for name, value in zip(names, node.args):
-        if isinstance(value, ast.Starred):
-            break
-        arguments[name] = value
-    keywords = {k.arg: k.value for k in node.keywords if k.arg is not None}
-    arguments |= {name: value for name, value in keywords.items() if name in every}
-    options = {name: value for name, value in keywords.items() if name not in every}
+    arguments, options = passed(node, names, every)
     assert isinstance(node.func, ast.Subscript)
     return LaunchSite(node.lineno, arguments, options, node.func.slice, scope, program, body)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import triton
 
+from translator.source.derive.heuristic_values import heuristic_tables
 from translator.source.load import LoadedKernel
 from translator.source.program import Program
 from translator.source.scope import Scope
@@ -45,21 +46,8 @@ def autotune_configs(loaded: LoadedKernel, program: Program, home: Scope) -> tup
 
 def heuristics(loaded: LoadedKernel, program: Program, home: Scope) -> dict[str, Any]:
     """The function of every argument that `heuristics` computes."""
-    out: dict[str, Any] = {}
-    for decorator in loaded.decorators:
-        if decorator.kind != "heuristics" or not isinstance(decorator.node, ast.Call):
-            continue
-        tables = [k.value for k in decorator.node.keywords if k.arg == "values"] or decorator.node.args[:1]
-        try:
-            table = program.evaluate(tables[0], home) if tables else {}
-        except NoValue:
-            continue
-        out |= (
-            {name: function for name, function in table.items() if isinstance(name, str)}
-            if isinstance(table, dict)
-            else {}
-        )
-    return out
+    tables = heuristic_tables(loaded.decorators, program, home)
+    return {name: function for table in tables for name, function in table.functions.items() if isinstance(name, str)}
 
 
 def covering_configs(configs: list[triton.Config], most: int) -> list[triton.Config]:

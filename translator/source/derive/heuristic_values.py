@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,31 @@ class HeuristicValue:
     why: str
 
 
+@dataclass(frozen=True)
+class HeuristicTable:
+    """One `heuristics` decorator. node: its call; written: its table as the source has it; functions: by argument."""
+
+    node: ast.Call
+    written: ast.expr
+    functions: dict[str, Any]
+
+
+def heuristic_tables(decorators: Iterable[Decorator], program: Program, home: Scope) -> Iterator[HeuristicTable]:
+    """The `heuristics` of a kernel that can be evaluated, in their order."""
+    for decorator in decorators:
+        if decorator.kind != "heuristics" or not isinstance(decorator.node, ast.Call):
+            continue
+        tables = [k.value for k in decorator.node.keywords if k.arg == "values"] or decorator.node.args[:1]
+        if not tables:
+            continue
+        try:
+            table = program.evaluate(tables[0], home)
+        except NoValue:
+            continue
+        if isinstance(table, dict):
+            yield HeuristicTable(decorator.node, tables[0], table)
+
+
 def heuristic_value(
     name: str, decorators: Iterable[Decorator], known: Callable[[], dict[str, Any]], program: Program, home: Scope
 ) -> HeuristicValue | None:
@@ -35,23 +60,16 @@ def heuristic_value(
 
     A test of divisibility that depends on more than is known is taken to be false, the general case.
     """
-    for decorator in decorators:
-        if decorator.kind != "heuristics" or not isinstance(decorator.node, ast.Call):
-            continue
-        tables = [k.value for k in decorator.node.keywords if k.arg == "values"] or decorator.node.args[:1]
-        try:
-            table = program.evaluate(tables[0], home) if tables else {}
-        except NoValue:
-            continue
-        if not isinstance(table, dict) or name not in table:
+    for found in heuristic_tables(decorators, program, home):
+        if name not in found.functions:
             continue
         frame = Frame(home, home.path, home.module, "")
         try:
             value = encoded(
-                program.evaluator.calls.apply(table[name], [_Known(known())], {}, frame.place(decorator.node))
+                program.evaluator.calls.apply(found.functions[name], [_Known(known())], {}, frame.place(found.node))
             )
         except NoValue:
-            text = _text(tables[0], name)
+            text = _text(found.written, name)
             if re.search(r"%.*==\s*0|is_divisible", text):
                 return HeuristicValue(False, f"the general case of its heuristic `{text}`")
         else:

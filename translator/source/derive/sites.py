@@ -12,6 +12,7 @@ from translator.diagnostics import TranslationError
 from translator.source import package_files
 from translator.source.kernels import names_of
 from translator.source.module_file import module_of_path, parse_file
+from translator.source.passed_arguments import passed
 from translator.source.program import Program
 from translator.source.scope import Scope
 
@@ -124,14 +125,7 @@ def _last_name(node: ast.expr) -> str:
 
 
 def _site(node: ast.Call, module: Scope, functions, scopes, body, names: list[str], every: tuple[str, ...]) -> Site:
-    arguments: dict[str, ast.expr] = {}
-    for name, value in zip(names, node.args):
-        if isinstance(value, ast.Starred):
-            break
-        arguments[name] = value
-    keywords = {k.arg: k.value for k in node.keywords if k.arg is not None}
-    arguments |= {name: value for name, value in keywords.items() if name in every}
-    options = {name: value for name, value in keywords.items() if name not in every}
+    arguments, options = passed(node, names, every)
     spread = tuple(k.value for k in node.keywords if k.arg is None)
     return Site(node, module.path, functions, scopes, module, body, every, arguments, options, spread)
 

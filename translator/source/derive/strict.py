@@ -18,6 +18,7 @@ from typing import Any
 import triton
 
 from translator.diagnostics import Diagnostic, TranslationError
+from translator.source.derive.configs import autotune_configs
 from translator.source.derive.heuristic_values import NO_VALUE, encoded, heuristic_value
 from translator.source.gluon_kernels import refuse_gluon
 from translator.source.host_values import HostName
@@ -142,32 +143,10 @@ class _Derivation:
 
     def _configs(self) -> list[triton.Config | None]:
         """The distinct autotune configs, in their order; [None] without autotune."""
-        for decorator in self.loaded.decorators:
-            if not isinstance(decorator.node, ast.Call) or decorator.kind not in ("autotune", "other"):
-                continue
-            keyword = [k.value for k in decorator.node.keywords if k.arg == "configs"]
-            if decorator.kind == "autotune":
-                keyword = keyword or decorator.node.args[:1]
-            if not keyword:
-                continue
-            try:
-                value = self.program.evaluate(keyword[0], self.home)
-                configs = [
-                    c
-                    for c in self.program.evaluator.iterate(value, self.home.place(keyword[0]))
-                    if isinstance(c, triton.Config)
-                ]
-            except NoValue as error:
-                self.assume(f"the autotune configs at line {decorator.line} cannot be read statically ({error.reason})")
-                continue
-            distinct: dict[str, triton.Config] = {}
-            for config in configs:
-                distinct.setdefault(
-                    repr((sorted(config.kwargs.items(), key=str), config.num_warps, config.num_stages)), config
-                )
-            if distinct:
-                return list(distinct.values())
-        return [None]
+        configs, unread = autotune_configs(self.loaded, self.program, self.home)
+        for why in unread:
+            self.assume(why)
+        return configs or [None]
 
     # --- one launch
 
