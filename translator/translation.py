@@ -27,6 +27,7 @@ from translator.pipeline.inline import inline_tile_loads
 from translator.pipeline.pipelined import PipelinedFunction
 from translator.planned_launches import planned_launches
 from translator.request import CTAS, LIFTED, LaunchOutcome, TranslateRequest, TranslateResult, as_launched
+from translator.rewrite.configuration import device_view
 from translator.rewrite.launch_checks import RunTimeContract
 from translator.rewrite.emitted import EmittedKernel
 from translator.rewrite.function_rewriter import FunctionRewriter
@@ -37,6 +38,7 @@ from translator.rewrite.own_lines import give_own_lines
 from translator.rewrite.reserved_names import free_module_names
 from translator.rewrite.told_launches import ToldLaunches
 from translator.lift.lifted_kernel import lift_kernel, together
+from translator.source.common_launch import common_launch, differing
 from translator.source.gluon_kernels import source_target
 from translator.source.image_descriptors import is_of_images
 from translator.structure.kept_kernel import keep_structure
@@ -68,7 +70,9 @@ def translate_kernel(request: TranslateRequest) -> TranslateResult:
             if request.keep_structure and read.fn.is_gluon():
                 version, traced = _kept(request, spec, read), None
             else:
-                loaded, traced, emitted = translate_launch(request, spec, beside=planned.launches, read=read)
+                common, note = _common(spec, read, planned.launches)
+                notes += [note] if note and note not in notes else []
+                loaded, traced, emitted = translate_launch(request, common, beside=planned.launches, read=read)
                 version = KernelVersion(traced.spec, loaded, emitted, traced.num_warps)
             loaded, emitted = version.loaded, version.emitted
             told.add(spec, version)
@@ -107,6 +111,21 @@ def translate_kernel(request: TranslateRequest) -> TranslateResult:
     return TranslateResult(
         status, text, tuple(outcomes), diagnostics, tuple(notes), seconds, derivations=planned.derivations
     )
+
+
+def _common(spec: LaunchSpec, loaded: LoadedKernel, launches: Sequence[LaunchSpec]) -> tuple[LaunchSpec, str]:
+    """`spec` with what holds for all launches that device code takes for the same; and what to say of it, empty where that is all."""
+    if loaded.fn.is_gluon():
+        return spec, ""  # is specialized for its layouts anyway
+    own = device_view(spec, loaded.fn)
+    others = [x for x in launches if x.kernel == spec.kernel and not isinstance(x, RefusedLaunch)]
+    alike = [x for x in others if device_view(x, loaded.fn) == own]
+    named = ", ".join(differing(alike))
+    if not named:
+        return spec, ""
+    ids = ", ".join(x.id for x in alike)
+    note = f"{spec.kernel}: device code cannot tell {ids} apart: their text rests on nothing that {named} has in some of them only"
+    return common_launch(spec, alike), f"{note}; apart, each has a text of its own"
 
 
 def tools_of(request: TranslateRequest) -> Tools:

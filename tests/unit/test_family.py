@@ -151,22 +151,68 @@ def test_values_that_shape_nothing_stay_open(tmp_path):
     assert compiled(tmp_path, text, dot("fp16", group=5)).metrics is not None
 
 
-def test_launches_that_device_code_cannot_tell_apart_share_a_translation(tmp_path):
-    unaligned = launch("k", {"x_ptr": "*fp32", "y_ptr": "*fp32", "n": "i32"}, {"BLOCK": 1024}, "unaligned", attrs={})
-    result = translate(tmp_path, COPY, copy("fp32"), unaligned)
-    assert any("cannot tell unaligned from earlier" in note for note in result.notes)
+UNALIGNED = launch("k", {"x_ptr": "*fp32", "y_ptr": "*fp32", "n": "i32"}, {"BLOCK": 1024}, "unaligned", attrs={})
+
+
+@pytest.mark.parametrize("first", ["aligned", "unaligned"])
+def test_one_text_rests_on_what_all_its_launches_have(tmp_path, first):
+    """Device code does not see alignment: whichever launch comes first, the text is that of the unaligned one."""
+    specs = [copy("fp32"), UNALIGNED] if first == "aligned" else [UNALIGNED, copy("fp32")]
+    result = translate(tmp_path, COPY, *specs)
+    (note,) = [note for note in result.notes if "cannot tell" in note]
+    assert "rests on nothing that x_ptr, y_ptr has in some of them only" in note
+    own = translate(tmp_path, COPY, UNALIGNED)
+    assert result.text.partition("@gluon.jit")[2] == own.text.partition("@gluon.jit")[2]
+    assert own.text.partition("@gluon.jit")[2] != translate(tmp_path, COPY, copy("fp32")).text.partition("@gluon.jit")[2]
+
+
+PRODUCTS = HEAD + dedent("""
+    @triton.jit
+    def k(x_ptr, y_ptr, n, M: tl.constexpr):
+        rows, cols = tl.arange(0, M)[:, None], tl.arange(0, M)[None, :]
+        acc = tl.zeros((M, M), tl.float32)
+        for i in range(n):
+            x = tl.load(x_ptr + i * M * M + rows * M + cols)
+            acc = tl.dot(x, x, acc)
+        tl.store(y_ptr + rows * M + cols, acc)
+    """)
+
+
+def test_launches_that_differ_in_stages_alone_share_the_translation_of_the_first(tmp_path):
+    signature = {"x_ptr": "*fp16", "y_ptr": "*fp32", "n": "i32"}
+    two, three = (launch("k", signature, {"M": 64}, f"{n}-stages", stages=n) for n in (2, 3))
+    result = translate(tmp_path, PRODUCTS, two, three)
+    assert any("cannot tell 3-stages from earlier" in note for note in result.notes)
     first, second = (line for line in result.text.splitlines() if line.startswith("# k: 4 warps"))
-    assert first == second and result.text.count("runs as an earlier launch") == 1, result.text
+    assert "num_stages=2" in first and "num_stages=3" in second
+    assert result.text.count("runs as an earlier launch") == 1, result.text
     assert result.text.index("runs as an earlier launch") > result.text.rindex("# k: 4 warps")
-    assert compiled(tmp_path, result.text, unaligned).metrics is not None
+    assert compiled(tmp_path, result.text, three).metrics is not None
 
 
 def test_launches_behind_one_that_cannot_be_told_keep_their_translation(tmp_path):
-    unaligned = launch("k", {"x_ptr": "*fp32", "y_ptr": "*fp32", "n": "i32"}, {"BLOCK": 1024}, "unaligned", attrs={})
-    result = translate(tmp_path, COPY, copy("fp32"), unaligned, copy("fp16"))
+    signature = {"x_ptr": "*fp16", "y_ptr": "*fp32", "n": "i32"}
+    two, three = (launch("k", signature, {"M": 64}, f"{n}-stages", stages=n) for n in (2, 3))
+    other = launch("k", signature | {"x_ptr": "*bf16"}, {"M": 64}, "bf16")
+    result = translate(tmp_path, PRODUCTS, two, three, other)
     (note,) = [note for note in result.notes if "cannot tell" in note]
-    assert "cannot tell unaligned from" in note
-    assert compiled(tmp_path, result.text, copy("fp16")).metrics is not None
+    assert "cannot tell 3-stages from" in note
+    assert compiled(tmp_path, result.text, other).metrics is not None
+
+
+def test_a_stride_that_is_1_in_some_launches_is_any_stride(tmp_path):
+    source = COPY.replace("BLOCK: tl", "s, BLOCK: tl").replace("x_ptr + offs", "x_ptr + offs * s")
+    specs = []
+    for ident, stride, attrs in (("one", 1, {}), ("more", 16, {"s": "D"})):
+        kind = "constexpr" if stride == 1 else "i32"
+        constexprs = {"BLOCK": 1024} | ({"s": 1} if stride == 1 else {})
+        signature = {"x_ptr": "*fp32", "y_ptr": "*fp32", "n": "i32", "s": kind}
+        specs.append(launch("k", signature, constexprs, ident, attrs=attrs))
+    for order in (specs, specs[::-1]):
+        result = translate(tmp_path, source, *order)
+        assert "s divisible by 16" not in result.text and "multiples" not in result.text
+        for spec in order:
+            assert compiled(tmp_path, result.text, spec).metrics is not None
 
 
 # Merging, on text alone ------------------------------------------------------------------------------------------------

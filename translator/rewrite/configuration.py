@@ -121,6 +121,11 @@ def configuration(spec: LaunchSpec, fn: Any, num_warps: int) -> Configuration:
     return out
 
 
+def device_view(spec: LaunchSpec, fn: Any) -> Configuration:
+    """The configuration of a launch before it is traced: with the number of warps that it asks for."""
+    return configuration(spec, fn, spec.options.get("num_warps", 4))
+
+
 def common_keys(configurations: Iterable[Configuration]) -> list[Key]:
     """The keys that every configuration has, in order; of clusters only where a launch has them."""
     every = list(configurations)

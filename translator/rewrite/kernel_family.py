@@ -89,7 +89,7 @@ def build_family(versions: Sequence[KernelVersion], pool: HelperPool) -> Family:
         )
     keys = distinguishing_keys([[v.configuration for v in members] for _, members, _ in groups]) or ()
     members = [Member(function, tuple(v), tuple(helpers)) for function, v, helpers in groups]
-    contract = RunTimeContract.of([v.emitted.record for v in versions])
+    contract = RunTimeContract.of([v.emitted.record for member in members for v in member.versions])
     known = {key for v in versions for key in v.configuration} - (
         {CTAS} - set(common_keys(v.configuration for v in versions))
     )
@@ -113,7 +113,7 @@ _Group = tuple[GluonFunction, list[KernelVersion], list[Helper]]
 
 def _told_apart(groups: Sequence[_Group]) -> tuple[list[_Group], list[KernelVersion]]:
     """The texts that device code can choose between, and the launches of those that differ from an earlier one in nothing that it
-    sees, such as alignment or the number of stages."""
+    sees, such as the number of stages."""
     kept: list[_Group] = []
     untold: list[KernelVersion] = []
     for group in groups:

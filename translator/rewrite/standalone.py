@@ -95,7 +95,7 @@ def _laid_out(header: str, prelude: Prelude, blocks: Sequence[Block]) -> cst.Mod
     return cst.Module(parts, header=[cst.EmptyLine(comment=cst.Comment(line)) for line in header.split("\n")])
 
 
-_SERVED = "runs as an earlier launch: device code sees neither num_stages nor alignment"
+_SERVED = "runs as an earlier launch: device code does not see num_stages"
 
 
 def header(families: Sequence[Family], facts: SourceFacts) -> str:
