@@ -67,13 +67,8 @@ def translate_kernel(request: TranslateRequest) -> TranslateResult:
     for spec in planned.launches:
         try:
             read, spec = _read(request, spec)
-            if request.keep_structure and read.fn.is_gluon():
-                version, traced = _kept(request, spec, read), None
-            else:
-                common, note = _common(spec, read, planned.launches)
-                notes += [note] if note and note not in notes else []
-                loaded, traced, emitted = translate_launch(request, common, beside=planned.launches, read=read)
-                version = KernelVersion(traced.spec, loaded, emitted, traced.num_warps)
+            common, note = _common(spec, read, planned.launches)
+            version, traced = _version(request, common, read, planned.launches)
             loaded, emitted = version.loaded, version.emitted
             told.add(spec, version)
         except TranslationError as error:
@@ -82,7 +77,7 @@ def translate_kernel(request: TranslateRequest) -> TranslateResult:
             continue
         versions.append(version)
         traces.append(traced)
-        notes += [n for n in loaded.notes if n not in notes]
+        notes += [n for n in (note, *loaded.notes) if n and n not in notes]
         outcomes.append(LaunchOutcome(spec, "translated", (), tuple(emitted.record.choices), assumptions(emitted)))
     notes += [
         f"{o.spec.id} is passed over: {o.diagnostics[0].message}"
@@ -111,6 +106,16 @@ def translate_kernel(request: TranslateRequest) -> TranslateResult:
     return TranslateResult(
         status, text, tuple(outcomes), diagnostics, tuple(notes), seconds, derivations=planned.derivations
     )
+
+
+def _version(
+    request: TranslateRequest, spec: LaunchSpec, read: LoadedKernel, beside: Sequence[LaunchSpec]
+) -> tuple[KernelVersion, TracedLaunch | None]:
+    """The translation for one launch, and what was traced for it: nothing of a kernel that keeps its structure."""
+    if request.keep_structure and read.fn.is_gluon():
+        return _kept(request, spec, read), None
+    loaded, traced, emitted = translate_launch(request, spec, beside=beside, read=read)
+    return KernelVersion(traced.spec, loaded, emitted, traced.num_warps), traced
 
 
 def _common(spec: LaunchSpec, loaded: LoadedKernel, launches: Sequence[LaunchSpec]) -> tuple[LaunchSpec, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from slow_rows import slow_but
@@ -163,41 +164,23 @@ def test_one_text_rests_on_what_all_its_launches_have(tmp_path, first):
     assert "rests on nothing that x_ptr, y_ptr has in some of them only" in note
     own = translate(tmp_path, COPY, UNALIGNED)
     assert result.text.partition("@gluon.jit")[2] == own.text.partition("@gluon.jit")[2]
-    assert own.text.partition("@gluon.jit")[2] != translate(tmp_path, COPY, copy("fp32")).text.partition("@gluon.jit")[2]
+    assert (
+        own.text.partition("@gluon.jit")[2] != translate(tmp_path, COPY, copy("fp32")).text.partition("@gluon.jit")[2]
+    )
 
 
-PRODUCTS = HEAD + dedent("""
-    @triton.jit
-    def k(x_ptr, y_ptr, n, M: tl.constexpr):
-        rows, cols = tl.arange(0, M)[:, None], tl.arange(0, M)[None, :]
-        acc = tl.zeros((M, M), tl.float32)
-        for i in range(n):
-            x = tl.load(x_ptr + i * M * M + rows * M + cols)
-            acc = tl.dot(x, x, acc)
-        tl.store(y_ptr + rows * M + cols, acc)
-    """)
-
-
-def test_launches_that_differ_in_stages_alone_share_the_translation_of_the_first(tmp_path):
-    signature = {"x_ptr": "*fp16", "y_ptr": "*fp32", "n": "i32"}
-    two, three = (launch("k", signature, {"M": 64}, f"{n}-stages", stages=n) for n in (2, 3))
-    result = translate(tmp_path, PRODUCTS, two, three)
-    assert any("cannot tell 3-stages from earlier" in note for note in result.notes)
-    first, second = (line for line in result.text.splitlines() if line.startswith("# k: 4 warps"))
-    assert "num_stages=2" in first and "num_stages=3" in second
-    assert result.text.count("runs as an earlier launch") == 1, result.text
-    assert result.text.index("runs as an earlier launch") > result.text.rindex("# k: 4 warps")
-    assert compiled(tmp_path, result.text, three).metrics is not None
-
-
-def test_launches_behind_one_that_cannot_be_told_keep_their_translation(tmp_path):
-    signature = {"x_ptr": "*fp16", "y_ptr": "*fp32", "n": "i32"}
-    two, three = (launch("k", signature, {"M": 64}, f"{n}-stages", stages=n) for n in (2, 3))
-    other = launch("k", signature | {"x_ptr": "*bf16"}, {"M": 64}, "bf16")
-    result = translate(tmp_path, PRODUCTS, two, three, other)
-    (note,) = [note for note in result.notes if "cannot tell" in note]
-    assert "cannot tell 3-stages from" in note
-    assert compiled(tmp_path, result.text, other).metrics is not None
+def test_types_of_numbers_are_told_apart(tmp_path):
+    """Also where one of them is 1, which is compiled as a constant."""
+    plain = loop(64, 64, 64, 4, 2)
+    wide = replace(plain, id="wide", signature=plain.signature | {"row": "i64"})
+    text = translate(tmp_path, LOOP, plain, wide, target="gfx942").text
+    assert {"_k_row_i32", "_k_row_i64", "k"} <= {*kernels(text)}
+    one = replace(
+        plain, id="one", signature=plain.signature | {"K": "constexpr"}, constexprs=plain.constexprs | {"K": 1}
+    )
+    one = replace(one, attrs={name: flags for name, flags in one.attrs.items() if name != "row"})
+    for spec in (plain, wide, one):
+        assert compiled(tmp_path, text, spec, "gfx942").metrics is not None
 
 
 def test_a_stride_that_is_1_in_some_launches_is_any_stride(tmp_path):
@@ -336,6 +319,26 @@ def loop(m: int, n: int, k: int, warps: int, stages: int):
 
 # Tiles of one and of two loads per lane: alone, the first moves its offsets and the others their bases.
 LOOPS = loop(128, 128, 32, 8, 3), loop(64, 64, 64, 4, 2), loop(128, 64, 64, 4, 3)
+
+
+def test_launches_that_differ_in_stages_alone_share_the_translation_of_the_first(tmp_path):
+    two, three = loop(64, 64, 64, 4, 2), replace(loop(64, 64, 64, 4, 3), id="three")
+    result = translate(tmp_path, LOOP, two, three, target="gfx950")
+    assert any(f"cannot tell {three.id} from earlier" in note for note in result.notes)
+    first, second = (line for line in result.text.splitlines() if line.startswith("# k: 4 warps"))
+    assert "num_stages=2" in first and "num_stages=3" in second
+    assert result.text.count("runs as an earlier launch") == 1, result.text
+    assert result.text.index("runs as an earlier launch") > result.text.rindex("# k: 4 warps")
+    assert compiled(tmp_path, result.text, three, "gfx950").metrics is not None
+
+
+def test_launches_behind_one_that_cannot_be_told_keep_their_translation(tmp_path):
+    two, three = loop(64, 64, 64, 4, 2), replace(loop(64, 64, 64, 4, 3), id="three")
+    other = replace(loop(64, 64, 64, 8, 2), id="other")
+    result = translate(tmp_path, LOOP, two, three, other, target="gfx950")
+    (note,) = [note for note in result.notes if "cannot tell" in note]
+    assert f"cannot tell {three.id} from" in note
+    assert compiled(tmp_path, result.text, other, "gfx950").metrics is not None
 
 
 @pytest.mark.parametrize("target", slow_but(["gfx950", "gfx1100"]))

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 
 import pytest
 from triton.compiler.errors import CompilationError
 
-from test_family import COPY, copy
+from test_family import COPY, LOOP, copy, loop
 from translation_of import dedent, launch, tensor, translate, validated
-from translator.rewrite.launch_checks import RunTimeContract, guard
-from translator.rewrite.fallback import LAUNCHER, LAUNCHER_IMPORTS, torch_name
+from translator.rewrite.launch_checks import AskedOfSome, RunTimeContract, guard, shared_check
+from translator.rewrite.fallback import LAUNCHER, LAUNCHER_IMPORTS
+from translator.rewrite.seen_rows import torch_name
+from translator.source.launch_spec import LaunchSpec
 from translator.validate.launch_check import launch_check
 
 
@@ -76,6 +78,77 @@ def test_arguments_outside_the_contract_are_named(args, kwargs, message):
         check()(*args, **kwargs)
 
 
+SOME = AskedOfSome({"x_ptr": "bfloat16", "BLOCK": 64}, "x_ptr bf16, BLOCK=64", ("n",), ("y_ptr",))
+ASKS_SOME = RunTimeContract(("x_ptr",), (), multiples=("m",), of_some=(SOME,))
+
+
+@dataclass
+class Placed(Tensor):
+    start: int = 4096
+
+    def data_ptr(self) -> int:
+        return self.start
+
+
+def asked_of_some(shared: bool):
+    space = {"kernel": Kernel(("x_ptr", "y_ptr", "m", "n", "BLOCK"))}
+    exec((shared_check([ASKS_SOME]) if shared else "") + "\n\n" + guard("kernel", ASKS_SOME, shared=shared), space)
+    return space["_check_kernel"]
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize(
+    "given, message",
+    [
+        ({}, ""),
+        ({"dtype": "torch.float16", "n": 5, "start": 4098}, ""),
+        ({"block": 32, "n": 5, "start": 4098}, ""),
+        ({"n": 5}, "n is no multiple of 16"),
+        ({"start": 4098}, "y_ptr starts at no multiple of 16 bytes"),
+        ({"block": None, "n": 5}, "n is no multiple of 16"),  # what a launch does not show may be the one
+        ({"dtype": "torch.float16", "m": 5}, "m is no multiple of 16"),
+    ],
+    ids=str,
+)
+def test_what_one_of_several_texts_rests_on_is_asked_of_its_launches(shared, given, message):
+    x = Placed(dtype=given.get("dtype", "torch.bfloat16"))
+    block = {} if (size := given.get("block", 64)) is None else {"BLOCK": size}
+    arguments = (x, Placed(start=given.get("start", 4096)), given.get("m", 16), given.get("n", 16))
+    if not message:
+        asked_of_some(shared)(*arguments, **block)
+        return
+    with pytest.raises(ValueError, match=message):
+        asked_of_some(shared)(*arguments, **block)
+
+
+def test_what_one_of_several_texts_rests_on_is_said_with_its_launches():
+    assert "n divisible by 16 for x_ptr bf16, BLOCK=64" in ASKS_SOME.lines()
+
+
+@pytest.mark.parametrize("fallback", [None, "general"])
+def test_a_launch_is_not_refused_for_what_the_text_of_another_rests_on(fallback, tmp_path):
+    """Rows of 16-bit floats are copied straight to LDS, which takes aligned ones; bf16 comes with any."""
+    aligned = loop(64, 64, 64, 4, 2)
+    signature = aligned.signature | {"a_ptr": "*bf16", "b_ptr": "*bf16"}
+    other = replace(aligned, id="bf16", signature=signature, attrs={})
+    options = {} if fallback is None else {"fallback": fallback}
+    path = tmp_path / "checked.py"
+    path.write_text(translate(tmp_path, LOOP, aligned, other, target="gfx950", **options).text)
+    module = _imported(path)
+
+    def given(kind: str) -> dict:
+        tensors = {name: Placed(dtype=f"torch.{kind}") for name in ("a_ptr", "b_ptr")}
+        return tensors | {"c_ptr": Placed(), "K": 50, "row": 50, "BM": 64, "BN": 64, "BK": 64}
+
+    if fallback is not None:
+        assert module._fits_k(given("bfloat16")) and not module._fits_k(given("float16"))
+        return
+    (hook,) = module.k.pre_run_hooks
+    hook(**given("bfloat16"))
+    with pytest.raises(ValueError, match="is no multiple of 16"):
+        hook(**given("float16"))
+
+
 def test_the_hook_is_on_the_jit_function_under_autotune(tmp_path):
     decorator = '@triton.autotune([triton.Config({"BLOCK": 1024})], key=["n"])\n'
     source = COPY.replace("@triton.jit", decorator + "@triton.jit")
@@ -130,7 +203,7 @@ def test_hooks_of_several_kernels_share_one_function(standalone, tmp_path):
     with pytest.raises(ValueError, match="^k: start is negative"):
         first(Tensor(), Tensor(), -1)
     # Whoever asks the file without launching gets the same answer.
-    asked = launch_check(ast.parse(text), "k", {"B": 64}, {})
+    asked = launch_check(ast.parse(text), "k", LaunchSpec("k", "k", constexprs={"B": 64}), {})
     refused = asked(SimpleNamespace(arguments={"x_ptr": None, "y_ptr": None, "start": -1}, left_out=(), grid=()))
     assert refused == "k: start is negative"
 

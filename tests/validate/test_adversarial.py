@@ -196,17 +196,19 @@ def test_the_launch_check_of_a_file_is_asked(lo: int, x: int, left_out: tuple, s
     from dataclasses import replace
 
     inputs = make_inputs(launch({"x_ptr": tensor(x), "out_ptr": tensor(64)}, {"lo": lo, "S": 1}))
-    refusal = launch_check(ast.parse(CHECK), "kernel", {"B": B}, {"lo": -5})
+    refusal = launch_check(ast.parse(CHECK), "kernel", LaunchSpec("k", "kernel", constexprs={"B": B}), {"lo": -5})
     assert refusal(replace(inputs, left_out=left_out)) == said
 
 
 @pytest.mark.parametrize("statement", ["import os", "given.__class__", "open('file')"])
 def test_only_what_reads_arguments_is_run(statement: str):
     inputs = make_inputs(launch({"x_ptr": tensor(64)}, {"lo": 0, "S": 1}))
-    refusal = launch_check(ast.parse(CHECK + f"    {statement}\n"), "kernel", {"B": B}, {})
+    refusal = launch_check(
+        ast.parse(CHECK + f"    {statement}\n"), "kernel", LaunchSpec("k", "kernel", constexprs={"B": B}), {}
+    )
     assert refusal(inputs).startswith(NO_ANSWER)
 
 
 def test_a_file_without_a_check_takes_everything():
     inputs = make_inputs(launch({"x_ptr": tensor(64)}, {"lo": 0, "S": 1}))
-    assert launch_check(ast.parse("x = 1"), "kernel", {}, {})(inputs) == ""
+    assert launch_check(ast.parse("x = 1"), "kernel", LaunchSpec("k", "kernel"), {})(inputs) == ""

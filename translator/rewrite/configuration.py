@@ -32,10 +32,14 @@ _DTYPES = {
 }
 
 
+TYPES = ("element", "dtype", "number")  # kinds of keys whose values are types
+NUMBERS = ("i32", "u32", "i64", "u64")
+
+
 @dataclass(frozen=True)
 class Key:
-    """kind: `element` (of a pointer), `dtype` (of a descriptor, which is a tuple), `constexpr`, `given` (not None), `num_warps` or
-    `num_ctas`."""
+    """kind: `element` (of a pointer), `dtype` (of a descriptor, which is a tuple), `constexpr`, `given` (not None), `number` (the type of
+    one), `num_warps` or `num_ctas`."""
 
     kind: str
     name: str
@@ -45,6 +49,7 @@ class Key:
         forms = {
             "element": f"{spelled_apart(self.name)}.dtype.element_ty",
             "dtype": f"{spelled_apart(self.name)}[0].dtype.element_ty",
+            "number": f"gl.to_tensor({spelled_apart(self.name)}).dtype",  # one that is 1 is compiled as a constant, which has no type
             "num_warps": "gl.num_warps()",
             "num_ctas": "gl.num_ctas()",
         }
@@ -61,7 +66,7 @@ class Key:
         return f"{self.expression} == {self.literal(value)}"
 
     def literal(self, value: Any) -> str:
-        if self.kind in ("element", "dtype"):
+        if self.kind in TYPES:
             return f"gl.{_DTYPES[value]}"
         from translator.rewrite.prelude import literal
 
@@ -69,7 +74,7 @@ class Key:
 
     def words(self, value: Any) -> str:
         """`a_ptr fp16`, `BLOCK=128`, `num_warps=4`: the value as a message names it."""
-        if self.kind in ("element", "dtype"):
+        if self.kind in TYPES:
             return f"{self.name} {value}"
         if self.kind == "given":
             return f"{self.name} given" if value else f"{self.name}=None"
@@ -78,7 +83,9 @@ class Key:
     def tag(self, value: Any) -> str:
         """The value as a part of a function's name."""
         name = self.name.lower().removesuffix("_ptr")
-        if self.kind in ("element", "dtype"):
+        if self.kind == "number":
+            return f"{name}_{value}"
+        if self.kind in TYPES:
             return str(value)
         if self.kind == "num_warps":
             return f"{value}_warps"
@@ -114,6 +121,8 @@ def configuration(spec: LaunchSpec, fn: Any, num_warps: int) -> Configuration:
             out[Key("given", param.name)] = True
             if element in _DTYPES:
                 out[Key("element", param.name)] = element
+        elif isinstance(kind, str) and kind in NUMBERS:
+            out[Key("number", param.name)] = kind
         elif (found := descriptor_type(kind)) is not None and found.dtype in _DTYPES:
             out[Key("dtype", param.name)] = found.dtype
     out[Key("num_warps", "num_warps")] = num_warps
@@ -138,7 +147,7 @@ def distinguishing_keys(groups: Sequence[Sequence[Configuration]]) -> tuple[Key,
     if len(groups) == 1:
         return ()
     keys = common_keys(c for group in groups for c in group)
-    rank = {"element": 0, "dtype": 0, "constexpr": 1, "given": 2, "num_warps": 3, "num_ctas": 4}
+    rank = {"element": 0, "dtype": 0, "constexpr": 1, "given": 2, "num_warps": 3, "num_ctas": 4, "number": 5}
     varying = [k for k in keys if len({repr(c[k]) for group in groups for c in group}) > 1]
     varying.sort(key=lambda key: rank[key.kind])
     for size in range(1, min(len(varying), 3) + 1):

@@ -11,6 +11,7 @@ import json
 from typing import Any
 
 from translator.rewrite.import_lines import Import
+from translator.rewrite.seen_rows import MATCHES, SEEN, shown, spelled
 from translator.rewrite.launch_checks import RunTimeContract, aligned_lines, multiple_lines, names_tuple, positive_lines
 from translator.rewrite.kernel_family import Family
 from translator.rewrite.launch_conditions import condition_tests
@@ -38,39 +39,12 @@ LAUNCHER = '''class _OrGeneral(KernelInterface):
     def __getattr__(self, name):
         return getattr(self.fn, name)'''
 
-# How torch calls the element types that Triton's spelling does not give away.
-_TORCH_NAMES = {
-    "fp16": "float16",
-    "bf16": "bfloat16",
-    "fp32": "float32",
-    "fp64": "float64",
-    "fp8e4nv": "float8_e4m3fn",
-    "fp8e4b8": "float8_e4m3fnuz",
-    "fp8e5": "float8_e5m2",
-    "fp8e5b16": "float8_e5m2fnuz",
-    "i1": "bool",
-    "u1": "bool",
-    "B": "bool",
-}
-
-
-def torch_name(element: str) -> str:
-    """`fp16` -> `float16`, `i32` -> `int32`."""
-    if element in _TORCH_NAMES:
-        return _TORCH_NAMES[element]
-    return element.replace("u", "uint").replace("i", "int") if element[0] == "i" else element.replace("u", "uint")
-
 
 def served_rows(family: Family) -> list[dict[str, Any]]:
     """What the arguments of a launch show of each configuration the family serves: dtypes, values, num_warps."""
     rows: list[dict[str, Any]] = []
     for values in family.served:
-        row: dict[str, Any] = {}
-        for key, value in values.items():
-            if key.kind == "element":
-                row[key.name] = torch_name(value)
-            elif key.kind in ("constexpr", "num_warps", "num_ctas"):
-                row[key.name] = value
+        row = shown(values)
         if row not in rows:
             rows.append(row)
     return rows
@@ -104,32 +78,27 @@ def fits_function(family: Family, picked_later: bool) -> str:
             f"    if any(isinstance(given.get(name), int) and given[name] < 0 for name in {names_tuple(contract.non_negative)}):",
             "        return False",
         ]
-    if contract.multiples:
-        lines += multiple_lines(names_tuple(contract.multiples), contract.asks_strides, "return False")
-    if contract.aligned:
-        lines += aligned_lines(names_tuple(contract.aligned), "return False")
+    lines += contract.lines_apart()
+    multiples, aligned = contract.asked("multiples"), contract.asked("aligned")
+    lines += multiple_lines(multiples, contract.asks_strides, "return False") if multiples else []
+    lines += aligned_lines(aligned, "return False") if aligned else []
     if contract.positive:
         lines += positive_lines(names_tuple(contract.positive), "return False")
     lines += condition_tests(contract.conditions)
     defaults = {"num_warps": 4} | ({"num_ctas": 1} if any("num_ctas" in row for row in rows) else {})
     lines += [
         "    served = (",
-        *(f"        {_dict(row)}," for row in rows),
+        *(f"        {spelled(row)}," for row in rows),
         "    )",
         *(
             []
             if picked_later
             else [f"    given = {json.dumps(defaults)} | given  # as Triton launches without a number"]
         ),
-        '    seen = {name: str(x.dtype).rpartition(".")[2] if hasattr(x, "dtype") else x for name, x in given.items()}',
-        "    return any(all(seen.get(name, value) == value for name, value in row.items()) for row in served)",
+        f"    {SEEN}",
+        f"    return any({MATCHES} for row in served)",
     ]
     return "\n".join(lines)
-
-
-def _dict(row: dict[str, Any]) -> str:
-    items = (f"{json.dumps(k)}: {json.dumps(v) if isinstance(v, str) else repr(v)}" for k, v in row.items())
-    return "{" + ", ".join(items) + "}"
 
 
 def installed(family: Family) -> str:

@@ -14,9 +14,10 @@ from dataclasses import dataclass, replace
 
 from translator.layout.constructors import Called
 from translator.rewrite import contracts, merge
-from translator.rewrite.launch_checks import RunTimeContract
+from translator.rewrite.launch_checks import RunTimeContract, contract_of_texts
 from translator.rewrite.configuration import (
     CTAS,
+    TYPES,
     Configuration,
     Key,
     any_of,
@@ -89,7 +90,7 @@ def build_family(versions: Sequence[KernelVersion], pool: HelperPool) -> Family:
         )
     keys = distinguishing_keys([[v.configuration for v in members] for _, members, _ in groups]) or ()
     members = [Member(function, tuple(v), tuple(helpers)) for function, v, helpers in groups]
-    contract = RunTimeContract.of([v.emitted.record for member in members for v in member.versions])
+    contract = _contract(members, keys)
     known = {key for v in versions for key in v.configuration} - (
         {CTAS} - set(common_keys(v.configuration for v in versions))
     )
@@ -106,6 +107,12 @@ def build_family(versions: Sequence[KernelVersion], pool: HelperPool) -> Family:
     )
     ids = tuple(v.spec.id for v in untold)
     return Family(name, tuple(versions), tuple(before), function, contract, served, tuple(notes), ids)
+
+
+def _contract(members: Sequence[Member], keys: Sequence[Key]) -> RunTimeContract:
+    """What the launches of all members are asked for; alignment, only of those whose own text rests on it."""
+    texts = [([v.emitted.record for v in m.versions], [dict(zip(keys, row)) for row in m.rows(keys)]) for m in members]
+    return contract_of_texts(texts)
 
 
 _Group = tuple[GluonFunction, list[KernelVersion], list[Helper]]
@@ -282,7 +289,7 @@ def _table_parts(members: list[Member]) -> tuple[list[_Layouts], list[GluonFunct
 
 
 def _argument(key: Key) -> str:
-    if key.kind in ("element", "dtype"):
+    if key.kind in TYPES:
         return f"{key.name.removesuffix('_ptr')}_dtype"
     return key.name
 
@@ -293,7 +300,7 @@ def _test(keys: Sequence[Key], arguments: Sequence[str], rows: Sequence[tuple]) 
     for row in rows:
         terms = []
         for key, argument, value in zip(keys, arguments, row):
-            if key.kind in ("element", "dtype", "num_warps", "num_ctas"):
+            if key.kind in (*TYPES, "num_warps", "num_ctas"):
                 terms.append(f"{argument} == {key.literal(value)}")
             else:
                 terms.append(key.condition(value))

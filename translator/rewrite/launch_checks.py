@@ -6,14 +6,34 @@ The check is a hook of the jit function; where it asks for the number of program
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from triton.runtime.jit import JITFunction
 
 from translator.facts.host_bounds import Condition, needed
+from translator.rewrite.configuration import Configuration, words_of
 from translator.rewrite.contracts import quoted
 from translator.rewrite.launch_conditions import asks_grid, condition_lines, run_checked_name, run_wrapper
+from translator.rewrite.seen_rows import AS_LAUNCHED, MATCHES, shown, spelled
 from translator.rewrite.unit import Record
+
+
+@dataclass(frozen=True)
+class AskedOfSome:
+    """What is asked of the launches that one of several texts serves, and not of all. row: how arguments show them; words: the same
+    for people."""
+
+    row: dict[str, Any]
+    words: str
+    multiples: tuple[str, ...]
+    aligned: tuple[str, ...]
+
+    def lines(self) -> list[str]:
+        """For people: one line per assumption."""
+        out = [f"{', '.join(self.multiples)} divisible by 16"] if self.multiples else []
+        out += [f"{', '.join(self.aligned)} at multiples of 16 bytes"] if self.aligned else []
+        return [f"{line} for {self.words}" for line in out]
 
 
 @dataclass(frozen=True)
@@ -28,6 +48,7 @@ class RunTimeContract:
     aligned: tuple[str, ...] = ()  # pointers whose tensors start at multiples of 16 bytes
     images: tuple[str, ...] = ()  # arguments that take the parts of a descriptor of images
     positive: tuple[str, ...] = ()  # floats from 2**-30 to 2**30
+    of_some: tuple[AskedOfSome, ...] = ()
 
     @classmethod
     def of(cls, records: Sequence[Record]) -> RunTimeContract:
@@ -46,7 +67,33 @@ class RunTimeContract:
         return cls(*held, conditions, *named)
 
     def __bool__(self) -> bool:
-        return bool(self.conditions) or any(getattr(self, field) for field in _FIELDS)
+        return bool(self.conditions or self.of_some) or any(getattr(self, field) for field in _FIELDS)
+
+    def asked(self, field: str) -> str:
+        """The names of a field as a hook spells them: a variable where some launches are asked for more; empty where none are."""
+        if any(getattr(some, field, ()) for some in self.of_some):
+            return field
+        return names_tuple(names) if (names := getattr(self, field)) else ""
+
+    def lines_apart(self) -> list[str]:
+        """Statements that find what is asked of this launch, in the variables that `asked` names."""
+        fields = [field for field in ("multiples", "aligned") if self.asked(field) == field]
+        if not fields:
+            return []
+        left_out = {k: v for k, v in AS_LAUNCHED.items() if any(k in x.row for x in self.of_some)}
+        rows = (
+            f"({', '.join([spelled(x.row), *(names_tuple(getattr(x, f)) for f in fields)])})," for x in self.of_some
+        )
+        return [
+            *(f"    {field} = {names_tuple(getattr(self, field))}" for field in fields),
+            *_SEEN_LINES,
+            *([f"    seen = {spelled(left_out)} | seen"] if left_out else []),
+            f"    for row, {', '.join(f'more_{field}' for field in fields)} in (",
+            *(f"        {row}" for row in rows),
+            "    ):",
+            f"        if {MATCHES}:",
+            *(f"            {field} += more_{field}" for field in fields),
+        ]
 
     @property
     def asks_grid(self) -> bool:
@@ -55,7 +102,7 @@ class RunTimeContract:
     @property
     def asks_strides(self) -> bool:
         """Whether a stride of a descriptor has to be a multiple."""
-        return any(".strides." in name for name in self.multiples)
+        return any(".strides." in name for x in (self, *self.of_some) for name in x.multiples)
 
     def lines(self) -> list[str]:
         """For people: one line per assumption."""
@@ -64,6 +111,7 @@ class RunTimeContract:
         out += [str(condition) for condition, _ in self.conditions]
         out += [f"{', '.join(self.multiples)} divisible by 16"] if self.multiples else []
         out += [f"{', '.join(self.aligned)} at multiples of 16 bytes"] if self.aligned else []
+        out += [line for some in self.of_some for line in some.lines()]
         out += [f"{', '.join(self.positive)} positive, from 2**-30 to 2**30"] if self.positive else []
         out += [f"{name} is ({IMAGE_PARTS}) of the descriptor of images" for name in self.images]
         return out + [
@@ -71,9 +119,28 @@ class RunTimeContract:
         ]
 
 
+def contract_of_texts(texts: Sequence[tuple[Sequence[Record], Sequence[Configuration]]]) -> RunTimeContract:
+    """The contract of several texts behind one name, each with the configurations that run it."""
+    contract = RunTimeContract.of([record for records, _ in texts for record in records])
+    own = [RunTimeContract.of(records) for records, _ in texts]
+    multiples, aligned = (
+        tuple(name for name in getattr(contract, field) if all(name in getattr(x, field) for x in own))
+        for field in ("multiples", "aligned")
+    )
+    of_some: list[AskedOfSome] = []
+    for (_, rows), asked in zip(texts, own):
+        more = tuple(name for name in asked.multiples if name not in multiples)
+        starts = tuple(name for name in asked.aligned if name not in aligned)
+        asked_rows = rows if more or starts else ()
+        of_some += [
+            AskedOfSome(shown(row), words_of(tuple(row), tuple(row.values())), more, starts) for row in asked_rows
+        ]
+    return replace(contract, multiples=multiples, aligned=aligned, of_some=tuple(of_some))
+
+
 def names_tuple(names: Sequence[str]) -> str:
     quotes = ", ".join(f'"{name}"' for name in names)
-    return f"({quotes},)" if len(names) == 1 else f"({quotes})"
+    return f"({quotes},)" if len(names) == 1 else f"({quotes})"  # `()` of none
 
 
 def multiple_lines(names: str, strides: bool, refusal: str) -> list[str]:
@@ -120,6 +187,14 @@ def checked_name(kernel: str) -> str:
     return f"_checked_{kernel.lstrip('_')}"
 
 
+# As `SEEN`, without what is told neither by a type nor by its value: that may be anything.
+_SEEN_LINES = (
+    "    seen = {",
+    '        name: str(x.dtype).rpartition(".")[2] if hasattr(x, "dtype") else x',
+    "        for name, x in given.items()",
+    '        if hasattr(x, "dtype") or isinstance(x, (bool, int, float, str))',
+    "    }",
+)
 _FIELDS = ("within_2gib", "non_negative", "descriptors", "multiples", "aligned", "images", "positive")
 IMAGE_PARTS = "base, shape, strides, pixel_box_lower_corner, pixel_box_upper_corner, steps"
 _CHECKED_RUN = (
@@ -135,7 +210,8 @@ _BASE_OF_TUPLE = (
 
 def checks_a_default(fn: JITFunction, contract: RunTimeContract) -> bool:
     """Whether the contract is about a number that a launch may leave to its default in the kernel's definition."""
-    asked = frozenset((*contract.non_negative, *contract.multiples, *contract.positive))
+    more = (name for some in contract.of_some for name in (*some.multiples, *some.row))
+    asked = frozenset((*contract.non_negative, *contract.multiples, *contract.positive, *more))
     asked = asked.union(*(c.bound.arguments() for c, _ in contract.conditions))
     return any(p.has_default and p.name in asked for p in fn.params)
 
@@ -159,12 +235,13 @@ def guard(
         f'    """Refuse a launch of {kernel} outside what its translation assumes."""',
         f"    given = {defaults}dict(zip({names}, args)) | kwargs",
     ]
+    lines += contract.lines_apart()
+    terms = {field: contract.asked(field) for field in _FIELDS}
     if shared:
-        terms = {field: getattr(contract, field) for field in _FIELDS}
-        given = [f"{field}={names_tuple(names)}" for field, names in terms.items() if names]
+        given = [f"{field}={names}" for field, names in terms.items() if names]
         lines += [f"    {SHARED_CHECK_NAME}({', '.join([quoted(kernel), 'given', *given])})"] if given else []
         return "\n".join([*lines, *condition_lines(kernel, contract.conditions)])
-    listed = [names_tuple(names) if (names := getattr(contract, field)) else "" for field in _FIELDS]
+    listed = [terms[field] for field in _FIELDS]
     both = bool({*contract.descriptors, *contract.images} & set(contract.within_2gib))
     asked = _refusals(kernel, *listed, both, contract.asks_strides)
     return "\n".join([*lines, *asked, *condition_lines(kernel, contract.conditions)])
@@ -227,7 +304,7 @@ SHARED_CHECK_NAME = "_refuse_outside"
 
 def shared_check(contracts: Sequence[RunTimeContract]) -> str:
     """The function that the hooks of several kernels of a file call with the arguments of a launch."""
-    used = [field for field in _FIELDS if any(getattr(c, field) for c in contracts)]
+    used = [field for field in _FIELDS if any(c.asked(field) for c in contracts)]
     lines = [
         f"def {SHARED_CHECK_NAME}({', '.join(['kernel', 'given', *(f'{field}=()' for field in used)])}):",
         '    """Refuse a launch outside what the translation of its kernel assumes."""',

@@ -1,7 +1,7 @@
 """What launches have in common that device code takes for the same: Triton compiles each anew, a Gluon file has one text for them.
 
-    matmul(K=4096), matmul(K=4095)          K is a multiple of 16 in one: the text may not rest on it
-    matmul(sbn=1), matmul(sbn=256)          1 is compiled as a constant: the text takes any stride
+matmul(K=4096), matmul(K=4095)          K is a multiple of 16 in one: the text may not rest on it
+matmul(sbn=1), matmul(sbn=256)          1 is compiled as a constant: the text takes any stride
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ def common_launch(spec: LaunchSpec, beside: Sequence[LaunchSpec]) -> LaunchSpec:
 
 def differing(launches: Sequence[LaunchSpec]) -> list[str]:
     """The arguments of which some of the launches know more than others: alignment, size, that it is 1."""
-    known = [{n for n, kind in x.signature.items() if kind == "constexpr" and x.constexprs.get(n) == 1} for x in launches]
+    known = [
+        {n for n, kind in x.signature.items() if kind == "constexpr" and x.constexprs.get(n) == 1} for x in launches
+    ]
     ones = set().union(*known) - set(launches[0].signature).intersection(*known) if launches else set()
     names = dict.fromkeys(name for x in launches for name in x.signature)
     return [n for n in names if n in ones or len({repr(_flags(x, n)) for x in launches}) > 1]

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from translator.validate.dtypes import stored
+from translator.validate.dtypes import ELEMENTS, stored
+from translator.source.launch_spec import LaunchSpec
 from translator.validate.inputs import DescriptorArgument, Inputs, Tensor
 
 PREFIX = "_check_"
@@ -21,6 +22,7 @@ _ALLOWED = (
     "abs all any bool callable dict enumerate float getattr hasattr int isinstance len list max min range set sorted str sum tuple zip "
     "ValueError TypeError"
 ).split()
+_FLOATS = {element: name for name, element in ELEMENTS.items() if "float" in name}
 NO_ANSWER = "its launch check cannot be asked"
 
 
@@ -32,6 +34,8 @@ class StandIn:
         self.shape, self.strides, self.size_of_element = tensor.shape, tensor.strides, size
         self.bytes = tensor.storage
         self.offset = tensor.offset
+        if tensor.element in _FLOATS:  # of whole numbers it is not known here whether they have a sign
+            self.dtype = _FLOATS[tensor.element]
 
     def untyped_storage(self) -> SimpleNamespace:
         return SimpleNamespace(size=lambda: self.bytes, nbytes=lambda: self.bytes)
@@ -49,13 +53,13 @@ class StandIn:
         return self.strides if axis is None else self.strides[axis]
 
 
-def launch_check(
-    tree: ast.Module, kernel: str, constants: dict[str, Any], defaults: dict[str, int], grid: tuple[int, ...] = ()
-) -> Callable[[Inputs], str]:
+def launch_check(tree: ast.Module, kernel: str, spec: LaunchSpec, defaults: dict[str, int]) -> Callable[[Inputs], str]:
     """refusal(inputs) -> why the translation refuses them, "" where it takes them, as a file without a check takes all.
 
-    constants: compile-time arguments. defaults: of the kernel's parameters. grid: of the launch, where inputs have no other.
+    spec: has the compile-time arguments, the number of warps, and the grid where inputs have no other. defaults: of the kernel's parameters.
     """
+    constants = spec.constexprs
+    options = {key: spec.options[key] for key in ("num_warps", "num_ctas") if key in spec.options}
     name = PREFIX + kernel.rpartition(".")[2].lstrip("_")
     functions = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
     if name not in functions:
@@ -67,7 +71,7 @@ def launch_check(
     code = compile(ast.Module(plain, []), "<launch check>", "exec")
 
     def refusal(inputs: Inputs) -> str:
-        given = constants | {key: _seen(value) for key, value in inputs.arguments.items()}
+        given = options | constants | {key: _seen(value) for key, value in inputs.arguments.items()}
         for key in inputs.left_out:
             del given[key]
         params = [SimpleNamespace(name=key, default=value, has_default=True) for key, value in defaults.items()]
@@ -76,7 +80,7 @@ def launch_check(
         scope: dict[str, Any] = {"__builtins__": allowed, kernel.rpartition(".")[2]: stand_in}
         exec(code, scope)
         try:
-            scope[name](grid=inputs.grid or grid, **given)
+            scope[name](grid=inputs.grid or tuple(spec.grid), **given)
         except (ValueError, TypeError, ArithmeticError) as refused:
             return str(refused)
         except (NameError, AttributeError, KeyError, IndexError) as error:

@@ -295,9 +295,7 @@ def validate_job(job: dict, observe: Observer | None = None) -> dict:
         translated_file=translated.file,
         with_variants=job.get("variants", True),
         inputs=inputs,
-        refusal=launch_check(
-            parse_file(translated.file).tree, spec.kernel, spec.constexprs, translated.defaults, tuple(spec.grid)
-        ),
+        refusal=launch_check(parse_file(translated.file).tree, spec.kernel, spec, translated.defaults),
         defaults=source.defaults,
         observe=observe,
     )
