@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from slow_rows import slow_but_crossed
 from translation_of import dedent, launch, tensor, validated
 
 from translator.validate import validate_launch
@@ -43,8 +44,9 @@ def spec_of(blocks: int, stages: int = 2):
     return launch("product", SIGNATURE, {"B": B}, values=values | numbers, stages=stages)
 
 
-@pytest.mark.parametrize("target", ["gfx950", "gfx942", "gfx1201", "gfx1250"])
-@pytest.mark.parametrize("blocks", [0, 1, 2, 5])
+@pytest.mark.parametrize(
+    "blocks, target", slow_but_crossed([0, 1, 2, 5], ["gfx950", "gfx942", "gfx1201", "gfx1250"], 2)
+)
 def test_each_side_moves_its_own(blocks: int, target: str, tmp_path: Path):
     text = validated(tmp_path, SOURCE, spec_of(blocks, stages=3), target)
     assert "NUM_BUFFERS" in text, text

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from slow_rows import slow_but_every
 from translation_of import dedent, launch, tensor, validated
 
 from translator.validate import validate_launch
@@ -93,7 +94,7 @@ def test_each_side_moves_its_own(case: str, target: str, tmp_path: Path):
     assert "NUM_BUFFERS" in text, text
 
 
-@pytest.mark.parametrize("case", BODIES)
+@pytest.mark.parametrize("case", slow_but_every(BODIES, 2))
 def test_any_number_of_tiles(case: str, tmp_path: Path):
     text = validated(tmp_path, source_of(case), spec_of(5), "gfx950")
     assert "NUM_BUFFERS" in text and "_ahead" in text.partition("for i in")[0], text

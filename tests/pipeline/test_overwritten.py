@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from slow_rows import slow_but_crossed
 from translation_of import dedent, launch, tensor, validated
 
 HEAD = """
@@ -114,8 +115,7 @@ def translated(case: str, folder: Path, target: str) -> str:
     return validated(folder, source, launch("walk", SIGNATURE, {"B": B}, stages=3, values=VALUES), target)
 
 
-@pytest.mark.parametrize("target", ["gfx950", "gfx1250"])
-@pytest.mark.parametrize("case", WRITTEN)
+@pytest.mark.parametrize("case, target", slow_but_crossed(WRITTEN, ["gfx950", "gfx1250"], 2))
 def test_what_is_written_is_not_loaded_ahead(case: str, target: str, tmp_path: Path):
     assert "NUM_BUFFERS" not in translated(case, tmp_path, target)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
+from slow_rows import slow_but_crossed
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -211,8 +212,7 @@ def test_masks_that_are_said_to_end_do(case: str, bits: int, small, tmp_path: Pa
         assert unsound_end(loop, machine, proof.assumed, every_value(bits)) == ""
 
 
-@pytest.mark.parametrize("bits", [5, 6])
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case, bits", slow_but_crossed(CASES, [5, 6], 2))
 def test_masks_that_are_said_to_shrink_do(case: str, bits: int, small, tmp_path: Path):
     machine, loop = small(bits), loop_of(case, tmp_path)
     rests = loop.proof().shrinks(loop.mask)

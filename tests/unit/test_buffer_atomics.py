@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from slow_rows import slow_but_crossed
 from translation_of import compiled, dedent, launch, tensor, translate, validated
 
 from translator.choices.chosen import choices_of
@@ -26,8 +27,7 @@ OPERATIONS = ("add", "max", "min", "and", "or", "xor", "xchg")
 
 
 @pytest.mark.parametrize("target", ["gfx950", "gfx1250"])
-@pytest.mark.parametrize("operation", OPERATIONS)
-@pytest.mark.parametrize("kind", ["i32", "u32", "i64", "u64"])
+@pytest.mark.parametrize("operation, kind", slow_but_crossed(OPERATIONS, ["i32", "u32", "i64", "u64"], 2))
 def test_integers(operation: str, kind: str, target: str, tmp_path: Path):
     """What was there before has the type of the source: halved and compared, the sign shows."""
     name = {"i": "int", "u": "uint"}[kind[0]] + kind[1:]

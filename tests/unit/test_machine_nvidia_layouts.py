@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+from slow_rows import slow_but_every
 from triton._C.libtriton import gluon_ir, ir, nvidia
 from triton.experimental.gluon.language import NVMMASharedLayout
 from triton.experimental.gluon.language.nvidia.blackwell import TensorMemoryLayout, TensorMemoryScalesLayout
@@ -39,7 +40,7 @@ SHARED = [
 ]
 
 
-@pytest.mark.parametrize("swizzle, bits, transposed, shape", SHARED)
+@pytest.mark.parametrize("swizzle, bits, transposed, shape", slow_but_every(SHARED, 2))
 def test_swizzled_shared_memory(builder, swizzle, bits, transposed, shape):
     layout = NVMMASharedLayout(swizzle, bits, 2, transposed)
     text = f"#ttg.nvmma_shared<{{swizzlingByteWidth = {swizzle}, transposed = {str(transposed).lower()}, elementBitWidth = {bits}}}>"
