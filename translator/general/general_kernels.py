@@ -9,14 +9,17 @@ that exclude them.
 from __future__ import annotations
 
 import copy
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from translator.general.bounds import bounds_between
+from translator.facts.obligations import Obligation
 from translator.general.box import Box, Point, Region, corners, holds, largest_box, neighbours, some, within
 from translator.general.layout_roles import ring_bytes, without_twin
 from translator.general.rule_layouts import GeneralLayout
-from translator.general.rules import Before, Fitting, Sample, fitted_layouts
+from translator.general.ring_depth import STAGES_TRIED
+from translator.general.rules import Before, Fitting, Sample, fitted_layouts, same_layout
 from translator.general.trials import WARPS, Given, Key, Tools, Trials
 from translator.layout.complete import is_complete
 from translator.layout.formulas import Product, fit
@@ -26,6 +29,7 @@ from translator.ttgir.layouts import Layout, Mfma, Wmma
 
 MOST_LANES = 1024  # of a workgroup
 LARGEST_TILE = 65536  # elements along one dimension
+DEPTH_DIFFERS = "its rings have other depths for other launches"
 NO_FORMULA = "no formula gives its layouts for other sizes"
 MOST_DOUBTS = 24  # translations for sizes at which formulas give no layout
 NEW_CORNERS, NEW_INSIDE = 4, 2  # what is tried of a range that is doubled, at its ends and anywhere in it
@@ -38,10 +42,12 @@ Layouts = dict[str, GeneralLayout]
 @dataclass(frozen=True)
 class GeneralLayouts:
     """emitted: a launch that is asked for, in the words that it shares with others. layouts: what gives them, by the name of the
-    constant, those that others are made of first."""
+    constant, those that others are made of first. rings: the bytes of each tile that is in LDS several times, where these give its depth.
+    """
 
     emitted: EmittedKernel
     layouts: Layouts
+    rings: tuple[Product, ...] = ()
 
 
 def general_layouts(
@@ -60,7 +66,10 @@ def general_layouts(
     region = found[0].trimmed()
     search.forget()
     layouts = search.fitted(region) or found[1]  # the most readable, now that all samples are known
-    return region, [GeneralLayouts(search.checked(i, region), layouts) for i in range(len(given))]
+    rings = () if tools.depth is None else search.rings()
+    if tools.depth is not None and not (rings and search.holds_deeper(region, layouts)):
+        return DEPTH_DIFFERS
+    return region, [GeneralLayouts(search.checked(i, region), layouts, rings) for i in range(len(given))]
 
 
 class _Search:
@@ -88,11 +97,40 @@ class _Search:
         """A launch that is asked for, with all that some launch in the region has checked before it."""
         own = self.trials.own[i]
         record = copy.copy(own.record)
-        record.obligations = set(record.obligations)
-        for (number, point), emitted in self.found.items():
-            if number == i and emitted is not None and region.holds(point):
-                record.obligations |= {o for o in emitted.record.obligations if o.discharge == "launch"}
+        record.obligations = self._obligations(own, (i, self.points[i]))
+        for key, emitted in self._asking_more(region):
+            if key[0] == i:
+                record.obligations |= {o for o in self._obligations(emitted, key) if o.discharge == "launch"}
         return replace(own, record=record)
+
+    def _asking_more(self, region: Region) -> list[tuple[Key, EmittedKernel]]:
+        """The translations in the region that rest on what that of the launch itself does not."""
+        inside = [(key, e) for key, e in self.found.items() if e is not None and region.holds(key[1])]
+        return [(key, e) for key, e in inside if not e.record.obligations <= self.trials.own[key[0]].record.obligations]
+
+    def _obligations(self, emitted: EmittedKernel, key: Key) -> set[Obligation]:
+        """What a translation rests on; where the depth of its rings follows from `num_stages`, with the deepest ones."""
+        depth = self.trials.tools.depth
+        deepest = self.trials.staged(*key) if depth is not None and depth.ranges else None
+        return set((deepest or emitted).record.obligations)
+
+    def holds_deeper(self, region: Region, layouts: Layouts) -> bool:
+        """Whether translations for other `num_stages` have the same text and the same layouts, as far as some are tried."""
+        if not self.trials.tools.depth.ranges:  # type: ignore[union-attr]
+            return True
+        if any(self.trials.staged(*key) is None for key, _ in self._asking_more(region)):
+            return False
+        ends = some([point for point in corners(region.box) if region.holds(point)], NEW_CORNERS)
+        tried = dict.fromkeys([*self.points, *ends, *some(region.points(), NEW_INSIDE)])
+        keys = [(i, point) for i in range(len(self.given)) for point in tried]
+        for key, stages in itertools.product(keys, STAGES_TRIED):
+            emitted = self.trials.staged(*key, stages)
+            if emitted is None:
+                return False
+            sample = {name: without_twin(layout) for name, layout in emitted.kernel.laid_out.constants}  # type: ignore[union-attr]
+            if not all(same_layout(found.at(self._sizes(key)), sample[name]) for name, found in layouts.items()):
+                return False
+        return True
 
     def near(self) -> tuple[Region, Layouts] | str:
         """The largest region around the launches whose layouts are given."""
@@ -120,9 +158,9 @@ class _Search:
         good = {point for point in tried if self.good(point)}
         bad = [point for point in tried if point not in good]
         room = self.given[0].traced.target.lds_bytes
-        return bounds_between(self.names, good, bad, self.points, self._rings(), room) if bad else ()
+        return bounds_between(self.names, good, bad, self.points, self.rings(), room) if bad else ()
 
-    def _rings(self) -> tuple[Product, ...]:
+    def rings(self) -> tuple[Product, ...]:
         """The bytes of each tile that is in LDS several times; () where no product gives them."""
         known = [
             (self._sizes(key), ring_bytes(t)) for key, t in self.trials.traced.items() if t and self.found.get(key)
@@ -281,4 +319,4 @@ def _down(size: SizeRange, limits: tuple[int, int]) -> SizeRange | None:
     return replace(size, least=size.least // 2) if size.least // 2 >= limits[0] else None
 
 
-__all__ = ["GeneralLayouts", "NO_FORMULA", "general_layouts"]
+__all__ = ["DEPTH_DIFFERS", "GeneralLayouts", "NO_FORMULA", "general_layouts"]

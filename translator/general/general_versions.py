@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from translator.general.box import Region
-from translator.general.general_kernels import NO_FORMULA, GeneralLayouts, general_layouts
+from translator.general.general_kernels import DEPTH_DIFFERS, NO_FORMULA, GeneralLayouts, general_layouts
+from translator.general.ring_depth import ring_depth, with_stages
 from translator.general.trials import WARPS, Given, Tools, alike, with_sizes
 from translator.general.written_kernel import as_written
 from translator.layout.size_range import SizeRange
 from translator.memory.traced_launch import TracedLaunch
 from translator.rewrite.configuration import Key
 from translator.rewrite.contracts import shape_parameters
+from translator.rewrite.emitted import EmittedKernel
 from translator.rewrite.kernel_family import KernelVersion
 from translator.rewrite.merge import joined
 from translator.source.launch_spec import LaunchSpec
@@ -42,7 +44,28 @@ def general_versions(
 def _general(
     versions: Sequence[KernelVersion], traces: Sequence[TracedLaunch], lanes: int, tools: Tools
 ) -> list[KernelVersion] | str:
-    """The launches of one kernel with formulas for layouts; or why it has none."""
+    """The launches of one kernel with formulas for layouts, and for the depth of its rings if there is one; or why it has none."""
+    samples = [(version.emitted, traced) for version, traced in zip(versions, traces)]
+    depth = ring_depth(samples, lambda spec: _other(spec, tools))
+    if depth is not None:
+        apart = [replace(v, emitted=depth.taken_out(v.emitted, traced)) for v, traced in zip(versions, traces)]
+        found = _of_depth(apart, traces, lanes, replace(tools, depth=depth))
+        if found != DEPTH_DIFFERS:
+            return found
+    return _of_depth(versions, traces, lanes, tools)
+
+
+def _other(spec: LaunchSpec, tools: Tools) -> tuple[EmittedKernel, TracedLaunch] | None:
+    """Another launch, translated; None where it is refused."""
+    traced = tools.trace(spec)
+    emitted = None if traced is None else tools.write(traced, frozenset())
+    return None if traced is None or emitted is None else (emitted, traced)
+
+
+def _of_depth(
+    versions: Sequence[KernelVersion], traces: Sequence[TracedLaunch], lanes: int, tools: Tools
+) -> list[KernelVersion] | str:
+    """`_general` with the depth of rings as `tools` have it."""
     tiles = tile_sizes(versions)
     groups: list[list[KernelVersion]] = []
     for version in versions:
@@ -67,8 +90,11 @@ def _general(
         or any(v.configuration[key] not in size for v in versions for key, size in _keys(v, shared))
     ):
         return NO_FORMULA
+    stages = () if tools.depth is None else tools.depth.ranges
     written = [
-        replace(v, emitted=as_written(m.emitted, m.layouts, region, WARPS), holds_for=shared, bounds=region.bounds)
+        replace(
+            v, emitted=as_written(m, region, WARPS, tools.depth), holds_for=shared, stages=stages, bounds=region.bounds
+        )
         for v in versions
         for m in [made[v.spec.id]]
     ]
@@ -78,11 +104,12 @@ def _general(
 
 def told(version: KernelVersion) -> str:
     """The sizes that a version holds for."""
-    return ", ".join(map(str, (*version.holds_for, *version.bounds)))
+    return ", ".join(map(str, version.limits))
 
 
 def tried_corners(version: KernelVersion) -> list[LaunchSpec]:
-    """Launches with the least and with the greatest of all sizes: what the formulas say of them is checked as any launch is."""
+    """Launches with the least and with the greatest of all sizes, and with the most stages: what formulas say of them is checked as any
+    launch is."""
     own = {key.name: value for key, value in version.configuration.items()}
     region = Region(version.holds_for, version.bounds)
     ranked = sorted(region.points(), key=lambda point: sum(value.bit_length() for value in point))
@@ -93,6 +120,9 @@ def tried_corners(version: KernelVersion) -> list[LaunchSpec]:
             text = ", ".join(f"{name}={value}" for name, value in sizes.items())
             spec = with_sizes(version.spec, {WARPS: version.num_warps} | sizes)
             out.append(replace(spec, id=f"{version.spec.id} with {text}"))
+    for stages in version.stages:
+        spec = with_stages(version.spec, stages.most)
+        out.append(replace(spec, id=f"{version.spec.id} with {stages.name}={stages.most}", values={}))
     return out
 
 

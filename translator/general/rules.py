@@ -68,7 +68,7 @@ class Fitting:
     def gives(self, layout: GeneralLayout, name: str, samples: Sequence[Sample] | None = None) -> bool:
         """Whether a layout is right in every sample, or in some."""
         some = self.samples if samples is None else samples
-        return all(_same(layout.at(sample.sizes), sample.layouts[name]) for sample in some)
+        return all(same_layout(layout.at(sample.sizes), sample.layouts[name]) for sample in some)
 
     def fit(self, values: Sequence[int]) -> Formula | None:
         return fit([(sample.sizes, value) for sample, value in zip(self.samples, values)])
@@ -153,7 +153,7 @@ def _shape_of(layout: Layout) -> tuple[int, ...]:
     return layout.shape if isinstance(layout, (Linear, Padded)) else ()
 
 
-def _same(found: Layout | None, wanted: Layout) -> bool:
+def same_layout(found: Layout | None, wanted: Layout) -> bool:
     """Whether a layout is the one that is wanted, perhaps by another class."""
     if found is None or found == wanted:
         return found is not None
@@ -249,7 +249,7 @@ def _padded_operands(fitting: Fitting, name: str, found: Found) -> Iterator[Gene
         parts = (Other(operand, found[operand]), shape, ElementType(pointer), Plain(contiguous))
         rule = ByRule(PADDED_OPERAND, parts)
         given = [rule.at(sample.sizes) for sample in fitting.samples]
-        if not all(layout is None or _same(layout, wanted) for layout, wanted in zip(given, layouts)):
+        if not all(layout is None or same_layout(layout, wanted) for layout, wanted in zip(given, layouts)):
             continue
         left = [(s.sizes, wanted) for s, layout, wanted in zip(fitting.samples, given, layouts) if layout is None]
         if not left:
@@ -377,4 +377,4 @@ _RULES = (
 )
 _POWERS = (4, 8, 16, 32, 64, 128)  # elements of a line of banks, and vectors that are exchanged
 
-__all__ = ["Before", "Fitting", "Found", "Sample", "fitted_layouts"]
+__all__ = ["Before", "Fitting", "Found", "Sample", "fitted_layouts", "same_layout"]

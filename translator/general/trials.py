@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from translator.general.box import Point
 from translator.general.layout_roles import Classes, Roles, classes, roles, told_apart
+from translator.general.ring_depth import RingDepth, STAGES_TRIED, with_stages
 from translator.memory.traced_launch import TracedLaunch
 from translator.rewrite.emitted import EmittedKernel
 from translator.rewrite.merge import merge_plain
@@ -32,10 +33,11 @@ class Given:
 @dataclass(frozen=True)
 class Tools:
     """trace: traces a launch. write: translates a traced launch in which the given pointer variables have a base that moves.
-    Both give None for what is refused."""
+    Both give None for what is refused. depth: what gives the depth of rings, which is then left out of translations."""
 
     trace: Callable[[LaunchSpec], TracedLaunch | None]
     write: Callable[[TracedLaunch, Moved], EmittedKernel | None]
+    depth: RingDepth | None = None
 
 
 class Trials:
@@ -49,6 +51,7 @@ class Trials:
         }
         self.own: list[EmittedKernel] = []
         self.found: dict[Key, EmittedKernel | None] = {}
+        self.deeper: dict[tuple[int, Point, int], EmittedKernel | None] = {}  # with other `num_stages`
         self.moved: list[Moved] = [frozenset(key for key, moves in g.emitted.moving.items() if moves) for g in given]
         self.start(())
 
@@ -58,7 +61,7 @@ class Trials:
         samples: list[Roles] = [first, *(roles(g.traced) for g in self.given[1:])]
         samples += [roles(traced) for key in beside if (traced := self.trace(*key)) is not None]
         self.classes: Classes = classes(samples)
-        self.found = {}
+        self.found, self.deeper = {}, {}
         self.own = [self._written(g.traced, i, g.emitted) or g.emitted for i, g in enumerate(self.given)]
         self.found = {(i, point): own for i, (point, own) in enumerate(zip(self.points, self.own))}
 
@@ -85,13 +88,24 @@ class Trials:
             self.found[i, point] = emitted if same else None
         return self.found[i, point]
 
+    def staged(self, i: int, point: Point, stages: int = STAGES_TRIED[-1]) -> EmittedKernel | None:
+        """`at` with another `num_stages`."""
+        if (i, point, stages) not in self.deeper:
+            traced = self.trace(i, point)
+            traced = None if traced is None else self.tools.trace(with_stages(traced.spec, stages))
+            emitted = None if traced is None else self._written(traced, i, None)
+            same = emitted is not None and alike(self.own[i], emitted)
+            self.deeper[i, point, stages] = emitted if same else None
+        return self.deeper[i, point, stages]
+
     def good(self, point: Point) -> bool:
         return all(self.at(i, point) is not None for i in range(len(self.given)))
 
     def _written(self, traced: TracedLaunch, i: int, known: EmittedKernel | None) -> EmittedKernel | None:
         """A launch translated with its roles told apart, in the words of the one with number `i`; known: its translation without."""
-        apart = told_apart(traced, self.classes)
-        return known if apart is traced and known is not None else self.tools.write(apart, self.moved[i])
+        apart, depth = told_apart(traced, self.classes), self.tools.depth
+        emitted = known if apart is traced and known is not None else self.tools.write(apart, self.moved[i])
+        return emitted if depth is None or emitted is None else depth.taken_out(emitted, traced)
 
 
 def alike(one: EmittedKernel, other: EmittedKernel, joined: bool = False) -> bool:

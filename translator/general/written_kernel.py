@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 from translator.facts.kernel_facts import words_of
 from translator.general.box import Region
-from translator.general.rule_layouts import GeneralLayout
+from translator.general.general_kernels import GeneralLayouts
+from translator.general.ring_depth import RingDepth
 from translator.layout.base_runs import ALONG, COLUMNS, DOWN, ROWS
 from translator.layout.formulas import ROOT
 from translator.numbered import numbered
@@ -82,25 +83,30 @@ class Spelled:
         return "gl.num_warps()" if name == self.warps else self.names.get(name, name)
 
 
-def as_written(base: EmittedKernel, layouts: dict[str, GeneralLayout], region: Region, warps: str) -> EmittedKernel:
-    """`base` with formulas for its layouts; the header says for which sizes. warps: the name of the number of warps."""
+def as_written(general: GeneralLayouts, region: Region, warps: str, depth: RingDepth | None = None) -> EmittedKernel:
+    """A kernel with formulas for its layouts; the header says for which sizes. warps: the name of the number of warps. depth: what
+    gives that of its rings, where its text does not."""
+    base, layouts = general.emitted, general.layouts
     laid_out, fn = base.kernel.laid_out, base.kernel.fn
     taken = words_of(fn.file_name or "", fn.src)
     rules = {rule.name: rule for layout in layouts.values() for rule in layout.rules}
     texts = {name: rule.text for name, rule in rules.items() if not rule.module}
     texts |= {name: _FUNCTIONS[name] for layout in layouts.values() for name in layout.functions}
+    texts |= {"at_most": _FUNCTIONS["at_most"]} if depth is not None else {}
     spelled = Spelled(warps, {name: numbered(name, taken.__contains__) for name in sorted(texts)})
-    general = replace(laid_out, constants=tuple((name, layout.written(spelled)) for name, layout in layouts.items()))
+    added = (*([depth.definition(general.rings, spelled)] if depth is not None else []), *laid_out.added)
+    constants = tuple((name, layout.written(spelled)) for name, layout in layouts.items())
+    laid_out = replace(laid_out, constants=constants, added=added)
     record = copy.copy(base.record)
     record.globals_needed, record.imports = dict(record.globals_needed), set(record.imports)
-    tried = ", ".join(map(str, (*region.box, *region.bounds)))
+    tried = ", ".join(map(str, (*region.box, *(depth.ranges if depth is not None else ()), *region.bounds)))
     record.explained = [*record.explained, f"layouts follow from the launch, as tried for {tried}"]
     for name, text in sorted(texts.items()):
         record.need(Synthesized(name, text).called(spelled.names[name]), fn)
     for rule in rules.values():
         if rule.module:
             record.amd(rule.module)
-    kernel = replace(base.kernel, function=with_constants(general), laid_out=general)
+    kernel = replace(base.kernel, function=with_constants(laid_out), laid_out=laid_out)
     return replace(base, kernel=kernel, record=record)
 
 

@@ -76,7 +76,7 @@ class RoomBound:
 
     def condition(self, spelled: Callable[[str], str]) -> str:
         whole = " + ".join(product.text(spelled) for product in self.products)
-        return f"{self.slots} * ({whole}) <= {self.room}"
+        return f"{self.slots} * ({whole}) <= {self.room}" if self.slots > 1 else f"{whole} <= {self.room}"
 
     def __str__(self) -> str:
         return f"{self.condition(str)} (bytes of LDS)"

@@ -45,6 +45,12 @@ class KernelVersion:
     # Tile sizes, and the number of warps last, where layouts are formulas; and bounds that several of these keep to.
     holds_for: tuple[contracts.SizeRange, ...] = ()
     bounds: tuple[contracts.Bound, ...] = ()
+    stages: tuple[contracts.SizeRange, ...] = ()  # what `num_stages` may be, where the depth of rings follows from it
+
+    @property
+    def limits(self) -> tuple[contracts.SizeRange | contracts.Bound, ...]:
+        """All that is refused otherwise where layouts are formulas."""
+        return (*self.holds_for, *self.stages, *self.bounds)
 
     @property
     def configuration(self) -> Configuration:
@@ -180,8 +186,9 @@ class Member:
         """The function with its contract at the top."""
         ranges, every = self.versions[0].holds_for, self.configurations
         elsewhere = [key for key in common_keys(every) if key.name in {size.name for size in ranges}]
-        limits = (*ranges, *self.versions[0].bounds)
-        asserted = contracts.within(kernel, limits) + contracts.assertions(kernel, self.needs, every, elsewhere)
+        asserted = contracts.within(kernel, self.versions[0].limits) + contracts.assertions(
+            kernel, self.needs, every, elsewhere
+        )
         return with_assertions(self.function, asserted)
 
 

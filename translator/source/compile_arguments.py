@@ -96,7 +96,8 @@ def _value_of(spec: LaunchSpec, param: Any, kind: Any, load_jit: Callable[[str],
     if not _has_constexpr(kind):
         return None
     if param.has_default and kind == "constexpr":
-        return param.default
+        # What a launch gives by name is an option and an argument where Triton has both.
+        return spec.options.get(param.name, param.default)
     what = "value" if param.is_constexpr or param.name in spec.signature else "type"
     field = "constexprs" if what == "value" else "signature"
     message = f"{param.name} of {spec.kernel} has no {what} in launch {spec.id}"

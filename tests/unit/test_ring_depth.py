@@ -1,0 +1,110 @@
+"""Depths of rings that follow from `num_stages` and from what LDS holds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from fixture_set import ROOT
+from translation_of import compiled
+from translator.diagnostics import TranslationError
+from translator.general.ring_depth import RingDepth, ring_depth, with_stages
+from translator.layout.formulas import Product
+from translator.request import TranslateRequest
+from translator.source.compile_arguments import compile_arguments
+from translator.source.launch_spec import LaunchSpec, read_launches
+from translator.source.load import load_for_launch
+from translator.translation import tools_of, translate_kernel
+from translator.validate import validate_launch
+
+FOLDER = ROOT / "matmul"
+KERNEL = str(FOLDER / "kernel.py")
+LDS = {"gfx950": 163840, "gfx942": 65536}
+(SPEC,) = [spec for spec in read_launches(str(FOLDER / "launches.json")) if spec.id == "matmul/fp16"]
+
+
+def staged(stages: int, m: int = 128, n: int = 128, k: int = 64) -> LaunchSpec:
+    tiles = {"BLOCK_M": m, "BLOCK_N": n, "BLOCK_K": k}
+    spec = with_stages(replace(SPEC, id=f"matmul/{m}x{n}x{k}x{stages}"), stages)
+    return replace(spec, constexprs=spec.constexprs | tiles, values=spec.values | tiles)
+
+
+def written(target: str, spec: LaunchSpec):
+    tools = tools_of(TranslateRequest(KERNEL, target))
+    traced = tools.trace(spec)
+    return tools.write(traced, frozenset()), traced
+
+
+def found(target: str, spec: LaunchSpec = SPEC, others=None) -> RingDepth | None:
+    return ring_depth([written(target, spec)], others or (lambda spec: written(target, spec)))
+
+
+@pytest.mark.parametrize("target, in_registers", [("gfx950", 0), ("gfx942", 1)])
+def test_a_ring_is_as_deep_as_stages_and_lds_say(target, in_registers):
+    depth = found(target)
+    assert depth == RingDepth("NUM_BUFFERS", LDS[target], in_registers)
+    for spec in (staged(8), staged(4, 64, 64, 32), staged(3, 256, 128, 64)):
+        emitted, launch = written(target, spec)
+        tiles = 2 * spec.constexprs["BLOCK_K"] * (spec.constexprs["BLOCK_M"] + spec.constexprs["BLOCK_N"])
+        assert depth.at(launch) == min(spec.options["num_stages"] - in_registers, LDS[target] // tiles)
+        header = depth.taken_out(emitted, launch).kernel.laid_out.function.header
+        assert "num_stages: gl.constexpr = 2" in header and "NUM_BUFFERS" not in header
+
+
+def test_a_depth_that_is_another_one_stays_in_the_text():
+    emitted, launch = written("gfx950", staged(3))
+    other = RingDepth("NUM_BUFFERS", LDS["gfx950"], in_registers=1)
+    assert other.taken_out(emitted, launch) is emitted
+
+
+def test_a_depth_that_follows_from_nothing_is_none():
+    def random(spec):
+        return written("gfx950", staged(9 - spec.options["num_stages"], 64, 64, 64))[0], written("gfx950", spec)[1]
+
+    assert found("gfx950", others=random) is None
+    assert found("gfx950", others=lambda spec: None) is None
+
+
+def test_a_depth_that_the_source_asks_for_is_a_number():
+    """As with `tl.range(..., num_stages=2)`: whatever the launch says, there are two."""
+    emitted, _ = written("gfx950", SPEC)
+    depth = found("gfx950", others=lambda spec: (emitted, written("gfx950", spec)[1]))
+    assert depth.asked == 2 and depth.ranges == ()
+
+
+def test_the_definition_says_what_lds_holds():
+    rings = (Product(1, (("M", 1), ("K", 1))), Product(1, (("N", 1), ("K", 1))))
+    comment, line = RingDepth("NUM_BUFFERS", 65536, 1).definition(rings, str).splitlines()
+    assert line == "NUM_BUFFERS: gl.constexpr = at_most(num_stages - 1, 65536 // (2 * M * K + 2 * N * K))"
+    assert comment.startswith("# ") and "in registers" in comment
+    assert RingDepth("NUM_BUFFERS", 65536, asked=3).definition(rings, str).splitlines()[1].count("at_most(3, ") == 1
+
+
+def test_a_launch_hands_its_options_to_parameters_too(tmp_path):
+    path = tmp_path / "kernel.py"
+    path.write_text(
+        "import triton\nimport triton.language as tl\n\n\n@triton.jit\n"
+        "def deep(x_ptr, num_stages: tl.constexpr = 2):\n    tl.store(x_ptr, num_stages)\n"
+    )
+    spec = LaunchSpec("deep", "deep", str(path), {"x_ptr": "*i32"}, options={"num_stages": 5})
+    fn = load_for_launch(spec).fn
+    assert compile_arguments(spec, fn).constexprs == {(1,): 5}
+    assert compile_arguments(replace(spec, options={}), fn).constexprs == {(1,): 2}
+    assert compile_arguments(replace(spec, constexprs={"num_stages": 3}), fn).constexprs == {(1,): 3}
+
+
+@pytest.mark.slow
+@pytest.mark.compile
+def test_launches_of_several_depths_are_one_kernel(tmp_path, monkeypatch):
+    monkeypatch.setattr("translator.general.general_kernels.EXTENSIONS", 0)
+    specs = (staged(2), staged(3, 64, 64, 64))
+    made = translate_kernel(TranslateRequest(KERNEL, "gfx950", launches=specs, general=True))
+    assert made.text.count("def matmul_kernel(") == 1 and "_layouts(" not in made.text
+    assert "+ 8) * BLOCK_K <= 2**31 - 1" in made.text and "+ 2) * BLOCK_K <=" not in made.text
+    (tmp_path / "output.py").write_text(made.text)
+    for spec in (staged(4, 64, 64, 32), staged(8, 128, 128, 32)):
+        answer = validate_launch(KERNEL, str(tmp_path / "output.py"), spec, "gfx950")
+        assert answer["status"] == "validated", answer
+    with pytest.raises(TranslationError, match="num_stages 2 to 8"):
+        compiled(tmp_path, made.text, staged(1), "gfx950")
