@@ -100,12 +100,13 @@ def test_layouts_of_other_orders_or_classes_are_none():
     assert parametric([(SIZES[0], linear), (SIZES[1], linear)]).at(SIZES[1]) == linear
 
 
-def test_what_few_samples_admit_is_compared_with_all():
-    """The samples that formulas are compared with first all agree with a simpler one."""
-    from translator.layout import formulas
-
+def test_one_sample_among_many_tells_formulas_apart():
+    """All but one agree with a simpler formula, which comes first."""
     samples = [({"A": 1 << i, "B": 1 << i}, 1 << i) for i in range(8)] * 8
-    samples.insert(10, ({"A": 2, "B": 8}, 8))
-    entries = [entry.bit_length() - 1 for _, entry in samples]
-    assert 10 not in formulas._few(samples, entries)
-    assert formulas.fit(samples).text() == "B"
+    assert fit(samples).text() == "B"
+    samples.insert(10, ({"A": 8, "B": 2}, 8))
+    assert fit(samples).text() == "A"
+
+
+def test_sizes_that_are_the_same_everywhere_explain_nothing():
+    assert fit([({"M": 16}, 1), ({"M": 16}, 2)]) is None

@@ -184,7 +184,7 @@ class ByRule:
 
     def at(self, sizes: Sizes) -> Layout | None:
         values = [argument.value(sizes) for argument in self.arguments]
-        return None if any(value is None for value in values) else of_gluon(self.rule.function(*values))
+        return None if any(value is None for value in values) else of_gluon(self.rule.given(*values))
 
     def written(self, spelled: Spelling) -> Called:
         name = f"{self.rule.module}.{self.rule.name}" if self.rule.module else spelled(self.rule.name)

@@ -30,6 +30,15 @@ class RuleText:
     def function(self) -> Callable[..., Any]:
         return getattr(cdna4, self.name) if self.module else _made(self.name, self.text)
 
+    def given(self, *arguments: Any) -> Any:
+        """What the function gives for some arguments; lists among them may be tuples."""
+        return _given(self, *(tuple(a) if isinstance(a, list) else a for a in arguments))
+
+
+@lru_cache(maxsize=1 << 16)
+def _given(rule: RuleText, *arguments: Any) -> Any:
+    return rule.function(*(list(a) if isinstance(a, tuple) else a for a in arguments))
+
 
 @lru_cache(maxsize=None)
 def _made(name: str, text: str) -> Callable[..., Any]:

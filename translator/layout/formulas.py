@@ -8,12 +8,13 @@ times a number. All are powers of two. `fit` finds the simplest such function th
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 Sizes = Mapping[str, int]
 ROOT = "root"
-FEW = 8  # samples that formulas are compared with first
 MOST_POWER = 12  # of two, by which a product is multiplied or divided under a root
 
 
@@ -89,95 +90,115 @@ def fit(samples: Sequence[tuple[Sizes, int]]) -> Formula | None:
     entries = [_log(entry) for _, entry in samples]
     if len(set(entries)) == 1:
         return Formula(Product(entries[0]))
-    names = [n for n in samples[0][0] if len({sizes[n] for sizes, _ in samples}) > 1]
-    few = _few(samples, entries)
-    some = [samples[i] for i in few], [entries[i] for i in few]
+    table = _Table.of(samples, entries)
+    if not table.exponents:
+        return None
     for search in (_unbounded, _bounded, _bounded_by_a_size, _rooted):
-        for exponents in _exponents(names):
-            # What gives all samples gives some: of exponents that give these, few are left.
-            if search(exponents, *some) is not None and (found := search(exponents, samples, entries)) is not None:
-                return found
+        if (found := search(table)) is not None:
+            return found
     return None
-
-
-def _few(samples: Samples, entries: Sequence[int]) -> list[int]:
-    """The numbers of a few samples: one for each entry, those with the ends of each size, and some all over the others."""
-    every = range(len(entries))
-    found = {next(i for i in every if entries[i] == entry) for entry in set(entries)}
-    for name in samples[0][0]:
-        found |= {end(every, key=lambda i: samples[i][0][name]) for end in (min, max)}
-    return sorted({*found, *range(0, len(entries), max(1, len(entries) // FEW))})
-
-
-def _exponents(names: Sequence[str]) -> Iterator[tuple[tuple[str, int], ...]]:
-    """Exponents of some of the sizes, few first, and positive ones before negative ones."""
-    every = [e for e in itertools.product((0, 1, -1), repeat=len(names)) if any(e)]
-    for exponents in sorted(every, key=lambda e: (sum(map(abs, e)), e.count(-1))):
-        yield tuple((name, e) for name, e in zip(names, exponents) if e)
 
 
 Exponents = tuple[tuple[str, int], ...]
 Samples = Sequence[tuple[Sizes, int]]
 
 
-def _unbounded(exponents: Exponents, samples: Samples, entries: list[int]) -> Formula | None:
-    powers = {y - Product(0, exponents).log(sizes) for (sizes, _), y in zip(samples, entries)}
-    return Formula(Product(powers.pop(), exponents)) if len(powers) == 1 else None
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """Samples by rows of numbers, so that all exponents are tried at once. logs: of each size in every sample; entries: logs of those;
+    exponents: what a formula may have, few first, and positive ones before negative ones; products: for each of these, the log of
+    the product in every sample."""
+
+    logs: Mapping[str, np.ndarray]
+    entries: np.ndarray
+    exponents: Sequence[Exponents]
+    products: np.ndarray
+
+    @classmethod
+    def of(cls, samples: Samples, entries: Sequence[int]) -> _Table:
+        logs = {name: np.array([_log(sizes[name]) for sizes, _ in samples]) for name in samples[0][0]}
+        names = [name for name, row in logs.items() if row.min() < row.max()]
+        every = [e for e in itertools.product((0, 1, -1), repeat=len(names)) if any(e)]
+        every.sort(key=lambda e: (sum(map(abs, e)), e.count(-1)))
+        exponents = [tuple((name, e) for name, e in zip(names, row) if e) for row in every]
+        rows = np.array([logs[name] for name in names], dtype=np.int64).reshape(len(names), len(entries))
+        products = np.array(every, dtype=np.int64).reshape(len(every), len(names)) @ rows
+        return cls(logs, np.array(entries), exponents, products)
+
+    def log(self, product: Product) -> np.ndarray:
+        """The log of a product without a root in every sample."""
+        return product.power + sum((e * self.logs[name] for name, e in product.exponents), np.zeros_like(self.entries))
 
 
-def _bounded(exponents: Exponents, samples: Samples, entries: list[int]) -> Formula | None:
-    return _within(exponents, samples, entries, Product(max(entries)))
+def _unbounded(table: _Table) -> Formula | None:
+    powers = table.entries - table.products
+    fits = np.flatnonzero(powers.min(axis=1) == powers.max(axis=1))
+    return Formula(Product(int(powers[fits[0], 0]), table.exponents[fits[0]])) if fits.size else None
 
 
-def _bounded_by_a_size(exponents: Exponents, samples: Samples, entries: list[int]) -> Formula | None:
-    for name, exponent in itertools.product(samples[0][0], (1, -1)):
-        logs = [exponent * _log(sizes[name]) for sizes, _ in samples]
-        if len(set(logs)) == 1:
-            continue
-        most = Product(max(y - x for x, y in zip(logs, entries)), ((name, exponent),))
-        if (found := _within(exponents, samples, entries, most)) is not None:
-            return found
-    return None
+def _bounded(table: _Table) -> Formula | None:
+    found = _within(table, Product(int(table.entries.max())))
+    return None if found is None else found[1]
 
 
-def _rooted(exponents: Exponents, samples: Samples, entries: list[int]) -> Formula | None:
+def _bounded_by_a_size(table: _Table) -> Formula | None:
+    best: tuple[int, Formula] | None = None
+    for name, exponent in itertools.product(table.logs, (1, -1)):
+        logs = exponent * table.logs[name]
+        if logs.min() < logs.max():
+            most = Product(int((table.entries - logs).max()), ((name, exponent),))
+            found = _within(table, most)
+            best = found if best is None or found is not None and found[0] < best[0] else best
+    return None if best is None else best[1]
+
+
+def _rooted(table: _Table) -> Formula | None:
     """The root of a product, within bounds."""
-    least = min(entries)
-    bounds = [Product(max(entries))]
-    for name, _ in exponents:
-        above = max(y - _log(sizes[name]) for (sizes, _), y in zip(samples, entries))
-        bounds.append(Product(above, ((name, 1),)))
-    for most, power in itertools.product(bounds, sorted(range(-MOST_POWER, MOST_POWER + 1), key=abs)):
-        value = Product(power, exponents, root=True)
-        if all(min(max(value.log(s), least), most.log(s)) == y for (s, _), y in zip(samples, entries)):
-            return _bounds(value, least, most, samples)
-    return None
+    least, entries = int(table.entries.min()), table.entries
+    bounds = [(Product(int(entries.max())), range(len(table.exponents)))]
+    for name, logs in table.logs.items():
+        has = [i for i, exponents in enumerate(table.exponents) if name in dict(exponents)]
+        bounds.append((Product(int((entries - logs).max()), ((name, 1),)), has))  # type: ignore[arg-type]
+    best: tuple[int, Formula] | None = None
+    for most, rows in bounds:
+        top, products = table.log(most), table.products[list(rows)]
+        for power in sorted(range(-MOST_POWER, MOST_POWER + 1), key=abs):
+            found = np.minimum(np.maximum((products + power) // 2, least), top)
+            fits = np.flatnonzero((found == entries).all(axis=1))
+            if fits.size and (best is None or rows[fits[0]] < best[0]):
+                row = rows[fits[0]]
+                best = row, _bounds(table, Product(power, table.exponents[row], root=True), least, most)
+    return None if best is None else best[1]
 
 
-def _within(exponents: Exponents, samples: Samples, entries: list[int], most: Product) -> Formula | None:
-    """The product with a factor that fits, between the least entry and `most`."""
-    least = min(entries)
-    product = Product(0, exponents)
-    rows = [(product.log(sizes), y, most.log(sizes)) for (sizes, _), y in zip(samples, entries)]
-    if any(y > top for _, y, top in rows):
+def _within(table: _Table, most: Product) -> tuple[int, Formula] | None:
+    """The first product that fits with a factor, between the least entry and `most`, and its number."""
+    entries, top = table.entries, table.log(most)
+    least = int(entries.min())
+    if (entries > top).any():
         return None
-    inside = {y - x for x, y, top in rows if least < y < top}
-    above = [y - x for x, y, top in rows if y == top and y > least]
-    below = [y - x for x, y, top in rows if y == least and y < top]
-    if not (inside or above or below):
+    differences = entries - table.products
+    sure = (entries > least) & (entries < top)  # where the product itself has to be the entry
+    above, below = (entries == top) & (entries > least), (entries == least) & (entries < top)
+    if not (sure | above | below).any():
         return None
-    low = max([*inside, *above]) if inside or above else min(below)
-    high = min([*inside, *below]) if inside or below else low
-    if low > high:
+    at_least, at_most = differences[:, sure | above], differences[:, sure | below]
+    low = at_least.max(axis=1) if at_least.shape[1] else at_most.min(axis=1)
+    high = at_most.min(axis=1) if at_most.shape[1] else low
+    fits = np.flatnonzero(low <= high)
+    if not fits.size:
         return None
-    found = [_bounds(Product(power, exponents), least, most, samples) for power in (low, high)]
-    return min(found, key=lambda formula: (formula.least is not None) + (formula.most is not None))
+    row = int(fits[0])
+    exponents = table.exponents[row]
+    found = [_bounds(table, Product(int(power[row]), exponents), least, most) for power in (low, high)]
+    return row, min(found, key=lambda formula: (formula.least is not None) + (formula.most is not None))
 
 
-def _bounds(value: Product, least: int, most: Product, samples: Samples) -> Formula:
+def _bounds(table: _Table, value: Product, least: int, most: Product) -> Formula:
     """`value` with the bounds that matter for some sample."""
-    lower = any(value.log(sizes) < least for sizes, _ in samples)
-    upper = any(value.log(sizes) > most.log(sizes) for sizes, _ in samples)
+    log = table.log(value)
+    log = log // 2 if value.root else log
+    lower, upper = bool((log < least).any()), bool((log > table.log(most)).any())
     return Formula(value, 2**least if lower else None, most if upper else None)
 
 
