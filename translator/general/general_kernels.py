@@ -9,7 +9,6 @@ that exclude them.
 from __future__ import annotations
 
 import copy
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -121,9 +120,10 @@ class _Search:
         if any(self.trials.staged(*key) is None for key, _ in self._asking_more(region)):
             return False
         ends = some([point for point in corners(region.box) if region.holds(point)], NEW_CORNERS)
-        tried = dict.fromkeys([*self.points, *ends, *some(region.points(), NEW_INSIDE)])
-        keys = [(i, point) for i in range(len(self.given)) for point in tried]
-        for key, stages in itertools.product(keys, STAGES_TRIED):
+        tried = [(point, STAGES_TRIED) for point in self.points]
+        tried += [(point, STAGES_TRIED[-1:]) for point in (*ends, *some(region.points(), NEW_INSIDE))]
+        keys = [((i, point), n) for i in range(len(self.given)) for point, stages in tried for n in stages]
+        for key, stages in keys:
             emitted = self.trials.staged(*key, stages)
             if emitted is None:
                 return False
