@@ -74,7 +74,7 @@ def one(path: str, folder: str, target: str, number: int) -> Held:
     if not made:
         diagnostics = [d for outcome in result.outcomes for d in outcome.diagnostics]
         return Held(spec.id, "refused", diagnostics[0].message if diagnostics else "")
-    (version,) = made
+    version = made[0]
     if not version.holds_for:
         return Held(spec.id, "given", next(note for note in result.notes if "holds for" in note))
     own = {name: spec.constexprs[name] for name in tile_sizes([version])} | {WARPS: version.num_warps}

@@ -64,8 +64,9 @@ def made(folder: Path, *specs: LaunchSpec, target: str = TARGET):
 
 def test_layouts_are_formulas_of_the_launch(tmp_path):
     result = made(tmp_path, scale())
-    assert "[between(BLOCK // (64 * gl.num_warps()), 1, 4)], [64], [gl.num_warps()], [0]" in result.text
-    assert "num_warps=4" not in result.text and "def between(" in result.text
+    bits = "128 // x_ptr.dtype.element_ty.primitive_bitwidth"
+    assert f"[between(BLOCK // (64 * gl.num_warps()), 1, {bits})]" in result.text and "num_warps=4" not in result.text
+    assert "def between(" in result.text
     assert any("holds for BLOCK 64 to 16384, num_warps 1 to 16" in note for note in result.notes)
 
 
@@ -116,7 +117,8 @@ def test_launches_of_several_element_types_have_one_formula(tmp_path):
 def test_the_least_and_the_greatest_sizes_are_launches_to_be_checked(tmp_path):
     outcomes = made(tmp_path, scale()).outcomes
     assert [o.spec.id for o in outcomes] == [
-        "scale", "scale with BLOCK=64, num_warps=1", "scale with BLOCK=16384, num_warps=16"
+        "scale", "scale with BLOCK=64, num_warps=1", "scale with BLOCK=16384, num_warps=16",
+        "scale with x_ptr, y_ptr fp16", "scale with x_ptr, y_ptr bf16",
     ]  # fmt: skip
     assert outcomes[1].spec.constexprs == {"BLOCK": 64} and outcomes[1].spec.options["num_warps"] == 1
 

@@ -19,7 +19,7 @@ from translator.general.layout_roles import ring_bytes, without_twin
 from translator.general.rule_layouts import GeneralLayout
 from translator.general.ring_depth import STAGES_TRIED
 from translator.general.rules import Before, Fitting, Sample, fitted_layouts, same_layout
-from translator.general.trials import WARPS, Given, Key, Tools, Trials
+from translator.general.trials import WARPS, Given, Key, Tools, Trials, alike
 from translator.layout.complete import is_complete
 from translator.layout.formulas import Product, fit
 from translator.layout.size_range import Bound, SizeRange
@@ -33,6 +33,7 @@ NO_FORMULA = "no formula gives its layouts for other sizes"
 MOST_DOUBTS = 24  # translations for sizes at which formulas give no layout
 NEW_CORNERS, NEW_INSIDE = 4, 2  # what is tried of a range that is doubled, at its ends and anywhere in it
 MOST_BOUNDINGS = 4  # how often bounds are found anew for a range that is doubled
+OF_OTHER_TYPES = 8  # what is tried of another element type, anywhere in a range
 EXTENSIONS = 3  # how often a range is doubled each way beyond the neighbours
 
 Layouts = dict[str, GeneralLayout]
@@ -50,11 +51,12 @@ class GeneralLayouts:
 
 
 def general_layouts(
-    given: Sequence[Given], tiles: Sequence[str], lanes: int, tools: Tools
-) -> tuple[Region, list[GeneralLayouts]] | str:
-    """(the sizes that it holds for, what gives the layouts of each launch) of launches that share a text; or why there are none.
+    given: Sequence[Given], tiles: Sequence[str], lanes: int, tools: Tools, typed: Sequence[Given] = ()
+) -> tuple[Region, dict[str, GeneralLayouts]] | str:
+    """(the sizes that it holds for, what gives the layouts of each launch by its id) of launches that share a text; or why there are none.
 
-    tiles: the constexpr parameters that are tile sizes. lanes: of a warp. tools: what traces and translates other launches.
+    tiles: the constexpr parameters that are tile sizes. lanes: of a warp. tools: what traces and translates other launches. typed:
+    launches with other element types, which are among those of the answer where the text and formulas do for them too.
     """
     if given[0].emitted.kernel.laid_out is None:
         return "its loops are split between warps"
@@ -65,20 +67,23 @@ def general_layouts(
     region = found[0].trimmed()
     search.forget()
     layouts = search.fitted(region) or found[1]  # the most readable, now that all samples are known
+    for other in typed:
+        layouts = search.with_types(other, region) or layouts
     rings = () if tools.depth is None else search.rings()
     if tools.depth is not None and not (rings and search.holds_deeper(region, layouts)):
         return DEPTH_DIFFERS
-    return region, [GeneralLayouts(search.checked(i, region), layouts, rings) for i in range(len(given))]
+    ids = [g.spec.id for g in search.given]
+    return region, {id: GeneralLayouts(search.checked(i, region), layouts, rings) for i, id in enumerate(ids)}
 
 
 class _Search:
     """Translations for other sizes, by the number of the launch. names: of the sizes, the number of warps last."""
 
     def __init__(self, given: Sequence[Given], tiles: Sequence[str], lanes: int, tools: Tools):
-        self.given, self.tiles, self.lanes = given, tiles, lanes
+        self.tiles, self.lanes = tiles, lanes
         self.names = (*tiles, WARPS)
         self.trials = Trials(given, self.names, tools)
-        self.points = self.trials.points
+        self.given, self.points = self.trials.given, tuple(self.trials.points)
         self.limits = [(2, LARGEST_TILE)] * len(tiles) + [(1, MOST_LANES // lanes)]
         self.layouts: Layouts = {}  # those found last
         self.compared: set[Key] = set()  # what they were compared with
@@ -96,7 +101,7 @@ class _Search:
         """A launch that is asked for, with all that some launch in the region has checked before it."""
         own = self.trials.own[i]
         record = copy.copy(own.record)
-        record.obligations = self._obligations(own, (i, self.points[i]))
+        record.obligations = self._obligations(own, (i, self.trials.points[i]))
         for key, emitted in self._asking_more(region):
             if key[0] == i:
                 record.obligations |= {o for o in self._obligations(emitted, key) if o.discharge == "launch"}
@@ -122,7 +127,7 @@ class _Search:
         ends = some([point for point in corners(region.box) if region.holds(point)], NEW_CORNERS)
         tried = [(point, STAGES_TRIED) for point in self.points]
         tried += [(point, STAGES_TRIED[-1:]) for point in (*ends, *some(region.points(), NEW_INSIDE))]
-        keys = [((i, point), n) for i in range(len(self.given)) for point, stages in tried for n in stages]
+        keys = [((i, point), n) for i in range(len(self.points)) for point, stages in tried for n in stages]
         for key, stages in keys:
             emitted = self.trials.staged(*key, stages)
             if emitted is None:
@@ -219,6 +224,27 @@ class _Search:
         self.layouts = found
         self.compared.update(key for key, _ in inside)
         return found
+
+    def with_types(self, other: Given, region: Region) -> Layouts | None:
+        """What gives all layouts of a launch with other element types too, whose text was compared at some sizes of the region; None
+        where nothing does, or its text is another one."""
+        number = self.trials.add(other)
+        same = alike(self.trials.own[0], self.trials.own[number], joined=True)
+        ends = some([point for point in corners(region.box) if region.holds(point)], NEW_CORNERS)
+        tried = dict.fromkeys([*ends, *some(region.points(), OF_OTHER_TYPES)])
+        if same and all([self.trials.at(number, point) is not None for point in tried]) and self._deep_too(number):
+            self.forget()
+            if (found := self.fitted(region)) is not None:
+                return found
+        self.trials.drop()
+        self.forget()
+        return None
+
+    def _deep_too(self, number: int) -> bool:
+        """Whether the text of a launch is the same with the deepest rings, where their depth follows from `num_stages`."""
+        depth = self.trials.tools.depth
+        deepens = depth is not None and bool(depth.ranges)
+        return not deepens or self.trials.staged(number, self.trials.points[number]) is not None
 
     def forget(self) -> None:
         """Forget the layouts that were found."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from rules.targets import Target
 from translator.general.box import Region
 from translator.general.general_kernels import DEPTH_DIFFERS, NO_FORMULA, GeneralLayouts, general_layouts
+from translator.general.other_types import launches_of_other_types
 from translator.general.ring_depth import ring_depth, with_stages
 from translator.general.trials import WARPS, Given, Tools, alike, with_sizes
 from translator.general.written_kernel import as_written
@@ -17,6 +19,7 @@ from translator.rewrite.contracts import shape_parameters
 from translator.rewrite.emitted import EmittedKernel
 from translator.rewrite.kernel_family import KernelVersion
 from translator.rewrite.merge import joined
+from translator.rewrite.standalone import types_told
 from translator.source.launch_spec import LaunchSpec
 from translator.ttgir.elements import bits_of
 
@@ -24,11 +27,12 @@ from translator.ttgir.elements import bits_of
 def general_versions(
     versions: list[KernelVersion], traces: Sequence[TracedLaunch], lanes: int, tools: Tools
 ) -> tuple[list[KernelVersion], tuple[str, ...]]:
-    """The versions, those of a kernel with one general text where there is one; and a note for each kernel on what it holds for.
+    """The versions, those of a kernel with one general text where there is one, and with launches of other element types that it holds
+    for too; and a note for each kernel on what it holds for.
 
     traces: of the versions. lanes: of a warp. tools: what traces and translates launches that were not asked for.
     """
-    out, notes = list(versions), []
+    out, more, notes = list(versions), [], []
     for name in dict.fromkeys(v.loaded.qualname for v in versions):
         own = [i for i, v in enumerate(versions) if v.loaded.qualname == name]
         found = _general([versions[i] for i in own], [traces[i] for i in own], lanes, tools)
@@ -37,14 +41,17 @@ def general_versions(
             continue
         for i, version in zip(own, found):
             out[i] = version
-        notes.append(f"{name} holds for {told(found[0])}")
-    return out, tuple(notes)
+        more += found[len(own) :]
+        types = types_told(found[0].spec, found)
+        notes.append(f"{name} holds for {told(found[0])}{types and f'; for {types} as well'}")
+    return [*out, *more], tuple(notes)
 
 
 def _general(
     versions: Sequence[KernelVersion], traces: Sequence[TracedLaunch], lanes: int, tools: Tools
 ) -> list[KernelVersion] | str:
-    """The launches of one kernel with formulas for layouts, and for the depth of its rings if there is one; or why it has none."""
+    """The launches of one kernel with formulas for layouts, and for the depth of its rings if there is one, then those with other
+    element types; or why it has none."""
     samples = [(version.emitted, traced) for version, traced in zip(versions, traces)]
     depth = ring_depth(samples, lambda spec: _other(spec, tools))
     if depth is not None:
@@ -74,12 +81,41 @@ def _of_depth(
     region: Region | None = None
     made: dict[str, GeneralLayouts] = {}  # by the launch
     traced = {v.spec.id: trace for v, trace in zip(versions, traces)}
+    typed = {group[0].spec.id: _of_other_types(group, traces[0].target, tools) for group in groups}
     for group in groups:
-        found = general_layouts([_given(v, traced[v.spec.id]) for v in group], tiles, lanes, tools)
+        others = [_given(*other) for other in typed[group[0].spec.id]]
+        found = general_layouts([_given(v, traced[v.spec.id]) for v in group], tiles, lanes, tools, others)
         if isinstance(found, str):
             return found
         region = found[0] if region is None else _common(region, found[0])
-        made |= {v.spec.id: layouts for v, layouts in zip(group, found[1])}
+        made |= found[1]
+    more = [version for others in typed.values() for version, _ in others if version.spec.id in made]
+    written = _with_layouts(versions, more, made, region, tools)
+    return _with_layouts(versions, [], made, region, tools) if isinstance(written, str) and more else written
+
+
+def _of_other_types(
+    group: Sequence[KernelVersion], target: Target, tools: Tools
+) -> list[tuple[KernelVersion, TracedLaunch]]:
+    """The first launch of a group with other element types, where it is not one of the group with these."""
+    first, known = group[0], [version.configuration for version in group]
+    out = []
+    for spec in launches_of_other_types(first.spec, target.native_fp8):
+        if (other := _other(spec, tools)) is not None:
+            emitted = other[0] if tools.depth is None else tools.depth.taken_out(*other)
+            version = replace(first, spec=other[1].spec, emitted=emitted, like=first.spec)
+            out += [(version, other[1])] if version.configuration not in known else []
+    return out
+
+
+def _with_layouts(
+    versions: Sequence[KernelVersion],
+    more: Sequence[KernelVersion],
+    made: Mapping[str, GeneralLayouts],
+    region: Region | None,
+    tools: Tools,
+) -> list[KernelVersion] | str:
+    """The versions with their layouts written; more: those with other element types. Or why they are not one text."""
     used = frozenset().union(*(layout.sizes for m in made.values() for layout in m.layouts.values()))
     box = () if region is None else region.box
     bounded = frozenset().union(*(bound.sizes for bound in (region.bounds if region else ())))
@@ -95,7 +131,7 @@ def _of_depth(
         replace(
             v, emitted=as_written(m, region, WARPS, tools.depth), holds_for=shared, stages=stages, bounds=region.bounds
         )
-        for v in versions
+        for v in (*versions, *more)
         for m in [made[v.spec.id]]
     ]
     one = len(joined(v.emitted.kernel.function for v in written)) == 1
@@ -108,8 +144,10 @@ def told(version: KernelVersion) -> str:
 
 
 def tried_corners(version: KernelVersion) -> list[LaunchSpec]:
-    """Launches with the least and with the greatest of all sizes, and with the most stages: what formulas say of them is checked as any
-    launch is."""
+    """Launches with the least and with the greatest of all sizes, and with the most stages, or with other element types: what formulas
+    say of them is checked as any launch is."""
+    if version.like is not None:
+        return [version.spec]
     own = {key.name: value for key, value in version.configuration.items()}
     region = Region(version.holds_for, version.bounds)
     ranked = sorted(region.points(), key=lambda point: sum(value.bit_length() for value in point))

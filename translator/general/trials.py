@@ -44,8 +44,8 @@ class Trials:
     """names: of the sizes, the number of warps last."""
 
     def __init__(self, given: Sequence[Given], names: Sequence[str], tools: Tools):
-        self.given, self.names, self.tools = given, names, tools
-        self.points: list[Point] = [(*(g.spec.constexprs[name] for name in names[:-1]), g.num_warps) for g in given]
+        self.given, self.names, self.tools = list(given), names, tools
+        self.points: list[Point] = list(map(self._point, given))
         self.traced: dict[Key, TracedLaunch | None] = {
             (i, point): g.traced for i, (g, point) in enumerate(zip(given, self.points))
         }
@@ -54,6 +54,30 @@ class Trials:
         self.deeper: dict[tuple[int, Point, int], EmittedKernel | None] = {}  # with other `num_stages`
         self.moved: list[Moved] = [frozenset(key for key, moves in g.emitted.moving.items() if moves) for g in given]
         self.start(())
+
+    def _point(self, given: Given) -> Point:
+        return (*(given.spec.constexprs[name] for name in self.names[:-1]), given.num_warps)
+
+    def add(self, given: Given) -> int:
+        """Another launch, which tells apart what the others do; -> its number."""
+        number, point = len(self.given), self._point(given)
+        self.given.append(given)
+        self.points.append(point)
+        self.moved.append(self.moved[0])
+        self.traced[number, point] = given.traced
+        self.own.append(self._written(given.traced, number, None) or given.emitted)
+        self.found[number, point] = self.own[-1]
+        return number
+
+    def drop(self) -> None:
+        """Forget the launch that was added last."""
+        number = len(self.given) - 1
+        for kept in (self.given, self.points, self.moved, self.own):
+            kept.pop()
+        for key in [key for key in (*self.found, *self.traced) if key[0] == number]:
+            self.found.pop(key, None)
+            self.traced.pop(key, None)
+        self.deeper = {key: emitted for key, emitted in self.deeper.items() if key[0] != number}
 
     def start(self, beside: Iterable[Key]) -> None:
         """Forget all translations; those to come tell apart what has different layouts in one of the launches `beside`."""

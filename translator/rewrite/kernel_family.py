@@ -46,6 +46,7 @@ class KernelVersion:
     holds_for: tuple[contracts.SizeRange, ...] = ()
     bounds: tuple[contracts.Bound, ...] = ()
     stages: tuple[contracts.SizeRange, ...] = ()  # what `num_stages` may be, where the depth of rings follows from it
+    like: LaunchSpec | None = None  # the launch that was asked for, of which this one has other element types
 
     @property
     def limits(self) -> tuple[contracts.SizeRange | contracts.Bound, ...]:
@@ -186,10 +187,8 @@ class Member:
         """The function with its contract at the top."""
         ranges, every = self.versions[0].holds_for, self.configurations
         elsewhere = [key for key in common_keys(every) if key.name in {size.name for size in ranges}]
-        asserted = contracts.within(kernel, self.versions[0].limits) + contracts.assertions(
-            kernel, self.needs, every, elsewhere
-        )
-        return with_assertions(self.function, asserted)
+        limits = contracts.within(kernel, self.versions[0].limits)
+        return with_assertions(self.function, limits + contracts.assertions(kernel, self.needs, every, elsewhere))
 
 
 def with_assertions(function: GluonFunction, assertions: Sequence[str]) -> GluonFunction:

@@ -21,6 +21,7 @@ from translator.rewrite.kernel_family import Family, KernelVersion, build_family
 from translator.rewrite.prelude import BASE_IMPORTS, Prelude
 from translator.source.code_style import DEFAULT_LINE_LENGTH
 from translator.source.file_names import FileNames
+from translator.source.launch_spec import LaunchSpec
 
 _MORE = "#     "  # the start of a comment's further lines
 
@@ -107,7 +108,11 @@ def header(families: Sequence[Family], facts: SourceFacts) -> str:
     ]
     for family in families:
         for version in family.versions:
+            if version.like is not None:
+                continue  # told with the launch that it is like
             lines.append(f"# {family.name}: {describe_launch(version)}")
+            types = types_told(version.spec, family.versions)
+            lines += [f"#   and {types} as well"] if types else []
             lines += [f"#   {_SERVED}"] if version.spec.id in family.untold else []
         lines += [f"#   assumes {line}" for line in family.contract.lines()]
         lines += dict.fromkeys(
@@ -145,3 +150,13 @@ def describe_launch(version: KernelVersion) -> str:
     warps += [f"num_ctas={ctas}"] if ctas > 1 else []
     warps += [f"{name}={spec.options[name]}" for name in ("waves_per_eu", "llvm_fn_attrs") if spec.options.get(name)]
     return ", ".join([*warps, *pointers, *values])
+
+
+def types_told(spec: LaunchSpec, versions: Sequence[KernelVersion]) -> str:
+    """`a_ptr, b_ptr *bf16, *fp32`: the other element types of those versions that are like a launch; "" where there are none."""
+    others = [version.spec.signature for version in versions if version.like == spec]
+    changed: dict[str, None] = {}
+    names = [name for name in spec.signature if any(kinds[name] != spec.signature[name] for kinds in others)]
+    for kinds in others:
+        changed |= dict.fromkeys(kinds[name] for name in names)
+    return f"{', '.join(names)} {', '.join(changed)}" if names else ""
