@@ -43,14 +43,14 @@ def told(result) -> str:
     return note
 
 
-def test_most_pointers_have_the_type_that_is_exchanged():
-    signature = {"a": "*fp16", "b": "*kfp16", "c": "*fp16", "scale": "*fp32", "n": "i32"}
+def test_the_narrowest_floats_are_exchanged():
+    signature = {"sums": "*fp32", "more": "*fp32", "a": "*fp16", "b": "*kfp16", "n": "i32", "codes": "*i8"}
     spec = replace(shift(), signature=signature, values={"n": 3})
     others = launches_of_other_types(spec, ("fp8e5",))
     assert [other.signature["a"] for other in others] == ["*bf16", "*fp32", "*fp8e5"]
-    assert all(other.signature | {"a": "*fp16", "c": "*fp16"} == signature for other in others)
-    assert others[0].id == "shift with a, c bf16" and not others[0].values
-    assert [o.signature["x_ptr"] for o in launches_of_other_types(shift(), ("fp8e5",))] == ["*fp16", "*bf16"]
+    assert [other.signature["b"] for other in others] == ["*kbf16", "*kfp32", "*kfp8e5"]
+    assert all(other.signature | {"a": "*fp16", "b": "*kfp16"} == signature for other in others)
+    assert others[0].id == "shift with a, b bf16" and not others[0].values
     assert launches_of_other_types(shift("i32"), ("fp8e5",)) == []
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from rules.targets import Target
 from translator.general.box import Region
 from translator.general.general_kernels import DEPTH_DIFFERS, NO_FORMULA, GeneralLayouts, general_layouts
 from translator.general.other_types import launches_of_other_types
@@ -81,7 +80,7 @@ def _of_depth(
     region: Region | None = None
     made: dict[str, GeneralLayouts] = {}  # by the launch
     traced = {v.spec.id: trace for v, trace in zip(versions, traces)}
-    typed = {group[0].spec.id: _of_other_types(group, traces[0].target, tools) for group in groups}
+    typed = {group[0].spec.id: _of_other_types(group, traced[group[0].spec.id], tools) for group in groups}
     for group in groups:
         others = [_given(*other) for other in typed[group[0].spec.id]]
         found = general_layouts([_given(v, traced[v.spec.id]) for v in group], tiles, lanes, tools, others)
@@ -95,17 +94,22 @@ def _of_depth(
 
 
 def _of_other_types(
-    group: Sequence[KernelVersion], target: Target, tools: Tools
+    group: Sequence[KernelVersion], traced: TracedLaunch, tools: Tools
 ) -> list[tuple[KernelVersion, TracedLaunch]]:
-    """The first launch of a group with other element types, where it is not one of the group with these."""
+    """The first launch of a group, which is `traced`, with other element types, where it is not one of the group with these."""
     first, known = group[0], [version.configuration for version in group]
     out = []
-    for spec in launches_of_other_types(first.spec, target.native_fp8):
+    for spec in launches_of_other_types(first.spec, traced.target.native_fp8 if _multiplies(traced) else ()):
         if (other := _other(spec, tools)) is not None:
             emitted = other[0] if tools.depth is None else tools.depth.taken_out(*other)
             version = replace(first, spec=other[1].spec, emitted=emitted, like=first.spec)
             out += [(version, other[1])] if version.configuration not in known else []
     return out
+
+
+def _multiplies(launch: TracedLaunch) -> bool:
+    """Whether a kernel has matrix products, which are what fp8 is for."""
+    return any("dot" in op.name for op in launch.anchors.ops)
 
 
 def _with_layouts(

@@ -6,26 +6,28 @@ is found by translating them (`translator.general.general_kernels`).
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 
 from translator.source.launch_spec import LaunchSpec
+from translator.ttgir.elements import bits_of
 
 _FLOATS = ("fp16", "bf16", "fp32")
 
 
 def launches_of_other_types(spec: LaunchSpec, fp8: tuple[str, ...]) -> list[LaunchSpec]:
-    """The launch with each other float type for the pointers of the type that most of its pointers have, and no values: those are of
-    the given type. fp8: the types of 8 bits that the target has, tried where the given type is not one of 32."""
-    counts = Counter(kind for kind in spec.signature.values() if _element(kind) in (*_FLOATS, *fp8))
-    if not counts:
+    """The launch with each other float type for its narrowest float pointers, and no values: those are of the given type.
+
+    Data come in several types; sums and statistics beside them stay wide. fp8: types of 8 bits to be tried too.
+    """
+    kinds = [kind for kind in spec.signature.values() if _element(kind) in (*_FLOATS, *fp8)]
+    if not kinds:
         return []
-    most = counts.most_common(1)[0][0]
-    names = [name for name, kind in spec.signature.items() if kind == most]
+    own = _element(min(kinds, key=lambda kind: bits_of(_element(kind))))
+    names = [name for name, kind in spec.signature.items() if _element(kind) == own]
     out = []
-    for other in (*_FLOATS, *(fp8 if _element(most) != "fp32" else ())):
-        if other != _element(most):
-            signature = spec.signature | dict.fromkeys(names, most.replace(_element(most), other))
+    for other in (*_FLOATS, *fp8):
+        if other != own:
+            signature = spec.signature | {name: spec.signature[name].replace(own, other) for name in names}
             id = f"{spec.id} with {', '.join(names)} {other}"
             out.append(replace(spec, id=id, signature=signature, values={}))
     return out
