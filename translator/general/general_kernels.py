@@ -51,12 +51,12 @@ class GeneralLayouts:
 
 
 def general_layouts(
-    given: Sequence[Given], tiles: Sequence[str], lanes: int, tools: Tools, typed: Sequence[Given] = ()
+    given: Sequence[Given], tiles: Sequence[str], lanes: int, tools: Tools, beside: Sequence[Given] = ()
 ) -> tuple[Region, dict[str, GeneralLayouts]] | str:
     """(the sizes that it holds for, what gives the layouts of each launch by its id) of launches that share a text; or why there are none.
 
-    tiles: the constexpr parameters that are tile sizes. lanes: of a warp. tools: what traces and translates other launches. typed:
-    launches with other element types, which are among those of the answer where the text and formulas do for them too.
+    tiles: the constexpr parameters that are tile sizes. lanes: of a warp. tools: what traces and translates other launches. beside:
+    launches with other element types or flags, which are among those of the answer where text and formulas do for them too.
     """
     if given[0].emitted.kernel.laid_out is None:
         return "its loops are split between warps"
@@ -67,8 +67,8 @@ def general_layouts(
     region = found[0].trimmed()
     search.forget()
     layouts = search.fitted(region) or found[1]  # the most readable, now that all samples are known
-    for other in typed:
-        layouts = search.with_types(other, region) or layouts
+    for other in beside:
+        layouts = search.joined_by(other, region) or layouts
     rings = () if tools.depth is None else search.rings()
     if tools.depth is not None and not (rings and search.holds_deeper(region, layouts)):
         return DEPTH_DIFFERS
@@ -225,11 +225,12 @@ class _Search:
         self.compared.update(key for key, _ in inside)
         return found
 
-    def with_types(self, other: Given, region: Region) -> Layouts | None:
-        """What gives all layouts of a launch with other element types too, whose text was compared at some sizes of the region; None
-        where nothing does, or its text is another one."""
+    def joined_by(self, other: Given, region: Region) -> Layouts | None:
+        """What gives all layouts of a launch with other element types or flags too, whose text was compared at some sizes of the region;
+        None where nothing does, its text is another one, or more would be asked of all launches."""
         number = self.trials.add(other)
-        same = alike(self.trials.own[0], self.trials.own[number], joined=True)
+        first, own = self.trials.own[0], self.trials.own[number]
+        same = alike(first, own, joined=True) and _asks_no_more(own, first, self.given[0].spec)
         ends = some([point for point in corners(region.box) if region.holds(point)], NEW_CORNERS)
         tried = dict.fromkeys([*ends, *some(region.points(), OF_OTHER_TYPES)])
         if same and all([self.trials.at(number, point) is not None for point in tried]) and self._deep_too(number):
@@ -335,6 +336,15 @@ class _Search:
 
 def _instruction(layout: Layout | None) -> tuple[int, ...]:
     return layout.instr_shape if isinstance(layout, (Mfma, Wmma)) else ()
+
+
+def _asks_no_more(other: EmittedKernel, than: EmittedKernel, spec: LaunchSpec) -> bool:
+    """Whether no more is checked before a launch of a translation than of another one, that of `spec`, but for arguments that are
+    None in that."""
+    known = {(o.kind, o.condition, o.arguments) for o in than.record.obligations}
+    there = {name for name, kind in spec.signature.items() if kind != "constexpr"}
+    asked = [o for o in other.record.obligations if o.discharge == "launch" and there.issuperset(o.arguments)]
+    return all((o.kind, o.condition, o.arguments) in known for o in asked)
 
 
 def _up(size: SizeRange, limits: tuple[int, int]) -> SizeRange | None:

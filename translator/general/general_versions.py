@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from translator.general.box import Region
 from translator.general.general_kernels import DEPTH_DIFFERS, NO_FORMULA, GeneralLayouts, general_layouts
+from translator.general.other_flags import launches_of_other_flags
 from translator.general.other_types import launches_of_other_types
 from translator.general.ring_depth import ring_depth, with_stages
 from translator.general.trials import WARPS, Given, Tools, alike, with_sizes
@@ -18,7 +19,7 @@ from translator.rewrite.contracts import shape_parameters
 from translator.rewrite.emitted import EmittedKernel
 from translator.rewrite.kernel_family import KernelVersion
 from translator.rewrite.merge import joined
-from translator.rewrite.standalone import types_told
+from translator.rewrite.standalone import told_beside
 from translator.source.launch_spec import LaunchSpec
 from translator.ttgir.elements import bits_of
 
@@ -41,8 +42,8 @@ def general_versions(
         for i, version in zip(own, found):
             out[i] = version
         more += found[len(own) :]
-        types = types_told(found[0].spec, found)
-        notes.append(f"{name} holds for {told(found[0])}{types and f'; for {types} as well'}")
+        beside = told_beside(found[0].spec, found)
+        notes.append(f"{name} holds for {told(found[0])}{beside and f'; for {beside} as well'}")
     return [*out, *more], tuple(notes)
 
 
@@ -50,7 +51,7 @@ def _general(
     versions: Sequence[KernelVersion], traces: Sequence[TracedLaunch], lanes: int, tools: Tools
 ) -> list[KernelVersion] | str:
     """The launches of one kernel with formulas for layouts, and for the depth of its rings if there is one, then those with other
-    element types; or why it has none."""
+    element types and flags; or why it has none."""
     samples = [(version.emitted, traced) for version, traced in zip(versions, traces)]
     depth = ring_depth(samples, lambda spec: _other(spec, tools))
     if depth is not None:
@@ -80,27 +81,29 @@ def _of_depth(
     region: Region | None = None
     made: dict[str, GeneralLayouts] = {}  # by the launch
     traced = {v.spec.id: trace for v, trace in zip(versions, traces)}
-    typed = {group[0].spec.id: _of_other_types(group, traced[group[0].spec.id], tools) for group in groups}
+    beside = {group[0].spec.id: _beside(group, traced[group[0].spec.id], tools) for group in groups}
     for group in groups:
-        others = [_given(*other) for other in typed[group[0].spec.id]]
+        others = [_given(*other) for other in beside[group[0].spec.id]]
         found = general_layouts([_given(v, traced[v.spec.id]) for v in group], tiles, lanes, tools, others)
         if isinstance(found, str):
             return found
         region = found[0] if region is None else _common(region, found[0])
         made |= found[1]
-    more = [version for others in typed.values() for version, _ in others if version.spec.id in made]
+    more = [version for others in beside.values() for version, _ in others if version.spec.id in made]
     written = _with_layouts(versions, more, made, region, tools)
     return _with_layouts(versions, [], made, region, tools) if isinstance(written, str) and more else written
 
 
-def _of_other_types(
+def _beside(
     group: Sequence[KernelVersion], traced: TracedLaunch, tools: Tools
 ) -> list[tuple[KernelVersion, TracedLaunch]]:
-    """The first launch of a group, which is `traced`, with other element types, where it is not one of the group with these."""
+    """The first launch of a group, which is `traced`, with other element types and flags, where it is not one of the group with these."""
     first, known = group[0], [version.configuration for version in group]
     out = []
-    for spec in launches_of_other_types(first.spec, traced.target.native_fp8 if _multiplies(traced) else ()):
-        if (other := _other(spec, tools)) is not None:
+    types = launches_of_other_types(first.spec, traced.target.native_fp8 if _multiplies(traced) else ())
+    for specs in [*launches_of_other_flags(first.spec, first.loaded.fn), *((spec,) for spec in types)]:
+        other = next((found for spec in specs if (found := _other(spec, tools)) is not None), None)
+        if other is not None:
             emitted = other[0] if tools.depth is None else tools.depth.taken_out(*other)
             version = replace(first, spec=other[1].spec, emitted=emitted, like=first.spec)
             out += [(version, other[1])] if version.configuration not in known else []
@@ -119,7 +122,7 @@ def _with_layouts(
     region: Region | None,
     tools: Tools,
 ) -> list[KernelVersion] | str:
-    """The versions with their layouts written; more: those with other element types. Or why they are not one text."""
+    """The versions with their layouts written; more: those with other element types and flags. Or why they are not one text."""
     used = frozenset().union(*(layout.sizes for m in made.values() for layout in m.layouts.values()))
     box = () if region is None else region.box
     bounded = frozenset().union(*(bound.sizes for bound in (region.bounds if region else ())))

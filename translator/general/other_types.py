@@ -19,12 +19,10 @@ def launches_of_other_types(spec: LaunchSpec, fp8: tuple[str, ...]) -> list[Laun
 
     Data come in several types; sums and statistics beside them stay wide. fp8: types of 8 bits to be tried too.
     """
-    kinds = [kind for kind in spec.signature.values() if _element(kind) in (*_FLOATS, *fp8)]
-    if not kinds:
+    names = narrowest_floats(spec)
+    if not names:
         return []
-    own = _element(min(kinds, key=lambda kind: bits_of(_element(kind))))
-    names = [name for name, kind in spec.signature.items() if _element(kind) == own]
-    out = []
+    own, out = element_of(spec.signature[names[0]]), []
     for other in (*_FLOATS, *fp8):
         if other != own:
             signature = spec.signature | {name: spec.signature[name].replace(own, other) for name in names}
@@ -33,9 +31,18 @@ def launches_of_other_types(spec: LaunchSpec, fp8: tuple[str, ...]) -> list[Laun
     return out
 
 
-def _element(kind: object) -> str:
+def narrowest_floats(spec: LaunchSpec) -> list[str]:
+    """The pointers to the narrowest floats of a launch, all of one type."""
+    floats = {
+        name: found for name, kind in spec.signature.items() if (found := element_of(kind)).startswith(("fp", "bf"))
+    }
+    own = min(floats.values(), key=bits_of, default="")
+    return [name for name, found in floats.items() if found == own]
+
+
+def element_of(kind: object) -> str:
     """The element type of a pointer; "" for what is none."""
     return kind.removeprefix("*").removeprefix("k") if isinstance(kind, str) and kind.startswith("*") else ""
 
 
-__all__ = ["launches_of_other_types"]
+__all__ = ["element_of", "launches_of_other_types", "narrowest_floats"]

@@ -46,7 +46,7 @@ class KernelVersion:
     holds_for: tuple[contracts.SizeRange, ...] = ()
     bounds: tuple[contracts.Bound, ...] = ()
     stages: tuple[contracts.SizeRange, ...] = ()  # what `num_stages` may be, where the depth of rings follows from it
-    like: LaunchSpec | None = None  # the launch that was asked for, of which this one has other element types
+    like: LaunchSpec | None = None  # the launch that was asked for, of which this one has other types or flags
 
     @property
     def limits(self) -> tuple[contracts.SizeRange | contracts.Bound, ...]:

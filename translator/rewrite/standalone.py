@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import libcst as cst
@@ -111,8 +111,8 @@ def header(families: Sequence[Family], facts: SourceFacts) -> str:
             if version.like is not None:
                 continue  # told with the launch that it is like
             lines.append(f"# {family.name}: {describe_launch(version)}")
-            types = types_told(version.spec, family.versions)
-            lines += [f"#   and {types} as well"] if types else []
+            beside = told_beside(version.spec, family.versions)
+            lines += [f"#   and {beside} as well"] if beside else []
             lines += [f"#   {_SERVED}"] if version.spec.id in family.untold else []
         lines += [f"#   assumes {line}" for line in family.contract.lines()]
         lines += dict.fromkeys(
@@ -152,11 +152,24 @@ def describe_launch(version: KernelVersion) -> str:
     return ", ".join([*warps, *pointers, *values])
 
 
-def types_told(spec: LaunchSpec, versions: Sequence[KernelVersion]) -> str:
-    """`a_ptr, b_ptr *bf16, *fp32`: the other element types of those versions that are like a launch; "" where there are none."""
-    others = [version.spec.signature for version in versions if version.like == spec]
-    changed: dict[str, None] = {}
-    names = [name for name in spec.signature if any(kinds[name] != spec.signature[name] for kinds in others)]
-    for kinds in others:
-        changed |= dict.fromkeys(kinds[name] for name in names)
-    return f"{', '.join(names)} {', '.join(changed)}" if names else ""
+def told_beside(spec: LaunchSpec, versions: Sequence[KernelVersion]) -> str:
+    """`a_ptr, b_ptr *bf16, *fp32; CAUSAL=False`: what those of the versions that are like a launch have instead; "" where none is."""
+    told: dict[str, list[str]] = {}
+    for other in (version.spec for version in versions if version.like == spec):
+        names = [name for name, kind in other.signature.items() if kind != spec.signature.get(name)]
+        kinds = {other.signature[name] for name in names}
+        if len(kinds) == 1 and other.constexprs == spec.constexprs:
+            told.setdefault(", ".join(names), []).append(kinds.pop())
+        else:
+            told[", ".join(changes(spec, other))] = []
+    return "; ".join(f"{what} {', '.join(kinds)}" if kinds else what for what, kinds in told.items())
+
+
+def changes(spec: LaunchSpec, other: LaunchSpec) -> Iterator[str]:
+    """`CAUSAL=False`, `bias_ptr *fp16`: what another launch has instead of what `spec` has."""
+    for name, kind in other.signature.items():
+        if kind != spec.signature.get(name) and kind != "constexpr":
+            yield f"{name} {kind}"
+    for name, value in other.constexprs.items():
+        if name not in spec.constexprs or value != spec.constexprs[name]:
+            yield f"{name}={value}"
