@@ -98,7 +98,8 @@ def test_a_formula_is_that_of_the_translation_for_its_own_sizes(tmp_path, monkey
 
     monkeypatch.setattr("translator.general.general_versions.general_layouts", noted)
     made(tmp_path, launch("rows", ROWS, {"M": 16, "N": 64}, warps=4))
-    ((region, (made_general,)),) = found
+    ((region, every),) = found
+    made_general = next(iter(every.values()))
     layouts = made_general.layouts
     assert layouts
     for m, n, warps in ((8, 128, 2), (32, 32, 4), (64, 256, 8)):
@@ -172,6 +173,27 @@ def test_what_bounds_exclude_wholly_is_no_part_of_a_range():
     bound = RatioBound((("M", 1), ("num_warps", -1)), 16)
     region = Region((SizeRange("M", 16, 64), SizeRange("num_warps", 4, 8)), (bound,))
     assert region.trimmed() == Region((SizeRange("M", 64, 64), SizeRange("num_warps", 4, 4)))
+
+
+def test_where_values_are_converted_is_no_other_text():
+    """Conversions stand where they cost least, which depends on sizes; what is computed does not."""
+    from types import SimpleNamespace
+
+    from translator.general.trials import alike
+    from translator.rewrite.emitted import LaidOut
+    from translator.rewrite.gluon_function import parsed
+
+    def with_sum(text: str):
+        function = parsed(f"def kernel(x, y):\n    z = {text}\n    gl.store(y, z)\n")
+        kernel = SimpleNamespace(laid_out=LaidOut(function, (("load", None),)))
+        return SimpleNamespace(kernel=kernel, helpers=[])
+
+    plain = with_sum("gl.log(x) + y")
+    assert alike(plain, with_sum("gl.log(gl.convert_layout(x, load)) + y"))
+    assert alike(with_sum("gl.convert_layout(gl.convert_layout(x, a) * 2, b)"), with_sum("x * 2"))
+    assert not alike(plain, with_sum("gl.log(gl.convert_layout(y, load)) + y"))
+    assert not alike(with_sum("gl.convert_layout(x + y, load) * 2"), with_sum("x + y * 2"))
+    assert not alike(plain, with_sum("gl.log(gl.convert_layout(x, load)) + y"), joined=True)
 
 
 PRODUCT = """import triton

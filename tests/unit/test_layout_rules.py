@@ -17,7 +17,7 @@ from translator.general.rule_layouts import ByRule, Numbers
 from translator.general.rules import Before, Fitting, Sample, fitted_layouts
 from translator.general.trials import with_sizes
 from translator.layout.formulas import Formula, Product
-from translator.layout.gluon_values import as_gluon, linear, of_gluon, same_places
+from translator.layout.gluon_values import as_gluon, in_order_of, linear, of_gluon, same_places
 from translator.layout.size_range import RatioBound, RoomBound
 from translator.request import TranslateRequest
 from translator.source.launch_spec import read_launches
@@ -53,7 +53,8 @@ def general(tmp_path_factory):
         patch.setattr("translator.general.general_versions.general_layouts", noted)
         patch.setattr("translator.general.general_kernels.EXTENSIONS", 1)
         text = translate_kernel(replace(request(at((128, 128, 64, 4))), general=True)).text
-    ((region, (made,)),) = found
+    region, every = found[-1]
+    made = next(iter(every.values()))
     return region, made.layouts, text
 
 
@@ -256,6 +257,20 @@ def test_a_blocked_layout_by_its_bases():
     )
     assert same_places(repeated, Blocked((1, 2), (8, 8), (1, 1), (1, 0)))
     assert not same_places(repeated, Blocked((2, 1), (8, 8), (1, 1), (1, 0)))
+
+
+def test_the_order_of_a_dimension_without_lanes_says_nothing():
+    rows = Blocked((1, 1), (64, 1), (4, 1), (0, 1))
+    assert same_places(rows, replace(rows, order=(1, 0))) and in_order_of(rows, replace(rows, order=(1, 0))) == rows
+    tile = Blocked((1, 4), (8, 8), (4, 1), (1, 0))
+    assert not same_places(tile, replace(tile, order=(0, 1)))
+    assert not same_places(rows, replace(rows, order=(1, 0), threads_per_warp=(32, 2)))
+    samples = [
+        Sample({"M": 64 * n, "warps": n}, {"tile": Blocked((1, 1), (64, 1), (n, 1), order)})
+        for n, order in ((2, (0, 1)), (4, (1, 0)), (8, (0, 1)))
+    ]
+    (found,) = fitted_layouts(Fitting(samples, ("M",), "warps", 64), ["tile"]).values()
+    assert found.at({"M": 64, "warps": 1}) == Blocked((1, 1), (64, 1), (1, 1), (0, 1))
 
 
 POINTS = [(m, n, w) for m in (16, 32, 64, 128) for n in (16, 64, 256) for w in (1, 2, 4, 8)]

@@ -7,14 +7,12 @@ the same launch.
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from translator.general.fitting import Fitting, Found, Sample, number, same_layout
 from translator.general.rule_layouts import (
-    BITS,
     Bits,
-    ByBases,
     ByRule,
     ElementType,
     FirstOf,
@@ -28,68 +26,21 @@ from translator.general.rule_texts import (
     OPERAND,
     PADDED_OPERAND,
     PADDED_ROWS,
-    ROTATED,
-    TRANSPOSED,
-    WIDE_STORE,
     direct_copy,
     matrix_cores,
-    spread,
     wave_matrices,
 )
-from translator.layout.formulas import Formula, Product, Sizes, fit
-from translator.layout.gluon_values import same_places
+from translator.general.tile_rules import (
+    rotated_tiles,
+    spread_tiles,
+    transposed_tiles,
+    wide_stores,
+)
+from translator.layout.formulas import fit
+from translator.layout.gluon_values import in_order_of
 from translator.layout.parametric import ParametricLayout, parametric
 from translator.ttgir.layouts import Blocked, DotOperand, Layout, Linear, Mfma, SharedLayout, Wmma
-from translator.ttgir.shared_layouts import Padded, SharedLinear, Swizzled
-
-Found = dict[str, GeneralLayout]
-
-
-@dataclass(frozen=True)
-class Sample:
-    """The layouts of one launch by the names of constants."""
-
-    sizes: Sizes
-    layouts: Mapping[str, Layout]
-
-
-@dataclass(frozen=True)
-class Fitting:
-    """tiles: the names of tile sizes; warps: that of their number; lanes: of a warp."""
-
-    samples: Sequence[Sample]
-    tiles: Sequence[str]
-    warps: str
-    lanes: int
-
-    def of(self, name: str) -> list[Layout]:
-        return [sample.layouts[name] for sample in self.samples]
-
-    def gives(self, layout: GeneralLayout, name: str, samples: Sequence[Sample] | None = None) -> bool:
-        """Whether a layout is right in every sample, or in some."""
-        some = self.samples if samples is None else samples
-        return all(same_layout(layout.at(sample.sizes), sample.layouts[name]) for sample in some)
-
-    def fit(self, values: Sequence[int]) -> Formula | None:
-        return fit([(sample.sizes, value) for sample, value in zip(self.samples, values)])
-
-    def shape(self, name: str) -> Numbers | None:
-        """The shape of a tile, of those samples whose layout says it."""
-        known = [(s.sizes, shape) for s in self.samples if (shape := _shape_of(s.layouts[name]))]
-        if not known or len({len(shape) for _, shape in known}) > 1:
-            return None
-        rank = len(known[0][1])
-        formulas = [fit([(sizes, shape[d]) for sizes, shape in known]) for d in range(rank)]
-        return None if None in formulas else Numbers(tuple(formulas))  # type: ignore[arg-type]
-
-    def pointers(self, name: str) -> list[str]:
-        """The names of the bits that pointers point to, that of the pointer most like `name` first."""
-        bits = [size for size in self.samples[0].sizes if size.endswith(BITS)]
-        return sorted(bits, key=lambda size: -len(os.path.commonprefix([size.lower(), name.lower()])))
-
-    @property
-    def num_warps(self) -> Numbers:
-        return number(self.warps)
+from translator.ttgir.shared_layouts import Padded, Swizzled
 
 
 @dataclass(frozen=True)
@@ -98,11 +49,6 @@ class Before:
 
     layouts: Mapping[str, GeneralLayout]
     new: Sequence[Sample]
-
-
-def number(size: str) -> Numbers:
-    """A size itself."""
-    return Numbers((Formula(Product(0, ((size, 1),))),), False)
 
 
 def fitted_layouts(fitting: Fitting, names: Sequence[str], before: Before = Before({}, ())) -> Found | str:
@@ -145,25 +91,11 @@ def _stands(layout: GeneralLayout, found: Found) -> bool:
     return all(found.get(part.name) == part.layout for part in parts)
 
 
-def _shape_of(layout: Layout) -> tuple[int, ...]:
-    """The shape of a tile, of a layout that says it; else ()."""
-    if isinstance(layout, SharedLinear):
-        steps = zip(*layout.offsets)
-        return tuple(1 << max(step).bit_length() for step in steps)
-    return layout.shape if isinstance(layout, (Linear, Padded)) else ()
-
-
-def same_layout(found: Layout | None, wanted: Layout) -> bool:
-    """Whether a layout is the one that is wanted, perhaps by another class."""
-    if found is None or found == wanted:
-        return found is not None
-    return same_places(found, wanted)
-
-
 def _candidates(fitting: Fitting, name: str, found: Found) -> Iterator[GeneralLayout]:
     """What may give a layout, the most readable first."""
     layouts = fitting.of(name)
-    formulas = parametric([(sample.sizes, layout) for sample, layout in zip(fitting.samples, layouts)])
+    alike = [in_order_of(layouts[0], layout) for layout in layouts]
+    formulas = parametric([(sample.sizes, layout) for sample, layout in zip(fitting.samples, alike)])
     if isinstance(layouts[0], DotOperand):
         yield from _operands(fitting, name, found)
     if formulas is not None and _is_simple(fitting, formulas, layouts):
@@ -313,68 +245,16 @@ def _direct_copies(fitting: Fitting, name: str, found: Found) -> Iterator[Genera
                 yield ByRule(rule, (Other(shared, found[shared]), shape, Bits(pointer), fitting.num_warps))
 
 
-def _wide_stores(fitting: Fitting, name: str, found: Found) -> Iterator[GeneralLayout]:
-    shape = fitting.shape(name)
-    for product in found:
-        if shape is not None and all(isinstance(x, Mfma) for x in fitting.of(product)):
-            yield ByRule(WIDE_STORE, (Other(product, found[product]), shape))
-
-
-def _spread(fitting: Fitting, name: str, found: Found) -> Iterator[GeneralLayout]:
-    layouts = fitting.of(name)
-    if not all(isinstance(x, Blocked) and x.rank == 2 and not x.ctas for x in layouts):
-        return
-    orders = {x.order for x in layouts}  # type: ignore[attr-defined]
-    if len(orders) != 1:
-        return
-    order = orders.pop()
-    most, deep = (max(x.size_per_thread[d] for x in layouts) for d in order)  # type: ignore[attr-defined]
-    for shape in itertools.permutations(fitting.tiles, 2):
-        parts = Numbers(tuple(Formula(Product(0, ((s, 1),))) for s in shape))
-        yield ByRule(spread(fitting.lanes, deep), (parts, Plain(most), fitting.num_warps, Plain(order)))
-
-
-def _transposed(fitting: Fitting, name: str, found: Found) -> Iterator[GeneralLayout]:
-    """Tiles that each lane has transposed after it loaded them."""
-    shape = fitting.shape(name)
-    if shape is None or not all(isinstance(x, (Linear, Blocked)) for x in fitting.of(name)):
-        return
-    for held, layout in found.items():
-        if _are_blocked(fitting, held):
-            yield ByRule(TRANSPOSED, (Other(held, layout), ByBases(held, layout, shape)))
-
-
-def _rotated(fitting: Fitting, name: str, found: Found) -> Iterator[GeneralLayout]:
-    """Tiles in LDS that each lane has transposed before it stored them."""
-    layouts, shape = fitting.of(name), fitting.shape(name)
-    linear = [x for x in layouts if isinstance(x, SharedLinear) and x.rank == 2 and not x.block]
-    if shape is None or not all(x in linear or isinstance(x, Swizzled) for x in layouts):
-        return
-    for held, layout in found.items():
-        if not _are_blocked(fitting, held):
-            continue
-        along = fitting.of(held)[0].order[1]  # type: ignore[attr-defined]
-        if exchanged := [basis[along] for x in linear for basis in x.offsets if all(basis)]:
-            for line, most in itertools.product(_POWERS, _POWERS):
-                parts = (Other(held, layout), shape, Plain(min(exchanged)), Plain(line), Plain(most))
-                yield ByRule(ROTATED, parts)
-
-
-def _are_blocked(fitting: Fitting, name: str) -> bool:
-    return all(isinstance(x, Blocked) and x.rank == 2 and not x.ctas for x in fitting.of(name))
-
-
 _RULES = (
     _products,
     _wave_products,
     _padded_operands,
     _padded_rows,
-    _rotated,
+    rotated_tiles,
     _direct_copies,
-    _wide_stores,
-    _spread,
-    _transposed,
+    wide_stores,
+    spread_tiles,
+    transposed_tiles,
 )
-_POWERS = (4, 8, 16, 32, 64, 128)  # elements of a line of banks, and vectors that are exchanged
 
 __all__ = ["Before", "Fitting", "Found", "Sample", "fitted_layouts", "same_layout"]

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import libcst as cst
 
 from translator.general.box import Point
 from translator.general.layout_roles import Classes, Roles, classes, roles, told_apart
 from translator.general.ring_depth import RingDepth, STAGES_TRIED, with_stages
 from translator.memory.traced_launch import TracedLaunch
-from translator.rewrite.emitted import EmittedKernel
+from translator.rewrite.emitted import EmittedKernel, LaidOut
+from translator.rewrite.gluon_function import GluonFunction
 from translator.rewrite.merge import merge_plain
+from translator.rewrite.tree_walk import called, mapped, same
 from translator.source.launch_spec import LaunchSpec
 
 WARPS = "num_warps"
@@ -133,19 +138,36 @@ class Trials:
 
 
 def alike(one: EmittedKernel, other: EmittedKernel, joined: bool = False) -> bool:
-    """Whether two translations differ in nothing but what their layouts are, and in what is checked before a launch; joined: and in
-    what one text can say for both."""
+    """Whether two translations differ in nothing but what their layouts are, where values are converted to these, and what is checked
+    before a launch; joined: or in nothing but layouts and what one text can say for both."""
     mine, theirs = one.kernel.laid_out, other.kernel.laid_out
     if mine is None or theirs is None or mine.added != theirs.added:
         return False
-    if mine.function.text != theirs.function.text and not (
-        joined and merge_plain(mine.function, theirs.function) is not None
-    ):
-        return False
+    if mine.function.text != theirs.function.text:
+        one_text = merge_plain(mine.function, theirs.function) is not None if joined else _converted_alike(mine, theirs)
+        if not one_text:
+            return False
     if [name for name, _ in mine.constants] != [name for name, _ in theirs.constants]:
         return False
     helpers = [[(h.name, h.text) for h in emitted.helpers] for emitted in (one, other)]
     return helpers[0] == helpers[1]
+
+
+def _converted_alike(mine: LaidOut, theirs: LaidOut) -> bool:
+    """Whether two texts differ in nothing but where values change their layouts: that is a matter of cost, not of meaning."""
+    return same(_without_conversions(mine.function), _without_conversions(theirs.function))
+
+
+@lru_cache(maxsize=1024)
+def _without_conversions(function: GluonFunction) -> cst.CSTNode:
+    """`x` for each `gl.convert_layout(x, layout)`."""
+
+    def change(node: cst.CSTNode) -> cst.CSTNode | None:
+        if called(node) != "convert_layout" or not node.args:  # type: ignore[attr-defined]
+            return None
+        return mapped(node.args[0].value, change)  # type: ignore[attr-defined]
+
+    return mapped(function.node, change)
 
 
 def with_sizes(spec: LaunchSpec, sizes: dict[str, int]) -> LaunchSpec:

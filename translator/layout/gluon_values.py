@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from triton.experimental.gluon import language as gl
@@ -76,13 +77,28 @@ def of_gluon(value: Any) -> Layout | None:
 
 
 def same_places(one: Layout, other: Layout) -> bool:
-    """Whether two layouts of tiles put every element in the same place: a blocked and a linear one, or two padded ones."""
+    """Whether two layouts of tiles put every element in the same place: a blocked and a linear one, two padded ones, or blocked ones
+    that are in another order where that says nothing."""
     for blocked, other_one in ((one, other), (other, one)):
         if isinstance(blocked, Blocked) and isinstance(other_one, Linear):
             return not blocked.ctas and linear(blocked, other_one.shape) == other_one
     if isinstance(one, Padded) and isinstance(other, Padded):
         return _by_bases(one) == _by_bases(other)
-    return one == other
+    return one == in_order_of(one, other)
+
+
+def in_order_of(one: Layout, other: Layout) -> Layout:
+    """`other` with the order of `one`, where both have the other dimensions in one order: the place of a dimension along which a lane has
+    one element, and a warp and a workgroup one lane, says nothing."""
+    if not (isinstance(one, Blocked) and isinstance(other, Blocked) and one.rank == other.rank):
+        return other
+    spread = [d for d in range(other.rank) if max(part[d] for part in _counts(other)) > 1]
+    same = [d for d in one.order if d in spread] == [d for d in other.order if d in spread]
+    return replace(other, order=one.order) if same else other
+
+
+def _counts(layout: Blocked) -> tuple[tuple[int, ...], ...]:
+    return layout.size_per_thread, layout.threads_per_warp, layout.warps_per_cta
 
 
 def _by_bases(layout: Padded) -> Layout:
@@ -119,4 +135,4 @@ def _lists(rows: Any) -> list[list[int]]:
     return [list(row) for row in rows]
 
 
-__all__ = ["as_gluon", "linear", "of_gluon", "same_places"]
+__all__ = ["as_gluon", "in_order_of", "linear", "of_gluon", "same_places"]

@@ -1,0 +1,85 @@
+"""Layouts of several launches, for each of which is sought what gives it in all of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from translator.general.rule_layouts import BITS, GeneralLayout, Numbers
+from translator.layout.formulas import Formula, Product, Sizes, fit
+from translator.layout.gluon_values import same_places
+from translator.ttgir.layouts import Layout, Linear
+from translator.ttgir.shared_layouts import Padded, SharedLinear
+
+Found = dict[str, GeneralLayout]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The layouts of one launch by the names of constants."""
+
+    sizes: Sizes
+    layouts: Mapping[str, Layout]
+
+
+@dataclass(frozen=True)
+class Fitting:
+    """tiles: the names of tile sizes; warps: that of their number; lanes: of a warp."""
+
+    samples: Sequence[Sample]
+    tiles: Sequence[str]
+    warps: str
+    lanes: int
+
+    def of(self, name: str) -> list[Layout]:
+        return [sample.layouts[name] for sample in self.samples]
+
+    def gives(self, layout: GeneralLayout, name: str, samples: Sequence[Sample] | None = None) -> bool:
+        """Whether a layout is right in every sample, or in some."""
+        some = self.samples if samples is None else samples
+        return all(same_layout(layout.at(sample.sizes), sample.layouts[name]) for sample in some)
+
+    def fit(self, values: Sequence[int]) -> Formula | None:
+        return fit([(sample.sizes, value) for sample, value in zip(self.samples, values)])
+
+    def shape(self, name: str) -> Numbers | None:
+        """The shape of a tile, of those samples whose layout says it."""
+        known = [(s.sizes, shape) for s in self.samples if (shape := shape_of(s.layouts[name]))]
+        if not known or len({len(shape) for _, shape in known}) > 1:
+            return None
+        rank = len(known[0][1])
+        formulas = [fit([(sizes, shape[d]) for sizes, shape in known]) for d in range(rank)]
+        return None if None in formulas else Numbers(tuple(formulas))  # type: ignore[arg-type]
+
+    def pointers(self, name: str) -> list[str]:
+        """The names of the bits that pointers point to, that of the pointer most like `name` first."""
+        bits = [size for size in self.samples[0].sizes if size.endswith(BITS)]
+        return sorted(bits, key=lambda size: -len(os.path.commonprefix([size.lower(), name.lower()])))
+
+    @property
+    def num_warps(self) -> Numbers:
+        return number(self.warps)
+
+
+def number(size: str) -> Numbers:
+    """A size itself."""
+    return Numbers((Formula(Product(0, ((size, 1),))),), False)
+
+
+def shape_of(layout: Layout) -> tuple[int, ...]:
+    """The shape of a tile, of a layout that says it; else ()."""
+    if isinstance(layout, SharedLinear):
+        steps = zip(*layout.offsets)
+        return tuple(1 << max(step).bit_length() for step in steps)
+    return layout.shape if isinstance(layout, (Linear, Padded)) else ()
+
+
+def same_layout(found: Layout | None, wanted: Layout) -> bool:
+    """Whether a layout is the one that is wanted, perhaps by another class."""
+    if found is None or found == wanted:
+        return found is not None
+    return same_places(found, wanted)
+
+
+__all__ = ["Fitting", "Found", "Sample", "number", "same_layout", "shape_of"]
