@@ -17,13 +17,14 @@ from translator.rewrite import contracts, merge
 from translator.rewrite.launch_checks import RunTimeContract, contract_of_texts
 from translator.rewrite.configuration import (
     CTAS,
-    TYPES,
     Configuration,
     Key,
     any_of,
+    argument_of,
     common_keys,
     configuration,
     distinguishing_keys,
+    test_on,
 )
 from translator.rewrite.emitted import EmittedKernel
 from translator.rewrite.gluon_function import JIT, LINE_LENGTH, Block, GluonFunction, Statement, definitions
@@ -243,7 +244,7 @@ def _one_kernel(
     if chosen:
         keys = tuple(key for key in keys if len({repr(c[key]) for c in every}) > 1)
     function = f"{name}_layouts"
-    arguments = [_argument(key) for key in keys]
+    arguments = [argument_of(key) for key in keys]
     names = list(layouts[0])
     lines = [
         "@gluon.constexpr_function",
@@ -251,7 +252,7 @@ def _one_kernel(
         f'    """The layouts of {name} for each launch it was translated for; None for any other."""',
     ]
     for member, own in zip(members, layouts):
-        test = _test(keys, arguments, member.rows(keys))
+        test = test_on(keys, arguments, member.rows(keys))
         lines.append(f"    if {test}:")
         lines += [textwrap.indent(text, " " * 8) for text in own.values()]
         lines.append(f"        return {', '.join(names)}{',' if len(names) == 1 else ''}")
@@ -292,26 +293,6 @@ def _table_parts(members: list[Member]) -> tuple[list[_Layouts], list[GluonFunct
         tables.append(table | {merge.name_of(s): _assigned(s) for s in function.constants})
         functions.append(function.plain)
     return tables, functions
-
-
-def _argument(key: Key) -> str:
-    if key.kind in TYPES:
-        return f"{key.name.removesuffix('_ptr')}_dtype"
-    return key.name
-
-
-def _test(keys: Sequence[Key], arguments: Sequence[str], rows: Sequence[tuple]) -> str:
-    """The condition on the layout function's own arguments."""
-    texts = []
-    for row in rows:
-        terms = []
-        for key, argument, value in zip(keys, arguments, row):
-            if key.kind in (*TYPES, "num_warps", "num_ctas"):
-                terms.append(f"{argument} == {key.literal(value)}")
-            else:
-                terms.append(key.condition(value))
-        texts.append(" and ".join(terms))
-    return texts[0] if len(texts) == 1 else " or ".join(f"({t})" if len(keys) > 1 else t for t in texts)
 
 
 def _assigned(layout: Statement) -> str:
