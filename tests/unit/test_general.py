@@ -240,6 +240,31 @@ def test_where_formulas_give_no_layout_the_kernel_is_translated(tmp_path, monkey
     assert len(asked) > 1 and any("holds for BLOCK 64 to 16384" in note for note in result.notes)
 
 
+def test_what_is_said_of_several_layouts_in_a_row_is_said_once():
+    from translator.layout.constructors import Called
+    from translator.rewrite.emitted import LaidOut
+    from translator.rewrite.gluon_function import parsed
+    from translator.rewrite.layout_constants import with_constants
+    from translator.ttgir.layouts import Blocked
+
+    function = parsed("def kernel(x):\n    gl.store(x, 1)\n")
+    called = tuple(
+        (name, Called(f"given({i})", about)) for i, (name, about) in enumerate(zip("abc", ("A.", "A.", "B.")))
+    )
+    text = with_constants(LaidOut(function, called)).text
+    assert text.count("# A.") == 1 and text.index("# A.") < text.index("a:") and text.index("# B.") > text.index("b:")
+    plain = tuple((name, Blocked((4,), (64,), (warps,), (0,))) for name, warps in (("a", 4), ("b", 2)))
+    assert with_constants(LaidOut(function, plain)).text.count("# 4") == 2
+
+
+def test_ranges_are_told_from_bounds():
+    from translator.rewrite.contracts import within
+
+    sizes = SizeRange("M", 16, 64), SizeRange("num_warps", 4, 4)
+    assert within("kernel", sizes)[0].startswith("gl.static_assert((16 <= M and M <= 64) and gl.num_warps() == 4, ")
+    assert within("kernel", sizes[:1])[0].startswith("gl.static_assert(16 <= M and M <= 64, ")
+
+
 def test_neighbours_keep_to_their_limits():
     assert neighbours((32, 4), [(2, 64), (1, 4)]) == [(16, 2), (16, 4), (32, 2), (32, 4), (64, 2), (64, 4)]
     many = neighbours((32, 32, 32, 4), [(2, 64)] * 3 + [(1, 16)])

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from triton.experimental.gluon import language as gl
 
-from translator.general.rule_texts import FIRST_OF, RuleText
+from translator.general.rule_texts import RuleText
 from translator.layout.constructors import Called, constructor
 from translator.layout.formulas import Formula, Sizes
 from translator.layout.gluon_values import as_gluon, linear, of_gluon
@@ -204,7 +204,7 @@ class FirstOf:
 
     @property
     def rules(self) -> tuple[RuleText, ...]:
-        return (*self.first.rules, *self.other.rules, FIRST_OF)
+        return (*self.first.rules, *self.other.rules)
 
     @property
     def sizes(self) -> frozenset[str]:
@@ -216,7 +216,7 @@ class FirstOf:
 
     def written(self, spelled: Spelling) -> Called:
         parts = (self.first.written(spelled), self.other.written(spelled))
-        return Called(f"{spelled(FIRST_OF.name)}({', '.join(map(constructor, parts))})", self.first.rule.about)
+        return Called(" or ".join(map(constructor, parts)), self.first.rule.about)
 
 
 @dataclass(frozen=True)

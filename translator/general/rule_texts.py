@@ -74,9 +74,8 @@ def matrix_cores(version: int, depths: dict[int, int], transposed: bool) -> Rule
 def matrix_cores(m, n, k, warps):
     """MFMA for a product of m x n x k: warps go where most tiles are left, to the rows if these are twice as many."""
     side = {sides}
-{_SHARED_OUT}    return gl.amd.AMDMFMALayout(
-        version={version}, instr_shape=[side, side, min(k, {deep})], transposed={transposed}, warps_per_cta=[rows, columns]
-    )
+{_SHARED_OUT}    shape = [side, side, min(k, {deep})]
+    return gl.amd.AMDMFMALayout(version={version}, instr_shape=shape, transposed={transposed}, warps_per_cta=[rows, columns])
 '''
     return RuleText("matrix_cores", text, _MATRIX_CORES)
 
@@ -118,10 +117,8 @@ def direct_copy(shared, shape, bits, warps):
     else:
         order = [[1 << i if d == dim else 0 for d in range(2)] for dim in shared.order for i in range(shape[dim].bit_length() - 1)]
     held = min(shape[0] * shape[1] // ({lanes} * warps), 128 // bits)
-    wide = held * bits == 128
-    if isinstance(shared, gl.SwizzledSharedLayout) and shared.max_phase > 1 and shared.vec * bits < 128:
-        wide = False
-    each = 128 // bits if wide else 32 // bits
+    apart = isinstance(shared, gl.SwizzledSharedLayout) and shared.max_phase > 1 and shared.vec * bits < 128
+    each = 32 // bits if apart or held * bits < 128 else 128 // bits
     along = order[0].index(1)
     if each == held and shape[along] >= {lanes} * each:
         order = sorted(order, key=lambda basis: basis[1 - along])
@@ -233,18 +230,7 @@ def padded_rows(shape, interval, padding, order):
     "LDS: padded against bank conflicts.",
 )
 
-FIRST_OF = RuleText(
-    "first_of",
-    '''@gluon.constexpr_function
-def first_of(layout, other):
-    """`layout` where there is one, else `other`."""
-    return other if layout is None else layout
-''',
-    "",
-)
-
 __all__ = [
-    "FIRST_OF",
     "PADDED_OPERAND",
     "PADDED_ROWS",
     "ROTATED",

@@ -24,6 +24,8 @@ class SizeRange:
 
     def condition(self, spelled: Callable[[str], str]) -> str:
         """As Python; spelled: how a size is written."""
+        if self.least == self.most:
+            return f"{spelled(self.name)} == {self.least}"
         return f"{self.least} <= {spelled(self.name)} and {spelled(self.name)} <= {self.most}"
 
 

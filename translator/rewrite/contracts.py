@@ -195,6 +195,7 @@ def within(kernel: str, limits: Sequence[SizeRange | Bound]) -> list[str]:
     if not limits:
         return []
     tests = [limit.condition(_size) for limit in limits]
+    tests = [f"({test})" if " and " in test and len(tests) > 1 else test for test in tests]
     message = f"{kernel} is translated for {', '.join(map(str, limits))}"
     return [f"gl.static_assert({' and '.join(tests)}, {quoted(message)})"]
 

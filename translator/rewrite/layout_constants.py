@@ -17,9 +17,11 @@ def with_constants(laid_out: LaidOut) -> GluonFunction:
         return function
     names = {layout: name for name, layout in constants}
     block: list[Statement] = []
+    before = ""
     for name, layout in constants:
         comment = describe(layout)
-        text = f"# {comment}\n" if comment else ""
+        said = isinstance(layout, Called) and comment == before  # of layouts that one function gives
+        text, before = f"# {comment}\n" if comment and not said else "", comment
         block += statements(wrapped(f"{text}{definition(name, layout, names)}\n", function.indent))
     for line in laid_out.added:
         block += statements(wrapped(f"{line}\n", function.indent))
