@@ -102,6 +102,10 @@ def test_launches_of_several_depths_are_one_kernel(tmp_path, monkeypatch):
     made = translate_kernel(TranslateRequest(KERNEL, "gfx950", launches=specs, general=True))
     assert made.text.count("def matmul_kernel(") == 1 and "_layouts(" not in made.text
     assert "+ 8) * BLOCK_K <= 2**31 - 1" in made.text and "+ 2) * BLOCK_K <=" not in made.text
+    deepest = [o.spec for o in made.outcomes if o.spec.id.endswith("num_stages=8")]
+    assert {spec.options["num_stages"] for spec in deepest} == {8} and all(
+        spec.constexprs["BLOCK_M"] < 64 for spec in deepest
+    )
     (tmp_path / "output.py").write_text(made.text)
     for spec in (staged(4, 64, 64, 32), staged(8, 128, 128, 32)):
         answer = validate_launch(KERNEL, str(tmp_path / "output.py"), spec, "gfx950")

@@ -9,7 +9,7 @@ from translator.general.box import Region
 from translator.general.general_kernels import DEPTH_DIFFERS, NO_FORMULA, GeneralLayouts, general_layouts
 from translator.general.other_flags import launches_of_other_flags
 from translator.general.other_types import launches_of_other_types
-from translator.general.ring_depth import ring_depth, with_stages
+from translator.general.ring_depth import ring_depth
 from translator.general.trials import WARPS, Given, Tools, alike, with_sizes
 from translator.general.written_kernel import as_written
 from translator.layout.size_range import SizeRange
@@ -151,24 +151,23 @@ def told(version: KernelVersion) -> str:
 
 
 def tried_corners(version: KernelVersion) -> list[LaunchSpec]:
-    """Launches with the least and with the greatest of all sizes, and with the most stages, or with other element types: what formulas
-    say of them is checked as any launch is."""
+    """Launches with the least and with the greatest of all sizes, and with the most stages, for which LDS has room where tiles are small;
+    or a launch with other element types or flags: what formulas say of them is checked as any launch is."""
     if version.like is not None:
         return [version.spec]
     own = {key.name: value for key, value in version.configuration.items()}
     region = Region(version.holds_for, version.bounds)
     ranked = sorted(region.points(), key=lambda point: sum(value.bit_length() for value in point))
-    out = []
-    for point in dict.fromkeys((*ranked[:1], *ranked[-1:])):
-        sizes = {size.name: value for size, value in zip(version.holds_for, point)}
-        if sizes and any(own[name] != value for name, value in sizes.items()):
-            text = ", ".join(f"{name}={value}" for name, value in sizes.items())
-            spec = with_sizes(version.spec, {WARPS: version.num_warps} | sizes)
-            out.append(replace(spec, id=f"{version.spec.id} with {text}"))
-    for stages in version.stages:
-        spec = with_stages(version.spec, stages.most)
-        out.append(replace(spec, id=f"{version.spec.id} with {stages.name}={stages.most}", values={}))
-    return out
+    every = [dict(zip((size.name for size in version.holds_for), point)) for point in (*ranked[:1], *ranked[-1:])]
+    tried = [(sizes, {}) for sizes in every if any(own[name] != value for name, value in sizes.items())]
+    tried += [(sizes, {stages.name: stages.most}) for stages in version.stages for sizes in every[:1]]
+    out = {}
+    for sizes, stages in tried:
+        spec = with_sizes(version.spec, {WARPS: version.num_warps} | sizes)
+        text = ", ".join(f"{name}={value}" for name, value in (sizes | stages).items())
+        spec = replace(spec, id=f"{version.spec.id} with {text}", options=spec.options | stages)
+        out[spec.id] = spec
+    return list(out.values())
 
 
 def _keys(version: KernelVersion, box: Sequence[SizeRange]) -> list[tuple[Key, SizeRange]]:
