@@ -46,8 +46,8 @@ B, BK, TILES = 128, 128, 3
 STAGED = choices_of(warp_groups="alternating", slot_form="told-apart", accumulator_slices="2x1")
 
 
-def spec_of(warps: int = 8, tiles: int = TILES) -> LaunchSpec:
-    long, short = TILES * BK // 2, max(16, TILES * BK // 32)
+def spec_of(warps: int = 8, tiles: int = TILES, B: int = B, BK: int = BK) -> LaunchSpec:
+    long, short = TILES * BK // 2, -(TILES * BK // -512) * 16  # strides are multiples of 16
     values = {f"{name}_ptr": tensor(B, long, range=[0, 255]) for name in ("a", "b")} | {"c_ptr": tensor(B, B)}
     around_one = [120, 134]  # exponents with a bias of 127; any others would give infinities and NaN alone
     values |= {f"{name}_ptr": tensor(B, short, range=around_one) for name in ("sa", "sb")}
@@ -129,3 +129,35 @@ def test_the_layout_of_the_first_rows():
     assert first_rows(ROWS, 32).register == ((0, 1),) and first_rows(ROWS, 32).shape == (32, 4)
     assert first_rows(ROWS, 16) is None  # lanes have the others
     assert first_rows(Blocked((1, 1), (8, 8), (1, 1), (1, 0)), 32) is None
+
+
+REFILLED = STAGED.replacing(refill="after-read")
+WIDE = {"B": 256, "BK": 256}  # scales of these tiles are copied to LDS, as operands are
+
+
+def wide_spec(tiles: int = TILES) -> LaunchSpec:
+    return spec_of(tiles=tiles, **WIDE)
+
+
+@pytest.mark.parametrize("slices, early, other", [("2x1", ("b", "sb"), ("a", "sa")), ("1x2", ("a", "sa"), ("b", "sb"))])
+def test_scales_are_copied_again_with_their_operand(slices: str, early: tuple, other: tuple, tmp_path: Path):
+    text = written(tmp_path, REFILLED.replacing(accumulator_slices=slices), wide_spec())
+    body = text.partition("warp_pipeline_stage")[2].partition("async_copy.wait_group")[0]
+    assert all(f"{name}_smem.index(slot), " in body for name in early)
+    assert all(f"{name}_smem.index(free_slot), " in body for name in other)
+    assert body.count("commit_group()") == 2
+
+
+EARLY_MISTAKES = {
+    "the scales of another tile": ("sb_smem.index(slot), sb_ptr", "sb_smem.index(free_slot), sb_ptr"),
+    "waits for one group too few": ("        async_copy.wait_group(2 * NUM_BUFFERS - 3)\n", "        async_copy.wait_group(2 * NUM_BUFFERS - 2)\n"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", EARLY_MISTAKES)
+def test_planted_mistakes_in_early_copies_of_scales_are_found(what: str, tmp_path: Path):
+    text, (right, wrong) = written(tmp_path, REFILLED, wide_spec()), EARLY_MISTAKES[what]
+    assert right in text, text
+    (tmp_path / "output.py").write_text(text.replace(right, wrong))
+    files = str(tmp_path / "source.py"), str(tmp_path / "output.py")
+    assert validate_launch(*files, wide_spec(), "gfx950")["status"] != "validated"

@@ -4,7 +4,7 @@ memory (copy a of tile k + N - 1, read b, a_0) | compute | memory (copy b of til
 
 Both groups have read `b` two stages after the first one began to: its slot is free while that of `a` is not. Its copy then stands in
 a later stage than that of `a`, so that stages are of one length, and has an iteration more to land. Each operand has commit groups of
-its own: two for a tile.
+its own: two for a tile. The scales of an operand are read and copied with it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import ast
 
 from translator.facts.syntax import target_of
-from translator.facts import products
+from translator.facts import products, scaled_products
 from translator.facts.definitions import names_read
 from translator.facts.function import FunctionFacts
 from translator.gluon.tree import ONE, Binary, Choose, Current, Line, Node, Number
@@ -24,41 +24,47 @@ from translator.pipeline.tile_names import own_names
 from translator.pipeline.producer import Producer, commit
 
 
-def early_ring(facts: FunctionFacts, loop: PipelinedLoop) -> Ring | None:
-    """The operand of a sliced product that can be copied again before the other one is read in full; None where none can.
+def early_rings(facts: FunctionFacts, loop: PipelinedLoop) -> list[Ring]:
+    """The operand of a sliced product, and its scales, that can be copied again before the other one is read in full; none where none can.
 
     Where what one of them needs moves or is used for anything else too, they cannot be a tile apart.
     """
     plan, sliced = loop.plan, loop.sliced
     plain = plan.low is None and plan.step is None and not plan.descending and not plan.asks_rest
     copies = plan.schedule.mechanism == "copies" and plan.written_out is None and not loop.first and not loop.l2_ahead
-    if (
-        sliced is None
-        or sliced.product is not None
-        or not loop.stages
-        or not plain
-        or not copies
-        or len(loop.rings) != 2
-    ):
-        return None
-    if not all(ring.load.copied for ring in loop.rings):
-        return None
+    if sliced is None or not loop.stages or not plain or not copies or not all(ring.load.copied for ring in loop.rings):
+        return []
     if plan.rolled_back or plan.on_both_sides or plan.doubled or plan.guarded:
-        return None
-    made = products.DotPlan(facts, sliced.dot)
-    read_first = made.b if sliced.parts[0] > 1 else made.a
-    definition = facts.webs.definition_of(read_first) if isinstance(read_first, ast.Name) else None
-    ring = next((r for r in loop.rings if definition is not None and r.load.call is definition.value), None)
-    return ring if ring is not None and _apart(facts, loop) else None
+        return []
+    sides = [_rings_of(facts, loop, side) for side in _sides(facts, loop)]
+    if not all(sides) or sum(map(len, sides)) != len(loop.rings):
+        return []
+    return sides[sliced.parts[0] > 1] if _apart(facts, loop, sides) else []
 
 
-def _apart(facts: FunctionFacts, loop: PipelinedLoop) -> bool:
-    """Whether every variable that moves from tile to tile is one that only one of the loads needs, and moves by what does not."""
+def _sides(facts: FunctionFacts, loop: PipelinedLoop) -> list[list[ast.expr]]:
+    """Either operand of the product, and its scales."""
+    made = loop.sliced.product
+    if made is None:
+        plain = products.DotPlan(facts, loop.sliced.dot)
+        return [[plain.a], [plain.b]]
+    return [[x for x in side if x is not None] for side in zip(made.operands, made.scales)]
+
+
+def _rings_of(facts: FunctionFacts, loop: PipelinedLoop, side: list[ast.expr]) -> list[Ring]:
+    """The rings of the tiles that one side of the product is; none where part of it is anything else."""
+    made = [facts.webs.definition_of(x) if isinstance(x, ast.Name) else None for x in side]
+    rings = [ring for ring in loop.rings if any(d is not None and d.value is ring.load.call for d in made)]
+    return rings if len(rings) == len(side) else []
+
+
+def _apart(facts: FunctionFacts, loop: PipelinedLoop, sides: list[list[Ring]]) -> bool:
+    """Whether every variable that moves from tile to tile is one that only one side's loads need, and moves by what does not."""
     moving = {target_of(made).id for made in loop.ahead_of.values() if isinstance(made, ast.AugAssign)}
     anew = {target_of(made).id for made in loop.ahead_of.values()} - moving
     own = {web.name for _, web in loop.own_names}
     steps = [_read(facts, made.value) for made in loop.ahead_of.values() if isinstance(made, ast.AugAssign)]
-    needed = [_needed(facts, loop, ring) for ring in loop.rings]
+    needed = [_needed(facts, loop, rings) for rings in sides]
     return (
         anew <= own
         and not moving & own
@@ -67,9 +73,9 @@ def _apart(facts: FunctionFacts, loop: PipelinedLoop) -> bool:
     )
 
 
-def _needed(facts: FunctionFacts, loop: PipelinedLoop, ring: Ring) -> set[str]:
-    """The variables that a fetch reads, and those that what each tile computes anew for it reads."""
-    names = _read(facts, ring.fetch)
+def _needed(facts: FunctionFacts, loop: PipelinedLoop, rings: list[Ring]) -> set[str]:
+    """The variables that fetches read, and those that what each tile computes anew for them reads."""
+    names = {name for ring in rings for name in _read(facts, ring.fetch)}
     for made in reversed(loop.ahead_of.values()):  # what a statement reads is computed above it
         if isinstance(made, ast.Assign) and target_of(made).id in names:
             names |= _read(facts, made.value)
@@ -104,20 +110,21 @@ def first(site: LoopSite, producer: Producer) -> tuple[Node, ...]:
 
 
 def _copy(site: LoopSite, producer: Producer, at: Written, slot: str, tile: Node, suffix: str) -> tuple[Node, ...]:
-    """The copy of the tile at the index `at`, with what it computes anew under names with `suffix`."""
+    """The copies of the tile at the index `at`, with what it computes anew under names with `suffix`."""
     loop = producer.loop
     loop.fetch_at(at)
     with own_names(site.facts, site.loop_names, loop, suffix):
         anew = _statements(site, loop, ast.Assign)
-        fetched = producer.fetch(loop.early, slot, tile, counts.condition(site.emit, loop, at))
-    return *anew, fetched, *commit(site.record, loop, [loop.early])
+        condition = counts.condition(site.emit, loop, at)
+        fetched = [producer.fetch(ring, slot, tile, condition) for ring in loop.early]
+    return *anew, *fetched, *commit(site.record, loop, loop.early)
 
 
 def _statements(site: LoopSite, loop: PipelinedLoop, kind: type[ast.stmt]) -> list[Node]:
-    """The statements of a kind that the operand's fetch needs, as they are where it is fetched."""
+    """The statements of a kind that the operand's fetches need, as they are where it is fetched."""
     needed = _needed(site.facts, loop, loop.early)
     own = [s for s, made in loop.ahead_of.items() if isinstance(made, kind) and target_of(made).id in needed]
     return [site.line_ahead(loop.ahead_of, s) for s in own]
 
 
-__all__ = ["again", "early_ring", "first", "stage_of"]
+__all__ = ["again", "early_rings", "first", "stage_of"]

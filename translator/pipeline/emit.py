@@ -121,7 +121,7 @@ def _group(
         return [], []
     first, last = run_of_loads(loop.plan, s)
     run = loop.plan.atoms[first : last + 1]
-    rings = [ring for ring in loop.rings if ring.load.statement in run and ring is not loop.early]
+    rings = [ring for ring in loop.rings if ring.load.statement in run and ring not in loop.early]
     if loop.refills:  # copies come after the last read
         return [], [ring for ring in rings if ring.held] if s is run[-1] else []
     copied = [ring for ring in rings if not ring.held and not ring.load.stored]
@@ -146,8 +146,10 @@ def emit_body(site: LoopSite, loop: PipelinedLoop, s: ast.For) -> None:
     if loop.prefetch and not loop.stages and not loop.first:
         loop.prefetched = read_ahead(site, loop)
     loop.copies_again = refill.fills(_producer(site, loop)) if loop.refills else ()
-    if loop.early is not None:
-        site.record.choose(f"`{loop.early.load.name}` is copied again as soon as both groups of warps have read it")
+    if loop.early:
+        names = " and ".join(f"`{ring.load.name}`" for ring in loop.early)
+        be, them = ("is", "it") if len(loop.early) == 1 else ("are", "them")
+        site.record.choose(f"{names} {be} copied again as soon as both groups of warps have read {them}")
         loop.copies_again = early_refill.again(site, _producer(site, loop))
     if loop.stores_early:
         site.record.choose(

@@ -86,7 +86,7 @@ class PipelinedLoop:
     tree: Pipelined | None = None
     sliced: Any = None  # SlicedDot, where the accumulator is kept in slices
     stores_early: bool = False  # whether groups of warps store tiles as soon as both have read what lies there
-    early: Ring | None = None  # of an operand that is copied again before the other one is read in full
+    early: list[Ring] = field(default_factory=list)  # of an operand, and of its scales, copied again before the other is read in full
     # Variable -> (load statement, how the permuted tile is read) of tiles that are read in two ways; those of this round.
     permuted: dict[str, tuple[ast.stmt, str]] = field(default_factory=dict)
     permuted_now: set[str] = field(default_factory=set)

@@ -82,7 +82,7 @@ def _alternating(loop: PipelinedLoop, steps: list[Step], names: Names) -> list[N
     if loop.sliced is not None:
         number = next(i for i, step in enumerate(steps) if loop.sliced.statement in step.sources)
         contents = stage_contents_of(every, number)
-        if loop.early is not None:
+        if loop.early:
             contents[stage_of(loop)].insert(0, loop.copies_again)
         if loop.stores_early:
             contents = early_stores.with_stores(contents, stored)

@@ -21,7 +21,7 @@ from translator.gluon.written import literal, name
 from translator.pipeline import early_stores
 from translator.pipeline.body import FEWEST_STORED, StagePlan, plan_stages, reads_tiles
 from translator.pipeline.clip import clip_masks
-from translator.pipeline.early_refill import early_ring
+from translator.pipeline.early_refill import early_rings
 from translator.pipeline.index_loads import Guard
 from translator.pipeline.l2 import can_prefetch
 from translator.pipeline.loop import PipelinedLoop
@@ -190,7 +190,7 @@ def _apply_choices(
     if alone and choices.asks("warp-groups", "alternating"):
         _set_stages(facts, loop, choices.asks("refill", "after-read"))
         if choices.asks("refill", "after-read"):
-            loop.early = early_ring(facts, loop)
+            loop.early = early_rings(facts, loop)
 
 
 def _set_stages(facts: FunctionFacts, loop: PipelinedLoop, after_read: bool) -> None:

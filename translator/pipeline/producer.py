@@ -144,10 +144,11 @@ class Producer:
 
 
 def commit(record: Record, loop: PipelinedLoop, fetched: list[Ring]) -> tuple[Node, ...]:
-    """What closes a tile's commit group, where the last of its copies is the last of `fetched` that belongs to one; operands that are
-    a tile apart have groups of their own."""
+    """What closes a tile's commit group, where the last of its copies is among `fetched`; operands that are a tile apart have groups
+    of their own."""
     grouped = [ring for ring in loop.rings if ring.load.copied]
-    closes = loop.copies and bool(grouped) and (loop.early is not None or grouped[-1] in fetched)
+    sides = [[ring for ring in grouped if (ring in loop.early) == early] for early in (False, True)]
+    closes = loop.copies and any(side[-1] in fetched for side in sides if side)
     return (Commit(f"{async_module(record)}.commit_group()"),) if closes else ()
 
 

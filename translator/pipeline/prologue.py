@@ -80,7 +80,7 @@ def prologue(site: LoopSite, producer: Producer) -> tuple[Node, ...]:
     body += stores(site.convert, site.names, fetched, loop.tile, first)
     made = [*as_lines(lines)]
     made += body if loop.only_holds else [Repeat(loop.tile, counts.fetched_before(site.emit, loop), tuple(body))]
-    if loop.early is not None:
+    if loop.early:
         made += early_refill.first(site, producer)
     if loop.stages:
         made += waits_of_body(site, loop)[1:]

@@ -33,7 +33,7 @@ def waits(emit: Emit, record: Record, loop: PipelinedLoop, under_way: int = 2, g
 
 def waits_of_body(writing: Writing, loop: PipelinedLoop) -> tuple[Node, ...]:
     """The waits for one tile in the body of a loop."""
-    if loop.early is not None:
+    if loop.early:
         # Two groups for each tile that follows, and one of the operand that is a tile further ahead.
         return waits(writing.emit, writing.record, loop, under_way=3, groups=2)
     return waits(writing.emit, writing.record, loop, under_way=2 if loop.prefetched is None else FEWEST_BUFFERS)
