@@ -102,6 +102,18 @@ CHOICES = (
         reshapes=False,
     ),
     Choice(
+        "scale-reads",
+        "how a lane reads the scales of a product",
+        {
+            "single": "one for each matrix instruction",
+            "words": "those for several instructions side by side: groups along K are multiplied in another order, and sums round"
+            " differently",
+        },
+        (Default("single", "sums are made in the order of K, as Triton's are"),),
+        word="packed-scales",
+        reshapes=False,
+    ),
+    Choice(
         "accumulator-slices",
         "parts of M and N in which the accumulator of a loop is kept, operands read when a part needs them",
         {name: f"{name[0]} of M, {name[2]} of N" for name in ("1x1", "2x1", "4x1", "1x2", "2x2", "4x2")},

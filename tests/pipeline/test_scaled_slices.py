@@ -9,6 +9,7 @@ from translation_of import dedent, launch, tensor, validated
 
 from translator.choices.chosen import Choices, choices_of
 from translator.facts.scaled_products import first_rows
+from translator.lowering.jobs import lower_file
 from translator.source.launch_spec import LaunchSpec
 from translator.ttgir.layouts import Blocked, Linear
 from translator.validate import validate_launch
@@ -161,3 +162,53 @@ def test_planted_mistakes_in_early_copies_of_scales_are_found(what: str, tmp_pat
     (tmp_path / "output.py").write_text(text.replace(right, wrong))
     files = str(tmp_path / "source.py"), str(tmp_path / "output.py")
     assert validate_launch(*files, wide_spec(), "gfx950")["status"] != "validated"
+
+
+WORDS = choices_of(scale_reads="words")
+
+
+def assembly(folder: Path, text: str) -> str:
+    (folder / "output.py").write_text(text)
+    return lower_file(str(folder / "output.py"), wide_spec(), "gfx950", keep_stages=True).stages["amdgcn"]
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize("size", ["16", "32"])
+def test_a_lane_reads_its_scales_as_words(size: str, tmp_path: Path):
+    text = written(tmp_path, WORDS.replacing(matrix_size=size), wide_spec())
+    assert text.count("in_turn(") == 1 + 4 and "sa_by_lane: gl.constexpr" in text
+    single = written(tmp_path, choices_of(matrix_size=size), wide_spec())
+    assert "ds_read_u8" in assembly(tmp_path, single) and "ds_read_u8" not in assembly(tmp_path, text)
+
+
+def test_words_of_scales_in_stages(tmp_path: Path):
+    written(tmp_path, REFILLED.over(WORDS), wide_spec())
+    files = str(tmp_path / "source.py"), str(tmp_path / "output.py")
+    assert [validate_launch(*files, wide_spec(n), "gfx950")["status"] for n in (0, 1, 2)] == ["validated"] * 3
+
+
+WITHOUT_SCALES = SOURCE.replace('a, sa, "e2m1", b', 'a, None, "e2m1", b')
+
+
+def test_one_side_without_scales_is_read_in_the_same_order(tmp_path: Path):
+    text = written(tmp_path, WORDS, wide_spec(), WITHOUT_SCALES)
+    assert text.count("in_turn(") == 1 + 3
+
+
+def test_a_tile_for_one_instruction_has_no_other_order(tmp_path: Path):
+    assert "in_turn" not in written(tmp_path, WORDS, spec_of(BK=64))
+
+
+ORDER_MISTAKES = {
+    "an operand in the other order": ("in_turn(b, 2, 8, 0, b_operand)", "gl.convert_layout(b, b_operand)"),
+    "scales in the other order": ("in_turn(sa, 2, 8, 1, sa_operand)", "gl.convert_layout(sa, sa_operand)"),
+}
+
+
+@pytest.mark.parametrize("what", ORDER_MISTAKES)
+def test_planted_mistakes_in_the_order_of_groups_are_found(what: str, tmp_path: Path):
+    text, (right, wrong) = written(tmp_path, WORDS, wide_spec()), ORDER_MISTAKES[what]
+    assert right in text, text
+    (tmp_path / "output.py").write_text(text.replace(right, wrong))
+    files = str(tmp_path / "source.py"), str(tmp_path / "output.py")
+    assert validate_launch(*files, wide_spec(), "gfx950")["status"] == "mismatch"

@@ -57,6 +57,11 @@ def _two_waves_of_stores(target: Target, num_warps: int) -> bool:
     return two_waves(target, num_warps) and _stores(target, num_warps)
 
 
+def _scaled(target: Target, num_warps: int) -> bool:
+    """Targets with matrix instructions of which the lanes that share a row have scales of their own."""
+    return any(row.kind == "mfma_scaled" for row in target.matrix)
+
+
 def _packs_operands(target: Target, num_warps: int) -> bool:
     return target.packs_operands
 
@@ -88,6 +93,9 @@ ROWS = (
     ),
     CandidateRow(
         choices_of(operand_width="two"), _packs_operands, "half the reads of LDS, and half the addresses in registers"
+    ),
+    CandidateRow(
+        choices_of(scale_reads="words"), _scaled, "a fourth of the reads of scales, and no bytes to be put together"
     ),
     CandidateRow(
         choices_of(copy_order="after-reads"), _copies, "operands are read before copies fill the queue of memory"

@@ -26,12 +26,12 @@ from translator.facts.function import FunctionFacts
 from translator.facts.definitions import assigned_fact
 from translator.gluon.tree import NONE, Assign, Named, Part, Product, walk
 from translator.facts.scaled_products import ScaledProduct
-from translator.gluon.written import Written, name as variable
+from translator.gluon.written import Written, literal, name as variable
 from translator.layout.names import LayoutNames
 from translator.pipeline.body import StagePlan, Statements
 from translator.pipeline.plan import PipelinePlan
 from translator.facts import callees
-from translator.rewrite import dots, scaled_dots
+from translator.rewrite import dots, packed_scales, scaled_dots
 from translator.rewrite.site import Site
 from translator.facts.webs import Web
 from translator.rewrite.writing import StateOf
@@ -121,14 +121,12 @@ def _scales_fit(facts: FunctionFacts, plan: PipelinePlan, made: ScaledProduct, p
     for node, layout, count in zip(made.scales, made.scale_layouts, parts):
         if count == 1 or node is None:
             continue
-        if not _cuttable(facts, plan, node, 0, count) or _of_part(made, layout, count) is None:
+        if (
+            not _cuttable(facts, plan, node, 0, count)
+            or scaled_products.first_rows(layout, facts.tensor(node).shape[0] // count) is None
+        ):
             return False
     return True
-
-
-def _of_part(made: ScaledProduct, layout: Layout, count: int) -> Layout | None:
-    """The layout of the scales of one of `count` parts."""
-    return scaled_products.first_rows(layout, layout.shape[0] // count) if isinstance(layout, Linear) else None
 
 
 def layout_tile(layout: Layout) -> tuple[int, int]:
@@ -257,22 +255,30 @@ class _ScaledParts(_Parts):
         self.scaled = self.sliced.product
 
     def of(self, which: int, i: int) -> tuple[Written, ...]:
-        made, count = self.scaled, self.sliced.parts[which]
-        node, layout = made.operands[which], made.layouts[which]
-        scale, of_scale = made.scales[which], made.scale_layouts[which]
-        if count == 1:
-            scales = variable("None") if scale is None else self.site.emit(scale, of_scale)
-            return self.site.emit(node, layout), scales
-        size, (operands, scales) = self.sliced.shape[which], (self.sliced.operands[which], self.sliced.scales[which])
-        operand = self.read(node, layout, operands[i], i, size, which)
+        made, size = self.scaled, self.sliced.shape[which]
+        if self.sliced.parts[which] == 1:
+            return packed_scales.read(self.site, made, which)
+        node, scale = made.operands[which], made.scales[which]
+        operand = self.part(which, node, self.sliced.operands[which][i], i, which)
         if scale is None:
-            return operand, variable("None")
-        layout = _of_part(made, of_scale, count)
+            return operand, literal(None)
+        layout = packed_scales.scale_layout(self.site, made, which, size)
         self.site.names.suggest(layout, f"{scale.id.lower()}_operand", 1, made.node.lineno)
-        return operand, self.read(scale, layout, scales[i], i, size, 0)
+        return operand, self.part(which, scale, self.sliced.scales[which][i], i, 0)
+
+    def part(self, which: int, node: ast.Name, name: str, i: int, dimension: int) -> Written:
+        """The variable of part `i` of an operand or of its scales, cut along a dimension."""
+        size, shape = self.sliced.shape[which], list(self.site.facts.tensor(node).shape)
+        shape[dimension] = size
+        layout = packed_scales.layout_of_read(self.site, self.scaled, which, node, tuple(shape))
+        return self.read(node, layout, name, i, size, dimension)
 
     def product(self, a: tuple[Written, ...], b: tuple[Written, ...], acc: Written) -> Written:
-        text = scaled_dots.instruction(self.site, self.scaled, a, b, acc)
+        sides = [
+            packed_scales.in_turn(self.site, self.scaled, which, side, self.sliced.shape[which])
+            for which, side in enumerate((a, b))
+        ]
+        text = scaled_dots.instruction(self.site, self.scaled, *sides, acc)
         reads = self.site.reads(self.sliced.dot)
         return self.site.hole(Product(self.site.holes.code(text), reads), text)
 

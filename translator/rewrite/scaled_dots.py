@@ -18,9 +18,10 @@ from translator.facts.scaled_products import ScaledProduct, scaled_product
 from translator.frontend.trace import ConstFact, TensorFact
 from translator.gluon.tree import Named
 from translator.layout.inferred_layouts import infer
-from translator.rewrite import shapes
+from translator.rewrite import packed_scales, shapes
+from translator.rewrite.packed_scales import Side
 from translator.rewrite.site import Site, TileRead
-from translator.gluon.written import Written, call, keyword, method, name, operand
+from translator.gluon.written import Written, call, keyword, method, operand
 from translator.rewrite.unit import Synthesized
 from translator.rewrite.writing import Cheap, Writing, added
 from translator.ttgir.layouts import DotOperand, Layout, Mfma, Wmma
@@ -67,14 +68,12 @@ def _accumulator(writing: Writing, node, given, result: Layout) -> Written:
 
 def _native(writing: Writing, made: ScaledProduct, given) -> tuple[Written, Layout]:
     """The scaled matrix instruction: operands and scales in the layouts that Triton gave them."""
-    sides = []
-    for node, layout, scale, of_scale in zip(made.operands, made.layouts, made.scales, made.scale_layouts):
-        text = writing.emit(node, layout)
-        sides.append((text, name("None") if scale is None else writing.emit(scale, of_scale)))
+    rows = writing.facts.tensor(made.node).shape
+    sides = [
+        packed_scales.in_turn(writing, made, which, packed_scales.read(writing, made, which), rows[which])
+        for which in (0, 1)
+    ]
     return instruction(writing, made, *sides, _accumulator(writing, made.node, given, made.result)), made.result
-
-
-Side = tuple[Written, Written]  # an operand and its scales
 
 
 def instruction(writing: Writing, made: ScaledProduct, a: Side, b: Side, acc: Written) -> Written:
