@@ -188,6 +188,14 @@ CHOICES = (
         word="copied-stores",
     ),
     Choice(
+        "store-cache",
+        "what stores say to the caches where the source says nothing",
+        {"kept": "nothing", "streamed": "that what is stored is not read again (`.cs`)"},
+        (Default("kept", "the kernel that runs next may read it, which the source does not show"),),
+        word="streamed",
+        reshapes=False,
+    ),
+    Choice(
         "lds-partitions",
         "where tiles lie in an LDS with partitions",
         {"one": "as Triton's layouts have it", "two": "halves in two partitions, for warps that issue together"},

@@ -205,6 +205,11 @@ ROWS = (
         "whole rows leave without registers; what stands behind the loops hardly counts, so a measured time chooses it",
     ),
     CandidateRow(
+        choices_of(store_cache="streamed"),
+        _always,
+        "caches keep what is read; predicted cycles know no caches, so only a measured time can choose it",
+    ),
+    CandidateRow(
         choices_of(l2_prefetch="2"),
         lambda target, _: target.supports_tdm,
         "copies find their tiles in L2; predicted cycles know no caches, so only a measured time can choose it",

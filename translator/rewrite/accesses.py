@@ -19,6 +19,8 @@ from translator.rewrite.writing import HomeOf, Writing
 from translator.ttgir.elements import bits_of
 from translator.ttgir.layouts import Layout
 
+STREAMED = '".cs"'
+
 # Integers of one sign that Gluon's buffer atomics take as those of the other, where the bits are the same.
 _OTHER_SIGN = {("atomic_add", f"int{bits}"): f"uint{bits}" for bits in (32, 64)} | {
     (f"atomic_{name}", f"uint{bits}"): f"int{bits}" for name in ("and", "or", "xor", "xchg") for bits in (32, 64)
@@ -119,7 +121,8 @@ def emit_store(writing: Writing, addressing: Addressing, call: Called, alone: bo
         children = {
             a: writing.operand_in(a, fact, layout) for k, a in given.items() if k in ("pointer", "value", "mask")
         }
-        return with_function(writing, node, callee, children)
+        more = (keyword("cache_modifier", STREAMED),) if _streams(writing, given) else ()
+        return with_function(writing, node, callee, children, more)
     writing.record.reaches(access.root)
     module = writing.record.amd(facts.kernel.buffer_module)
     text = writing.operand_in(value, fact, layout) if rows is None else writing.emit(value)
@@ -141,7 +144,17 @@ def emit_store(writing: Writing, addressing: Addressing, call: Called, alone: bo
         arguments.append(keyword("mask", mask_text))
     if "cache_modifier" in given and not is_empty(facts, given["cache_modifier"]):
         arguments.append(keyword("cache", writing.emit(given["cache_modifier"])))
+    elif _streams(writing, given):
+        arguments.append(keyword("cache", STREAMED))
     return called(f"{module}.buffer_store", *arguments)
+
+
+def _streams(writing: Writing, given) -> bool:
+    """Whether a store is to say that nothing reads it again: one of which the source says nothing."""
+    return (
+        writing.decided.choices.asks("store-cache", "streamed")
+        and not {"cache_modifier", "eviction_policy"} & given.keys()
+    )
 
 
 def _cast(writing: Writing, text: Written, own: object, fact: TensorFact, pointee: str) -> Written:
