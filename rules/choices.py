@@ -121,6 +121,18 @@ CHOICES = (
         word="{}-slices",
     ),
     Choice(
+        "accumulator-registers",
+        "the registers of what MFMA adds up",
+        {
+            "compiler": "as the compiler finds",
+            "agprs": "accumulation registers, where products are not read before the last one",
+            "vgprs": "those of vector instructions, where they are read between products",
+        },
+        (Default("compiler", "it knows what else is held; on CDNA3 and later both kinds are one file"),),
+        word="{}",
+        reshapes=False,
+    ),
+    Choice(
         "slot-indices",
         "how a loop names the slot of its tile",
         {"run-time": "a variable that goes round", "literal": "one copy of the body per slot"},

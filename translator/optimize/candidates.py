@@ -122,6 +122,14 @@ ROWS = (
         _few_waves,
         "registers for one wave of a SIMD, where the compiler keeps room for two",
     ),
+    *(
+        CandidateRow(
+            choices_of(accumulator_registers=kind),
+            lambda target, _: target.matrix_kind == "mfma",
+            "accumulators that no instruction moves from one kind of register to the other",
+        )
+        for kind in ("agprs", "vgprs")
+    ),
     CandidateRow(choices_of(slot_indices="literal"), _copies, "no slot is computed at run time"),
     CandidateRow(choices_of(depth="3", slot_indices="literal"), _copies, "the same, one tile further ahead"),
     CandidateRow(

@@ -20,7 +20,7 @@ from translator.rewrite.import_lines import Import
 from translator.gluon.written import Does, Written, call, keyword, method, name as variable
 from translator.facts.refusals import refuse
 from translator.rewrite.unit import Synthesized
-from translator.rewrite.writing import added
+from translator.rewrite.writing import Writing, added
 from translator.ttgir.elements import bits_of
 from translator.ttgir.layouts import Blocked, Layout, Mfma, Wmma
 
@@ -92,6 +92,7 @@ def _instruction(site: Site, plan: DotPlan, fa, fb, a: Written, b: Written, acc:
             # What is read first is held across the barriers of the other read.
             return call("gl.dot_fma", keyword("acc", acc), keyword("b", b), keyword("a", a))
         return call("gl.dot_fma", a, b, given)
+    pinned = registers(site, plan.result)
     filled = a.does & b.does & Does.FILLS
     a, b = (_hole(site, node, text) for node, text in ((plan.a, a), (plan.b, b)))
     if plan.scaled:
@@ -100,7 +101,7 @@ def _instruction(site: Site, plan: DotPlan, fa, fb, a: Written, b: Written, acc:
         module = site.record.amd(site.facts.kernel.dot_module)
         name = "mfma_scaled" if isinstance(plan.result, Mfma) else "wmma_scaled"
         formats = [SCALED_FORMAT[f.dtype] for f in (fa, fb)]
-        arguments = (a, "None", f'"{formats[0]}"', b, "None", f'"{formats[1]}"', given)
+        arguments = (a, "None", f'"{formats[0]}"', b, "None", f'"{formats[1]}"', given, *pinned)
         return _product(site, plan, call(f"{module}.{name}", *arguments))
     if plan.tf32:
         site.record.imports.add(Import("triton.language.core", "builtin"))
@@ -109,8 +110,16 @@ def _instruction(site: Site, plan: DotPlan, fa, fb, a: Written, b: Written, acc:
     name = "mfma" if isinstance(plan.result, Mfma) else "wmma"
     if filled and _tiles(site.facts, plan, 1) < _tiles(site.facts, plan, 0):
         # What is read first is held across the barriers of the other read.
-        return _product(site, plan, call(f"{module}.{name}", a, keyword("acc", acc), keyword("b", b)))
-    return _product(site, plan, call(f"{module}.{name}", a, b, given))
+        return _product(site, plan, call(f"{module}.{name}", a, keyword("acc", acc), keyword("b", b), *pinned))
+    return _product(site, plan, call(f"{module}.{name}", a, b, given, *pinned))
+
+
+def registers(writing: Writing, result: Layout) -> tuple[Written, ...]:
+    """The argument of a matrix instruction that says in which registers its accumulator is; none where the compiler decides."""
+    value = writing.decided.choices.value("accumulator-registers", writing.facts.kernel.target)
+    if value == "compiler" or not isinstance(result, Mfma):
+        return ()
+    return (keyword("cd_regclass", f'"{value[0]}"'),)
 
 
 def _hole(site: Site, node: ast.expr, text: Written) -> Written:

@@ -19,6 +19,7 @@ from translator.frontend.trace import ConstFact, TensorFact
 from translator.gluon.tree import Named
 from translator.layout.inferred_layouts import infer
 from translator.rewrite import packed_scales, shapes
+from translator.rewrite.dots import registers
 from translator.rewrite.packed_scales import Side
 from translator.rewrite.site import Site, TileRead
 from translator.gluon.written import Written, call, keyword, method, operand
@@ -81,7 +82,7 @@ def instruction(writing: Writing, made: ScaledProduct, a: Side, b: Side, acc: Wr
     writing.names.suggest(made.result, kind, 1, made.node.lineno)
     module = writing.record.amd(writing.facts.kernel.dot_module)
     formats = [f'"{fmt}"' for fmt in made.formats]
-    return call(f"{module}.{function}", *a, formats[0], *b, formats[1], acc)
+    return call(f"{module}.{function}", *a, formats[0], *b, formats[1], acc, *registers(writing, made.result))
 
 
 def _upcast(site: Site, node, given, formats) -> tuple[Written, Layout]:
@@ -104,7 +105,7 @@ def _upcast(site: Site, node, given, formats) -> tuple[Written, Layout]:
     site.names.suggest(result, "mma" if isinstance(result, Mfma) else "wmma", 1, node.lineno)
     module = site.record.amd(site.facts.kernel.dot_module)
     name = "mfma" if isinstance(result, Mfma) else "wmma"
-    return call(f"{module}.{name}", *texts, acc), result
+    return call(f"{module}.{name}", *texts, acc, *registers(site, result)), result
 
 
 def _read_late(site: Site, given, formats) -> tuple[str, dict[str, TileRead]]:
