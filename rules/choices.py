@@ -164,6 +164,13 @@ CHOICES = (
         word="late-copies",
     ),
     Choice(
+        "copies-past-end",
+        "what copies of tiles ahead do behind the last tile of a loop",
+        {"masked": "nothing", "repeated": "they fetch the last tile once more, as pointers stay there"},
+        (Default("masked", "nothing is fetched twice"),),
+        word="repeated",
+    ),
+    Choice(
         "load-order",
         "where loads of a tile ahead stand that go through registers",
         {

@@ -16,7 +16,7 @@ from translator.facts.loop_range import is_index
 from translator.gluon.printer import lines, written
 from translator.gluon.tree import ONE, Assign, Binary, Choose, Current, Line, Node, Number, Previous, as_lines
 from translator.layout.names import LayoutNames
-from translator.pipeline import multicast, counts, early_refill, l2, once, refill, slices, unroll
+from translator.pipeline import multicast, counts, early_refill, l2, once, refill, repeated, slices, unroll
 from translator.pipeline.loop import PipelinedLoop, Ring
 from translator.pipeline.loop_site import LoopSite
 from translator.pipeline.plan import NotPipelined, PipelinePlan, run_of_loads
@@ -56,6 +56,9 @@ def emit_statement(site: LoopSite, loop: PipelinedLoop, s: ast.stmt) -> None:
             site.plain(s)
             end = site.facts.source.span(s)[1]
             site.edits.append((end, end, indent + site.statement_text(made)))
+        elif loop.repeats:
+            there = repeated.another_follows(site.emit, loop)
+            site.edits.replace(s, f"if {there}:{indent}    {site.statement_text(made)}")
         else:
             site.edits.replace(s, site.statement_text(made))
         return
@@ -79,7 +82,7 @@ def emit_statement(site: LoopSite, loop: PipelinedLoop, s: ast.stmt) -> None:
 def _fetches(site: LoopSite, loop: PipelinedLoop, rings: list[Ring], indent: str) -> tuple[Node, ...]:
     """What fetches the tiles ahead of `rings`, and closes the group of those that are copied."""
     own = _producer(site, loop)
-    condition = None if loop.specialized else counts.condition(site.emit, loop, loop.at)
+    condition = None if loop.specialized or loop.repeats else counts.condition(site.emit, loop, loop.at)
     made = [own.fetch(ring, loop.free, loop.fetched, condition, indent[1:]) for ring in rings]
     copied = [ring for ring in rings if not ring.held and not ring.load.stored]
     if loop.specialized:
@@ -151,6 +154,8 @@ def emit_body(site: LoopSite, loop: PipelinedLoop, s: ast.For) -> None:
         be, them = ("is", "it") if len(loop.early) == 1 else ("are", "them")
         site.record.choose(f"{names} {be} copied again as soon as both groups of warps have read {them}")
         loop.copies_again = early_refill.again(site, _producer(site, loop))
+    if loop.repeats:
+        site.record.choose(f"copies past the end of `for {index}` fetch its last tile once more")
     if loop.stores_early:
         site.record.choose(
             f"tiles of `for {index}` are stored as soon as both groups of warps have read those that they replace"
@@ -351,6 +356,9 @@ def _lines_after(site: LoopSite, loop: PipelinedLoop, waited: bool) -> list[str]
         lines.append(Assigned(tiles, counts.trips(site.emit, loop)).text)
     for s in loop.plan.rolled_back:
         for made in site.moves(s):
+            if loop.repeats:
+                lines += repeated.moved_after(site.emit, loop, made.text)
+                continue
             move = made.value if loop.only_holds else binary(tiles, "*", operand(made.value))
             lines.append(Assigned(made.target, move, made.sign if loop.specialized else _BACK[made.sign]).text)
     return lines

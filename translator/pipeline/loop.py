@@ -85,8 +85,11 @@ class PipelinedLoop:
     copies_again: Statements = ()
     tree: Pipelined | None = None
     sliced: Any = None  # SlicedDot, where the accumulator is kept in slices
+    repeats: bool = False  # whether copies past the end fetch the last tile once more
     stores_early: bool = False  # whether groups of warps store tiles as soon as both have read what lies there
-    early: list[Ring] = field(default_factory=list)  # of an operand, and of its scales, copied again before the other is read in full
+    early: list[Ring] = field(
+        default_factory=list
+    )  # of an operand, and of its scales, copied again before the other is read in full
     # Variable -> (load statement, how the permuted tile is read) of tiles that are read in two ways; those of this round.
     permuted: dict[str, tuple[ast.stmt, str]] = field(default_factory=dict)
     permuted_now: set[str] = field(default_factory=set)

@@ -22,6 +22,7 @@ from translator.pipeline import early_stores
 from translator.pipeline.body import FEWEST_STORED, StagePlan, plan_stages, reads_tiles
 from translator.pipeline.clip import clip_masks
 from translator.pipeline.early_refill import early_rings
+from translator.pipeline.repeated import can_repeat
 from translator.pipeline.index_loads import Guard
 from translator.pipeline.l2 import can_prefetch
 from translator.pipeline.loop import PipelinedLoop
@@ -191,6 +192,7 @@ def _apply_choices(
         _set_stages(facts, loop, choices.asks("refill", "after-read"))
         if choices.asks("refill", "after-read"):
             loop.early = early_rings(facts, loop)
+    loop.repeats = choices.asks("copies-past-end", "repeated") and can_repeat(loop)
 
 
 def _set_stages(facts: FunctionFacts, loop: PipelinedLoop, after_read: bool) -> None:

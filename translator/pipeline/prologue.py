@@ -8,7 +8,7 @@ from translator.facts.function import FunctionFacts
 from translator.frontend.trace import TensorFact
 from translator.gluon.tree import Line, Node, Number, Repeat, as_lines
 from translator.gluon.written import name
-from translator.pipeline import multicast, counts, early_refill, mover_copies, slices
+from translator.pipeline import multicast, counts, early_refill, mover_copies, repeated, slices
 from translator.pipeline.loop import PipelinedLoop, Ring
 from translator.pipeline.moved_twice import start_lines
 from translator.pipeline.tile_names import own_names
@@ -71,7 +71,8 @@ def prologue(site: LoopSite, producer: Producer) -> tuple[Node, ...]:
     with own_names(site.facts, site.loop_names, loop, loop.tile):
         for atom in plan.atoms:
             if atom in loop.ahead_of:
-                body.append(site.line_ahead(loop.ahead_of, atom))
+                move = site.line_ahead(loop.ahead_of, atom)
+                body += repeated.moved_before(site.emit, loop, index, move.text) if loop.repeats else [move]
             for ring in loop.rings:
                 if ring.load.statement is atom:
                     body += [producer.fetch(ring, loop.tile, first, condition)]
