@@ -104,7 +104,9 @@ ROWS = (
         choices_of(depth="3", copy_order="after-reads"), _copies, "the same, and copies have an iteration more"
     ),
     CandidateRow(
-        choices_of(copies_past_end="repeated"), _copies, "no copy has an instruction for each of its vectors that masks it"
+        choices_of(copies_past_end="repeated"),
+        _copies,
+        "no copy has an instruction for each of its vectors that masks it",
     ),
     CandidateRow(choices_of(load_order="before-reads"), _stores, "loads land sooner, where registers are left"),
     CandidateRow(
