@@ -92,6 +92,7 @@ def test_layouts_of_a_matmul_are_those_of_a_translation_for_its_own_sizes(matmul
         assert same_places(layouts[name].at(sizes), without_twin(layout)), name
 
 
+@pytest.mark.slow
 def test_layouts_of_a_matmul_are_calls_that_a_person_would_write(matmul):
     _, layouts, _ = matmul
     written = {
@@ -106,18 +107,21 @@ def test_layouts_of_a_matmul_are_calls_that_a_person_would_write(matmul):
     assert written["a_load"].text.startswith("direct_copy(a_shared, [BLOCK_M, BLOCK_K], a_ptr.dtype")
 
 
+@pytest.mark.slow
 def test_element_types_are_asserted_where_functions_give_layouts(general):
     assert "a_ptr.dtype.element_ty == gl.float16" in general[2]
 
 
+@pytest.mark.slow
 def test_tiles_without_room_in_lds_are_not_in_its_region(matmul):
     region, _, _ = matmul
     assert any(isinstance(bound, RoomBound) and bound.slots == 2 for bound in region.bounds)
     assert not region.holds((256, 256, 128, 4)) and region.holds((256, 256, 64, 4))
 
 
+@pytest.mark.slow
 @pytest.mark.compile
-@pytest.mark.parametrize("point", [pytest.param(point, marks=pytest.mark.slow) for point in FAR[1:]] + FAR[:1])
+@pytest.mark.parametrize("point", FAR)
 def test_a_general_matmul_is_right_for_other_sizes(output, point):
     answer = validate_launch(str(KERNEL), str(output), at(point), "gfx950")
     assert answer["status"] == "validated", answer
