@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from slow_rows import slow_but
 from editor_client import BEING_COMPUTED, QUICK_S, Editor, until
 
 STEP = 40  # characters
@@ -37,7 +38,7 @@ def ask_everything(editor: Editor, name: str, line: int, column: int) -> None:
     editor.lenses(name)
 
 
-@pytest.mark.parametrize("name", ["kernel_gfx950.py", "kernel.py"])
+@pytest.mark.parametrize("name", slow_but(["kernel_gfx950.py", "kernel.py"]))
 def test_half_of_a_file_is_no_end(editor, name):
     text = editor.open(name)
     kernel = next(n for n, row in enumerate(text.splitlines(), 1) if row.startswith("    ") and ".arange(" in row)

@@ -710,7 +710,9 @@ SHORT_STAGES = [
 
 
 @pytest.mark.compile
-@pytest.mark.parametrize("target, choices, stages", SHORT_STAGES, ids=[f"{t} {x.name}" for t, x, _ in SHORT_STAGES])
+@pytest.mark.parametrize(
+    "target, choices, stages", slow_but_every(SHORT_STAGES, 2), ids=[f"{t} {x.name}" for t, x, _ in SHORT_STAGES]
+)
 def test_slices_are_read_and_multiplied_in_turn(target: str, choices: Choices, stages: int, tmp_path: Path):
     text = in_short_stages(target, choices)
     assert text.count("warp_pipeline_stage") == stages and "gl.amd.slice" in text

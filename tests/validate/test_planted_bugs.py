@@ -96,9 +96,15 @@ GFX942 = {
 }  # fmt: skip
 
 CASES = [
-    pytest.param(target, planted, buffers, id=f"{target}-{name}-{buffers}")
+    pytest.param(
+        target,
+        planted,
+        buffers,
+        id=f"{target}-{name}-{buffers}",
+        marks=pytest.mark.slow if (i + (buffers or 0)) % 2 else (),
+    )
     for target, table, depths in (("gfx950", GFX950, (2, 3)), ("gfx1250", GFX1250, (2, 3)), ("gfx942", GFX942, (None,)))
-    for name, planted in table.items()
+    for i, (name, planted) in enumerate(table.items())
     for buffers in depths
 ]
 
