@@ -122,8 +122,10 @@ def _common(spec: LaunchSpec, loaded: LoadedKernel, launches: Sequence[LaunchSpe
     """`spec` with what holds for all launches that device code takes for the same; and what to say of it, empty where that is all."""
     if loaded.fn.is_gluon():
         return spec, ""  # is specialized for its layouts anyway
-    own = device_view(spec, loaded.fn)
     others = [x for x in launches if x.kernel == spec.kernel and not isinstance(x, RefusedLaunch)]
+    if len(others) < 2:
+        return spec, ""
+    own = device_view(spec, loaded.fn)
     alike = [x for x in others if device_view(x, loaded.fn) == own]
     named = ", ".join(differing(alike))
     if not named:

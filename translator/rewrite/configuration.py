@@ -168,7 +168,11 @@ def _tells_apart(keys: tuple[Key, ...], groups: Sequence[Sequence[Configuration]
 
 def any_of(keys: Sequence[Key], values: Sequence[tuple]) -> str:
     """The condition that the keys have one of the given tuples of values."""
-    texts = [" and ".join(key.condition(value) for key, value in zip(keys, row)) for row in values]
+    return _either(keys, [" and ".join(key.condition(value) for key, value in zip(keys, row)) for row in values])
+
+
+def _either(keys: Sequence[Key], texts: Sequence[str]) -> str:
+    """One of several conditions on the keys."""
     if len(texts) == 1:
         return texts[0]
     return " or ".join(f"({text})" if len(keys) > 1 else text for text in texts)
@@ -206,4 +210,4 @@ def test_on(keys: Sequence[Key], arguments: Sequence[str], rows: Sequence[tuple]
             else:
                 terms.append(key.condition(value))
         texts.append(" and ".join(terms))
-    return texts[0] if len(texts) == 1 else " or ".join(f"({t})" if len(keys) > 1 else t for t in texts)
+    return _either(keys, texts)

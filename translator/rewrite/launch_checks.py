@@ -15,7 +15,7 @@ from translator.facts.host_bounds import Condition, needed
 from translator.rewrite.configuration import Configuration, words_of
 from translator.rewrite.contracts import quoted
 from translator.rewrite.launch_conditions import asks_grid, condition_lines, run_checked_name, run_wrapper
-from translator.rewrite.seen_rows import AS_LAUNCHED, MATCHES, shown, spelled
+from translator.rewrite.seen_rows import AS_LAUNCHED, MATCHES, TOLD_LINES, shown, spelled
 from translator.rewrite.unit import Record
 
 
@@ -31,9 +31,7 @@ class AskedOfSome:
 
     def lines(self) -> list[str]:
         """For people: one line per assumption."""
-        out = [f"{', '.join(self.multiples)} divisible by 16"] if self.multiples else []
-        out += [f"{', '.join(self.aligned)} at multiples of 16 bytes"] if self.aligned else []
-        return [f"{line} for {self.words}" for line in out]
+        return [f"{line} for {self.words}" for line in _alignment_lines(self)]
 
 
 @dataclass(frozen=True)
@@ -86,7 +84,7 @@ class RunTimeContract:
         )
         return [
             *(f"    {field} = {names_tuple(getattr(self, field))}" for field in fields),
-            *_SEEN_LINES,
+            *TOLD_LINES,
             *([f"    seen = {spelled(left_out)} | seen"] if left_out else []),
             f"    for row, {', '.join(f'more_{field}' for field in fields)} in (",
             *(f"        {row}" for row in rows),
@@ -109,14 +107,18 @@ class RunTimeContract:
         out = [f"storage of {', '.join(self.within_2gib)} within 2 GiB"] if self.within_2gib else []
         out += [f"{', '.join(self.non_negative)} >= 0"] if self.non_negative else []
         out += [str(condition) for condition, _ in self.conditions]
-        out += [f"{', '.join(self.multiples)} divisible by 16"] if self.multiples else []
-        out += [f"{', '.join(self.aligned)} at multiples of 16 bytes"] if self.aligned else []
+        out += _alignment_lines(self)
         out += [line for some in self.of_some for line in some.lines()]
         out += [f"{', '.join(self.positive)} positive, from 2**-30 to 2**30"] if self.positive else []
         out += [f"{name} is ({IMAGE_PARTS}) of the descriptor of images" for name in self.images]
         return out + [
             f"{name} is (base, tuple(shape), tuple(strides)) of the tensor descriptor" for name in self.descriptors
         ]
+
+
+def _alignment_lines(asked: AskedOfSome | RunTimeContract) -> list[str]:
+    out = [f"{', '.join(asked.multiples)} divisible by 16"] if asked.multiples else []
+    return out + ([f"{', '.join(asked.aligned)} at multiples of 16 bytes"] if asked.aligned else [])
 
 
 def contract_of_texts(texts: Sequence[tuple[Sequence[Record], Sequence[Configuration]]]) -> RunTimeContract:
@@ -187,14 +189,6 @@ def checked_name(kernel: str) -> str:
     return f"_checked_{kernel.lstrip('_')}"
 
 
-# As `SEEN`, without what is told neither by a type nor by its value: that may be anything.
-_SEEN_LINES = (
-    "    seen = {",
-    '        name: str(x.dtype).rpartition(".")[2] if hasattr(x, "dtype") else x',
-    "        for name, x in given.items()",
-    '        if hasattr(x, "dtype") or isinstance(x, (bool, int, float, str))',
-    "    }",
-)
 _FIELDS = ("within_2gib", "non_negative", "descriptors", "multiples", "aligned", "images", "positive")
 IMAGE_PARTS = "base, shape, strides, pixel_box_lower_corner, pixel_box_upper_corner, steps"
 _CHECKED_RUN = (

@@ -21,7 +21,7 @@ def common_launch(spec: LaunchSpec, beside: Sequence[LaunchSpec]) -> LaunchSpec:
     signature, constexprs, attrs = dict(spec.signature), dict(spec.constexprs), dict(spec.attrs)
     for other in beside:
         for name, kind in other.signature.items():
-            if signature.get(name) == "constexpr" != kind and constexprs.get(name) == 1:
+            if kind != "constexpr" and name in constexprs and _is_one(spec, name):
                 signature[name] = kind
                 del constexprs[name]
         attrs = {name: kept for name, own in attrs.items() if (kept := _common(own, _flags(other, name)))}
@@ -30,12 +30,15 @@ def common_launch(spec: LaunchSpec, beside: Sequence[LaunchSpec]) -> LaunchSpec:
 
 def differing(launches: Sequence[LaunchSpec]) -> list[str]:
     """The arguments of which some of the launches know more than others: alignment, size, that it is 1."""
-    known = [
-        {n for n, kind in x.signature.items() if kind == "constexpr" and x.constexprs.get(n) == 1} for x in launches
-    ]
+    known = [{n for n in x.signature if _is_one(x, n)} for x in launches]
     ones = set().union(*known) - set(launches[0].signature).intersection(*known) if launches else set()
     names = dict.fromkeys(name for x in launches for name in x.signature)
     return [n for n in names if n in ones or len({repr(_flags(x, n)) for x in launches}) > 1]
+
+
+def _is_one(spec: LaunchSpec, name: str) -> bool:
+    """Whether an argument is compiled as the constant 1."""
+    return spec.signature.get(name) == "constexpr" and spec.constexprs.get(name) == 1
 
 
 def _flags(spec: LaunchSpec, name: str) -> Any:
