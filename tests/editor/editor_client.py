@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import sys
 import threading
 import time
@@ -19,9 +21,9 @@ QUICK_S = 1.0  # for an answer that is there; generous, other tests run beside
 
 
 class Editor:
-    """A started server and what it sent. seconds: how long each request took, the newest last."""
+    """A started server and what it sent. seconds: how long each request took, the newest last; first: what its process runs first."""
 
-    def __init__(self, folder: Path, *arguments: str, options: dict | None = None):
+    def __init__(self, folder: Path, *arguments: str, options: dict | None = None, first: str = "import sys"):
         self.folder = folder
         self.loop = asyncio.new_event_loop()
         threading.Thread(target=self.loop.run_forever, daemon=True).start()
@@ -33,8 +35,11 @@ class Editor:
         self.client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)(lambda params: self._published(params))
         for name in (types.WORKSPACE_INLAY_HINT_REFRESH, types.WORKSPACE_CODE_LENS_REFRESH):
             self.client.feature(name)(lambda *_: self._refreshed())
-        start = "import sys; from translator.cli import main; sys.exit(main())"
-        self.call(self.client.start_io(sys.executable, "-c", start, "lsp", *arguments))
+        start = f"{first}\nimport sys; from translator.cli import main; sys.exit(main())"
+        self.call(self.client.start_io(sys.executable, "-X", "faulthandler", "-c", start, "lsp", *arguments))
+        self.process: asyncio.subprocess.Process = self.client._server
+        # Read meanwhile: a server whose pipe is full waits.
+        self.printed = asyncio.run_coroutine_threadsafe(self.process.stderr.read(), self.loop)
         refresh = types.ClientCapabilities(
             workspace=types.WorkspaceClientCapabilities(
                 inlay_hint=types.InlayHintWorkspaceClientCapabilities(refresh_support=True),
@@ -51,11 +56,19 @@ class Editor:
         self.seconds.append(time.monotonic() - started)
         return answer
 
-    def close(self) -> None:
-        self.call(self.client.shutdown_async(None))
-        self.loop.call_soon_threadsafe(self.client.exit, None)
-        self.call(self.client.stop())
-        self.loop.call_soon_threadsafe(self.loop.stop)
+    def close(self) -> int:
+        """End the server, as an editor does; its exit status. What it printed and where it stood is printed if it does not end."""
+        try:
+            self.call(self.client.shutdown_async(None))
+            self.loop.call_soon_threadsafe(self.client.exit, None)
+            self.call(self.client.stop())
+        except TimeoutError:
+            os.kill(self.process.pid, signal.SIGABRT)
+            print(self.printed.result(LIMIT_S).decode())
+            raise
+        finally:
+            self.loop.call_soon_threadsafe(self.loop.stop)
+        return self.process.returncode
 
     def _published(self, params: types.PublishDiagnosticsParams) -> None:
         self.findings[params.uri] = list(params.diagnostics)

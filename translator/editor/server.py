@@ -140,6 +140,13 @@ def _follow_documents(server: Server) -> None:
     def shutdown(_: Any) -> None:
         server.end()
 
+    @server.feature(types.EXIT)
+    def leave(*_: Any) -> None:
+        """At once: whoever still waits in a thread has nobody left to tell."""
+        shut_down = server.session is None
+        server.end()
+        os._exit(0 if shut_down else 1)
+
     @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
     def opened(params: types.DidOpenTextDocumentParams) -> None:
         if found := server.at(params.text_document.uri):
