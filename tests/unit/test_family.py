@@ -8,11 +8,12 @@ from dataclasses import replace
 import pytest
 from slow_rows import slow_but
 
-from translation_of import compiled, dedent, launch, translate
+from translation_of import TARGET, compiled, dedent, launch, translate, validated
 from translator.diagnostics import TranslationError
 from translator.rewrite.gluon_function import parsed
 from translator.rewrite.merge import merge as merged_functions
 from translator.rewrite.merge import name_of
+from translator.validate import validate_launch
 
 HEAD = "import triton\nimport triton.language as tl\n\n\n"
 COPY = HEAD + dedent("""
@@ -374,3 +375,69 @@ def test_configurations_that_differ_in_more_are_grouped_by_text(tmp_path):
     for spec in launches:
         assert compiled(tmp_path, text, spec).metrics is not None
     assert "k is translated for" in refusal(tmp_path, text, loop(128, 128, 64, 4, 3))
+
+
+CALLS = HEAD + dedent("""
+    @triton.jit
+    def twice(x):
+        return x * 2
+
+
+    @triton.jit
+    def thrice(x):
+        return x * 3
+
+
+    @triton.jit
+    def k(x_ptr, y_ptr, n, ACT: tl.constexpr, BLOCK: tl.constexpr):
+        offs = tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + offs, mask=offs < n)
+        if ACT is not None:
+            x = ACT(x)
+        tl.store(y_ptr + offs, x, mask=offs < n)
+    """)
+
+
+def calling(function: str, block: int = 256):
+    signature = {"x_ptr": "*fp32", "y_ptr": "*fp32", "n": "i32"}
+    given = {"$jit": f"source:{function}"} if function else None
+    return launch("k", signature, {"ACT": given, "BLOCK": block}, f"{function}-{block}")
+
+
+def test_a_function_that_no_launch_gives_is_refused_by_name(tmp_path):
+    """The text has what the function of the launch does: with another one it would compute something else."""
+    text = validated(tmp_path, CALLS, calling("twice"))
+    assert "ACT=twice, BLOCK=256" in text
+    assert compiled(tmp_path, text, calling("twice")).metrics is not None
+    for other in ("thrice", ""):
+        assert "k is translated for ACT=twice" in refusal(tmp_path, text, calling(other))
+    without = translate(tmp_path, CALLS, calling("")).text
+    assert "`ACT is not None` was in no translated launch" in refusal(tmp_path, without, calling("twice"))
+
+
+def test_functions_of_launches_are_told_apart(tmp_path):
+    launches = calling("twice"), calling("thrice"), calling("thrice", 512), calling("")
+    text = translate(tmp_path, CALLS, *launches).text
+    for spec in launches:
+        compiled(tmp_path, text, spec)
+        answer = validate_launch(str(tmp_path / "source.py"), str(tmp_path / "output.py"), spec, TARGET)
+        assert answer["status"] == "validated"
+
+
+TYPED = HEAD + dedent("""
+    @triton.jit
+    def k(x_ptr, y_ptr, KIND: tl.constexpr, SHAPE: tl.constexpr):
+        offs = tl.arange(0, SHAPE[0])[:, None] * SHAPE[1] + tl.arange(0, SHAPE[1])[None, :]
+        x = tl.load(x_ptr + offs).to(KIND)
+        tl.store(y_ptr + offs, tl.dot(x, x))
+    """)
+
+
+@pytest.mark.parametrize("kind, shape, words", [("fp32", [32, 32], "KIND=fp16"), ("fp16", [64, 64], "SHAPE=(32, 32)")])
+def test_a_type_or_a_tuple_that_no_launch_gives_is_refused_by_name(tmp_path, kind, shape, words):
+    def typed(kind: str, shape: list[int]):
+        given = {"KIND": {"$dtype": kind}, "SHAPE": {"$tuple": shape}}
+        return launch("k", {"x_ptr": "*i8", "y_ptr": "*fp32"}, given)
+
+    text = validated(tmp_path, TYPED, typed("fp16", [32, 32]))
+    assert words in refusal(tmp_path, text, typed(kind, shape))

@@ -173,15 +173,16 @@ def k(x_ptr, ACT: tl.constexpr, B: tl.constexpr):
 """
 
 
-def test_launches_that_differ_in_a_function_are_not_served_by_one_text(tmp_path: Path):
-    """Device code sees no function: the second launch would run the first one's."""
+def test_launches_that_differ_in_functions_of_one_name_are_not_served_by_one_text(tmp_path: Path):
+    """Device code sees the name of a function: the second launch would run the first one's."""
     (tmp_path / "k.py").write_text(FUNCTIONS)
-    given = [("twice", 64), ("thrice", 64), ("thrice", 128), ("twice", 64)]
+    (tmp_path / "other.py").write_text(FUNCTIONS)
+    given = [("k:twice", 64), ("other:twice", 64), ("other:twice", 128), ("k:twice", 64), ("k:thrice", 64)]
     launches = parse_launches(
-        [GOOD | {"id": str(i), "constexprs": {"ACT": {"$jit": f"k:{f}"}, "B": b}} for i, (f, b) in enumerate(given)]
+        [GOOD | {"id": str(i), "constexprs": {"ACT": {"$jit": f}, "B": b}} for i, (f, b) in enumerate(given)]
     )
     request = TranslateRequest(str(tmp_path / "k.py"), "gfx950", launches=tuple(launches), keep_going=True)
     found = translate_kernel(request)
-    assert [o.status for o in found.outcomes] == ["translated", "refused", "translated", "translated"]
+    assert [o.status for o in found.outcomes] == ["translated", "refused", *["translated"] * 3]
     assert [d.code for o in found.outcomes for d in o.diagnostics] == ["launches-alike"]
     assert found.outcomes[1].diagnostics[0].message == "1 gives ACT another function, class or layout than 0 does"

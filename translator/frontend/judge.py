@@ -153,10 +153,13 @@ def _refused(loaded: LoadedKernel, error: CompilationError, session: Any) -> Ver
 
 
 def _branches(frames: list[Any]) -> frozenset[Branch]:
-    """The sides of every `if` that were gone into; both of one that is decided when the kernel runs."""
+    """The sides of every `if` that were gone into; both of one that is decided when the kernel runs. And the functions, which may be
+    arguments."""
     found = set()
     for frame in frames:
-        for node in ast.walk(frame.fn.parse()):
+        module = frame.fn.parse()
+        found.add((frame.fn.src, trace.node_key(module.body[0]), True))
+        for node in ast.walk(module):
             if not isinstance(node, (ast.If, ast.IfExp)) or trace.node_key(node.test) not in frame.visits:
                 continue
             first = node.body[0] if isinstance(node, ast.If) else node.body

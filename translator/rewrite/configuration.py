@@ -11,6 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import triton.language as tl
+
 from translator.gluon.own_names import spelled_apart
 from translator.source.descriptor_types import descriptor_type
 from translator.source.launch_spec import LaunchSpec, decode_value
@@ -34,6 +36,10 @@ _DTYPES = {
 
 TYPES = ("element", "dtype", "number")  # kinds of keys whose values are types
 NUMBERS = ("i32", "u32", "i64", "u64")
+
+
+class FunctionName(str):
+    """The value of a constexpr that is a jit function. Of functions, device code can compare the names."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +69,8 @@ class Key:
             return self.name if value else f"not {self.name}"
         if value is None:
             return f"{self.name} is None"
+        if isinstance(value, FunctionName):
+            return f"{self.name} is not None and {self.name}.__name__ == {self.literal(value)}"
         return f"{self.expression} == {self.literal(value)}"
 
     def literal(self, value: Any) -> str:
@@ -95,6 +103,8 @@ class Key:
             return f"with_{name}" if value else f"without_{name}"
         if isinstance(value, bool):
             return name if value else f"not_{name}"
+        if isinstance(value, FunctionName):
+            return value.strip("_")
         return re.sub(r"\W+", "_", f"{name}_{value}").strip("_")
 
 
@@ -109,9 +119,7 @@ def configuration(spec: LaunchSpec, fn: Any, num_warps: int) -> Configuration:
         kind = spec.signature.get(param.name)
         if param.is_constexpr:
             if param.name in spec.constexprs:
-                # A jit function is no value to tell configurations apart by; its text is in the kernel.
-                value = decode_value(spec.constexprs[param.name], lambda _: object())
-                if value is None or isinstance(value, (bool, int, float, str)):
+                if is_compared(value := _decoded(spec.constexprs[param.name])):
                     out[Key("constexpr", param.name)] = value
         elif kind == "constexpr":
             if spec.constexprs.get(param.name, 0) is None:
@@ -128,6 +136,28 @@ def configuration(spec: LaunchSpec, fn: Any, num_warps: int) -> Configuration:
     out[Key("num_warps", "num_warps")] = num_warps
     out[CTAS] = spec.options.get("num_ctas", 1)
     return out
+
+
+def is_compared(value: Any) -> bool:
+    """Whether device code can compare a constexpr with `value`: a number, a text, None, a type, a function's name, a tuple."""
+    if isinstance(value, tuple):
+        return all(map(is_compared, value))
+    return value is None or isinstance(value, (bool, int, float, str, tl.dtype))
+
+
+def _decoded(written: Any) -> Any:
+    """The value of a constexpr, as a launch has it; a function is its name."""
+    if isinstance(written, dict) and isinstance(reference := written.get("$jit"), str):
+        return FunctionName(reference.rpartition(":")[2].rpartition(".")[2])
+    return decode_value(written, lambda *_: object())
+
+
+def functions_and_types(configurations: Iterable[Configuration]) -> tuple[frozenset[str], frozenset[str]]:
+    """The constexprs that are functions in some configuration, and those that are types."""
+    found = [(key.name, value) for c in configurations for key, value in c.items() if key.kind == "constexpr"]
+    kinds = (FunctionName, tl.dtype)
+    functions, types = (frozenset(name for name, value in found if isinstance(value, kind)) for kind in kinds)
+    return functions, types
 
 
 def device_view(spec: LaunchSpec, fn: Any) -> Configuration:

@@ -18,7 +18,7 @@ import libcst as cst
 from triton.runtime.jit import JITFunction
 
 from translator.gluon.own_names import spelled_apart
-from translator.rewrite.configuration import Configuration, Key, any_of, common_keys, words_of
+from translator.rewrite.configuration import Configuration, Key, any_of, common_keys, functions_and_types, words_of
 from translator.rewrite.gluon_function import GluonFunction, layout_made, parsed
 from translator.rewrite.tree_walk import called, dotted, names, walk
 from translator.source.moved_lines import file_line
@@ -86,10 +86,12 @@ class Needs:
         return key.kind in ("element", "dtype") and (self.elements or key.name in self.stored)
 
 
-def needs(fn: JITFunction, functions: Sequence[GluonFunction], read: Set[str] = frozenset()) -> Needs:
+def needs(
+    fn: JITFunction, functions: Sequence[GluonFunction], read: Set[str], configurations: Sequence[Configuration]
+) -> Needs:
     """What a translated kernel and its helpers, in this order, are tied to.
 
-    read: the parameters that the source depends on.
+    read: the parameters that the source depends on. configurations: of the launches that it serves.
     """
     uses = [uses_of(function) for function in functions]
     made = frozenset().union(*(use.layouts for use in uses))
@@ -97,8 +99,11 @@ def needs(fn: JITFunction, functions: Sequence[GluonFunction], read: Set[str] = 
     # What a helper stores to is not looked into: then the types of all pointers count.
     elements = bool(made & _MATRIX) or any(use.stored for use in uses[1:])
     shapes = shape_parameters(fn) if shaped else frozenset()
-    # A parameter that the translation does not name is fixed in it.
-    return Needs(bool(made), shapes, elements, uses[0].stored, frozenset(read - functions[0].variables.keys()))
+    # A parameter that the translation does not name is fixed in it; of a function, it has what is called.
+    called, types = functions_and_types(configurations)
+    fixed = read - functions[0].variables.keys() | read & called
+    shapes -= types - fixed
+    return Needs(bool(made), shapes, elements, uses[0].stored, frozenset(fixed | (read & types if elements else set())))
 
 
 @dataclass(frozen=True)

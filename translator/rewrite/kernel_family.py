@@ -177,7 +177,7 @@ class Member:
     @functools.cached_property
     def needs(self) -> contracts.Needs:
         version = self.versions[0]
-        needed = contracts.needs(version.loaded.fn, self.functions, self.read)
+        needed = contracts.needs(version.loaded.fn, self.functions, self.read, self.configurations)
         laid_out = version.emitted.kernel.laid_out
         if laid_out is None or not any(isinstance(layout, Called) for _, layout in laid_out.constants):
             return needed
@@ -238,7 +238,7 @@ def _one_kernel(
     every = [c for member in members for c in member.configurations]
     functions = [function for member in members for function in member.functions]
     read = {name for member in members for name in member.read}
-    needed = contracts.needs(members[0].versions[0].loaded.fn, functions, read)
+    needed = contracts.needs(members[0].versions[0].loaded.fn, functions, read, every)
     # Layouts fit the tile and the number of warps that they were made for, not those of another launch.
     keys = tuple(key for key in common_keys(every) if key in keys or _decides_layouts(key, needed, every))
     if chosen:

@@ -22,6 +22,8 @@ _TORCH_NAMES = {
     "B": "bool",
 }
 
+_TOLD = (bool, int, float, str)  # what host code tells by its value
+
 
 def torch_name(element: str) -> str:
     """`fp16` -> `float16`, `i32` -> `int32`."""
@@ -36,7 +38,7 @@ def shown(values: Configuration) -> dict[str, Any]:
     for key, value in values.items():
         if key.kind == "element":
             row[key.name] = torch_name(value)
-        elif key.kind in ("constexpr", "num_warps", "num_ctas"):
+        elif key.kind in ("constexpr", "num_warps", "num_ctas") and type(value) in (*_TOLD, type(None)):
             row[key.name] = value
     return row
 

@@ -7,6 +7,7 @@ import os
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import libcst as cst
 
@@ -144,12 +145,20 @@ def describe_launch(version: KernelVersion) -> str:
         if isinstance(kind, str) and (kind.startswith("*") or kind.startswith("tensordesc")):
             kinds.setdefault(kind, []).append(name)
     pointers = [f"{', '.join(names)} {kind}" for kind, names in kinds.items()]
-    values = [f"{n}={v}" for n, v in spec.constexprs.items() if v is None or isinstance(v, (int, bool, str))]
+    values = [f"{n}={value}" for n, v in spec.constexprs.items() if (value := _value(v)) is not None]
     ctas = spec.options.get("num_ctas", 1)
     warps = [f"{version.num_warps} warps", *([f"num_stages={stages}"] if stages is not None else [])]
     warps += [f"num_ctas={ctas}"] if ctas > 1 else []
     warps += [f"{name}={spec.options[name]}" for name in ("waves_per_eu", "llvm_fn_attrs") if spec.options.get(name)]
     return ", ".join([*warps, *pointers, *values])
+
+
+def _value(given: Any) -> str | None:
+    """A constexpr of a launch in a line of text: a number, a text, the name of a function or a type; None for what takes more words."""
+    if isinstance(given, dict):
+        word = given.get("$jit", given.get("$dtype"))
+        return None if word is None else str(word).rpartition(":")[2]
+    return str(given) if given is None or isinstance(given, (int, bool, str)) else None
 
 
 def told_beside(spec: LaunchSpec, versions: Sequence[KernelVersion]) -> str:

@@ -1,6 +1,8 @@
-"""Launches that differ in what device code cannot see: a function, a class or a layout of the source that its translation does not take.
+"""Launches that differ in what device code cannot see: a class or a layout of the source that its translation does not take, or a function
+of the same name.
 
-One text cannot serve both `kernel[grid](x, ACT=relu)` and `kernel[grid](x, ACT=silu)`: the first is translated, the other refused.
+One text cannot serve both `kernel[grid](x, ACT=mine.relu)` and `kernel[grid](x, ACT=theirs.relu)`: the first is translated, the other
+refused.
 """
 
 from __future__ import annotations
