@@ -17,7 +17,8 @@ _ROUNDS = 8
 # Results that have the type of their operands; others are numbers of their own.
 _KEEPS = frozenset(
     "where minimum maximum min max sum reshape view broadcast_to expand_dims trans permute cdiv multiple_of max_contiguous "
-    "cumsum join cat flip sort gather clamp abs ravel split max_constancy associative_scan reduce topk".split()
+    "cumsum cumprod join cat interleave flip sort gather clamp abs ravel split broadcast max_constancy associative_scan reduce topk "
+    "zeros_like xor_sum reduce_or".split()
 )
 ADDRESS_CALLS = frozenset(
     "load store atomic_add atomic_max atomic_min atomic_and atomic_or atomic_xor atomic_xchg atomic_cas prefetch".split()
