@@ -39,3 +39,31 @@ def test_rows_move_and_not_the_mask(mask: str, target: str, tmp_path: Path):
     text = validated(tmp_path, SOURCE.replace("mask = valid[:, None] & (o[None, :] < N)", f"mask = {mask}"), launch(
         "kernel", signature, {"B": 64}, values=values), target)  # fmt: skip
     assert "gl.convert_layout(mask" not in text and "mask=gl.convert_layout(" not in text, text
+
+
+SPREAD = dedent("""
+    import triton
+    import triton.language as tl
+
+
+    @triton.jit
+    def kernel(w_ptr, s_ptr, y_ptr, M: tl.constexpr, N: tl.constexpr):
+        o, n, all = tl.arange(0, M), tl.arange(0, N), tl.arange(0, 8 * N)
+        w = tl.load(w_ptr + o[:, None] * N + n[None, :])
+        w = tl.interleave(w, w)
+        w = tl.interleave(w, w)
+        w = tl.interleave(w, w)
+        shifts = tl.reshape(tl.broadcast_to((tl.arange(0, 8) * 4)[None, :], (M * N, 8)), (M, 8 * N))
+        scale = tl.load(s_ptr + all[None, :])
+        scale = tl.broadcast_to(scale, (M, 8 * N))
+        tl.store(y_ptr + o[:, None] * 8 * N + all[None, :], (((w >> shifts) & 15) * scale).to(tl.bfloat16))
+""")
+
+
+def test_what_is_spread_over_a_tile_moves_before(tmp_path: Path):
+    """Of `scale` a row moves to where `w` lies, not the tile that it is made into."""
+    signature = {"w_ptr": "*i32", "s_ptr": "*bf16", "y_ptr": "*bf16"}
+    values = {"w_ptr": tensor(32, 32), "s_ptr": tensor(256), "y_ptr": tensor(32, 256)}
+    spec = launch("kernel", signature, {"M": 32, "N": 32}, values=values)
+    text = validated(tmp_path, SPREAD, spec, "gfx950")
+    assert "tl.broadcast_to(gl.convert_layout(scale, " in text, text

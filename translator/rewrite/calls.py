@@ -17,6 +17,7 @@ from translator.facts import products
 from translator.facts.definitions import assigned_fact
 from translator.frontend.trace import ConstFact, TensorFact, TupleFact
 from translator.rewrite import (
+    costs,
     accesses,
     descriptors,
     dots,
@@ -56,7 +57,7 @@ def cheap(facts: FunctionFacts, is_cheap: Cheap, staged: Container[ast.AST], nod
     arguments = [*node.args, *(k.value for k in node.keywords)]
     if callee.owner is not None:
         arguments.append(callee.owner)
-    return all(is_cheap(a) for a in arguments)
+    return all(is_cheap(a) for a in arguments) or costs.spread(facts, node, callee)
 
 
 def _made_anew(facts: FunctionFacts, is_cheap: Cheap, node: ast.Call, callee: Callee) -> bool:

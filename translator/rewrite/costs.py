@@ -8,7 +8,7 @@ from collections.abc import Container
 
 from translator.facts.function import FunctionFacts
 from translator.frontend.trace import ConstFact, TensorFact
-from translator.facts.callees import bind, callee_of, cast_of, kind_of
+from translator.facts.callees import Callee, bind, callee_of, cast_of, kind_of
 from translator.rewrite.invariant import row_at_hand
 from translator.rewrite.statements import holds
 from translator.facts.syntax import ELEMENTWISE_NODES
@@ -103,6 +103,14 @@ def _is_row(facts: FunctionFacts, node: ast.expr, result: TensorFact) -> bool:
     if fact is None or fact.rank != 1 or fact.is_pointer:
         return False
     return math.prod(fact.shape) * LEAST_GROWTH <= math.prod(result.shape)
+
+
+def spread(facts: FunctionFacts, node: ast.Call, callee: Callee) -> bool:
+    """Whether `node` is `tl.broadcast_to(x, shape)` of many times the elements: of `x` less is moved than of the result."""
+    if callee.name != "broadcast_to":
+        return False
+    sizes = [math.prod(f.shape) for a in bind(facts, node, callee).values() if (f := facts.tensor(a)) is not None]
+    return bool(sizes) and max(sizes) * LEAST_GROWTH <= math.prod(facts.tensor(node).shape)
 
 
 def _in_registers(facts: FunctionFacts, held: Container[ast.AST], staged: Container[ast.AST], value: ast.expr) -> bool:
