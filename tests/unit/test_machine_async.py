@@ -275,3 +275,22 @@ def test_copies_that_arrive_at_a_barrier_and_fused_copies(
         assert result == found
     else:
         np.testing.assert_array_equal(result["out_ptr"], 2 * X)
+
+
+@gluon.jit
+def into_a_slot(x_ptr, out_ptr, COLUMNS: gl.constexpr):
+    L: gl.constexpr = gl.BlockedLayout([1, 8], [8, 8], [4, 1], [1, 0])
+    S: gl.constexpr = gl.SwizzledSharedLayout(1, 1, 1, [1, 0])
+    o = gl.arange(0, 64, gl.SliceLayout(1, L))[:, None] * 64 + gl.arange(0, 64, gl.SliceLayout(0, L))[None, :]
+    smem = gl.allocate_shared_memory(gl.float16, [1, 64, COLUMNS], S)
+    cdna4.async_copy.buffer_load_to_shared(smem.index(0), x_ptr, o)
+    cdna4.async_copy.commit_group()
+    cdna4.async_copy.wait_group(0)
+    n = gl.arange(0, 64, gl.SliceLayout(1, L))[:, None] * 64 + gl.arange(0, COLUMNS, gl.SliceLayout(0, L))[None, :]
+    cdna4.buffer_store(smem.index(0).load(L), out_ptr, n)
+
+
+def test_a_tile_must_fit_its_slot():
+    """The compiler lets a copy of another shape through."""
+    np.testing.assert_array_equal(outcome(into_a_slot, "gfx950", COLUMNS=64)["out_ptr"], X)
+    assert outcome(into_a_slot, "gfx950", COLUMNS=32) == "lds-index"

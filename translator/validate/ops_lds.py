@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import replace
 
@@ -11,7 +12,7 @@ from translator.validate.aliases import padded, reinterpret
 from translator.validate.clusters import parts_of
 from translator.validate.raw_views import allocate_bytes, reinterpret_bytes, reinterpret_tensor_memory
 from translator.validate.dtypes import held, stored, unsigned
-from translator.validate.hazards import NotRunnable
+from translator.validate.hazards import Hazard, NotRunnable
 from translator.validate.lds import Copy
 from translator.validate.views import MemDesc, Placed
 from translator.validate.ops import row
@@ -154,6 +155,8 @@ def _load_into(machine, op, view, address, mask, other, masked_writes: bool):
     `masked_writes` (the buffer form); the pointer form leaves what it does not load undefined (`Machine.stale`)."""
     lds = machine.lds
     element = view.allocation.element
+    if np.size(address) != math.prod(view.shape):  # which the compiler lets through
+        raise Hazard("lds-index", f"copies {np.shape(address)} elements to a place of {tuple(view.shape)}")
     machine.note_fetched(op, np.size(address) if mask is None else np.sum(mask), element)
     fill = other
     if mask is not None and other is None and not masked_writes:
