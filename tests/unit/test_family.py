@@ -441,3 +441,42 @@ def test_a_type_or_a_tuple_that_no_launch_gives_is_refused_by_name(tmp_path, kin
 
     text = validated(tmp_path, TYPED, typed("fp16", [32, 32]))
     assert words in refusal(tmp_path, text, typed(kind, shape))
+
+
+SEVERAL = CALLS.replace("ACT: tl.constexpr", "ACTS: tl.constexpr").replace(
+    "    if ACT is not None:\n        x = ACT(x)\n", "    for i in tl.static_range(len(ACTS)):\n        x = CALLED\n"
+).replace("@triton.jit\ndef k", dedent("""
+    @triton.jit
+    def applied(f, x):
+        return f(x)
+
+
+    @triton.jit
+    def all_of(fs: tl.constexpr, x):
+        for i in tl.static_range(len(fs)):
+            x = applied(fs[i], x)
+        return x
+
+
+    @triton.jit
+    def k"""))  # fmt: skip
+
+
+def several(*functions: str):
+    given = {"$tuple": [{"$jit": f"source:{f}"} for f in functions]}
+    signature = {"x_ptr": "*fp32", "y_ptr": "*fp32", "n": "i32"}
+    return launch("k", signature, {"ACTS": given, "BLOCK": 256}, "-".join(functions))
+
+
+@pytest.mark.parametrize("called", ["ACTS[i](x)", "applied(ACTS[i], x)", "all_of(ACTS, x)"])
+def test_each_function_of_a_tuple_is_called(tmp_path, called):
+    """In one iteration the one, in the next the other: no one body serves both."""
+    text = validated(tmp_path, SEVERAL.replace("CALLED", called), several("twice", "thrice"))
+    assert "twice(x)" in text and "thrice(x)" in text
+    for other in (("thrice", "twice"), ("twice",)):
+        assert "k is translated for ACTS=('twice', 'thrice')" in refusal(tmp_path, text, several(*other))
+
+
+def test_iterations_that_call_the_same_stay_a_loop(tmp_path):
+    text = validated(tmp_path, SEVERAL.replace("CALLED", "ACTS[i](x)"), several("twice", "twice"))
+    assert "for i in gl.static_range(len(ACTS)):\n        x = twice(x)\n" in text

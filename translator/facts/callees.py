@@ -97,9 +97,14 @@ def _reached(facts: FunctionFacts, visits: list[int]) -> list[tuple[Frame, int]]
     return list(frames.values())
 
 
-def serves_shapes(facts: FunctionFacts, node: ast.Call) -> bool:
-    """Whether a call reaches several specializations of a helper in which a tensor has different shapes, from one to the next or in
-    one of them, in it or in what it calls: no one text serves them."""
+def function_of(fact: Any) -> JITFunction | None:
+    """The function that a value is, None for any other value."""
+    return fact.value if isinstance(fact, ConstFact) and isinstance(fact.value, JITFunction) else None
+
+
+def needs_texts(facts: FunctionFacts, node: ast.Call) -> bool:
+    """Whether a call reaches several specializations of a helper in which a tensor has different shapes, or a call calls different
+    functions, from one to the next or in one of them, in it or in what it calls: no one text serves them."""
     idents = [v.ident for v in facts.frame.visits.get(node_key(node), [])]
     if (around := getattr(node, "iteration", None)) is not None:
         idents = [v.ident for v in facts.iteration_visits(node, around)]
@@ -107,22 +112,23 @@ def serves_shapes(facts: FunctionFacts, node: ast.Call) -> bool:
     if len(frames) < 2:
         return False
     first, *rest = (_shapes_in(facts.kernel.trace, frame) for frame, _ in frames)
-    if any(len(shapes) > 1 for shapes in first.values()):
+    if any(len(seen) > 1 for seen in first.values()):
         return True
     return any(first[place] != other[place] for other in rest for place in first.keys() & other.keys())
 
 
-def _shapes_in(trace: Trace, frame: Frame) -> dict[tuple, set[tuple[int, ...]]]:
-    """The shapes of the tensors at each place of a specialization and of those that it calls.
+def _shapes_in(trace: Trace, frame: Frame) -> dict[tuple, set[Any]]:
+    """The shapes of the tensors at each place of a specialization and of those that it calls, and the functions.
 
     Without dimensions of one element: a layout does for [2, 1] and [1, 2] alike, and library functions that sort have dozens of these.
     """
-    out: dict[tuple, set[tuple[int, ...]]] = {}
+    out: dict[tuple, set[Any]] = {}
     todo, seen = [frame], {frame.name}
     while todo:
         current = todo.pop()
         for place, visits in current.visits.items():
             found = {tuple(n for n in v.fact.shape if n > 1) for v in visits if isinstance(v.fact, TensorFact)}
+            found |= {function for v in visits if (function := function_of(v.fact)) is not None}
             out.setdefault((id(current.fn), place), set()).update(found)
         for name in current.calls.values():
             if name in trace.by_name and name not in seen:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import copy
 
-from translator.facts.callees import is_dot, serves_shapes
+from triton.runtime.jit import JITFunction
+
+from translator.facts.callees import function_of, is_dot, needs_texts
 from translator.facts.function import FunctionFacts
 from translator.facts.syntax import augmented_binop
 from translator.facts.webs import UnrolledLoop
@@ -56,15 +58,16 @@ def _carried_by(loop: ast.For) -> dict[str, list[ast.expr]]:
 
 
 def unroll_loops(facts: FunctionFacts) -> None:
-    """Write out `static_range` loops in which a tensor changes its shape, here or in a helper: from one iteration to the next, or in
-    the only one. Loops in a loop that is written out are looked at in each of its iterations."""
+    """Write out `static_range` loops in which a tensor changes its shape, or another function is called, here or in a helper: from one
+    iteration to the next, or in the only one. Loops in a loop that is written out are looked at in each of its iterations."""
 
     def unroll(body: list[ast.stmt], around: tuple[int, ...], depth: int) -> None:
         """around: the iterations of the loops around that are written out; depth: how many loops around are static."""
         for i, s in enumerate(body):
             static = isinstance(s, ast.For) and facts.unrolled(s)
-            if static and depth == len(around) and isinstance(s.target, ast.Name) and _changes_shape(facts, s):
-                body[i] = _written_out(facts, s, around)
+            alone = static and depth == len(around) and isinstance(s.target, ast.Name)
+            if alone and (why := _changes(facts, s)):
+                body[i] = _written_out(facts, s, around, why)
                 for copies, number in zip(body[i].bodies, body[i].rounds):
                     unroll(copies, (*around, number), depth + 1)
                 continue
@@ -75,10 +78,11 @@ def unroll_loops(facts: FunctionFacts) -> None:
         unroll(facts.tree.body, (), 0)
 
 
-def _written_out(facts: FunctionFacts, s: ast.For, around: tuple[int, ...]) -> UnrolledLoop:
+def _written_out(facts: FunctionFacts, s: ast.For, around: tuple[int, ...], why: str) -> UnrolledLoop:
     visits = [v for b in s.body for v in _visits(facts, b)]
     values = _static_values(facts, s)
     loop = UnrolledLoop(s.target, s.iter, s.body, s.orelse)
+    loop.why = why
     loop.rounds = sorted({v.iterations[len(around)] for v in visits if len(v.iterations) > len(around)})
     loop.bodies, loop.values = [], [values[r] for r in loop.rounds]
     for r in loop.rounds:
@@ -111,12 +115,21 @@ def _shapes(facts: FunctionFacts, n: ast.AST) -> set[tuple[int, ...]]:
     return {v.fact.shape for v in seen if isinstance(v.fact, TensorFact)}
 
 
-def _changes_shape(facts: FunctionFacts, loop: ast.For) -> bool:
+def _functions(facts: FunctionFacts, n: ast.AST) -> set[JITFunction]:
+    seen = _visits(facts, n) if isinstance(n, ast.expr) else []
+    return {function for v in seen if (function := function_of(v.fact)) is not None}
+
+
+def _changes(facts: FunctionFacts, loop: ast.For) -> str:
+    """What is not the same in all iterations of a loop, so that no one body serves them; "" for nothing."""
     nodes = list(ast.walk(loop))
+    if any(len(_functions(facts, n)) > 1 for n in nodes):
+        return "functions change"
     if any(len(_shapes(facts, n)) > 1 for n in nodes):
-        return True
-    if any(isinstance(n, ast.Call) and serves_shapes(facts, n) for n in nodes):
-        return True
+        return "shapes change"
+    if any(isinstance(n, ast.Call) and needs_texts(facts, n) for n in nodes):
+        return "shapes change"
     inner = [n for n in nodes if isinstance(n, ast.For) and facts.unrolled(n)]
     carried = [found for n in inner for found in _carried_by(n).values()]
-    return any(len(set().union(*(_shapes(facts, n) for n in found))) > 1 for found in carried)
+    changes = any(len(set().union(*(_shapes(facts, n) for n in found))) > 1 for found in carried)
+    return "shapes change" if changes else ""

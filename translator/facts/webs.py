@@ -16,9 +16,11 @@ class UnrolledLoop(ast.For):
     """A `static_range` loop written out: `bodies` holds one copy of the body per iteration, `rounds` the numbers of the iterations that
     Triton came to, `values` those of its variable.
 
-    Loops are written out when a tensor changes its shape, and so its layout, from iteration to iteration.
+    Loops are written out when a tensor changes its shape, and so its layout, from iteration to iteration, or another function is called.
+    why: which of these, in words.
     """
 
+    why: str
     bodies: list[list[ast.stmt]]
     values: list[int]
     rounds: list[int]

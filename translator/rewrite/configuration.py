@@ -71,6 +71,9 @@ class Key:
             return f"{self.name} is None"
         if isinstance(value, FunctionName):
             return f"{self.name} is not None and {self.name}.__name__ == {self.literal(value)}"
+        if isinstance(value, tuple) and names_functions(value):
+            items = [Key(self.kind, f"{self.name}[{i}]").condition(item) for i, item in enumerate(value)]
+            return " and ".join([f"len({self.name}) == {len(value)}", *items])
         return f"{self.expression} == {self.literal(value)}"
 
     def literal(self, value: Any) -> str:
@@ -141,23 +144,29 @@ def configuration(spec: LaunchSpec, fn: Any, num_warps: int) -> Configuration:
 def is_compared(value: Any) -> bool:
     """Whether device code can compare a constexpr with `value`: a number, a text, None, a type, a function's name, a tuple."""
     if isinstance(value, tuple):
-        return all(map(is_compared, value))
+        return all(is_compared(item) and not (isinstance(item, tuple) and names_functions(item)) for item in value)
     return value is None or isinstance(value, (bool, int, float, str, tl.dtype))
+
+
+def names_functions(value: Any) -> bool:
+    """Whether a constexpr is a function, or a tuple with one."""
+    return any(map(names_functions, value)) if isinstance(value, tuple) else isinstance(value, FunctionName)
 
 
 def _decoded(written: Any) -> Any:
     """The value of a constexpr, as a launch has it; a function is its name."""
     if isinstance(written, dict) and isinstance(reference := written.get("$jit"), str):
         return FunctionName(reference.rpartition(":")[2].rpartition(".")[2])
+    if isinstance(written, dict) and isinstance(items := written.get("$tuple"), list):
+        return tuple(map(_decoded, items))
     return decode_value(written, lambda *_: object())
 
 
 def functions_and_types(configurations: Iterable[Configuration]) -> tuple[frozenset[str], frozenset[str]]:
-    """The constexprs that are functions in some configuration, and those that are types."""
+    """The constexprs that are functions in some configuration, or tuples with one, and those that are types."""
     found = [(key.name, value) for c in configurations for key, value in c.items() if key.kind == "constexpr"]
-    kinds = (FunctionName, tl.dtype)
-    functions, types = (frozenset(name for name, value in found if isinstance(value, kind)) for kind in kinds)
-    return functions, types
+    functions = frozenset(name for name, value in found if names_functions(value))
+    return functions, frozenset(name for name, value in found if isinstance(value, tl.dtype))
 
 
 def device_view(spec: LaunchSpec, fn: Any) -> Configuration:

@@ -348,7 +348,7 @@ class FunctionRewriter(Assignments):
                 f"for {s.target.id} in {calls.emit_iterator(self.writing, s.iter)}:\n{indented([body], indent + '    ')}",
             )
             return
-        note = f"# {self.facts.source.text[self.facts.source.span(s)[0]:self.facts.source.span(s.iter)[1]]}, written out: shapes change"
+        note = f"# {self.facts.source.text[self.facts.source.span(s)[0]:self.facts.source.span(s.iter)[1]]}, written out: {s.why}"
         self.edits.replace(s, note + "\n" + indented(self.unrolled_bodies(s), self.facts.source.indent(s)))
 
     def unrolled_bodies(self, s: UnrolledLoop, index: str | None = None) -> list[str]:

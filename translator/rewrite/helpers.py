@@ -49,7 +49,7 @@ def _version(helpers: Helpers, node: ast.Call, callee, want: Any):
     frame, ident = callees.callee_frame(helpers.facts, node)
     if frame is None:
         raise refuse(helpers.facts.frame, node, "helper", f"helper `{callee.name}` was not traced", "bug in gluonize")
-    if frame.joined and callees.serves_shapes(helpers.facts, node):
+    if frame.joined and callees.needs_texts(helpers.facts, node):
         why = "one call stands for all of them, and a text has layouts for one shape"
         help = "call it in a tl.static_range over a plain variable, or write the calls out"
         raise refuse(
