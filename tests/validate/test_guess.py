@@ -77,3 +77,32 @@ def test_an_odd_size_stays_odd_and_outer_strides_leave_room_for_matrices():
 def test_descriptors_are_not_guessed():
     spec = LaunchSpec("one", "kernel", signature={"x": "tensordesc<fp16[64, 64]>"})
     assert not list(guesses(spec, ""))
+
+
+TUPLES = """
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def k(tensors, strides, sizes, B: tl.constexpr):
+    x_ptr, y_ptr = tensors
+    row, o = tl.program_id(0), tl.arange(0, B)
+    for start in range(0, sizes[1], B):
+        inside = (row < sizes[0]) & (start + o < sizes[1])
+        x = tl.load(x_ptr + row * strides[0] + start + o, mask=inside, other=0.0)
+        tl.store(y_ptr + row * strides[0] + start + o, x * 2, mask=inside)
+"""
+
+
+def test_items_of_tuples_are_made_up_too(tmp_path: Path):
+    source, wrong = tmp_path / "k.py", tmp_path / "wrong.py"
+    source.write_text(TUPLES)
+    wrong.write_text(TUPLES.replace("x * 2", "x * 2 + start"))
+    signature = {"tensors": ["*fp16", "*fp32"], "strides": ["i32"], "sizes": ["i32", "i32"], "B": "constexpr"}
+    attrs = {"tensors": ["DS", "DS"], "strides": ["D"]}
+    spec = LaunchSpec("k", "k", "", signature, {"B": 64}, attrs, {"num_warps": 1}, ())
+    given = next(guesses(spec, "tt.get_program_id x")).values
+    assert given["strides"][0] % 16 == 0 and [type(item) for item in given["tensors"]] == [dict, dict]
+    sides = [source_stage(str(path), spec, TARGET) for path in (source, source, wrong)]
+    assert [validate_pair(sides[0].text, side.text, spec).status for side in sides[1:]] == ["validated", "mismatch"]

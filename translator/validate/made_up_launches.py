@@ -8,8 +8,9 @@ found by running it: a launch in which the source itself goes out of bounds says
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 from translator.source.launch_spec import LaunchSpec
 
@@ -24,13 +25,14 @@ GRID = (4, 2, 2)
 
 
 def guesses(spec: LaunchSpec, source: str) -> Iterator[LaunchSpec]:
-    """The launch with values, the likeliest first; none where an argument is neither a pointer nor a number.
+    """The launch with values, the likeliest first; none where an argument is no pointer, no number and no tuple of them.
 
     source: text of the source's TTIR, which says how many axes of the grid it asks for.
     """
-    kinds = {name: kind for name, kind in spec.signature.items() if kind != "constexpr"}
-    if not all(isinstance(kind, str) and _KNOWN.match(kind) for kind in kinds.values()):
+    given = {name: kind for name, kind in spec.signature.items() if kind != "constexpr"}
+    if not all(map(_is_known, given.values())):
         return
+    kinds = {name: kind for name, kind in given.items() if isinstance(kind, str)}
     scalars = {name: _scalar(spec, name, kind) for name, kind in kinds.items() if kind[0] != "*"}
     sizes = [
         name for name, kind in kinds.items() if kind[0] in "iu" and kind not in _BOOLEAN and not _STRIDE.search(name)
@@ -46,7 +48,34 @@ def guesses(spec: LaunchSpec, source: str) -> Iterator[LaunchSpec]:
             # Extents that are sizes of the launch say which of its scalars may be varied.
             last = values[sizes[number % len(sizes)]] if sizes else 1
             values[name] = {"tensor": _tensor(kinds[name], storage, max(last, 1))}
+        values |= {name: _items(spec, name, given[name], storage) for name in given.keys() - kinds.keys()}
         yield replace(spec, values=spec.values | values, grid=grid)
+
+
+def _is_known(kind: Any) -> bool:
+    if isinstance(kind, (list, tuple)):
+        return all(item == "constexpr" or isinstance(item, str) and _KNOWN.match(item) for item in kind)
+    return isinstance(kind, str) and _KNOWN.match(kind) is not None
+
+
+def _items(spec: LaunchSpec, name: str, kinds: Sequence[str], storage: int) -> list:
+    """The values of a tuple: tensors, strides from the outermost to the innermost where it is called so, else sizes and numbers."""
+    attrs = spec.attrs.get(name)
+    flags = attrs if isinstance(attrs, (list, tuple)) and len(attrs) == len(kinds) else [""] * len(kinds)
+    out: list = []
+    for i, kind in enumerate(kinds):
+        by_16 = "D" in str(flags[i])
+        if kind == "constexpr":
+            out.append(None)
+        elif kind[0] == "*":
+            out.append({"tensor": _tensor(kind, storage, SIZES[0])})
+        elif kind[0] not in "iu" or kind in _BOOLEAN:
+            out.append(_scalar(spec, name, kind))
+        elif _STRIDE.search(name):
+            out.append(ROOM ** (len(kinds) - 1 - i) * (16 if by_16 and i == len(kinds) - 1 else 1))
+        else:
+            out.append(SIZES[i % len(SIZES)] - (0 if by_16 else 3))
+    return out
 
 
 def _tensor(kind: str, storage: int, last: int) -> dict:
