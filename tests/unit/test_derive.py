@@ -442,3 +442,38 @@ def run(x, out):
 """
     found = derive(tmp_path, COPY.format(comment="", docstring="") + host)
     assert signature(found)["x_ptr"] == expected
+
+
+SPREAD = """
+@triton.jit
+def k(a, b, c, N, sam, sak, sbk, sbn, scm, scn, FLAG: tl.constexpr, B: tl.constexpr):
+    i, j = tl.arange(0, B)[:, None], tl.arange(0, B)[None, :]
+    x = tl.load(a + i * sam + j * sak) + tl.load(b + i * sbk + j * sbn)
+    if FLAG:
+        x += 1
+    tl.store(c + i * scm + j * scn, x, mask=j < N)
+
+
+def run(x: torch.Tensor, w: torch.Tensor):
+    M, K = x.shape
+    N = w.shape[0]
+    out = torch.empty(M, N, dtype=x.dtype)
+    k[(1,)](x, w.VIEW, out, N, *x.stride(), *w.VIEW.stride(), *out.stride(), FLAG=True, B=16)
+"""
+
+
+@pytest.mark.parametrize(
+    "view, of_w",
+    [("t()", {"sbk": 1, "sbn": "i32"}), ("T", {"sbk": 1, "sbn": "i32"}), ("contiguous()", {"sbk": "i32", "sbn": 1}),
+     ("transpose(0, 1)", {"sbk": 1, "sbn": "i32"}), ("permute(1, 0)", {"sbk": 1, "sbn": "i32"}),
+     ("t().t()", {"sbk": "i32", "sbn": 1})],
+)  # fmt: skip
+def test_strides_are_spread_over_the_arguments_also_those_of_views(tmp_path, view, of_w):
+    strides = {"sam": "i32", "sak": 1, **of_w, "scm": "i32", "scn": 1}
+    found = signature(derive(tmp_path, SPREAD.replace("VIEW", view)))
+    assert {name: found[name] for name in strides} == strides and found["FLAG"] is True
+
+
+def test_what_is_spread_and_does_not_fit_what_has_names_is_not_taken(tmp_path):
+    text = SPREAD.replace("VIEW", "t()").replace("*out.stride(), FLAG", "*out.stride(), scn=3, FLAG")
+    assert signature(derive(tmp_path, text))["sbk"] == "i32"

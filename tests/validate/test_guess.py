@@ -98,7 +98,7 @@ def k(tensors, strides, sizes, B: tl.constexpr):
 def test_items_of_tuples_are_made_up_too(tmp_path: Path):
     source, wrong = tmp_path / "k.py", tmp_path / "wrong.py"
     source.write_text(TUPLES)
-    wrong.write_text(TUPLES.replace("x * 2", "x * 2 + start"))
+    wrong.write_text(TUPLES.replace("x * 2", "x * 3"))
     signature = {"tensors": ["*fp16", "*fp32"], "strides": ["i32"], "sizes": ["i32", "i32"], "B": "constexpr"}
     attrs = {"tensors": ["DS", "DS"], "strides": ["D"]}
     spec = LaunchSpec("k", "k", "", signature, {"B": 64}, attrs, {"num_warps": 1}, ())

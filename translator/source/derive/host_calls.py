@@ -114,11 +114,30 @@ def _derived(owner: Model, what: str, args: list[Any], named: dict[str, Any], na
                 else [None if d == -1 else d for d in dims]
             ),
         )
-    if what in ("transpose", "t", "permute"):
-        return owner.same(name, list(reversed(owner.dims)) if owner.dims is not None and what != "permute" else None)
+    if what == "t":
+        return owner.turned(name, None)
+    if what in ("transpose", "swapaxes", "permute"):
+        return owner.turned(name, order) if (order := _order(owner, what, args)) is not None else owner.same(name)
     if what == "unsqueeze" and owner.dims is not None:
         return owner.same(name, [*owner.dims, 1])
     return owner.same(name, owner.dims if what in _SAME_SHAPE else None)
+
+
+def _order(owner: Model, what: str, args: list[Any]) -> list[int] | None:
+    """The axes of a tensor in the order of a view of it; None where that is not told."""
+    given = list(args[0]) if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
+    axes = [as_number(axis) for axis in given]
+    if not axes or not all(type(axis) is int for axis in axes):
+        return None
+    if what == "permute":
+        return axes
+    rank = len(owner.with_rank(max(2, *(axis + 1 if axis >= 0 else -axis for axis in axes))))
+    order = list(range(rank))
+    if len(axes) != 2 or not all(-rank <= axis < rank for axis in axes):
+        return None
+    first, second = axes
+    order[first], order[second] = order[second], order[first]
+    return order
 
 
 def call_torch(function: HostName, args: list[Any], named: dict[str, Any], name: str, where: str) -> Any:

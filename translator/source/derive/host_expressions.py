@@ -114,7 +114,9 @@ class HostExpressions:
             if node.attr == "dtype":
                 owner.is_tensor = True
                 return Dtype(owner)
-            if node.attr in ("T", "mT", "data", "grad"):
+            if node.attr in ("T", "mT"):
+                return owner.turned("", None)
+            if node.attr in ("data", "grad"):
                 return owner.same()
             if node.attr == "ndim":
                 return owner.rank() or Method(owner, "ndim")  # no number to compute with

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +22,8 @@ _DEFAULT_SIZE = 256
 @dataclass(eq=False)
 class Model:
     """Something that host code computes with. A tensor, where it is used as one: `element` is its type when host code shows
-    it, `like` the tensor that it has its type from; `dims` its sizes, once they are known or were asked for."""
+    it, `like` the tensor that it has its type from; `dims` its sizes, once they are known or were asked for;
+    `axes` which of the axes that were allocated each one is, where they were exchanged."""
 
     name: str
     element: str = ""
@@ -32,6 +35,7 @@ class Model:
     why: str = ""
     confidence: str = "read"  # in its type
     optional: bool = False  # its annotation allows None
+    axes: tuple[int, ...] = ()
     scalar: str = ""  # `int`, `float`, `bool`: what its annotation says, of a number
 
     def root(self) -> Model:
@@ -77,10 +81,22 @@ class Model:
         return [self.dim(index) for index in range(len(dims))]
 
     def strides(self) -> list[int]:
-        out, step = [], 1
-        for size in reversed(self.sizes()):
-            out.insert(0, step)
-            step *= size
+        sizes = self.sizes()
+        axes = self.axes if len(self.axes) == len(sizes) else tuple(range(len(sizes)))
+        allocated = [sizes[axes.index(axis)] for axis in range(len(sizes))]
+        return [math.prod(allocated[axis + 1 :]) for axis in axes]
+
+    def turned(self, name: str, order: Sequence[int] | None) -> Model:
+        """A view of the axes in another order; None: of the last two exchanged."""
+        rank = len(self.with_rank(2 if self.dims is None else len(self.dims)))
+        if order is None:
+            order = (*range(rank - 2), rank - 1, rank - 2)
+        order = tuple(axis % rank for axis in order if -rank <= axis < rank)
+        if sorted(order) != list(range(rank)):
+            return self.same(name)
+        sizes, axes = self.dims or [], self.axes if len(self.axes) == rank else tuple(range(rank))
+        out = self.same(name, [sizes[axis] for axis in order])
+        out.axes = tuple(axes[axis] for axis in order)
         return out
 
     def numel(self) -> int:

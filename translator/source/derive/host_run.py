@@ -113,6 +113,7 @@ class HostRun(HostExpressions):
         except (_Returned, TooLong, RecursionError):
             return None
         arguments = {n: self.value(x, env, self.site.inner) for n, x in self.site.arguments.items()}
+        arguments |= self.spread_out(env)
         options = {n: self.value(x, env, self.site.inner) for n, x in self.site.keywords.items()}
         for spread in self.site.spread:
             found = self.value(spread, env, self.site.inner)
@@ -120,6 +121,23 @@ class HostRun(HostExpressions):
                 (arguments if name in self.site.names else options).setdefault(name, value)
         attributes = {name: value for name, value in env.items() if "." in name}
         return HostState(arguments, options, parameters, self.contradicts, attributes)
+
+    def spread_out(self, env: dict[str, Any]) -> dict[str, Any]:
+        """The arguments of the launch from the first `*x.stride()` on; none where they do not fit what is given by name."""
+        given = self.site.call.args if isinstance(self.site.call, ast.Call) else []
+        first = next((i for i, arg in enumerate(given) if isinstance(arg, ast.Starred)), len(given))
+        by_position = {id(value): name for name, value in self.site.arguments.items()}
+        if any(by_position.get(id(arg)) != name for arg, name in zip(given[:first], self.site.names)):
+            return {}
+        values: list[Any] = []
+        for arg in given[first:]:
+            found = self.value(arg.value if isinstance(arg, ast.Starred) else arg, env, self.site.inner)
+            if isinstance(arg, ast.Starred) and not (items := self.items(found)):
+                break
+            values += items if isinstance(arg, ast.Starred) else [found]
+        names = self.site.names[first : first + len(values)]
+        fits = len(names) == len(values) and self.site.arguments.keys().isdisjoint(names)
+        return dict(zip(names, values)) if fits else {}
 
     def parameters(self, function: ast.FunctionDef, scope: Scope | Frame) -> dict[str, Any]:
         spec = function.args
