@@ -477,3 +477,50 @@ def test_strides_are_spread_over_the_arguments_also_those_of_views(tmp_path, vie
 def test_what_is_spread_and_does_not_fit_what_has_names_is_not_taken(tmp_path):
     text = SPREAD.replace("VIEW", "t()").replace("*out.stride(), FLAG", "*out.stride(), scn=3, FLAG")
     assert signature(derive(tmp_path, text))["sbk"] == "i32"
+
+
+DESCRIBED = """
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+
+class Tiles:
+    m = 32
+
+
+def set_tiles(nargs):
+    if isinstance(nargs["a"], TensorDescriptor):
+        nargs["a"].block_shape = [nargs["BM"], 16]
+
+
+DECORATED@triton.jit
+def k(a, b, out, BM: tl.constexpr):
+    x = a.load([tl.program_id(0) * BM, 0])
+    tl.store(out + tl.arange(0, BM)[:, None] * 16 + tl.arange(0, 16)[None, :], x.to(tl.float32) + b.load([0, 0]))
+
+
+def run(x: torch.Tensor, w: torch.Tensor, out, tiles=None):
+    tiles = tiles or Tiles()
+    a = TensorDescriptor.from_tensor(x.to(torch.float16), [TILE, 16])
+    b = TensorDescriptor(w.to(torch.int8), w.shape, w.stride(), block_shape=[TILE, 16])
+    k[(1,)](a, b, out, PASSED)
+"""
+
+
+def test_descriptors_have_the_type_of_their_tensor_and_their_tile(tmp_path):
+    text = DESCRIBED.replace("DECORATED", "").replace("TILE", "64").replace("PASSED", "BM=64")
+    found = signature(derive(tmp_path, text))
+    assert (found["a"], found["b"]) == ("tensordesc<fp16[64, 16]>", "tensordesc<i8[64, 16]>")
+
+
+def test_a_tile_that_is_not_known_is_that_of_the_argument_that_is_passed_too(tmp_path):
+    text = DESCRIBED.replace("DECORATED", "").replace("TILE", "tiles.m").replace("PASSED", "BM=tiles.m")
+    found = signature(derive(tmp_path, text))
+    assert found["a"] == f"tensordesc<fp16[{found['BM']}, 16]>"
+
+
+def test_hooks_of_configs_set_tiles(tmp_path):
+    configs = 'configs=[triton.Config({"BM": m}, num_warps=m // 16, pre_hook=set_tiles) for m in (32, 64)]'
+    text = DESCRIBED.replace("DECORATED", f"@triton.autotune({configs}, key=[])\n").replace(", PASSED", "")
+    text = text.replace("[TILE, 16])\n    b", "[1, 1])\n    b").replace("b.load([0, 0])", "1.0").replace("TILE", "32")
+    found = derive(tmp_path, text)
+    assert [signature(found, i)["a"] for i in (0, 1)] == ["tensordesc<fp16[32, 16]>", "tensordesc<fp16[64, 16]>"]

@@ -74,8 +74,8 @@ def test_an_odd_size_stays_odd_and_outer_strides_leave_room_for_matrices():
     assert guess.grid == (1, 2)
 
 
-def test_descriptors_are_not_guessed():
-    spec = LaunchSpec("one", "kernel", signature={"x": "tensordesc<fp16[64, 64]>"})
+def test_descriptors_of_images_are_not_guessed():
+    spec = LaunchSpec("one", "kernel", signature={"x": "tensordesc_im2col<fp16[64, 64],input_rank=4>"})
     assert not list(guesses(spec, ""))
 
 
@@ -106,3 +106,25 @@ def test_items_of_tuples_are_made_up_too(tmp_path: Path):
     assert given["strides"][0] % 16 == 0 and [type(item) for item in given["tensors"]] == [dict, dict]
     sides = [source_stage(str(path), spec, TARGET) for path in (source, source, wrong)]
     assert [validate_pair(sides[0].text, side.text, spec).status for side in sides[1:]] == ["validated", "mismatch"]
+
+
+def test_descriptors_are_made_up_too(tmp_path: Path):
+    text = """
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def k(x_desc, y_ptr, n, B: tl.constexpr):
+    rows, cols = tl.program_id(0) * B + tl.arange(0, B), tl.arange(0, B)
+    x = x_desc.load([tl.program_id(0) * B, 0])
+    tl.store(y_ptr + rows[:, None] * B + cols[None, :], x.to(tl.float32), mask=rows[:, None] < n)
+"""
+    source, wrong = tmp_path / "k.py", tmp_path / "wrong.py"
+    source.write_text(text)
+    wrong.write_text(text.replace("x.to(tl.float32)", "x.to(tl.float32) + 1"))
+    signature = {"x_desc": "tensordesc<fp16[32, 32]>", "y_ptr": "*fp32", "n": "i32", "B": "constexpr"}
+    spec = LaunchSpec("k", "k", "", signature, {"B": 32}, {"y_ptr": "DS"}, {"num_warps": 1}, ())
+    sides = [source_stage(str(path), spec, TARGET) for path in (source, source, wrong)]
+    found = [validate_pair(sides[0].text, side.text, spec, source_names=side.names) for side in sides[1:]]
+    assert [result.status for result in found] == ["validated", "mismatch"], found

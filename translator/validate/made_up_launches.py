@@ -7,11 +7,13 @@ found by running it: a launch in which the source itself goes out of bounds says
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from translator.source.descriptor_types import DescriptorType, descriptor_type
 from translator.source.launch_spec import LaunchSpec
 
 _STRIDE = re.compile(r"stride|(^|_)ld[a-z]?($|_)|pitch", re.I)
@@ -25,14 +27,14 @@ GRID = (4, 2, 2)
 
 
 def guesses(spec: LaunchSpec, source: str) -> Iterator[LaunchSpec]:
-    """The launch with values, the likeliest first; none where an argument is no pointer, no number and no tuple of them.
+    """The launch with values, the likeliest first; none where an argument is no pointer, number, tensor descriptor or tuple.
 
     source: text of the source's TTIR, which says how many axes of the grid it asks for.
     """
     given = {name: kind for name, kind in spec.signature.items() if kind != "constexpr"}
     if not all(map(_is_known, given.values())):
         return
-    kinds = {name: kind for name, kind in given.items() if isinstance(kind, str)}
+    kinds = {name: kind for name, kind in given.items() if isinstance(kind, str) and descriptor_type(kind) is None}
     scalars = {name: _scalar(spec, name, kind) for name, kind in kinds.items() if kind[0] != "*"}
     sizes = [
         name for name, kind in kinds.items() if kind[0] in "iu" and kind not in _BOOLEAN and not _STRIDE.search(name)
@@ -48,14 +50,26 @@ def guesses(spec: LaunchSpec, source: str) -> Iterator[LaunchSpec]:
             # Extents that are sizes of the launch say which of its scalars may be varied.
             last = values[sizes[number % len(sizes)]] if sizes else 1
             values[name] = {"tensor": _tensor(kinds[name], storage, max(last, 1))}
-        values |= {name: _items(spec, name, given[name], storage) for name in given.keys() - kinds.keys()}
+        for name in (name for name in given if name not in kinds):
+            tile = descriptor_type(given[name])
+            values[name] = _items(spec, name, given[name], storage) if tile is None else _described(tile)
         yield replace(spec, values=spec.values | values, grid=grid)
 
 
 def _is_known(kind: Any) -> bool:
     if isinstance(kind, (list, tuple)):
         return all(item == "constexpr" or isinstance(item, str) and _KNOWN.match(item) for item in kind)
-    return isinstance(kind, str) and _KNOWN.match(kind) is not None
+    tile = descriptor_type(kind)
+    return isinstance(kind, str) and _KNOWN.match(kind) is not None if tile is None else not tile.image_rank
+
+
+def _described(tile: DescriptorType) -> dict:
+    """The value of a descriptor of matrices that are larger than any made-up size; outer dimensions are short."""
+    shape = [*[3] * (len(tile.block) - 2), *[SIZES[-1]] * min(len(tile.block), 2)]
+    strides = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
+    base = {"dtype": "", "shape": shape, "stride": strides, "storage": math.prod(shape), "offset": 0}
+    block = list(tile.block)
+    return {"descriptor": {"base": {"tensor": base}, "shape": shape, "strides": strides, "block_shape": block}}
 
 
 def _items(spec: LaunchSpec, name: str, kinds: Sequence[str], storage: int) -> list:

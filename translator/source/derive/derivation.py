@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from translator.diagnostics import Diagnostic, TranslationError
+from translator.source.derive.described_tensors import described
 from translator.source.derive.cover import Covered, covering_launches
 from translator.source.derive.evidence import Evidence, gather_evidence
 from translator.source.derive.guess import Proposal
@@ -74,6 +75,7 @@ def _configured(evidence: Evidence, first: Covered, judge: Judge) -> tuple[list[
     for number, config in enumerate(evidence.configs[1:], 2):
         own = {n: g for n, g in kept.items() if n not in config.kwargs}
         proposal = Proposer(evidence, None).proposal(config, own)
+        proposal = proposal.with_guesses(described(evidence, first.proposal.described, proposal.arguments, config))
         options = {**proposal.options, **{k: v for k, v in first.proposal.options.items() if k not in proposal.options}}
         proposal = replace(proposal, options=options)
         if any(_same(proposal, other) for other in (first.proposal, *out)):

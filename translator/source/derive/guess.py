@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from translator.diagnostics import TranslationError
+from translator.source.derive.host_model import Descriptor
 from translator.source.host_values import HostName
 from translator.source.launch_spec import LaunchSpec
 from translator.source.spec_values import encode_value
@@ -75,11 +76,12 @@ class Guess:
 
 @dataclass(frozen=True)
 class Proposal:
-    """A launch that is proposed: a guess for every argument, and the options."""
+    """A launch that is proposed: a guess for every argument, and the options. described: tensor descriptors that the host makes."""
 
     kernel: str
     arguments: dict[str, Guess]
     options: dict[str, Any] = field(default_factory=dict)
+    described: dict[str, Descriptor] = field(default_factory=dict)
 
     def with_guesses(self, changed: dict[str, Guess]) -> Proposal:
         return replace(self, arguments={**self.arguments, **changed})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from translator.source.derive.host_model import TRITON_TYPE, Dtype, Method, Model, Shape, as_number, has_model
+from translator.source.derive.host_model import TRITON_TYPE, Descriptor, Dtype, Method, Model, Shape, as_number, has_model
 from translator.source.host_values import HostName
 
 _CASTS = {
@@ -138,6 +138,22 @@ def _order(owner: Model, what: str, args: list[Any]) -> list[int] | None:
     first, second = axes
     order[first], order[second] = order[second], order[first]
     return order
+
+
+def describes(function: Any) -> bool:
+    """Whether a function makes a tensor descriptor: `TensorDescriptor(x, shape, strides, tile)`, `TensorDescriptor.from_tensor(x, tile)`."""
+    name = function.dotted if isinstance(function, HostName) else getattr(function, "__qualname__", "")
+    return name.removesuffix(".from_tensor").rpartition(".")[2] == "TensorDescriptor"
+
+
+def described(args: list[Any], named: dict[str, Any], name: str) -> Any:
+    """What a function that `describes` gives."""
+    owner = args[0] if args else named.get("tensor", named.get("base"))
+    if not isinstance(owner, Model):
+        return Model(name)
+    owner.is_tensor = True
+    tile = named.get("block_shape", args[-1] if len(args) in (2, 4) else None)
+    return Descriptor(owner, tile)
 
 
 def call_torch(function: HostName, args: list[Any], named: dict[str, Any], name: str, where: str) -> Any:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from translator.source.derive.host_calls import call_method, call_torch
+from translator.source.derive.host_calls import call_method, call_torch, described, describes
 from translator.source.derive.host_dtypes import is_torch_dtype, same_dtype
-from translator.source.derive.host_model import Dtype, Method, Model, Saved, Shape, as_number, has_model
+from translator.source.derive.host_model import Descriptor, Dtype, Method, Model, Saved, Shape, as_number, has_model
 from translator.source.host_objects import UserFunction
 from translator.source.host_values import HostName
 from translator.source.program import Program
@@ -123,6 +123,8 @@ class HostExpressions:
             if node.attr in ("is_cuda",):
                 return True
             return Method(owner, node.attr)
+        if isinstance(owner, Descriptor):
+            return {"base": owner.owner, "block_shape": owner.tile, "shape": Shape(owner.owner)}.get(node.attr, Model(node.attr))
         if isinstance(owner, (Shape, Dtype, Method, tuple, list, dict, int, float, str, type(None))):
             return Method(owner, node.attr)
         try:
@@ -223,6 +225,8 @@ class HostExpressions:
         named = {k.arg: self.value(k.value, env, scope) for k in node.keywords if k.arg is not None}
         if isinstance(function, Method):
             return call_method(function, args, named, name)
+        if describes(function):
+            return described(args, named, name)
         if isinstance(function, HostName):
             first = node.args[0] if node.args else None
             if function.dotted.endswith("_like") and isinstance(first, ast.Name) and args[0] is None:
@@ -301,6 +305,8 @@ def _unwrapped(function: UserFunction) -> UserFunction:
 
 def _is_instance(args: list[Any], name: str) -> Any:
     """`isinstance(x, torch.Tensor)` and of plain types."""
+    if len(args) == 2 and isinstance(args[0], Descriptor):
+        return describes(args[1])
     if len(args) != 2 or isinstance(args[0], Model) and not args[0].is_tensor:
         return Model(name)
     if isinstance(args[1], HostName):

@@ -142,12 +142,25 @@ class Saved:
         return next((found for found in self.alternatives if len(found) == count), self.alternatives[0])
 
 
+@dataclass(eq=False)
+class Descriptor:
+    """A tensor descriptor: of which tensor, and its tile as host code has it. The hook of a configuration may set that anew."""
+
+    owner: Model
+    tile: Any
+
+
+def tensor_of(value: Any) -> Model | None:
+    """The tensor that a value is, or that it describes."""
+    return value.owner if isinstance(value, Descriptor) else value if isinstance(value, Model) else None
+
+
 def has_model(value: Any) -> bool:
     if isinstance(value, (tuple, list)):
         return any(map(has_model, value))
     if isinstance(value, dict):
         return any(map(has_model, value.values()))
-    return isinstance(value, (Model, Shape, Dtype, Method, Saved))
+    return isinstance(value, (Model, Shape, Dtype, Method, Saved, Descriptor))
 
 
 def as_number(value: Any) -> Any:

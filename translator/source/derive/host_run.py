@@ -16,7 +16,7 @@ from typing import Any
 from translator.source.derive.documented import documented_types
 from translator.source.derive.host_dtypes import allowed_types, chosen_type, denied
 from translator.source.derive.host_expressions import HostExpressions, TooLong
-from translator.source.derive.host_model import Dtype, Model, Saved, Shape, has_model
+from translator.source.derive.host_model import Descriptor, Dtype, Model, Saved, Shape, has_model
 from translator.source.derive.host_parameters import annotated_type, is_tensor, may_be_none
 from translator.source.derive.ranks import ranks_shown
 from translator.source.derive.sites import Site
@@ -301,6 +301,8 @@ class HostRun(HostExpressions):
         elif isinstance(target, (ast.Tuple, ast.List)):
             for inner, item in zip(target.elts, self.unpacked(target, value)):
                 self.assign(inner, item, env)
+        elif isinstance(target, ast.Attribute) and isinstance(owner := _held(target.value, env), Descriptor):
+            owner.tile = value if target.attr == "block_shape" else owner.tile
         elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
             env[f"{target.value.id}.{target.attr}"] = value
         elif isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
@@ -338,6 +340,16 @@ class HostRun(HostExpressions):
                 else []
             )
         return items if len(items) == count else [Model(_name_of(t)) for t in target.elts]
+
+
+def _held(node: ast.expr, env: dict[str, Any]) -> Any:
+    """What `name` and `name["key"]` stand for; None of anything else."""
+    if isinstance(node, ast.Name):
+        return env.get(node.id)
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+        owner = _held(node.value, env)
+        return owner.get(node.slice.value) if isinstance(owner, dict) else None
+    return None
 
 
 def _inside(goal: ast.AST, node: ast.AST) -> bool:

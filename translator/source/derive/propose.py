@@ -11,9 +11,10 @@ import triton.language as tl
 from triton.runtime.jit import JITCallable
 
 from translator.source.derive.element_types import Element, copied_from, element_of
+from translator.source.derive.described_tensors import described, with_sizes
 from translator.source.derive.evidence import Evidence
 from translator.source.derive.guess import Guess, Proposal, has_form
-from translator.source.derive.host_model import TRITON_TYPE, Dtype, Model, has_model
+from translator.source.derive.host_model import TRITON_TYPE, Descriptor, Dtype, Model, has_model, tensor_of
 from translator.source.derive.host_run import HostRun, HostState
 from translator.source.derive.sites import Site
 from translator.source.derive.guessed_values import constant_by_use, number_by_use
@@ -74,8 +75,11 @@ class Proposer:
         self.unit_strides(found)
         for name in later:
             found[name] = self.heuristic(name, found, config)
+        given = self.state.arguments if self.state is not None else {}
+        made = {n: with_sizes(v, given, found) for n, v in given.items() if isinstance(v, Descriptor) and n in found}
+        found |= described(self.evidence, made, found, config)
         ordered = {name: found[name] for name in self.evidence.parameters}
-        return Proposal(self.evidence.name, ordered, self.options(config))
+        return Proposal(self.evidence.name, ordered, self.options(config), made)
 
     # --- one argument
 
@@ -115,7 +119,7 @@ class Proposer:
             items = tuple(_item(item) for item in value)
             return Guess("tuple", why="--set", confidence="given", items=items)
         if is_type:
-            pointer = name in self.evidence.uses.pointers and not value.startswith("*")
+            pointer = name in self.evidence.uses.pointers and not value.startswith(("*", "tensordesc"))
             return Guess(
                 "*" + value if pointer else value, why="--set", confidence="given", divisible="*" in value or pointer
             )
@@ -131,6 +135,8 @@ class Proposer:
             return Guess.constant(value, why, confidence)
         if isinstance(value, (Dtype, HostName)):
             return None
+        if isinstance(value, Descriptor):
+            return self.modelled(name, param, value.owner, why)
         if isinstance(value, Model):
             return self.modelled(name, param, value, why)
         if isinstance(value, tuple) and value and not param.is_constexpr:
@@ -222,7 +228,7 @@ class Proposer:
     def made_like(self, names: list[str]) -> str:
         """The tensor of the host that `names` have their type from, where none of them is that tensor."""
         given = self.state.arguments if self.state is not None else {}
-        models = [given[n] for n in names if isinstance(given.get(n), Model)]
+        models = [model for n in names if (model := tensor_of(given.get(n))) is not None]
         roots = {model.root().name for model in models if model.root() is not model}
         return roots.pop() if len(models) == len(roots) * len(names) and len(roots) == 1 else ""
 
@@ -247,7 +253,9 @@ class Proposer:
         """For every argument that is a tensor at the launch, the name of the tensor that it has its type from."""
         arguments = self.state.arguments if self.state is not None else {}
         return {
-            n: value.root().name for n, value in arguments.items() if isinstance(value, Model) and not value.shown()[0]
+            n: model.root().name
+            for n, value in arguments.items()
+            if (model := tensor_of(value)) is not None and not model.shown()[0]
         }
 
     def is_given(self, name: str, found: dict[str, Guess]) -> bool:
