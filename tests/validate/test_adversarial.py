@@ -212,3 +212,12 @@ def test_only_what_reads_arguments_is_run(statement: str):
 def test_a_file_without_a_check_takes_everything():
     inputs = make_inputs(launch({"x_ptr": tensor(64)}, {"lo": 0, "S": 1}))
     assert launch_check(ast.parse("x = 1"), "kernel", LaunchSpec("k", "kernel"), {})(inputs) == ""
+
+
+def test_host_code_beside_a_check_is_not_run():
+    """Its defaults may be anything."""
+    inputs = make_inputs(launch({"x_ptr": tensor(64)}, {"lo": 0, "S": 1}))
+    host = "def _pick(n, most=MOST_PROGRAMS):\n    return min(n, most)\n\n\n"
+    spec = LaunchSpec("k", "kernel", constexprs={"B": B})
+    with_host, alone = (launch_check(ast.parse(text), "kernel", spec, {"lo": -5})(inputs) for text in (host + CHECK, CHECK))
+    assert with_host == alone

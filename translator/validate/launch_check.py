@@ -66,7 +66,7 @@ def launch_check(tree: ast.Module, kernel: str, spec: LaunchSpec, defaults: dict
         return lambda inputs: ""
     if not _harmless(functions[name]):
         return lambda inputs: NO_ANSWER
-    plain = [node for node in functions.values() if node.name.startswith("_") and _harmless(node)]
+    plain = [node for node in _reached(functions, name) if node.name.startswith("_") and _harmless(node)]
     allowed = {word: getattr(builtins, word) for word in _ALLOWED}
     code = compile(ast.Module(plain, []), "<launch check>", "exec")
 
@@ -88,6 +88,16 @@ def launch_check(tree: ast.Module, kernel: str, spec: LaunchSpec, defaults: dict
         return ""
 
     return refusal
+
+
+def _reached(functions: dict[str, ast.FunctionDef], name: str) -> list[ast.FunctionDef]:
+    """A function and those that it names, in turn: host code beside them may need more than is there."""
+    found, todo = {name: functions[name]}, [name]
+    while todo:
+        named = {n.id for n in ast.walk(found[todo.pop()]) if isinstance(n, ast.Name)}
+        todo += (new := [other for other in functions if other in named and other not in found])
+        found |= {other: functions[other] for other in new}
+    return list(found.values())
 
 
 def _harmless(function: ast.FunctionDef) -> bool:
