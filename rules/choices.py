@@ -215,6 +215,17 @@ CHOICES = (
         reshapes=False,
     ),
     Choice(
+        "load-cache",
+        "what loads say to the caches where the source says nothing",
+        {
+            "kept": "nothing",
+            "streamed": "that what is loaded is not read again (`.cs`), where each program and each iteration has elements of its own",
+        },
+        (Default("kept", "the kernel that ran before may have left them in a cache, and the one that runs next may read them"),),
+        word="streamed-loads",
+        reshapes=False,
+    ),
+    Choice(
         "lds-partitions",
         "where tiles lie in an LDS with partitions",
         {"one": "as Triton's layouts have it", "two": "halves in two partitions, for warps that issue together"},

@@ -223,6 +223,11 @@ ROWS = (
         "caches keep what is read; predicted cycles know no caches, so only a measured time can choose it",
     ),
     CandidateRow(
+        choices_of(load_cache="streamed"),
+        _always,
+        "caches keep what is read more than once; predicted cycles know no caches, so only a measured time can choose it",
+    ),
+    CandidateRow(
         choices_of(l2_prefetch="2"),
         lambda target, _: target.supports_tdm,
         "copies find their tiles in L2; predicted cycles know no caches, so only a measured time can choose it",
