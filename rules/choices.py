@@ -226,6 +226,17 @@ CHOICES = (
         reshapes=False,
     ),
     Choice(
+        "program-order",
+        "which program does what, of a kernel that asks for its number along the first axis of the grid alone",
+        {
+            "launch": "the one that the launch gives the number to",
+            "per-xcd": "neighbours are on one XCD, whose L2 cache then has what they share; programs are dealt to XCDs in turn",
+        },
+        (Default("launch", "whether neighbours share anything is the author's order, which may deal with XCDs already"),),
+        word="per-xcd",
+        reshapes=False,
+    ),
+    Choice(
         "lds-partitions",
         "where tiles lie in an LDS with partitions",
         {"one": "as Triton's layouts have it", "two": "halves in two partitions, for warps that issue together"},

@@ -228,6 +228,11 @@ ROWS = (
         "caches keep what is read more than once; predicted cycles know no caches, so only a measured time can choose it",
     ),
     CandidateRow(
+        choices_of(program_order="per-xcd"),
+        lambda target, _: target.xcds > 1,
+        "neighbours share an L2 cache; predicted cycles know no caches, so only a measured time can choose it",
+    ),
+    CandidateRow(
         choices_of(l2_prefetch="2"),
         lambda target, _: target.supports_tdm,
         "copies find their tiles in L2; predicted cycles know no caches, so only a measured time can choose it",
