@@ -200,6 +200,19 @@ CHOICES = (
         reshapes=False,
     ),
     Choice(
+        "loop-masks",
+        "when a loop makes a mask by which it selects, and which is true for all of a block but at a border, as on the diagonal of"
+        " causal attention",
+        {
+            "always": "in every iteration",
+            "where-needed": "behind a branch, in iterations in which it leaves something out",
+            "peeled": "in a loop of its own for these iterations, where they come last",
+        },
+        (Default("always", "one block without branches lets the compiler mix the selection with matrix instructions"),),
+        word="{}-masks",
+        reshapes=False,
+    ),
+    Choice(
         "stores",
         "how products leave",
         {"direct": "from registers", "copied": "through LDS, by asynchronous copies of whole rows"},

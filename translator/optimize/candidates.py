@@ -217,6 +217,14 @@ ROWS = (
         lambda target, _: target.copies_to_global,
         "whole rows leave without registers; what stands behind the loops hardly counts, so a measured time chooses it",
     ),
+    *(
+        CandidateRow(
+            choices_of(loop_masks=masks),
+            _always,
+            "no compares and selections in most iterations; of loops that were one, predicted cycles count the one with the mask",
+        )
+        for masks in ("where-needed", "peeled")
+    ),
     CandidateRow(
         choices_of(store_cache="streamed"),
         _always,

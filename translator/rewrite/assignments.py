@@ -8,17 +8,18 @@ from typing import Any
 from translator.facts import callees
 from translator.facts.definitions import assigned_fact, keeps
 from translator.facts.desugar import Promotion
+from translator.facts.loop_masks import selection_of
 from translator.facts.syntax import loads, target_of
 from translator.facts.unscaled import Unscaled
 from translator.facts.webs import Web
 from translator.frontend.trace import TensorFact, TupleFact
 from translator.gluon import written
-from translator.gluon.tree import NONE, Assign, Product, beside, walk
+from translator.gluon.tree import NONE, Assign, Authored, Product, beside, walk
 from translator.gluon.written import Assigned, Operation, Written
-from translator.rewrite import calls, lds_operands, moved_once, pointer_variables
+from translator.rewrite import calls, lds_operands, masked_branches, moved_once, pointer_variables
 from translator.rewrite.edits import Edits
 from translator.rewrite.expressions import Expressions
-from translator.rewrite.indentation import without_indent
+from translator.rewrite.indentation import indented, without_indent
 from translator.rewrite.tuples import flat_targets
 from translator.rewrite.variables import WebState
 from translator.ttgir.layouts import Layout
@@ -35,6 +36,7 @@ class Assignments(Expressions):
     """What writes assignments; the function that they are in adds statements and blocks."""
 
     edits: Edits
+    loops: tuple[ast.AST, ...]
     unscaled: dict[ast.AST, Unscaled]
 
     def assignment(self, s: ast.stmt) -> None:
@@ -121,7 +123,8 @@ class Assignments(Expressions):
             variant = self.variant_of(state, layout, layouts)
             # In `x = f(x)` a variant may be made of what the author's name still stands for: that name gets its value last.
             of_itself = variant == name and not isinstance(s, ast.AugAssign) and name in loads(s.value)
-            (last if of_itself else lines).append(self.assign_text(s, name, variant, layout))
+            text = self.needed_text(s, name, variant, layout) or self.assign_text(s, name, variant, layout)
+            (last if of_itself else lines).append(text)
         lines += [*last, *self.conversions_after(s, ast.Name(id=name))]
         self.edits.replace(s, self.joined(s, lines))
 
@@ -184,6 +187,22 @@ class Assignments(Expressions):
         products = [n for n in ast.walk(s.value) if made and callees.is_dot(self.facts, n)]
         reads = self.reads(s.value, products) | ({name} if isinstance(s, ast.AugAssign) else NONE)
         return self.site.hole(Assign(variant, code, name, beside(reads, code)))
+
+    def needed_text(self, s: ast.stmt, name: str, variant: str, layout: Layout) -> str | None:
+        """A selection of a loop behind a branch (translator.rewrite.masked_branches); None for another assignment, or where it is not asked for."""
+        asked = self.loops and self.unit.decided.choices.asks("loop-masks", "where-needed")
+        selection = selection_of(self.facts, s, self.loops[-1]) if asked else None
+        if selection is None or self.emit(selection.kept, layout) != variant:
+            return None
+        moves = without_indent(self.assigned(s, name, variant, layout), self.facts.source.indent(s))
+        if moves is None:
+            return None
+        text = f"if {masked_branches.condition(self.writing, selection)}:\n{indented([moves], '    ')}"
+        if not self.site.pipelined:
+            return self.joined(s, text.split("\n"))
+        code = self.holes.code(text)
+        reads = self.reads(s.value).union(*map(self.reads, selection.numbers))
+        return self.site.hole(Authored(code, beside(reads, code), frozenset({name, variant})))
 
     def assigned(self, s: ast.stmt, name: str, variant: str, layout: Layout) -> str:
         target = target_of(s)
