@@ -213,6 +213,17 @@ CHOICES = (
         reshapes=False,
     ),
     Choice(
+        "rescaling",
+        "when a loop multiplies what it has summed by a factor for each row, as attention does",
+        {
+            "always": "in every iteration",
+            "lazy": "where one of the factors is not 1, which all warps find out together",
+        },
+        (Default("always", "warps that own different rows need not wait for each other to multiply them"),),
+        word="lazy-rescaling",
+        reshapes=False,
+    ),
+    Choice(
         "stores",
         "how products leave",
         {"direct": "from registers", "copied": "through LDS, by asynchronous copies of whole rows"},

@@ -12,7 +12,7 @@ from translation_of import dedent, launch, tensor, translate, validated
 
 from translator.choices.chosen import choices_of
 from translator.lowering.jobs import lower_file
-from translator.rewrite.masked_branches import _CROSSES, _MEETS
+from translator.rewrite.needed_statements import _CROSSES, _MEETS
 from translator.source.launch_spec import LaunchSpec
 from translator.validate import validate_launch
 

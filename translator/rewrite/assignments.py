@@ -8,7 +8,6 @@ from typing import Any
 from translator.facts import callees
 from translator.facts.definitions import assigned_fact, keeps
 from translator.facts.desugar import Promotion
-from translator.facts.loop_masks import selection_of
 from translator.facts.syntax import loads, target_of
 from translator.facts.unscaled import Unscaled
 from translator.facts.webs import Web
@@ -16,7 +15,7 @@ from translator.frontend.trace import TensorFact, TupleFact
 from translator.gluon import written
 from translator.gluon.tree import NONE, Assign, Authored, Product, beside, walk
 from translator.gluon.written import Assigned, Operation, Written
-from translator.rewrite import calls, lds_operands, masked_branches, moved_once, pointer_variables
+from translator.rewrite import calls, lds_operands, moved_once, needed_statements, pointer_variables
 from translator.rewrite.edits import Edits
 from translator.rewrite.expressions import Expressions
 from translator.rewrite.indentation import indented, without_indent
@@ -36,7 +35,6 @@ class Assignments(Expressions):
     """What writes assignments; the function that they are in adds statements and blocks."""
 
     edits: Edits
-    loops: tuple[ast.AST, ...]
     unscaled: dict[ast.AST, Unscaled]
 
     def assignment(self, s: ast.stmt) -> None:
@@ -189,19 +187,19 @@ class Assignments(Expressions):
         return self.site.hole(Assign(variant, code, name, beside(reads, code)))
 
     def needed_text(self, s: ast.stmt, name: str, variant: str, layout: Layout) -> str | None:
-        """A selection of a loop behind a branch (translator.rewrite.masked_branches); None for another assignment, or where it is not asked for."""
-        asked = self.loops and self.unit.decided.choices.asks("loop-masks", "where-needed")
-        selection = selection_of(self.facts, s, self.loops[-1]) if asked else None
-        if selection is None or self.emit(selection.kept, layout) != variant:
+        """A statement behind a branch (translator.rewrite.needed_statements); None for one that is needed in any case."""
+        found = needed_statements.needed(self.site, s, layout)
+        if found is None or found.kept is not None and self.emit(found.kept, layout) != variant:
             return None
         moves = without_indent(self.assigned(s, name, variant, layout), self.facts.source.indent(s))
         if moves is None:
             return None
-        text = f"if {masked_branches.condition(self.writing, selection)}:\n{indented([moves], '    ')}"
+        text = f"if {found.condition}:\n{indented([moves], '    ')}"
         if not self.site.pipelined:
             return self.joined(s, text.split("\n"))
         code = self.holes.code(text)
-        reads = self.reads(s.value).union(*map(self.reads, selection.numbers))
+        own = {name} if isinstance(s, ast.AugAssign) else NONE
+        reads = self.reads(s.value).union(own, *map(self.reads, found.reads))
         return self.site.hole(Authored(code, beside(reads, code), frozenset({name, variant})))
 
     def assigned(self, s: ast.stmt, name: str, variant: str, layout: Layout) -> str:
