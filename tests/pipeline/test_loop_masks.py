@@ -95,17 +95,42 @@ def test_masks_of_other_forms(choices, change: tuple[str, str], tmp_path: Path):
     assert "if crosses(" in text or "if meets(" in text or text.count("s_whole") > 2
 
 
+@pytest.mark.compile
+@pytest.mark.parametrize(
+    "statement, whole",
+    [
+        ('qk = tl.where(offs_m[:, None] >= (s + offs_n)[None, :], qk * 2, float("-inf"))', "qk = (qk * 2)"),
+        (
+            'qk = tl.where(offs_m[:, None] >= (s + offs_n)[None, :], tl.where((s + offs_n)[None, :] < n, qk, 0.0), -1.0)',
+            "qk = gl.where((s + offs_n",
+        ),
+        ('qk += tl.where(offs_m[:, None] >= (s + offs_n)[None, :], 0, float("-inf"))', "qk += 0"),
+        ('qk = qk * 2 + tl.where(offs_m[:, None] >= (s + offs_n)[None, :], 0, -1.0e6)', "qk = qk * 2 + 0"),
+    ],
+    ids=["another value", "a selection of a selection", "added", "added to a product"],
+)  # fmt: skip
+def test_whole_blocks_take_what_is_selected(statement: str, whole: str, tmp_path: Path):
+    first, second = written(tmp_path, PEELED, SOURCE.replace(SELECTION, statement)).split("for s in range(s_whole")
+    assert whole in first and first.count("gl.where(") < second.count("gl.where(")
+
+
+def test_a_number_of_another_type_stays_selected(tmp_path: Path):
+    statement = "counted = (qk > 0).to(tl.int32) + tl.where(offs_m[:, None] >= (s + offs_n)[None, :], 0, -1.0)"
+    source = SOURCE.replace(SELECTION, statement).replace("tl.max(qk, 1)", "tl.max(counted, 1)")
+    assert "s_whole" not in translate(tmp_path, source, spec_of(), chosen=(("attend", PEELED),)).text
+
+
 @pytest.mark.parametrize(
     "change",
     [
-        ("qk, float", "qk * 2, float"),
+        ("qk, float", "0.0, float"),
         ("(s + offs_n)[None, :]", "(s.to(tl.int64) + offs_n)[None, :]"),
         ("(s + offs_n)[None, :]", "(n + offs_n)[None, :]"),
         ("(s + offs_n)[None, :]", "(s + 2 * offs_n)[None, :]"),
         ("offs_m[:, None] >=", "tl.load(o_ptr + offs_m).to(tl.int32)[:, None] >="),
         (">= (s", "!= (s"),
     ],
-    ids=["another value", "64 bits", "the same in all iterations", "not one by one", "from memory", "another relation"],
+    ids=["a number", "64 bits", "the same in all iterations", "not one by one", "from memory", "another relation"],
 )
 @pytest.mark.parametrize("choices", [BRANCH, PEELED], ids=["a branch", "two loops"])
 def test_other_selections_stay(choices, change: tuple[str, str], tmp_path: Path):

@@ -12,6 +12,7 @@ import ast
 from dataclasses import dataclass
 
 from translator.facts import callees
+from translator.facts.definitions import assigned_fact
 from translator.facts.function import FunctionFacts
 from translator.facts.loop_range import int_of
 from translator.facts.operations import SAME_ELEMENTS, operation_of
@@ -49,32 +50,50 @@ class Ordered:
 
 @dataclass(frozen=True)
 class Selection:
-    """`x = tl.where(mask, x, other)`: nothing is done where all of the mask, in its parts `masks`, is true. kept: the `x` that is read."""
+    """`tl.where(mask, x, other)`: it is `x` where all of the mask, in its parts `masks`, is true. kept: `x`."""
 
-    kept: ast.Name
+    call: ast.Call
+    kept: ast.expr
     masks: tuple[Ordered, ...]
 
     @property
     def numbers(self) -> list[ast.expr]:
-        """What the branch computes from."""
+        """What the masks compare."""
         return [node for m in self.masks for run in (m.low, m.high) for _, node in run.start]
 
 
-def selection_of(facts: FunctionFacts, s: ast.stmt, loop: ast.AST | None) -> Selection | None:
-    """The selection that a statement of `loop` is; None where it is none, or its mask is the same in all iterations."""
-    if not isinstance(s, ast.Assign) or len(s.targets) != 1 or not isinstance(s.targets[0], ast.Name):
-        return None
-    call = s.value
+def is_of_itself(s: ast.stmt, selection: Selection) -> bool:
+    """Whether a statement is `x = tl.where(mask, x, other)`, which does nothing where all of the mask is true."""
+    plain = isinstance(s, ast.Assign) and len(s.targets) == 1 and s.value is selection.call
+    return plain and isinstance(selection.kept, ast.Name) and ast.unparse(s.targets[0]) == selection.kept.id
+
+
+def selection_of(facts: FunctionFacts, call: ast.AST, loop: ast.AST) -> Selection | None:
+    """The selection that an expression in `loop` is; None where it is none, or its mask is the same in all iterations."""
     operation = operation_of(call, facts.fact(call.func)) if isinstance(call, ast.Call) else None
-    if loop is None or operation is None or operation.name != "where" or getattr(s, "iteration", None) is not None:
+    if operation is None or operation.name != "where" or getattr(call, "iteration", None) is not None:
         return None
     kept, mask = operation.operands.get("x"), operation.operands.get("condition")
-    if not isinstance(kept, ast.Name) or kept.id != s.targets[0].id or facts.tensor(kept) != facts.tensor(call):
+    if kept is None or mask is None or not _stands_for(facts, kept, call):
         return None
     masks = tuple(_ordered(facts, part) for part in _parts(facts, mask))
     if not all(masks) or not any(_changes(facts, loop, m) for m in masks):
         return None
-    return Selection(kept, masks)
+    return Selection(call, kept, masks)
+
+
+def _stands_for(facts: FunctionFacts, kept: ast.expr, call: ast.Call) -> bool:
+    """Whether `kept` may be written for a selection that keeps all of it: it is such a tensor, or a number that is added to one."""
+    fact, parent = facts.tensor(call), facts.parents.get(call)
+    if fact is None or facts.tensor(kept) == fact:
+        return fact is not None
+    if not isinstance(parent, ast.BinOp | ast.AugAssign) or not isinstance(parent.op, ast.Add | ast.Sub):
+        return False
+    if isinstance(parent, ast.AugAssign):
+        other = assigned_fact(facts, parent)
+    else:
+        other = facts.tensor(parent.right if parent.left is call else parent.left)
+    return isinstance(facts.settled(kept), ConstFact) and other == fact
 
 
 def _parts(facts: FunctionFacts, mask: ast.expr) -> list[ast.expr]:
@@ -160,4 +179,4 @@ def _changes(facts: FunctionFacts, loop: ast.AST, mask: Ordered) -> bool:
     return False
 
 
-__all__ = ["Ordered", "Run", "Selection", "is_mask", "is_number", "selection_of"]
+__all__ = ["Ordered", "Run", "Selection", "is_mask", "is_number", "is_of_itself", "selection_of"]

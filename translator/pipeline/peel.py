@@ -22,7 +22,7 @@ from typing import Any
 from triton.compiler.errors import CompilationError
 
 from translator.facts.function import FunctionFacts
-from translator.facts.loop_masks import Ordered, Selection, is_mask, is_number, selection_of
+from translator.facts.loop_masks import Ordered, Selection, is_mask, is_number, is_of_itself, selection_of
 from translator.facts.loop_range import int_of, is_index, loop_bounds, varies
 from translator.facts.source_text import replace_spans
 from translator.facts.syntax import blocks_of
@@ -30,7 +30,7 @@ from translator.gluon.written import Written, addend, form_of, operand, total
 from translator.numbered import numbered
 from translator.source.moved_lines import record_moved
 
-_Selections = dict[ast.stmt, Selection]
+_Selections = list[tuple[ast.stmt, Selection]]  # with the statement that each stands in
 
 
 def peel_masks(launch: Any, facts: FunctionFacts, retrace: Callable[[Any], Any]) -> Any:
@@ -70,9 +70,16 @@ def _within(loop: ast.For, edits: list[tuple[int, int, str]], facts: FunctionFac
 
 
 def _selections(facts: FunctionFacts, loop: ast.For) -> _Selections:
-    """The selections of a loop, those in loops within it left out, each with its lines to itself."""
-    found = ((s, selection_of(facts, s, loop)) for s in _statements(loop.body) if facts.taken(s))
-    return {s: x for s, x in found if x is not None and _ends(facts, loop, x)}
+    """The selections of a loop, those in loops and in selections within it left out."""
+    found = [
+        (s, selection_of(facts, node, loop))
+        for s in _statements(loop.body)
+        if facts.taken(s) and isinstance(s, ast.Assign | ast.AugAssign)
+        for node in ast.walk(s.value)
+    ]
+    whole = [(s, x) for s, x in found if x is not None and _ends(facts, loop, x)]
+    within = {n for _, x in whole for n in ast.walk(x.call) if n is not x.call}
+    return [(s, x) for s, x in whole if x.call not in within]
 
 
 def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
@@ -113,7 +120,7 @@ def _in_two(facts: FunctionFacts, loop: ast.For, selections: _Selections) -> str
         return None
     index = numbered(f"{loop.target.id}_whole", facts.source_names.__contains__)
     low, high, step = loop.iter.args
-    masks = list(dict.fromkeys(_end_text(facts, m, step) for x in selections.values() for m in x.masks))
+    masks = list(dict.fromkeys(_end_text(facts, m, step) for _, x in selections for m in x.masks))
     whole = f"{index} = {_least([*masks, source.of(high)])}"
     one = replace_spans(source.text, start, end, sorted([*first, (*source.span(high), index)]))
     other = replace_spans(source.text, start, end, [(*source.span(low), index)])
@@ -145,7 +152,11 @@ def _without(facts: FunctionFacts, loop: ast.For, selections: _Selections) -> li
     """The edits that take selections out of a loop, with what makes their masks alone; None where one shares a line."""
     source, edits = facts.source, []
     blocks = [loop.body, *(b for s in _statements(loop.body) for b in blocks_of(s))]
-    gone = [*selections, *_only_for(facts, loop, set(selections))]
+    gone = [s for s, x in selections if is_of_itself(s, x)]
+    gone += list(_only_for(facts, loop, selections, gone))
+    for s, x in selections:
+        if s not in gone:
+            edits.append((*source.span(x.call), operand(Written(source.of(x.kept), form_of(x.kept)))))
     for s in gone:
         start, end = source.starts[s.lineno - 1], source.line_end(s) + 1
         own = source.text[start:end].strip()
@@ -156,9 +167,10 @@ def _without(facts: FunctionFacts, loop: ast.For, selections: _Selections) -> li
     return edits
 
 
-def _only_for(facts: FunctionFacts, loop: ast.For, gone: set[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements of a loop that give a name to what nothing but the statements `gone` reads."""
-    inside = {n for s in gone for n in ast.walk(s)}
+def _only_for(facts: FunctionFacts, loop: ast.For, selections: _Selections, gone: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements of a loop that give a name to what nothing but `selections` reads, and those that are gone with them."""
+    inside = {n for _, x in selections for n in ast.walk(x.call)} - {n for _, x in selections for n in ast.walk(x.kept)}
+    inside |= {n for s in gone for n in ast.walk(s)}
     for s in _statements(loop.body):
         if isinstance(s, ast.Assign) and s not in gone and isinstance(s.targets[0], ast.Name) and len(s.targets) == 1:
             web = facts.webs.of_definition.get((s, s.targets[0].id))

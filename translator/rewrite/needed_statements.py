@@ -12,7 +12,7 @@ import ast
 import functools
 from dataclasses import dataclass
 
-from translator.facts.loop_masks import Ordered, Run, Selection, selection_of
+from translator.facts.loop_masks import Ordered, Run, Selection, is_of_itself, selection_of
 from translator.facts.rescales import rescale_of
 from translator.gluon.written import Written, addend, binary, call, literal, total
 from translator.rewrite.site import Site
@@ -58,8 +58,8 @@ def needed(site: Site, s: ast.stmt, layout: Layout) -> Needed | None:
     if not site.loops:
         return None
     if choices.asks("loop-masks", "where-needed"):
-        selection = selection_of(site.facts, s, site.loops[-1])
-        if selection is not None:
+        selection = selection_of(site.facts, getattr(s, "value", s), site.loops[-1])
+        if selection is not None and is_of_itself(s, selection):
             return Needed(selection.kept, _leaves_out(site, selection), tuple(selection.numbers))
     if choices.asks("rescaling", "lazy") and may_reduce(site):
         rescale = rescale_of(site.facts, s)
