@@ -96,6 +96,24 @@ def test_masks_of_other_forms(choices, change: tuple[str, str], tmp_path: Path):
 
 
 @pytest.mark.compile
+@pytest.mark.parametrize("choices", [BRANCH, PEELED], ids=["a branch", "two loops"])
+def test_another_loop_may_have_the_same_index(choices, tmp_path: Path):
+    again = "    for s in range(n - 2, n):\n        most += s\n    tl.store("
+    text = written(tmp_path, choices, SOURCE.replace("    tl.store(", again))
+    assert "if crosses(" in text or "range(0, s_whole" in text
+
+
+def test_a_number_that_is_another_one_by_then_is_not_compared(tmp_path: Path):
+    """The mask has the first `row`, which is gone where the branch would stand."""
+    changed = SOURCE.replace("offs_m = start * M", "row = start * M\n    offs_m = row").replace(
+        "    for s", "    row = n\n    most += row\n    for s"
+    )
+    for choices in (BRANCH, PEELED):
+        text = translate(tmp_path, changed, spec_of(), chosen=(("attend", choices),)).text
+        assert "crosses" not in text and "s_whole" not in text
+
+
+@pytest.mark.compile
 @pytest.mark.parametrize(
     "statement, whole",
     [

@@ -166,8 +166,17 @@ def is_number(facts: FunctionFacts, node: ast.expr) -> bool:
     calls = (n for n in ast.walk(node) if isinstance(n, ast.Call))
     if any(callees.kind_of(facts, call) not in callees.PURE_KINDS for call in calls):
         return False
-    names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and n in facts.webs.of_use}
-    return all(sum(len(w.definitions) for w in facts.webs.all if w.name == name) == 1 for name in names)
+    return all(_is_fixed(facts, n) for n in ast.walk(node) if isinstance(n, ast.Name) and n in facts.webs.of_use)
+
+
+def _is_fixed(facts: FunctionFacts, name: ast.Name) -> bool:
+    """Whether a variable has one value wherever what is made of it here can be read: one definition, or that of a loop which has no
+    other in it."""
+    every = [d for w in facts.webs.all if w.name == name.id for d in w.definitions]
+    own = facts.webs.definition_of(name)
+    if own is None or len(every) == 1:
+        return own is not None
+    return isinstance(own.node, ast.For) and not any(own.node in d.in_loop for d in every if d.node is not own.node)
 
 
 def _changes(facts: FunctionFacts, loop: ast.AST, mask: Ordered) -> bool:
