@@ -74,6 +74,7 @@ class Target:
     `max` compile for it. cluster_ctas: the workgroups that may run together as one program (`num_ctas`) at most, 1 without clusters.
     native_tanh: libdevice's `tanh` is one instruction. packs_operands: Triton's passes put a lane's parts of an operand for two matrix
     instructions side by side where a launch asks for it (`kpack`).
+    xcds: dies with an L2 cache each, to which the workgroups of a launch go in turn.
     scales: element types of the scales of a scaled product, as MLIR writes them.
     """
 
@@ -109,6 +110,7 @@ class Target:
     sources: dict[str, str] = field(default_factory=dict, hash=False)
     native_tanh: bool = False
     packs_operands: bool = False
+    xcds: int = 1
     scales: tuple[str, ...] = ("i8",)
 
     def __post_init__(self):
@@ -139,6 +141,8 @@ class Target:
         check(self.cluster_ctas == 1 or "clusters" in self.sources, "no source for clusters")
         check(not self.native_tanh or "tanh" in self.sources, "no source for tanh")
         check(not self.packs_operands or "operands" in self.sources, "no source for operands")
+        check(self.xcds == 1 or "xcds" in self.sources, "no source for XCDs")
+        check(not self.compute_units or self.compute_units % self.xcds == 0, f"{self.xcds} XCDs are not alike")
         check(self.scales == ("i8",) or "scales" in self.sources, "no source for scales")
         check(self.relaxed_lds_reads <= self.has_async_copies, "relaxed reads of what no copy has written")
         for fact in ("lds", "registers", "async", "copies", "matrix pipe", "casts", "atomics", "clock"):

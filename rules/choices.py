@@ -200,6 +200,30 @@ CHOICES = (
         reshapes=False,
     ),
     Choice(
+        "loop-masks",
+        "when a loop makes a mask by which it selects, and which is true for all of a block but at a border, as on the diagonal of"
+        " causal attention",
+        {
+            "always": "in every iteration",
+            "where-needed": "behind a branch, in iterations in which it leaves something out",
+            "peeled": "in a loop of its own for these iterations, where they come last",
+        },
+        (Default("always", "one block without branches lets the compiler mix the selection with matrix instructions"),),
+        word="{}-masks",
+        reshapes=False,
+    ),
+    Choice(
+        "rescaling",
+        "when a loop multiplies what it has summed by a factor for each row, as attention does",
+        {
+            "always": "in every iteration",
+            "lazy": "where one of the factors is not 1, which all warps find out together",
+        },
+        (Default("always", "warps that own different rows need not wait for each other to multiply them"),),
+        word="lazy-rescaling",
+        reshapes=False,
+    ),
+    Choice(
         "stores",
         "how products leave",
         {"direct": "from registers", "copied": "through LDS, by asynchronous copies of whole rows"},
@@ -212,6 +236,28 @@ CHOICES = (
         {"kept": "nothing", "streamed": "that what is stored is not read again (`.cs`)"},
         (Default("kept", "the kernel that runs next may read it, which the source does not show"),),
         word="streamed",
+        reshapes=False,
+    ),
+    Choice(
+        "load-cache",
+        "what loads say to the caches where the source says nothing",
+        {
+            "kept": "nothing",
+            "streamed": "that what is loaded is not read again (`.cs`), where each program and each iteration has elements of its own",
+        },
+        (Default("kept", "the kernel that ran before may have left them in a cache, and the one that runs next may read them"),),
+        word="streamed-loads",
+        reshapes=False,
+    ),
+    Choice(
+        "program-order",
+        "which program does what, of a kernel that asks for its number along the first axis of the grid alone",
+        {
+            "launch": "the one that the launch gives the number to",
+            "per-xcd": "neighbours are on one XCD, whose L2 cache then has what they share; programs are dealt to XCDs in turn",
+        },
+        (Default("launch", "whether neighbours share anything is the author's order, which may deal with XCDs already"),),
+        word="per-xcd",
         reshapes=False,
     ),
     Choice(

@@ -94,6 +94,7 @@ TARGETS: dict[str, Target] = {
             buffer_fp64_extremes=True,
             native_fp8=("fp8e4b8", "fp8e5b16"),
             packs_operands=True,
+            xcds=8,
             compute_units=304,
             clock_ghz=2.1,
             sources={
@@ -105,6 +106,7 @@ TARGETS: dict[str, Target] = {
                 "matrix pipe": "isa: matrix core instructions execute beside vector instructions that do not depend on them",
                 "casts": "lowered: casts from and to fp8e4nv are compares and selects",
                 "atomics": "lowered: buffer_atomic_max_f64",
+                "xcds": "MI300X data sheet: 8 XCDs; workgroups go to them in turn (AMD's kernel optimization guide)",
                 "clock": "MI300X data sheet: 304 CUs, 2.1 GHz",
             },
         ),
@@ -136,6 +138,7 @@ TARGETS: dict[str, Target] = {
             casts_fp8=True,
             buffer_fp64_extremes=True,
             native_fp8=("fp8e4nv", "fp8e5"),
+            xcds=8,
             compute_units=256,
             clock_ghz=2.4,
             sources={
@@ -146,6 +149,7 @@ TARGETS: dict[str, Target] = {
                 "matrix pipe": "isa: matrix core instructions execute beside vector instructions that do not depend on them",
                 "casts": "lowered: v_cvt_scalef32_pk_f16_fp8 and its like",
                 "atomics": "lowered: buffer_atomic_max_f64",
+                "xcds": "MI355X data sheet: 8 XCDs; workgroups go to them in turn (AMD's kernel optimization guide)",
                 "clock": "MI355X data sheet: 256 CUs, 2.4 GHz",
             },
         ),

@@ -24,6 +24,7 @@ from translator.rewrite.emitted import EmittedKernel
 from translator.rewrite.function_rewriter import FunctionRewriter
 from translator.rewrite.host_descriptors import divisible_strides, small_descriptors
 from translator.rewrite.loop_split import CannotSplit
+from translator.rewrite.program_order import xcds_of
 from translator.rewrite.tdm import NotForTheDataMover
 from translator.rewrite.unit import Decided, Unit
 from translator.rewrite.written_function import WrittenFunction
@@ -77,8 +78,9 @@ def rewrite_kernel(
     plain: dict[tuple[int | str, ...], str] = {}
     whole: dict[tuple[tuple[int, ...], int], str] = {}
     ringed: frozenset[tuple[tuple[int, ...], int]] = frozenset()
+    xcds, why_one = xcds_of(kernel, choices)
     while True:
-        unit = Unit(kernel, Decided(choices, strategy, frozenset(plain), whole, ringed, moved))
+        unit = Unit(kernel, Decided(choices, strategy, frozenset(plain), whole, ringed, moved, xcds))
         rewriter = rewriter_type(unit, read_function(kernel, launch.trace.frames[0]))
         # These are known only once the text is there; it is then written again without what cannot be.
         try:
@@ -90,6 +92,8 @@ def rewrite_kernel(
                 _check_alternating(unit, every)
             for reason in plain.values():
                 written.record.choose(f"tensor descriptors as bounds-masked accesses: {reason}")
+            if why_one:
+                written.record.choose(f"programs keep their numbers: {why_one}")
             _check_stages(written.facts, written.loops.pipelined.values())
             check_refills(every)
             return assemble(unit, written)

@@ -17,13 +17,15 @@ from translator import __version__
 from translator.choices.chosen import Choices
 from translator.diagnostics import Diagnostic, TranslationError
 from translator.facts.given_launches import given_numbers
+from translator.facts.reading import read_function
 from translator.frontend.launch_options import check_options
 from translator.general.trials import Tools
 from translator.general.general_versions import general_versions, tried_corners
-from translator.kernel import rewrite_kernel
+from translator.kernel import kernel_facts, rewrite_kernel
 from translator.layout.lds_partitions import with_spread_products
 from translator.memory.traced_launch import TracedLaunch, trace_launch
 from translator.pipeline.inline import inline_tile_loads
+from translator.pipeline.peel import peel_masks
 from translator.pipeline.pipelined import PipelinedFunction
 from translator.planned_launches import planned_launches
 from translator.request import CTAS, LIFTED, LaunchOutcome, TranslateRequest, TranslateResult, as_launched
@@ -273,7 +275,7 @@ def traced_launch(
     try:
         alike = [other for other in (*request.launches, *beside) if other.kernel == spec.kernel]
         defaults = {p.name: p.default for p in loaded.fn.params if p.has_default}
-        traced = _traced(loaded, _with_matrix_options(spec, chosen), request.target, not request.general)
+        traced = _traced(loaded, _with_matrix_options(spec, chosen), request, chosen)
         traced = replace(traced, spec=spec, given=given_numbers((spec, *alike), defaults))
         if (
             chosen.asks("lds-partitions", "two")
@@ -329,13 +331,16 @@ def _lifted(loaded: LoadedKernel, spec: LaunchSpec, request: TranslateRequest) -
     return replace(lifted.loaded, path=loaded.path, line=loaded.line, lifted=lifted.text), lifted.spec
 
 
-def _traced(loaded: LoadedKernel, spec: LaunchSpec, target: str, padded: bool) -> TracedLaunch:
-    """The kernel traced, helpers that load a loop's tiles put into the loop: then it is a copy with another source."""
+def _traced(loaded: LoadedKernel, spec: LaunchSpec, request: TranslateRequest, chosen: Choices) -> TracedLaunch:
+    """The kernel traced, helpers that load a loop's tiles put into the loop, and loops in two: then it is a copy with another source."""
 
     def trace(fn: Any) -> TracedLaunch:
-        return trace_launch(fn, spec, target, loaded.load_jit, padded)
+        return trace_launch(fn, spec, request.target, loaded.load_jit, not request.general)
 
-    return inline_tile_loads(trace(loaded.fn), trace)
+    traced = inline_tile_loads(trace(loaded.fn), trace)
+    if not chosen.asks("loop-masks", "peeled"):
+        return traced
+    return peel_masks(traced, read_function(kernel_facts(traced), traced.trace.frames[0]), trace)
 
 
 def _with_matrix_options(spec: LaunchSpec, chosen: Choices) -> LaunchSpec:

@@ -165,6 +165,13 @@ def test_a_candidate_with_the_text_of_another_has_its_figures():
     assert figures_of(found, "one", DEEP) is None
 
 
+def test_what_only_times_can_choose_is_not_searched():
+    request = TranslateRequest("k.py", "gfx950")
+    searched, shown = rows_for(request, SPECS[0]), rows_for(request, SPECS[0], timed=True)
+    assert searched == tuple(x for x in shown if x in searched)
+    assert {x.name for x in shown} - {x.name for x in searched} == {"streamed", "streamed-loads", "per-xcd"}
+
+
 @pytest.mark.compile
 def test_what_a_launch_tells_the_compiler_makes_another_candidate(tmp_path):
     """The code is the same: the compiler orders it in another way."""

@@ -49,7 +49,8 @@ class EmulatedLaunch:
             self.left_out += 1
             return
         start = start_of(run)
-        sides = [self._run(side, run, start) for side in (self.source, self.translation)]
+        other = replace(run, programs=run.translated)
+        sides = [self._run(self.source, run, start), self._run(self.translation, other, start)]
         found = judge(*sides, run.inputs.variant)
         self.ran += 1
         self.last = found

@@ -11,11 +11,13 @@ from translator.choices.chosen import Choices, choices_of
 
 @dataclass(frozen=True)
 class CandidateRow:
-    """choices: what is tried. when: whether it can pay on a target with that many warps. why: what it may buy."""
+    """choices: what is tried. when: whether it can pay on a target with that many warps. why: what it may buy. timed: whether only a
+    measured time can choose it, because predicted cycles know no caches."""
 
     choices: Choices
     when: Callable[[Target, int], bool]
     why: str
+    timed: bool = False
 
 
 def _clusters(target: Target, num_warps: int) -> bool:
@@ -217,24 +219,49 @@ ROWS = (
         lambda target, _: target.copies_to_global,
         "whole rows leave without registers; what stands behind the loops hardly counts, so a measured time chooses it",
     ),
+    *(
+        CandidateRow(
+            choices_of(loop_masks=masks),
+            _always,
+            "no compares and selections in most iterations; of loops that were one, predicted cycles count the one with the mask",
+        )
+        for masks in ("where-needed", "peeled")
+    ),
     CandidateRow(
         choices_of(store_cache="streamed"),
         _always,
-        "caches keep what is read; predicted cycles know no caches, so only a measured time can choose it",
+        "caches keep what is read",
+        timed=True,
+    ),
+    CandidateRow(
+        choices_of(load_cache="streamed"),
+        _always,
+        "caches keep what is read more than once",
+        timed=True,
+    ),
+    CandidateRow(
+        choices_of(program_order="per-xcd"),
+        lambda target, _: target.xcds > 1,
+        "neighbours share an L2 cache",
+        timed=True,
     ),
     CandidateRow(
         choices_of(l2_prefetch="2"),
         lambda target, _: target.supports_tdm,
-        "copies find their tiles in L2; predicted cycles know no caches, so only a measured time can choose it",
+        "copies find their tiles in L2",
+        timed=True,
     ),
 )
 
 
-def candidates(target: Target, num_warps: int, asked: Choices = Choices()) -> tuple[Choices, ...]:
-    """The choices to try, those asked for first; slots are told apart where a row changes loops. What was asked for holds for all of them."""
+def candidates(target: Target, num_warps: int, asked: Choices = Choices(), timed: bool = True) -> tuple[Choices, ...]:
+    """The choices to try, those asked for first; slots are told apart where a row changes loops. What was asked for holds for all of them.
+
+    timed: with those that only a measured time can choose.
+    """
     found: list[Choices] = []
     for row in ROWS:
-        if not row.when(target, num_warps):
+        if not row.when(target, num_warps) or row.timed and not timed:
             continue
         told = row.choices if row.choices.keeps_depth else row.choices.replacing(slot_form="told-apart")
         made = asked.over(told)

@@ -51,24 +51,27 @@ def make_choices(request: TranslateRequest, pool: "WorkerPool") -> TranslateRequ
     launches = planned(request, pool)
     if request.strategy == "ping-pong":
         _check_warps(request, launches)
-    tried = [t for spec in launches for t in try_candidates(request, spec, pool)]
+    tried = [t for spec in launches for t in try_candidates(request, spec, pool, rows_for(request, spec))]
     if request.strategy == "ping-pong" and not any(t.cost is not None for t in tried):
         raise TranslationError(*[t.diagnostics[0] for t in tried if t.diagnostics][:1])
     return replace(request, chosen=tuple(sorted(best(tried).items())))
 
 
-def rows_for(request: TranslateRequest, spec: LaunchSpec) -> tuple[Choices, ...]:
-    """What the rows that can pay for a launch choose. No clusters beside a fallback, which launches one workgroup for each program."""
-    found = candidates(target_row(request.target), int(spec.options.get("num_warps", 4)), request.asked)
+def rows_for(request: TranslateRequest, spec: LaunchSpec, timed: bool = False) -> tuple[Choices, ...]:
+    """What the rows that can pay for a launch choose. No clusters beside a fallback, which launches one workgroup for each program.
+
+    timed: with rows that predicted cycles cannot choose.
+    """
+    found = candidates(target_row(request.target), int(spec.options.get("num_warps", 4)), request.asked, timed)
     return found if request.fallback is None else tuple(x for x in found if not x.number("num-ctas"))
 
 
 def try_candidates(
     request: TranslateRequest, spec: LaunchSpec, pool: "WorkerPool", tries: tuple[Choices, ...] | None = None
 ) -> list[Tried]:
-    """Candidates for one launch, translated, compiled and costed, in order: those of the rows where none are given."""
+    """Candidates for one launch, translated, compiled and costed, in order: where none are given, those of all rows."""
     row = target_row(request.target)
-    tries = rows_for(request, spec) if tries is None else tries
+    tries = rows_for(request, spec, timed=True) if tries is None else tries
     requests = [
         replace(
             request, kernels=(spec.kernel,), launches=(spec,), standalone=True, fallback=None,

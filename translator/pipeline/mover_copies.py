@@ -16,6 +16,7 @@ from translator.pipeline.loop import NOWHERE, PipelinedLoop, Ring
 from translator.pipeline.strided_tiles import Axis, StridedTile
 from translator.pipeline.tensor_tiles import DescriptorTile
 from translator.rewrite import descriptors, tdm
+from translator.rewrite.accesses import STREAMED, streams_load
 from translator.gluon.written import Written, binary, grouped, literal, method, negative, operand, times, total
 from translator.rewrite.unit import Record
 from translator.rewrite.writing import Emit, Writing
@@ -46,7 +47,8 @@ def copy(writing: Writing, loop: PipelinedLoop, ring: Ring, slot: str, target: s
         if tile.unclipped:
             name = tdm.moved_text(writing.record, name, offsets, condition)
             offsets, condition = ["0"], None
-    return tdm.copy_text(writing.record, name, offsets, target, condition, barrier)
+    streamed = isinstance(tile, StridedTile) and streams_load(writing, ring.load.call)
+    return tdm.copy_text(writing.record, name, offsets, target, condition, barrier, STREAMED if streamed else "")
 
 
 def prefetch(

@@ -13,7 +13,7 @@ from translator.layout.names import LayoutNames
 from translator.pipeline import aligned_copies, copy_width, counts, mover_copies
 from translator.pipeline.loop import PipelinedLoop, Ring, tile_copies
 from translator.rewrite import descriptors, pointers, shapes
-from translator.rewrite.accesses import both_masks
+from translator.rewrite.accesses import STREAMED, both_masks, streams_load
 from translator.rewrite.addresses import Addressing
 from translator.rewrite.gluon_modules import async_module
 from translator.gluon.written import Written, binary, name, operand
@@ -99,10 +99,11 @@ class Producer:
             arguments = [writing.emit(pointer, staged.source)]
         arguments += self._masks(ring, given, condition, use_buffer)
         modifier = given.get("cache_modifier")
+        word = "cache" if use_buffer and (ring.held or ring.load.stored) else "cache_modifier"
         if modifier is not None and not callees.is_empty(facts, modifier):
-            arguments.append(
-                f"{'cache' if use_buffer and (ring.held or ring.load.stored) else 'cache_modifier'}={writing.emit(modifier)}"
-            )
+            arguments.append(f"{word}={writing.emit(modifier)}")
+        elif streams_load(writing, ring.load.call):
+            arguments.append(f"{word}={STREAMED}")
         if ring.load.copied:
             aligned_copies.rest_on_alignment(facts, writing.record, ring.load.call, staged.source)
             name = "global_to_shared"

@@ -11,7 +11,8 @@ from translator.rewrite.addresses import is_pointer
 from translator.gluon.written import Moved, Written, binary, call as called, grouped, keyword, literal, method, operand
 from translator.rewrite.addresses import Addressing
 from translator.rewrite.call_text import Called, Texts, with_function
-from translator.facts.callees import Callee, is_absent, is_empty, is_none, is_plain_access, is_zero
+from translator.facts.callees import Callee, bind, callee_of, is_absent, is_empty, is_none, is_plain_access, is_zero
+from translator.facts.read_once import read_once
 from translator.rewrite.costs import loaded_again, small_load
 from translator.rewrite.run_time import as_tensor, may_be_fixed
 from translator.rewrite.statements import statement_of
@@ -47,6 +48,7 @@ def emit_load(writing: Writing, addressing: Addressing, call: Called, want: Layo
     exists = guard.text(facts, writing.emit) if guard is not None else None
     if facts.tensor(pointer) is None:
         return _with_mask(writing, node, callee, given, {}, exists)
+    streamed = streams_load(writing, node)
     want = want or writing.home(node)
     if small_load(facts, writing.cheap, node) and want != writing.home(node) and not loaded_again(facts, node, want):
         return writing.convert(emit_load(writing, addressing, call, writing.home(node)), want)
@@ -58,7 +60,8 @@ def emit_load(writing: Writing, addressing: Addressing, call: Called, want: Layo
     if access is None:
         children = {pointer: writing.emit(pointer, want)}
         children.update({a: writing.operand_in(a, fact, want) for a in rest.values()})
-        return _with_mask(writing, node, callee, given, children, exists)
+        more = (keyword("cache_modifier", STREAMED),) if streamed else ()
+        return _with_mask(writing, node, callee, given, children, exists, more)
     writing.record.reaches(access.root)
     module = writing.record.amd(facts.kernel.buffer_module)
     arguments = [access.base, access.offsets]
@@ -77,24 +80,41 @@ def emit_load(writing: Writing, addressing: Addressing, call: Called, want: Layo
                 arguments.append(keyword("other", writing.operand_in(other, fact, want)))
     if "cache_modifier" in given and not is_empty(facts, given["cache_modifier"]):
         arguments.append(keyword("cache", writing.emit(given["cache_modifier"])))
+    elif streamed:
+        arguments.append(keyword("cache", STREAMED))
     return called(f"{module}.buffer_load", *arguments)
 
 
+def streams_load(writing: Writing, node: ast.Call) -> bool:
+    """Whether a load is to say that nothing reads it again: one of which that is so, and the source says nothing."""
+    if not writing.decided.choices.asks("load-cache", "streamed"):
+        return False
+    given = bind(writing.facts, node, callee_of(writing.facts, node))
+    said = {"cache_modifier", "eviction_policy", "volatile"} & given.keys()
+    return not said and read_once(writing.facts, node, given["pointer"])
+
+
 def _with_mask(
-    writing: Writing, node: ast.Call, callee: Callee, given, children: Texts, exists: Written | None
+    writing: Writing,
+    node: ast.Call,
+    callee: Callee,
+    given,
+    children: Texts,
+    exists: Written | None,
+    more: tuple[Written, ...] = (),
 ) -> Written:
-    """A load by pointers; exists: what has to be true beside its mask, if anything."""
+    """A load by pointers; exists: what has to be true beside its mask, if anything; more: arguments of its own."""
     facts = writing.facts
     mask = given.get("mask")
     if exists is None:
-        return with_function(writing, node, callee, children)
+        return with_function(writing, node, callee, children, more)
     if mask is None:
-        return with_function(writing, node, callee, children, (keyword("mask", exists), keyword("other", "0")))
+        return with_function(writing, node, callee, children, (keyword("mask", exists), keyword("other", "0"), *more))
     if is_absent(facts, mask):
         none = {given["other"]: literal(0)} if "other" in given and is_none(facts, given["other"]) else {}
-        return with_function(writing, node, callee, children | {mask: exists} | none)
+        return with_function(writing, node, callee, children | {mask: exists} | none, more)
     text = children.get(mask) or writing.emit(mask)
-    return with_function(writing, node, callee, children | {mask: both_masks(text, exists)})
+    return with_function(writing, node, callee, children | {mask: both_masks(text, exists)}, more)
 
 
 def both_masks(mask: Written, condition: Written | None) -> Written:

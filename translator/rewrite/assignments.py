@@ -13,12 +13,12 @@ from translator.facts.unscaled import Unscaled
 from translator.facts.webs import Web
 from translator.frontend.trace import TensorFact, TupleFact
 from translator.gluon import written
-from translator.gluon.tree import NONE, Assign, Product, beside, walk
+from translator.gluon.tree import NONE, Assign, Authored, Product, beside, walk
 from translator.gluon.written import Assigned, Operation, Written
-from translator.rewrite import calls, lds_operands, moved_once, pointer_variables
+from translator.rewrite import calls, lds_operands, moved_once, needed_statements, pointer_variables
 from translator.rewrite.edits import Edits
 from translator.rewrite.expressions import Expressions
-from translator.rewrite.indentation import without_indent
+from translator.rewrite.indentation import indented, without_indent
 from translator.rewrite.tuples import flat_targets
 from translator.rewrite.variables import WebState
 from translator.ttgir.layouts import Layout
@@ -121,7 +121,8 @@ class Assignments(Expressions):
             variant = self.variant_of(state, layout, layouts)
             # In `x = f(x)` a variant may be made of what the author's name still stands for: that name gets its value last.
             of_itself = variant == name and not isinstance(s, ast.AugAssign) and name in loads(s.value)
-            (last if of_itself else lines).append(self.assign_text(s, name, variant, layout))
+            text = self.needed_text(s, name, variant, layout) or self.assign_text(s, name, variant, layout)
+            (last if of_itself else lines).append(text)
         lines += [*last, *self.conversions_after(s, ast.Name(id=name))]
         self.edits.replace(s, self.joined(s, lines))
 
@@ -184,6 +185,22 @@ class Assignments(Expressions):
         products = [n for n in ast.walk(s.value) if made and callees.is_dot(self.facts, n)]
         reads = self.reads(s.value, products) | ({name} if isinstance(s, ast.AugAssign) else NONE)
         return self.site.hole(Assign(variant, code, name, beside(reads, code)))
+
+    def needed_text(self, s: ast.stmt, name: str, variant: str, layout: Layout) -> str | None:
+        """A statement behind a branch (translator.rewrite.needed_statements); None for one that is needed in any case."""
+        found = needed_statements.needed(self.site, s, layout)
+        if found is None or found.kept is not None and self.emit(found.kept, layout) != variant:
+            return None
+        moves = without_indent(self.assigned(s, name, variant, layout), self.facts.source.indent(s))
+        if moves is None:
+            return None
+        text = f"if {found.condition}:\n{indented([moves], '    ')}"
+        if not self.site.pipelined:
+            return self.joined(s, text.split("\n"))
+        code = self.holes.code(text)
+        own = {name} if isinstance(s, ast.AugAssign) else NONE
+        reads = self.reads(s.value).union(own, *map(self.reads, found.reads))
+        return self.site.hole(Authored(code, beside(reads, code), frozenset({name, variant})))
 
     def assigned(self, s: ast.stmt, name: str, variant: str, layout: Layout) -> str:
         target = target_of(s)

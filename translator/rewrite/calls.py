@@ -35,6 +35,7 @@ from translator.rewrite.call_text import Called, by_template, generic, of_row, w
 from translator.facts.callees import Callee, bind, callee_of, cast_of, first_tensor, is_helper, is_none
 from translator.rewrite.import_lines import TRITON_LANGUAGE
 from translator.rewrite.site import Site
+from translator.rewrite.program_order import dealt
 from translator.rewrite.run_time import as_tensor
 from translator.gluon.written import Written, attribute, literal, operand
 from translator.facts.refusals import refuse
@@ -239,7 +240,8 @@ def _elementwise(writing: Writing, node: ast.Call, callee: Callee, given, want):
 def _same(writing: Writing, node, callee, given, want):
     if callee.row.template is not None and not callee.row.template.holes:
         return Written(callee.row.becomes, callee.row.template.form)
-    return with_function(writing, node, callee, {})
+    text = with_function(writing, node, callee, {})
+    return dealt(writing, text) if callee.name == "program_id" else text
 
 
 def _creator(writing: Writing, node: ast.Call, callee: Callee, given, want):

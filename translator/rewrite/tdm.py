@@ -224,14 +224,21 @@ def moved_text(record: Record, desc: str, offsets: list[str], condition: Written
 
 
 def copy_text(
-    record: Record, desc: str, offsets: list[str], slot: str, condition: Written | None = None, barrier: str = ""
+    record: Record,
+    desc: str,
+    offsets: list[str],
+    slot: str,
+    condition: Written | None = None,
+    barrier: str = "",
+    cache: str = "",
 ) -> str:
     """Issue the copy of the tile at `offsets` into LDS `slot`; under a false `condition` it copies nothing but counts.
 
-    barrier: where each warp arrives once its part has landed.
+    barrier: where each warp arrives once its part has landed. cache: what it says to the caches, a string of Gluon's.
     """
     predicate = f", pred={condition}" if condition is not None else ""
     predicate += f", mbarrier={barrier}" if barrier else ""
+    predicate += f", cache_modifier={cache}" if cache else ""
     if all(offset == "0" for offset in offsets):
         return f"{module(record)}.async_load({desc}, dest={slot}{predicate})"
     return f"{module(record)}.async_load({desc}, [{', '.join(offsets)}], {slot}{predicate})"

@@ -137,7 +137,7 @@ class Decided:
     strategy: a name of translator.pipeline.strategies, None for what the source asks for. plain_descriptors: those that stay
     bounds-masked, by path of the visit or name of the argument. kept_whole: loops, by path and line, that cannot be split, with
     the reason. ringed: loops that one slot does not serve. moved: pointer variables, as (function, variable), whose base moves
-    from tile to tile in any case.
+    from tile to tile in any case. xcds: among how many the numbers of programs are dealt anew.
     """
 
     choices: Choices = Choices()
@@ -146,6 +146,7 @@ class Decided:
     kept_whole: Mapping[tuple[tuple[int, ...], int], str] = field(default_factory=dict)
     ringed: frozenset[tuple[tuple[int, ...], int]] = frozenset()
     moved: frozenset[tuple[str, str]] = frozenset()
+    xcds: int = 1
 
 
 @dataclass(frozen=True)

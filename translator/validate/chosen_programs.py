@@ -26,6 +26,13 @@ class Programs:
     numbers: tuple[int, ...]
     order: str
 
+    def dealt(self, numbers: np.ndarray | None) -> Programs:
+        """Those that have other numbers along the first axis of the grid: `numbers`, by the number that these have; None for the same."""
+        if numbers is None:
+            return self
+        extent = len(numbers)
+        return Programs(tuple(n - n % extent + int(numbers[n % extent]) for n in self.numbers), self.order)
+
     def run(self, machine: Machine, arguments: list) -> None:
         if self.order in TURNS:
             machine.run_in_turns(arguments, list(self.numbers), self.order)

@@ -23,6 +23,7 @@ from translator.validate.inputs import Inputs
 from translator.validate.memory import Memory
 from translator.validate.overlaps import Touched, touched
 from translator.validate.warp_specialize import SCHEDULES
+from translator.validate.renumbered import same_work
 from translator.validate.result import ValidationResult
 from translator.validate.turns import TURNS, spins
 
@@ -52,11 +53,13 @@ class SourceFault(Exception):
 @dataclass(frozen=True)
 class SourceRun:
     """The source on one set of inputs, for who wants to run the same elsewhere: `programs` of the `grid`, at the same time if
-    `turns`; the memory that it left, and the `reduction` and `narrowest` type that a comparison with it needs."""
+    `turns`; `translated`, which of the translation do their work; the memory that it left, and the `reduction` and `narrowest` type that
+    a comparison with it needs."""
 
     inputs: Inputs
     grid: tuple[int, ...]
     programs: tuple[int, ...]
+    translated: tuple[int, ...]
     turns: bool
     memory: Memory
     reduction: int
@@ -96,6 +99,7 @@ class Pair:
         self.schedules = _schedules(translated)
         self.source_schedules = _schedules(source)  # the one first that the source got through
         self.of_source: dict[tuple[str, str, int], Finding] = {}  # hazards that the source has itself
+        self.dealt: dict[int, np.ndarray | None] = {}  # by the extent of the first axis, what `same_work` says of it
         self.excused: frozenset[str] = frozenset()  # kinds of those that it had on the last inputs
 
     def run(self, inputs: Inputs, budget: float) -> ValidationResult:
@@ -119,7 +123,8 @@ class Pair:
         if order in (IN_ORDER, TURNS[0]):
             self.ran = machine.ran
             if self.observe is not None:
-                programs = (inputs, machine.grid, chosen.numbers, order != IN_ORDER)
+                others = self._same_work(chosen, inputs).numbers
+                programs = (inputs, machine.grid, chosen.numbers, others, order != IN_ORDER)
                 self.observe(SourceRun(*programs, memory, machine.reduction, self.narrowest))
         for schedule in self.schedules if not inputs.variant else self.schedules[:1]:
             result = self._judge(inputs, memory, machine, chosen, schedule)
@@ -292,7 +297,7 @@ class Pair:
         machine.excused = self.excused
         machine.step_limit = LEAST_STEPS + STEPS_PER_STEP * self.longest
         try:
-            chosen.run(machine, bind(self.translated, self.names[1], inputs, addresses))
+            self._same_work(chosen, inputs).run(machine, bind(self.translated, self.names[1], inputs, addresses))
         except Hazard as hazard:
             return memory, machine, hazard.at("launch", UNKNOWN, ()).finding
         except (WaitsForever, TooLong) as endless:
@@ -301,6 +306,13 @@ class Pair:
             what = f"does not end on inputs on which the source does: {endless.why}"
             return memory, machine, Finding("endless", what, endless.op)
         return memory, machine, None
+
+    def _same_work(self, chosen: Programs, inputs: Inputs) -> Programs:
+        """The programs of the translation which do the work of those `chosen` of the source, in the same order."""
+        extent = (inputs.grid or self.grid)[0]
+        if extent not in self.dealt:
+            self.dealt[extent] = same_work(self.source, self.translated, extent)
+        return chosen.dealt(self.dealt[extent])
 
     def _relies_on_masked_lanes(self, inputs: Inputs, chosen: Programs, expected: Memory, reduction: int) -> bool:
         """Whether the source's own results change when masked-off lanes hold NaN."""

@@ -29,6 +29,7 @@ from translator.validate.overlaps import fetches_ahead, overlapping
 from translator.validate.pair import MANY, Observer, Pair, SourceFault
 from translator.validate.result import ValidationResult
 from translator.validate.loop_slices import loop_parameters
+from translator.validate.renumbered import fewer_programs
 from translator.validate.steering import Steering, all_tokens, tokens_of
 
 Refusal = Callable[[Inputs], str]
@@ -168,6 +169,8 @@ class _Validation:
         for what, changed in sizes[:1]:
             yield with_values(inputs, self.spec, changed, what)
         yield from with_smaller_descriptors(self.spec, inputs)
+        for extent in fewer_programs(self.pair.source, self.pair.translated, self.pair.grid[0]):
+            yield replace(inputs, grid=(extent, *self.pair.grid[1:]), variant=f"{extent} programs")
         yield from self._steered(inputs)
         for what, changed in sizes[1:]:
             yield with_values(inputs, self.spec, changed, what)

@@ -1,0 +1,94 @@
+"""Which program of a translation does the work of which program of its source, where the translation deals their numbers anew.
+
+source          pid = tt.get_program_id x                  what comes after is computed from `pid`
+translation     pid = tt.get_program_id x
+                p = pid % 8 * (n // 8) + ... + pid // 8    and here from `p`
+
+Found in the two modules and nowhere else: what each computes from the number of a program, the extent of the axis and constants alone, for
+all programs at once. Of these values some are all numbers of programs once each: in the translation one more than in the source, from which
+all the others follow as they follow from the number itself in the source. Else programs do the work of their own numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from translator.ttgir.module import Module, Op
+from translator.validate.hazards import Hazard
+from translator.validate.ops import TABLE
+
+_NUMBER, _EXTENT = "tt.get_program_id", "tt.get_num_programs"
+_OF_NUMBERS = ("arith.addi arith.subi arith.muli arith.andi arith.ori arith.xori arith.maxsi arith.minsi arith.divsi arith.remsi "
+               "arith.divui arith.remui arith.shli arith.shrsi arith.shrui arith.cmpi arith.select").split()  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Zeros:
+    """What operations ask of a machine: a division by zero is none of a program that does not get there."""
+
+    def report(self, hazard: Hazard) -> None:
+        pass
+
+
+def same_work(source: Module, translated: Module, extent: int) -> np.ndarray | None:
+    """By the number of a program of the source along the first axis, that of the program of the translation which does its work; None
+    where it is its own. extent: of that axis."""
+    if f"{_EXTENT} x" not in translated.text or extent < 2:
+        return None
+    here, there = (list(_permutations(module, extent)) for module in (source, translated))
+    if len(there) != len(here) + 1 or len(there) < 2:
+        return None
+    dealt = there[1]
+    if not all(np.array_equal(mine[dealt], its) for mine, its in zip(here, there[1:])):
+        return None
+    return np.argsort(dealt)
+
+
+def fewer_programs(source: Module, translated: Module, extent: int) -> list[int]:
+    """Extents of the first axis of the grid at which a translation that asks for it, though its source does not, may do something else."""
+    if f"{_EXTENT} x" not in translated.text or f"{_EXTENT} x" in source.text:
+        return []
+    return sorted({3, extent - 1, extent - 3} & set(range(1, extent)))
+
+
+def _permutations(module: Module, programs: int) -> Iterator[np.ndarray]:
+    """The values of a module that are all numbers of `programs` once each, by number; each once, in the order of the operations."""
+    found: list[np.ndarray] = []
+    for value in _values(module, programs):
+        if np.array_equal(np.sort(value), np.arange(programs)) and not any(np.array_equal(value, f) for f in found):
+            found.append(value)
+            yield value
+
+
+def _values(module: Module, programs: int) -> Iterator[np.ndarray]:
+    """The integers that the entry function computes from the number of a program and constants, in each program."""
+    known: dict[str, Any] = {}
+    for op in module.entry.walk():
+        if len(op.results) != 1 or op.type.is_tensor:
+            continue
+        value = _value(op, known, programs)
+        if value is None:
+            continue
+        known[op.results[0]] = value
+        if np.shape(value) == (programs,) and value.dtype != np.bool_:
+            yield value
+
+
+def _value(op: Op, known: dict[str, Any], programs: int) -> Any:
+    if op.name in (_NUMBER, _EXTENT):
+        along_first = op.body.split()[:1] == ["x"]
+        numbers = np.arange(programs, dtype=np.int32) if op.name == _NUMBER else np.int32(programs)
+        return numbers if along_first else None
+    if op.name == "arith.constant" and op.type.element.startswith("i"):
+        return TABLE[op.name](_Zeros(), op)
+    if op.name not in _OF_NUMBERS or any(operand not in known for operand in op.operands):
+        return None
+    with np.errstate(all="ignore"):
+        return TABLE[op.name](_Zeros(), op, *(known[operand] for operand in op.operands))
+
+
+__all__ = ["fewer_programs", "same_work"]
