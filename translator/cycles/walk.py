@@ -70,6 +70,7 @@ class Wave:
     counters: list = field(default_factory=lambda: [deque() for _ in range(COUNTERS)])
     starts: list[float] = field(default_factory=list)
     ready: dict[int, float] = field(default_factory=dict)
+    latest: float = 0.0  # of what is in `ready`
     arrived: int = 0
     met: int = 0
     events: list[list[Event]] = field(default_factory=list)
@@ -97,6 +98,7 @@ class Walk:
 
     def __init__(self, waves: list[Wave], timing: Timing, simds: int, loop: bool = True):
         self.waves, self.timing, self.loop = waves, timing, loop
+        self.matrix_alone = timing.matrix_alone
         self.matrix_free = [0.0] * simds
         self.shadow_until = [0.0] * simds
         self.vector_free = [0.0] * simds
@@ -112,6 +114,7 @@ class Walk:
         self.blocked: list[Wave] = []
         self.tracing = False
         self.cause = NOTHING
+        self.iterations = self.behind = 0  # how many are asked for, and waves that have not begun as many
         # Each gives (issued, the wave goes on), or when to try again, or None: held by others.
         self.handlers: dict[int, Callable[[Wave, Operation, float], tuple[float, float] | float | None]] = {
             ISSUE: self._issue,
@@ -132,8 +135,9 @@ class Walk:
     def advance(self, iterations: int) -> None:
         """Until every wave has begun `iterations` iterations beyond the first (or has ended, without a loop)."""
         heap, handlers = self.heap, self.handlers
-        last = self.waves[0]
-        while heap and (len(last.starts) <= iterations or any(len(w.starts) <= iterations for w in self.waves)):
+        self.iterations = iterations
+        self.behind = sum(len(w.starts) <= iterations for w in self.waves)
+        while heap and self.behind:
             time, _, _, _, wave = heapq.heappop(heap)
             if wave.lead:
                 operation = _LEADING_BARRIER
@@ -154,6 +158,7 @@ class Walk:
     def _begin(self, wave: Wave) -> bool:
         wave.begun = True
         wave.starts.append(wave.time)
+        self.behind -= len(wave.starts) == self.iterations + 1
         if len(wave.starts) > len(self.waves[0].starts) + MOST_ITERATIONS and self.blocked:
             raise Deadlock
         if not self.loop and len(wave.starts) > 1:
@@ -189,38 +194,49 @@ class Walk:
         return now, now + operation.issue
 
     def _results(self, wave: Wave, operation: Operation, now: float) -> float:
+        if wave.latest <= now:
+            return now
         ready = wave.ready
         for register in operation.reads:
             if (at := ready.get(register)) is not None and at > now:
                 now = self._hold(now, at, RESULT)
         return now
 
+    def _written(self, wave: Wave, operation: Operation, at: float) -> None:
+        """Results that are there at `at`."""
+        for register in operation.writes:
+            wave.ready[register] = at
+        if at > wave.latest:
+            wave.latest = at
+
     def _vector(self, wave: Wave, operation: Operation, now: float) -> tuple[float, float] | float:
         simd = wave.simd
-        free = self._hold(now, self.vector_free[simd], PORT)
-        free = self._hold(free, self.shadow_until[simd], PIPE)
-        if operation.exclusive or self.timing.matrix_alone:
-            free = self._hold(free, self.matrix_free[simd], PIPE)
-        if operation.reads:
+        free = now
+        if (at := self.vector_free[simd]) > free:
+            free, self.cause = at, PORT
+        if (at := self.shadow_until[simd]) > free:
+            free, self.cause = at, PIPE
+        if (operation.exclusive or self.matrix_alone) and (at := self.matrix_free[simd]) > free:
+            free, self.cause = at, PIPE
+        if operation.reads and wave.latest > free:
             free = self._results(wave, operation, free)
         if free > now:
             return free
-        for register in operation.writes:
-            wave.ready[register] = now + operation.latency
+        if operation.writes:
+            self._written(wave, operation, now + operation.latency)
         self.vector_free[simd] = now + operation.clk
         return now, now + operation.issue
 
     def _matrix(self, wave: Wave, operation: Operation, now: float) -> tuple[float, float] | float:
         simd = wave.simd
         free = self._hold(now, self.matrix_free[simd], PIPE)
-        if self.timing.matrix_alone:
+        if self.matrix_alone:
             free = self._hold(free, self.vector_free[simd], PORT)
         if operation.reads:
             free = self._results(wave, operation, free)
         if free > now:
             return free
-        for register in operation.writes:
-            wave.ready[register] = now + operation.latency
+        self._written(wave, operation, now + operation.latency)
         self.matrix_free[simd] = now + operation.clk
         self.shadow_until[simd] = now + operation.shadow
         return now, now + operation.issue
