@@ -151,7 +151,7 @@ def test_the_least_cost_over_all_launches_is_chosen():
         [Tried(SPECS[0], DEEP)],
         [tried(SPECS[0], DEEP, 10)],
         [tried(SPECS[0], DEEP, 10, spill=9)],
-        [replace(tried(SPECS[0], DEEP, 1), lowered=None, cost=None, same_as="parity")],
+        [replace(tried(SPECS[0], DEEP, 1), lowered=None, cost=None, same_as=Choices())],
     ],
     ids=["LDS does not fit", "does not compile", "equal", "equal, spills", "same text"],
 )
@@ -160,8 +160,9 @@ def test_parity_stays(other: list[Tried]):
 
 
 def test_a_candidate_with_the_text_of_another_has_its_figures():
-    found = [tried(SPECS[0], Choices(), 10), Tried(SPECS[0], SMALL, "text", same_as="parity")]
-    assert figures_of(found, "one", SMALL) is found[0]
+    found = [tried(SPECS[0], Choices(), 10), Tried(SPECS[0], SMALL, "text", same_as=Choices())]
+    found.append(Tried(SPECS[0], SMALL.replacing(depth="2"), "text", same_as=SMALL))
+    assert figures_of(found, "one", SMALL) is figures_of(found, "one", found[2].choices) is found[0]
     assert figures_of(found, "one", DEEP) is None
 
 
@@ -188,7 +189,7 @@ def searched(monkeypatch, budget: int, price) -> tuple[Choices, list[Choices]]:
     """What a search finds where choices cost `price(overrides)`, and what it tried in order."""
     order: list[Choices] = []
 
-    def compiled(request, spec, pool, tries):
+    def compiled(request, spec, pool, tries, before):
         order.extend(tries)
         return [tried(spec, x, price(dict(x.overrides))) for x in tries]
 
@@ -218,12 +219,12 @@ def test_what_changes_nothing_is_no_trial_and_not_put_on_top(monkeypatch):
     """Only depth and the matrix instruction make other texts here."""
     order: list[Choices] = []
 
-    def made(request, spec, pool, tries):
+    def made(request, spec, pool, tries, before):
         order.extend(tries)
         own = {"depth", "matrix-size"}
         out = [tried(spec, x, 100 - sum(int(v) for n, v in x.overrides if n in own and v.isdigit())) for x in tries]
         return [
-            t if t.choices == Choices() or own & dict(t.choices.overrides).keys() else replace(t, same_as="parity")
+            t if t.choices == Choices() or own & dict(t.choices.overrides).keys() else replace(t, same_as=Choices(), lowered=None)
             for t in out
         ]
 
@@ -235,13 +236,38 @@ def test_what_changes_nothing_is_no_trial_and_not_put_on_top(monkeypatch):
     assert all(any(n in ("depth", "matrix-size") for n, _ in x.overrides) for x in order[rows:])
 
 
-def test_combinations_put_the_choices_of_each_row_on_top():
-    slices, groups = choices_of(accumulator_slices="2x1"), choices_of(warp_groups="alternating")
-    both = slices.replacing(warp_groups="alternating")
-    assert search.combinations(slices, (groups, choices_of(depth="3"), slices, groups)) == (
-        both,
-        slices.replacing(depth="3"),
-    )
+def test_a_choice_that_costs_more_alone_is_found_beside_what_it_goes_with(monkeypatch):
+    """Registers cost 2 alone and save 6 beside the scheduler; one sweep over the rows finds all of it."""
+
+    def price(given: dict[str, str]) -> float:
+        worth = {("depth", "2"): 4, ("maxima", "unscaled"): 10, ("scheduler", "max-ilp"): 3}
+        registers = given.get("accumulator-registers") == "vgprs"
+        goes_with = 6 if given.get("scheduler") == "max-ilp" else -2
+        return 100 - sum(worth.get(pair, 0) for pair in given.items()) - registers * goes_with
+
+    rows = len(search.rows_for(TranslateRequest("k.py", "gfx950"), SPECS[0]))
+    found, _ = searched(monkeypatch, 2 * rows, price)
+    assert price(dict(found.overrides)) == 100 - 4 - 10 - 3 - 6
+
+
+def test_the_next_steps_build_on_the_best_and_begin_with_what_helped_most():
+    maxima, waves, deep = choices_of(maxima="unscaled"), choices_of(waves_per_eu="2"), choices_of(depth="3")
+    rows = (Choices(), deep, waves, maxima)
+    found = [tried(SPECS[0], x, price) for x, price in zip(rows, (100, 200, 95, 90))]
+    first = [search.Step(maxima, waves), search.Step(maxima, deep)]
+    assert search.next_steps(found, rows, []) == first
+    found += [tried(SPECS[0], first[0].choices, 91), tried(SPECS[0], first[1].choices, 89)]
+    assert search.next_steps(found, rows, first) == [search.Step(first[1].choices, waves)]
+    found.append(tried(SPECS[0], waves.over(first[1].choices), 99))
+    steps = [*first, search.Step(first[1].choices, waves)]
+    assert search.next_steps(found, rows, steps) == [search.Step(waves, deep)], "nothing is left for the better ones"
+
+
+def test_nothing_is_put_on_top_of_what_does_not_fit():
+    maxima, waves = choices_of(maxima="unscaled"), choices_of(waves_per_eu="2")
+    found = [tried(SPECS[0], Choices(), 100), tried(SPECS[0], maxima, 1, fits=False), tried(SPECS[0], waves, 101)]
+    steps = search.next_steps(found, (Choices(), maxima, waves), [])
+    assert steps == [search.Step(waves, maxima)]
 
 
 KERNEL = """
@@ -284,9 +310,12 @@ def test_the_same_text_with_another_launch_is_a_candidate_of_its_own():
     request = TranslateRequest(str(kernel / "kernel.py"), "gfx942", (spec.kernel,), launches=(spec,))
     with WorkerPool(1, timeout=60.0) as pool:
         one, waves, small = try_candidates(request, spec, pool, (Choices(), choices_of(waves_per_eu="2"), SMALL))
+        (again,) = try_candidates(request, spec, pool, (SMALL,), (one, waves))
+        (more,) = try_candidates(request, spec, pool, (choices_of(waves_per_eu="2", matrix_size="16"),), (one, waves))
     assert not waves.same_as and waves.lowered is not None
     assert waves.text.replace("waves_per_eu=2, ", "") == one.text  # the header says it
-    assert small.same_as == "parity"
+    assert small.same_as == again.same_as == one.choices and again.lowered is None
+    assert more.same_as == waves.choices
 
 
 @pytest.mark.slow
