@@ -224,7 +224,11 @@ def test_what_changes_nothing_is_no_trial_and_not_put_on_top(monkeypatch):
         own = {"depth", "matrix-size"}
         out = [tried(spec, x, 100 - sum(int(v) for n, v in x.overrides if n in own and v.isdigit())) for x in tries]
         return [
-            t if t.choices == Choices() or own & dict(t.choices.overrides).keys() else replace(t, same_as=Choices(), lowered=None)
+            (
+                t
+                if t.choices == Choices() or own & dict(t.choices.overrides).keys()
+                else replace(t, same_as=Choices(), lowered=None)
+            )
             for t in out
         ]
 
@@ -250,17 +254,23 @@ def test_a_choice_that_costs_more_alone_is_found_beside_what_it_goes_with(monkey
     assert price(dict(found.overrides)) == 100 - 4 - 10 - 3 - 6
 
 
-def test_the_next_steps_build_on_the_best_and_begin_with_what_helped_most():
-    maxima, waves, deep = choices_of(maxima="unscaled"), choices_of(waves_per_eu="2"), choices_of(depth="3")
-    rows = (Choices(), deep, waves, maxima)
-    found = [tried(SPECS[0], x, price) for x, price in zip(rows, (100, 200, 95, 90))]
-    first = [search.Step(maxima, waves), search.Step(maxima, deep)]
+def test_the_next_steps_build_on_the_best_and_begin_with_what_helped_most_when_it_was_tried_last():
+    maxima, waves, ordered = (
+        choices_of(maxima="unscaled"),
+        choices_of(waves_per_eu="2"),
+        choices_of(scheduler="max-ilp"),
+    )
+    deep, Step = choices_of(depth="3"), search.Step
+    rows = (Choices(), deep, waves, ordered, maxima)
+    found = [tried(SPECS[0], x, price) for x, price in zip(rows, (100, 105, 95, 96, 90))]
+    first = [Step(maxima, waves), Step(maxima, ordered)]
     assert search.next_steps(found, rows, []) == first
-    found += [tried(SPECS[0], first[0].choices, 91), tried(SPECS[0], first[1].choices, 89)]
-    assert search.next_steps(found, rows, first) == [search.Step(first[1].choices, waves)]
-    found.append(tried(SPECS[0], waves.over(first[1].choices), 99))
-    steps = [*first, search.Step(first[1].choices, waves)]
-    assert search.next_steps(found, rows, steps) == [search.Step(waves, deep)], "nothing is left for the better ones"
+    found += [tried(SPECS[0], first[0].choices, 99), tried(SPECS[0], first[1].choices, 85)]
+    better = first[1].choices
+    second = [Step(better, deep), Step(better, waves)]
+    assert search.next_steps(found, rows, first) == second
+    found += [tried(SPECS[0], step.choices, 200) for step in second]
+    assert search.next_steps(found, rows, first + second) == [Step(maxima, deep)], "nothing is left for the best"
 
 
 def test_nothing_is_put_on_top_of_what_does_not_fit():

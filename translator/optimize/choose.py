@@ -89,7 +89,9 @@ def try_candidates(
         for made, choices in zip(requests, tries)
     ]
     tried: list[Tried] = []
-    seen = {_digest(spec, t.choices, t.text): t.choices for t in before if t.spec.id == spec.id and t.lowered is not None}
+    seen = {
+        _digest(spec, t.choices, t.text): t.choices for t in before if t.spec.id == spec.id and t.lowered is not None
+    }
     with tempfile.TemporaryDirectory(prefix="gluonize-tune-") as folder:
         pending = []
         for choices, future in zip(tries, results):
@@ -168,7 +170,9 @@ def best(tried: list[Tried]) -> dict[str, Choices]:
     Only a candidate that compiles and fits for every launch can be chosen; where there is none, parity is.
     """
     kernels = dict.fromkeys(t.spec.kernel for t in tried)
-    return {kernel: next(iter(mean_costs([t for t in tried if t.spec.kernel == kernel])), Choices()) for kernel in kernels}
+    return {
+        kernel: next(iter(mean_costs([t for t in tried if t.spec.kernel == kernel])), Choices()) for kernel in kernels
+    }
 
 
 def mean_costs(tried: list[Tried]) -> dict[Choices, float]:
