@@ -1,9 +1,10 @@
 """What a search over the named choices buys: predicted cycles of loops with matrix products, beside Triton's own compile.
 
-    python bench/search.py [FOLDER [--launches FILE]] [-t TARGETS] [--only ID] [--budget TRIALS] [-j 2] [--json FILE]
+    python bench/search.py [FOLDER [--launches FILE]] [-t TARGETS] [--only ID] [--every N] [--budget TRIALS] [-j 2] [--json FILE]
 
 For each launch whose hottest loop multiplies matrices: the cost of Triton's compile of the source, of the translation by default, and of
 what the search found, by the same model, and what it chose. Nothing is validated here. A launch that cannot be costed is listed.
+--every N: the first of each N sources, in the order of the launches. The file is written after each row.
 """
 
 from __future__ import annotations
@@ -90,6 +91,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--launches", type=Path)
     parser.add_argument("-t", "--targets", default="gfx950")
     parser.add_argument("--only", default="")
+    parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--budget", type=int, default=40)
     parser.add_argument("-j", "--jobs", type=int, default=2)
     parser.add_argument("--json", type=Path)
@@ -97,14 +99,14 @@ def main(arguments: list[str]) -> int:
     rows: list[Row] = []
     with WorkerPool(given.jobs, timeout=120.0) as pool:
         for target in given.targets.split(","):
-            for unit in chosen_units(given.folder, given.launches, given.only):
+            for unit in chosen_units(given.folder, given.launches, given.only)[:: given.every]:
                 for spec in unit.launches:
                     if (row := measured(pool, unit, spec, target, given.budget)) is not None:
                         rows.append(row)
                         print(row, file=sys.stderr, flush=True)
+                        if given.json:
+                            given.json.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
     print(summary(rows))
-    if given.json:
-        given.json.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
     return 0
 
 
