@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from rules.timing import Timing
 from translator.cycles.stream import (
-    ARRIVE, BARRIER, COUNTERS, ISSUE, LDS, MATRIX, MEET, MEMORY, PRIORITY, TENSOR, VECTOR, WAIT, Operation,
+    ARRIVE, BARRIER, COUNTERS, ISSUE, LATENCY, LDS, MATRIX, MEET, MEMORY, PRIORITY, TILE, VECTOR, WAIT, Operation,
 )  # fmt: skip
 
 # What a wave was held by.
@@ -127,7 +127,8 @@ class Walk:
             ARRIVE: self._arrive,
             MEET: self._meet,
             PRIORITY: self._priority,
-            TENSOR: self._latency,
+            LATENCY: self._latency,
+            TILE: self._tile,
         }
         self.heap = [(w.time, 0, w.time, w.order, w) for w in waves]
         heapq.heapify(self.heap)
@@ -261,24 +262,35 @@ class Walk:
         return now, now + operation.issue
 
     def _memory(self, wave: Wave, operation: Operation, now: float) -> tuple[float, float] | float:
-        timing = self.timing
         queue = self.memory_queue
-        free = self._port(wave, now, queue, timing.memory_queue, MEMORY_QUEUE)
+        free = self._port(wave, now, queue, self.timing.memory_queue, MEMORY_QUEUE)
         if free > now:
             return free
+        start = self._moved(now, operation.clk, operation.size)
+        queue.append(start)
+        self._count(wave, operation, start + operation.clk + self.timing.memory_latency)
+        self.memory_port[wave.simd] = now + operation.issue
+        return now, now + operation.issue
+
+    def _moved(self, now: float, clk: float, size: float) -> float:
+        """When the memory unit, which is taken for `clk`, begins with `size` KiB."""
         start = max(now, self.memory_free)
         flying = self.in_flight
-        while flying and (flying[0][0] <= start or self.in_flight_size + operation.size > timing.in_flight):
-            back, size = flying.popleft()
-            self.in_flight_size -= size
+        while flying and (flying[0][0] <= start or self.in_flight_size + size > self.timing.in_flight):
+            back, other = flying.popleft()
+            self.in_flight_size -= other
             start = max(start, back)
-        self.memory_free = start + operation.clk
-        queue.append(start)
-        back = start + operation.clk + timing.memory_latency
-        flying.append((back, operation.size))
-        self.in_flight_size += operation.size
-        self._count(wave, operation, back)
-        self.memory_port[wave.simd] = now + operation.issue
+        self.memory_free = start + clk
+        flying.append((start + clk + self.timing.memory_latency, size))
+        self.in_flight_size += size
+        return start
+
+    def _tile(self, wave: Wave, operation: Operation, now: float) -> tuple[float, float]:
+        """The wave goes on; the tile arrives as requests of a KiB each, the last of which counts."""
+        requests = max(1, round(operation.size))
+        clk = operation.clk / requests
+        start = [self._moved(now, clk, operation.size / requests) for _ in range(requests)][-1]
+        self._count(wave, operation, start + clk + self.timing.memory_latency)
         return now, now + operation.issue
 
     def _latency(self, wave: Wave, operation: Operation, now: float) -> tuple[float, float]:
