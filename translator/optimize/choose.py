@@ -102,29 +102,25 @@ def try_candidates(
                 pending.append(None)
                 continue
             found = [d for o in result.outcomes for d in o.diagnostics] + list(result.diagnostics)
-            launched = with_options(spec, choices)
             digest = _digest(spec, choices, result.text or "")
             entry = Tried(spec, choices, result.text or "", same_as=seen.get(digest), diagnostics=tuple(found))
             future = None
             if result.text is not None and entry.same_as is None:
                 seen[digest] = choices
                 path = os.path.join(folder, f"{spec.kernel.rpartition('.')[2]}_{len(tried)}.py")
-                with open(path, "w", encoding="utf-8") as file:
-                    file.write(result.text)
-                what = f"{spec.kernel} on {row.name} ({choices.name})"
-                future = pool.submit(
-                    LOWER,
-                    path,
-                    launched,
-                    row.name,
-                    request.search_path,
-                    request.import_hosts,
-                    True,
-                    what=what,
-                )
+                future = _lowered(entry, path, request, pool)
             tried.append(entry)
             pending.append(future)
         return [entry if job is None else _costed(entry, job) for entry, job in zip(tried, pending)]
+
+
+def _lowered(entry: Tried, path: str, request: TranslateRequest, pool: "WorkerPool") -> Future:
+    """The compile of a candidate's text, written to `path`."""
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(entry.text)
+    launched = with_options(entry.spec, entry.choices)
+    arguments = (path, launched, request.target, request.search_path, request.import_hosts, True)
+    return pool.submit(LOWER, *arguments, what=f"{entry.spec.kernel} on {request.target} ({entry.choices.name})")
 
 
 def _digest(spec: LaunchSpec, choices: Choices, text: str) -> str:
