@@ -24,16 +24,16 @@ from bench.launch_sets import Unit, chosen_units  # noqa: E402
 from translator.choices.chosen import Choices  # noqa: E402
 from translator.diagnostics import TranslationError  # noqa: E402
 from translator.lowering.worker import WorkerPool  # noqa: E402
-from translator.optimize.choose import LOWER, Tried, figures_of, try_candidates  # noqa: E402
+from translator.optimize.choose import LOWER, Tried, figures_of  # noqa: E402
 from translator.optimize.cost import cost  # noqa: E402
-from translator.optimize.search import search_tried  # noqa: E402
+from translator.optimize.search import compiled, search_tried  # noqa: E402
 from translator.source.launch_spec import LaunchSpec  # noqa: E402
 
 
 @dataclass(frozen=True)
 class Row:
     """One launch on one target. triton, default, found: costs, in the unit of `translator.optimize.cost`; efficiencies: of the matrix
-    cores in the hottest loop, of the same three. chosen: the choices found. why: what could not be costed."""
+    cores in the hottest loop, of the same three. chosen: the choices found; trials: how many were compiled for that. why: what could not be costed."""
 
     id: str
     target: str
@@ -58,15 +58,15 @@ def measured(pool: WorkerPool, unit: Unit, spec: LaunchSpec, target: str, budget
         return None
     if not triton.fits:
         return Row(spec.id, target, triton.cycles, why="Triton's compile needs more LDS than a workgroup can have")
-    default = figures_of(try_candidates(request, spec, pool, (Choices(),)), spec.id, Choices())
+    chosen, tried = search_tried(request, [spec], pool)
+    default = figures_of(tried, spec.id, Choices())
     if default is None or default.cost is None:
         return Row(spec.id, target, triton.cycles, why="the translation cannot be compiled")
-    chosen, tried = search_tried(request, [spec], pool)
     found: Tried | None = figures_of(tried, spec.id, chosen)
     best = found.cost if found is not None and found.cost is not None else default.cost
     efficiencies = tuple(round(c.efficiency or 0.0, 3) for c in (triton, default.cost, best))
     costs = (round(c.cycles, 3) for c in (triton, default.cost, best))
-    return Row(spec.id, target, *costs, efficiencies, chosen.words(), len({t.choices for t in tried}))
+    return Row(spec.id, target, *costs, efficiencies, chosen.words(), len(compiled(tried)))
 
 
 def summary(rows: list[Row]) -> str:
