@@ -84,6 +84,15 @@ def test_parity_is_the_first_candidate_and_none_comes_twice(target: str, warps: 
     assert len({t.name for t in found}) == len(found)
 
 
+@pytest.mark.parametrize(
+    "target, counts",
+    [("gfx950", {1, 2, 3}), ("gfx1250", {1, 2, 3, 6, 8}), ("gfx1100", {2, 3, 6, 8}), ("gfx1201", {2, 3, 6, 8})],
+)
+def test_as_many_waves_are_asked_for_as_registers_decide_about(target: str, counts: set[int]):
+    """A SIMD of RDNA has registers for five waves that use all they may, and holds sixteen; one of CDNA for one, and holds eight."""
+    assert {x.number("waves-per-eu") for x in candidates(TARGETS[target], 4)} - {0} == counts
+
+
 def test_clusters_are_tried_where_the_target_has_them_and_nothing_else_is_launched():
     spec = LaunchSpec("k", "k", "", {}, {}, {}, {"num_warps": 4}, (1,))
     asked = TranslateRequest("k.py", "gfx1250")
