@@ -33,6 +33,7 @@ MOST_ITERATIONS = 24
 FEWEST_ITERATIONS = 8  # also of a loop that is so long that MOST_OPERATIONS would allow fewer
 MOST_OPERATIONS = 80_000
 STEADY = 0.002  # iterations that differ by less than this part, in the mean of a third of them, are steady enough
+_TRACED = 3  # the last of the most iterations, which are walked anyway
 _CAUSE_OF_COUNTER = (MEMORY_DATA, MEMORY_DATA, LDS_DATA, MEMORY_DATA, MEMORY_DATA, MEMORY_DATA)
 
 
@@ -336,7 +337,7 @@ class Walk:
 
 
 def walk_loop(waves: list[Wave], timing: Timing, simds: int) -> Steady:
-    """Iterate until iterations repeat or hardly differ, at most MOST_ITERATIONS times, then trace as many as repeat.
+    """Iterate until iterations repeat or hardly differ, at most MOST_ITERATIONS times, tracing as many as repeat.
 
     Raises: Deadlock.
     """
@@ -344,7 +345,9 @@ def walk_loop(waves: list[Wave], timing: Timing, simds: int) -> Steady:
     affordable = MOST_OPERATIONS // sum(len(w.stream) for w in waves)
     most = max(FEWEST_ITERATIONS, min(affordable, MOST_ITERATIONS))
     iterations = period = 0
+    traced = most - _TRACED
     while not period and iterations < most and not _settled(waves, iterations):
+        walk.tracing = iterations >= traced
         iterations += 1
         walk.advance(iterations)
         if any(len(w.starts) <= iterations for w in waves):
@@ -353,7 +356,7 @@ def walk_loop(waves: list[Wave], timing: Timing, simds: int) -> Steady:
     repeats, period = bool(period), period or 1
     walk.tracing = True
     # An iteration that is under way is not traced whole: the next ones are, and one more so that each has its end.
-    walk.advance(iterations + 2 * period + 1)
+    walk.advance(min(iterations, traced) + 2 * period + 1)
     for wave in waves:
         del wave.events[period:]
     first = iterations - iterations // 3 if not repeats else iterations - period
