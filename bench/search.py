@@ -33,7 +33,8 @@ from translator.source.launch_spec import LaunchSpec  # noqa: E402
 @dataclass(frozen=True)
 class Row:
     """One launch on one target. triton, default, found: costs, in the unit of `translator.optimize.cost`; efficiencies: of the matrix
-    cores in the hottest loop, of the same three. chosen: the choices found; trials: how many were compiled for that. why: what could not be costed."""
+    cores in the hottest loop, of the same three. chosen: the choices found; trials: how many were compiled for that. why: what could not be costed.
+    """
 
     id: str
     target: str
