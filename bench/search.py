@@ -1,9 +1,10 @@
 """What a search over the named choices buys: predicted cycles of loops with matrix products, beside Triton's own compile.
 
-    python bench/search.py [FOLDER [--launches FILE]] [-t TARGETS] [--only ID] [--budget TRIALS] [-j 2] [--json FILE]
+    python bench/search.py [FOLDER [--launches FILE]] [-t TARGETS] [--only ID] [--every N] [--budget TRIALS] [-j 2] [--json FILE]
 
 For each launch whose hottest loop multiplies matrices: the cost of Triton's compile of the source, of the translation by default, and of
 what the search found, by the same model, and what it chose. Nothing is validated here. A launch that cannot be costed is listed.
+--every N: the first of each N sources, in the order of the launches. The file is written after each row.
 """
 
 from __future__ import annotations
@@ -23,16 +24,17 @@ from bench.launch_sets import Unit, chosen_units  # noqa: E402
 from translator.choices.chosen import Choices  # noqa: E402
 from translator.diagnostics import TranslationError  # noqa: E402
 from translator.lowering.worker import WorkerPool  # noqa: E402
-from translator.optimize.choose import LOWER, Tried, figures_of, try_candidates  # noqa: E402
+from translator.optimize.choose import LOWER, Tried, figures_of  # noqa: E402
 from translator.optimize.cost import cost  # noqa: E402
-from translator.optimize.search import search_tried  # noqa: E402
+from translator.optimize.search import compiled, search_tried  # noqa: E402
 from translator.source.launch_spec import LaunchSpec  # noqa: E402
 
 
 @dataclass(frozen=True)
 class Row:
     """One launch on one target. triton, default, found: costs, in the unit of `translator.optimize.cost`; efficiencies: of the matrix
-    cores in the hottest loop, of the same three. chosen: the choices found. why: what could not be costed."""
+    cores in the hottest loop, of the same three. chosen: the choices found; trials: how many were compiled for that. why: what could not be costed.
+    """
 
     id: str
     target: str
@@ -57,15 +59,15 @@ def measured(pool: WorkerPool, unit: Unit, spec: LaunchSpec, target: str, budget
         return None
     if not triton.fits:
         return Row(spec.id, target, triton.cycles, why="Triton's compile needs more LDS than a workgroup can have")
-    default = figures_of(try_candidates(request, spec, pool, (Choices(),)), spec.id, Choices())
+    chosen, tried = search_tried(request, [spec], pool)
+    default = figures_of(tried, spec.id, Choices())
     if default is None or default.cost is None:
         return Row(spec.id, target, triton.cycles, why="the translation cannot be compiled")
-    chosen, tried = search_tried(request, [spec], pool)
     found: Tried | None = figures_of(tried, spec.id, chosen)
     best = found.cost if found is not None and found.cost is not None else default.cost
     efficiencies = tuple(round(c.efficiency or 0.0, 3) for c in (triton, default.cost, best))
     costs = (round(c.cycles, 3) for c in (triton, default.cost, best))
-    return Row(spec.id, target, *costs, efficiencies, chosen.words(), len({t.choices for t in tried}))
+    return Row(spec.id, target, *costs, efficiencies, chosen.words(), len(compiled(tried)))
 
 
 def summary(rows: list[Row]) -> str:
@@ -90,6 +92,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--launches", type=Path)
     parser.add_argument("-t", "--targets", default="gfx950")
     parser.add_argument("--only", default="")
+    parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--budget", type=int, default=40)
     parser.add_argument("-j", "--jobs", type=int, default=2)
     parser.add_argument("--json", type=Path)
@@ -97,14 +100,14 @@ def main(arguments: list[str]) -> int:
     rows: list[Row] = []
     with WorkerPool(given.jobs, timeout=120.0) as pool:
         for target in given.targets.split(","):
-            for unit in chosen_units(given.folder, given.launches, given.only):
+            for unit in chosen_units(given.folder, given.launches, given.only)[:: given.every]:
                 for spec in unit.launches:
                     if (row := measured(pool, unit, spec, target, given.budget)) is not None:
                         rows.append(row)
                         print(row, file=sys.stderr, flush=True)
+                        if given.json:
+                            given.json.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
     print(summary(rows))
-    if given.json:
-        given.json.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
     return 0
 
 

@@ -278,7 +278,9 @@ CHOICES = (
     Choice(
         "waves-per-eu",
         "waves of a SIMD that registers are allocated for; of launches that say nothing of it",
-        {"launch": "as the compiler finds", "1": "one", "2": "two", "3": "three", "4": "four"},
+        {
+            "launch": "as the compiler finds", "1": "one", "2": "two", "3": "three", "4": "four", "6": "six", "8": "eight",
+        },
         (Default("launch", "what the compiler finds spills least"),),
         word="{}-waves",
         reshapes=False,

@@ -35,7 +35,8 @@ class Timing:
     scalar loads. barrier: clk from the last arrival to going on.
 
     stores_apart, scalars_apart: stores have a counter of their own; scalar loads have one apart from LDS.
-    port_bytes: per clk that a compute unit takes out of L2; l2_bytes: that L2 gives each of them while all of them ask. units: compute
+    port_bytes: per clk that a compute unit takes out of L2; tile_bytes: that copies of the tensor data mover take of these, 0 without one;
+    l2_bytes: that L2 gives each of them while all of them ask. units: compute
     units, each with workgroups of its own, that are assumed where the target's row has no number of them.
     memory_tbs: bandwidth of device memory in TB/s, 0 where it is not published. error, whole_error: what is known of the error of loops
     and of whole launches, for people.
@@ -65,6 +66,7 @@ class Timing:
     stores_apart: bool
     scalars_apart: bool
     port_bytes: int
+    tile_bytes: int
     l2_bytes: int
     units: int
     memory_tbs: float
@@ -131,6 +133,7 @@ _CDNA = dict(
     stores_apart=False,
     scalars_apart=False,
     port_bytes=64,
+    tile_bytes=0,
     units=0,
 )
 _CDNA_BASIS = {
@@ -154,6 +157,7 @@ _CDNA_BASIS = {
     "barrier": "guess: between 4 and 16",
     "memory_tbs": "documented: data sheet",
     "port_bytes": "measured: tutorials (v8 notes), as memory_clk",
+    "tile_bytes": "documented: no tensor data mover",
     "l2_bytes": "documented: CDNA 3 white paper, 2 KiB per clk for the compute units of a die",
     "units": "documented: in rules/targets.py",
     "stores_apart": "documented: vmcnt counts loads and stores",
@@ -173,7 +177,7 @@ _WAVE32 = dict(
     lds_latency=60,
     lds_queue=8,
     write_issue=1,
-    memory_clk={4: 8, 8: 16, 16: 32},
+    memory_clk={4: 4, 8: 8, 16: 16},
     memory_queue=12,
     in_flight=32,
     memory_latency=800,
@@ -181,6 +185,7 @@ _WAVE32 = dict(
     barrier=8,
     stores_apart=True,
     port_bytes=64,
+    tile_bytes=0,
     l2_bytes=64,
     units=0,
 )
@@ -207,6 +212,7 @@ _WAVE32_BASIS = {
     "scalar_latency": "guess",
     "barrier": "guess",
     "port_bytes": "guess: as CDNA",
+    "tile_bytes": "documented: no tensor data mover",
     "l2_bytes": "guess: as gfx950",
     "units": "documented: in rules/targets.py",
     "memory_tbs": "documented: data sheet; not published for gfx1250 and gfx1200",
@@ -254,18 +260,20 @@ TIMINGS: dict[str, Timing] = {
         },
     ),
     "gfx1250": Timing(
-        **(_WAVE32 | {"units": 256}),
+        **(_WAVE32 | {"units": 256, "tile_bytes": 64}),
         memory_tbs=0.0,
         whole_error=_ORDER_OF_MAGNITUDE,
         lds_bytes=256,
         scalars_apart=True,
         read_phases={4: _consecutive(32, 32), 8: _consecutive(32, 32), 16: _consecutive(32, 16)},
         write_phases={4: _consecutive(32, 32), 8: _consecutive(32, 32), 16: _consecutive(32, 16)},
-        error=_UNCALIBRATED + "; copies of the tensor data mover have a latency and no cost",
+        error=_UNCALIBRATED
+        + "; tiles that the tensor data mover copies are taken to arrive as what vector instructions load",
         basis=_WAVE32_BASIS
         | {
             "matrix_alone": "guess: as RDNA",
             "units": "guess: as gfx950",
+            "tile_bytes": "guess: as port_bytes, since tiles come out of L2 as well; requests, latency and bytes in flight as of vector loads",
             "lds_bytes": "guess: 4 bytes for each of 64 banks",
             "read_phases": "guess: as many consecutive lanes as fill 64 banks",
         },

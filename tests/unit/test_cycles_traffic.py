@@ -14,7 +14,7 @@ from translator.cycles.analysis import analyze
 from translator.cycles.estimate import estimate
 from translator.cycles.prediction import KernelCycles
 from translator.cycles.spread import Spread, iteration_clk, spread
-from translator.cycles.traffic import Traffic, hot_traffic
+from translator.cycles.traffic import Traffic, hot_traffic, tile_bytes
 from translator.lowering.worker import WorkerPool
 from translator.optimize.choose import best, try_candidates
 from translator.optimize.cost import cost
@@ -55,6 +55,42 @@ def module(*loops: str):
 )  # fmt: skip
 def test_what_is_read_and_what_arrives(body: str, read: int, received: int):
     assert hot_traffic(module(loop(body))) == Traffic(read, received)
+
+
+PLACED = COPY.replace("\n", " loc(#loc{})\n")
+STORED = "%u = amdg.async_tdm_copy_local_to_global %x from %s : !ttg.memdesc<16x32xf16, #shared1, #smem, mutable> -> !tt.tensordesc<16x32xf16> loc(#loc4)\n"
+PLACES = """
+#loc1 = loc("/a/k.py":7:5)
+#loc2 = loc("/b/helper.py":3:1)
+#loc3 = loc(callsite(#loc2 at #loc1))
+#loc4 = loc("/a/k.py":9:5)
+"""
+
+
+def test_tiles_of_the_data_mover_by_the_line_that_asks_for_them():
+    """One workgroup's rows, by a helper called on line 7; what is stored on line 9; the mean of two on a line."""
+
+    def tiles(body: str) -> dict[str, float]:
+        return tile_bytes(parse_module(HEAD + loop(body) + "    tt.return\n  }\n}\n" + PLACES))
+
+    assert tiles(PLACED.format("#shared", 3) + STORED) == {"k.py:7": TILE / 2, "k.py:9": 16 * 32 * 2}
+    assert tiles(PLACED.format("#shared", 3) + PLACED.format("#shared1", 1)) == {"k.py:7": TILE * 3 / 4}
+
+
+COPYING = ".L:\n\t.loc\t1 7 5 ; k.py:7:5\n\ttensor_load_to_lds s[0:3], s[4:11]\n\ts_wait_tensorcnt 0x0\n\ts_cbranch_scc1 .L\n\ts_endpgm\n"
+
+
+def test_waves_share_what_a_copy_of_their_workgroup_moves():
+    timing, text = TIMINGS["gfx1250"], COPYING
+    known = analyze(text, "gfx1250", 4, TARGETS["gfx1250"].lds_bytes, tiles={"k.py:7": 16 * 1024})
+    (found,) = known.loops
+    assert found.bounds["memory unit"] == 16 * 1024 / timing.tile_bytes and not known.notes
+    assert found.cycles == timing.memory_latency + 4 * 1024 / timing.tile_bytes + 2 * timing.issue
+    unknown = analyze(text, "gfx1250", 4, TARGETS["gfx1250"].lds_bytes, tiles={"k.py:8": 16 * 1024})
+    assert "memory unit" not in unknown.loops[0].bounds
+    assert unknown.notes == (
+        "tiles whose size is not known, which the tensor data mover copies, have a latency and no cost",
+    )
 
 
 def test_the_loop_with_products_counts_and_nothing_outside_of_it():

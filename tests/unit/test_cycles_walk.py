@@ -17,6 +17,7 @@ CDNA = replace(
     TIMINGS["gfx950"], issue=4, valu=4, transcendental=8, shadow=8, lds_bytes=256, lds_latency=60, lds_queue=8, write_issue=4,
     memory_clk={4: 4, 8: 16, 16: 16}, memory_queue=12, in_flight=32, memory_latency=800, barrier=8,
 )  # fmt: skip
+BYTES = {4: 4, 8: 8, 16: 16}  # clk of 64 lanes: 64 bytes per clk
 RDNA = replace(TIMINGS["gfx1100"], issue=1, valu=1, valu_latency=5, transcendental=4, barrier=8)
 MFMA16 = "v_mfma_f32_16x16x32_f16 v[0:3], v[4:7], v[8:11], v[0:3]"
 MFMA32 = "v_mfma_f32_32x32x16_f16 v[0:15], v[16:19], v[20:23], v[0:15]"
@@ -25,11 +26,11 @@ LOAD = "buffer_load_dwordx4 v[60:63], v64, s[0:3], 0 offen"
 READ = "ds_read_b128 v[60:63], v64"
 
 
-def stream(*lines, timing=CDNA, target="gfx950", lanes=None):
-    """Operations of instructions; lanes: addresses of all LDS accesses."""
+def stream(*lines, timing=CDNA, target="gfx950", lanes=None, tiles=None):
+    """Operations of instructions; lanes: addresses of all LDS accesses; tiles: bytes that the data mover copies for a wave, by line."""
     program = read_program("".join(f"\t{line}\n" for line in lines))
     steps = [Step(n, lanes if line.op.startswith("ds_") else None) for n, line in enumerate(program.lines)]
-    return Translator(program.lines, TARGETS[target], timing).operations(steps)
+    return Translator(program.lines, TARGETS[target], timing, tiles).operations(steps)
 
 
 def waves(*streams, simds=4, leads=None):
@@ -170,25 +171,67 @@ def test_wmma_shares_the_port_of_vector_instructions():
 
 def test_counters_of_gfx12_are_waited_for_apart():
     """The load of 800 clk is outstanding behind a wait for LDS, and behind the LDS half of a wait for both."""
-    timing = replace(TIMINGS["gfx1201"], lds_bytes=128, lds_latency=60, issue=1, memory_latency=800)
+    timing = replace(TIMINGS["gfx1201"], lds_bytes=128, lds_latency=60, issue=1, memory_latency=800, memory_clk=BYTES)
     load, read = "buffer_load_b128 v[60:63], v64, s[0:3], null offen", "ds_load_b128 v[70:73], v64"
     only_lds = stream(load, read, "s_wait_dscnt 0x0", timing=timing, target="gfx1201")
     both = stream(load, read, "s_wait_loadcnt_dscnt 0x100", timing=timing, target="gfx1201")
     assert walk_once(waves(only_lds), timing, 4) == 1 + 4 + 60 + 1
     assert walk_once(waves(both), timing, 4) == 1 + 4 + 60 + 1
     neither = stream(load, read, "s_wait_loadcnt_dscnt 0x0", timing=timing, target="gfx1201")
-    assert walk_once(waves(neither), timing, 4) == 16 + 800 + 1
+    assert walk_once(waves(neither), timing, 4) == 8 + 800 + 1
 
 
 def test_asynchronous_copies_have_a_counter_of_their_own():
-    timing = replace(TIMINGS["gfx1250"], issue=1, memory_latency=800)
+    timing = replace(TIMINGS["gfx1250"], issue=1, memory_latency=800, memory_clk=BYTES)
     copy = "global_load_async_to_lds_b128 v1, v2, s[0:1]"
     kept = stream(copy, "s_wait_loadcnt 0x0", timing=timing, target="gfx1250")
     waited = stream(copy, "s_wait_asynccnt 0x0", timing=timing, target="gfx1250")
     assert walk_once(waves(kept), timing, 4) == 2
-    assert walk_once(waves(waited), timing, 4) == 16 + 800 + 1
+    assert walk_once(waves(waited), timing, 4) == 8 + 800 + 1
     tile = stream("tensor_load_to_lds s[0:3], s[4:11]", "s_wait_tensorcnt 0x0", timing=timing, target="gfx1250")
     assert walk_once(waves(tile), timing, 4) == 800 + 1
+
+
+MOVER = replace(
+    TIMINGS["gfx1250"], issue=1, memory_latency=800, memory_clk=BYTES, in_flight=32, memory_queue=12, tile_bytes=64
+)
+TILE, TILES_THERE = "tensor_load_to_lds s[0:3], s[4:11]", "s_wait_tensorcnt 0x0"
+
+
+def moved(*lines: str, tiles: dict[int, int]) -> float:
+    return walk_once(waves(stream(*lines, timing=MOVER, target="gfx1250", tiles=tiles)), MOVER, 4)
+
+
+@pytest.mark.parametrize(
+    "kib, clk",
+    [(4, 4 * 16 + 800), (32, 32 * 16 + 800), (48, 16 + 800 + 16 * 16 + 800)],
+    ids=[
+        "four requests",
+        "as many as are in flight",
+        "more than are in flight, of which each waits for one to be back",
+    ],
+)
+def test_a_tile_arrives_as_fast_as_its_bytes_do(kib: int, clk: int):
+    assert moved(TILE, TILES_THERE, tiles={0: kib * 1024}) == clk + 1
+
+
+def test_a_wave_goes_on_while_its_tile_arrives():
+    assert moved(TILE, "s_nop 0", tiles={0: 4096}) == 2
+    assert moved(TILE, *["s_nop 0"] * 1000, TILES_THERE, tiles={0: 4096}) == 1002
+
+
+def test_tiles_and_vector_loads_take_turns_at_what_memory_gives():
+    load = "global_load_async_to_lds_b128 v1, v2, s[0:1]"
+    assert moved(TILE, load, "s_wait_asynccnt 0x0", tiles={0: 4096}) == 4 * 16 + 8 + 800 + 1
+    assert moved(load, TILE, TILES_THERE, tiles={1: 4096}) == 8 + 4 * 16 + 800 + 1
+    assert moved(TILE, TILE, TILES_THERE, tiles={0: 4096, 1: 2048}) == 6 * 16 + 800 + 1
+
+
+@pytest.mark.parametrize("timing", TIMINGS.values(), ids=list(TIMINGS))
+def test_vector_memory_is_as_fast_as_its_basis_says(timing):
+    """Lanes that are apart may take longer than their bytes."""
+    rates = {width: width * 64 / clk for width, clk in timing.memory_clk.items()}
+    assert max(rates.values()) == 64 and rates[16] == 64
 
 
 def test_idle_time_of_the_pipe_is_accounted_for():

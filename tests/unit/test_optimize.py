@@ -84,6 +84,15 @@ def test_parity_is_the_first_candidate_and_none_comes_twice(target: str, warps: 
     assert len({t.name for t in found}) == len(found)
 
 
+@pytest.mark.parametrize(
+    "target, counts",
+    [("gfx950", {1, 2, 3}), ("gfx1250", {1, 2, 3, 6, 8}), ("gfx1100", {2, 3, 6, 8}), ("gfx1201", {2, 3, 6, 8})],
+)
+def test_as_many_waves_are_asked_for_as_registers_decide_about(target: str, counts: set[int]):
+    """A SIMD of RDNA has registers for five waves that use all they may, and holds sixteen; one of CDNA for one, and holds eight."""
+    assert {x.number("waves-per-eu") for x in candidates(TARGETS[target], 4)} - {0} == counts
+
+
 def test_clusters_are_tried_where_the_target_has_them_and_nothing_else_is_launched():
     spec = LaunchSpec("k", "k", "", {}, {}, {}, {"num_warps": 4}, (1,))
     asked = TranslateRequest("k.py", "gfx1250")
@@ -151,7 +160,7 @@ def test_the_least_cost_over_all_launches_is_chosen():
         [Tried(SPECS[0], DEEP)],
         [tried(SPECS[0], DEEP, 10)],
         [tried(SPECS[0], DEEP, 10, spill=9)],
-        [replace(tried(SPECS[0], DEEP, 1), lowered=None, cost=None, same_as="parity")],
+        [replace(tried(SPECS[0], DEEP, 1), lowered=None, cost=None, same_as=Choices())],
     ],
     ids=["LDS does not fit", "does not compile", "equal", "equal, spills", "same text"],
 )
@@ -160,8 +169,9 @@ def test_parity_stays(other: list[Tried]):
 
 
 def test_a_candidate_with_the_text_of_another_has_its_figures():
-    found = [tried(SPECS[0], Choices(), 10), Tried(SPECS[0], SMALL, "text", same_as="parity")]
-    assert figures_of(found, "one", SMALL) is found[0]
+    found = [tried(SPECS[0], Choices(), 10), Tried(SPECS[0], SMALL, "text", same_as=Choices())]
+    found.append(Tried(SPECS[0], SMALL.replacing(depth="2"), "text", same_as=SMALL))
+    assert figures_of(found, "one", SMALL) is figures_of(found, "one", found[2].choices) is found[0]
     assert figures_of(found, "one", DEEP) is None
 
 
@@ -195,7 +205,7 @@ def searched(monkeypatch, budget: int, price) -> tuple[Choices, list[Choices]]:
     """What a search finds where choices cost `price(overrides)`, and what it tried in order."""
     order: list[Choices] = []
 
-    def compiled(request, spec, pool, tries):
+    def compiled(request, spec, pool, tries, before):
         order.extend(tries)
         return [tried(spec, x, price(dict(x.overrides))) for x in tries]
 
@@ -225,12 +235,16 @@ def test_what_changes_nothing_is_no_trial_and_not_put_on_top(monkeypatch):
     """Only depth and the matrix instruction make other texts here."""
     order: list[Choices] = []
 
-    def made(request, spec, pool, tries):
+    def made(request, spec, pool, tries, before):
         order.extend(tries)
         own = {"depth", "matrix-size"}
         out = [tried(spec, x, 100 - sum(int(v) for n, v in x.overrides if n in own and v.isdigit())) for x in tries]
         return [
-            t if t.choices == Choices() or own & dict(t.choices.overrides).keys() else replace(t, same_as="parity")
+            (
+                t
+                if t.choices == Choices() or own & dict(t.choices.overrides).keys()
+                else replace(t, same_as=Choices(), lowered=None)
+            )
             for t in out
         ]
 
@@ -242,13 +256,44 @@ def test_what_changes_nothing_is_no_trial_and_not_put_on_top(monkeypatch):
     assert all(any(n in ("depth", "matrix-size") for n, _ in x.overrides) for x in order[rows:])
 
 
-def test_combinations_put_the_choices_of_each_row_on_top():
-    slices, groups = choices_of(accumulator_slices="2x1"), choices_of(warp_groups="alternating")
-    both = slices.replacing(warp_groups="alternating")
-    assert search.combinations(slices, (groups, choices_of(depth="3"), slices, groups)) == (
-        both,
-        slices.replacing(depth="3"),
+def test_a_choice_that_costs_more_alone_is_found_beside_what_it_goes_with(monkeypatch):
+    """Registers cost 2 alone and save 6 beside the scheduler; one sweep over the rows finds all of it."""
+
+    def price(given: dict[str, str]) -> float:
+        worth = {("depth", "2"): 4, ("maxima", "unscaled"): 10, ("scheduler", "max-ilp"): 3}
+        registers = given.get("accumulator-registers") == "vgprs"
+        goes_with = 6 if given.get("scheduler") == "max-ilp" else -2
+        return 100 - sum(worth.get(pair, 0) for pair in given.items()) - registers * goes_with
+
+    rows = len(search.rows_for(TranslateRequest("k.py", "gfx950"), SPECS[0]))
+    found, _ = searched(monkeypatch, 2 * rows, price)
+    assert price(dict(found.overrides)) == 100 - 4 - 10 - 3 - 6
+
+
+def test_the_next_steps_build_on_the_best_and_begin_with_what_helped_most_when_it_was_tried_last():
+    maxima, waves, ordered = (
+        choices_of(maxima="unscaled"),
+        choices_of(waves_per_eu="2"),
+        choices_of(scheduler="max-ilp"),
     )
+    deep, Step = choices_of(depth="3"), search.Step
+    rows = (Choices(), deep, waves, ordered, maxima)
+    found = [tried(SPECS[0], x, price) for x, price in zip(rows, (100, 105, 95, 96, 90))]
+    first = [Step(maxima, waves), Step(maxima, ordered)]
+    assert search.next_steps(found, rows, []) == first
+    found += [tried(SPECS[0], first[0].choices, 99), tried(SPECS[0], first[1].choices, 85)]
+    better = first[1].choices
+    second = [Step(better, deep), Step(better, waves)]
+    assert search.next_steps(found, rows, first) == second
+    found += [tried(SPECS[0], step.choices, 200) for step in second]
+    assert search.next_steps(found, rows, first + second) == [Step(maxima, deep)], "nothing is left for the best"
+
+
+def test_nothing_is_put_on_top_of_what_does_not_fit():
+    maxima, waves = choices_of(maxima="unscaled"), choices_of(waves_per_eu="2")
+    found = [tried(SPECS[0], Choices(), 100), tried(SPECS[0], maxima, 1, fits=False), tried(SPECS[0], waves, 101)]
+    steps = search.next_steps(found, (Choices(), maxima, waves), [])
+    assert steps == [search.Step(waves, maxima)]
 
 
 KERNEL = """
@@ -291,9 +336,12 @@ def test_the_same_text_with_another_launch_is_a_candidate_of_its_own():
     request = TranslateRequest(str(kernel / "kernel.py"), "gfx942", (spec.kernel,), launches=(spec,))
     with WorkerPool(1, timeout=60.0) as pool:
         one, waves, small = try_candidates(request, spec, pool, (Choices(), choices_of(waves_per_eu="2"), SMALL))
+        (again,) = try_candidates(request, spec, pool, (SMALL,), (one, waves))
+        (more,) = try_candidates(request, spec, pool, (choices_of(waves_per_eu="2", matrix_size="16"),), (one, waves))
     assert not waves.same_as and waves.lowered is not None
     assert waves.text.replace("waves_per_eu=2, ", "") == one.text  # the header says it
-    assert small.same_as == "parity"
+    assert small.same_as == again.same_as == one.choices and again.lowered is None
+    assert more.same_as == waves.choices
 
 
 @pytest.mark.slow

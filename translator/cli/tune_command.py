@@ -157,15 +157,16 @@ def _validate(options: TuneOptions, tried: list[Tried], request: TranslateReques
 
 def _entry(t: Tried, own: list[Tried], files: dict[str, str], verdicts: dict[str, str]) -> dict:
     figures = figures_of(own, t.spec.id, t.choices)
+    compiled = (t.choices if t.same_as is None else t.same_as).name
     return {
         "candidate": t.choices.name,
-        "same_as": t.same_as or None,
-        "file": files.get(t.same_as or t.choices.name),
+        "same_as": compiled if t.same_as is not None else None,
+        "file": files.get(compiled),
         "cycles": round(figures.cost.cycles, 3) if figures and figures.cost else None,
         "efficiency": figures.cost.efficiency if figures and figures.cost else None,
         "predicted": figures.lowered.cycles.as_json() if figures and figures.lowered else None,
         "metrics": figures.lowered.metrics.as_json() if figures and figures.lowered else None,
-        "validation": verdicts.get(t.same_as or t.choices.name, "skipped"),
+        "validation": verdicts.get(compiled, "skipped"),
         "diagnostics": [d.as_json() for d in t.diagnostics],
     }
 

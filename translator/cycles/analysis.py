@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 
 from rules.targets import Target, target as target_row
 from rules.timing import TIMINGS, Timing
-from translator.cycles.assembly import Program, read_program
+from translator.cycles.assembly import Line, Program, read_program
 from translator.cycles.losses import Loss, by_cause, matrix_losses, wave_losses
 from translator.cycles.executed_paths import Flow, LoopPath, Path, Step, follow_all
 from translator.cycles.prediction import KernelCycles, LineLoss, LoopCycles
-from translator.cycles.stream import LDS, MATRIX, MEMORY, VECTOR, Operation, Translator
+from translator.cycles.stream import LDS, MATRIX, MEMORY, TILE, VECTOR, Operation, Translator
 from translator.cycles.timeline import lanes_of
 from translator.cycles.walk import Deadlock, Wave, walk_loop, walk_once
 from translator.lowering.amdgcn import comment_number, metadata_number
@@ -19,9 +20,15 @@ MOST_WAVES = 32  # of a compute unit: more of them repeat what these do
 
 
 def analyze(
-    assembly: str, target: str, num_warps: int, lds_bytes: int = 0, timing: Timing | None = None
+    assembly: str,
+    target: str,
+    num_warps: int,
+    lds_bytes: int = 0,
+    timing: Timing | None = None,
+    tiles: Mapping[str, float] | None = None,
 ) -> KernelCycles:
-    """Walk the loops of an assembly text. lds_bytes: of one workgroup, for how many share a compute unit."""
+    """Walk the loops of an assembly text. lds_bytes: of one workgroup, for how many share a compute unit. tiles: bytes of a workgroup that
+    a copy of the tensor data mover moves, by its place."""
     row = target_row(target)
     timing = timing or TIMINGS[target]
     program = read_program(assembly)
@@ -30,7 +37,7 @@ def analyze(
     vgprs = max(metadata_number(assembly, "vgpr_count"), comment_number(assembly, "TotalNumVgprs"))
     waves = row.occupancy(vgprs, lds_bytes, num_warps) * row.simds
     workgroups = max(1, min(waves, MOST_WAVES) // num_warps)
-    view = _Kernel(program, row, timing, paths, workgroups)
+    view = _Kernel(program, row, timing, paths, workgroups, _shares(program, paths, tiles or {}))
     loops = tuple(found for header in view.headers() if (found := view.loop(header)) is not None)
     return KernelCycles(target, num_warps, loops, view.outside(), timing.error, tuple(view.notes))
 
@@ -38,11 +45,21 @@ def analyze(
 class _Kernel:
     """The streams of one kernel's waves."""
 
-    def __init__(self, program: Program, target: Target, timing: Timing, paths: list[Path], workgroups: int):
+    def __init__(
+        self,
+        program: Program,
+        target: Target,
+        timing: Timing,
+        paths: list[Path],
+        workgroups: int,
+        tiles: dict[int, float],
+    ):
         self.program, self.target, self.timing = program, target, timing
-        self.paths, self.workgroups = paths, workgroups
-        self.translator = Translator(program.lines, target, timing)
+        self.paths, self.workgroups, self.tiles = paths, workgroups, tiles
+        self.translator = Translator(program.lines, target, timing, tiles)
         self.notes: list[str] = []
+        if any(_is_tile(line) and n not in tiles for n, line in enumerate(program.lines)):
+            self._note("tiles whose size is not known, which the tensor data mover copies, have a latency and no cost")
         if any(line.op == "s_barrier_wait" and line.of_cluster for line in program.lines):
             self._note("what a workgroup waits for others of its cluster is not modelled")
 
@@ -52,7 +69,7 @@ class _Kernel:
         return list(dict.fromkeys(found))
 
     def loop(self, header: int) -> LoopCycles | None:
-        translator = Translator(self.program.lines, self.target, self.timing)
+        translator = Translator(self.program.lines, self.target, self.timing, self.tiles)
         members = [(n, x) for n, path in enumerate(self.paths) for x in _innermost(path) if x.header == header]
         members = list({n: (n, x) for n, x in reversed(members)}.values())[::-1]
         label = self.program.lines[header].label
@@ -120,14 +137,16 @@ class _Kernel:
         timing = self.timing
         matrix, vector = self._per_simd(waves, MATRIX), self._per_simd(waves, VECTOR)
         every: list[Operation] = [o for w in waves for o in w.stream]
-        kib = sum(o.size for o in every if o.kind == MEMORY)
+        moves = [o for o in every if o.kind in (MEMORY, TILE)]
         found = {
             "matrix": matrix,
             "vector": vector + (matrix if timing.matrix_alone else 0),
             "issue": float(max(sum(o.issue for o in w.stream) for w in waves)),
             "LDS": sum(o.clk for o in every if o.kind == LDS),
-            "memory unit": sum(o.clk for o in every if o.kind == MEMORY),
-            "bytes in flight": kib * timing.memory_latency / (timing.in_flight + timing.memory_queue),
+            "memory unit": sum(o.clk for o in moves),
+            "bytes in flight": sum(o.size for o in moves)
+            * timing.memory_latency
+            / (timing.in_flight + timing.memory_queue),
         }
         return {name: clk for name, clk in found.items() if clk or name == "issue"}
 
@@ -145,6 +164,27 @@ class _Kernel:
     def _note(self, text: str) -> None:
         if text not in self.notes:
             self.notes.append(text)
+
+
+def _is_tile(line: Line) -> bool:
+    return line.op in ("tensor_load_to_lds", "tensor_store_from_lds")
+
+
+def _shares(program: Program, paths: list[Path], tiles: Mapping[str, float]) -> dict[int, float]:
+    """Bytes that a copy of the tensor data mover moves for one wave, by its line: each wave that executes it has its part of the tile."""
+    executed: Counter[int] = Counter()
+    for path in paths if tiles else ():
+        executed.update({x.line for x in _steps(path) if _is_tile(program.lines[x.line])})
+    sizes = {n: tiles.get(program.lines[n].place, 0) / waves for n, waves in executed.items()}
+    return {n: size for n, size in sizes.items() if size}
+
+
+def _steps(path: Path) -> Iterator[Step]:
+    for item in path:
+        if isinstance(item, Step):
+            yield item
+        else:
+            yield from _steps(item.body)
 
 
 def _innermost(path: Path) -> Iterator[LoopPath]:

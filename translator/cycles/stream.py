@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rules.targets import Target
@@ -13,7 +13,7 @@ from translator.cycles.matrix import is_matrix, matrix_time
 from translator.cycles.executed_paths import Step
 
 # Kinds of operations.
-ISSUE, VECTOR, MATRIX, LDS, MEMORY, WAIT, ARRIVE, MEET, BARRIER, PRIORITY, TENSOR = range(11)
+ISSUE, VECTOR, MATRIX, LDS, MEMORY, WAIT, ARRIVE, MEET, BARRIER, PRIORITY, LATENCY, TILE = range(12)
 # Counters of outstanding accesses.
 LOADS, STORES, SHARED, SCALARS, ASYNC, TILES = range(6)
 COUNTERS = 6
@@ -38,7 +38,7 @@ _WORDS = {"byte": 4, "short": 4, "dword": 4, "dwordx2": 8, "dwordx3": 16, "dword
 class Operation:
     """One operation of the walk. line: index in the program.
 
-    clk: what it holds its unit: the vector port (VECTOR), the matrix pipe (MATRIX), LDS (LDS), the memory unit (MEMORY).
+    clk: what it holds its unit: the vector port (VECTOR), the matrix pipe (MATRIX), LDS (LDS), the memory unit (MEMORY, TILE).
     issue: what it holds its wave. counter: that counts it, -1 for none. size: KiB in flight.
     waits: (counter, how many may be outstanding). exclusive: it does not issue beside a matrix instruction. level: of priority.
     shadow: clk after it in which its SIMD issues no other vector or memory instruction. reads, writes: registers whose results
@@ -64,12 +64,13 @@ class Operation:
 class Translator:
     """Lines of one program -> operations.
 
+    tiles: line of a copy of the tensor data mover -> bytes that it moves for one wave; one that is not there has a latency only.
     conflicts: line -> how many times longer its access to LDS takes because lanes meet in a bank. unknown: lines whose
     addresses are not known, taken as free of conflicts. inexact: matrix instructions that no row of the target times.
     """
 
-    def __init__(self, lines: Sequence[Line], target: Target, timing: Timing):
-        self.lines, self.target, self.timing = lines, target, timing
+    def __init__(self, lines: Sequence[Line], target: Target, timing: Timing, tiles: Mapping[int, float] | None = None):
+        self.lines, self.target, self.timing, self.tiles = lines, target, timing, tiles or {}
         self.lanes = target.warp_size
         self.conflicts: dict[int, float] = {}
         self.unknown: set[int] = set()
@@ -96,7 +97,7 @@ class Translator:
         if op.startswith(("global_", "buffer_", "flat_", "scratch_", "cluster_")):
             return self._memory(n, line)
         if op.startswith("tensor_"):
-            return Operation(TENSOR, n, timing.issue, counter=TILES)
+            return self._tile(n)
         if op in ("s_barrier", "s_barrier_signal", "s_barrier_wait") and not line.of_cluster:
             kind = {"s_barrier": BARRIER, "s_barrier_signal": ARRIVE, "s_barrier_wait": MEET}[op]
             return Operation(kind, n, timing.issue)
@@ -108,8 +109,14 @@ class Translator:
             return Operation(PRIORITY, n, timing.issue, level=_first_number(line))
         if op.startswith(("s_load", "s_buffer_load")):
             counter = SCALARS if timing.scalars_apart else SHARED
-            return Operation(TENSOR, n, timing.issue, clk=timing.scalar_latency, counter=counter)
+            return Operation(LATENCY, n, timing.issue, clk=timing.scalar_latency, counter=counter)
         return Operation(ISSUE, n, 0 if op.startswith(_FREE) else timing.issue)
+
+    def _tile(self, n: int) -> Operation:
+        timing, size = self.timing, self.tiles.get(n, 0)
+        if not size or not timing.tile_bytes:
+            return Operation(LATENCY, n, timing.issue, counter=TILES)
+        return Operation(TILE, n, timing.issue, clk=size / timing.tile_bytes, counter=TILES, size=size / 1024)
 
     def _matrix(self, n: int, line: Line) -> Operation:
         time = matrix_time(line, self.target)

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from translator.cycles.assembly import Line
-from translator.cycles.stream import LDS, MATRIX, MEMORY, TENSOR, VECTOR
+from translator.cycles.stream import LATENCY, LDS, MATRIX, MEMORY, TILE, VECTOR
 from translator.cycles.walk import (
     LDS_DATA, LDS_QUEUE, MEETING, MEMORY_DATA, MEMORY_QUEUE, PIPE, PORT, RESULT, Wave,
 )  # fmt: skip
 
-_WORK = {MATRIX: "matrix", VECTOR: "vector", LDS: "LDS", MEMORY: "memory", TENSOR: "memory"}
+_WORK = {MATRIX: "matrix", VECTOR: "vector", LDS: "LDS", MEMORY: "memory", LATENCY: "memory", TILE: "memory"}
 # What a span is -> its letter in the text.
 LETTERS = {
     "matrix": "M",

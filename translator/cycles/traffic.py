@@ -9,6 +9,8 @@ has it reads for itself.
 from __future__ import annotations
 
 import math
+import os
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -18,6 +20,7 @@ from translator.ttgir.layouts import part_of
 from translator.ttgir.module import Module, Op
 from translator.ttgir.types import Type
 
+_TILES = ("amdg.async_tdm_copy_global_to_local", "amdg.async_tdm_copy_local_to_global")
 _COPIES = ("amdg.async_tdm_copy_global_to_local", "ttg.async_copy_global_to_local", "amdg.buffer_load_to_local")
 _LOADS = ("tt.load", "amdg.buffer_load")
 _PRODUCTS = ("tt.dot", "tt.dot_scaled")
@@ -42,6 +45,18 @@ def hot_traffic(module: Module) -> Traffic:
     """
     found = [(_products(ops), _traffic(module, ops)) for ops in _loops(module)]
     return max(found, key=lambda x: (x[0], x[1].read, x[1].received), default=(0, Traffic(0, 0)))[1]
+
+
+def tile_bytes(module: Module) -> dict[str, float]:
+    """ "kernel.py:12" of the outermost call -> bytes that a copy of the tensor data mover there moves for one workgroup: the mean, where
+    copies of several tiles stand on one line."""
+    found: dict[str, list[int]] = defaultdict(list)
+    for op in module.walk():
+        if op.name in _TILES:
+            kind = next(x for x in (*op.operand_types, behind_arrow(op)) if x.kind == "memdesc")
+            place = op.locations.outermost(op.location)
+            found[f"{os.path.basename(place.file)}:{place.line}"].append(_bytes(kind, _part(module, kind)))
+    return {place: sum(sizes) / len(sizes) for place, sizes in found.items()}
 
 
 def _loops(module: Module) -> Iterator[list[Op]]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from rules.timing import Timing
 from translator.cycles.stream import (
-    ARRIVE, BARRIER, COUNTERS, ISSUE, LDS, MATRIX, MEET, MEMORY, PRIORITY, TENSOR, VECTOR, WAIT, Operation,
+    ARRIVE, BARRIER, COUNTERS, ISSUE, LATENCY, LDS, MATRIX, MEET, MEMORY, PRIORITY, TILE, VECTOR, WAIT, Operation,
 )  # fmt: skip
 
 # What a wave was held by.
@@ -33,6 +33,7 @@ MOST_ITERATIONS = 24
 FEWEST_ITERATIONS = 8  # also of a loop that is so long that MOST_OPERATIONS would allow fewer
 MOST_OPERATIONS = 80_000
 STEADY = 0.002  # iterations that differ by less than this part, in the mean of a third of them, are steady enough
+_TRACED = 3  # the last of the most iterations, which are walked anyway
 _CAUSE_OF_COUNTER = (MEMORY_DATA, MEMORY_DATA, LDS_DATA, MEMORY_DATA, MEMORY_DATA, MEMORY_DATA)
 
 
@@ -70,6 +71,7 @@ class Wave:
     counters: list = field(default_factory=lambda: [deque() for _ in range(COUNTERS)])
     starts: list[float] = field(default_factory=list)
     ready: dict[int, float] = field(default_factory=dict)
+    latest: float = 0.0  # of what is in `ready`
     arrived: int = 0
     met: int = 0
     events: list[list[Event]] = field(default_factory=list)
@@ -97,6 +99,7 @@ class Walk:
 
     def __init__(self, waves: list[Wave], timing: Timing, simds: int, loop: bool = True):
         self.waves, self.timing, self.loop = waves, timing, loop
+        self.matrix_alone = timing.matrix_alone
         self.matrix_free = [0.0] * simds
         self.shadow_until = [0.0] * simds
         self.vector_free = [0.0] * simds
@@ -112,6 +115,7 @@ class Walk:
         self.blocked: list[Wave] = []
         self.tracing = False
         self.cause = NOTHING
+        self.iterations = self.behind = 0  # how many are asked for, and waves that have not begun as many
         # Each gives (issued, the wave goes on), or when to try again, or None: held by others.
         self.handlers: dict[int, Callable[[Wave, Operation, float], tuple[float, float] | float | None]] = {
             ISSUE: self._issue,
@@ -124,7 +128,8 @@ class Walk:
             ARRIVE: self._arrive,
             MEET: self._meet,
             PRIORITY: self._priority,
-            TENSOR: self._latency,
+            LATENCY: self._latency,
+            TILE: self._tile,
         }
         self.heap = [(w.time, 0, w.time, w.order, w) for w in waves]
         heapq.heapify(self.heap)
@@ -132,8 +137,9 @@ class Walk:
     def advance(self, iterations: int) -> None:
         """Until every wave has begun `iterations` iterations beyond the first (or has ended, without a loop)."""
         heap, handlers = self.heap, self.handlers
-        last = self.waves[0]
-        while heap and (len(last.starts) <= iterations or any(len(w.starts) <= iterations for w in self.waves)):
+        self.iterations = iterations
+        self.behind = sum(len(w.starts) <= iterations for w in self.waves)
+        while heap and self.behind:
             time, _, _, _, wave = heapq.heappop(heap)
             if wave.lead:
                 operation = _LEADING_BARRIER
@@ -154,6 +160,7 @@ class Walk:
     def _begin(self, wave: Wave) -> bool:
         wave.begun = True
         wave.starts.append(wave.time)
+        self.behind -= len(wave.starts) == self.iterations + 1
         if len(wave.starts) > len(self.waves[0].starts) + MOST_ITERATIONS and self.blocked:
             raise Deadlock
         if not self.loop and len(wave.starts) > 1:
@@ -189,38 +196,49 @@ class Walk:
         return now, now + operation.issue
 
     def _results(self, wave: Wave, operation: Operation, now: float) -> float:
+        if wave.latest <= now:
+            return now
         ready = wave.ready
         for register in operation.reads:
             if (at := ready.get(register)) is not None and at > now:
                 now = self._hold(now, at, RESULT)
         return now
 
+    def _written(self, wave: Wave, operation: Operation, at: float) -> None:
+        """Results that are there at `at`."""
+        for register in operation.writes:
+            wave.ready[register] = at
+        if at > wave.latest:
+            wave.latest = at
+
     def _vector(self, wave: Wave, operation: Operation, now: float) -> tuple[float, float] | float:
         simd = wave.simd
-        free = self._hold(now, self.vector_free[simd], PORT)
-        free = self._hold(free, self.shadow_until[simd], PIPE)
-        if operation.exclusive or self.timing.matrix_alone:
-            free = self._hold(free, self.matrix_free[simd], PIPE)
-        if operation.reads:
+        free = now
+        if (at := self.vector_free[simd]) > free:
+            free, self.cause = at, PORT
+        if (at := self.shadow_until[simd]) > free:
+            free, self.cause = at, PIPE
+        if (operation.exclusive or self.matrix_alone) and (at := self.matrix_free[simd]) > free:
+            free, self.cause = at, PIPE
+        if operation.reads and wave.latest > free:
             free = self._results(wave, operation, free)
         if free > now:
             return free
-        for register in operation.writes:
-            wave.ready[register] = now + operation.latency
+        if operation.writes:
+            self._written(wave, operation, now + operation.latency)
         self.vector_free[simd] = now + operation.clk
         return now, now + operation.issue
 
     def _matrix(self, wave: Wave, operation: Operation, now: float) -> tuple[float, float] | float:
         simd = wave.simd
         free = self._hold(now, self.matrix_free[simd], PIPE)
-        if self.timing.matrix_alone:
+        if self.matrix_alone:
             free = self._hold(free, self.vector_free[simd], PORT)
         if operation.reads:
             free = self._results(wave, operation, free)
         if free > now:
             return free
-        for register in operation.writes:
-            wave.ready[register] = now + operation.latency
+        self._written(wave, operation, now + operation.latency)
         self.matrix_free[simd] = now + operation.clk
         self.shadow_until[simd] = now + operation.shadow
         return now, now + operation.issue
@@ -245,24 +263,35 @@ class Walk:
         return now, now + operation.issue
 
     def _memory(self, wave: Wave, operation: Operation, now: float) -> tuple[float, float] | float:
-        timing = self.timing
         queue = self.memory_queue
-        free = self._port(wave, now, queue, timing.memory_queue, MEMORY_QUEUE)
+        free = self._port(wave, now, queue, self.timing.memory_queue, MEMORY_QUEUE)
         if free > now:
             return free
+        start = self._moved(now, operation.clk, operation.size)
+        queue.append(start)
+        self._count(wave, operation, start + operation.clk + self.timing.memory_latency)
+        self.memory_port[wave.simd] = now + operation.issue
+        return now, now + operation.issue
+
+    def _moved(self, now: float, clk: float, size: float) -> float:
+        """When the memory unit, which is taken for `clk`, begins with `size` KiB."""
         start = max(now, self.memory_free)
         flying = self.in_flight
-        while flying and (flying[0][0] <= start or self.in_flight_size + operation.size > timing.in_flight):
-            back, size = flying.popleft()
-            self.in_flight_size -= size
+        while flying and (flying[0][0] <= start or self.in_flight_size + size > self.timing.in_flight):
+            back, other = flying.popleft()
+            self.in_flight_size -= other
             start = max(start, back)
-        self.memory_free = start + operation.clk
-        queue.append(start)
-        back = start + operation.clk + timing.memory_latency
-        flying.append((back, operation.size))
-        self.in_flight_size += operation.size
-        self._count(wave, operation, back)
-        self.memory_port[wave.simd] = now + operation.issue
+        self.memory_free = start + clk
+        flying.append((start + clk + self.timing.memory_latency, size))
+        self.in_flight_size += size
+        return start
+
+    def _tile(self, wave: Wave, operation: Operation, now: float) -> tuple[float, float]:
+        """The wave goes on; the tile arrives as requests of a KiB each, the last of which counts."""
+        requests = max(1, round(operation.size))
+        clk = operation.clk / requests
+        start = [self._moved(now, clk, operation.size / requests) for _ in range(requests)][-1]
+        self._count(wave, operation, start + clk + self.timing.memory_latency)
         return now, now + operation.issue
 
     def _latency(self, wave: Wave, operation: Operation, now: float) -> tuple[float, float]:
@@ -308,7 +337,7 @@ class Walk:
 
 
 def walk_loop(waves: list[Wave], timing: Timing, simds: int) -> Steady:
-    """Iterate until iterations repeat or hardly differ, at most MOST_ITERATIONS times, then trace as many as repeat.
+    """Iterate until iterations repeat or hardly differ, at most MOST_ITERATIONS times, tracing as many as repeat.
 
     Raises: Deadlock.
     """
@@ -316,7 +345,9 @@ def walk_loop(waves: list[Wave], timing: Timing, simds: int) -> Steady:
     affordable = MOST_OPERATIONS // sum(len(w.stream) for w in waves)
     most = max(FEWEST_ITERATIONS, min(affordable, MOST_ITERATIONS))
     iterations = period = 0
+    traced = most - _TRACED
     while not period and iterations < most and not _settled(waves, iterations):
+        walk.tracing = iterations >= traced
         iterations += 1
         walk.advance(iterations)
         if any(len(w.starts) <= iterations for w in waves):
@@ -325,7 +356,7 @@ def walk_loop(waves: list[Wave], timing: Timing, simds: int) -> Steady:
     repeats, period = bool(period), period or 1
     walk.tracing = True
     # An iteration that is under way is not traced whole: the next ones are, and one more so that each has its end.
-    walk.advance(iterations + 2 * period + 1)
+    walk.advance(min(iterations, traced) + 2 * period + 1)
     for wave in waves:
         del wave.events[period:]
     first = iterations - iterations // 3 if not repeats else iterations - period

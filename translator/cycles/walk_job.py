@@ -10,7 +10,7 @@ from translator.cycles.analysis import analyze
 from translator.cycles.assembly import read_program
 from translator.cycles.estimate import argument_offsets, argument_words, estimate
 from translator.cycles.prediction import KernelCycles, Walked
-from translator.cycles.traffic import hot_traffic
+from translator.cycles.traffic import hot_traffic, tile_bytes
 from translator.cycles.trips import count_trips
 from translator.lowering.jobs import lower_file
 from translator.source.launch_spec import LaunchSpec
@@ -31,8 +31,8 @@ def lower_and_walk(
     """
     lowered = lower_file(source, spec, target, search_path, import_hosts, True)
     assembly = lowered.stages["amdgcn"]
-    cycles = analyze(assembly, target, lowered.num_warps, lowered.lds_bytes)
     module = parse_module(lowered.stages["ttgir"])
+    cycles = analyze(assembly, target, lowered.num_warps, lowered.lds_bytes, tiles=tile_bytes(module))
     trips = _trips(assembly, spec)
     known = {label: n for label, n in trips.items() if n is not None}
     cycles = replace(cycles, ctas=module.clusters, traffic=hot_traffic(module), trips=known)

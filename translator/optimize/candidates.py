@@ -59,6 +59,11 @@ def _two_waves_of_stores(target: Target, num_warps: int) -> bool:
     return two_waves(target, num_warps) and _stores(target, num_warps)
 
 
+def _registers_for(waves: int) -> Callable[[Target, int], bool]:
+    """Targets on which so many waves do not have all the registers that each may use, with waves of which a SIMD can hold twice as many."""
+    return lambda target, _: target.max_waves >= 2 * waves and target.waves_per_simd(target.vgpr_limit) < waves
+
+
 def _scaled(target: Target, num_warps: int) -> bool:
     """Targets with matrix instructions of which the lanes that share a row have scales of their own."""
     return any(row.kind == "mfma_scaled" for row in target.matrix)
@@ -124,6 +129,12 @@ ROWS = (
     CandidateRow(choices_of(scheduler="iterative-ilp"), _long_waits, "the same with fewer registers"),
     CandidateRow(choices_of(waves_per_eu="2"), _always, "a second wave hides latency, where few registers are spilled"),
     CandidateRow(choices_of(waves_per_eu="3"), _always, "and a third one"),
+    *(
+        CandidateRow(
+            choices_of(waves_per_eu=str(waves)), _registers_for(waves), "one more wave may need a few registers less"
+        )
+        for waves in (6, 8)
+    ),
     CandidateRow(
         choices_of(waves_per_eu="1"),
         _few_waves,

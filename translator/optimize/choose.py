@@ -9,6 +9,7 @@ import hashlib
 import math
 import os
 import tempfile
+from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -33,14 +34,14 @@ LOWER = "translator.cycles.walk_job:lower_and_walk"
 
 @dataclass(frozen=True)
 class Tried:
-    """One candidate for one launch. same_as: an earlier candidate with the same text and launch. diagnostics: why it is none."""
+    """One candidate for one launch. same_as: those of an earlier one with the same text and options. diagnostics: why it is none."""
 
     spec: LaunchSpec
     choices: Choices
     text: str = ""
     lowered: Lowered | None = None
     cost: Cost | None = None
-    same_as: str = ""
+    same_as: Choices | None = None
     diagnostics: tuple[Diagnostic, ...] = ()
 
 
@@ -67,9 +68,16 @@ def rows_for(request: TranslateRequest, spec: LaunchSpec, timed: bool = False) -
 
 
 def try_candidates(
-    request: TranslateRequest, spec: LaunchSpec, pool: "WorkerPool", tries: tuple[Choices, ...] | None = None
+    request: TranslateRequest,
+    spec: LaunchSpec,
+    pool: "WorkerPool",
+    tries: tuple[Choices, ...] | None = None,
+    before: Sequence[Tried] = (),
 ) -> list[Tried]:
-    """Candidates for one launch, translated, compiled and costed, in order: where none are given, those of all rows."""
+    """Candidates for one launch, translated, compiled and costed, in order: where none are given, those of all rows.
+
+    before: what was tried already, which is not compiled again.
+    """
     row = target_row(request.target)
     tries = rows_for(request, spec, timed=True) if tries is None else tries
     requests = [
@@ -84,7 +92,9 @@ def try_candidates(
         for made, choices in zip(requests, tries)
     ]
     tried: list[Tried] = []
-    seen: dict[str, str] = {}
+    seen = {
+        _digest(spec, t.choices, t.text): t.choices for t in before if t.spec.id == spec.id and t.lowered is not None
+    }
     with tempfile.TemporaryDirectory(prefix="gluonize-tune-") as folder:
         pending = []
         for choices, future in zip(tries, results):
@@ -95,30 +105,30 @@ def try_candidates(
                 pending.append(None)
                 continue
             found = [d for o in result.outcomes for d in o.diagnostics] + list(result.diagnostics)
-            launched = with_options(spec, choices)
-            compiled = f"{sorted(launched.options.items())}{result.text or ''}"
-            digest = hashlib.sha256(compiled.encode()).hexdigest()
-            entry = Tried(spec, choices, result.text or "", same_as=seen.get(digest, ""), diagnostics=tuple(found))
+            digest = _digest(spec, choices, result.text or "")
+            entry = Tried(spec, choices, result.text or "", same_as=seen.get(digest), diagnostics=tuple(found))
             future = None
-            if result.text is not None and not entry.same_as:
-                seen[digest] = choices.name
+            if result.text is not None and entry.same_as is None:
+                seen[digest] = choices
                 path = os.path.join(folder, f"{spec.kernel.rpartition('.')[2]}_{len(tried)}.py")
-                with open(path, "w", encoding="utf-8") as file:
-                    file.write(result.text)
-                what = f"{spec.kernel} on {row.name} ({choices.name})"
-                future = pool.submit(
-                    LOWER,
-                    path,
-                    launched,
-                    row.name,
-                    request.search_path,
-                    request.import_hosts,
-                    True,
-                    what=what,
-                )
+                future = _lowered(entry, path, request, pool)
             tried.append(entry)
             pending.append(future)
         return [entry if job is None else _costed(entry, job) for entry, job in zip(tried, pending)]
+
+
+def _lowered(entry: Tried, path: str, request: TranslateRequest, pool: "WorkerPool") -> Future:
+    """The compile of a candidate's text, written to `path`."""
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(entry.text)
+    launched = with_options(entry.spec, entry.choices)
+    arguments = (path, launched, request.target, request.search_path, request.import_hosts, True)
+    return pool.submit(LOWER, *arguments, what=f"{entry.spec.kernel} on {request.target} ({entry.choices.name})")
+
+
+def _digest(spec: LaunchSpec, choices: Choices, text: str) -> str:
+    """Of what the compiler is given."""
+    return hashlib.sha256(f"{sorted(with_options(spec, choices).options.items())}{text}".encode()).hexdigest()
 
 
 def _costed(entry: Tried, job: Future) -> Tried:
@@ -158,24 +168,29 @@ def best(tried: list[Tried]) -> dict[str, Choices]:
 
     Only a candidate that compiles and fits for every launch can be chosen; where there is none, parity is.
     """
-    chosen: dict[str, Choices] = {}
-    for kernel in dict.fromkeys(t.spec.kernel for t in tried):
-        own = [t for t in tried if t.spec.kernel == kernel]
-        launches = list(dict.fromkeys(t.spec.id for t in own))
-        ranked = []
-        for order, choices in enumerate(dict.fromkeys(t.choices for t in own)):
-            figures = [f for spec_id in launches if (f := figures_of(own, spec_id, choices)) is not None]
-            if len(figures) == len(launches) and all(f.cost is not None and f.cost.fits for f in figures):
-                mean = math.exp(sum(math.log(max(f.cost.cycles, 1e-9)) for f in figures) / len(figures))
-                spills = max(f.lowered.metrics.spill for f in figures)
-                ranked.append((round(mean, 3), spills, order, choices))
-        chosen[kernel] = min(ranked)[-1] if ranked else Choices()
-    return chosen
+    kernels = dict.fromkeys(t.spec.kernel for t in tried)
+    return {
+        kernel: next(iter(mean_costs([t for t in tried if t.spec.kernel == kernel])), Choices()) for kernel in kernels
+    }
+
+
+def mean_costs(tried: list[Tried]) -> dict[Choices, float]:
+    """What choices for one kernel cost, in the geometric mean over its launches, best first: of equals those that spill fewer registers,
+    then the earlier ones. Without those that do not compile and fit for every launch."""
+    launches = list(dict.fromkeys(t.spec.id for t in tried))
+    ranked = []
+    for order, choices in enumerate(dict.fromkeys(t.choices for t in tried)):
+        figures = [f for spec_id in launches if (f := figures_of(tried, spec_id, choices)) is not None]
+        if len(figures) == len(launches) and all(f.cost is not None and f.cost.fits for f in figures):
+            mean = math.exp(sum(math.log(max(f.cost.cycles, 1e-9)) for f in figures) / len(figures))
+            spills = max(f.lowered.metrics.spill for f in figures)
+            ranked.append((round(mean, 3), spills, order, choices))
+    return {choices: mean for mean, _, _, choices in sorted(ranked, key=lambda x: x[:3])}
 
 
 def figures_of(tried: list[Tried], spec_id: str, choices: Choices) -> Tried | None:
     """The entry with the figures of `choices` for one launch: its own, or that of the candidate with the same text."""
     entry = next((t for t in tried if t.spec.id == spec_id and t.choices == choices), None)
-    if entry is not None and entry.same_as:
-        return next(t for t in tried if t.spec.id == spec_id and t.choices.name == entry.same_as)
+    if entry is not None and entry.same_as is not None:
+        return figures_of(tried, spec_id, entry.same_as)
     return entry if entry is not None and entry.lowered is not None else None

@@ -95,6 +95,11 @@ class Locations:
         places = self._all_places(text, "", 0)
         return places[0] if places else UNKNOWN
 
+    def outermost(self, text: str) -> Place:
+        """Where the outermost call stands that the operation comes from."""
+        places = self._all_places(text, "", 0)
+        return places[-1] if places else UNKNOWN
+
     def _all_places(self, text: str, name: str, depth: int) -> list[Place]:
         if depth > DEPTH_LIMIT:
             return []
