@@ -159,19 +159,18 @@ def wide_store(mma, shape):
 )
 
 
-def spread(lanes: int, deep: int = 1) -> RuleText:
-    """A blocked layout of an access. deep: rows of which a lane has a part, where it has more elements than an access takes."""
-    below = f"min({deep}, shape[down], max(shape[0] * shape[1] // ({lanes} * warps * each), 1))" if deep > 1 else "1"
-    block = f", of up to {deep} rows" if deep > 1 else ""
+def spread(lanes: int) -> RuleText:
+    """A blocked layout of an access."""
     text = f'''@gluon.constexpr_function
-def spread(shape, most, warps, order):
-    """Up to `most` elements in a row per lane{block}; lanes and then warps go along the row while it lasts, then down the rows."""
+def spread(shape, most, warps, order, deep=1):
+    """Up to `most` elements in a row per lane, of up to `deep` rows; lanes and then warps go along the row while it lasts, then down."""
     along, down = order
     each = max(min(most, shape[along], shape[0] * shape[1] // ({lanes} * warps)), 1)
+    below = min(deep, shape[down], max(shape[0] * shape[1] // ({lanes} * warps * each), 1))
     threads = min({lanes} * warps, max(shape[along] // each, 1))
     lanes = min(threads, {lanes})
     beside = min(threads // lanes, warps)
-    size, lane, warp = [{below}] * 2, [{lanes} // lanes] * 2, [warps // beside] * 2
+    size, lane, warp = [below] * 2, [{lanes} // lanes] * 2, [warps // beside] * 2
     size[along], lane[along], warp[along] = each, lanes, beside
     return gl.BlockedLayout(size, lane, warp, order)
 '''

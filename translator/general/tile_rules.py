@@ -33,7 +33,8 @@ def spread_tiles(fitting: Fitting, name: str, found: Found) -> Iterator[GeneralL
     most, deep = (max(x.size_per_thread[d] for x in layouts) for d in order)  # type: ignore[attr-defined]
     for shape in itertools.permutations(fitting.tiles, 2):
         parts = Numbers(tuple(Formula(Product(0, ((s, 1),))) for s in shape))
-        yield ByRule(spread(fitting.lanes, deep), (parts, Plain(most), fitting.num_warps, Plain(order)))
+        blocks = (Plain(deep),) if deep > 1 else ()
+        yield ByRule(spread(fitting.lanes), (parts, Plain(most), fitting.num_warps, Plain(order), *blocks))
 
 
 def transposed_tiles(fitting: Fitting, name: str, found: Found) -> Iterator[GeneralLayout]:
