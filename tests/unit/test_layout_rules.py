@@ -155,7 +155,7 @@ def test_warps_of_wave_matrices_lie_as_triton_lays_them(m, n, warps, wanted):
 def test_rules_of_one_name_that_differ_are_two_functions():
     """Products of two element types in one kernel: neither calls the function of the other."""
     sizes = [Numbers((Formula(Product(0, ((size, 1),))),), False) for size in ("M", "N", "K", "num_warps")]
-    narrow, wide = (ByRule(rule_texts.matrix_cores(4, {32: depth}, True), tuple(sizes)) for depth in (16, 64))
+    narrow, wide = (ByRule(rule_texts.matrix_cores(4, {32: [depth]}, True), tuple(sizes)) for depth in (16, 64))
     named = named_functions([wide, narrow, narrow], (), frozenset({"matrix_cores_2"}))
     assert len(named) == 2 and "matrix_cores_2" not in named
     for layout in (narrow, wide):
@@ -194,7 +194,7 @@ def test_a_rule_that_gives_another_layout_is_not_used(monkeypatch):
     fitting = Fitting(MMA, ("M", "N", "K"), "warps", 64)
     found = fitted_layouts(fitting, ["mma"])
     assert isinstance(found["mma"], ByRule)
-    wrong = rule_texts.matrix_cores(4, {32: 16}, True)
+    wrong = rule_texts.matrix_cores(4, {32: [16]}, True)
     wrong = replace(
         wrong,
         text=wrong.text.replace("        else:\n            columns *= 2", "        else:\n            rows *= 2"),
@@ -333,9 +333,9 @@ def test_lanes_hold_blocks_of_several_rows_where_they_have_more_than_one_access(
 
 
 def test_operands_have_the_elements_of_one_instruction():
-    for shape, width in (((32, 32, 16), 8), ((16, 16, 32), 8), ((16, 16, 16), 4)):
+    for shape, width in (((32, 32, 16), 8), ((16, 16, 32), 8), ((16, 16, 16), 4), ((32, 32, 64), 16)):
         mma = Mfma(4, shape, True, (2, 2))
-        assert of_gluon(rule_texts.OPERAND.function(as_gluon(mma), 1)) == DotOperand(1, mma, width)
+        assert of_gluon(rule_texts.OPERAND.function(as_gluon(mma), 1, 16)) == DotOperand(1, mma, width)
 
 
 def test_a_transposed_block_has_its_rows_first():
