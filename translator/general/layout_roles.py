@@ -69,10 +69,28 @@ def ring_bytes(launch: TracedLaunch) -> list[int]:
 
 
 def classes(samples: Sequence[Roles]) -> Classes:
-    """Classes of the roles of the first of some launches; only those with the same roles count."""
-    alike = [sample for sample in samples if sample.keys() == samples[0].keys()]
-    numbers: dict[tuple[Layout, ...], int] = {}
-    return {role: numbers.setdefault(tuple(s[role] for s in alike), len(numbers)) for role in samples[0]}
+    """Classes of the roles of the first of some launches. Of each other one those roles count that are of operations, or of tiles, of
+    which it has as many: those of a class have the same layout wherever they count."""
+    first = _counted(samples[0])
+    counting = [{name for name, count in _counted(sample).items() if first[name] == count} for sample in samples]
+    known: list[dict[int, Layout]] = []  # the layout of each class by the number of the launch
+    out = {}
+    for role in samples[0]:
+        mine = {i: sample[role] for i, sample in enumerate(samples) if role[0] in counting[i] and role in sample}
+        number = next((n for n, its in enumerate(known) if _agree(mine, its)), len(known))
+        if number == len(known):
+            known.append({})
+        known[number] |= mine
+        out[role] = number
+    return out
+
+
+def _counted(sample: Roles) -> Counter[str]:
+    return Counter(role[0] for role in sample)
+
+
+def _agree(one: Mapping[int, Layout], other: Mapping[int, Layout]) -> bool:
+    return all(other.get(i, layout) == layout for i, layout in one.items())
 
 
 def told_apart(launch: TracedLaunch, known: Classes) -> TracedLaunch:
