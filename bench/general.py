@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import math
 import random
 import sys
 import tempfile
@@ -38,13 +39,15 @@ MARGIN = 1.02  # instructions of the general kernel over those of one made for t
 @dataclass(frozen=True)
 class Made:
     """A fixture's launch, and the tile sizes that are tried instead of its own. row: the one that is the length of rows of tensors;
-    name: of several launches of one fixture."""
+    covered: arguments and the sizes whose tiles cover them, one program each, where more programs read past the end; name: of several
+    launches of one fixture."""
 
     fixture: str
     launch: str
     tiles: dict[str, tuple[int, ...]]
     warps: tuple[int, ...] = (1, 2, 4, 8)
     row: str = ""
+    covered: tuple[tuple[str, str], ...] = ()
     name: str = ""
 
     @property
@@ -75,7 +78,12 @@ MADE = (
         row="HEAD_DIM",
     ),
     Made("split_k_matmul", "split_k_matmul/fp16", {"BLOCK_M": TILES, "BLOCK_N": TILES, "BLOCK_K": TILES}),
-    Made("fp8_matmul", "fp8_matmul/64x64x128", {"BLOCK_M": TILES, "BLOCK_N": TILES, "BLOCK_K": TILES[1:]}),
+    Made(
+        "fp8_matmul",
+        "fp8_matmul/64x64x128",
+        {"BLOCK_M": TILES, "BLOCK_N": TILES, "BLOCK_K": TILES[1:]},
+        covered=(("M", "BLOCK_M"), ("N", "BLOCK_N")),
+    ),
     Made("int8_matmul", "int8_matmul/int8", {"BLOCK_M": TILES, "BLOCK_N": TILES, "BLOCK_K": TILES[1:]}),
     Made("scan", "scan/cumsum_fp32", {"BLOCK_SIZE": ROWS_OF}, (1, 2, 4, 8, 16)),
     Made("scan", "scan/linear_recurrence", {"BLOCK_T": TILES, "BLOCK_D": TILES[:-1]}, name="linear_recurrence"),
@@ -134,11 +142,14 @@ def drawn(made: Made, seed: int = 0) -> Iterator[dict[str, int]]:
     yield from every
 
 
-def at(spec: LaunchSpec, sizes: dict[str, int], row: str = "") -> LaunchSpec:
-    """The launch with other sizes and its own values; row: the size that is the length of rows of tensors."""
+def at(made: Made, sizes: dict[str, int]) -> LaunchSpec:
+    """The launch with other sizes and its own values."""
+    spec, row = made.spec, made.row
     tiles = {name: value for name, value in sizes.items() if name != WARPS}
     values = spec.values if not row else with_rows(spec.values, spec.constexprs[row], sizes[row])
-    return replace(with_sizes(spec, sizes), values=values | tiles)
+    programs = math.prod(-(-spec.values[name] // sizes[tile]) for name, tile in made.covered)
+    grid = (programs,) if made.covered else spec.grid
+    return replace(with_sizes(spec, sizes), values=values | tiles, grid=grid)
 
 
 def with_rows(values: dict, old: int, new: int) -> dict:
@@ -170,7 +181,7 @@ def measured(pool: KeptJobs, made: Made, target: str, count: int) -> Figures:
         for sizes in drawn(made):
             if len(figures.outcomes) == count:
                 break
-            tried = at(spec, sizes, made.row)
+            tried = at(made, sizes)
             if isinstance(lowered(pool, source, tried, target), Lowered):
                 figures.outcomes.append(outcome(pool, source, general, tried, target, sizes))
     return figures

@@ -54,6 +54,7 @@ def kernel_facts(launch: TracedLaunch, rules: RuleSet = BUILTINS) -> KernelFacts
         launch.lds_bytes,
         launch.loop_lds,
         launch.given,
+        launch.loose,
     )
 
 

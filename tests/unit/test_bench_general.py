@@ -24,17 +24,23 @@ def test_sizes_are_constants_of_the_launch_and_others_than_its_own(made):
     assert len(every) > 24 and every == list(general.drawn(made))
     own = {name: made.spec.constexprs[name] for name in made.tiles} | {general.WARPS: made.spec.options[general.WARPS]}
     assert own not in every
-    tried = general.at(made.spec, every[0], made.row)
+    tried = general.at(made, every[0])
     assert all(tried.values[name] == every[0][name] for name in made.tiles)
 
 
 def test_strides_and_tensors_follow_the_length_of_rows():
     made = next(made for made in general.MADE if made.row)
-    tried = general.at(made.spec, {"HEAD_DIM": 128, "BLOCK_M": 64, "BLOCK_N": 32, general.WARPS: 4}, made.row)
+    tried = general.at(made, {"HEAD_DIM": 128, "BLOCK_M": 64, "BLOCK_N": 32, general.WARPS: 4})
     queries = tried.values["Q"]["tensor"]
     assert queries["shape"] == [2, 208, 128] and queries["stride"] == [208 * 128, 128, 1]
     assert queries["storage"] == 2 * 208 * 128 and tried.values["stride_qm"] == 128
     assert tried.values["L"] == made.spec.values["L"] and tried.values["N_CTX"] == 208
+
+
+def test_no_program_is_past_the_last_tile():
+    made = next(made for made in general.MADE if made.covered)
+    tried = general.at(made, {"BLOCK_M": 128, "BLOCK_N": 64, "BLOCK_K": 64, general.WARPS: 4})
+    assert list(tried.grid) == [2 * 4] and tried.values["M"] == 144 and tried.values["N"] == 208
 
 
 def test_a_configuration_counts_where_it_is_right_and_about_as_short():

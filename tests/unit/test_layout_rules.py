@@ -16,6 +16,7 @@ from translator.general.layout_roles import without_twin
 from translator.general.rule_layouts import ByRule, Numbers
 from translator.general.rules import Before, Fitting, Sample, fitted_layouts
 from translator.general.trials import with_sizes
+from translator.general.written_kernel import Spelled, named_functions
 from translator.layout.formulas import Formula, Product
 from translator.layout.gluon_values import as_gluon, in_order_of, linear, of_gluon, same_places
 from translator.layout.size_range import RatioBound, RoomBound
@@ -95,10 +96,7 @@ def test_layouts_of_a_matmul_are_those_of_a_translation_for_its_own_sizes(matmul
 @pytest.mark.slow
 def test_layouts_of_a_matmul_are_calls_that_a_person_would_write(matmul):
     _, layouts, _ = matmul
-    written = {
-        name: layout.written(lambda size: "gl.num_warps()" if size == "num_warps" else size)
-        for name, layout in layouts.items()
-    }
+    written = {name: layout.written(Spelled("num_warps", {})) for name, layout in layouts.items()}
     assert written["mma"].text == "matrix_cores(BLOCK_M, BLOCK_N, BLOCK_K, gl.num_warps())"
     assert written["c_store"].text == "wide_store(mma, [BLOCK_M, BLOCK_N])"
     assert (
@@ -154,6 +152,17 @@ def test_warps_of_wave_matrices_lie_as_triton_lays_them(m, n, warps, wanted):
     assert of_gluon(as_gluon(found)) == found
 
 
+def test_rules_of_one_name_that_differ_are_two_functions():
+    """Products of two element types in one kernel: neither calls the function of the other."""
+    sizes = [Numbers((Formula(Product(0, ((size, 1),))),), False) for size in ("M", "N", "K", "num_warps")]
+    narrow, wide = (ByRule(rule_texts.matrix_cores(4, {32: [depth]}, True), tuple(sizes)) for depth in (16, 64))
+    named = named_functions([wide, narrow, narrow], (), frozenset({"matrix_cores_2"}))
+    assert len(named) == 2 and "matrix_cores_2" not in named
+    for layout in (narrow, wide):
+        called = layout.written(Spelled("num_warps", named)).text.partition("(")[0]
+        assert named[called].text == layout.rule.text
+
+
 def test_the_depth_of_wave_matrices_follows_the_element_type():
     samples = [
         Sample({"M": 64, "N": n, "warps": 4, "bits": bits}, {"wmma": Wmma(3, True, over, (), (16, 16, depth))})
@@ -161,7 +170,7 @@ def test_the_depth_of_wave_matrices_follows_the_element_type():
         for n, over in ((64, ((0, 1), (1, 0))), (128, ((0, 1), (0, 2))))
     ]
     (found,) = fitted_layouts(Fitting(samples, ("M", "N"), "warps", 32), ["wmma"]).values()
-    assert found.written(str).text == "matrix_cores(M, N, 512 // bits, warps)"
+    assert found.written(Spelled("", {})).text == "matrix_cores(M, N, 512 // bits, warps)"
 
 
 def test_rows_too_short_to_be_padded_are_not():
@@ -175,7 +184,7 @@ def test_rows_too_short_to_be_padded_are_not():
         )
     ]
     found = fitted_layouts(Fitting(samples, ("K", "N"), "warps", 32), ["shared"])
-    assert found["shared"].written(str).text == "padded_rows([32, N], at_least(N, 128), 16, [1, 0])"
+    assert found["shared"].written(Spelled("", {})).text == "padded_rows([32, N], at_least(N, 128), 16, [1, 0])"
     wrong = [*samples, Sample({"K": 32, "N": 64, "warps": 4}, {"shared": Swizzled(1, 1, 1, (1, 0))})]
     assert fitted_layouts(Fitting(wrong, ("K", "N"), "warps", 32), ["shared"]) == "shared"
 
@@ -185,7 +194,7 @@ def test_a_rule_that_gives_another_layout_is_not_used(monkeypatch):
     fitting = Fitting(MMA, ("M", "N", "K"), "warps", 64)
     found = fitted_layouts(fitting, ["mma"])
     assert isinstance(found["mma"], ByRule)
-    wrong = rule_texts.matrix_cores(4, {32: 16}, True)
+    wrong = rule_texts.matrix_cores(4, {32: [16]}, True)
     wrong = replace(
         wrong,
         text=wrong.text.replace("        else:\n            columns *= 2", "        else:\n            rows *= 2"),
@@ -320,13 +329,13 @@ def test_no_bound_excludes_a_launch_that_was_given():
     ],
 )
 def test_lanes_hold_blocks_of_several_rows_where_they_have_more_than_one_access(shape, warps, wanted):
-    assert of_gluon(rule_texts.spread(64, 4).function(shape, 8, warps, [1, 0])) == wanted
+    assert of_gluon(rule_texts.spread(64).function(shape, 8, warps, [1, 0], 4)) == wanted
 
 
 def test_operands_have_the_elements_of_one_instruction():
-    for shape, width in (((32, 32, 16), 8), ((16, 16, 32), 8), ((16, 16, 16), 4)):
+    for shape, width in (((32, 32, 16), 8), ((16, 16, 32), 8), ((16, 16, 16), 4), ((32, 32, 64), 16)):
         mma = Mfma(4, shape, True, (2, 2))
-        assert of_gluon(rule_texts.OPERAND.function(as_gluon(mma), 1)) == DotOperand(1, mma, width)
+        assert of_gluon(rule_texts.OPERAND.function(as_gluon(mma), 1, 16)) == DotOperand(1, mma, width)
 
 
 def test_a_transposed_block_has_its_rows_first():

@@ -17,6 +17,10 @@ from translator.facts.source_text import SourceText
 from translator.facts.webs import Webs
 from translator.ttgir.layouts import Blocked, Layout, Linear
 
+_OF_DEFAULTS = (
+    -1
+)  # the twin of default layouts, where these are told from layouts that are asked for: those are counted from 0
+
 
 class Function(Protocol):
     """What is asked of a function: its trace, its variables, and the helpers that it calls."""
@@ -213,4 +217,5 @@ class FunctionFacts:
             warps //= wpc[d]
         wpc[0] *= warps
         ctas = self.kernel.whole(rank)
-        return Blocked((1,) * rank, tuple(tpw), tuple(wpc), tuple(reversed(range(rank))), ctas)
+        order = tuple(reversed(range(rank)))
+        return Blocked((1,) * rank, tuple(tpw), tuple(wpc), order, ctas, twin=_OF_DEFAULTS if self.kernel.loose else 0)

@@ -27,7 +27,8 @@ class KernelFacts:
     staging: Triton's staged loads. operands_in_lds: initialised LDS buffers. rows: gathers and scatters of the data mover.
     descriptor_layouts: of tensor descriptors' tiles in LDS, by path of the visit or name of the argument. loops: whether
     Triton's final module has one. lds_bytes: of Triton's kernel, 0 where that does not matter; loop_lds: of its loops beside
-    rings, by path of loads. given: numbers of the launches that it is translated for, and defaults. Paths are chains of visits of calls that end in the operation's.
+    rings, by path of loads. given: numbers of the launches that it is translated for, and defaults. loose: whether its text
+    is to be that of other sizes too. Paths are chains of visits of calls that end in the operation's.
     """
 
     trace: Trace
@@ -47,6 +48,7 @@ class KernelFacts:
     lds_bytes: int = 0
     loop_lds: dict[tuple[int, ...], int] = field(default_factory=dict)
     given: tuple[GivenNumbers, ...] = ()
+    loose: bool = False
 
     @functools.cached_property
     def given_negative(self) -> frozenset[str]:

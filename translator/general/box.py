@@ -84,6 +84,12 @@ def neighbours(point: Point, limits: Sequence[tuple[int, int]]) -> list[Point]:
     return list(dict.fromkeys([point, *together, *mixed, *alone]))
 
 
+def far_alone(point: Point, limits: Sequence[tuple[int, int]]) -> list[Point]:
+    """What is a factor of four away from `point` in one size, within the limits of each."""
+    ends = [[v for v in (value // 4, value * 4) if low <= v <= high] for value, (low, high) in zip(point, limits)]
+    return [(*point[:i], value, *point[i + 1 :]) for i, values in enumerate(ends) for value in values]
+
+
 def largest_box(names: Sequence[str], own: Sequence[Point], tried: Iterable[Point], good: set[Point]) -> Box | None:
     """The largest ranges around the points `own` in which every point that was tried is good; None where there are none."""
     tried = list(tried)
@@ -104,4 +110,16 @@ def largest_box(names: Sequence[str], own: Sequence[Point], tried: Iterable[Poin
     return None if best is None else best[1]
 
 
-__all__ = ["Box", "Point", "Region", "corners", "holds", "largest_box", "neighbours", "some", "points", "within"]
+__all__ = [
+    "Box",
+    "Point",
+    "Region",
+    "corners",
+    "far_alone",
+    "holds",
+    "largest_box",
+    "neighbours",
+    "some",
+    "points",
+    "within",
+]

@@ -67,6 +67,11 @@ def number(size: str) -> Numbers:
     return Numbers((Formula(Product(0, ((size, 1),))),), False)
 
 
+def sized(shape: Sequence[str]) -> Numbers:
+    """The shape of a tile with these sizes."""
+    return Numbers(tuple(Formula(Product(0, ((size, 1),))) for size in shape))
+
+
 def shape_of(layout: Layout) -> tuple[int, ...]:
     """The shape of a tile, of a layout that says it; else ()."""
     if isinstance(layout, SharedLinear):
@@ -82,4 +87,4 @@ def same_layout(found: Layout | None, wanted: Layout) -> bool:
     return same_places(found, wanted)
 
 
-__all__ = ["Fitting", "Found", "Sample", "number", "same_layout", "shape_of"]
+__all__ = ["Fitting", "Found", "Sample", "number", "same_layout", "shape_of", "sized"]

@@ -14,7 +14,18 @@ from dataclasses import dataclass, replace
 
 from translator.general.bounds import bounds_between
 from translator.facts.obligations import Obligation
-from translator.general.box import Box, Point, Region, corners, holds, largest_box, neighbours, some, within
+from translator.general.box import (
+    Box,
+    Point,
+    Region,
+    corners,
+    far_alone,
+    holds,
+    largest_box,
+    neighbours,
+    some,
+    within,
+)
 from translator.general.layout_roles import ring_bytes, without_twin
 from translator.general.rule_layouts import GeneralLayout
 from translator.general.ring_depth import STAGES_TRIED
@@ -151,12 +162,18 @@ class _Search:
         return NO_FORMULA if not self.missing else f"{NO_FORMULA} ({self.missing})"
 
     def _told_apart(self, tried: Sequence[Point]) -> None:
-        """Tell apart what has different layouts nearby, if more of what was tried is then good."""
-        before = {point for point in tried if self.good(point)}
-        if len(before) < len(tried):
+        """Tell apart what has different layouts nearby, and loosen what differs in more than layouts, each if more of what Triton takes
+        is then good, up to a factor of four away."""
+        far = [other for point in self.points for other in far_alone(point, self.limits)]
+        every = list(dict.fromkeys([*tried, *far]))
+        keys = [(i, point) for i in range(len(self.given)) for point in every]
+        for loose in (False, True):
+            good = sum(map(self.good, every))
+            if good == sum(all(self.trials.trace(i, point) for i in range(len(self.given))) for point in every):
+                return
             known = self.trials.state
-            self.trials.start([(i, point) for i in range(len(self.given)) for point in tried])
-            if sum(map(self.good, tried)) <= len(before):
+            self.trials.start(keys, loose)
+            if sum(map(self.good, every)) <= good:
                 self.trials.state = known
 
     def _bounds(self, tried: Sequence[Point]) -> tuple[Bound, ...]:

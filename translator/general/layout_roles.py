@@ -23,6 +23,8 @@ Role = tuple
 Roles = Mapping[Role, Layout]
 Classes = Mapping[Role, int]  # roles of one class have the same layout in every launch
 
+_ARITHMETIC = ("arith.", "math.")
+_SAME = {"tt.dot_scaled": "tt.dot"}  # an instruction without scales, of which one is deeper
 # Operations whose layouts Triton's passes choose; what else the same visit makes has theirs.
 _CHOSEN = (
     "load",
@@ -43,7 +45,7 @@ _CHOSEN = (
 def roles(launch: TracedLaunch) -> Roles:
     """The layout of every role of a launch: operands and results of memory operations, products and reductions, tiles in LDS."""
     out = {}
-    for key, op in _numbered(op for op in launch.anchors.ops if _is_chosen(op)):
+    for key, op in _numbered(launch.anchors.ops, launch.loose):
         out |= {(*key, slot): ty.layout.root for slot, ty in enumerate(op.types)}
     for nth, (_, staged) in enumerate(sorted(launch.staging.items())):
         parts = (("shared", staged.shared), ("source", staged.source), ("stored", staged.stored))
@@ -67,10 +69,28 @@ def ring_bytes(launch: TracedLaunch) -> list[int]:
 
 
 def classes(samples: Sequence[Roles]) -> Classes:
-    """Classes of the roles of the first of some launches; only those with the same roles count."""
-    alike = [sample for sample in samples if sample.keys() == samples[0].keys()]
-    numbers: dict[tuple[Layout, ...], int] = {}
-    return {role: numbers.setdefault(tuple(s[role] for s in alike), len(numbers)) for role in samples[0]}
+    """Classes of the roles of the first of some launches. Of each other one those roles count that are of operations, or of tiles, of
+    which it has as many: those of a class have the same layout wherever they count."""
+    first = _counted(samples[0])
+    counting = [{name for name, count in _counted(sample).items() if first[name] == count} for sample in samples]
+    known: list[dict[int, Layout]] = []  # the layout of each class by the number of the launch
+    out = {}
+    for role in samples[0]:
+        mine = {i: sample[role] for i, sample in enumerate(samples) if role[0] in counting[i] and role in sample}
+        number = next((n for n, its in enumerate(known) if _agree(mine, its)), len(known))
+        if number == len(known):
+            known.append({})
+        known[number] |= mine
+        out[role] = number
+    return out
+
+
+def _counted(sample: Roles) -> Counter[str]:
+    return Counter(role[0] for role in sample)
+
+
+def _agree(one: Mapping[int, Layout], other: Mapping[int, Layout]) -> bool:
+    return all(other.get(i, layout) == layout for i, layout in one.items())
 
 
 def told_apart(launch: TracedLaunch, known: Classes) -> TracedLaunch:
@@ -93,7 +113,21 @@ def told_apart(launch: TracedLaunch, known: Classes) -> TracedLaunch:
         path: tuple(_in_lds(nth, number, entry, moved) for number, entry in enumerate(entries))
         for nth, (path, entries) in enumerate(sorted(launch.operands_in_lds.items()))
     }
-    return replace(launch, anchors=_anchors(launch.anchors, moved), staging=staging, operands_in_lds=in_lds)
+    return replace(launch, anchors=_anchors(launch, moved), staging=staging, operands_in_lds=in_lds)
+
+
+def loosened(launch: TracedLaunch) -> TracedLaunch:
+    """The launch without what Triton's passes decided by sizes and a kernel can do without: which operands go through LDS, where a
+    conversion has the same lanes read what others hold, and where arithmetic on indices and masks lies. What then lies where nothing
+    asks for it has a twin of its own."""
+    ops = launch.anchors.ops
+    kept = {op.path for op in ops if _is_chosen(op)}
+    anchors = Anchors.of(op for op in ops if op.path in kept or not _is_arithmetic_on_indices(op))
+    return replace(launch, anchors=anchors, operands_in_lds={}, loose=True)
+
+
+def _is_arithmetic_on_indices(op: PlacedOp) -> bool:
+    return bool(op.results) and all(ty.element.startswith("i") for ty in op.results)
 
 
 def without_twin(layout: Layout) -> Layout:
@@ -107,26 +141,33 @@ def _is_chosen(op: PlacedOp) -> bool:
     return any(word in op.name for word in _CHOSEN)
 
 
-def _numbered(ops: Iterable[PlacedOp]) -> Iterable[tuple[Role, PlacedOp]]:
-    """Operations with their name and which of several such they are: visits have other numbers in other launches."""
+def _has_role(op: PlacedOp, loose: bool) -> bool:
+    """Whether the layouts of an operation are told apart; of a launch that is loosened, those of arithmetic are too."""
+    return _is_chosen(op) or loose and op.name.startswith(_ARITHMETIC)
+
+
+def _numbered(ops: Iterable[PlacedOp], loose: bool) -> Iterator[tuple[Role, PlacedOp]]:
+    """Operations that have roles with their name and which of several such they are: visits have other numbers in other launches."""
     counts: Counter[str] = Counter()
     for op in ops:
-        yield (op.name, counts[op.name]), op
-        counts[op.name] += 1
+        if _has_role(op, loose):
+            name = _SAME.get(op.name, op.name)
+            yield (name, counts[name]), op
+            counts[name] += 1
 
 
-def _anchors(anchors: Anchors, moved: Mapping[Role, int]) -> Anchors:
+def _anchors(launch: TracedLaunch, moved: Mapping[Role, int]) -> Anchors:
     """What the visit of an operation with a twin makes beside it in the same layout (masks, values of masked lanes) has the twin too."""
     by_path: dict[Any, dict[Layout, int]] = {}
     slots: dict[int, dict[int, int]] = {}
-    for key, op in _numbered(op for op in anchors.ops if _is_chosen(op)):
+    for key, op in _numbered(launch.anchors.ops, launch.loose):
         for slot, ty in enumerate(op.types):
             if number := moved.get((*key, slot)):
                 slots.setdefault(id(op), {})[slot] = number
                 by_path.setdefault(op.path, {})[ty.layout.root] = number
     out = []
-    for op in anchors.ops:
-        own, beside = slots.get(id(op), {}), by_path.get(op.path, {}) if not _is_chosen(op) else {}
+    for op in launch.anchors.ops:
+        own, beside = slots.get(id(op), {}), {} if _has_role(op, launch.loose) else by_path.get(op.path, {})
         types = [_typed(ty, own.get(slot) or beside.get(ty.layout.root, 0)) for slot, ty in enumerate(op.types)]
         split = len(op.operands)
         out.append(replace(op, operands=tuple(types[:split]), results=tuple(types[split:])))
@@ -154,4 +195,4 @@ def _in_lds(nth: int, number: int, entry: OperandInLds, moved: Mapping[Role, int
     return replace(entry, shared=_twin(entry.shared, twin)) if twin else entry
 
 
-__all__ = ["Classes", "Role", "Roles", "classes", "ring_bytes", "roles", "told_apart", "without_twin"]
+__all__ = ["Classes", "Role", "Roles", "classes", "loosened", "ring_bytes", "roles", "told_apart", "without_twin"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -15,9 +14,16 @@ from translator.layout.gluon_values import as_gluon, linear, of_gluon
 from translator.layout.parametric import Entry
 from translator.ttgir.layouts import Blocked, DotOperand, Layout
 
-Spelling = Callable[[str], str]
 _OF_BITS = {8: gl.int8, 16: gl.float16, 32: gl.float32}
 BITS = ".primitive_bitwidth"
+
+
+class Spelling(Protocol):
+    """How the name of a size or of a function is written in device code, and that of the function of a rule."""
+
+    def __call__(self, name: str) -> str: ...
+
+    def rule(self, rule: RuleText) -> str: ...
 
 
 class GeneralLayout(Protocol):
@@ -187,8 +193,9 @@ class ByRule:
         return None if any(value is None for value in values) else of_gluon(self.rule.given(*values))
 
     def written(self, spelled: Spelling) -> Called:
-        name = f"{self.rule.module}.{self.rule.name}" if self.rule.module else spelled(self.rule.name)
-        return Called(f"{name}({', '.join(a.text(spelled) for a in self.arguments)})", self.rule.about)
+        return Called(
+            f"{spelled.rule(self.rule)}({', '.join(a.text(spelled) for a in self.arguments)})", self.rule.about
+        )
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ function gives there (`translator.general.rules`), or the rule is not used. The 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from types import SimpleNamespace
@@ -60,24 +60,48 @@ _SHARED_OUT = """    rows, columns = 1, 1
 _MATRIX_CORES = "Matrix cores: warps over the tile as it is longer."
 
 
-def matrix_cores(version: int, depths: dict[int, int], transposed: bool) -> RuleText:
-    """MFMA of a product. depths: elements along K of the instruction, by its rows and columns."""
-    (side, depth), *others = sorted(depths.items(), reverse=True)
-    if others:
-        sides, deep = (
-            f"{side} if min(m, n) >= {side} else {others[0][0]}",
-            f"{depth} if side == {side} else {others[0][1]}",
-        )
-    else:
-        sides, deep = str(side), str(depth)
+Depths = Mapping[int, Sequence[int]]  # elements along K of instructions, by their rows and columns
+
+
+def matrix_cores(version: int, depths: Depths, transposed: bool) -> RuleText:
+    """MFMA of a product."""
     text = f'''@gluon.constexpr_function
 def matrix_cores(m, n, k, warps):
     """MFMA for a product of m x n x k: warps go where most tiles are left, to the rows if these are twice as many."""
-    side = {sides}
-{_SHARED_OUT}    shape = [side, side, min(k, {deep})]
-    return gl.amd.AMDMFMALayout(version={version}, instr_shape=shape, transposed={transposed}, warps_per_cta=[rows, columns])
+{_instruction(depths)}{_SHARED_OUT}    return gl.amd.AMDMFMALayout(version={version}, instr_shape=shape, transposed={transposed}, warps_per_cta=[rows, columns])
 '''
     return RuleText("matrix_cores", text, _MATRIX_CORES)
+
+
+def chained_cores(version: int, depths: Depths, transposed: bool, paired: bool) -> RuleText:
+    """MFMA of a product whose rows another one multiplies. paired: whether warps have tiles of 16 rows in pairs, for instructions of 32."""
+    pairs = ", tiles_per_warp=[2 if side == 16 and m >= 32 * warps else 1, 1]" if paired else ""
+    text = f'''@gluon.constexpr_function
+def chained_cores(m, n, k, warps):
+    """MFMA for a product of m x n x k that is an operand of another: each warp has whole rows."""
+{_instruction(depths)}    return gl.amd.AMDMFMALayout(
+        version={version}, instr_shape=shape, transposed={transposed}, warps_per_cta=[warps, 1]{pairs}
+    )
+'''
+    return RuleText(
+        "chained_cores", text, "Matrix cores: whole rows for each warp, as the product after it wants them."
+    )
+
+
+def _instruction(depths: Depths) -> str:
+    """The shape of the instruction for a product of m x n x k: the deepest that K has room for."""
+    (side, (deep, *_)), *others = sorted(depths.items(), reverse=True)
+    sides, deepest = str(side), str(deep)
+    if others:
+        smaller, (deeper, *_) = others[0]
+        sides = f"{side} if min(m, n) >= {side} else {smaller}"
+        deepest = f"{deep} if side == {side} else {deeper}"
+    # Instructions for scaled operands are several times as deep as others, with none between them.
+    less = max((every[0] // every[1] for every in depths.values() if len(every) > 1), default=1)
+    if less <= 2:
+        return f"    side = {sides}\n    shape = [side, side, min(k, {deepest})]\n"
+    shape = f"[side, side, deep if k >= deep else deep // {less}]"
+    return f"    side = {sides}\n    deep = {deepest}\n    shape = {shape}\n"
 
 
 def wave_matrices(version: int, transposed: bool) -> RuleText:
@@ -98,10 +122,10 @@ def matrix_cores(m, n, depth, warps):
 OPERAND = RuleText(
     "operand_of",
     '''@gluon.constexpr_function
-def operand_of(mma, index):
-    """Operand `index` of a product: a lane has its elements along the K of one instruction next to each other."""
+def operand_of(mma, index, most):
+    """Operand `index` of a product: of its elements along the K of one instruction, a lane has up to `most` next to each other."""
     side, _, depth = mma.instr_shape
-    return gl.DotOperandLayout(index, mma, side * depth // 64)
+    return gl.DotOperandLayout(index, mma, min(side * depth // 64, most))
 ''',
     "",
 )
@@ -159,19 +183,18 @@ def wide_store(mma, shape):
 )
 
 
-def spread(lanes: int, deep: int = 1) -> RuleText:
-    """A blocked layout of an access. deep: rows of which a lane has a part, where it has more elements than an access takes."""
-    below = f"min({deep}, shape[down], max(shape[0] * shape[1] // ({lanes} * warps * each), 1))" if deep > 1 else "1"
-    block = f", of up to {deep} rows" if deep > 1 else ""
+def spread(lanes: int) -> RuleText:
+    """A blocked layout of an access."""
     text = f'''@gluon.constexpr_function
-def spread(shape, most, warps, order):
-    """Up to `most` elements in a row per lane{block}; lanes and then warps go along the row while it lasts, then down the rows."""
+def spread(shape, most, warps, order, deep=1):
+    """Up to `most` elements in a row per lane, of up to `deep` rows; lanes and then warps go along the row while it lasts, then down."""
     along, down = order
     each = max(min(most, shape[along], shape[0] * shape[1] // ({lanes} * warps)), 1)
+    below = min(deep, shape[down], max(shape[0] * shape[1] // ({lanes} * warps * each), 1))
     threads = min({lanes} * warps, max(shape[along] // each, 1))
     lanes = min(threads, {lanes})
     beside = min(threads // lanes, warps)
-    size, lane, warp = [{below}] * 2, [{lanes} // lanes] * 2, [warps // beside] * 2
+    size, lane, warp = [below] * 2, [{lanes} // lanes] * 2, [warps // beside] * 2
     size[along], lane[along], warp[along] = each, lanes, beside
     return gl.BlockedLayout(size, lane, warp, order)
 '''
@@ -218,6 +241,20 @@ PADDED_OPERAND = RuleText(
     "compute_efficient_padded_shared_layout", "", "LDS: padded, and rows permuted, against bank conflicts.", "cdna4"
 )
 
+SWIZZLED_OPERAND = RuleText(
+    "swizzled_operand",
+    '''@gluon.constexpr_function
+def swizzled_operand(operand, shape, line):
+    """LDS: the vectors that lanes read of an operand, exchanged between rows along K, for as many rows as 16 lanes read at once. Rows that
+    fill a `line` of the banks together are exchanged alike."""
+    along, each = 1 - operand.operand_index, operand.k_width
+    alike = max(line // shape[along], 1)
+    phases = max(min(16 // alike, shape[along] // each), 1)
+    return gl.SwizzledSharedLayout(each, alike, phases, [along, 1 - along])
+''',
+    "LDS: vectors of an operand exchanged from row to row against bank conflicts.",
+)
+
 PADDED_ROWS = RuleText(
     "padded_rows",
     '''@gluon.constexpr_function
@@ -235,8 +272,10 @@ __all__ = [
     "PADDED_ROWS",
     "ROTATED",
     "RuleText",
+    "SWIZZLED_OPERAND",
     "TRANSPOSED",
     "WIDE_STORE",
+    "chained_cores",
     "direct_copy",
     "matrix_cores",
     "spread",

@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from translator.general.fitting import Fitting, Found, Sample, number, same_layout
+from translator.general.fitting import Fitting, Found, Sample, number, same_layout, sized
 from translator.general.rule_layouts import (
     Bits,
     ByRule,
@@ -26,6 +26,8 @@ from translator.general.rule_texts import (
     OPERAND,
     PADDED_OPERAND,
     PADDED_ROWS,
+    SWIZZLED_OPERAND,
+    chained_cores,
     direct_copy,
     matrix_cores,
     wave_matrices,
@@ -118,37 +120,41 @@ def _has_bases(layouts: Sequence[Layout]) -> bool:
 
 
 def _operands(fitting: Fitting, name: str, found: Found) -> Iterator[GeneralLayout]:
-    """Operands of a product whose layout a rule gives."""
+    """Operands of a product by its name."""
     layouts = fitting.of(name)
     indices = {layout.operand_index for layout in layouts if isinstance(layout, DotOperand)}
     if len(indices) != 1:
         return
     index, width = indices.pop(), fitting.fit([layout.k_width for layout in layouts])  # type: ignore[attr-defined]
     for parent, layout in found.items():
-        if layout.rules and all(s.layouts[name].parent == s.layouts[parent] for s in fitting.samples):  # type: ignore[attr-defined]
+        if all(s.layouts[name].parent == s.layouts[parent] for s in fitting.samples):  # type: ignore[attr-defined]
             if width is not None:
                 yield OperandOf(index, parent, layout, width, layouts[0].k_width)  # type: ignore[attr-defined]
-            yield ByRule(OPERAND, (Other(parent, layout), Plain(index)))
+            most = max(layout.k_width for layout in layouts)  # type: ignore[attr-defined]
+            yield ByRule(OPERAND, (Other(parent, layout), Plain(index), Plain(most)))
             return
 
 
 def _products(fitting: Fitting, name: str, found: Found) -> Iterator[GeneralLayout]:
     layouts = fitting.of(name)
-    if not all(isinstance(x, Mfma) and x.element_bitwidth == 32 and not (x.tiles_per_warp or x.ctas) for x in layouts):
+    if not all(isinstance(x, Mfma) and x.element_bitwidth == 32 and not x.ctas for x in layouts):
         return
     alike = {(x.version, x.transposed, len(x.warps_per_cta)) for x in layouts}  # type: ignore[attr-defined]
-    depths: dict[int, int] = {}
+    depths: dict[int, list[int]] = {}
     for layout in layouts:
         rows, columns, depth = layout.instr_shape  # type: ignore[attr-defined]
         if rows != columns:
             return
-        depths[rows] = max(depths.get(rows, 0), depth)
+        depths[rows] = sorted({*depths.get(rows, ()), depth}, reverse=True)
     if len(alike) != 1 or len(depths) > 2:
         return
     (version, transposed, rank), *_ = alike
     if rank == 2:
-        rule = matrix_cores(version, depths, transposed)
-        for sizes in itertools.permutations(fitting.tiles, 3):
+        whole_rows = all(x.warps_per_cta[1] == 1 for x in layouts)  # type: ignore[attr-defined]
+        paired = any(x.tiles_per_warp for x in layouts)  # type: ignore[attr-defined]
+        rules = [matrix_cores(version, depths, transposed)]
+        rules += [chained_cores(version, depths, transposed, paired)] if whole_rows else []
+        for rule, sizes in itertools.product(rules, itertools.permutations(fitting.tiles, 3)):
             yield ByRule(rule, (*map(number, sizes), fitting.num_warps))
 
 
@@ -188,6 +194,26 @@ def _padded_operands(fitting: Fitting, name: str, found: Found) -> Iterator[Gene
             yield rule
         elif (other := parametric(left)) is not None:
             yield FirstOf(rule, other)
+        yield from (FirstOf(rule, other) for other in _of_operand(fitting, operand, found, shape))
+
+
+def _swizzled_operands(fitting: Fitting, name: str, found: Found) -> Iterator[GeneralLayout]:
+    """Tiles in LDS whose rows lie along the K of a product."""
+    layouts = fitting.of(name)
+    if not all(isinstance(x, Swizzled) and x.vec > 1 and not x.ctas for x in layouts):
+        return
+    for operand in found:
+        if not all(isinstance(x, DotOperand) for x in fitting.of(operand)):
+            continue
+        along = 1 - _index(fitting, operand)
+        if all(x.order[0] == along for x in layouts):  # type: ignore[attr-defined]
+            for shape in itertools.permutations(fitting.tiles, 2):
+                yield from _of_operand(fitting, operand, found, sized(shape))
+
+
+def _of_operand(fitting: Fitting, operand: str, found: Found, shape: Numbers) -> Iterator[ByRule]:
+    for line in _LINES:
+        yield ByRule(SWIZZLED_OPERAND, (Other(operand, found[operand]), shape, Plain(line)))
 
 
 def _index(fitting: Fitting, operand: str) -> int:
@@ -245,10 +271,13 @@ def _direct_copies(fitting: Fitting, name: str, found: Found) -> Iterator[Genera
                 yield ByRule(rule, (Other(shared, found[shared]), shape, Bits(pointer), fitting.num_warps))
 
 
+_LINES = (32, 64, 128, 256)  # elements of a line of banks
+
 _RULES = (
     _products,
     _wave_products,
     _padded_operands,
+    _swizzled_operands,
     _padded_rows,
     rotated_tiles,
     _direct_copies,

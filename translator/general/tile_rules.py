@@ -5,10 +5,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
-from translator.general.fitting import Fitting, Found
-from translator.general.rule_layouts import ByBases, ByRule, GeneralLayout, Numbers, Other, Plain
+from translator.general.fitting import Fitting, Found, sized
+from translator.general.rule_layouts import ByBases, ByRule, GeneralLayout, Other, Plain
 from translator.general.rule_texts import ROTATED, TRANSPOSED, WIDE_STORE, spread
-from translator.layout.formulas import Formula, Product
 from translator.ttgir.layouts import Blocked, Linear, Mfma
 from translator.ttgir.shared_layouts import SharedLinear, Swizzled
 
@@ -32,8 +31,8 @@ def spread_tiles(fitting: Fitting, name: str, found: Found) -> Iterator[GeneralL
     order = orders.pop()
     most, deep = (max(x.size_per_thread[d] for x in layouts) for d in order)  # type: ignore[attr-defined]
     for shape in itertools.permutations(fitting.tiles, 2):
-        parts = Numbers(tuple(Formula(Product(0, ((s, 1),))) for s in shape))
-        yield ByRule(spread(fitting.lanes, deep), (parts, Plain(most), fitting.num_warps, Plain(order)))
+        blocks = (Plain(deep),) if deep > 1 else ()
+        yield ByRule(spread(fitting.lanes), (sized(shape), Plain(most), fitting.num_warps, Plain(order), *blocks))
 
 
 def transposed_tiles(fitting: Fitting, name: str, found: Found) -> Iterator[GeneralLayout]:

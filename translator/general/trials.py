@@ -9,7 +9,7 @@ from functools import lru_cache
 import libcst as cst
 
 from translator.general.box import Point
-from translator.general.layout_roles import Classes, Roles, classes, roles, told_apart
+from translator.general.layout_roles import Classes, Roles, classes, loosened, roles, told_apart
 from translator.general.ring_depth import RingDepth, STAGES_TRIED, with_stages
 from translator.memory.traced_launch import TracedLaunch
 from translator.rewrite.emitted import EmittedKernel, LaidOut
@@ -22,6 +22,7 @@ WARPS = "num_warps"
 Moved = frozenset[tuple[str, str]]  # pointer variables whose base moves from tile to tile, with their functions
 
 Key = tuple[int, Point]  # a launch that is asked for, by number, with other sizes
+State = tuple[bool, Classes, list[EmittedKernel], dict[Key, EmittedKernel | None]]
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class Trials:
     """names: of the sizes, the number of warps last."""
 
     def __init__(self, given: Sequence[Given], names: Sequence[str], tools: Tools):
-        self.given, self.names, self.tools = list(given), names, tools
+        self.given, self.names, self.tools, self.loose = list(given), names, tools, False
         self.points: list[Point] = list(map(self._point, given))
         self.traced: dict[Key, TracedLaunch | None] = {
             (i, point): g.traced for i, (g, point) in enumerate(zip(given, self.points))
@@ -84,24 +85,28 @@ class Trials:
             self.traced.pop(key, None)
         self.deeper = {key: emitted for key, emitted in self.deeper.items() if key[0] != number}
 
-    def start(self, beside: Iterable[Key]) -> None:
-        """Forget all translations; those to come tell apart what has different layouts in one of the launches `beside`."""
-        first = roles(self.given[0].traced)
-        samples: list[Roles] = [first, *(roles(g.traced) for g in self.given[1:])]
-        samples += [roles(traced) for key in beside if (traced := self.trace(*key)) is not None]
+    def start(self, beside: Iterable[Key], loose: bool = False) -> None:
+        """Forget all translations; those to come tell apart what has different layouts in one of the launches `beside`. loose: they are
+        of launches that are `loosened`."""
+        self.loose = loose
+        samples: list[Roles] = [roles(self._seen(g.traced)) for g in self.given]
+        samples += [roles(self._seen(traced)) for key in beside if (traced := self.trace(*key)) is not None]
         self.classes: Classes = classes(samples)
         self.found, self.deeper = {}, {}
         self.own = [self._written(g.traced, i, g.emitted) or g.emitted for i, g in enumerate(self.given)]
         self.found = {(i, point): own for i, (point, own) in enumerate(zip(self.points, self.own))}
 
     @property
-    def state(self) -> tuple[Classes, list[EmittedKernel], dict[Key, EmittedKernel | None]]:
-        """What is told apart, and all translations that tell it apart."""
-        return self.classes, self.own, self.found
+    def state(self) -> State:
+        """How launches are translated, and all translations."""
+        return self.loose, self.classes, self.own, self.found
 
     @state.setter
-    def state(self, state: tuple[Classes, list[EmittedKernel], dict[Key, EmittedKernel | None]]) -> None:
-        self.classes, self.own, self.found = state
+    def state(self, state: State) -> None:
+        self.loose, self.classes, self.own, self.found = state
+
+    def _seen(self, traced: TracedLaunch) -> TracedLaunch:
+        return loosened(traced) if self.loose else traced
 
     def trace(self, i: int, point: Point) -> TracedLaunch | None:
         if (i, point) not in self.traced:
@@ -132,7 +137,7 @@ class Trials:
 
     def _written(self, traced: TracedLaunch, i: int, known: EmittedKernel | None) -> EmittedKernel | None:
         """A launch translated with its roles told apart, in the words of the one with number `i`; known: its translation without."""
-        apart, depth = told_apart(traced, self.classes), self.tools.depth
+        apart, depth = told_apart(self._seen(traced), self.classes), self.tools.depth
         emitted = known if apart is traced and known is not None else self.tools.write(apart, self.moved[i])
         return emitted if depth is None or emitted is None else depth.taken_out(emitted, traced)
 
@@ -160,14 +165,30 @@ def _converted_alike(mine: LaidOut, theirs: LaidOut) -> bool:
 
 @lru_cache(maxsize=1024)
 def _without_conversions(function: GluonFunction) -> cst.CSTNode:
-    """`x` for each `gl.convert_layout(x, layout)`."""
+    """`x` for each `gl.convert_layout(x, layout)`, and the operands of a product in the order of its parameters: which is read first
+    depends on where it lies."""
 
     def change(node: cst.CSTNode) -> cst.CSTNode | None:
+        if called(node) in _PRODUCTS:
+            changed = tuple(mapped(arg, change) for arg in node.args)  # type: ignore[attr-defined]
+            return node.with_changes(args=_in_order(changed, _PRODUCTS[called(node)]))
         if called(node) != "convert_layout" or not node.args:  # type: ignore[attr-defined]
             return None
         return mapped(node.args[0].value, change)  # type: ignore[attr-defined]
 
     return mapped(function.node, change)
+
+
+_SCALED = ("a", "b", "a_format", "b_format", "acc")
+_PRODUCTS = dict.fromkeys(("mfma", "wmma", "dot_fma"), ("a", "b", "acc")) | {"multiply_fp8": _SCALED}
+
+
+def _in_order(args: Sequence[cst.Arg], parameters: Sequence[str]) -> tuple[cst.Arg, ...]:
+    """`a, acc=c, b=b`  ->  `a, b, c`"""
+    named = {arg.keyword.value: arg for arg in args if arg.keyword is not None}
+    operands = [arg for arg in args if arg.keyword is None]
+    operands += [cst.Arg(named.pop(name).value) for name in parameters[len(operands) :] if name in named]
+    return (*operands, *named.values())
 
 
 def with_sizes(spec: LaunchSpec, sizes: dict[str, int]) -> LaunchSpec:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, replace
 
 from translator.facts.kernel_facts import words_of
 from translator.general.box import Region
 from translator.general.general_kernels import GeneralLayouts
 from translator.general.ring_depth import RingDepth
+from translator.general.rule_layouts import GeneralLayout
+from translator.general.rule_texts import RuleText
 from translator.layout.base_runs import ALONG, COLUMNS, DOWN, ROWS
 from translator.layout.formulas import ROOT
 from translator.numbered import numbered
@@ -74,13 +77,34 @@ def along_down(dim, first, end, rank):
 
 @dataclass(frozen=True)
 class Spelled:
-    """How sizes and functions are written in device code. warps: the name of the number of warps; names: of functions."""
+    """How sizes and functions are written in device code. warps: the name of the number of warps; functions: by the name that each has
+    in the output. Rules that share a name and differ in their text are different functions."""
 
     warps: str
-    names: dict[str, str]
+    functions: Mapping[str, Synthesized]
 
     def __call__(self, name: str) -> str:
-        return "gl.num_warps()" if name == self.warps else self.names.get(name, name)
+        if name == self.warps:
+            return "gl.num_warps()"
+        return self._of(Synthesized(name, _FUNCTIONS[name])) if name in _FUNCTIONS else name
+
+    def rule(self, rule: RuleText) -> str:
+        return f"{rule.module}.{rule.name}" if rule.module else self._of(Synthesized(rule.name, rule.text))
+
+    def _of(self, function: Synthesized) -> str:
+        return next((name for name, known in self.functions.items() if known == function), function.name)
+
+
+def named_functions(layouts: Iterable[GeneralLayout], more: Iterable[str], taken: Set[str]) -> dict[str, Synthesized]:
+    """The functions that layouts call, each by a name that is its own. more: other functions of this module that are called."""
+    rules = (rule for layout in layouts for rule in layout.rules if not rule.module)
+    texts = dict.fromkeys(Synthesized(rule.name, rule.text) for rule in rules)
+    names = frozenset(more).union(*(layout.functions for layout in layouts))
+    texts |= dict.fromkeys(Synthesized(name, _FUNCTIONS[name]) for name in names)
+    out: dict[str, Synthesized] = {}
+    for function in sorted(texts, key=lambda function: (function.name, function.text)):
+        out[numbered(function.name, lambda name: name in taken or name in out)] = function
+    return out
 
 
 def as_written(general: GeneralLayouts, region: Region, warps: str, depth: RingDepth | None = None) -> EmittedKernel:
@@ -89,11 +113,7 @@ def as_written(general: GeneralLayouts, region: Region, warps: str, depth: RingD
     base, layouts = general.emitted, general.layouts
     laid_out, fn = base.kernel.laid_out, base.kernel.fn
     taken = words_of(fn.file_name or "", fn.src)
-    rules = {rule.name: rule for layout in layouts.values() for rule in layout.rules}
-    texts = {name: rule.text for name, rule in rules.items() if not rule.module}
-    texts |= {name: _FUNCTIONS[name] for layout in layouts.values() for name in layout.functions}
-    texts |= {"at_most": _FUNCTIONS["at_most"]} if depth is not None else {}
-    spelled = Spelled(warps, {name: numbered(name, taken.__contains__) for name in sorted(texts)})
+    spelled = Spelled(warps, named_functions(layouts.values(), () if depth is None else ("at_most",), taken))
     added = (*([depth.definition(general.rings, spelled)] if depth is not None else []), *laid_out.added)
     constants = tuple((name, layout.written(spelled)) for name, layout in layouts.items())
     laid_out = replace(laid_out, constants=constants, added=added)
@@ -101,13 +121,12 @@ def as_written(general: GeneralLayouts, region: Region, warps: str, depth: RingD
     record.globals_needed, record.imports = dict(record.globals_needed), set(record.imports)
     tried = ", ".join(map(str, (*region.box, *(depth.ranges if depth is not None else ()), *region.bounds)))
     record.explained = [*record.explained, f"layouts follow from the launch, as tried for {tried}"]
-    for name, text in sorted(texts.items()):
-        record.need(Synthesized(name, text).called(spelled.names[name]), fn)
-    for rule in rules.values():
-        if rule.module:
-            record.amd(rule.module)
+    for name, function in spelled.functions.items():
+        record.need(function.called(name), fn)
+    for module in sorted({rule.module for layout in layouts.values() for rule in layout.rules} - {""}):
+        record.amd(module)
     kernel = replace(base.kernel, function=with_constants(laid_out), laid_out=laid_out)
     return replace(base, kernel=kernel, record=record)
 
 
-__all__ = ["as_written"]
+__all__ = ["Spelled", "as_written", "named_functions"]

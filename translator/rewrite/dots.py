@@ -34,6 +34,17 @@ def mfma_tf32(a, b, acc, _semantic=None):
     return gl.tensor(product.handle, acc.type)
 '''
 
+# Which of the instructions a product has follows from its layout: the scaled one is deeper.
+_MULTIPLY_FP8 = '''@gluon.jit
+def multiply_fp8(a, b, a_format: gl.constexpr, b_format: gl.constexpr, acc):
+    """`acc` with the product of `a` and `b`, by the instruction for scaled operands where the layout has its depth."""
+    depth: gl.constexpr = acc.type.layout.instr_shape[2]
+    if depth >= 64:
+        return {module}.mfma_scaled(a, None, a_format, b, None, b_format, acc)
+    else:
+        return {module}.mfma(a, b, acc)
+'''
+
 
 def emit_dot(
     site: Site,
@@ -95,6 +106,11 @@ def _instruction(site: Site, plan: DotPlan, fa, fb, a: Written, b: Written, acc:
     pinned = registers(site, plan.result)
     filled = a.does & b.does & Does.FILLS
     a, b = (_hole(site, node, text) for node, text in ((plan.a, a), (plan.b, b)))
+    if site.facts.kernel.loose and _is_scaled_for_some_sizes(site.facts, plan, fa, fb) and not pinned:
+        text = _MULTIPLY_FP8.format(module=site.record.amd(site.facts.kernel.dot_module))
+        name = added(site.facts, site.record, Synthesized("multiply_fp8", text))
+        formats = (f'"{SCALED_FORMAT[f.dtype]}"' for f in (fa, fb))
+        return _product(site, plan, call(name, a, b, *formats, given))
     if plan.scaled:
         if not site.facts.kernel.target.has_scaled_dots:
             raise refuse(site.facts.frame, plan.node, "dot-scaled", "no scaled matrix instruction on this target")
@@ -112,6 +128,11 @@ def _instruction(site: Site, plan: DotPlan, fa, fb, a: Written, b: Written, acc:
         # What is read first is held across the barriers of the other read.
         return _product(site, plan, call(f"{module}.{name}", a, keyword("acc", acc), keyword("b", b), *pinned))
     return _product(site, plan, call(f"{module}.{name}", a, b, given, *pinned))
+
+
+def _is_scaled_for_some_sizes(facts: FunctionFacts, plan: DotPlan, fa: TensorFact, fb: TensorFact) -> bool:
+    fp8 = fa.dtype in SCALED_FORMAT and fb.dtype in SCALED_FORMAT
+    return fp8 and isinstance(plan.result, Mfma) and facts.kernel.target.has_scaled_dots
 
 
 def registers(writing: Writing, result: Layout) -> tuple[Written, ...]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from translator.layout.constructors import Called
+from translator.layout.constructors import Called, constructor
 from translator.layout.names import definition
 from translator.layout.parametric import Entry, EntryBases
 from translator.rewrite.emitted import LaidOut
 from translator.rewrite.gluon_function import GluonFunction, Statement, first_after_gap, statements, wrapped
-from translator.ttgir.layouts import Blocked, DotOperand, Layout, Linear, Mfma, SharedLayout, Wmma
+from translator.ttgir.layouts import Blocked, DotOperand, Layout, Linear, Mfma, SharedLayout, Slice, Wmma
 
 
 def with_constants(laid_out: LaidOut) -> GluonFunction:
@@ -15,17 +15,29 @@ def with_constants(laid_out: LaidOut) -> GluonFunction:
     function, constants = laid_out.function, laid_out.constants
     if not constants:
         return function
-    names = {layout: name for name, layout in constants}
+    names = {constructor(layout): name for name, layout in constants}
     block: list[Statement] = []
     before = ""
     for name, layout in constants:
         comment = describe(layout)
         said = isinstance(layout, Called) and comment == before  # of layouts that one function gives
         text, before = f"# {comment}\n" if comment and not said else "", comment
-        block += statements(wrapped(f"{text}{definition(name, layout, names)}\n", function.indent))
+        block += statements(
+            wrapped(f"{text}{definition(name, layout, _named_parts(layout, names))}\n", function.indent)
+        )
     for line in laid_out.added:
         block += statements(wrapped(f"{line}\n", function.indent))
     return function.with_statements(block, first_after_gap(function.body))
+
+
+def _named_parts(layout: Layout, names: dict[str, str]) -> dict[Layout, str]:
+    """The names of what a layout is made of. names: of constructors: layouts that are equal in one launch may follow from other sizes."""
+    out = {}
+    while isinstance(layout, (Slice, DotOperand)):
+        layout = layout.parent
+        if (name := names.get(constructor(layout))) is not None:
+            out[layout] = name
+    return out
 
 
 def describe(layout: Layout) -> str:

@@ -1,0 +1,109 @@
+"""Launches without what Triton decided by sizes alone: neighbours with other operands in LDS have one text."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from fixture_set import ROOT
+from translator.frontend.anchors import Anchors, PlacedOp, TensorType
+from translator.general.layout_roles import classes, loosened, roles, told_apart
+from translator.general.rule_texts import chained_cores
+from translator.general.trials import alike, with_sizes
+from translator.layout.gluon_values import of_gluon
+from translator.layout.parametric import Entry
+from translator.memory.traced_launch import TracedLaunch
+from translator.request import TranslateRequest
+from translator.rewrite.emitted import LaidOut
+from translator.rewrite.gluon_function import parsed
+from translator.rewrite.layout_constants import with_constants
+from translator.source.launch_spec import read_launches
+from translator.translation import tools_of
+from translator.ttgir.layouts import Blocked, DotOperand, Mfma
+
+ROWS = Blocked((1, 4), (4, 16), (4, 1), (1, 0))
+OWN, WARPS_BESIDE, ONE_WARP = (64, 128, 64, 4), (64, 64, 64, 4), (32, 32, 64, 1)
+
+
+def launched(*ops: tuple[str, int, str]) -> TracedLaunch:
+    """A launch with operations: (name, path, element)."""
+    made = [PlacedOp(name, (path,), (), (TensorType((64, 64), element, ROWS),)) for name, path, element in ops]
+    return TracedLaunch(None, None, None, Anchors.of(made), 4, 1, {}, operands_in_lds={(1,): ()})
+
+
+def test_arithmetic_on_indices_lies_anywhere_but_beside_what_was_chosen():
+    every = [
+        ("tt.load", 0, "f16"),
+        ("tt.splat", 0, "i1"),
+        ("arith.addi", 1, "i32"),
+        ("arith.mulf", 2, "f32"),
+    ]
+    loose = loosened(launched(*every))
+    assert [op.name for op in loose.anchors.ops] == ["tt.load", "tt.splat", "arith.mulf"]
+    assert not loose.operands_in_lds and loose.loose
+
+
+@pytest.fixture(scope="module")
+def attention():
+    """(what traces, what writes) the first launch of attention for gfx950 with other sizes."""
+    folder = ROOT / "flash_attention"
+    spec = read_launches(str(folder / "launches.json"))[0]
+    tools = tools_of(TranslateRequest(str(folder / "kernel.py"), "gfx950", launches=(spec,), general=True))
+
+    def traced(point: tuple[int, ...]) -> TracedLaunch:
+        return tools.trace(with_sizes(spec, dict(zip(("HEAD_DIM", "BLOCK_M", "BLOCK_N", "num_warps"), point))))
+
+    return traced, tools.write
+
+
+@pytest.mark.slow
+def test_attention_with_other_operands_in_lds_has_one_text(attention):
+    traced, write = attention
+    launches = [traced(point) for point in (OWN, WARPS_BESIDE, ONE_WARP)]
+    exact = write(launches[0], frozenset())
+    moved = frozenset(key for key, moves in exact.moving.items() if moves)
+    assert not alike(exact, write(launches[1], moved)), "nothing to be loosened"
+    loose = [loosened(launch) for launch in launches]
+    known = classes(list(map(roles, loose)))
+    own, *others = (write(told_apart(launch, known), moved) for launch in loose)
+    assert all(alike(own, other) for other in others)
+
+
+def test_operands_of_a_product_are_read_in_any_order():
+    def product(text: str):
+        function = parsed(f"def kernel(a, b, c):\n    gl.store(c, {text})\n")
+        return SimpleNamespace(kernel=SimpleNamespace(laid_out=LaidOut(function, (("mma", None),))), helpers=[])
+
+    plain = product("cdna4.mfma(a, b, c)")
+    assert alike(plain, product("cdna4.mfma(a, b, acc=c)"))
+    assert alike(plain, product("cdna4.mfma(a, acc=gl.convert_layout(c, mma), b=b)"))
+    assert not alike(plain, product("cdna4.mfma(a, c, acc=b)"))
+    assert not alike(plain, product("cdna4.mfma(b=a, a=b, acc=c)"))
+
+
+def test_a_layout_that_is_equal_in_one_launch_is_not_called_by_the_name_of_another():
+    """The operand's product has four warps of rows in every launch; `beside` only where rows are 128."""
+    warps, rows = Entry(4, "gl.num_warps()"), Entry(4, "M // 32")
+    own, beside = (Mfma(4, (32, 32, 16), True, (down, 1)) for down in (warps, rows))
+    assert own == beside
+    constants = (("mma", own), ("beside", beside), ("a", DotOperand(0, own, 8)), ("b", DotOperand(1, beside, 8)))
+    text = with_constants(LaidOut(parsed("def kernel(x):\n    gl.store(x, 1)\n"), constants)).text
+    assert "gl.DotOperandLayout(0, mma, 8)" in text and "gl.DotOperandLayout(1, beside, 8)" in text
+
+
+@pytest.mark.parametrize(
+    "m, n, k, warps, shape, tiles",
+    [
+        (128, 64, 64, 4, (32, 32, 16), ()),
+        (64, 64, 64, 4, (32, 32, 16), ()),
+        (128, 16, 64, 4, (16, 16, 32), (2, 1)),
+        (128, 16, 64, 8, (16, 16, 32), ()),
+        (128, 16, 16, 4, (16, 16, 16), (2, 1)),
+        (16, 64, 64, 1, (16, 16, 32), ()),
+    ],
+)
+def test_a_product_whose_rows_another_multiplies_has_whole_rows(m, n, k, warps, shape, tiles):
+    """As Triton has it for attention on gfx950."""
+    rule = chained_cores(4, {32: [16], 16: [32, 16]}, True, paired=True)
+    assert of_gluon(rule.function(m, n, k, warps)) == Mfma(4, shape, True, (warps, 1), tiles_per_warp=tiles)
