@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,7 +14,7 @@ from translator.general import rule_texts, rules
 from translator.general.bounds import bounds_between
 from translator.general.general_kernels import general_layouts
 from translator.general.layout_roles import without_twin
-from translator.general.rule_layouts import ByRule, Numbers
+from translator.general.rule_layouts import ByRule, Numbers, OperandOfInstruction
 from translator.general.rules import Before, Fitting, Sample, fitted_layouts
 from translator.general.trials import with_sizes
 from translator.general.written_kernel import Spelled, named_functions
@@ -330,6 +331,23 @@ def test_no_bound_excludes_a_launch_that_was_given():
 )
 def test_lanes_hold_blocks_of_several_rows_where_they_have_more_than_one_access(shape, warps, wanted):
     assert of_gluon(rule_texts.spread(64).function(shape, 8, warps, [1, 0], 4)) == wanted
+
+
+def test_an_operand_follows_from_the_instruction_of_its_product():
+    shapes = ((64, (32, 32, 16), 8), (32, (16, 16, 32), 8), (16, (16, 16, 16), 4))
+    made = [(m, Mfma(4, shape, True, (2, 2)), width) for m, shape, width in shapes]
+    samples = [
+        Sample({"M": m, "warps": 4}, {"mma": mma, "a_operand": DotOperand(0, mma, width)}) for m, mma, width in made
+    ]
+    product = SimpleNamespace(at=lambda sizes: next(mma for m, mma, _ in made if m == sizes["M"]))
+    found = OperandOfInstruction(0, "mma", product)
+    fitting = Fitting(samples, ("M",), "warps", 64)
+    assert fitting.gives(found, "a_operand")
+    assert found.written(Spelled("warps", {})).text == (
+        "gl.DotOperandLayout(0, mma, mma.instr_shape[0] * mma.instr_shape[2] // 64)"
+    )
+    wrong = [*samples, Sample({"M": 64, "warps": 4}, {"a_operand": DotOperand(0, made[0][1], 16)})]
+    assert not fitting.gives(found, "a_operand", wrong)
 
 
 def test_operands_have_the_elements_of_one_instruction():

@@ -35,6 +35,7 @@ from translator.layout.complete import is_complete
 from translator.layout.formulas import Product, fit
 from translator.layout.size_range import Bound, SizeRange
 from translator.rewrite.emitted import EmittedKernel
+from translator.source.launch_spec import LaunchSpec
 from translator.ttgir.layouts import Layout, Mfma, Wmma
 
 MOST_LANES = 1024  # of a workgroup

@@ -12,10 +12,11 @@ from translator.layout.constructors import Called, constructor
 from translator.layout.formulas import Formula, Sizes
 from translator.layout.gluon_values import as_gluon, linear, of_gluon
 from translator.layout.parametric import Entry
-from translator.ttgir.layouts import Blocked, DotOperand, Layout
+from translator.ttgir.layouts import Blocked, DotOperand, Layout, Mfma
 
 _OF_BITS = {8: gl.int8, 16: gl.float16, 32: gl.float32}
 BITS = ".primitive_bitwidth"
+LANES = 64  # of a warp that has MFMA
 
 
 class Spelling(Protocol):
@@ -255,6 +256,29 @@ class OperandOf:
         return DotOperand(self.operand_index, Called(self.name), width)
 
 
+@dataclass(frozen=True)
+class OperandOfInstruction:
+    """The operand of a product whose layout has a name: a lane has its elements along the K of one instruction next to each other."""
+
+    operand_index: int
+    name: str
+    parent: GeneralLayout
+
+    functions = sizes = frozenset()
+    rules = ()
+
+    def at(self, sizes: Sizes) -> Layout | None:
+        parent = self.parent.at(sizes)
+        if not isinstance(parent, Mfma):
+            return None
+        side, _, depth = parent.instr_shape
+        return DotOperand(self.operand_index, parent, side * depth // LANES)
+
+    def written(self, spelled: Spelling) -> Called:
+        width = f"{self.name}.instr_shape[0] * {self.name}.instr_shape[2] // {LANES}"
+        return Called(f"gl.DotOperandLayout({self.operand_index}, {self.name}, {width})")
+
+
 __all__ = [
     "BITS",
     "Bits",
@@ -264,6 +288,7 @@ __all__ = [
     "GeneralLayout",
     "Numbers",
     "OperandOf",
+    "OperandOfInstruction",
     "Other",
     "Plain",
 ]

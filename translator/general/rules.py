@@ -19,6 +19,7 @@ from translator.general.rule_layouts import (
     GeneralLayout,
     Numbers,
     OperandOf,
+    OperandOfInstruction,
     Other,
     Plain,
 )
@@ -87,7 +88,7 @@ def _step(layout: Layout) -> str:
 def _stands(layout: GeneralLayout, found: Found) -> bool:
     """Whether the layouts that one is made of are those that were found now."""
     parts = [a for a in getattr(layout, "arguments", ()) if isinstance(a, Other)]
-    parts += [Other(layout.name, layout.parent)] if isinstance(layout, OperandOf) else []
+    parts += [Other(layout.name, layout.parent)] if isinstance(layout, (OperandOf, OperandOfInstruction)) else []
     if isinstance(layout, FirstOf):
         return _stands(layout.first, found)
     return all(found.get(part.name) == part.layout for part in parts)
@@ -130,6 +131,7 @@ def _operands(fitting: Fitting, name: str, found: Found) -> Iterator[GeneralLayo
         if all(s.layouts[name].parent == s.layouts[parent] for s in fitting.samples):  # type: ignore[attr-defined]
             if width is not None:
                 yield OperandOf(index, parent, layout, width, layouts[0].k_width)  # type: ignore[attr-defined]
+            yield OperandOfInstruction(index, parent, layout)
             most = max(layout.k_width for layout in layouts)  # type: ignore[attr-defined]
             yield ByRule(OPERAND, (Other(parent, layout), Plain(index), Plain(most)))
             return
