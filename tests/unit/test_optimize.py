@@ -12,7 +12,6 @@ from cluster_sources import SOURCES
 from rules.targets import TARGETS
 from translator.cli.edge import run
 from translator.cycles.analysis import analyze
-from translator.cycles.traffic import Traffic
 from translator.lowering.compile import Lowered
 from translator.lowering.worker import WorkerPool
 from translator.lowering.metrics import InstructionMix, KernelMetrics
@@ -115,13 +114,14 @@ def test_a_large_tile_is_executed_faster_by_four_workgroups_that_take_in_twice_a
         tried = try_candidates(request, spec, pool, (Choices(), choices_of(num_ctas="4")))
     assert all(entry.cost is not None for entry in tried), tried
 
-    def chosen(grid: tuple[int, ...], **other) -> Choices:
-        priced = [replace(x, cost=cost(replace(x.lowered.cycles, **other), True, grid)) for x in tried]
+    def chosen(grid: tuple[int, ...]) -> Choices:
+        priced = [replace(x, cost=cost(x.lowered.cycles, True, grid)) for x in tried]
         return best(priced)["k"]
 
     assert chosen((8, 8)) == choices_of(num_ctas="4")
     assert chosen((64, 64)) == chosen(()) == Choices()
-    assert chosen((64, 64), traffic=Traffic(0, 0)) == choices_of(num_ctas="4")
+    one, four = (x.lowered.cycles.hot.bounds for x in tried)  # four on a compute unit do the work of one
+    assert four["bytes in flight"] == 2 * one["bytes in flight"] and four["matrix"] == one["matrix"]
 
 
 def test_a_number_of_workgroups_that_the_launch_says():
